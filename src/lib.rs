@@ -1,0 +1,7 @@
+//! Split a deep network's computation graph over devices with proven optimality.
+
+pub mod cost;
+pub mod graph;
+pub mod instance;
+pub mod problem;
+pub mod solve;

@@ -1,0 +1,3 @@
+//! The `dagsplit` program.
+
+fn main() {}

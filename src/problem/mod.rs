@@ -1,0 +1,104 @@
+//! What is to be solved: a graph, the devices, what a load is, and which splits count.
+
+mod solution;
+mod spec;
+
+pub use solution::{DeviceAssignment, Solution};
+pub use spec::{CostKind, Interconnect, Objective, ProblemSpec, Replication, Scope};
+
+use std::sync::Arc;
+
+use crate::cost::{CostModel, ProfiledCost};
+use crate::graph::{CycleError, Graph, NodeId};
+use crate::instance::{Instance, Problems, validate};
+
+/// A kind of device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DeviceKind {
+    /// An accelerator of the class with this index in the platform.
+    Accelerator(usize),
+    /// A CPU.
+    Cpu,
+}
+
+/// A validated instance together with what is asked of it. Nodes are indexed `0..n` in file order.
+#[derive(Clone)]
+pub struct Problem {
+    /// The operator or layer graph: every node and edge of the instance.
+    pub graph: Graph,
+    /// Ids of the nodes in the instance's file.
+    pub ids: Vec<u64>,
+    /// Which nodes belong to the backward pass.
+    pub backward: Vec<bool>,
+    /// Colour class of each node; nodes of one class share a device.
+    pub color_class: Vec<Option<u64>>,
+    /// Parameter bytes of each node.
+    pub parameter_bytes: Vec<f64>,
+    /// Devices, objective, scope and options.
+    pub spec: ProblemSpec,
+    /// What a load is.
+    pub cost: Arc<dyn CostModel>,
+}
+
+impl Problem {
+    /// Validates `instance` and compiles it with `spec` to a problem.
+    ///
+    /// # Errors
+    /// Every problem of the instance and of the spec at once.
+    pub fn new(instance: &Instance, spec: ProblemSpec) -> Result<Self, Problems> {
+        validate(instance)?;
+        spec.validate(instance)?;
+        let index: rustc_hash::FxHashMap<u64, NodeId> =
+            instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
+        let edges: Vec<(NodeId, NodeId)> =
+            instance.edges.iter().map(|e| (index[&e.source], index[&e.target])).collect();
+        let graph = Graph::new(instance.nodes.len(), &edges)
+            .unwrap_or_else(|CycleError(_)| unreachable!("validated instances are acyclic"));
+        Ok(Self {
+            graph,
+            ids: instance.nodes.iter().map(|v| v.id).collect(),
+            backward: instance.nodes.iter().map(|v| v.backward).collect(),
+            color_class: instance.nodes.iter().map(|v| v.color_class).collect(),
+            parameter_bytes: instance.nodes.iter().map(|v| v.parameter_bytes).collect(),
+            cost: Arc::new(ProfiledCost::new(instance, spec.cost)),
+            spec,
+        })
+    }
+
+    /// How many nodes there are.
+    pub fn node_count(&self) -> usize {
+        self.graph.node_count()
+    }
+
+    /// The device kinds of the platform: each accelerator class that has a device, then the CPU.
+    pub fn device_kinds(&self) -> Vec<DeviceKind> {
+        let platform = &self.spec.platform;
+        let classes = platform.accelerators.iter().enumerate().filter(|(_, class)| class.count > 0);
+        let mut kinds: Vec<DeviceKind> = classes.map(|(i, _)| DeviceKind::Accelerator(i)).collect();
+        if platform.cpus > 0 {
+            kinds.push(DeviceKind::Cpu);
+        }
+        kinds
+    }
+
+    /// How many devices of `kind` there are.
+    pub fn device_count(&self, kind: DeviceKind) -> usize {
+        match kind {
+            DeviceKind::Accelerator(class) => self.spec.platform.accelerators[class].count,
+            DeviceKind::Cpu => self.spec.platform.cpus,
+        }
+    }
+
+    /// Memory of one device of `kind` in bytes; `None` is unlimited.
+    pub fn memory_limit(&self, kind: DeviceKind) -> Option<f64> {
+        match kind {
+            DeviceKind::Accelerator(class) => self.spec.platform.accelerators[class].memory,
+            DeviceKind::Cpu => None,
+        }
+    }
+}
+
+/// Whether `used` bytes fit in `limit`: up to one part in 10⁹, the error of a floating-point sum.
+pub fn fits(used: f64, limit: Option<f64>) -> bool {
+    limit.is_none_or(|limit| used <= limit * (1.0 + 1e-9))
+}

@@ -1,0 +1,25 @@
+//! Splits: which device holds which nodes.
+
+use super::DeviceKind;
+
+/// One device, or one group of replicas, and its nodes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeviceAssignment {
+    /// The kind of device.
+    pub kind: DeviceKind,
+    /// How many devices share this set as replicas of one stage; 1 without replication.
+    pub replicas: usize,
+    /// The server the accelerator sits in, where the interconnect has two levels.
+    pub server: Option<usize>,
+    /// Ids of the nodes, as in the instance's file.
+    pub nodes: Vec<u64>,
+}
+
+/// A split of an instance over devices. Devices without nodes may be left out.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Solution {
+    /// The devices, in pipeline order where the split has one.
+    pub devices: Vec<DeviceAssignment>,
+    /// The objective value its maker claims, in the instance's time unit.
+    pub objective: Option<f64>,
+}

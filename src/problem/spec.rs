@@ -1,0 +1,176 @@
+//! Devices, objective, scope and options of a problem, as plain data.
+
+use serde::{Deserialize, Serialize};
+
+use crate::graph::NodeId;
+use crate::instance::{Instance, Platform, Problems};
+
+/// Which splits count. Each scope is narrower than the one before it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// Any assignment of nodes to devices.
+    Arbitrary,
+    /// Each device's set of forward nodes is convex (Tarnawski 2020, Definition 3.1).
+    Convex,
+    /// The devices can be ordered so that each prefix holds an ideal of the forward graph.
+    #[default]
+    Acyclic,
+    /// Each device holds an interval of this order of the nodes' indices (Tarnawski 2020, section 5.1.2).
+    Linearized(Vec<NodeId>),
+}
+
+impl Scope {
+    /// The scope's name on the command line and in JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Scope::Arbitrary => "arbitrary",
+            Scope::Convex => "convex",
+            Scope::Acyclic => "acyclic",
+            Scope::Linearized(_) => "linearized",
+        }
+    }
+}
+
+/// What is minimised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Objective {
+    /// The largest device load: the time per sample of a pipeline (1F1B in training).
+    #[default]
+    Throughput,
+    /// The largest forward load plus the largest backward load: GPipe's schedule.
+    ///
+    /// A node's compute and the transfers of its output belong to the pass of that node.
+    GPipe,
+}
+
+impl Objective {
+    /// The objective's name on the command line and in JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Objective::Throughput => "throughput",
+            Objective::GPipe => "gpipe",
+        }
+    }
+}
+
+/// How compute and communication of an accelerator combine to its load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CostKind {
+    /// compute + in + out (Tarnawski 2020, section 5.1.1).
+    #[default]
+    Additive,
+    /// max(compute, in + out): transfers overlap with compute and share one link.
+    Overlap,
+    /// max(compute, in, out): transfers overlap with compute, and the link is duplex.
+    Duplex,
+}
+
+/// A stage may be replicated over several accelerators of one class, which share its samples.
+///
+/// Over r replicas compute and communication are divided by r, and weights are synchronised by a ring
+/// all-reduce that takes 2(r−1)/r · parameter bytes / bandwidth. The additive model adds that time, the
+/// overlap models hide it behind the rest. Each replica holds the stage's whole memory.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Replication {
+    /// The most replicas of one stage.
+    pub max_replicas: usize,
+    /// Bandwidth of the all-reduce ring, in bytes per time unit.
+    pub bandwidth: f64,
+}
+
+/// Two-level interconnect: servers of accelerators, one bandwidth inside and another between.
+///
+/// The instance's transfer times hold inside a server. A producer whose output is needed (or made) anywhere
+/// outside the server of the device that pays costs `between_factor` times as much. A stage lies in one server,
+/// and servers hold successive ideals.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Interconnect {
+    /// Accelerators in one server. The number of servers is the number of accelerators divided by it.
+    pub server_size: usize,
+    /// Transfer time between servers relative to transfer time inside one; at least 1.
+    pub between_factor: f64,
+}
+
+/// What is asked of an instance.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ProblemSpec {
+    /// The devices.
+    pub platform: Platform,
+    /// Which splits count.
+    pub scope: Scope,
+    /// What is minimised.
+    pub objective: Objective,
+    /// How compute and communication combine.
+    pub cost: CostKind,
+    /// Whether stages may be replicated.
+    pub replication: Option<Replication>,
+    /// Whether accelerators sit in servers.
+    pub interconnect: Option<Interconnect>,
+}
+
+impl ProblemSpec {
+    /// The instance's own platform, contiguous splits (`Acyclic`), largest load, additive costs.
+    pub fn of(instance: &Instance) -> Self {
+        Self { platform: instance.platform.clone(), ..Self::default() }
+    }
+
+    /// Checks the spec against its instance.
+    ///
+    /// # Errors
+    /// Every problem found, each with its cure.
+    pub fn validate(&self, instance: &Instance) -> Result<(), Problems> {
+        let mut found = Problems::default();
+        if self.platform.accelerators.len() != instance.platform.accelerators.len() {
+            found.add(
+                "platform",
+                format!(
+                    "{} accelerator classes are asked for, but the nodes have times for {}",
+                    self.platform.accelerators.len(),
+                    instance.platform.accelerators.len()
+                ),
+                "keep the instance's classes and change their count and memory",
+            );
+        }
+        if self.platform.cpus + self.platform.accelerators.iter().map(|c| c.count).sum::<usize>() == 0 {
+            found.add("platform", "there is no device", "ask for at least one accelerator or CPU");
+        }
+        for (i, memory) in self.platform.accelerators.iter().enumerate().filter_map(|(i, c)| Some((i, c.memory?))) {
+            if !memory.is_finite() || memory < 0.0 {
+                found.add(
+                    format!("accelerator class {i}"),
+                    format!("its memory is {memory}"),
+                    "give a finite number of bytes, or none for unlimited memory",
+                );
+            }
+        }
+        if let Some(r) = self.replication {
+            if r.max_replicas == 0 || !r.bandwidth.is_finite() || r.bandwidth <= 0.0 {
+                found.add(
+                    "replication",
+                    format!("{} replicas at bandwidth {}", r.max_replicas, r.bandwidth),
+                    "allow at least one replica and give a positive bandwidth in bytes per time unit",
+                );
+            }
+        }
+        if let Some(i) = self.interconnect {
+            if i.server_size == 0 || !i.between_factor.is_finite() || i.between_factor < 1.0 {
+                found.add(
+                    "interconnect",
+                    format!("servers of {} accelerators, factor {}", i.server_size, i.between_factor),
+                    "give at least one accelerator per server and a finite factor of at least 1",
+                );
+            }
+            if self.platform.accelerators.iter().any(|c| i.server_size > 0 && c.count % i.server_size != 0) {
+                found.add(
+                    "interconnect",
+                    format!("the accelerators do not fill servers of {}", i.server_size),
+                    "make the number of accelerators of each class a multiple of the server size",
+                );
+            }
+        }
+        found.into_result()
+    }
+}

@@ -1,0 +1,1 @@
+//! Dynamic programs: over ideals, and over the prefixes of one order.

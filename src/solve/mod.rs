@@ -1,0 +1,165 @@
+//! Solvers, what they promise, and what they return.
+
+pub mod context;
+pub mod dp;
+
+pub use context::{Progress, SearchContext};
+
+use crate::problem::{Problem, Scope, Solution};
+
+/// What a solver promises about its answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Guarantee {
+    /// Given time it proves its answer optimal within the scope.
+    Exact,
+    /// Its answer is feasible, without proof.
+    Heuristic,
+}
+
+/// Where a lower bound comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BoundSource {
+    /// Total work over total speed.
+    Work,
+    /// The least load of a set that holds one node.
+    HeaviestNode,
+    /// The relaxation of the ideal DP that lets boundaries cross ([`dp`]).
+    BoundaryRelaxation,
+    /// A target below which a search found nothing.
+    Refuted,
+    /// Every split was looked at.
+    Enumeration,
+}
+
+/// A value that no split of the scope can be below.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LowerBound {
+    /// The bound, in the instance's time unit.
+    pub value: f64,
+    /// The splits it holds for. A bound for contiguous splits says nothing about arbitrary ones.
+    pub scope: Scope,
+    /// What proved it.
+    pub source: BoundSource,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// A proven optimum of the scope: the bound equals the objective up to floating-point rounding.
+    Optimal {
+        /// The split, its objective filled in.
+        solution: Solution,
+        /// The bound that proves it.
+        bound: LowerBound,
+    },
+    /// A split, with what is known of the optimum.
+    Feasible {
+        /// The split, its objective filled in.
+        solution: Solution,
+        /// A bound, where one is known.
+        bound: Option<LowerBound>,
+    },
+    /// No split of this scope exists.
+    Infeasible(Scope),
+    /// A limit came before any split was found.
+    Unknown {
+        /// A bound, where one is known.
+        bound: Option<LowerBound>,
+    },
+}
+
+impl Outcome {
+    /// The best split found.
+    pub fn solution(&self) -> Option<&Solution> {
+        match self {
+            Outcome::Optimal { solution, .. } | Outcome::Feasible { solution, .. } => Some(solution),
+            Outcome::Infeasible(_) | Outcome::Unknown { .. } => None,
+        }
+    }
+
+    /// The lower bound known.
+    pub fn bound(&self) -> Option<&LowerBound> {
+        match self {
+            Outcome::Optimal { bound, .. } => Some(bound),
+            Outcome::Feasible { bound, .. } | Outcome::Unknown { bound } => bound.as_ref(),
+            Outcome::Infeasible(_) => None,
+        }
+    }
+
+    /// `optimal`, `feasible`, `infeasible` or `unknown`.
+    pub fn status(&self) -> &'static str {
+        match self {
+            Outcome::Optimal { .. } => "optimal",
+            Outcome::Feasible { .. } => "feasible",
+            Outcome::Infeasible(_) => "infeasible",
+            Outcome::Unknown { .. } => "unknown",
+        }
+    }
+}
+
+/// What a run did, by name, in the order it was recorded.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Stats(pub Vec<(&'static str, f64)>);
+
+impl Stats {
+    /// Records or replaces a figure.
+    pub fn set(&mut self, name: &'static str, value: f64) {
+        match self.0.iter_mut().find(|(known, _)| *known == name) {
+            Some(entry) => entry.1 = value,
+            None => self.0.push((name, value)),
+        }
+    }
+
+    /// A figure by name.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.0.iter().find(|(known, _)| *known == name).map(|&(_, value)| value)
+    }
+}
+
+/// What a solver returns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What it did.
+    pub stats: Stats,
+}
+
+/// Why a solver does not take a problem.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{solver} does not take this problem: {reason}")]
+pub struct Unsupported {
+    /// The solver's name.
+    pub solver: &'static str,
+    /// What it cannot take, and what to use instead.
+    pub reason: String,
+}
+
+/// A fault: not a limit, not an infeasible problem.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SolveError {
+    /// The solver does not take the problem.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
+}
+
+/// A way to split a problem's graph.
+pub trait Solver: Send + Sync {
+    /// The name it is asked for by.
+    fn name(&self) -> &'static str;
+
+    /// What it promises.
+    fn guarantee(&self) -> Guarantee;
+
+    /// Whether it takes `problem`.
+    ///
+    /// # Errors
+    /// What it cannot take.
+    fn supports(&self, problem: &Problem) -> Result<(), Unsupported>;
+
+    /// Solves `problem` within the limits of `cx`.
+    ///
+    /// # Errors
+    /// A fault. Limits and infeasible problems are outcomes.
+    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError>;
+}
