@@ -3,5 +3,6 @@
 pub mod cost;
 pub mod graph;
 pub mod instance;
+pub mod preprocess;
 pub mod problem;
 pub mod solve;

@@ -1,0 +1,147 @@
+//! From a problem on operators to a smaller one on *units* that every acyclic split keeps whole, and back.
+//!
+//! Colour classes are contracted, strongly connected units fused, and free leaves joined to their only
+//! neighbour. Costs stay those of the original nodes and edges: communication becomes a hypergraph whose nets
+//! are the producers with their consumers (Tarnawski 2020, section 5.3; orphaned backward nodes as in
+//! [`crate::graph::order_graph`]).
+
+mod leaves;
+mod nets;
+mod units;
+
+pub use nets::Net;
+
+use crate::cost::Piece;
+use crate::graph::{Graph, NodeId};
+use crate::problem::{DeviceKind, Problem, fits};
+
+/// Compute time of a unit on one device kind, by pass.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct UnitTime {
+    /// Time of its forward nodes.
+    pub forward: f64,
+    /// Time of its backward nodes.
+    pub backward: f64,
+}
+
+impl UnitTime {
+    /// Time of both passes.
+    #[inline]
+    pub fn total(&self) -> f64 {
+        self.forward + self.backward
+    }
+}
+
+/// What the units cost on one device kind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KindCosts {
+    /// The device kind.
+    pub kind: DeviceKind,
+    /// How many devices of the kind there are.
+    pub count: usize,
+    /// Memory of each in bytes; `None` is unlimited.
+    pub memory_limit: Option<f64>,
+    /// Compute time of each unit; `None` where the kind cannot run it.
+    pub times: Vec<Option<UnitTime>>,
+    /// Bytes of each unit.
+    pub memory: Vec<f64>,
+    /// The pieces of a load.
+    pub pieces: Vec<Piece>,
+    /// Time to move each net's data onto or off a device of this kind.
+    pub transfers: Vec<f64>,
+}
+
+/// A problem on units. Unit `u` stands for the original nodes `members[u]`.
+#[derive(Debug, Clone)]
+pub struct Reduced {
+    /// Original nodes of each unit.
+    pub members: Vec<Vec<NodeId>>,
+    /// Which units come before which: the contiguity constraint.
+    pub order: Graph,
+    /// Producers with their consumers, over units.
+    pub nets: Vec<Net>,
+    /// For each unit the nets that touch it.
+    pub nets_of: crate::graph::Csr,
+    /// Costs by device kind, as in [`Problem::device_kinds`].
+    pub kinds: Vec<KindCosts>,
+    /// Parameter bytes of each unit.
+    pub parameter_bytes: Vec<f64>,
+    /// Whether any original node belongs to the backward pass.
+    pub training: bool,
+}
+
+impl Reduced {
+    /// Contracts and reduces `problem`. O(n log n + m log m).
+    pub fn new(problem: &Problem) -> Self {
+        let contracted = units::contract(problem);
+        leaves::join(problem, contracted)
+    }
+
+    /// Contracts `problem` only as far as every acyclic split demands, without the lossless reductions.
+    pub fn contracted_only(problem: &Problem) -> Self {
+        units::contract(problem)
+    }
+
+    /// How many units there are.
+    pub fn unit_count(&self) -> usize {
+        self.members.len()
+    }
+
+    /// The original nodes of a set of units, ascending.
+    pub fn lift(&self, units: impl IntoIterator<Item = usize>) -> Vec<NodeId> {
+        let mut nodes: Vec<NodeId> = units.into_iter().flat_map(|u| self.members[u].iter().copied()).collect();
+        nodes.sort_unstable();
+        nodes
+    }
+
+    /// Whether a device of every kind can hold the whole graph, so that memory never matters.
+    pub fn memory_is_slack(&self) -> bool {
+        self.kinds.iter().all(|k| fits(k.memory.iter().sum(), k.memory_limit))
+    }
+
+    /// Builds the reduced problem whose unit of each original node is `unit_of`, with these order edges.
+    fn assemble(problem: &Problem, unit_of: &[usize], unit_count: usize, order: Graph) -> Self {
+        let mut members = vec![Vec::new(); unit_count];
+        for (v, &u) in unit_of.iter().enumerate() {
+            members[u].push(v);
+        }
+        let producers = nets::producers(problem, unit_of);
+        let (nets, owners) = nets::merge(producers);
+        let kinds =
+            problem.device_kinds().into_iter().map(|kind| KindCosts::new(problem, kind, &members, &owners)).collect();
+        let nets_of = crate::graph::Csr::new(
+            unit_count,
+            nets.iter().enumerate().flat_map(|(e, net)| net.pins.iter().map(move |&u| (u as usize, e))),
+        );
+        let parameter_bytes =
+            members.iter().map(|nodes| nodes.iter().map(|&v| problem.parameter_bytes[v]).sum()).collect();
+        Self { members, order, nets, nets_of, kinds, parameter_bytes, training: problem.backward.contains(&true) }
+    }
+}
+
+impl KindCosts {
+    fn new(problem: &Problem, kind: DeviceKind, members: &[Vec<NodeId>], net_owners: &[Vec<NodeId>]) -> Self {
+        let unit_time = |nodes: &Vec<NodeId>| {
+            nodes.iter().try_fold(UnitTime::default(), |mut time, &v| {
+                let compute = problem.cost.node(v, kind)?.compute;
+                if problem.backward[v] {
+                    time.backward += compute;
+                } else {
+                    time.forward += compute;
+                }
+                Some(time)
+            })
+        };
+        let unit_memory =
+            |nodes: &Vec<NodeId>| nodes.iter().filter_map(|&v| problem.cost.node(v, kind)).map(|c| c.memory).sum();
+        Self {
+            kind,
+            count: problem.device_count(kind),
+            memory_limit: problem.memory_limit(kind),
+            times: members.iter().map(unit_time).collect(),
+            memory: members.iter().map(unit_memory).collect(),
+            pieces: problem.cost.pieces(kind).to_vec(),
+            transfers: net_owners.iter().map(|vs| vs.iter().map(|&v| problem.cost.transfer(v, kind)).sum()).collect(),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Contraction of what no acyclic split can part: colour classes and strongly connected groups of them.
+
+use petgraph::graph::DiGraph;
+
+use super::Reduced;
+use crate::graph::order_graph::{Groups, OrderGraph};
+use crate::graph::{Graph, NodeId, topological};
+use crate::problem::Problem;
+
+/// Contracts the colour classes of `problem`, then the cycles among them. Units are in topological order.
+pub(super) fn contract(problem: &Problem) -> Reduced {
+    let groups = Groups::new(&problem.color_class);
+    let order = OrderGraph::new(&problem.graph, &problem.backward, &groups);
+    let between: Vec<(usize, usize)> =
+        order.edges.iter().map(|&(a, b)| (order.group_of[a], order.group_of[b])).filter(|&(a, b)| a != b).collect();
+    let (component, count) = components(groups.members.len(), &between);
+    let unit_of: Vec<usize> = groups.of_node.iter().map(|&g| component[g]).collect();
+    let edges: Vec<(usize, usize)> =
+        between.iter().map(|&(a, b)| (component[a], component[b])).filter(|&(a, b)| a != b).collect();
+    let (unit_of, graph) = sorted(problem, &unit_of, count, &edges);
+    Reduced::assemble(problem, &unit_of, count, graph)
+}
+
+/// Strongly connected components: the component of each of `n` groups, and their number.
+fn components(n: usize, edges: &[(usize, usize)]) -> (Vec<usize>, usize) {
+    let mut graph: DiGraph<(), ()> = DiGraph::with_capacity(n, edges.len());
+    (0..n).for_each(|_| drop(graph.add_node(())));
+    for &(a, b) in edges {
+        graph.add_edge((a as u32).into(), (b as u32).into(), ());
+    }
+    let components = petgraph::algo::tarjan_scc(&graph);
+    let mut component = vec![0; n];
+    for (i, nodes) in components.iter().enumerate() {
+        nodes.iter().for_each(|v| component[v.index()] = i);
+    }
+    (component, components.len())
+}
+
+/// Renumbers units so that every order edge ascends; ties go to the unit of the earliest original node.
+pub(super) fn sorted(
+    problem: &Problem,
+    unit_of: &[usize],
+    count: usize,
+    edges: &[(usize, usize)],
+) -> (Vec<usize>, Graph) {
+    let mut first: Vec<NodeId> = vec![problem.node_count(); count];
+    for (v, &u) in unit_of.iter().enumerate().rev() {
+        first[u] = v;
+    }
+    let graph = acyclic(count, edges);
+    let mut rank = vec![0; count];
+    for (i, u) in topological::by_priority(&graph, |u| first[u]).into_iter().enumerate() {
+        rank[u] = i;
+    }
+    let renumbered: Vec<(usize, usize)> = edges.iter().map(|&(a, b)| (rank[a], rank[b])).collect();
+    (unit_of.iter().map(|&u| rank[u]).collect(), acyclic(count, &renumbered))
+}
+
+fn acyclic(n: usize, edges: &[(usize, usize)]) -> Graph {
+    Graph::new(n, edges).unwrap_or_else(|e| unreachable!("fused units are acyclic: {e}"))
+}

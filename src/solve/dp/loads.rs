@@ -1,0 +1,131 @@
+//! Exact loads of stages on a reduced problem.
+
+use super::stage::StageKind;
+use crate::cost::{Synchronisation, Terms, max_of_pieces, replicated_load, ring_all_reduce};
+use crate::preprocess::Reduced;
+use crate::problem::{Objective, Problem, Replication};
+
+/// What a stage contributes to the objective: for throughput (load, 0), for GPipe (forward, backward).
+///
+/// The objective of a split is the largest first entry plus the largest second one.
+pub type Value = [f64; 2];
+
+/// The entry-wise larger of two values.
+#[inline]
+pub fn worse(a: Value, b: Value) -> Value {
+    [a[0].max(b[0]), a[1].max(b[1])]
+}
+
+/// The objective of a split whose worst stages have this value.
+#[inline]
+pub fn objective(v: Value) -> f64 {
+    v[0] + v[1]
+}
+
+/// Turns compute and communication of a stage into its value.
+pub struct Loads<'a> {
+    /// The problem on units.
+    pub reduced: &'a Reduced,
+    objective: Objective,
+    replication: Option<Replication>,
+    synchronisation: Synchronisation,
+}
+
+impl<'a> Loads<'a> {
+    /// The loads of `problem`, reduced to `reduced`.
+    pub fn new(problem: &Problem, reduced: &'a Reduced) -> Self {
+        Self {
+            reduced,
+            objective: problem.spec.objective,
+            replication: problem.spec.replication,
+            synchronisation: problem.cost.synchronisation(),
+        }
+    }
+
+    /// The value of a stage with these terms (forward, backward) and parameter bytes.
+    pub fn value(&self, stage: StageKind, terms: &[Terms; 2], parameter_bytes: f64) -> Value {
+        let pieces = &self.reduced.kinds[stage.kind].pieces;
+        let all_reduce = match self.replication {
+            Some(r) if stage.replicas > 1 => ring_all_reduce(parameter_bytes, stage.replicas, r.bandwidth),
+            _ => 0.0,
+        };
+        let replicated = |load, sync| replicated_load(load, stage.replicas, sync, self.synchronisation);
+        match self.objective {
+            Objective::Throughput => {
+                let joint = Terms {
+                    compute: terms[0].compute + terms[1].compute,
+                    comm_in: terms[0].comm_in + terms[1].comm_in,
+                    comm_out: terms[0].comm_out + terms[1].comm_out,
+                };
+                [replicated(max_of_pieces(pieces, &joint), all_reduce), 0.0]
+            }
+            Objective::GPipe => {
+                // Weights are synchronised once their gradients are there: in the backward pass, if there is one.
+                let sync = if self.reduced.training { [0.0, all_reduce] } else { [all_reduce, 0.0] };
+                [0, 1].map(|pass| replicated(max_of_pieces(pieces, &terms[pass]), sync[pass]))
+            }
+        }
+    }
+}
+
+/// Evaluates sets of units, with scratch space of its own.
+pub struct SetLoads<'a> {
+    loads: &'a Loads<'a>,
+    /// The round in which a net was last counted.
+    counted: Vec<u32>,
+    round: u32,
+}
+
+impl<'a> SetLoads<'a> {
+    /// An evaluator for sets of units.
+    pub fn new(loads: &'a Loads<'a>) -> Self {
+        Self { loads, counted: vec![0; loads.reduced.nets.len()], round: 0 }
+    }
+
+    /// The value of `set` (words of a bit set over units) on `stage`; `None` when it does not fit or is unsupported.
+    pub fn value(&mut self, stage: StageKind, set: &[u64]) -> Option<Value> {
+        let reduced = self.loads.reduced;
+        let kind = &reduced.kinds[stage.kind];
+        self.round += 1;
+        let mut terms = [Terms::default(); 2];
+        let mut memory = 0.0;
+        let mut parameter_bytes = 0.0;
+        for u in ones(set) {
+            let time = kind.times[u]?;
+            terms[0].compute += time.forward;
+            terms[1].compute += time.backward;
+            memory += kind.memory[u];
+            parameter_bytes += reduced.parameter_bytes[u];
+            for &e in reduced.nets_of.row(u) {
+                let e = e as usize;
+                if self.counted[e] == self.round {
+                    continue;
+                }
+                self.counted[e] = self.round;
+                let net = &reduced.nets[e];
+                if net.pins.iter().any(|&p| !contains(set, p as usize)) {
+                    let term = &mut terms[usize::from(net.backward)];
+                    let inside = contains(set, net.source as usize);
+                    let side = if inside { &mut term.comm_out } else { &mut term.comm_in };
+                    *side += kind.transfers[e];
+                }
+            }
+        }
+        crate::problem::fits(memory, kind.memory_limit).then(|| self.loads.value(stage, &terms, parameter_bytes))
+    }
+}
+
+/// Whether bit `u` is set.
+#[inline]
+pub fn contains(words: &[u64], u: usize) -> bool {
+    words[u / 64] >> (u % 64) & 1 == 1
+}
+
+/// The indices of the bits set, ascending.
+pub fn ones(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
+    words.iter().enumerate().flat_map(|(i, &word)| {
+        std::iter::successors(Some(word), |&w| Some(w & w.wrapping_sub(1)))
+            .take_while(|&w| w != 0)
+            .map(move |w| i * 64 + w.trailing_zeros() as usize)
+    })
+}

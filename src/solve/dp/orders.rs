@@ -1,0 +1,75 @@
+//! Topological orders: narrow ones for the frontier automaton, varied ones for linearized DP.
+
+use crate::graph::{Graph, topological};
+use crate::preprocess::Reduced;
+
+/// Candidate orders with a narrow frontier: by index, depth first, and two greedy ones.
+pub fn narrow(reduced: &Reduced) -> Vec<Vec<usize>> {
+    vec![greedy_frontier(reduced), depth_first(&reduced.order, |v| v), topological::smallest_first(&reduced.order)]
+}
+
+/// Always takes the ready unit that leaves the smallest frontier, the latest made ready among equals.
+///
+/// O(n · ready · degree); the ready units looked at in one step are the [`LOOKED_AT`] latest.
+pub fn greedy_frontier(reduced: &Reduced) -> Vec<usize> {
+    let graph = &reduced.order;
+    let n = graph.node_count();
+    let mut missing: Vec<usize> = (0..n).map(|v| graph.predecessors(v).len()).collect();
+    let mut open_successors: Vec<usize> = (0..n).map(|v| graph.successors(v).len()).collect();
+    let mut open_pins: Vec<usize> = reduced.nets.iter().map(|net| net.pins.len()).collect();
+    let mut ready: Vec<usize> = (0..n).rev().filter(|&v| missing[v] == 0).collect();
+    let mut order = Vec::with_capacity(n);
+    while !ready.is_empty() {
+        let growth = |u: usize| {
+            let closed = graph.predecessors(u).iter().filter(|&&p| open_successors[p as usize] == 1).count() as i64;
+            let opened = i64::from(!graph.successors(u).is_empty());
+            let nets = reduced.nets_of.row(u).iter().map(|&e| {
+                let e = e as usize;
+                i64::from(open_pins[e] == reduced.nets[e].pins.len()) - i64::from(open_pins[e] == 1)
+            });
+            2 * (opened - closed) + nets.sum::<i64>()
+        };
+        let from = ready.len().saturating_sub(LOOKED_AT);
+        let best = (from..ready.len()).rev().min_by_key(|&i| growth(ready[i])).unwrap_or(from);
+        let u = ready.remove(best);
+        order.push(u);
+        graph.predecessors(u).iter().for_each(|&p| open_successors[p as usize] -= 1);
+        reduced.nets_of.row(u).iter().for_each(|&e| open_pins[e as usize] -= 1);
+        for &v in graph.successors(u).iter().rev() {
+            let v = v as usize;
+            missing[v] -= 1;
+            if missing[v] == 0 {
+                ready.push(v);
+            }
+        }
+    }
+    order
+}
+
+/// How many of the ready units [`greedy_frontier`] compares in one step.
+const LOOKED_AT: usize = 64;
+
+/// The depth-first topological order: after a unit come its descendants as soon as they are ready, children by
+/// ascending `key`. O((n + m) log n).
+pub fn depth_first<K: Ord>(graph: &Graph, key: impl Fn(usize) -> K) -> Vec<usize> {
+    let n = graph.node_count();
+    let mut missing: Vec<usize> = (0..n).map(|v| graph.predecessors(v).len()).collect();
+    let mut stack: Vec<usize> = (0..n).filter(|&v| missing[v] == 0).collect();
+    stack.sort_by_key(|&v| std::cmp::Reverse(key(v)));
+    let mut order = Vec::with_capacity(n);
+    let mut children = Vec::new();
+    while let Some(u) = stack.pop() {
+        order.push(u);
+        children.clear();
+        for &v in graph.successors(u) {
+            let v = v as usize;
+            missing[v] -= 1;
+            if missing[v] == 0 {
+                children.push(v);
+            }
+        }
+        children.sort_by_key(|&v| std::cmp::Reverse(key(v)));
+        stack.extend(&children);
+    }
+    order
+}

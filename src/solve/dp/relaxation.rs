@@ -1,0 +1,215 @@
+//! The boundary relaxation: a pipeline whose boundaries may cross.
+//!
+//! A split is a chain of ideals ∅ = I₀ ⊆ I₁ ⊆ … ⊆ V. Each stage binds its two boundaries by one inequality,
+//! upper(Iᵢ) − lower(Iᵢ₋₁) ≤ target ([`Variant`]). Forgetting that the ideals are nested leaves a boundary
+//! nothing but its Pareto front of (lower, upper) over all ideals, and a pipeline is feasible for a target exactly
+//! when greedy steps along the fronts reach the end. The least feasible target bounds every acyclic split.
+
+use super::consumption::Consumption;
+use super::fronts::{Label, largest_x, smallest_y};
+use super::stage::{StageKind, Variant};
+
+/// Rounding room: sums of floating-point costs may differ by this part of the total between two orders of adding.
+const ROUNDING: f64 = 1e-11;
+
+/// What is known of all ideals at a boundary between two variants.
+pub enum Front<'a> {
+    /// The Pareto front, both coordinates ascending.
+    Labels(&'a [Label]),
+    /// No net is charged on either side: only the ratio of the two weights is known.
+    Ratio(Ratio),
+}
+
+/// Bounds between two weights of one ideal.
+#[derive(Debug, Clone, Copy)]
+pub struct Ratio {
+    /// Largest weight above per weight below, over units; `None` when unbounded.
+    most: Option<f64>,
+    /// Smallest weight above per weight below, over units.
+    least: f64,
+    total_above: f64,
+    total_below: f64,
+}
+
+impl Ratio {
+    /// The ratio bounds of two variants.
+    pub fn new(below: &Variant, above: &Variant) -> Self {
+        let pairs = || above.weight.iter().zip(&below.weight);
+        let unbounded = pairs().any(|(&x, &y)| y == 0.0 && x > 0.0);
+        let ratios = || pairs().filter(|&(_, &y)| y > 0.0).map(|(&x, &y)| x / y);
+        Self {
+            most: (!unbounded).then(|| ratios().fold(0.0, f64::max)),
+            least: ratios().reduce(f64::min).unwrap_or(0.0),
+            total_above: above.total(),
+            total_below: below.total(),
+        }
+    }
+
+    fn largest_x(&self, limit: f64) -> Option<f64> {
+        let limit = limit.min(self.total_below);
+        let by_most = self.most.map_or(f64::MAX, |most| most * limit);
+        let by_rest = self.total_above - self.least * (self.total_below - limit);
+        (limit >= 0.0).then(|| by_most.min(by_rest))
+    }
+
+    fn smallest_y(&self, need: f64) -> Option<f64> {
+        if need > self.total_above {
+            return None;
+        }
+        let by_most = self.most.filter(|&most| most > 0.0).map_or(0.0, |most| need / most);
+        let by_rest = if self.least > 0.0 { self.total_below - (self.total_above - need) / self.least } else { 0.0 };
+        Some(by_most.max(by_rest).max(0.0))
+    }
+}
+
+impl Front<'_> {
+    fn largest_x(&self, limit: f64) -> Option<f64> {
+        match self {
+            Front::Labels(labels) => largest_x(labels, limit),
+            Front::Ratio(ratio) => ratio.largest_x(limit),
+        }
+    }
+
+    fn smallest_y(&self, need: f64) -> Option<f64> {
+        match self {
+            Front::Labels(labels) => smallest_y(labels, need),
+            Front::Ratio(ratio) => ratio.smallest_y(need),
+        }
+    }
+}
+
+/// The relaxation of one problem: its variants and the front between each pair of them.
+pub struct Relaxation<'a> {
+    /// The stage kinds.
+    pub stages: &'a [StageKind],
+    /// The variants.
+    pub variants: &'a [Variant],
+    /// How many devices of each kind there are, and the index of each use of them.
+    pub consumption: &'a Consumption,
+    /// Fronts by variant below · number of variants + variant above.
+    pub fronts: Vec<Front<'a>>,
+    totals: Vec<f64>,
+    slack: f64,
+}
+
+/// What the relaxation says of boundaries at one target.
+#[derive(Debug, Clone)]
+pub struct Windows {
+    /// The target.
+    pub target: f64,
+    /// By use so far and variant of the next stage: the largest lower value a boundary can have.
+    reach: Vec<Option<f64>>,
+    /// By use still allowed and variant of the next stage: the least lower value from which the end is in reach.
+    need: Vec<Option<f64>>,
+    variants: usize,
+}
+
+impl Windows {
+    /// The largest lower value for a next stage of variant `t` after `used`.
+    pub fn reach(&self, used: usize, t: usize) -> Option<f64> {
+        self.reach[used * self.variants + t]
+    }
+
+    /// The least lower value for a next stage of variant `t` with `left` devices left.
+    pub fn need(&self, left: usize, t: usize) -> Option<f64> {
+        self.need[left * self.variants + t]
+    }
+}
+
+impl<'a> Relaxation<'a> {
+    /// The relaxation with these fronts.
+    pub fn new(
+        stages: &'a [StageKind],
+        variants: &'a [Variant],
+        consumption: &'a Consumption,
+        fronts: Vec<Front<'a>>,
+    ) -> Self {
+        let totals: Vec<f64> = variants.iter().map(Variant::total).collect();
+        let slack = ROUNDING * totals.iter().copied().fold(0.0, f64::max);
+        Self { stages, variants, consumption, fronts, totals, slack }
+    }
+
+    /// The most that upper(J) − lower(A) may be for variant `t` at `target`, with room for rounding.
+    pub fn allowance(&self, t: usize, target: f64) -> f64 {
+        self.variants[t].cap.map_or(target, |cap| cap.min(target)) + self.slack
+    }
+
+    fn front(&self, below: usize, above: usize) -> &Front<'a> {
+        &self.fronts[below * self.variants.len() + above]
+    }
+
+    /// Whether some relaxed pipeline meets `target`.
+    pub fn is_feasible(&self, target: f64) -> bool {
+        let reach = self.reach(target);
+        self.consumption.all().any(|used| self.ends(&reach, used, target))
+    }
+
+    /// Whether one more stage after `used` can end the pipeline.
+    fn ends(&self, reach: &[Option<f64>], used: usize, target: f64) -> bool {
+        (0..self.variants.len()).any(|t| {
+            let from = reach[used * self.variants.len() + t];
+            self.consumption.add(used, self.stages[self.variants[t].stage]).is_some()
+                && from.is_some_and(|x| self.totals[t] - x <= self.allowance(t, target))
+        })
+    }
+
+    fn reach(&self, target: f64) -> Vec<Option<f64>> {
+        let v = self.variants.len();
+        let mut reach = vec![None; self.consumption.len() * v];
+        reach[..v].fill(Some(0.0));
+        for used in self.consumption.all() {
+            for below in 0..v {
+                let Some(from) = reach[used * v + below] else { continue };
+                let Some(next) = self.consumption.add(used, self.stages[self.variants[below].stage]) else { continue };
+                for above in 0..v {
+                    let x = self.front(below, above).largest_x(from + self.allowance(below, target));
+                    raise(&mut reach[next * v + above], x);
+                }
+            }
+        }
+        reach
+    }
+
+    fn need(&self, target: f64) -> Vec<Option<f64>> {
+        let v = self.variants.len();
+        let mut need: Vec<Option<f64>> = vec![None; self.consumption.len() * v];
+        for left in self.consumption.all() {
+            for t in 0..v {
+                let Some(rest) = self.consumption.take(left, self.stages[self.variants[t].stage]) else { continue };
+                let allowance = self.allowance(t, target);
+                let mut least = self.totals[t] - allowance;
+                for above in 0..v {
+                    let y = need[rest * v + above].and_then(|x| self.front(t, above).smallest_y(x));
+                    least = y.map_or(least, |y| least.min(y - allowance));
+                }
+                need[left * v + t] = Some(least);
+            }
+        }
+        need
+    }
+
+    /// What boundaries can be at `target`.
+    pub fn windows(&self, target: f64) -> Windows {
+        Windows { target, reach: self.reach(target), need: self.need(target), variants: self.variants.len() }
+    }
+
+    /// The least feasible target between `low` and `high`, to one part in 10¹², from below. `high` is feasible.
+    pub fn least_target(&self, low: f64, high: f64) -> f64 {
+        if self.is_feasible(low) {
+            return low;
+        }
+        let (mut low, mut high) = (low, high);
+        while high - low > 1e-12 * high {
+            let middle = 0.5 * (low + high);
+            if self.is_feasible(middle) { high = middle } else { low = middle }
+        }
+        low
+    }
+}
+
+fn raise(best: &mut Option<f64>, x: Option<f64>) {
+    *best = match (*best, x) {
+        (Some(a), Some(b)) => Some(a.max(b)),
+        (a, b) => a.or(b),
+    };
+}

@@ -1,0 +1,192 @@
+//! Stages as the ideal DP sees them: who can hold one, and linear bounds of what it costs.
+
+use crate::cost::{Piece, ring_all_reduce};
+use crate::graph::{NodeSet, reachability};
+use crate::preprocess::Reduced;
+use crate::problem::{Problem, Replication};
+
+/// Who holds a stage: a device of one kind, or several as replicas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StageKind {
+    /// Index into [`Reduced::kinds`].
+    pub kind: usize,
+    /// How many devices share the stage.
+    pub replicas: usize,
+}
+
+/// The stage kinds of a problem: each device kind, with each admissible number of replicas.
+pub fn stage_kinds(problem: &Problem, reduced: &Reduced) -> Vec<StageKind> {
+    let most = problem.spec.replication.map_or(1, |r| r.max_replicas);
+    let group = problem.spec.interconnect.map_or(usize::MAX, |i| i.server_size);
+    let kinds = reduced.kinds.iter().enumerate();
+    kinds
+        .flat_map(|(kind, costs)| {
+            let is_cpu = costs.kind == crate::problem::DeviceKind::Cpu;
+            let most = if is_cpu { 1 } else { most.min(costs.count).min(group) };
+            (1..=most).map(move |replicas| StageKind { kind, replicas })
+        })
+        .collect()
+}
+
+/// A linear lower bound of a stage's load, split into what its two boundaries contribute.
+///
+/// For ideals A ⊆ J the stage J \ A has load ≥ upper(J) − lower(A), where upper(J) = weight(J) + the upper charges
+/// of the nets that J cuts, and lower(A) = weight(A) − the lower charges of the nets that A cuts. A net that stays
+/// live across a whole stage would be charged wrongly; see [`Variant::cap`].
+#[derive(Debug, Clone)]
+pub struct Variant {
+    /// Index of the stage kind.
+    pub stage: usize,
+    /// Weight of each unit.
+    pub weight: Vec<f64>,
+    /// What a stage pays for each net cut by its upper boundary; empty when no net is charged.
+    pub upper: Vec<f64>,
+    /// What a stage pays for each net cut by its lower boundary; empty when no net is charged.
+    pub lower: Vec<f64>,
+    /// The bound holds for stages of at most this weight, whatever the target. A charged variant has none: it
+    /// holds for the stages that are heavier than all work beside a charged net, which no such net can bypass.
+    pub cap: Option<f64>,
+}
+
+impl Variant {
+    /// Whether any net is charged.
+    pub fn is_charged(&self) -> bool {
+        !self.upper.is_empty()
+    }
+
+    /// Weight of all units.
+    pub fn total(&self) -> f64 {
+        self.weight.iter().sum()
+    }
+}
+
+/// Which ideals a relaxation speaks of.
+pub enum Ideals<'a> {
+    /// Those of the order graph, whose descendants are given.
+    Graph(&'a [NodeSet]),
+    /// The prefixes of an order: the position of each unit.
+    Prefixes(&'a [usize]),
+}
+
+impl Ideals<'_> {
+    /// Whether every ideal that holds `v` holds `u`.
+    fn precedes(&self, u: usize, v: usize) -> bool {
+        match self {
+            Ideals::Graph(descendants) => descendants[u].contains(v),
+            Ideals::Prefixes(position) => position[u] <= position[v],
+        }
+    }
+
+    /// For each unit the weight of all units that precede it, and of all that it precedes; itself included.
+    fn cones(&self, weight: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let n = weight.len();
+        let (mut before, mut after) = (vec![0.0; n], vec![0.0; n]);
+        match self {
+            Ideals::Graph(descendants) => {
+                for (u, below) in descendants.iter().enumerate() {
+                    for v in below.iter() {
+                        after[u] += weight[v];
+                        before[v] += weight[u];
+                    }
+                }
+            }
+            Ideals::Prefixes(position) => {
+                let mut order = vec![0; n];
+                position.iter().enumerate().for_each(|(u, &i)| order[i] = u);
+                let total: f64 = weight.iter().sum();
+                let mut sum = 0.0;
+                for &u in &order {
+                    after[u] = total - sum;
+                    sum += weight[u];
+                    before[u] = sum;
+                }
+            }
+        }
+        (before, after)
+    }
+}
+
+/// The descendants of each unit, unless the graph is too large for them (n²/8 bytes).
+pub fn descendants(reduced: &Reduced) -> Option<Vec<NodeSet>> {
+    const REACHABILITY_LIMIT: usize = 30_000;
+    (reduced.unit_count() <= REACHABILITY_LIMIT).then(|| reachability::descendants(&reduced.order))
+}
+
+/// Builds the variants of stage kinds.
+pub struct Variants<'a> {
+    reduced: &'a Reduced,
+    ideals: Ideals<'a>,
+    replication: Option<Replication>,
+    overlapped: bool,
+    /// Stands for the weight of a unit that a kind cannot run: more than any target.
+    prohibitive: f64,
+}
+
+impl<'a> Variants<'a> {
+    /// Prepares for `problem`; loads above `ceiling` are of no interest.
+    pub fn new(problem: &Problem, reduced: &'a Reduced, ideals: Ideals<'a>, ceiling: f64) -> Self {
+        Self {
+            reduced,
+            ideals,
+            replication: problem.spec.replication,
+            overlapped: problem.cost.synchronisation() == crate::cost::Synchronisation::Overlapped,
+            prohibitive: 2.0 * ceiling + 1.0,
+        }
+    }
+
+    /// The variants of `stage` (at `index`) under the linear bound `piece`, charging the nets that have at most
+    /// `theta` times the total weight beside them.
+    pub fn of(&self, index: usize, stage: StageKind, piece: Piece, theta: f64) -> Vec<Variant> {
+        let weight = self.weight(stage, piece);
+        let free = |cap| Variant { stage: index, weight: weight.clone(), upper: vec![], lower: vec![], cap };
+        let costs = &self.reduced.kinds[stage.kind];
+        let pays = piece.comm_in + piece.comm_out > 0.0 && costs.transfers.iter().any(|&c| c > 0.0);
+        if !pays {
+            return vec![free(None)];
+        }
+        let total: f64 = weight.iter().sum();
+        let (before, after) = self.ideals.cones(&weight);
+        let limit = theta * total;
+        // A stage that a net stays live across lies beside it: after one of its pins at least, before another.
+        let least =
+            |of: &[f64], e: usize| self.reduced.nets[e].pins.iter().map(|&u| of[u as usize]).fold(f64::MAX, f64::min);
+        let beside: Vec<f64> =
+            (0..self.reduced.nets.len()).map(|e| (total - least(&before, e) - least(&after, e)).max(0.0)).collect();
+        let charge = |up: bool| {
+            (0..beside.len())
+                .map(|e| if beside[e] <= limit { self.charge(stage, piece, e, up) } else { 0.0 })
+                .collect::<Vec<f64>>()
+        };
+        let cap = beside.iter().copied().filter(|&b| b <= limit).fold(0.0, f64::max);
+        let charged =
+            Variant { stage: index, weight: weight.clone(), upper: charge(true), lower: charge(false), cap: None };
+        vec![charged, free(Some(cap))]
+    }
+
+    fn weight(&self, stage: StageKind, piece: Piece) -> Vec<f64> {
+        let r = stage.replicas;
+        let sync = |u: usize| match self.replication {
+            Some(rep) if r > 1 && !self.overlapped => {
+                ring_all_reduce(self.reduced.parameter_bytes[u], r, rep.bandwidth)
+            }
+            _ => 0.0,
+        };
+        let times = &self.reduced.kinds[stage.kind].times;
+        let own = |time: &Option<_>| {
+            time.map_or(self.prohibitive, |t: crate::preprocess::UnitTime| piece.compute * t.total() / r as f64)
+        };
+        times.iter().enumerate().map(|(u, time)| own(time) + sync(u)).collect()
+    }
+
+    /// What a stage pays for a net that its upper or lower boundary cuts.
+    fn charge(&self, stage: StageKind, piece: Piece, e: usize, upper: bool) -> f64 {
+        let net = &self.reduced.nets[e];
+        let source_below = net.pins.iter().all(|&u| self.ideals.precedes(net.source as usize, u as usize));
+        let coefficient = match (source_below, upper) {
+            (true, true) => piece.comm_out,
+            (true, false) => piece.comm_in,
+            (false, _) => piece.comm_out.min(piece.comm_in),
+        };
+        coefficient * self.reduced.kinds[stage.kind].transfers[e] / stage.replicas as f64
+    }
+}
