@@ -28,7 +28,7 @@ fn components(n: usize, edges: &[(usize, usize)]) -> (Vec<usize>, usize) {
     for &(a, b) in edges {
         graph.add_edge((a as u32).into(), (b as u32).into(), ());
     }
-    let components = petgraph::algo::tarjan_scc(&graph);
+    let components = petgraph::algo::kosaraju_scc(&graph);
     let mut component = vec![0; n];
     for (i, nodes) in components.iter().enumerate() {
         nodes.iter().for_each(|v| component[v.index()] = i);

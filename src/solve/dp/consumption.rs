@@ -58,4 +58,10 @@ impl Consumption {
         let fits = self.of(left, stage.kind) >= stage.replicas;
         fits.then(|| left - stage.replicas * self.strides[stage.kind])
     }
+
+    /// Whether `used` holds at least the devices of `other` of each kind.
+    #[inline]
+    pub fn contains(&self, used: usize, other: usize) -> bool {
+        (0..self.counts.len()).all(|kind| self.of(used, kind) >= self.of(other, kind))
+    }
 }

@@ -41,6 +41,8 @@ pub struct Frontier {
     pub order: Vec<usize>,
     /// One layer per position; the state after the last one is 0.
     pub layers: Vec<Layer>,
+    /// For each state, also after the last position, whether no later unit can be in.
+    closed: Vec<Vec<bool>>,
 }
 
 /// The automaton would have had more states than allowed.
@@ -62,7 +64,8 @@ impl Frontier {
             9..=32 => build::<32>(&plan, max_states),
             _ => Err(TooWide),
         }?;
-        Ok(Self { order, layers })
+        let closed = closed(&layers);
+        Ok(Self { order, layers, closed })
     }
 
     /// The automaton along the best of several orders, by its number of states.
@@ -76,6 +79,12 @@ impl Frontier {
             best = Self::new(reduced, order, limit).or(best);
         }
         best
+    }
+
+    /// Whether all ideals through `state` before position `depth` hold no unit from there on.
+    #[inline]
+    pub fn is_closed(&self, depth: usize, state: u32) -> bool {
+        self.closed[depth][state as usize]
     }
 
     /// How many states all layers have together.
@@ -97,6 +106,18 @@ impl Frontier {
         }
         suffix[0]
     }
+}
+
+fn closed(layers: &[Layer]) -> Vec<Vec<bool>> {
+    let mut closed = vec![vec![true]];
+    for layer in layers.iter().rev() {
+        let later = &closed[closed.len() - 1];
+        let stays = |[out, into]: &[Transition; 2]| into.next == FORBIDDEN && later[out.next as usize];
+        let own = layer.transitions.iter().map(stays).collect();
+        closed.push(own);
+    }
+    closed.reverse();
+    closed
 }
 
 /// What deciding the unit at one position reads and writes, in slots of two bits.

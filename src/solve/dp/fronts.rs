@@ -24,66 +24,51 @@ pub struct FrontTable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooMany;
 
-/// What one transition adds to (x, y).
-#[derive(Debug, Clone, Copy)]
-pub struct Increment<'a> {
-    reduced: &'a Reduced,
-    below: &'a Variant,
-    above: &'a Variant,
-}
-
-impl<'a> Increment<'a> {
-    /// The increments at a boundary between a stage of variant `below` and one of variant `above`.
-    pub fn new(reduced: &'a Reduced, below: &'a Variant, above: &'a Variant) -> Self {
-        Self { reduced, below, above }
-    }
-
-    /// What deciding `unit` (`into`: in the ideal) along `transition` adds.
-    #[inline]
-    pub fn of(&self, unit: usize, into: bool, transition: Transition) -> Label {
-        let mut label = if into {
-            Label { x: self.above.weight[unit], y: self.below.weight[unit] }
-        } else {
-            Label { x: 0.0, y: 0.0 }
-        };
+/// What deciding `unit` (`into`: in the ideal) along `transition` adds to the lower value (`x`) and to the upper
+/// value (`y`) of `variant`.
+#[inline]
+pub fn increment(reduced: &Reduced, variant: &Variant, unit: usize, into: bool, transition: Transition) -> Label {
+    let weight = if into { variant.weight[unit] } else { 0.0 };
+    let mut label = Label { x: weight, y: weight };
+    if variant.is_charged() {
+        let nets = reduced.nets_of.row(unit);
         let mut cut = transition.cut;
-        if cut == 0 {
-            return label;
-        }
-        let nets = self.reduced.nets_of.row(unit);
         while cut != 0 {
             let e = nets[cut.trailing_zeros() as usize] as usize;
-            if self.above.is_charged() {
-                label.x -= self.above.lower[e];
-            }
-            if self.below.is_charged() {
-                label.y += self.below.upper[e];
-            }
+            label.x -= variant.lower[e];
+            label.y += variant.upper[e];
             cut &= cut - 1;
         }
-        label
     }
+    label
 }
 
 impl FrontTable {
-    /// The table of a boundary. O(labels).
+    /// The table of a boundary between a stage of variant `below` and one of variant `above`. O(labels).
     ///
     /// # Errors
     /// [`TooMany`] when there would be more than `max_labels`.
-    pub fn new(frontier: &Frontier, increment: Increment, max_labels: usize) -> Result<Self, TooMany> {
+    pub fn new(
+        reduced: &Reduced,
+        frontier: &Frontier,
+        below: &Variant,
+        above: &Variant,
+        max_labels: usize,
+    ) -> Result<Self, TooMany> {
         let mut labels = vec![Label { x: 0.0, y: 0.0 }];
         let mut starts = vec![vec![0, 1]];
         for (layer, &unit) in frontier.layers.iter().zip(&frontier.order).rev() {
-            let above = starts.last().map_or(&[][..], Vec::as_slice).to_vec();
+            let later = &starts[starts.len() - 1];
             let mut own = Vec::with_capacity(layer.transitions.len() + 1);
             for [out, into] in &layer.transitions {
                 own.push(labels.len());
                 let shifted = |t: &Transition, is_in: bool| {
                     let range = match t.next {
                         FORBIDDEN => 0..0,
-                        s => above[s as usize]..above[s as usize + 1],
+                        s => later[s as usize]..later[s as usize + 1],
                     };
-                    (range, increment.of(unit, is_in, *t))
+                    let x = increment(reduced, above, unit, is_in, *t).x;
+                    (range, Label { x, y: increment(reduced, below, unit, is_in, *t).y })
                 };
                 merge(&mut labels, shifted(out, false), shifted(into, true));
             }
@@ -151,4 +136,16 @@ pub fn largest_x(front: &[Label], limit: f64) -> Option<f64> {
 #[inline]
 pub fn smallest_y(front: &[Label], need: f64) -> Option<f64> {
     front.get(front.partition_point(|l| l.x < need)).map(|l| l.y)
+}
+
+/// The Pareto front of arbitrary labels.
+pub fn pareto(mut labels: Vec<Label>) -> Vec<Label> {
+    labels.sort_unstable_by(|a, b| a.y.total_cmp(&b.y).then(b.x.total_cmp(&a.x)));
+    let mut best = f64::NEG_INFINITY;
+    labels.retain(|label| {
+        let keep = label.x > best;
+        best = best.max(label.x);
+        keep
+    });
+    labels
 }

@@ -1,185 +1,280 @@
-//! The ideal DP.
+//! The ideal DP (Tarnawski 2020, section 5.1.1): exact over splits into successive ideals.
+//!
+//! The published DP tabulates all pairs of ideals. This one looks at few: linearized DP gives a split, the boundary
+//! relaxation a bound that is mostly equal to it, and a layered search over the ideals that the relaxation admits
+//! settles the rest.
 
-use super::consumption::Consumption;
+use super::dominance::Dominance;
+use super::enumerate::Enumerator;
 use super::frontier::Frontier;
-use super::fronts::{FrontTable, Increment, Label};
-use super::linear::Line;
-use super::loads::{Loads, objective};
+use super::fronts::{FrontTable, TooMany};
+use super::linearized;
+use super::loads::ones;
 use super::relaxation::{Front, Ratio, Relaxation};
-use super::search::{Effort, Search, Verdict};
-use super::stage::{Ideals, StageKind, Variant, Variants, descendants, stage_kinds};
+use super::search::{Effort, IdealChain, Search, Verdict};
+use super::stage::{Ideals, Variant, Variants, descendants};
+use super::{Incumbent, Setting};
 use crate::preprocess::Reduced;
-use crate::problem::Problem;
-use crate::solve::SearchContext;
-use std::time::Instant;
+use crate::problem::{Problem, Scope};
+use crate::solve::{
+    BoundSource, Guarantee, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
+};
 
-/// The exact DP over ideals.
-#[derive(Debug, Clone, Default)]
-pub struct IdealDp;
+/// A proof refutes all objectives below the incumbent by more than this part of it: the rounding of a sum.
+pub const OPTIMALITY_TOLERANCE: f64 = 1e-9;
 
-fn variants_of(reduced: &Reduced, stages: &[StageKind], builder: &Variants, theta: f64) -> Vec<Variant> {
-    stages
-        .iter()
-        .enumerate()
-        .flat_map(|(i, &stage)| {
-            let piece = reduced.kinds[stage.kind].pieces[0];
-            builder.of(i, stage, piece, theta)
-        })
-        .collect()
+/// Stages that a search for one target may evaluate at first; fourfold in each round.
+const FIRST_BUDGET: usize = 200_000;
+
+/// The exact DP over ideals, for [`Scope::Acyclic`].
+///
+/// Anytime: on a limit it returns its best split and the largest bound proven. Time and memory grow with the states
+/// of the frontier automaton and with the gap that its relaxation leaves, not with the number of ideals.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IdealDp {
+    /// Orders tried by linearized DP for the first split.
+    pub orders: usize,
+    /// The most states of the frontier automaton.
+    pub max_states: usize,
+    /// The most labels of one table of the relaxation (16 bytes each).
+    pub max_labels: usize,
 }
 
-fn pareto(mut labels: Vec<Label>) -> Vec<Label> {
-    labels.sort_unstable_by(|a, b| a.y.total_cmp(&b.y).then(b.x.total_cmp(&a.x)));
-    let mut best = f64::NEG_INFINITY;
-    labels.retain(|l| {
-        let keep = l.x > best;
-        best = best.max(l.x);
-        keep
-    });
-    labels
+impl Default for IdealDp {
+    fn default() -> Self {
+        Self { orders: 16, max_states: 4_000_000, max_labels: 40_000_000 }
+    }
 }
 
-/// Probe entry.
-pub fn probe(problem: &Problem, theta: f64, orders: usize) {
-    let t0 = Instant::now();
-    let reduced = Reduced::new(problem);
-    let frontier = match Frontier::smallest(&reduced, 5_000_000) {
-        Ok(f) => f,
-        Err(_) => {
-            println!("too wide");
-            return;
-        }
-    };
-    println!(
-        "units {} nets {} states {} width {} ideals {} {:?}",
-        reduced.unit_count(),
-        reduced.nets.len(),
-        frontier.state_count(),
-        frontier.width(),
-        frontier.ideal_count(),
-        t0.elapsed()
-    );
-    let loads = Loads::new(problem, &reduced);
-    let stages = stage_kinds(problem, &reduced);
-    let consumption = Consumption::new(&reduced, &stages);
-    let ceiling: f64 = 1e6;
-    // UB
-    let order = super::orders::depth_first(&reduced.order, |v| v);
-    let mut upper = ceiling;
-    let mut best = None;
-    let mut rng = 1u64;
-    for it in 0..orders {
-        let order = if it == 0 {
-            order.clone()
-        } else {
-            let salt = it as u64;
-            super::orders::depth_first(&reduced.order, |v| {
-                (v as u64 + 1)
-                    .wrapping_mul(0x9E3779B97F4A7C15)
-                    .rotate_left((salt % 64) as u32)
-                    .wrapping_mul(salt * 2 + 1)
-            })
-        };
-        rng ^= 1;
-        let mut position = vec![0; order.len()];
-        order.iter().enumerate().for_each(|(i, &u)| position[u] = i);
-        let line = Line::new(&loads, &stages, &consumption, &order);
-        let builder = Variants::new(problem, &reduced, Ideals::Prefixes(&position), ceiling);
-        let variants = variants_of(&reduced, &stages, &builder, theta);
-        let values: Vec<_> = variants.iter().map(|v| line.boundary_values(v)).collect();
-        let fronts: Vec<Vec<Label>> = (0..variants.len() * variants.len())
-            .map(|i| {
-                let (b, a) = (i / variants.len(), i % variants.len());
-                pareto((0..=order.len()).map(|p| Label { x: values[a].0[p], y: values[b].1[p] }).collect())
-            })
-            .collect();
-        let fronts = fronts.iter().map(|f| Front::Labels(f)).collect();
-        let relaxation = Relaxation::new(&stages, &variants, &consumption, fronts);
-        let low = relaxation.least_target(0.0, ceiling);
-        if it < 3 {
-            println!("  line lb {low} {:?}", t0.elapsed());
-        }
-        if low >= upper {
-            continue;
-        }
-        for f in [1.01, 1.05, 1.2, 1.5, 2.0, 10.0] {
-            let target = (low * f).min(upper);
-            let windows = relaxation.windows(target);
-            if let Some((value, chain)) = line.solve(target, &relaxation, &windows) {
-                upper = objective(value);
-                best = Some((chain, order.clone()));
-                println!("  order {it} ub {upper} {:?}", t0.elapsed());
-                break;
-            }
-            if target >= upper {
-                break;
-            }
+impl Solver for IdealDp {
+    fn name(&self) -> &'static str {
+        "dp"
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Exact
+    }
+
+    fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
+        super::supports(self.name(), problem)
+    }
+
+    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
+        self.supports(problem)?;
+        let reduced = Reduced::new(problem);
+        let setting = Setting::new(problem, &reduced);
+        let run = State::new(&setting);
+        Ok(super::in_pool(cx, || run.solve(self, cx)))
+    }
+}
+
+/// A run under way.
+struct State<'a> {
+    setting: &'a Setting<'a>,
+    incumbent: Option<Incumbent>,
+    bound: f64,
+    source: BoundSource,
+    stats: Stats,
+}
+
+/// Whether a proof ended with no split at all below the ceiling.
+#[derive(PartialEq, Eq)]
+enum Proof {
+    Complete,
+    Partial,
+}
+
+impl<'a> State<'a> {
+    fn new(setting: &'a Setting<'a>) -> Self {
+        let mut stats = Stats::default();
+        stats.set("units", setting.reduced.unit_count() as f64);
+        Self { setting, incumbent: None, bound: setting.work_bound(), source: BoundSource::Work, stats }
+    }
+
+    fn solve(mut self, options: &IdealDp, cx: &SearchContext) -> Run {
+        self.first_split(options, cx);
+        let proof = if self.is_settled(cx) { Proof::Partial } else { self.prove(options, cx) };
+        self.finish(proof)
+    }
+
+    /// The objective to beat.
+    fn upper(&self) -> f64 {
+        self.incumbent.as_ref().map_or(self.setting.ceiling, Incumbent::objective)
+    }
+
+    fn is_settled(&self, cx: &SearchContext) -> bool {
+        let upper = self.upper();
+        self.incumbent.is_some() && upper - self.bound <= cx.gap.max(OPTIMALITY_TOLERANCE) * upper
+    }
+
+    fn raise_bound(&mut self, value: f64, source: BoundSource) {
+        if value > self.bound {
+            self.bound = value;
+            self.source = source;
         }
     }
-    let _ = best;
-    let below = descendants(&reduced).unwrap();
-    let builder = Variants::new(problem, &reduced, Ideals::Graph(&below), ceiling);
-    let variants = variants_of(&reduced, &stages, &builder, theta);
-    println!(
-        "variants {} caps {:?} {:?}",
-        variants.len(),
-        variants.iter().map(|v| v.cap).collect::<Vec<_>>(),
-        t0.elapsed()
-    );
-    let v = variants.len();
-    let mut tables: Vec<Option<FrontTable>> = Vec::new();
-    for i in 0..v * v {
-        let (b, a) = (&variants[i / v], &variants[i % v]);
-        if !b.is_charged() && !a.is_charged() {
-            tables.push(None);
-            continue;
-        }
-        let table = FrontTable::new(&frontier, Increment::new(&reduced, b, a), 400_000_000);
-        match table {
-            Ok(t) => {
-                println!("  table {i} labels {} root {} {:?}", t.label_count(), t.root().len(), t0.elapsed());
-                tables.push(Some(t));
-            }
-            Err(_) => {
-                println!("too many labels {:?}", t0.elapsed());
-                return;
-            }
+
+    fn improve(&mut self, incumbent: Incumbent) {
+        if self.incumbent.as_ref().is_none_or(|old| incumbent.objective() < old.objective()) {
+            self.incumbent = Some(incumbent);
         }
     }
-    let fronts = (0..v * v)
-        .map(|i| match &tables[i] {
-            Some(t) => Front::Labels(t.root()),
-            None => Front::Ratio(Ratio::new(&variants[i / v], &variants[i % v])),
-        })
-        .collect();
-    let relaxation = Relaxation::new(&stages, &variants, &consumption, fronts);
-    let low = relaxation.least_target(0.0, upper);
-    println!("LB {low} UB {upper} gap {} {:?}", 1.0 - low / upper, t0.elapsed());
-    let cx = SearchContext::new();
-    loop {
-        let target = upper * (1.0 - 1e-9);
-        let windows = relaxation.windows(target);
-        let search = Search {
-            loads: &loads,
-            frontier: &frontier,
-            relaxation: &relaxation,
-            tables: &tables,
-            max_reached: 200_000,
-        };
+
+    fn report(&self, phase: &'static str, cx: &SearchContext) {
+        let incumbent = self.incumbent.as_ref().map(Incumbent::objective);
+        cx.report(&Progress { phase, incumbent, bound: Some(self.bound) });
+    }
+
+    /// A first split by linearized DP over a few orders.
+    fn first_split(&mut self, options: &IdealDp, cx: &SearchContext) {
+        let found = linearized::best_of_orders(self.setting, options.orders, self.bound, cx);
+        self.incumbent = found;
+        self.report("first split", cx);
+    }
+
+    /// Builds automaton and relaxation, then searches between bound and incumbent.
+    fn prove(&mut self, options: &IdealDp, cx: &SearchContext) -> Proof {
+        let setting = self.setting;
+        let Ok(frontier) = Frontier::smallest(setting.reduced, options.max_states) else { return Proof::Partial };
+        self.stats.set("ideals", frontier.ideal_count());
+        self.stats.set("states", frontier.state_count() as f64);
+        let Some(below) = descendants(setting.reduced) else { return Proof::Partial };
+        let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&below), setting.ceiling);
+        let mut best: Option<Guide> = None;
+        for bound in 0..Variants::bounds(setting.reduced) {
+            let variants = builder.all(&setting.stages, self.upper(), bound);
+            let Ok(guide) = Guide::new(setting, &frontier, variants, options.max_labels) else { continue };
+            let low = guide.relaxation(setting).least_target(self.bound, self.upper());
+            if best.is_none() || low > self.bound {
+                best = Some(guide);
+            }
+            self.raise_bound(low, BoundSource::BoundaryRelaxation);
+        }
+        let Some(guide) = best else { return Proof::Partial };
+        self.stats.set("labels", guide.label_count() as f64);
+        self.stats.set("root_bound", self.bound);
+        self.report("relaxation", cx);
+        if self.is_settled(cx) { Proof::Partial } else { self.search(&frontier, &guide, cx) }
+    }
+
+    /// Refutes targets or improves the incumbent until they meet.
+    fn search(&mut self, frontier: &Frontier, guide: &Guide, cx: &SearchContext) -> Proof {
+        let setting = self.setting;
+        let relaxation = guide.relaxation(setting);
+        let dominance = Dominance::new(setting.problem, setting.reduced);
         let mut effort = Effort::default();
-        match search.run(&windows, &cx, &mut effort) {
-            Verdict::Found(_, value) => {
-                upper = objective(value);
-                println!("found {upper} {effort:?} {:?}", t0.elapsed());
+        let mut budget = FIRST_BUDGET;
+        // Where between bound and incumbent the next target lies; 1 asks for the proof itself.
+        let mut part = 1.0;
+        let mut proof = Proof::Partial;
+        while !self.is_settled(cx) && !cx.should_stop() {
+            let highest = self.upper() * (1.0 - OPTIMALITY_TOLERANCE);
+            let target = if part < 1.0 { self.bound + part * (highest - self.bound) } else { highest };
+            let search = Search {
+                loads: &setting.loads,
+                enumerator: Enumerator {
+                    reduced: setting.reduced,
+                    frontier,
+                    relaxation: &relaxation,
+                    tables: &guide.tables,
+                },
+                dominance: dominance.as_ref(),
+                max_evaluated: effort.evaluated + budget,
+            };
+            match search.run(&relaxation.windows(target), cx, &mut effort) {
+                Verdict::Found(chain, value) => {
+                    self.improve(Incumbent { value, stages: differences(&chain) });
+                }
+                Verdict::Refuted if part == 1.0 => {
+                    proof = Proof::Complete;
+                    let upper = self.upper();
+                    self.raise_bound(upper, BoundSource::Refuted);
+                    break;
+                }
+                Verdict::Refuted => {
+                    self.raise_bound(target, BoundSource::Refuted);
+                    part = 1.0;
+                    budget *= 4;
+                }
+                Verdict::Unknown => part *= 0.5,
             }
-            Verdict::Refuted => {
-                println!("OPTIMAL {upper} {effort:?} {:?}", t0.elapsed());
-                return;
+            if part < MIN_PART {
+                part = 1.0;
+                budget *= 4;
             }
-            Verdict::Unknown => {
-                println!("gave up {effort:?} {:?}", t0.elapsed());
-                return;
-            }
+            self.report("search", cx);
         }
+        self.stats.set("ideals_reached", effort.reached as f64);
+        self.stats.set("stages_evaluated", effort.evaluated as f64);
+        proof
     }
+
+    fn finish(self, proof: Proof) -> Run {
+        let scope = Scope::Acyclic;
+        let bound = LowerBound { value: self.bound, scope: scope.clone(), source: self.source };
+        let outcome = match self.incumbent {
+            Some(incumbent) => {
+                let objective = incumbent.objective();
+                let solution = self.setting.lift(&incumbent, objective);
+                if objective - bound.value <= OPTIMALITY_TOLERANCE * objective {
+                    Outcome::Optimal { solution, bound: LowerBound { value: bound.value.min(objective), ..bound } }
+                } else {
+                    Outcome::Feasible { solution, bound: Some(bound) }
+                }
+            }
+            None if proof == Proof::Complete => Outcome::Infeasible(scope),
+            None => Outcome::Unknown { bound: Some(bound) },
+        };
+        Run { outcome, stats: self.stats }
+    }
+}
+
+/// Targets closer to the bound than this part of the gap are not worth a search: the budget is raised instead.
+const MIN_PART: f64 = 1.0 / 16.0;
+
+/// The relaxation's variants with the tables behind its fronts.
+struct Guide {
+    variants: Vec<Variant>,
+    tables: Vec<Option<FrontTable>>,
+}
+
+impl Guide {
+    fn new(setting: &Setting, frontier: &Frontier, variants: Vec<Variant>, max_labels: usize) -> Result<Self, TooMany> {
+        use rayon::prelude::*;
+        let v = variants.len();
+        let table = |i: usize| {
+            let (below, above) = (&variants[i / v], &variants[i % v]);
+            if below.is_charged() || above.is_charged() {
+                FrontTable::new(setting.reduced, frontier, below, above, max_labels).map(Some)
+            } else {
+                Ok(None)
+            }
+        };
+        let tables = (0..v * v).into_par_iter().map(table).collect::<Result<Vec<_>, TooMany>>()?;
+        Ok(Self { variants, tables })
+    }
+
+    fn relaxation<'a>(&'a self, setting: &'a Setting) -> Relaxation<'a> {
+        let v = self.variants.len();
+        let front = |i: usize| match &self.tables[i] {
+            Some(table) => Front::Labels(table.root()),
+            None => Front::Ratio(Ratio::new(&self.variants[i / v], &self.variants[i % v])),
+        };
+        Relaxation::new(&setting.stages, &self.variants, &setting.consumption, (0..v * v).map(front).collect())
+    }
+
+    fn label_count(&self) -> usize {
+        self.tables.iter().flatten().map(FrontTable::label_count).sum()
+    }
+}
+
+/// The units of each stage of a chain of ideals.
+fn differences(chain: &IdealChain) -> Vec<(Vec<usize>, usize)> {
+    let mut before: Box<[u64]> = vec![0; chain[0].0.len()].into();
+    let units = chain.iter().map(|(ideal, stage)| {
+        let set: Vec<u64> = ideal.iter().zip(&before).map(|(j, a)| j & !a).collect();
+        before.clone_from(ideal);
+        (ones(&set).collect(), *stage)
+    });
+    units.collect()
 }

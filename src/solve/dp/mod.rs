@@ -1,14 +1,41 @@
 //! Dynamic programs: over ideals, and over the prefixes of one order.
 
 pub mod consumption;
+pub mod dominance;
+pub mod enumerate;
 pub mod frontier;
 pub mod fronts;
 pub mod ideal;
 pub mod linear;
+pub mod linearized;
 pub mod loads;
 pub mod orders;
 pub mod relaxation;
 pub mod search;
+mod setting;
 pub mod stage;
 
 pub use ideal::IdealDp;
+pub use setting::{Incumbent, Setting};
+
+use crate::problem::{Problem, Scope};
+use crate::solve::{SearchContext, Unsupported};
+
+/// Both dynamic programs split into successive ideals.
+fn supports(solver: &'static str, problem: &Problem) -> Result<(), Unsupported> {
+    let reason = match problem.spec.scope {
+        Scope::Acyclic => return Ok(()),
+        Scope::Linearized(_) => "it does not take one given order; ask for the scope `acyclic`",
+        Scope::Arbitrary | Scope::Convex => "it finds splits into successive ideals; ask for the scope `acyclic`",
+    };
+    Err(Unsupported { solver, reason: reason.into() })
+}
+
+/// Runs `work` on as many threads as the context allows.
+fn in_pool<T: Send>(cx: &SearchContext, work: impl FnOnce() -> T + Send) -> T {
+    match rayon::ThreadPoolBuilder::new().num_threads(cx.threads.max(1)).build() {
+        Ok(pool) => pool.install(work),
+        // Without threads of its own the work runs on the global pool, with the same answer.
+        Err(_) => work(),
+    }
+}

@@ -73,3 +73,20 @@ pub fn depth_first<K: Ord>(graph: &Graph, key: impl Fn(usize) -> K) -> Vec<usize
     }
     order
 }
+
+/// Order number `i` of an endless series: the narrow ones first, then depth-first ones with random children.
+pub fn numbered(reduced: &Reduced, i: usize, seed: u64) -> Vec<usize> {
+    match i {
+        0 => depth_first(&reduced.order, |v| v),
+        1 => greedy_frontier(reduced),
+        2 => topological::smallest_first(&reduced.order),
+        _ => depth_first(&reduced.order, |v| scramble(seed ^ scramble(i as u64) ^ scramble(!(v as u64)))),
+    }
+}
+
+/// A well-mixed function of `x` (the finaliser of SplitMix64).
+fn scramble(x: u64) -> u64 {
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}

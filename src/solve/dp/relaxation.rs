@@ -134,6 +134,11 @@ impl<'a> Relaxation<'a> {
         self.variants[t].cap.map_or(target, |cap| cap.min(target)) + self.slack
     }
 
+    /// The room left for rounding, in time units.
+    pub fn slack(&self) -> f64 {
+        self.slack
+    }
+
     fn front(&self, below: usize, above: usize) -> &Front<'a> {
         &self.fronts[below * self.variants.len() + above]
     }

@@ -134,9 +134,28 @@ impl<'a> Variants<'a> {
         }
     }
 
+    /// How many linear bounds of a load there are to choose from: every piece, and their mean.
+    pub fn bounds(reduced: &Reduced) -> usize {
+        let pieces = reduced.kinds.iter().map(|kind| kind.pieces.len()).max().unwrap_or(1);
+        if pieces == 1 { 1 } else { pieces + 1 }
+    }
+
+    /// The variants of all stage kinds under linear bound number `bound`, for targets of at most `upper`.
+    pub fn all(&self, stages: &[StageKind], upper: f64, bound: usize) -> Vec<Variant> {
+        let of = |(i, &stage): (usize, &StageKind)| {
+            let pieces = &self.reduced.kinds[stage.kind].pieces;
+            let piece = match pieces.get(bound) {
+                Some(&piece) => piece,
+                None => mean(pieces),
+            };
+            self.of(i, stage, piece, BESIDE * upper)
+        };
+        stages.iter().enumerate().flat_map(of).collect()
+    }
+
     /// The variants of `stage` (at `index`) under the linear bound `piece`, charging the nets that have at most
-    /// `theta` times the total weight beside them.
-    pub fn of(&self, index: usize, stage: StageKind, piece: Piece, theta: f64) -> Vec<Variant> {
+    /// weight `limit` beside them.
+    fn of(&self, index: usize, stage: StageKind, piece: Piece, limit: f64) -> Vec<Variant> {
         let weight = self.weight(stage, piece);
         let free = |cap| Variant { stage: index, weight: weight.clone(), upper: vec![], lower: vec![], cap };
         let costs = &self.reduced.kinds[stage.kind];
@@ -144,23 +163,25 @@ impl<'a> Variants<'a> {
         if !pays {
             return vec![free(None)];
         }
-        let total: f64 = weight.iter().sum();
-        let (before, after) = self.ideals.cones(&weight);
-        let limit = theta * total;
-        // A stage that a net stays live across lies beside it: after one of its pins at least, before another.
-        let least =
-            |of: &[f64], e: usize| self.reduced.nets[e].pins.iter().map(|&u| of[u as usize]).fold(f64::MAX, f64::min);
-        let beside: Vec<f64> =
-            (0..self.reduced.nets.len()).map(|e| (total - least(&before, e) - least(&after, e)).max(0.0)).collect();
+        let beside = self.beside(&weight);
         let charge = |up: bool| {
-            (0..beside.len())
-                .map(|e| if beside[e] <= limit { self.charge(stage, piece, e, up) } else { 0.0 })
-                .collect::<Vec<f64>>()
+            let charge = |e: usize| if beside[e] <= limit { self.charge(stage, piece, e, up) } else { 0.0 };
+            (0..beside.len()).map(charge).collect::<Vec<f64>>()
         };
         let cap = beside.iter().copied().filter(|&b| b <= limit).fold(0.0, f64::max);
         let charged =
             Variant { stage: index, weight: weight.clone(), upper: charge(true), lower: charge(false), cap: None };
         vec![charged, free(Some(cap))]
+    }
+
+    /// For each net a bound on the weight of a stage that it stays live across: such a stage lies beside the net,
+    /// after at least one of its pins and before another.
+    fn beside(&self, weight: &[f64]) -> Vec<f64> {
+        let (before, after) = self.ideals.cones(weight);
+        let total: f64 = weight.iter().sum();
+        let least = |of: &[f64], pins: &[u32]| pins.iter().map(|&u| of[u as usize]).fold(f64::MAX, f64::min);
+        let nets = self.reduced.nets.iter();
+        nets.map(|net| (total - least(&before, &net.pins) - least(&after, &net.pins)).max(0.0)).collect()
     }
 
     fn weight(&self, stage: StageKind, piece: Piece) -> Vec<f64> {
@@ -189,4 +210,14 @@ impl<'a> Variants<'a> {
         };
         coefficient * self.reduced.kinds[stage.kind].transfers[e] / stage.replicas as f64
     }
+}
+
+/// Nets with more than this part of the target beside them are not charged. A stage lighter than the work beside a
+/// charged net counts as free of communication, which wastes most of a device and so hardly weakens the bound.
+const BESIDE: f64 = 0.7;
+
+fn mean(pieces: &[Piece]) -> Piece {
+    let n = pieces.len() as f64;
+    let sum = |of: fn(&Piece) -> f64| pieces.iter().map(of).sum::<f64>() / n;
+    Piece::new(sum(|p| p.compute), sum(|p| p.comm_in), sum(|p| p.comm_out))
 }

@@ -1,0 +1,116 @@
+//! Extension dominance: an ideal that can take in more at no loss to any later stage does so at once.
+//!
+//! Let J be an ideal that a chain of stages reaches, and u a unit that may come next. Suppose that for every
+//! accelerator the cut of J ∪ {u} exceeds that of J by at most u's compute time. Take any later stage S of a chain
+//! through J. Cuts are submodular, so cut(S \ u) ≤ cut(S) + cut(J ∪ u) − cut(J) when u ∈ S, hence
+//! load(S \ u) ≤ load(S), and a chain through J ∪ {u} is as good as one through J. So if u also fits on the stage
+//! before, J itself need not be kept. The argument asks that in and out weigh the same in every piece of a load.
+
+use super::loads::{SetLoads, Value, contains, objective, worse};
+use super::search::Bits;
+use super::stage::StageKind;
+use crate::preprocess::{KindCosts, Reduced};
+use crate::problem::{DeviceKind, Objective, Problem};
+
+/// Extends ideals by dominance.
+pub struct Dominance<'a> {
+    reduced: &'a Reduced,
+    passes: std::ops::Range<usize>,
+}
+
+impl<'a> Dominance<'a> {
+    /// The rule for `problem`, or `None` where the argument does not hold.
+    pub fn new(problem: &Problem, reduced: &'a Reduced) -> Option<Self> {
+        let symmetric = reduced.kinds.iter().all(|k| k.pieces.iter().all(|p| p.comm_in == p.comm_out));
+        let passes = match problem.spec.objective {
+            Objective::Throughput => 2..3,
+            Objective::GPipe => 0..2,
+        };
+        (symmetric && problem.spec.interconnect.is_none()).then_some(Self { reduced, passes })
+    }
+
+    /// Extends `ideal`, reached by the stage `set` from a prefix of value `before`, as far as the stage stays
+    /// within `target` (for GPipe: as far as its value does not grow). Returns the value reached.
+    pub fn extend(
+        &self,
+        ideal: &mut Bits,
+        set: &mut Bits,
+        stage: StageKind,
+        before: Value,
+        sets: &mut SetLoads,
+        target: f64,
+    ) -> Value {
+        let mut value = sets.value(stage, set).map_or(before, |v| worse(v, before));
+        let ready = |ideal: &Bits, u: usize| {
+            !contains(ideal, u) && self.reduced.order.predecessors(u).iter().all(|&p| contains(ideal, p as usize))
+        };
+        let mut candidates: Vec<usize> = (0..self.reduced.unit_count()).filter(|&u| ready(ideal, u)).collect();
+        let mut next = 0;
+        let mut failures = 0;
+        while failures < candidates.len() {
+            next %= candidates.len();
+            let u = candidates[next];
+            match self.try_unit(u, ideal, set, stage, sets) {
+                Some(v) if self.is_no_worse(worse(v, before), value, target) => {
+                    value = worse(v, before);
+                    ideal[u / 64] |= 1 << (u % 64);
+                    candidates.swap_remove(next);
+                    let successors = self.reduced.order.successors(u).iter().map(|&v| v as usize);
+                    candidates.extend(successors.filter(|&v| ready(ideal, v)));
+                    failures = 0;
+                }
+                tried => {
+                    if tried.is_some() {
+                        set[u / 64] &= !(1 << (u % 64));
+                    }
+                    next += 1;
+                    failures += 1;
+                }
+            }
+        }
+        value
+    }
+
+    fn is_no_worse(&self, new: Value, old: Value, target: f64) -> bool {
+        match self.passes.len() {
+            1 => objective(new) <= target,
+            _ => new[0] <= old[0] && new[1] <= old[1],
+        }
+    }
+
+    /// Adds `u` to `set` if no later stage loses by it and the stage can hold it; its value then.
+    fn try_unit(&self, u: usize, ideal: &Bits, set: &mut Bits, stage: StageKind, sets: &mut SetLoads) -> Option<Value> {
+        let accelerators = self.reduced.kinds.iter().filter(|kind| kind.kind != DeviceKind::Cpu);
+        for kind in accelerators {
+            if !self.passes.clone().all(|pass| self.is_harmless(kind, u, ideal, pass)) {
+                return None;
+            }
+        }
+        set[u / 64] |= 1 << (u % 64);
+        let value = sets.value(stage, set);
+        if value.is_none() {
+            set[u / 64] &= !(1 << (u % 64));
+        }
+        value
+    }
+
+    /// Whether taking `u` into `ideal` raises the cut by no more than `u`'s compute; pass 2 is both together.
+    fn is_harmless(&self, kind: &KindCosts, u: usize, ideal: &Bits, pass: usize) -> bool {
+        let Some(time) = kind.times[u] else { return true };
+        let compute = [time.forward, time.backward, time.total()][pass];
+        let mut change = 0.0;
+        for &e in self.reduced.nets_of.row(u) {
+            let net = &self.reduced.nets[e as usize];
+            if pass < 2 && usize::from(net.backward) != pass {
+                continue;
+            }
+            let inside = net.pins.iter().filter(|&&p| contains(ideal, p as usize)).count();
+            if inside == 0 {
+                change += kind.transfers[e as usize];
+            } else if inside + 1 == net.pins.len() {
+                change -= kind.transfers[e as usize];
+            }
+        }
+        kind.pieces.iter().all(|p| p.comm_in * change <= p.compute * compute)
+    }
+}

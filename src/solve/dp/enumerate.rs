@@ -1,0 +1,193 @@
+//! Enumeration of the ideals that may follow a given one, on the frontier automaton.
+
+use super::frontier::{FORBIDDEN, Frontier};
+use super::fronts::{FrontTable, Label, increment, largest_x};
+use super::loads::contains;
+use super::relaxation::{Relaxation, Windows};
+use super::search::Bits;
+use crate::preprocess::Reduced;
+use crate::problem::fits;
+use crate::solve::SearchContext;
+
+/// What an enumeration works on.
+#[derive(Clone, Copy)]
+pub struct Enumerator<'a> {
+    /// The problem on units.
+    pub reduced: &'a Reduced,
+    /// The automaton of ideals.
+    pub frontier: &'a Frontier,
+    /// The relaxation whose windows bound the ideals.
+    pub relaxation: &'a Relaxation<'a>,
+    /// Suffix tables by variant below · variants + variant above; `None` where only a ratio is known.
+    pub tables: &'a [Option<FrontTable>],
+}
+
+/// The ideals that one stage kind may lead to from one ideal.
+struct Enumeration<'a> {
+    base: Enumerator<'a>,
+    from: &'a Bits,
+    /// Index of the stage kind.
+    stage: usize,
+    target: f64,
+    /// Variants of the stage below the boundary, each with the most its upper value may be.
+    below: Vec<(usize, f64)>,
+    /// Variants of the stage above the boundary, each with the least its lower value may be.
+    above: Vec<(usize, f64)>,
+    /// For each variant above its weight from each position on.
+    rest: Vec<Vec<f64>>,
+}
+
+/// A decision: the state before it, sums so far, and what is left to try.
+#[derive(Clone, Copy)]
+struct Node {
+    state: u32,
+    weight: f64,
+    memory: f64,
+    /// The pair of variants that admitted it.
+    pair: u32,
+    /// 0: try in; 1: try out; 2: done.
+    next: u8,
+}
+
+/// The enumeration was cut short by a limit.
+pub struct Stopped;
+
+impl Enumerator<'_> {
+    /// Calls `found` with each ideal J ⊇ `from` that a stage of kind `stage` may lead to, once each.
+    ///
+    /// `left` are the devices left after that stage.
+    ///
+    /// # Errors
+    /// [`Stopped`] when the context asks to stop.
+    pub fn run(
+        &self,
+        windows: &Windows,
+        from: &Bits,
+        stage: usize,
+        left: usize,
+        cx: &SearchContext,
+        found: &mut impl FnMut(&Bits),
+    ) -> Result<(), Stopped> {
+        let variants = self.relaxation.variants;
+        let most = |t: usize| self.lower_value(from, t) + self.relaxation.allowance(t, windows.target);
+        let below: Vec<(usize, f64)> =
+            (0..variants.len()).filter(|&t| variants[t].stage == stage).map(|t| (t, most(t))).collect();
+        let above: Vec<(usize, f64)> =
+            (0..variants.len()).filter_map(|t| Some((t, windows.need(left, t)?))).collect();
+        if above.is_empty() {
+            return Ok(());
+        }
+        let rest = above.iter().map(|&(t, _)| self.rest(t)).collect();
+        Enumeration { base: *self, from, stage, target: windows.target, below, above, rest }.run(cx, found)
+    }
+
+    /// The lower value of an ideal under variant `t`.
+    fn lower_value(&self, ideal: &Bits, t: usize) -> f64 {
+        let variant = &self.relaxation.variants[t];
+        let weight: f64 = super::loads::ones(ideal).map(|u| variant.weight[u]).sum();
+        let charges = variant.lower.iter().zip(&self.reduced.nets).filter(|&(&c, net)| {
+            let inside = contains(ideal, net.pins[0] as usize);
+            c > 0.0 && net.pins.iter().any(|&u| contains(ideal, u as usize) != inside)
+        });
+        weight - charges.map(|(c, _)| c).sum::<f64>()
+    }
+
+    /// Weight of variant `t` over the units from each position on.
+    fn rest(&self, t: usize) -> Vec<f64> {
+        let order = &self.frontier.order;
+        let mut rest = vec![0.0; order.len() + 1];
+        for (i, &u) in order.iter().enumerate().rev() {
+            rest[i] = rest[i + 1] + self.relaxation.variants[t].weight[u];
+        }
+        rest
+    }
+}
+
+impl Enumeration<'_> {
+    fn run(&self, cx: &SearchContext, found: &mut impl FnMut(&Bits)) -> Result<(), Stopped> {
+        let frontier = self.base.frontier;
+        let n = frontier.order.len();
+        let mut ideal: Bits = vec![0; n.div_ceil(64)].into();
+        let width = self.below.len() + self.above.len();
+        // Sums of the variants, one row per depth: upper values of those below, lower values of those above.
+        let mut sums = vec![0.0; width * (n + 1)];
+        let mut path = Vec::with_capacity(n + 1);
+        path.push(Node { state: 0, weight: 0.0, memory: 0.0, pair: 0, next: 0 });
+        let mut steps = 0u32;
+        while let Some(depth) = path.len().checked_sub(1) {
+            steps = steps.wrapping_add(1);
+            if steps % 4096 == 0 && cx.should_stop() {
+                return Err(Stopped);
+            }
+            let node = &mut path[depth];
+            if node.next == 0 && frontier.is_closed(depth, node.state) {
+                found(&ideal);
+                path.pop();
+                continue;
+            }
+            let unit = frontier.order[depth];
+            let into = node.next == 0;
+            ideal[unit / 64] &= !(1 << (unit % 64));
+            if node.next == 2 || !into && contains(self.from, unit) {
+                path.pop();
+                continue;
+            }
+            node.next += 1;
+            let node = *node;
+            if let Some(child) = self.child(depth, unit, into, &node, &mut sums) {
+                if into {
+                    ideal[unit / 64] |= 1 << (unit % 64);
+                }
+                path.push(child);
+            }
+        }
+        Ok(())
+    }
+
+    fn child(&self, depth: usize, unit: usize, into: bool, node: &Node, sums: &mut [f64]) -> Option<Node> {
+        let Enumerator { reduced, frontier, relaxation, .. } = self.base;
+        let transition = frontier.layers[depth].transitions[node.state as usize][usize::from(into)];
+        if transition.next == FORBIDDEN {
+            return None;
+        }
+        let mut child = Node { state: transition.next, next: 0, ..*node };
+        if into && !contains(self.from, unit) {
+            let kind = &reduced.kinds[relaxation.stages[self.stage].kind];
+            kind.times[unit]?;
+            let t = self.below[0].0;
+            child.weight += relaxation.variants[t].weight[unit];
+            child.memory += kind.memory[unit];
+            if child.weight > self.target + relaxation.slack() || !fits(child.memory, kind.memory_limit) {
+                return None;
+            }
+        }
+        let width = self.below.len() + self.above.len();
+        let (before, after) = sums.split_at_mut(width * (depth + 1));
+        let before = &before[width * depth..];
+        for (i, &(t, _)) in self.below.iter().enumerate() {
+            after[i] = before[i] + increment(reduced, &relaxation.variants[t], unit, into, transition).y;
+        }
+        for (i, &(t, _)) in self.above.iter().enumerate() {
+            let i = self.below.len() + i;
+            after[i] = before[i] + increment(reduced, &relaxation.variants[t], unit, into, transition).x;
+        }
+        child.pair = self.admitting_pair(depth + 1, child.state, node.pair, &after[..width])?;
+        Some(child)
+    }
+
+    /// A pair of variants that some completion satisfies, tried from `hint` on.
+    fn admitting_pair(&self, depth: usize, state: u32, hint: u32, sums: &[f64]) -> Option<u32> {
+        let pairs = (self.below.len() * self.above.len()) as u32;
+        (0..pairs).map(|i| (i + hint) % pairs).find(|&pair| {
+            let (b, a) = (pair as usize / self.above.len(), pair as usize % self.above.len());
+            let ((below, most), (above, need)) = (self.below[b], self.above[a]);
+            let sum = Label { x: sums[self.below.len() + a], y: sums[b] };
+            match &self.base.tables[below * self.base.relaxation.variants.len() + above] {
+                Some(table) => {
+                    largest_x(table.front(depth, state), most - sum.y).is_some_and(|x| sum.x + x >= need)
+                }
+                None => sum.y <= most && sum.x + self.rest[a][depth] >= need,
+            }
+        })
+    }
+}

@@ -1,0 +1,144 @@
+//! Linearized DP (Tarnawski 2020, section 5.1.2): the best split of a topological order into intervals.
+
+use rayon::prelude::*;
+
+use super::fronts::{Label, pareto};
+use super::linear::{Chain, Line};
+use super::loads::Value;
+use super::orders;
+use super::relaxation::{Front, Relaxation};
+use super::stage::{Ideals, Variant, Variants};
+use super::{Incumbent, Setting};
+use crate::preprocess::Reduced;
+use crate::problem::{Problem, Scope};
+use crate::solve::{
+    BoundSource, Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
+};
+
+/// Linearized DP over several topological orders: the narrow ones, then random depth-first ones.
+///
+/// Each order is split optimally into intervals; the best split wins. A heuristic for [`Scope::Acyclic`], exact for
+/// one given order ([`Scope::Linearized`]).
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinearizedDp {
+    /// How many orders to try.
+    pub orders: usize,
+}
+
+impl Default for LinearizedDp {
+    fn default() -> Self {
+        Self { orders: 16 }
+    }
+}
+
+impl Solver for LinearizedDp {
+    fn name(&self) -> &'static str {
+        "dpl"
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Heuristic
+    }
+
+    fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
+        super::supports(self.name(), problem)
+    }
+
+    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
+        self.supports(problem)?;
+        let reduced = Reduced::new(problem);
+        let setting = Setting::new(problem, &reduced);
+        let bound = LowerBound { value: setting.work_bound(), scope: Scope::Acyclic, source: BoundSource::Work };
+        let found = super::in_pool(cx, || best_of_orders(&setting, self.orders, bound.value, cx));
+        let outcome = match found {
+            Some(split) => {
+                let objective = split.objective();
+                Outcome::Feasible { solution: setting.lift(&split, objective), bound: Some(bound) }
+            }
+            None => Outcome::Unknown { bound: Some(bound) },
+        };
+        let mut stats = Stats::default();
+        stats.set("units", reduced.unit_count() as f64);
+        Ok(Run { outcome, stats })
+    }
+}
+
+/// The best split over `count` orders; stops early once it meets `bound`.
+pub fn best_of_orders(setting: &Setting, count: usize, bound: f64, cx: &SearchContext) -> Option<Incumbent> {
+    let mut best: Option<Incumbent> = None;
+    let mut tried = 0;
+    while tried < count && (tried == 0 || !cx.should_stop()) {
+        let upper = best.as_ref().map_or(f64::INFINITY, Incumbent::objective);
+        if upper <= bound {
+            break;
+        }
+        // A fixed batch, so that the answer does not depend on the number of threads.
+        let batch = tried..count.min(tried + BATCH);
+        let found: Vec<Option<Incumbent>> = batch
+            .clone()
+            .into_par_iter()
+            .map(|i| best_intervals(setting, &orders::numbered(setting.reduced, i, cx.seed), upper))
+            .collect();
+        for split in found.into_iter().flatten() {
+            if best.as_ref().is_none_or(|b| split.objective() < b.objective()) {
+                best = Some(split);
+            }
+        }
+        tried = batch.end;
+    }
+    best
+}
+
+/// How many orders share one incumbent.
+const BATCH: usize = 4;
+
+/// The best split of `order` into intervals with an objective below `upper`, exact for the order.
+///
+/// O(n · nets open at a position) for the relaxation of the order, then the DP on the boundaries that it admits,
+/// mostly a fraction of a percent of the positions.
+pub fn best_intervals(setting: &Setting, order: &[usize], upper: f64) -> Option<Incumbent> {
+    let mut position = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(i, &u)| position[u] = i);
+    let line = Line::new(&setting.loads, &setting.stages, &setting.consumption, order);
+    let builder = Variants::new(setting.problem, setting.reduced, Ideals::Prefixes(&position), setting.ceiling);
+    let upper = upper.min(setting.ceiling);
+    let variants = builder.all(&setting.stages, upper, Variants::bounds(setting.reduced) - 1);
+    let fronts = line_fronts(&line, &variants, order.len());
+    let fronts = fronts.iter().map(|front| Front::Labels(front)).collect();
+    let relaxation = Relaxation::new(&setting.stages, &variants, &setting.consumption, fronts);
+    let low = relaxation.least_target(0.0, upper);
+    // Just above its bound, where the optimum mostly lies, the relaxation admits few boundaries.
+    let mut target = 0.0;
+    for widening in [1.002, 1.02, 1.1, 1.5, 4.0, f64::INFINITY] {
+        if target >= upper {
+            break;
+        }
+        target = (low * widening).min(upper);
+        if let Some((value, chain)) = line.solve(target, &relaxation, &relaxation.windows(target)) {
+            return Some(lift(value, &chain, order));
+        }
+    }
+    None
+}
+
+/// The Pareto front of each pair of variants over the prefixes.
+fn line_fronts(line: &Line, variants: &[Variant], n: usize) -> Vec<Vec<Label>> {
+    let values: Vec<(Vec<f64>, Vec<f64>)> = variants.iter().map(|v| line.boundary_values(v)).collect();
+    let mut fronts = Vec::with_capacity(values.len() * values.len());
+    for below in &values {
+        for above in &values {
+            fronts.push(pareto((0..=n).map(|i| Label { x: above.0[i], y: below.1[i] }).collect()));
+        }
+    }
+    fronts
+}
+
+fn lift(value: Value, chain: &Chain, order: &[usize]) -> Incumbent {
+    let mut from = 0;
+    let stages = chain.iter().map(|&(to, stage)| {
+        let units = order[from..to].to_vec();
+        from = to;
+        (units, stage)
+    });
+    Incumbent { value, stages: stages.collect() }
+}

@@ -1,0 +1,93 @@
+//! What both dynamic programs share: the reduced problem, its stages, and splits found on it.
+
+use super::consumption::Consumption;
+use super::loads::{Loads, Value, objective};
+use super::stage::{StageKind, stage_kinds};
+use crate::preprocess::Reduced;
+use crate::problem::{DeviceAssignment, Problem, Solution};
+
+/// A problem prepared for dynamic programming.
+pub struct Setting<'a> {
+    /// The problem on the original nodes.
+    pub problem: &'a Problem,
+    /// The problem on units.
+    pub reduced: &'a Reduced,
+    /// Loads of stages.
+    pub loads: Loads<'a>,
+    /// Who can hold a stage.
+    pub stages: Vec<StageKind>,
+    /// The uses of devices.
+    pub consumption: Consumption,
+    /// No split's objective exceeds this.
+    pub ceiling: f64,
+}
+
+/// A split of the units into a chain of stages.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Incumbent {
+    /// Its worst value.
+    pub value: Value,
+    /// Units of each stage, and the index of its stage kind.
+    pub stages: Vec<(Vec<usize>, usize)>,
+}
+
+impl Incumbent {
+    /// The objective of the split.
+    pub fn objective(&self) -> f64 {
+        objective(self.value)
+    }
+}
+
+impl<'a> Setting<'a> {
+    /// Prepares `problem`, reduced to `reduced`.
+    pub fn new(problem: &'a Problem, reduced: &'a Reduced) -> Self {
+        let stages = stage_kinds(problem, reduced);
+        let consumption = Consumption::new(reduced, &stages);
+        let loads = Loads::new(problem, reduced);
+        let ceiling = ceiling(problem, reduced);
+        Self { problem, reduced, loads, stages, consumption, ceiling }
+    }
+
+    /// A bound on the objective of any split: each unit takes a part of the throughput of every device that runs it.
+    ///
+    /// With rates instead of whole units the best share of the work is a linear program; its dual with one price
+    /// per device kind gives, for the price vector of equal speeds, total over kinds of the cheapest time per unit.
+    pub fn work_bound(&self) -> f64 {
+        let kinds = &self.reduced.kinds;
+        let fastest = |u: usize| kinds.iter().filter_map(|k| k.times[u]).map(|t| t.total()).fold(f64::MAX, f64::min);
+        let units = 0..self.reduced.unit_count();
+        let work: f64 = units.map(fastest).filter(|&t| t < f64::MAX).sum();
+        let overlapped = self.problem.cost.synchronisation() == crate::cost::Synchronisation::Overlapped;
+        let _ = overlapped;
+        let devices: usize = kinds.iter().map(|k| k.count).sum();
+        work / devices.max(1) as f64 * (1.0 - 1e-12)
+    }
+
+    /// The split on original nodes, with `objective` as its claim.
+    pub fn lift(&self, incumbent: &Incumbent, objective: f64) -> Solution {
+        let device = |(units, stage): &(Vec<usize>, usize)| {
+            let stage = self.stages[*stage];
+            let nodes = self.reduced.lift(units.iter().copied());
+            DeviceAssignment {
+                kind: self.reduced.kinds[stage.kind].kind,
+                replicas: stage.replicas,
+                server: None,
+                nodes: nodes.into_iter().map(|v| self.problem.ids[v]).collect(),
+            }
+        };
+        Solution { devices: incumbent.stages.iter().map(device).collect(), objective: Some(objective) }
+    }
+}
+
+/// The objective of all units on the slowest device with every net cut, which no split exceeds.
+fn ceiling(problem: &Problem, reduced: &Reduced) -> f64 {
+    let worst = |k: &crate::preprocess::KindCosts| {
+        let compute: f64 = k.times.iter().flatten().map(|t| t.total()).sum();
+        compute + k.transfers.iter().sum::<f64>()
+    };
+    let slowest = reduced.kinds.iter().map(worst).fold(0.0, f64::max);
+    let all_reduce =
+        problem.spec.replication.map_or(0.0, |r| 2.0 * reduced.parameter_bytes.iter().sum::<f64>() / r.bandwidth);
+    let between = problem.spec.interconnect.map_or(1.0, |i| i.between_factor);
+    (slowest * between + all_reduce) * (1.0 + 1e-9) + f64::MIN_POSITIVE
+}
