@@ -33,6 +33,16 @@ pub struct Terms {
     pub comm_out: f64,
 }
 
+impl Terms {
+    /// Adds other terms.
+    #[inline]
+    pub fn add(&mut self, other: &Self) {
+        self.compute += other.compute;
+        self.comm_in += other.comm_in;
+        self.comm_out += other.comm_out;
+    }
+}
+
 /// Coefficients of one linear piece of a load; all are finite and at least zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Piece {

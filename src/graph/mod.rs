@@ -43,7 +43,7 @@ impl Csr {
 
     /// How many rows there are.
     pub fn len(&self) -> usize {
-        self.offsets.len() - 1
+        self.offsets.len().saturating_sub(1)
     }
 
     /// Whether there are no rows.

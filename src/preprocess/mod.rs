@@ -7,12 +7,13 @@
 
 mod leaves;
 mod nets;
+mod target;
 mod units;
 
 pub use nets::Net;
 
-use crate::cost::Piece;
-use crate::graph::{Graph, NodeId};
+use crate::cost::{Piece, Terms};
+use crate::graph::{Csr, Graph, NodeId};
 use crate::problem::{DeviceKind, Problem, fits};
 
 /// Compute time of a unit on one device kind, by pass.
@@ -32,6 +33,13 @@ impl UnitTime {
     }
 }
 
+/// Sums the terms of the two passes.
+pub fn joint(terms: &[Terms; 2]) -> Terms {
+    let mut sum = terms[0];
+    sum.add(&terms[1]);
+    sum
+}
+
 /// What the units cost on one device kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KindCosts {
@@ -45,6 +53,8 @@ pub struct KindCosts {
     pub times: Vec<Option<UnitTime>>,
     /// Bytes of each unit.
     pub memory: Vec<f64>,
+    /// Communication of each unit by pass that its device pays wherever the other units are.
+    pub fixed: Vec<[Terms; 2]>,
     /// The pieces of a load.
     pub pieces: Vec<Piece>,
     /// Time to move each net's data onto or off a device of this kind.
@@ -61,7 +71,7 @@ pub struct Reduced {
     /// Producers with their consumers, over units.
     pub nets: Vec<Net>,
     /// For each unit the nets that touch it.
-    pub nets_of: crate::graph::Csr,
+    pub nets_of: Csr,
     /// Costs by device kind, as in [`Problem::device_kinds`].
     pub kinds: Vec<KindCosts>,
     /// Parameter bytes of each unit.
@@ -80,6 +90,12 @@ impl Reduced {
     /// Contracts `problem` only as far as every acyclic split demands, without the lossless reductions.
     pub fn contracted_only(problem: &Problem) -> Self {
         units::contract(problem)
+    }
+
+    /// Reduces further for splits of which no device's load exceeds `target`: others may be lost.
+    #[must_use]
+    pub fn below(self, problem: &Problem, target: f64) -> Self {
+        target::reduce(problem, self, target)
     }
 
     /// How many units there are.
@@ -109,13 +125,19 @@ impl Reduced {
         let (nets, owners) = nets::merge(producers);
         let kinds =
             problem.device_kinds().into_iter().map(|kind| KindCosts::new(problem, kind, &members, &owners)).collect();
-        let nets_of = crate::graph::Csr::new(
-            unit_count,
-            nets.iter().enumerate().flat_map(|(e, net)| net.pins.iter().map(move |&u| (u as usize, e))),
-        );
         let parameter_bytes =
             members.iter().map(|nodes| nodes.iter().map(|&v| problem.parameter_bytes[v]).sum()).collect();
-        Self { members, order, nets, nets_of, kinds, parameter_bytes, training: problem.backward.contains(&true) }
+        let training = problem.backward.contains(&true);
+        let nets_of = Csr::default();
+        let mut reduced = Self { members, order, nets, nets_of, kinds, parameter_bytes, training };
+        reduced.index_nets();
+        reduced
+    }
+
+    /// Finds the nets of each unit anew.
+    fn index_nets(&mut self) {
+        let pins = |(e, net): (usize, &Net)| net.pins.iter().map(move |&u| (u as usize, e)).collect::<Vec<_>>();
+        self.nets_of = Csr::new(self.unit_count(), self.nets.iter().enumerate().flat_map(pins));
     }
 }
 
@@ -140,8 +162,19 @@ impl KindCosts {
             memory_limit: problem.memory_limit(kind),
             times: members.iter().map(unit_time).collect(),
             memory: members.iter().map(unit_memory).collect(),
+            fixed: vec![[Terms::default(); 2]; members.len()],
             pieces: problem.cost.pieces(kind).to_vec(),
             transfers: net_owners.iter().map(|vs| vs.iter().map(|&v| problem.cost.transfer(v, kind)).sum()).collect(),
         }
+    }
+
+    /// Compute and fixed communication of a unit by pass; `None` where the kind cannot run it.
+    #[inline]
+    pub fn terms(&self, unit: usize) -> Option<[Terms; 2]> {
+        let time = self.times[unit]?;
+        let mut terms = self.fixed[unit];
+        terms[0].compute += time.forward;
+        terms[1].compute += time.backward;
+        Some(terms)
     }
 }

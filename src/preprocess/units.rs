@@ -21,6 +21,30 @@ pub(super) fn contract(problem: &Problem) -> Reduced {
     Reduced::assemble(problem, &unit_of, count, graph)
 }
 
+/// Joins units that share a label, then the cycles among them.
+pub(super) fn fuse(problem: &Problem, reduced: &Reduced, label: &[usize]) -> Reduced {
+    let between: Vec<(usize, usize)> =
+        reduced.order.edges().map(|(a, b)| (label[a], label[b])).filter(|&(a, b)| a != b).collect();
+    let (component, count) = components(label.len(), &between);
+    // Labels that stand for no unit have components of their own: number those that do.
+    let mut index = vec![usize::MAX; count];
+    let mut units = 0;
+    for &l in label {
+        if index[component[l]] == usize::MAX {
+            index[component[l]] = units;
+            units += 1;
+        }
+    }
+    let mut unit_of = vec![0; problem.node_count()];
+    for (u, nodes) in reduced.members.iter().enumerate() {
+        nodes.iter().for_each(|&v| unit_of[v] = index[component[label[u]]]);
+    }
+    let edges: Vec<(usize, usize)> =
+        between.iter().map(|&(a, b)| (index[component[a]], index[component[b]])).filter(|&(a, b)| a != b).collect();
+    let (unit_of, graph) = sorted(problem, &unit_of, units, &edges);
+    Reduced::assemble(problem, &unit_of, units, graph)
+}
+
 /// Strongly connected components: the component of each of `n` groups, and their number.
 fn components(n: usize, edges: &[(usize, usize)]) -> (Vec<usize>, usize) {
     let mut graph: DiGraph<(), ()> = DiGraph::with_capacity(n, edges.len());

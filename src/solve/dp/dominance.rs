@@ -9,7 +9,7 @@
 use super::loads::{SetLoads, Value, contains, objective, worse};
 use super::search::Bits;
 use super::stage::StageKind;
-use crate::preprocess::{KindCosts, Reduced};
+use crate::preprocess::{KindCosts, Reduced, joint};
 use crate::problem::{DeviceKind, Objective, Problem};
 
 /// Extends ideals by dominance.
@@ -96,8 +96,8 @@ impl<'a> Dominance<'a> {
 
     /// Whether taking `u` into `ideal` raises the cut by no more than `u`'s compute; pass 2 is both together.
     fn is_harmless(&self, kind: &KindCosts, u: usize, ideal: &Bits, pass: usize) -> bool {
-        let Some(time) = kind.times[u] else { return true };
-        let compute = [time.forward, time.backward, time.total()][pass];
+        let Some(terms) = kind.terms(u) else { return true };
+        let own = if pass == 2 { joint(&terms) } else { terms[pass] };
         let mut change = 0.0;
         for &e in self.reduced.nets_of.row(u) {
             let net = &self.reduced.nets[e as usize];
@@ -111,6 +111,6 @@ impl<'a> Dominance<'a> {
                 change -= kind.transfers[e as usize];
             }
         }
-        kind.pieces.iter().all(|p| p.comm_in * change <= p.compute * compute)
+        kind.pieces.iter().all(|p| p.comm_in * change <= p.value(&own))
     }
 }

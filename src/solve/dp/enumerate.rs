@@ -72,8 +72,7 @@ impl Enumerator<'_> {
         let most = |t: usize| self.lower_value(from, t) + self.relaxation.allowance(t, windows.target);
         let below: Vec<(usize, f64)> =
             (0..variants.len()).filter(|&t| variants[t].stage == stage).map(|t| (t, most(t))).collect();
-        let above: Vec<(usize, f64)> =
-            (0..variants.len()).filter_map(|t| Some((t, windows.need(left, t)?))).collect();
+        let above: Vec<(usize, f64)> = (0..variants.len()).filter_map(|t| Some((t, windows.need(left, t)?))).collect();
         if above.is_empty() {
             return Ok(());
         }
@@ -114,13 +113,15 @@ impl Enumeration<'_> {
         let mut path = Vec::with_capacity(n + 1);
         path.push(Node { state: 0, weight: 0.0, memory: 0.0, pair: 0, next: 0 });
         let mut steps = 0u32;
+        // From here on no unit of `from` is left to decide.
+        let settled = (0..n).rev().find(|&i| contains(self.from, frontier.order[i])).map_or(0, |i| i + 1);
         while let Some(depth) = path.len().checked_sub(1) {
             steps = steps.wrapping_add(1);
             if steps % 4096 == 0 && cx.should_stop() {
                 return Err(Stopped);
             }
             let node = &mut path[depth];
-            if node.next == 0 && frontier.is_closed(depth, node.state) {
+            if node.next == 0 && depth >= settled && frontier.is_closed(depth, node.state) {
                 found(&ideal);
                 path.pop();
                 continue;
@@ -183,10 +184,11 @@ impl Enumeration<'_> {
             let ((below, most), (above, need)) = (self.below[b], self.above[a]);
             let sum = Label { x: sums[self.below.len() + a], y: sums[b] };
             match &self.base.tables[below * self.base.relaxation.variants.len() + above] {
-                Some(table) => {
-                    largest_x(table.front(depth, state), most - sum.y).is_some_and(|x| sum.x + x >= need)
+                Some(table) => largest_x(table.front(depth, state), most - sum.y).is_some_and(|x| sum.x + x >= need),
+                None => {
+                    let rest = if self.base.frontier.is_closed(depth, state) { 0.0 } else { self.rest[a][depth] };
+                    sum.y <= most && sum.x + rest >= need
                 }
-                None => sum.y <= most && sum.x + self.rest[a][depth] >= need,
             }
         })
     }

@@ -14,6 +14,7 @@ use super::relaxation::{Front, Ratio, Relaxation};
 use super::search::{Effort, IdealChain, Search, Verdict};
 use super::stage::{Ideals, Variant, Variants, descendants};
 use super::{Incumbent, Setting};
+use crate::graph::NodeId;
 use crate::preprocess::Reduced;
 use crate::problem::{Problem, Scope};
 use crate::solve::{
@@ -24,7 +25,7 @@ use crate::solve::{
 pub const OPTIMALITY_TOLERANCE: f64 = 1e-9;
 
 /// Stages that a search for one target may evaluate at first; fourfold in each round.
-const FIRST_BUDGET: usize = 200_000;
+const FIRST_BUDGET: usize = 1_000_000;
 
 /// The exact DP over ideals, for [`Scope::Acyclic`].
 ///
@@ -63,8 +64,7 @@ impl Solver for IdealDp {
         self.supports(problem)?;
         let reduced = Reduced::new(problem);
         let setting = Setting::new(problem, &reduced);
-        let run = State::new(&setting);
-        Ok(super::in_pool(cx, || run.solve(self, cx)))
+        Ok(super::in_pool(cx, || State::new(&setting).solve(self, cx)))
     }
 }
 
@@ -93,8 +93,26 @@ impl<'a> State<'a> {
 
     fn solve(mut self, options: &IdealDp, cx: &SearchContext) -> Run {
         self.first_split(options, cx);
-        let proof = if self.is_settled(cx) { Proof::Partial } else { self.prove(options, cx) };
-        self.finish(proof)
+        if self.is_settled(cx) {
+            return self.finish(Proof::Partial);
+        }
+        // Whatever beats the incumbent is a split of the graph reduced below it.
+        let reduced = if std::env::var("NB").is_ok() {
+            self.setting.reduced.clone()
+        } else {
+            self.setting.reduced.clone().below(self.setting.problem, self.upper())
+        };
+        let setting = Setting::new(self.setting.problem, &reduced);
+        let mut state = State {
+            setting: &setting,
+            incumbent: self.incumbent,
+            bound: self.bound,
+            source: self.source,
+            stats: self.stats,
+        };
+        state.stats.set("units_below", reduced.unit_count() as f64);
+        let proof = state.prove(options, cx);
+        state.finish(proof)
     }
 
     /// The objective to beat.
@@ -143,12 +161,30 @@ impl<'a> State<'a> {
         let mut best: Option<Guide> = None;
         for bound in 0..Variants::bounds(setting.reduced) {
             let variants = builder.all(&setting.stages, self.upper(), bound);
+            self.raise_bound(
+                heaviest_unit(setting.reduced.unit_count(), &variants).min(self.upper()),
+                BoundSource::HeaviestNode,
+            );
+            if self.is_settled(cx) {
+                return Proof::Partial;
+            }
             let Ok(guide) = Guide::new(setting, &frontier, variants, options.max_labels) else { continue };
             let low = guide.relaxation(setting).least_target(self.bound, self.upper());
             if best.is_none() || low > self.bound {
                 best = Some(guide);
             }
             self.raise_bound(low, BoundSource::BoundaryRelaxation);
+        }
+        if std::env::var("V").is_ok() {
+            for v in &best.as_ref().unwrap().variants {
+                eprintln!(
+                    "variant {} {:?} charged {} total {}",
+                    v.stage,
+                    v.cap,
+                    v.upper.iter().filter(|&&x| x > 0.0).count(),
+                    v.total()
+                );
+            }
         }
         let Some(guide) = best else { return Proof::Partial };
         self.stats.set("labels", guide.label_count() as f64);
@@ -181,9 +217,13 @@ impl<'a> State<'a> {
                 dominance: dominance.as_ref(),
                 max_evaluated: effort.evaluated + budget,
             };
-            match search.run(&relaxation.windows(target), cx, &mut effort) {
+            let verdict = search.run(&relaxation.windows(target), cx, &mut effort);
+            if std::env::var("V").is_ok() {
+                eprintln!("target {target} part {part} {effort:?}");
+            }
+            match verdict {
                 Verdict::Found(chain, value) => {
-                    self.improve(Incumbent { value, stages: differences(&chain) });
+                    self.improve(Incumbent { value, stages: differences(setting.reduced, &chain) });
                 }
                 Verdict::Refuted if part == 1.0 => {
                     proof = Proof::Complete;
@@ -229,6 +269,12 @@ impl<'a> State<'a> {
     }
 }
 
+/// The least load of the device that holds the heaviest unit.
+fn heaviest_unit(units: usize, variants: &[Variant]) -> f64 {
+    let least = |u: usize| variants.iter().map(|v| v.weight[u]).fold(f64::MAX, f64::min);
+    (0..units).map(least).fold(0.0, f64::max)
+}
+
 /// Targets closer to the bound than this part of the gap are not worth a search: the budget is raised instead.
 const MIN_PART: f64 = 1.0 / 16.0;
 
@@ -268,13 +314,13 @@ impl Guide {
     }
 }
 
-/// The units of each stage of a chain of ideals.
-fn differences(chain: &IdealChain) -> Vec<(Vec<usize>, usize)> {
+/// The original nodes of each stage of a chain of ideals.
+fn differences(reduced: &Reduced, chain: &IdealChain) -> Vec<(Vec<NodeId>, usize)> {
     let mut before: Box<[u64]> = vec![0; chain[0].0.len()].into();
     let units = chain.iter().map(|(ideal, stage)| {
         let set: Vec<u64> = ideal.iter().zip(&before).map(|(j, a)| j & !a).collect();
         before.clone_from(ideal);
-        (ones(&set).collect(), *stage)
+        (reduced.lift(ones(&set)), *stage)
     });
     units.collect()
 }

@@ -250,6 +250,9 @@ fn prefixes(reduced: &Reduced, kind: usize, order: &[usize], open: &[Vec<OpenNet
             }
             None => sum.unsupported += 1,
         }
+        for (sum, fixed) in sum.terms.iter_mut().zip(&costs.fixed[u]) {
+            sum.add(fixed);
+        }
         sum.memory += costs.memory[u];
     }
     all

@@ -115,7 +115,7 @@ pub fn best_intervals(setting: &Setting, order: &[usize], upper: f64) -> Option<
         }
         target = (low * widening).min(upper);
         if let Some((value, chain)) = line.solve(target, &relaxation, &relaxation.windows(target)) {
-            return Some(lift(value, &chain, order));
+            return Some(lift(setting, value, &chain, order));
         }
     }
     None
@@ -133,12 +133,12 @@ fn line_fronts(line: &Line, variants: &[Variant], n: usize) -> Vec<Vec<Label>> {
     fronts
 }
 
-fn lift(value: Value, chain: &Chain, order: &[usize]) -> Incumbent {
+fn lift(setting: &Setting, value: Value, chain: &Chain, order: &[usize]) -> Incumbent {
     let mut from = 0;
     let stages = chain.iter().map(|&(to, stage)| {
-        let units = order[from..to].to_vec();
+        let nodes = setting.reduced.lift(order[from..to].iter().copied());
         from = to;
-        (units, stage)
+        (nodes, stage)
     });
     Incumbent { value, stages: stages.collect() }
 }

@@ -2,7 +2,7 @@
 
 use super::stage::StageKind;
 use crate::cost::{Synchronisation, Terms, max_of_pieces, replicated_load, ring_all_reduce};
-use crate::preprocess::Reduced;
+use crate::preprocess::{Reduced, joint};
 use crate::problem::{Objective, Problem, Replication};
 
 /// What a stage contributes to the objective: for throughput (load, 0), for GPipe (forward, backward).
@@ -51,14 +51,7 @@ impl<'a> Loads<'a> {
         };
         let replicated = |load, sync| replicated_load(load, stage.replicas, sync, self.synchronisation);
         match self.objective {
-            Objective::Throughput => {
-                let joint = Terms {
-                    compute: terms[0].compute + terms[1].compute,
-                    comm_in: terms[0].comm_in + terms[1].comm_in,
-                    comm_out: terms[0].comm_out + terms[1].comm_out,
-                };
-                [replicated(max_of_pieces(pieces, &joint), all_reduce), 0.0]
-            }
+            Objective::Throughput => [replicated(max_of_pieces(pieces, &joint(terms)), all_reduce), 0.0],
             Objective::GPipe => {
                 // Weights are synchronised once their gradients are there: in the backward pass, if there is one.
                 let sync = if self.reduced.training { [0.0, all_reduce] } else { [all_reduce, 0.0] };
@@ -91,9 +84,10 @@ impl<'a> SetLoads<'a> {
         let mut memory = 0.0;
         let mut parameter_bytes = 0.0;
         for u in ones(set) {
-            let time = kind.times[u]?;
-            terms[0].compute += time.forward;
-            terms[1].compute += time.backward;
+            let unit = kind.terms(u)?;
+            for (sum, own) in terms.iter_mut().zip(&unit) {
+                sum.add(own);
+            }
             memory += kind.memory[u];
             parameter_bytes += reduced.parameter_bytes[u];
             for &e in reduced.nets_of.row(u) {

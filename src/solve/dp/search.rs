@@ -76,7 +76,10 @@ impl Search<'_> {
                 let range = block * BLOCK..layers[used].len().min((block + 1) * BLOCK);
                 let expanded: Result<Vec<_>, Stopped> = range
                     .into_par_iter()
-                    .map_init(|| SetLoads::new(self.loads), |sets, i| self.expand(&layers, (used, i), windows, sets, cx))
+                    .map_init(
+                        || SetLoads::new(self.loads),
+                        |sets, i| self.expand(&layers, (used, i), windows, sets, cx),
+                    )
                     .collect();
                 let Ok(expanded) = expanded else { return Verdict::Unknown };
                 for (candidates, evaluated) in expanded {

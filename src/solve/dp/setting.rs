@@ -3,6 +3,7 @@
 use super::consumption::Consumption;
 use super::loads::{Loads, Value, objective};
 use super::stage::{StageKind, stage_kinds};
+use crate::graph::NodeId;
 use crate::preprocess::Reduced;
 use crate::problem::{DeviceAssignment, Problem, Solution};
 
@@ -22,13 +23,13 @@ pub struct Setting<'a> {
     pub ceiling: f64,
 }
 
-/// A split of the units into a chain of stages.
+/// A split of the original nodes into a chain of stages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Incumbent {
     /// Its worst value.
     pub value: Value,
-    /// Units of each stage, and the index of its stage kind.
-    pub stages: Vec<(Vec<usize>, usize)>,
+    /// Original nodes of each stage, ascending, and the index of its stage kind.
+    pub stages: Vec<(Vec<NodeId>, usize)>,
 }
 
 impl Incumbent {
@@ -65,14 +66,13 @@ impl<'a> Setting<'a> {
 
     /// The split on original nodes, with `objective` as its claim.
     pub fn lift(&self, incumbent: &Incumbent, objective: f64) -> Solution {
-        let device = |(units, stage): &(Vec<usize>, usize)| {
+        let device = |(nodes, stage): &(Vec<NodeId>, usize)| {
             let stage = self.stages[*stage];
-            let nodes = self.reduced.lift(units.iter().copied());
             DeviceAssignment {
                 kind: self.reduced.kinds[stage.kind].kind,
                 replicas: stage.replicas,
                 server: None,
-                nodes: nodes.into_iter().map(|v| self.problem.ids[v]).collect(),
+                nodes: nodes.iter().map(|&v| self.problem.ids[v]).collect(),
             }
         };
         Solution { devices: incumbent.stages.iter().map(device).collect(), objective: Some(objective) }

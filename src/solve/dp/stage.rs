@@ -2,7 +2,7 @@
 
 use crate::cost::{Piece, ring_all_reduce};
 use crate::graph::{NodeSet, reachability};
-use crate::preprocess::Reduced;
+use crate::preprocess::{Reduced, joint};
 use crate::problem::{Problem, Replication};
 
 /// Who holds a stage: a device of one kind, or several as replicas.
@@ -192,11 +192,9 @@ impl<'a> Variants<'a> {
             }
             _ => 0.0,
         };
-        let times = &self.reduced.kinds[stage.kind].times;
-        let own = |time: &Option<_>| {
-            time.map_or(self.prohibitive, |t: crate::preprocess::UnitTime| piece.compute * t.total() / r as f64)
-        };
-        times.iter().enumerate().map(|(u, time)| own(time) + sync(u)).collect()
+        let costs = &self.reduced.kinds[stage.kind];
+        let own = |u: usize| costs.terms(u).map_or(self.prohibitive, |terms| piece.value(&joint(&terms)) / r as f64);
+        (0..self.reduced.unit_count()).map(|u| own(u) + sync(u)).collect()
     }
 
     /// What a stage pays for a net that its upper or lower boundary cuts.

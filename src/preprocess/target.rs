@@ -1,0 +1,117 @@
+//! Reductions under a target: what holds in every split of which no device's load exceeds it.
+//!
+//! *Inseparable pins.* Let net e cost more than the target. An accelerator that holds some of its pins but not all
+//! pays more than the target, so all its pins share one accelerator, or none is on an accelerator. With at most one
+//! CPU, or with a pin that no CPU can take, they share a device either way: they are fused, and with them all that
+//! lies between them in the order.
+//!
+//! *Separated pins.* Let all that lies between the two pins of a net be more than any device can take. A device that
+//! held both would hold all of it, so they are apart, and whichever accelerator holds either of them pays for the
+//! net. The net gives way to a fixed cost of both units, which bounds see wherever the other pin is.
+
+use petgraph::unionfind::UnionFind;
+
+use super::{KindCosts, Reduced, joint, leaves, units};
+use crate::cost::{Terms, max_of_pieces};
+use crate::graph::{NodeSet, reachability};
+use crate::problem::{DeviceKind, Problem, fits};
+
+/// Graphs above this size are only fused: reachability needs n²/8 bytes.
+const REACHABILITY_LIMIT: usize = 16_384;
+
+/// Applies both rules and the lossless reductions until nothing changes.
+pub(super) fn reduce(problem: &Problem, mut reduced: Reduced, target: f64) -> Reduced {
+    while let Some(label) = inseparable(&reduced, target) {
+        reduced = leaves::join(problem, units::fuse(problem, &reduced, &label));
+    }
+    // A server boundary makes a net's cost depend on where the other pin is.
+    if problem.spec.interconnect.is_none() && reduced.unit_count() <= REACHABILITY_LIMIT {
+        let replicas = problem.spec.replication.map_or(1, |r| r.max_replicas);
+        fix_separated(&mut reduced, target, replicas as f64);
+    }
+    reduced
+}
+
+/// A label for each unit, equal for those to be fused; `None` when there are none.
+fn inseparable(reduced: &Reduced, target: f64) -> Option<Vec<usize>> {
+    let mut together = UnionFind::new(reduced.unit_count());
+    let mut any = false;
+    for (e, net) in reduced.nets.iter().enumerate() {
+        if is_inseparable(reduced, e, target) {
+            any = true;
+            net.pins.windows(2).for_each(|pair| drop(together.union(pair[0] as usize, pair[1] as usize)));
+        }
+    }
+    any.then(|| together.into_labeling())
+}
+
+fn is_inseparable(reduced: &Reduced, e: usize, target: f64) -> bool {
+    let is_cpu = |kind: &&KindCosts| kind.kind == DeviceKind::Cpu;
+    // The least an accelerator pays for cutting the net, whichever side its source is on.
+    let least = |kind: &KindCosts| {
+        let weight = kind.pieces.iter().map(|p| p.comm_in.min(p.comm_out)).fold(0.0, f64::max);
+        weight * kind.transfers[e]
+    };
+    let too_dear = reduced.kinds.iter().filter(|k| !is_cpu(k)).all(|kind| least(kind) > target);
+    let parted_by_cpus = reduced.kinds.iter().filter(is_cpu).any(|cpu| {
+        let fits = |&u: &u32| cpu.times[u as usize].is_some_and(|time| time.total() <= target);
+        cpu.count > 1 && reduced.nets[e].pins.iter().all(fits)
+    });
+    too_dear && !parted_by_cpus
+}
+
+/// Turns nets of two separated pins into fixed costs, until there are no more.
+fn fix_separated(reduced: &mut Reduced, target: f64, replicas: f64) {
+    let descendants = reachability::descendants(&reduced.order);
+    loop {
+        let separated: Vec<bool> = reduced
+            .nets
+            .iter()
+            .map(|net| match net.pins[..] {
+                [u, v] => are_apart(reduced, &descendants, (u as usize, v as usize), target, replicas),
+                _ => false,
+            })
+            .collect();
+        if !separated.contains(&true) {
+            return;
+        }
+        fix(reduced, &separated);
+    }
+}
+
+/// Whether no device can hold both units (`u` before `v`) and all that lies between them.
+fn are_apart(reduced: &Reduced, descendants: &[NodeSet], (u, v): (usize, usize), target: f64, replicas: f64) -> bool {
+    let between = || descendants[u].iter().filter(|&w| descendants[w].contains(v));
+    descendants[u].contains(v)
+        && reduced.kinds.iter().all(|kind| {
+            let mut terms = Terms::default();
+            let mut memory = 0.0;
+            for w in between() {
+                let Some(unit) = kind.terms(w) else { return true };
+                terms.add(&joint(&unit));
+                memory += kind.memory[w];
+            }
+            let share = if kind.kind == DeviceKind::Cpu { 1.0 } else { replicas };
+            max_of_pieces(&kind.pieces, &terms) / share > target || !fits(memory, kind.memory_limit)
+        })
+}
+
+fn fix(reduced: &mut Reduced, separated: &[bool]) {
+    for (e, _) in separated.iter().enumerate().filter(|&(_, &apart)| apart) {
+        let net = &reduced.nets[e];
+        for kind in &mut reduced.kinds {
+            for &u in &net.pins {
+                let terms = &mut kind.fixed[u as usize][usize::from(net.backward)];
+                let side = if u == net.source { &mut terms.comm_out } else { &mut terms.comm_in };
+                *side += kind.transfers[e];
+            }
+        }
+    }
+    let mut keep = separated.iter().map(|apart| !apart);
+    reduced.nets.retain(|_| keep.next().unwrap_or(true));
+    for kind in &mut reduced.kinds {
+        let mut keep = separated.iter().map(|apart| !apart);
+        kind.transfers.retain(|_| keep.next().unwrap_or(true));
+    }
+    reduced.index_nets();
+}
