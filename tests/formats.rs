@@ -117,7 +117,7 @@ fn costs(mut instance: Instance) -> Instance {
 }
 
 #[test]
-fn pipedream_training_reproduces_the_published_layer_graph() {
+fn pipedream_profiles_reproduce_the_published_layer_graphs() {
     let published = [
         ("pipedream2019/resnet50.txt", "tarnawski2020/throughput/layer/resnet50_training.json", Pass::Training),
         ("pipedream2019/resnet50.txt", "tarnawski2020/throughput/layer/resnet50_inference.json", Pass::Inference),
@@ -129,7 +129,12 @@ fn pipedream_training_reproduces_the_published_layer_graph() {
     ];
     for (profile, graph, pass) in published {
         let (Some(profile), Some(graph)) = (workloads::find(profile), workloads::find(graph)) else { continue };
-        let expected = read_instance(&graph, &ReadOptions::default()).unwrap();
+        let mut expected = read_instance(&graph, &ReadOptions::default()).unwrap();
+        if graph.ends_with("inceptionv3_inference.json") {
+            // The published graph has one edge that the profile has not.
+            expected.edges.retain(|e| (e.source, e.target) != (239, 258));
+            assert_eq!(expected.edges.len(), 362);
+        }
         let options = ReadOptions {
             pipedream: PipeDreamOptions {
                 memory: expected.platform.accelerators[0].memory,
@@ -176,7 +181,7 @@ fn the_published_unit_slip_is_cured_by_a_scale() {
 
 const PROFILE: &str = "\
 node1 -- Input0 -- forward_compute_time=9.000, backward_compute_time=0.000, activation_size=8.0, parameter_size=0.000
-node2 -- LSTM(4,  -- x) -- forward_compute_time=2.000, backward_compute_time=3.000, activation_size=[6.0; 1.0; 1.0], parameter_size=2.000 -- stage_id=0
+node2 -- LSTM(4, -- x) -- forward_compute_time=2.000, backward_compute_time=3.000, activation_size=[6.0; 1.0; 1.0], parameter_size=2.000 -- stage_id=0
 node3 -- __getitem__(1) -- forward_compute_time=0.000, backward_compute_time=0.000, activation_size=1.0, parameter_size=0.000
 node5 -- Linear -- forward_compute_time=1.000, backward_compute_time=2.000, activation_size=4.0, parameter_size=3.000
 \tnode1 -- node2
@@ -192,7 +197,7 @@ fn pipedream_text_is_read_in_all_its_forms() {
     };
     let inference = parse_instance(PROFILE, &options).unwrap();
     let lstm = Node {
-        name: Some("LSTM(4,  -- x)".to_owned()),
+        name: Some("LSTM(4, -- x)".to_owned()),
         accelerator_times: vec![Some(2.0)],
         cpu_time: Some(20.0),
         memory: 10.0,
@@ -212,7 +217,7 @@ fn pipedream_text_is_read_in_all_its_forms() {
     );
     assert_eq!(training.edges, [Edge { source: 2, target: 5 }, Edge { source: 6, target: 7 }]);
     let gradient = Node {
-        name: Some("LSTM(4,  -- x) grad".to_owned()),
+        name: Some("LSTM(4, -- x) grad".to_owned()),
         accelerator_times: vec![Some(3.0)],
         cpu_time: Some(30.0),
         parameter_bytes: 0.0,
@@ -236,7 +241,17 @@ node2 -- C -- forward_compute_time=1.0, activation_size=1.0, parameter_size=1e99
 what is this
 \tnode1 -- nodeX
 ";
-    insta::assert_snapshot!(parse(text).unwrap_err(), @"");
+    insta::assert_snapshot!(parse(text).unwrap_err(), @r#"
+    8 problems found
+      line 1, node 1: its forward_compute_time is "nan"; give a finite number that is at least 0, or a list of them such as [1.0; 2.0]
+      line 1, node 1: its activation_size is "[1.0; x]"; give a finite number that is at least 0, or a list of them such as [1.0; 2.0]
+      line 1, node 1: its parameter_size is "-1"; give a finite number that is at least 0, or a list of them such as [1.0; 2.0]
+      line 2, node 1: line 1 describes this node, too; keep one of the two lines
+      line 3, node 2: it has no backward_compute_time; add `backward_compute_time=…`
+      line 3, node 2: its parameter_size is "1e999"; give a finite number that is at least 0, or a list of them such as [1.0; 2.0]
+      line 4: "what is this" is neither a node nor an edge; write `node1 -- Name -- forward_compute_time=…, …` or `node1 -- node2`
+      line 5: "node1 -- nodeX" is neither a node nor an edge; write `node1 -- Name -- forward_compute_time=…, …` or `node1 -- node2`
+    "#);
 }
 
 const PIPER: &str = r#"{
@@ -257,7 +272,10 @@ const PIPER: &str = r#"{
 
 #[test]
 fn piper_configurations_are_chosen_by_name() {
-    insta::assert_snapshot!(parse(PIPER).unwrap_err(), @"");
+    insta::assert_snapshot!(parse(PIPER).unwrap_err(), @r#"
+    1 problem found
+      node 2: it has no configuration "vanilla" at tensor-parallel degree 1; choose one that it has there (none) or add it to the file
+    "#);
     let text = PIPER.replace(r#""2": []"#, r#""1": [{"id": "activation recomp", "timePerSample": 1, "parameterSize": 0, "memoryUsageA": 0, "memoryUsageB": 0}]"#)
         .replace("\"id\": 1, \"TMPCs\": {\"1\": [{\"id\": \"vanilla\"", "\"id\": 1, \"TMPCs\": {\"1\": [{\"id\": \"activation recomp\"");
     let options = ReadOptions {
@@ -313,8 +331,31 @@ fn every_problem_of_an_instance_is_listed_at_once() {
             .to_vec(),
         ..Instance::default()
     };
-    insta::assert_snapshot!(validate(&bad).unwrap_err(), @"");
-    insta::assert_snapshot!(validate(&Instance::default()).unwrap_err(), @"");
+    insta::assert_snapshot!(validate(&bad).unwrap_err(), @r#"
+    18 problems found
+      platform: it has more than 1000000 devices; correct the counts
+      accelerator class 0: its memory is NaN; give a finite number of bytes that is at least 0
+      platform: its bandwidth is 0; give a positive finite number of bytes per time unit, or leave it out
+      node 1 ("conv \u{1b}[31m"): its time on accelerator class 0 is NaN; give a finite number of time units that is at least 0
+      node 2: it has 0 accelerator times for 1 classes; give one time, or null, for each accelerator class of the platform
+      node 3: no device can run it; give it a time on an accelerator class or on a CPU
+      node 4: its memory is -1; give a finite number of bytes that is at least 0
+      node 4: its transfer time is inf; give a finite number of time units that is at least 0
+      node 4: its parameter size is -0.5; give a finite number of bytes that is at least 0
+      node 5: its output size is -inf; give a finite number of bytes that is at least 0
+      colour class 9: no kind of device can run all its nodes (6, 7); give its nodes a kind of device in common, or take them apart
+      node 1: entries 1 and 6 of the node list have this id; give every node an id of its own
+      edge 5 → 4: it leads from a backward node to a forward node; turn the edge, or correct the nodes' backward flags
+      edge 6 → 6: a node cannot consume its own output; drop the edge
+      edge 8 → 9: its source 8 is no node; add the node or drop the edge
+      edge 8 → 9: its target 9 is no node; add the node or drop the edge
+      edge 1 → 8: its target 8 is no node; add the node or drop the edge
+      edges: they form the cycle 1 → 2 → 3 → 1; drop one of its edges
+    "#);
+    insta::assert_snapshot!(validate(&Instance::default()).unwrap_err(), @r"
+    1 problem found
+      nodes: there are none; list at least one node
+    ");
 }
 
 #[test]
@@ -337,7 +378,10 @@ fn long_cycles_are_shown_by_their_ends() {
     let nodes: Vec<Node> = (0..100_000).map(Node::new).collect();
     let edges = (0..100_000).map(|v| Edge { source: v, target: (v + 1) % 100_000 }).collect();
     let instance = Instance { platform: Platform::uniform(1, None, 0), nodes, edges, ..Instance::default() };
-    insta::assert_snapshot!(validate(&instance).unwrap_err(), @"");
+    insta::assert_snapshot!(validate(&instance).unwrap_err(), @r"
+    1 problem found
+      edges: they form the cycle 0 → 1 → 2 → 3 → 4 → 5 → 6 → 7 → 8 → 9 → (99981 more) → 99991 → 99992 → 99993 → 99994 → 99995 → 99996 → 99997 → 99998 → 99999 → 0; drop one of its edges
+    ");
 }
 
 #[test]
@@ -354,7 +398,16 @@ fn tarnawski_problems_come_all_at_once() {
         {"sourceId": 1, "destId": 2, "cost": 0.5}, {"sourceId": 1, "destId": 4, "cost": 0.75, "size": 3},
         {"sourceId": 1, "destId": 4}, 7
       ]}"#;
-    insta::assert_snapshot!(parse(text).unwrap_err(), @"");
+    insta::assert_snapshot!(parse(text).unwrap_err(), @r#"
+    7 problems found
+      nodes[1] (id 2): expected 0, 1, false or true, found 2; write it as docs/format.md states
+      nodes[2] (id 3): invalid type: string "fast", expected f64; write it as docs/format.md states
+      nodes[3]: missing field `id`; write it as docs/format.md states
+      edges[2]: missing field `cost`; write it as docs/format.md states
+      edges[3]: expected an object, found 7; write it as docs/format.md states
+      node 1: its edge to node 2 costs 0.5 and its edge to node 4 costs 0.75; give all edges that leave a node the same cost: its output moves once per device
+      node 1: its time on accelerator class 0 is -1; give a finite number of time units that is at least 0
+    "#);
 }
 
 #[test]
@@ -374,9 +427,37 @@ fn what_is_no_workload_is_told_so() {
         deep.as_str(),
     ];
     let errors: Vec<String> = texts.iter().map(|text| parse(text).unwrap_err()).collect();
-    insta::assert_snapshot!(errors.join("\n---\n"), @"");
+    insta::assert_snapshot!(errors.join("\n---\n"), @r#"
+    this is no known workload format: JSON begins with `{`, and a PipeDream profile has lines such as `node1 -- node2`
+    ---
+    this is no known workload format: JSON begins with `{`, and a PipeDream profile has lines such as `node1 -- node2`
+    ---
+    this is no known workload format: JSON begins with `{`, and a PipeDream profile has lines such as `node1 -- node2`
+    ---
+    this is no known workload format: the JSON has neither `schema` (dagsplit) nor `maxFPGAs` (Tarnawski) nor `maxDevices` (Piper)
+    ---
+    the schema is "dagsplit-instance/2"; this program reads "dagsplit-instance/1"
+    ---
+    invalid type: integer `1`, expected a string at line 1 column 12
+    ---
+    expected value at line 1 column 52; NaN and Infinity are not JSON: write a finite number, or null where the format allows it
+    ---
+    invalid number at line 1 column 53; NaN and Infinity are not JSON: write a finite number, or null where the format allows it
+    ---
+    number out of range at line 1 column 56
+    ---
+    2 problems found
+      units: time is in "s" and memory in "bytes"; convert times to "ms" and memory to "bytes"
+      nodes[0] (id 1): unknown field `colour`, expected one of `id`, `name`, `accelerator_times`, `cpu_time`, `memory`, `transfer_time`, `output_bytes`, `parameter_bytes`, `backward`, `color_class`, `layer`; write it as docs/format.md states
+    ---
+    EOF while parsing a list at line 1 column 100010
+    "#);
     let options = ReadOptions { format: Some(Format::PipeDream), transfer_scale: -1.0, ..ReadOptions::default() };
-    insta::assert_snapshot!(parse_instance("{}", &options).unwrap_err(), @"");
+    insta::assert_snapshot!(parse_instance("{}", &options).unwrap_err(), @r#"
+    2 problems found
+      line 1: "{}" is neither a node nor an edge; write `node1 -- Name -- forward_compute_time=…, …` or `node1 -- node2`
+      transfer scale: it is -1; give a finite number that is at least 0
+    "#);
 }
 
 #[test]
@@ -404,7 +485,13 @@ fn the_name_defaults_to_the_files() {
 
 #[test]
 fn formats_refuse_what_they_cannot_express() {
-    insta::assert_snapshot!(write_instance(&everything(), OutputFormat::Tarnawski).unwrap_err(), @"");
+    insta::assert_snapshot!(write_instance(&everything(), OutputFormat::Tarnawski).unwrap_err(), @r"
+    the Tarnawski format cannot express this instance: 4 problems found
+      platform: it has 2 accelerator classes; keep exactly one
+      platform: accelerator memory is unlimited; give a number of bytes
+      node 0: no CPU can run it; give it a CPU time
+      node 12: no CPU can run it; give it a CPU time
+    ");
     for format in [OutputFormat::Native, OutputFormat::Dot, OutputFormat::Metis, OutputFormat::Scotch] {
         assert!(write_instance(&Instance::default(), format).is_err());
     }
@@ -412,13 +499,42 @@ fn formats_refuse_what_they_cannot_express() {
 
 #[test]
 fn drawings_and_partitioner_graphs() {
-    insta::assert_snapshot!(write(&everything(), OutputFormat::Dot), @"");
+    insta::assert_snapshot!(write(&everything(), OutputFormat::Dot), @r#"
+    digraph "everything" {
+      node [shape=box];
+      18446744073709551615 [label="é→conv\n0.3333333333333333"];
+      0 [label="0\n2"];
+      12 [label="12\n4", style=dashed];
+      18446744073709551615 -> 0;
+      0 -> 12;
+      0 -> 12;
+    }
+    "#);
     let mut instance = tarnawski();
     instance.nodes[0].transfer_time = 3.0;
-    insta::assert_snapshot!(write(&instance, OutputFormat::Metis), @"");
-    insta::assert_snapshot!(write(&instance, OutputFormat::Scotch), @"");
+    insta::assert_snapshot!(write(&instance, OutputFormat::Metis), @r"
+    % weights are times multiplied by 1
+    3 2 011
+    2 2 3 3 3
+    20 1 3
+    2 1 3
+    ");
+    insta::assert_snapshot!(write(&instance, OutputFormat::Scotch), @r"
+    0
+    3 4
+    0 011
+    2 2 3 1 3 2
+    20 1 3 0
+    2 1 3 0
+    ");
     instance.nodes[0].transfer_time = 0.5;
-    insta::assert_snapshot!(write(&instance, OutputFormat::Metis), @"");
+    insta::assert_snapshot!(write(&instance, OutputFormat::Metis), @r"
+    % weights are times multiplied by 41666666.666666664
+    3 2 011
+    83333333 2 20833333 3 20833333
+    833333333 1 20833333
+    83333333 1 20833333
+    ");
 }
 
 #[test]
@@ -435,7 +551,18 @@ fn splits_round_trip_and_follow_colour_classes() {
         objective: Some(0.1),
     };
     let text = write_split(&instance, &solution);
-    insta::assert_snapshot!(text, @"");
+    insta::assert_snapshot!(text, @r#"
+    {
+      "maxLoad": 0.1,
+      "cpus": [
+        {"load":-1,"nodes":[]}
+      ],
+      "fpgas": [
+        {"load":-1,"class":1,"nodes":[0]},
+        {"load":-1,"replicas":2,"server":1,"nodes":[18446744073709551615,12]}
+      ]
+    }
+    "#);
     assert_eq!(parse_split(&text, &instance).unwrap(), solution);
 
     let forward_only =
@@ -445,6 +572,8 @@ fn splits_round_trip_and_follow_colour_classes() {
     assert_eq!(split.objective, None);
     assert!(parse_split(r#"{"fpgas": [{"nodes": [-1]}]}"#, &instance).is_err());
     assert!(parse_split("[]", &instance).is_err());
+    let no_split = parse_split(&write(&instance, OutputFormat::Native), &instance).unwrap_err();
+    assert_eq!(no_split.to_string(), "this is no split: it has neither `fpgas` nor `cpus`");
 }
 
 #[test]
@@ -521,7 +650,7 @@ fn the_hash_tells_contents_apart_and_never_changes() {
     changed.nodes[0].memory += 1.0;
     assert_eq!(content_hash(&instance), content_hash(&renamed));
     assert_ne!(content_hash(&instance), content_hash(&changed));
-    insta::assert_snapshot!(content_hash(&tarnawski()), @"");
+    insta::assert_snapshot!(content_hash(&tarnawski()), @"13edb62c38a26220");
 }
 
 #[cfg(unix)]
