@@ -5,3 +5,4 @@ pub mod graph;
 pub mod instance;
 pub mod problem;
 pub mod solve;
+pub mod verify;
