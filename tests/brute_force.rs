@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use common::{InstanceOptions, instances, problems, solve_and_verify};
+use common::{InstanceOptions, config, instances, problems, solve_and_verify};
 use dagsplit::instance::{AcceleratorClass, Edge, Instance, Node, Platform};
 use dagsplit::problem::{
     CostKind, DeviceAssignment, DeviceKind, Interconnect, Objective, Problem, ProblemSpec, Replication, Scope, Solution,
@@ -247,7 +247,7 @@ fn all_fillings(instance: &Instance, spec: &ProblemSpec, devices: &[DeviceAssign
 
 fn few_devices() -> impl Strategy<Value = (Instance, ProblemSpec)> {
     let options = InstanceOptions { max_accelerators: 2, max_cpus: 2, ..InstanceOptions::ALL };
-    problems(3, options).prop_filter("at most 3 devices and 5 nodes", |(instance, _)| {
+    problems(4, options).prop_filter("at most 3 devices and 5 nodes", |(instance, _)| {
         let platform = &instance.platform;
         platform.cpus + platform.accelerators.iter().map(|class| class.count).sum::<usize>() <= 3
             && instance.nodes.len() <= 5
@@ -255,7 +255,7 @@ fn few_devices() -> impl Strategy<Value = (Instance, ProblemSpec)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(config(1000))]
 
     #[test]
     fn finds_the_least_of_all_that_the_verifier_accepts((instance, spec) in few_devices()) {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{InstanceOptions, problems};
+use common::{InstanceOptions, config, problems};
 use dagsplit::instance::{Instance, Node, Platform};
 use dagsplit::problem::{
     DeviceAssignment, DeviceKind, Interconnect, Objective, Problem, ProblemSpec, Replication, Scope, Solution,
@@ -40,7 +40,7 @@ fn locate(solution: &Solution, pick: Index) -> (usize, usize) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(config(512))]
 
     #[test]
     fn a_valid_split_is_reported_in_full((instance, spec, solution) in cases(InstanceOptions::ALL)) {

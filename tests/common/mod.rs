@@ -14,6 +14,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use proptest::test_runner::FileFailurePersistence;
 
 /// What generated instances may contain.
 #[derive(Debug, Clone, Copy)]
@@ -58,13 +59,17 @@ impl InstanceOptions {
     };
 }
 
+/// A configuration of `cases` cases that keeps failing ones in a file beside the test.
+pub fn config(cases: u32) -> ProptestConfig {
+    let failure_persistence = FileFailurePersistence::WithSource("regressions");
+    ProptestConfig { cases, failure_persistence: Some(Box::new(failure_persistence)), ..ProptestConfig::default() }
+}
+
 /// Valid instances of at least one forward node and at most `max_groups` colour groups (at least 1).
 pub fn instances(max_groups: usize, options: InstanceOptions) -> impl Strategy<Value = Instance> {
-    let orphans = if options.training { max_groups.saturating_sub(1).min(2) } else { 0 };
-    let pass =
-        if options.training { option::of(backward_plans(max_groups, orphans)).boxed() } else { Just(None).boxed() };
-    let shares = if options.shared_colors { vec(any::<(Index, Index)>(), 0..=1).boxed() } else { Just(vec![]).boxed() };
-    (forward_graphs(max_groups - orphans), pass, shares, vec(node_costs(options), 2 * max_groups), platforms(options))
+    let pass = if options.training { option::of(backward_plans(max_groups)).boxed() } else { Just(None).boxed() };
+    let shares = if options.shared_colors { vec(any::<(Index, Index)>(), 0..=2).boxed() } else { Just(vec![]).boxed() };
+    (forward_graphs(max_groups), pass, shares, vec(node_costs(options), 2 * max_groups), platforms(options))
         .prop_map(|(dag, plan, shares, costs, platform)| build(dag, plan, &shares, &costs, platform))
 }
 
@@ -163,12 +168,17 @@ fn forward_graphs(max: usize) -> impl Strategy<Value = Dag> {
     prop_oneof![chains(max), random_dags(max), layered(max), series_parallel(max)]
 }
 
+/// Mostly the larger half of the sizes.
+fn sizes(max: usize) -> impl Strategy<Value = usize> {
+    prop_oneof![1 => 1..=max, 2 => max.div_ceil(2)..=max]
+}
+
 fn chains(max: usize) -> impl Strategy<Value = Dag> {
-    (1..=max).prop_map(|nodes| Dag { nodes, edges: (1..nodes).map(|v| (v - 1, v)).collect() })
+    sizes(max).prop_map(|nodes| Dag { nodes, edges: (1..nodes).map(|v| (v - 1, v)).collect() })
 }
 
 fn random_dags(max: usize) -> impl Strategy<Value = Dag> {
-    (1..=max, vec(any::<(Index, Index)>(), 0..=2 * max)).prop_map(|(nodes, pairs)| {
+    (sizes(max), vec(any::<(Index, Index)>(), 0..=2 * max)).prop_map(|(nodes, pairs)| {
         let mut dag = Dag { nodes, edges: vec![] };
         pairs.iter().for_each(|(u, v)| dag.add(u.index(nodes), v.index(nodes)));
         dag
@@ -234,12 +244,12 @@ struct BackwardPlan {
     extra: Vec<(Index, Index)>,
 }
 
-fn backward_plans(max: usize, max_orphans: usize) -> impl Strategy<Value = BackwardPlan> {
+fn backward_plans(max: usize) -> impl Strategy<Value = BackwardPlan> {
     (
         vec(prop::bool::weighted(0.8), max),
         vec(any::<bool>(), max),
         prop::bool::weighted(0.7),
-        0..=max_orphans,
+        0..=2usize,
         any::<bool>(),
         vec(any::<(Index, Index)>(), 0..=max),
     )
@@ -302,7 +312,9 @@ fn build(
 ) -> Instance {
     let forward = dag.nodes;
     let mut colors = vec![None; forward];
-    if let Some(plan) = plan {
+    if let Some(mut plan) = plan {
+        // There are costs for two nodes of each group.
+        plan.orphans = plan.orphans.min(costs.len() / 2 - forward);
         add_backward_pass(&mut dag, &plan, &mut colors);
     }
     for (a, b) in shares {
