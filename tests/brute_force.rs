@@ -226,7 +226,8 @@ fn shapes(spec: &ProblemSpec, class: usize) -> Vec<DeviceAssignment> {
 }
 
 fn extend(lists: &[Vec<DeviceAssignment>], choices: &[DeviceAssignment]) -> Vec<Vec<DeviceAssignment>> {
-    let with = |list: &Vec<DeviceAssignment>, choice: &DeviceAssignment| [&list[..], &[choice.clone()]].concat();
+    let with =
+        |list: &Vec<DeviceAssignment>, choice: &DeviceAssignment| [&list[..], std::slice::from_ref(choice)].concat();
     lists.iter().flat_map(|list| choices.iter().map(move |choice| with(list, choice))).collect()
 }
 

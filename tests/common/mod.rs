@@ -373,9 +373,9 @@ fn add_backward_pass(dag: &mut Dag, plan: &BackwardPlan, colors: &mut Vec<Option
         (colors[v], dag.nodes) = (color, dag.nodes + 1);
         colors.push(color);
     }
-    for v in 0..forward {
+    for (v, partner) in partner.iter().enumerate() {
         let is_sink = !forward_edges.iter().any(|&(source, _)| source == v);
-        if let Some(mirror) = partner[v].filter(|_| plan.saves[v] || is_sink) {
+        if let Some(mirror) = partner.filter(|_| plan.saves[v] || is_sink) {
             dag.edges.push((v, mirror));
         }
     }
