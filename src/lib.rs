@@ -6,3 +6,4 @@ pub mod instance;
 pub mod preprocess;
 pub mod problem;
 pub mod solve;
+pub mod verify;
