@@ -11,7 +11,7 @@
 //! let bert = generate(&Recipe::new(Transformer { layers: 2, ..Transformer::bert_base() }))?;
 //! assert!(bert.nodes.len() > 60);
 //! let command = bert.metadata.source.unwrap();
-//! assert!(command.starts_with("dagsplit generate transformer --accelerators 6 "));
+//! assert!(command.starts_with("dagsplit generate transformer --accelerator v100 --accelerators 6 "));
 //! # Ok::<(), dagsplit::generate::GenerateError>(())
 //! ```
 
