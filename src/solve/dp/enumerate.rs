@@ -18,7 +18,7 @@ pub struct Enumerator<'a> {
     pub frontier: &'a Frontier,
     /// The relaxation whose windows bound the ideals.
     pub relaxation: &'a Relaxation<'a>,
-    /// Suffix tables by variant below · variants + variant above; `None` where only a ratio is known.
+    /// Suffix tables as the relaxation's fronts; `None` where only a ratio is known.
     pub tables: &'a [Option<FrontTable>],
 }
 
@@ -28,7 +28,8 @@ struct Enumeration<'a> {
     from: &'a Bits,
     /// Index of the stage kind.
     stage: usize,
-    target: f64,
+    /// The most the potential of the stage's units may be, whatever its communication.
+    heaviest: f64,
     /// Variants of the stage below the boundary, each with the most its upper value may be.
     below: Vec<(usize, f64)>,
     /// Variants of the stage above the boundary, each with the least its lower value may be.
@@ -68,7 +69,7 @@ impl Enumerator<'_> {
         cx: &SearchContext,
         found: &mut impl FnMut(&Bits),
     ) -> Result<(), Stopped> {
-        let variants = self.relaxation.variants;
+        let variants = &self.relaxation.bounds.variants;
         let most = |t: usize| self.lower_value(from, t) + self.relaxation.allowance(t, windows.target);
         let below: Vec<(usize, f64)> =
             (0..variants.len()).filter(|&t| variants[t].stage == stage).map(|t| (t, most(t))).collect();
@@ -77,14 +78,16 @@ impl Enumerator<'_> {
             return Ok(());
         }
         let rest = above.iter().map(|&(t, _)| self.rest(t)).collect();
-        Enumeration { base: *self, from, stage, target: windows.target, below, above, rest }.run(cx, found)
+        // The first variant of a stage kind has no cap of its own.
+        let heaviest = self.relaxation.allowance(below[0].0, windows.target);
+        Enumeration { base: *self, from, stage, heaviest, below, above, rest }.run(cx, found)
     }
 
     /// The lower value of an ideal under variant `t`.
     fn lower_value(&self, ideal: &Bits, t: usize) -> f64 {
-        let variant = &self.relaxation.variants[t];
-        let weight: f64 = super::loads::ones(ideal).map(|u| variant.weight[u]).sum();
-        let charges = variant.lower.iter().zip(&self.reduced.nets).filter(|&(&c, net)| {
+        let potential = self.relaxation.bounds.of(t);
+        let weight: f64 = super::loads::ones(ideal).map(|u| potential.weight[u]).sum();
+        let charges = potential.lower.iter().zip(&self.reduced.nets).filter(|&(&c, net)| {
             let inside = contains(ideal, net.pins[0] as usize);
             c > 0.0 && net.pins.iter().any(|&u| contains(ideal, u as usize) != inside)
         });
@@ -96,7 +99,7 @@ impl Enumerator<'_> {
         let order = &self.frontier.order;
         let mut rest = vec![0.0; order.len() + 1];
         for (i, &u) in order.iter().enumerate().rev() {
-            rest[i] = rest[i + 1] + self.relaxation.variants[t].weight[u];
+            rest[i] = rest[i + 1] + self.relaxation.bounds.of(t).weight[u];
         }
         rest
     }
@@ -156,9 +159,9 @@ impl Enumeration<'_> {
             let kind = &reduced.kinds[relaxation.stages[self.stage].kind];
             kind.times[unit]?;
             let t = self.below[0].0;
-            child.weight += relaxation.variants[t].weight[unit];
+            child.weight += relaxation.bounds.of(t).weight[unit];
             child.memory += kind.memory[unit];
-            if child.weight > self.target + relaxation.slack() || !fits(child.memory, kind.memory_limit) {
+            if child.weight > self.heaviest || !fits(child.memory, kind.memory_limit) {
                 return None;
             }
         }
@@ -166,11 +169,11 @@ impl Enumeration<'_> {
         let (before, after) = sums.split_at_mut(width * (depth + 1));
         let before = &before[width * depth..];
         for (i, &(t, _)) in self.below.iter().enumerate() {
-            after[i] = before[i] + increment(reduced, &relaxation.variants[t], unit, into, transition).y;
+            after[i] = before[i] + increment(reduced, relaxation.bounds.of(t), unit, into, transition).y;
         }
         for (i, &(t, _)) in self.above.iter().enumerate() {
             let i = self.below.len() + i;
-            after[i] = before[i] + increment(reduced, &relaxation.variants[t], unit, into, transition).x;
+            after[i] = before[i] + increment(reduced, relaxation.bounds.of(t), unit, into, transition).x;
         }
         child.pair = self.admitting_pair(depth + 1, child.state, node.pair, &after[..width])?;
         Some(child)
@@ -183,7 +186,7 @@ impl Enumeration<'_> {
             let (b, a) = (pair as usize / self.above.len(), pair as usize % self.above.len());
             let ((below, most), (above, need)) = (self.below[b], self.above[a]);
             let sum = Label { x: sums[self.below.len() + a], y: sums[b] };
-            match &self.base.tables[below * self.base.relaxation.variants.len() + above] {
+            match &self.base.tables[self.base.relaxation.front_index(below, above)] {
                 Some(table) => largest_x(table.front(depth, state), most - sum.y).is_some_and(|x| sum.x + x >= need),
                 None => {
                     let rest = if self.base.frontier.is_closed(depth, state) { 0.0 } else { self.rest[a][depth] };

@@ -5,14 +5,12 @@
 //! settles the rest.
 
 use super::dominance::Dominance;
-use super::enumerate::Enumerator;
 use super::frontier::Frontier;
-use super::fronts::{FrontTable, TooMany};
+use super::guide::Guide;
 use super::linearized;
 use super::loads::ones;
-use super::relaxation::{Front, Ratio, Relaxation};
 use super::search::{Effort, IdealChain, Search, Verdict};
-use super::stage::{Ideals, Variant, Variants, descendants};
+use super::stage::{Bounds, Ideals, Variants, descendants};
 use super::{Incumbent, Setting};
 use crate::graph::NodeId;
 use crate::preprocess::Reduced;
@@ -126,6 +124,7 @@ impl<'a> State<'a> {
     }
 
     fn raise_bound(&mut self, value: f64, source: BoundSource) {
+        let value = value.min(self.upper());
         if value > self.bound {
             self.bound = value;
             self.source = source;
@@ -160,37 +159,54 @@ impl<'a> State<'a> {
         let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&below), setting.ceiling);
         let mut best: Option<Guide> = None;
         for bound in 0..Variants::bounds(setting.reduced) {
-            let variants = builder.all(&setting.stages, self.upper(), bound);
-            self.raise_bound(
-                heaviest_unit(setting.reduced.unit_count(), &variants).min(self.upper()),
-                BoundSource::HeaviestNode,
-            );
+            let bounds = builder.all(&setting.stages, self.upper(), bound);
+            self.raise_bound(heaviest_unit(&bounds), BoundSource::HeaviestNode);
+            let before = self.bound;
+            if let Some(guide) = self.refine(options, &frontier, &bounds, cx)
+                && (best.is_none() || self.bound > before)
+            {
+                best = Some(guide);
+            }
             if self.is_settled(cx) {
                 return Proof::Partial;
             }
-            let Ok(guide) = Guide::new(setting, &frontier, variants, options.max_labels) else { continue };
-            let low = guide.relaxation(setting).least_target(self.bound, self.upper());
-            if best.is_none() || low > self.bound {
-                best = Some(guide);
-            }
-            self.raise_bound(low, BoundSource::BoundaryRelaxation);
-        }
-        if std::env::var("V").is_ok() {
-            for v in &best.as_ref().unwrap().variants {
-                eprintln!(
-                    "variant {} {:?} charged {} total {}",
-                    v.stage,
-                    v.cap,
-                    v.upper.iter().filter(|&&x| x > 0.0).count(),
-                    v.total()
-                );
-            }
         }
         let Some(guide) = best else { return Proof::Partial };
-        self.stats.set("labels", guide.label_count() as f64);
-        self.stats.set("root_bound", self.bound);
-        self.report("relaxation", cx);
-        if self.is_settled(cx) { Proof::Partial } else { self.search(&frontier, &guide, cx) }
+        self.search(&frontier, &guide, cx)
+    }
+
+    /// Relaxations on finer and finer grids, each within the windows of the one before; the finest that fits.
+    fn refine(&mut self, options: &IdealDp, frontier: &Frontier, exact: &Bounds, cx: &SearchContext) -> Option<Guide> {
+        let setting = self.setting;
+        let coarsest = (self.upper() * COARSEST_GRID).log2().floor().exp2();
+        let grids = [Some(coarsest), Some(coarsest / 8.0), Some(coarsest / 64.0), None];
+        let mut finest: Option<Guide> = None;
+        for grid in grids {
+            if self.is_settled(cx) || cx.should_stop() {
+                break;
+            }
+            let windows = finest.as_ref().map(|guide| {
+                let relaxation = guide.relaxation(setting);
+                guide.true_windows(&relaxation, &relaxation.windows(self.upper()))
+            });
+            let Ok(guide) = Guide::new(setting, frontier, exact, grid, windows.as_ref(), options.max_labels) else {
+                break;
+            };
+            let low = guide.relaxation(setting).least_target(self.bound, self.upper());
+            self.stats.set("labels", guide.label_count() as f64);
+            if std::env::var("V").is_ok() {
+                eprintln!(
+                    "grid {grid:?} labels {} low {low} slack {:?}",
+                    guide.label_count(),
+                    guide.relaxation(setting).allowance(0, 0.0)
+                );
+            }
+            self.raise_bound(low, BoundSource::BoundaryRelaxation);
+            self.stats.set("root_bound", self.bound);
+            self.report("relaxation", cx);
+            finest = Some(guide);
+        }
+        finest
     }
 
     /// Refutes targets or improves the incumbent until they meet.
@@ -208,12 +224,7 @@ impl<'a> State<'a> {
             let target = if part < 1.0 { self.bound + part * (highest - self.bound) } else { highest };
             let search = Search {
                 loads: &setting.loads,
-                enumerator: Enumerator {
-                    reduced: setting.reduced,
-                    frontier,
-                    relaxation: &relaxation,
-                    tables: &guide.tables,
-                },
+                enumerator: guide.enumerator(setting, frontier, &relaxation),
                 dominance: dominance.as_ref(),
                 max_evaluated: effort.evaluated + budget,
             };
@@ -270,49 +281,18 @@ impl<'a> State<'a> {
 }
 
 /// The least load of the device that holds the heaviest unit.
-fn heaviest_unit(units: usize, variants: &[Variant]) -> f64 {
-    let least = |u: usize| variants.iter().map(|v| v.weight[u]).fold(f64::MAX, f64::min);
+fn heaviest_unit(bounds: &Bounds) -> f64 {
+    let units = bounds.potentials.first().map_or(0, |p| p.weight.len());
+    let load = |t: usize, u: usize| bounds.variants[t].factor * bounds.of(t).weight[u];
+    let least = |u: usize| (0..bounds.variants.len()).map(|t| load(t, u)).fold(f64::MAX, f64::min);
     (0..units).map(least).fold(0.0, f64::max)
 }
 
+/// The coarsest grid of the relaxation, as a part of the incumbent.
+const COARSEST_GRID: f64 = 1.0 / 128.0;
+
 /// Targets closer to the bound than this part of the gap are not worth a search: the budget is raised instead.
 const MIN_PART: f64 = 1.0 / 16.0;
-
-/// The relaxation's variants with the tables behind its fronts.
-struct Guide {
-    variants: Vec<Variant>,
-    tables: Vec<Option<FrontTable>>,
-}
-
-impl Guide {
-    fn new(setting: &Setting, frontier: &Frontier, variants: Vec<Variant>, max_labels: usize) -> Result<Self, TooMany> {
-        use rayon::prelude::*;
-        let v = variants.len();
-        let table = |i: usize| {
-            let (below, above) = (&variants[i / v], &variants[i % v]);
-            if below.is_charged() || above.is_charged() {
-                FrontTable::new(setting.reduced, frontier, below, above, max_labels).map(Some)
-            } else {
-                Ok(None)
-            }
-        };
-        let tables = (0..v * v).into_par_iter().map(table).collect::<Result<Vec<_>, TooMany>>()?;
-        Ok(Self { variants, tables })
-    }
-
-    fn relaxation<'a>(&'a self, setting: &'a Setting) -> Relaxation<'a> {
-        let v = self.variants.len();
-        let front = |i: usize| match &self.tables[i] {
-            Some(table) => Front::Labels(table.root()),
-            None => Front::Ratio(Ratio::new(&self.variants[i / v], &self.variants[i % v])),
-        };
-        Relaxation::new(&setting.stages, &self.variants, &setting.consumption, (0..v * v).map(front).collect())
-    }
-
-    fn label_count(&self) -> usize {
-        self.tables.iter().flatten().map(FrontTable::label_count).sum()
-    }
-}
 
 /// The original nodes of each stage of a chain of ideals.
 fn differences(reduced: &Reduced, chain: &IdealChain) -> Vec<(Vec<NodeId>, usize)> {

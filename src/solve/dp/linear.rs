@@ -6,7 +6,7 @@
 use super::consumption::Consumption;
 use super::loads::{Loads, Value, objective, worse};
 use super::relaxation::{Relaxation, Windows};
-use super::stage::{StageKind, Variant};
+use super::stage::{Potential, StageKind};
 use crate::cost::Terms;
 use crate::preprocess::Reduced;
 use crate::problem::fits;
@@ -80,15 +80,15 @@ impl<'a> Line<'a> {
         Self { loads, stages, consumption, order, prefixes, parameter_bytes, open }
     }
 
-    /// Lower and upper value of each prefix under a variant, as at boundaries of the relaxation.
-    pub fn boundary_values(&self, variant: &Variant) -> (Vec<f64>, Vec<f64>) {
+    /// Lower and upper value of each prefix under a potential, as at boundaries of the relaxation.
+    pub fn boundary_values(&self, potential: &Potential) -> (Vec<f64>, Vec<f64>) {
         let mut weight = 0.0;
         let mut at = |i: usize| {
             let charges = |of: &[f64]| -> f64 {
                 if of.is_empty() { 0.0 } else { self.open[i].iter().map(|o| of[o.net as usize]).sum() }
             };
-            let values = (weight - charges(&variant.lower), weight + charges(&variant.upper));
-            weight += self.order.get(i).map_or(0.0, |&u| variant.weight[u]);
+            let values = (weight - charges(&potential.lower), weight + charges(&potential.upper));
+            weight += self.order.get(i).map_or(0.0, |&u| potential.weight[u]);
             values
         };
         (0..=self.order.len()).map(&mut at).unzip()
@@ -269,12 +269,14 @@ impl Allowed {
     fn new(line: &Line, relaxation: &Relaxation, windows: &Windows) -> Self {
         let positions = line.order.len() + 1;
         let uses = line.consumption.len();
-        let variants = relaxation.variants;
-        let values: Vec<(Vec<f64>, Vec<f64>)> = variants.iter().map(|v| line.boundary_values(v)).collect();
+        let variants = &relaxation.bounds.variants;
+        let potentials = relaxation.bounds.potentials.iter();
+        let values: Vec<(Vec<f64>, Vec<f64>)> = potentials.map(|p| line.boundary_values(p)).collect();
+        let values = |t: usize| &values[variants[t].potential];
         let mut next = vec![positions as u32; uses * positions];
         for used in line.consumption.all() {
             let from = |t: usize| {
-                let before = line.consumption.take(used, line.stages[variants[t].stage])?;
+                let before = line.consumption.take(used, relaxation.stage(t))?;
                 Some(windows.reach(before, t)? + relaxation.allowance(t, windows.target))
             };
             let most: Vec<Option<f64>> = (0..variants.len()).map(from).collect();
@@ -282,8 +284,8 @@ impl Allowed {
                 (0..variants.len()).map(|t| windows.need(line.consumption.full() - used, t)).collect();
             let mut following = positions as u32;
             for i in (0..positions).rev() {
-                let below = (0..variants.len()).any(|t| most[t].is_some_and(|y| values[t].1[i] <= y));
-                let above = (0..variants.len()).any(|t| least[t].is_some_and(|x| values[t].0[i] >= x));
+                let below = (0..variants.len()).any(|t| most[t].is_some_and(|y| values(t).1[i] <= y));
+                let above = (0..variants.len()).any(|t| least[t].is_some_and(|x| values(t).0[i] >= x));
                 if below && above {
                     following = i as u32;
                 }

@@ -7,7 +7,7 @@ use super::linear::{Chain, Line};
 use super::loads::Value;
 use super::orders;
 use super::relaxation::{Front, Relaxation};
-use super::stage::{Ideals, Variant, Variants};
+use super::stage::{Bounds, Ideals, Variants};
 use super::{Incumbent, Setting};
 use crate::preprocess::Reduced;
 use crate::problem::{Problem, Scope};
@@ -102,10 +102,11 @@ pub fn best_intervals(setting: &Setting, order: &[usize], upper: f64) -> Option<
     let line = Line::new(&setting.loads, &setting.stages, &setting.consumption, order);
     let builder = Variants::new(setting.problem, setting.reduced, Ideals::Prefixes(&position), setting.ceiling);
     let upper = upper.min(setting.ceiling);
-    let variants = builder.all(&setting.stages, upper, Variants::bounds(setting.reduced) - 1);
-    let fronts = line_fronts(&line, &variants, order.len());
+    let bounds = builder.all(&setting.stages, upper, Variants::bounds(setting.reduced) - 1);
+    let fronts = line_fronts(&line, &bounds, order.len());
     let fronts = fronts.iter().map(|front| Front::Labels(front)).collect();
-    let relaxation = Relaxation::new(&setting.stages, &variants, &setting.consumption, fronts);
+    let relaxation =
+        Relaxation::new(&setting.stages, &bounds, &setting.consumption, fronts, &vec![0.0; bounds.potentials.len()]);
     let low = relaxation.least_target(0.0, upper);
     // Just above its bound, where the optimum mostly lies, the relaxation admits few boundaries.
     let mut target = 0.0;
@@ -121,9 +122,9 @@ pub fn best_intervals(setting: &Setting, order: &[usize], upper: f64) -> Option<
     None
 }
 
-/// The Pareto front of each pair of variants over the prefixes.
-fn line_fronts(line: &Line, variants: &[Variant], n: usize) -> Vec<Vec<Label>> {
-    let values: Vec<(Vec<f64>, Vec<f64>)> = variants.iter().map(|v| line.boundary_values(v)).collect();
+/// The Pareto front of each pair of potentials over the prefixes.
+fn line_fronts(line: &Line, bounds: &Bounds, n: usize) -> Vec<Vec<Label>> {
+    let values: Vec<(Vec<f64>, Vec<f64>)> = bounds.potentials.iter().map(|p| line.boundary_values(p)).collect();
     let mut fronts = Vec::with_capacity(values.len() * values.len());
     for below in &values {
         for above in &values {

@@ -7,12 +7,12 @@
 
 use super::consumption::Consumption;
 use super::fronts::{Label, largest_x, smallest_y};
-use super::stage::{StageKind, Variant};
+use super::stage::{Bounds, Potential, StageKind};
 
 /// Rounding room: sums of floating-point costs may differ by this part of the total between two orders of adding.
 const ROUNDING: f64 = 1e-11;
 
-/// What is known of all ideals at a boundary between two variants.
+/// What is known of all ideals at a boundary between two potentials.
 pub enum Front<'a> {
     /// The Pareto front, both coordinates ascending.
     Labels(&'a [Label]),
@@ -32,8 +32,8 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// The ratio bounds of two variants.
-    pub fn new(below: &Variant, above: &Variant) -> Self {
+    /// The ratio bounds of two potentials.
+    pub fn new(below: &Potential, above: &Potential) -> Self {
         let pairs = || above.weight.iter().zip(&below.weight);
         let unbounded = pairs().any(|(&x, &y)| y == 0.0 && x > 0.0);
         let ratios = || pairs().filter(|&(_, &y)| y > 0.0).map(|(&x, &y)| x / y);
@@ -82,14 +82,16 @@ impl Front<'_> {
 pub struct Relaxation<'a> {
     /// The stage kinds.
     pub stages: &'a [StageKind],
-    /// The variants.
-    pub variants: &'a [Variant],
+    /// The variants and their potentials.
+    pub bounds: &'a Bounds,
     /// How many devices of each kind there are, and the index of each use of them.
     pub consumption: &'a Consumption,
-    /// Fronts by variant below · number of variants + variant above.
+    /// Fronts by potential below · number of potentials + potential above.
     pub fronts: Vec<Front<'a>>,
+    /// By variant: the potential of all units.
     totals: Vec<f64>,
-    slack: f64,
+    /// By variant: room for rounding.
+    slack: Vec<f64>,
 }
 
 /// What the relaxation says of boundaries at one target.
@@ -117,30 +119,43 @@ impl Windows {
 }
 
 impl<'a> Relaxation<'a> {
-    /// The relaxation with these fronts.
+    /// The relaxation with these fronts; `slack` is what each potential's differences may be off by.
     pub fn new(
         stages: &'a [StageKind],
-        variants: &'a [Variant],
+        bounds: &'a Bounds,
         consumption: &'a Consumption,
         fronts: Vec<Front<'a>>,
+        slack: &[f64],
     ) -> Self {
-        let totals: Vec<f64> = variants.iter().map(Variant::total).collect();
-        let slack = ROUNDING * totals.iter().copied().fold(0.0, f64::max);
-        Self { stages, variants, consumption, fronts, totals, slack }
+        let totals: Vec<f64> = (0..bounds.variants.len()).map(|t| bounds.of(t).total()).collect();
+        let slack =
+            bounds.variants.iter().zip(&totals).map(|(v, total)| slack[v.potential] + ROUNDING * total).collect();
+        Self { stages, bounds, consumption, fronts, totals, slack }
+    }
+
+    /// How many variants there are.
+    pub fn variant_count(&self) -> usize {
+        self.bounds.variants.len()
+    }
+
+    /// The stage kind of variant `t`.
+    pub fn stage(&self, t: usize) -> StageKind {
+        self.stages[self.bounds.variants[t].stage]
     }
 
     /// The most that upper(J) − lower(A) may be for variant `t` at `target`, with room for rounding.
     pub fn allowance(&self, t: usize, target: f64) -> f64 {
-        self.variants[t].cap.map_or(target, |cap| cap.min(target)) + self.slack
+        self.bounds.allowance(t, target) + self.slack[t]
     }
 
-    /// The room left for rounding, in time units.
-    pub fn slack(&self) -> f64 {
-        self.slack
+    /// The index of the front between variants `below` and `above`.
+    pub fn front_index(&self, below: usize, above: usize) -> usize {
+        let variants = &self.bounds.variants;
+        variants[below].potential * self.bounds.potentials.len() + variants[above].potential
     }
 
     fn front(&self, below: usize, above: usize) -> &Front<'a> {
-        &self.fronts[below * self.variants.len() + above]
+        &self.fronts[self.front_index(below, above)]
     }
 
     /// Whether some relaxed pipeline meets `target`.
@@ -151,21 +166,21 @@ impl<'a> Relaxation<'a> {
 
     /// Whether one more stage after `used` can end the pipeline.
     fn ends(&self, reach: &[Option<f64>], used: usize, target: f64) -> bool {
-        (0..self.variants.len()).any(|t| {
-            let from = reach[used * self.variants.len() + t];
-            self.consumption.add(used, self.stages[self.variants[t].stage]).is_some()
+        (0..self.variant_count()).any(|t| {
+            let from = reach[used * self.variant_count() + t];
+            self.consumption.add(used, self.stage(t)).is_some()
                 && from.is_some_and(|x| self.totals[t] - x <= self.allowance(t, target))
         })
     }
 
     fn reach(&self, target: f64) -> Vec<Option<f64>> {
-        let v = self.variants.len();
+        let v = self.variant_count();
         let mut reach = vec![None; self.consumption.len() * v];
         reach[..v].fill(Some(0.0));
         for used in self.consumption.all() {
             for below in 0..v {
                 let Some(from) = reach[used * v + below] else { continue };
-                let Some(next) = self.consumption.add(used, self.stages[self.variants[below].stage]) else { continue };
+                let Some(next) = self.consumption.add(used, self.stage(below)) else { continue };
                 for above in 0..v {
                     let x = self.front(below, above).largest_x(from + self.allowance(below, target));
                     raise(&mut reach[next * v + above], x);
@@ -176,11 +191,11 @@ impl<'a> Relaxation<'a> {
     }
 
     fn need(&self, target: f64) -> Vec<Option<f64>> {
-        let v = self.variants.len();
+        let v = self.variant_count();
         let mut need: Vec<Option<f64>> = vec![None; self.consumption.len() * v];
         for left in self.consumption.all() {
             for t in 0..v {
-                let Some(rest) = self.consumption.take(left, self.stages[self.variants[t].stage]) else { continue };
+                let Some(rest) = self.consumption.take(left, self.stage(t)) else { continue };
                 let allowance = self.allowance(t, target);
                 let mut least = self.totals[t] - allowance;
                 for above in 0..v {
@@ -195,7 +210,7 @@ impl<'a> Relaxation<'a> {
 
     /// What boundaries can be at `target`.
     pub fn windows(&self, target: f64) -> Windows {
-        Windows { target, reach: self.reach(target), need: self.need(target), variants: self.variants.len() }
+        Windows { target, reach: self.reach(target), need: self.need(target), variants: self.variant_count() }
     }
 
     /// The least feasible target between `low` and `high`, to one part in 10¹², from below. `high` is feasible.

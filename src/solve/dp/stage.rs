@@ -28,27 +28,22 @@ pub fn stage_kinds(problem: &Problem, reduced: &Reduced) -> Vec<StageKind> {
         .collect()
 }
 
-/// A linear lower bound of a stage's load, split into what its two boundaries contribute.
+/// A linear function of ideals that bounds stages from both ends.
 ///
-/// For ideals A ⊆ J the stage J \ A has load ≥ upper(J) − lower(A), where upper(J) = weight(J) + the upper charges
+/// For ideals A ⊆ J it bounds the stage J \ A by upper(J) − lower(A), where upper(J) = weight(J) + the upper charges
 /// of the nets that J cuts, and lower(A) = weight(A) − the lower charges of the nets that A cuts. A net that stays
 /// live across a whole stage would be charged wrongly; see [`Variant::cap`].
-#[derive(Debug, Clone)]
-pub struct Variant {
-    /// Index of the stage kind.
-    pub stage: usize,
+#[derive(Debug, Clone, PartialEq)]
+pub struct Potential {
     /// Weight of each unit.
     pub weight: Vec<f64>,
     /// What a stage pays for each net cut by its upper boundary; empty when no net is charged.
     pub upper: Vec<f64>,
     /// What a stage pays for each net cut by its lower boundary; empty when no net is charged.
     pub lower: Vec<f64>,
-    /// The bound holds for stages of at most this weight, whatever the target. A charged variant has none: it
-    /// holds for the stages that are heavier than all work beside a charged net, which no such net can bypass.
-    pub cap: Option<f64>,
 }
 
-impl Variant {
+impl Potential {
     /// Whether any net is charged.
     pub fn is_charged(&self) -> bool {
         !self.upper.is_empty()
@@ -57,6 +52,66 @@ impl Variant {
     /// Weight of all units.
     pub fn total(&self) -> f64 {
         self.weight.iter().sum()
+    }
+
+    /// The factor by which `self` is `other`, if it is a multiple of it up to rounding, from below.
+    fn multiple_of(&self, other: &Self) -> Option<f64> {
+        let parts = [(&self.weight, &other.weight), (&self.upper, &other.upper), (&self.lower, &other.lower)];
+        if parts.iter().any(|(a, b)| a.len() != b.len()) {
+            return None;
+        }
+        let pairs = || parts.iter().flat_map(|(a, b)| a.iter().zip(b.iter()));
+        if pairs().any(|(&a, &b)| (a == 0.0) != (b == 0.0)) {
+            return None;
+        }
+        let ratios = || pairs().filter(|&(_, &b)| b != 0.0).map(|(&a, &b)| a / b);
+        let (least, most) = (ratios().fold(f64::MAX, f64::min), ratios().fold(0.0, f64::max));
+        (most <= least * (1.0 + 1e-12)).then_some(least)
+    }
+}
+
+/// A lower bound of the load of one kind of stage: factor · (upper(J) − lower(A)) of a potential.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Variant {
+    /// Index of the stage kind.
+    pub stage: usize,
+    /// Index of the potential.
+    pub potential: usize,
+    /// The load is at least this times the potential's difference.
+    pub factor: f64,
+    /// The bound holds for stages whose potential difference is at most this, whatever the target. A charged variant
+    /// has none: it holds for stages heavier than all work beside a charged net, which no such net can bypass.
+    pub cap: Option<f64>,
+}
+
+/// Variants and the potentials they share.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Bounds {
+    /// The potentials, none a multiple of another.
+    pub potentials: Vec<Potential>,
+    /// The variants of all stage kinds.
+    pub variants: Vec<Variant>,
+}
+
+impl Bounds {
+    fn add(&mut self, stage: usize, potential: Potential, cap: Option<f64>) {
+        let known = self.potentials.iter().enumerate().find_map(|(i, p)| Some((i, potential.multiple_of(p)?)));
+        let (potential, factor) = known.unwrap_or_else(|| {
+            self.potentials.push(potential);
+            (self.potentials.len() - 1, 1.0)
+        });
+        self.variants.push(Variant { stage, potential, factor, cap: cap.map(|cap| cap / factor) });
+    }
+
+    /// The potential of variant `t`.
+    pub fn of(&self, t: usize) -> &Potential {
+        &self.potentials[self.variants[t].potential]
+    }
+
+    /// The most that a stage of variant `t` may differ in its potential at `target`.
+    pub fn allowance(&self, t: usize, target: f64) -> f64 {
+        let Variant { factor, cap, .. } = self.variants[t];
+        cap.map_or(target / factor, |cap| cap.min(target / factor))
     }
 }
 
@@ -141,27 +196,28 @@ impl<'a> Variants<'a> {
     }
 
     /// The variants of all stage kinds under linear bound number `bound`, for targets of at most `upper`.
-    pub fn all(&self, stages: &[StageKind], upper: f64, bound: usize) -> Vec<Variant> {
-        let of = |(i, &stage): (usize, &StageKind)| {
+    pub fn all(&self, stages: &[StageKind], upper: f64, bound: usize) -> Bounds {
+        let mut bounds = Bounds::default();
+        for (i, &stage) in stages.iter().enumerate() {
             let pieces = &self.reduced.kinds[stage.kind].pieces;
             let piece = match pieces.get(bound) {
                 Some(&piece) => piece,
                 None => mean(pieces),
             };
-            self.of(i, stage, piece, BESIDE * upper)
-        };
-        stages.iter().enumerate().flat_map(of).collect()
+            self.add(&mut bounds, i, stage, piece, BESIDE * upper);
+        }
+        bounds
     }
 
-    /// The variants of `stage` (at `index`) under the linear bound `piece`, charging the nets that have at most
+    /// Adds the variants of `stage` (at `index`) under the linear bound `piece`, charging the nets that have at most
     /// weight `limit` beside them.
-    fn of(&self, index: usize, stage: StageKind, piece: Piece, limit: f64) -> Vec<Variant> {
+    fn add(&self, bounds: &mut Bounds, index: usize, stage: StageKind, piece: Piece, limit: f64) {
         let weight = self.weight(stage, piece);
-        let free = |cap| Variant { stage: index, weight: weight.clone(), upper: vec![], lower: vec![], cap };
+        let free = Potential { weight: weight.clone(), upper: vec![], lower: vec![] };
         let costs = &self.reduced.kinds[stage.kind];
         let pays = piece.comm_in + piece.comm_out > 0.0 && costs.transfers.iter().any(|&c| c > 0.0);
         if !pays {
-            return vec![free(None)];
+            return bounds.add(index, free, None);
         }
         let beside = self.beside(&weight);
         let charge = |up: bool| {
@@ -169,9 +225,8 @@ impl<'a> Variants<'a> {
             (0..beside.len()).map(charge).collect::<Vec<f64>>()
         };
         let cap = beside.iter().copied().filter(|&b| b <= limit).fold(0.0, f64::max);
-        let charged =
-            Variant { stage: index, weight: weight.clone(), upper: charge(true), lower: charge(false), cap: None };
-        vec![charged, free(Some(cap))]
+        bounds.add(index, Potential { weight, upper: charge(true), lower: charge(false) }, None);
+        bounds.add(index, free, Some(cap));
     }
 
     /// For each net a bound on the weight of a stage that it stays live across: such a stage lies beside the net,
