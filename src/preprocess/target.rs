@@ -39,7 +39,9 @@ fn inseparable(reduced: &Reduced, target: f64) -> Option<Vec<usize>> {
     for (e, net) in reduced.nets.iter().enumerate() {
         if is_inseparable(reduced, e, target) {
             any = true;
-            net.pins.windows(2).for_each(|pair| drop(together.union(pair[0] as usize, pair[1] as usize)));
+            for pair in net.pins.windows(2) {
+                together.union(pair[0] as usize, pair[1] as usize);
+            }
         }
     }
     any.then(|| together.into_labeling())

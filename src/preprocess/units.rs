@@ -48,7 +48,9 @@ pub(super) fn fuse(problem: &Problem, reduced: &Reduced, label: &[usize]) -> Red
 /// Strongly connected components: the component of each of `n` groups, and their number.
 fn components(n: usize, edges: &[(usize, usize)]) -> (Vec<usize>, usize) {
     let mut graph: DiGraph<(), ()> = DiGraph::with_capacity(n, edges.len());
-    (0..n).for_each(|_| drop(graph.add_node(())));
+    for _ in 0..n {
+        graph.add_node(());
+    }
     for &(a, b) in edges {
         graph.add_edge((a as u32).into(), (b as u32).into(), ());
     }

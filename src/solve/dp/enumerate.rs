@@ -56,16 +56,17 @@ pub struct Stopped;
 impl Enumerator<'_> {
     /// Calls `found` with each ideal J ⊇ `from` that a stage of kind `stage` may lead to, once each.
     ///
-    /// `left` are the devices left after that stage.
+    /// `left` are the devices left after that stage, `max_steps` the most decisions to try.
     ///
     /// # Errors
-    /// [`Stopped`] when the context asks to stop.
+    /// [`Stopped`] when the context asks to stop, or the steps are used up.
     pub fn run(
         &self,
         windows: &Windows,
         from: &Bits,
         stage: usize,
         left: usize,
+        max_steps: usize,
         cx: &SearchContext,
         found: &mut impl FnMut(&Bits),
     ) -> Result<(), Stopped> {
@@ -80,7 +81,7 @@ impl Enumerator<'_> {
         let rest = above.iter().map(|&(t, _)| self.rest(t)).collect();
         // The first variant of a stage kind has no cap of its own.
         let heaviest = self.relaxation.allowance(below[0].0, windows.target);
-        Enumeration { base: *self, from, stage, heaviest, below, above, rest }.run(cx, found)
+        Enumeration { base: *self, from, stage, heaviest, below, above, rest }.run(max_steps, cx, found)
     }
 
     /// The lower value of an ideal under variant `t`.
@@ -106,7 +107,7 @@ impl Enumerator<'_> {
 }
 
 impl Enumeration<'_> {
-    fn run(&self, cx: &SearchContext, found: &mut impl FnMut(&Bits)) -> Result<(), Stopped> {
+    fn run(&self, max_steps: usize, cx: &SearchContext, found: &mut impl FnMut(&Bits)) -> Result<(), Stopped> {
         let frontier = self.base.frontier;
         let n = frontier.order.len();
         let mut ideal: Bits = vec![0; n.div_ceil(64)].into();
@@ -115,12 +116,12 @@ impl Enumeration<'_> {
         let mut sums = vec![0.0; width * (n + 1)];
         let mut path = Vec::with_capacity(n + 1);
         path.push(Node { state: 0, weight: 0.0, memory: 0.0, pair: 0, next: 0 });
-        let mut steps = 0u32;
+        let mut steps = 0usize;
         // From here on no unit of `from` is left to decide.
         let settled = (0..n).rev().find(|&i| contains(self.from, frontier.order[i])).map_or(0, |i| i + 1);
         while let Some(depth) = path.len().checked_sub(1) {
-            steps = steps.wrapping_add(1);
-            if steps % 4096 == 0 && cx.should_stop() {
+            steps += 1;
+            if steps % 4096 == 0 && (steps > max_steps || cx.should_stop()) {
                 return Err(Stopped);
             }
             let node = &mut path[depth];

@@ -9,6 +9,8 @@ use super::frontier::Frontier;
 use super::guide::Guide;
 use super::linearized;
 use super::loads::ones;
+use super::relaxation::Windows;
+use super::reorder::Reordering;
 use super::search::{Effort, IdealChain, Search, Verdict};
 use super::stage::{Bounds, Ideals, Variants, descendants};
 use super::{Incumbent, Setting};
@@ -22,7 +24,7 @@ use crate::solve::{
 /// A proof refutes all objectives below the incumbent by more than this part of it: the rounding of a sum.
 pub const OPTIMALITY_TOLERANCE: f64 = 1e-9;
 
-/// Stages that a search for one target may evaluate at first; fourfold in each round.
+/// Stages that a search for one target may evaluate in the first round; fourfold in each further one.
 const FIRST_BUDGET: usize = 1_000_000;
 
 /// The exact DP over ideals, for [`Scope::Acyclic`].
@@ -62,55 +64,73 @@ impl Solver for IdealDp {
         self.supports(problem)?;
         let reduced = Reduced::new(problem);
         let setting = Setting::new(problem, &reduced);
-        Ok(super::in_pool(cx, || State::new(&setting).solve(self, cx)))
+        Ok(super::in_pool(cx, || State::new(&setting, self, cx).solve()))
     }
 }
 
 /// A run under way.
 struct State<'a> {
+    /// The problem with lossless reductions only.
     setting: &'a Setting<'a>,
+    options: &'a IdealDp,
+    cx: &'a SearchContext,
     incumbent: Option<Incumbent>,
     bound: f64,
     source: BoundSource,
+    effort: Effort,
     stats: Stats,
 }
 
-/// Whether a proof ended with no split at all below the ceiling.
-#[derive(PartialEq, Eq)]
+/// What a round of the proof brought.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Proof {
+    /// No split beats the incumbent, or there is none.
     Complete,
+    /// Another round may bring more.
     Partial,
+    /// The graph is too wide for the automaton: another round would bring nothing.
+    Impossible,
 }
 
 impl<'a> State<'a> {
-    fn new(setting: &'a Setting<'a>) -> Self {
+    fn new(setting: &'a Setting<'a>, options: &'a IdealDp, cx: &'a SearchContext) -> Self {
         let mut stats = Stats::default();
         stats.set("units", setting.reduced.unit_count() as f64);
-        Self { setting, incumbent: None, bound: setting.work_bound(), source: BoundSource::Work, stats }
+        Self {
+            setting,
+            options,
+            cx,
+            incumbent: None,
+            bound: setting.work_bound(),
+            source: BoundSource::Work,
+            effort: Effort::default(),
+            stats,
+        }
     }
 
-    fn solve(mut self, options: &IdealDp, cx: &SearchContext) -> Run {
-        self.first_split(options, cx);
-        if self.is_settled(cx) {
-            return self.finish(Proof::Partial);
+    fn solve(mut self) -> Run {
+        self.incumbent = linearized::best_of_orders(self.setting, self.options.orders, self.bound, self.cx);
+        self.report("first split");
+        let mut budget = FIRST_BUDGET;
+        let mut proof = Proof::Partial;
+        while proof == Proof::Partial && !self.is_done() {
+            // Whatever beats the incumbent is a split of the graph reduced below it.
+            let reduced = self.setting.reduced.clone().below(self.setting.problem, self.upper());
+            let setting = Setting::new(self.setting.problem, &reduced);
+            proof = self.prove(&setting, budget);
+            budget *= 4;
         }
-        // Whatever beats the incumbent is a split of the graph reduced below it.
-        let reduced = if std::env::var("NB").is_ok() {
-            self.setting.reduced.clone()
-        } else {
-            self.setting.reduced.clone().below(self.setting.problem, self.upper())
-        };
-        let setting = Setting::new(self.setting.problem, &reduced);
-        let mut state = State {
-            setting: &setting,
-            incumbent: self.incumbent,
-            bound: self.bound,
-            source: self.source,
-            stats: self.stats,
-        };
-        state.stats.set("units_below", reduced.unit_count() as f64);
-        let proof = state.prove(options, cx);
-        state.finish(proof)
+        if proof == Proof::Impossible {
+            self.reorder(self.setting);
+        }
+        self.stats.set("ideals_reached", self.effort.reached as f64);
+        self.stats.set("stages_evaluated", self.effort.evaluated as f64);
+        self.finish(proof)
+    }
+
+    /// Whether bound and incumbent meet, or a limit says to stop.
+    fn is_done(&self) -> bool {
+        self.is_settled() || self.cx.should_stop()
     }
 
     /// The objective to beat.
@@ -118,9 +138,9 @@ impl<'a> State<'a> {
         self.incumbent.as_ref().map_or(self.setting.ceiling, Incumbent::objective)
     }
 
-    fn is_settled(&self, cx: &SearchContext) -> bool {
+    fn is_settled(&self) -> bool {
         let upper = self.upper();
-        self.incumbent.is_some() && upper - self.bound <= cx.gap.max(OPTIMALITY_TOLERANCE) * upper
+        self.incumbent.is_some() && upper - self.bound <= self.cx.gap.max(OPTIMALITY_TOLERANCE) * upper
     }
 
     fn raise_bound(&mut self, value: f64, source: BoundSource) {
@@ -137,127 +157,117 @@ impl<'a> State<'a> {
         }
     }
 
-    fn report(&self, phase: &'static str, cx: &SearchContext) {
+    fn report(&self, phase: &'static str) {
         let incumbent = self.incumbent.as_ref().map(Incumbent::objective);
-        cx.report(&Progress { phase, incumbent, bound: Some(self.bound) });
+        self.cx.report(&Progress { phase, incumbent, bound: Some(self.bound) });
     }
 
-    /// A first split by linearized DP over a few orders.
-    fn first_split(&mut self, options: &IdealDp, cx: &SearchContext) {
-        let found = linearized::best_of_orders(self.setting, options.orders, self.bound, cx);
-        self.incumbent = found;
-        self.report("first split", cx);
-    }
-
-    /// Builds automaton and relaxation, then searches between bound and incumbent.
-    fn prove(&mut self, options: &IdealDp, cx: &SearchContext) -> Proof {
-        let setting = self.setting;
-        let Ok(frontier) = Frontier::smallest(setting.reduced, options.max_states) else { return Proof::Partial };
+    /// One round: builds automaton and relaxation, then searches for a better split until there is none or the
+    /// budget is spent; then looks for one by local search, or raises the bound by refuting half of the gap.
+    fn prove(&mut self, setting: &Setting, budget: usize) -> Proof {
+        let Ok(frontier) = Frontier::smallest(setting.reduced, self.options.max_states) else {
+            return Proof::Impossible;
+        };
+        self.stats.set("units_below", setting.reduced.unit_count() as f64);
         self.stats.set("ideals", frontier.ideal_count());
         self.stats.set("states", frontier.state_count() as f64);
-        let Some(below) = descendants(setting.reduced) else { return Proof::Partial };
+        let Some(guide) = self.relax(setting, &frontier) else {
+            return if self.is_done() { Proof::Partial } else { Proof::Impossible };
+        };
+        let relaxation = guide.relaxation(setting);
+        let dominance = Dominance::new(setting.problem, setting.reduced);
+        let enumerator = guide.enumerator(setting, &frontier, &relaxation);
+        let dominance = dominance.as_ref();
+        let search = Search { loads: &setting.loads, enumerator, dominance, max_evaluated: budget };
+        while !self.is_done() {
+            let target = self.upper() * (1.0 - OPTIMALITY_TOLERANCE);
+            match self.search(&search, &relaxation.windows(target), setting) {
+                Verdict::Found(..) => {}
+                Verdict::Refuted => {
+                    self.raise_bound(self.upper(), BoundSource::Refuted);
+                    return Proof::Complete;
+                }
+                Verdict::Unknown if self.reorder(setting) => return Proof::Partial,
+                Verdict::Unknown => {
+                    let target = 0.5 * (self.bound + self.upper());
+                    if let Verdict::Refuted = self.search(&search, &relaxation.windows(target), setting) {
+                        self.raise_bound(target, BoundSource::Refuted);
+                    }
+                    return Proof::Partial;
+                }
+            }
+        }
+        Proof::Partial
+    }
+
+    /// Searches for a split within the windows and keeps it.
+    fn search(&mut self, search: &Search, windows: &Windows, setting: &Setting) -> Verdict {
+        let verdict = search.run(windows, self.cx, &mut self.effort);
+        if let Verdict::Found(chain, value) = &verdict {
+            self.improve(Incumbent { value: *value, stages: differences(setting.reduced, chain) });
+        }
+        self.report("search");
+        verdict
+    }
+
+    /// The relaxation, under the linear bound of loads that gives most.
+    fn relax(&mut self, setting: &Setting, frontier: &Frontier) -> Option<Guide> {
+        let below = descendants(setting.reduced)?;
         let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&below), setting.ceiling);
-        let mut best: Option<Guide> = None;
+        let mut best = None;
         for bound in 0..Variants::bounds(setting.reduced) {
             let bounds = builder.all(&setting.stages, self.upper(), bound);
             self.raise_bound(heaviest_unit(&bounds), BoundSource::HeaviestNode);
             let before = self.bound;
-            if let Some(guide) = self.refine(options, &frontier, &bounds, cx)
-                && (best.is_none() || self.bound > before)
-            {
-                best = Some(guide);
-            }
-            if self.is_settled(cx) {
-                return Proof::Partial;
+            let guide = self.refine(setting, frontier, &bounds);
+            if best.is_none() || self.bound > before {
+                best = guide.or(best);
             }
         }
-        let Some(guide) = best else { return Proof::Partial };
-        self.search(&frontier, &guide, cx)
+        best
     }
 
     /// Relaxations on finer and finer grids, each within the windows of the one before; the finest that fits.
-    fn refine(&mut self, options: &IdealDp, frontier: &Frontier, exact: &Bounds, cx: &SearchContext) -> Option<Guide> {
-        let setting = self.setting;
+    fn refine(&mut self, setting: &Setting, frontier: &Frontier, exact: &Bounds) -> Option<Guide> {
         let coarsest = (self.upper() * COARSEST_GRID).log2().floor().exp2();
-        let grids = [Some(coarsest), Some(coarsest / 8.0), Some(coarsest / 64.0), None];
         let mut finest: Option<Guide> = None;
-        for grid in grids {
-            if self.is_settled(cx) || cx.should_stop() {
+        for grid in [Some(coarsest), Some(coarsest / 8.0), Some(coarsest / 64.0), None] {
+            if self.is_done() {
                 break;
             }
             let windows = finest.as_ref().map(|guide| {
                 let relaxation = guide.relaxation(setting);
                 guide.true_windows(&relaxation, &relaxation.windows(self.upper()))
             });
-            let Ok(guide) = Guide::new(setting, frontier, exact, grid, windows.as_ref(), options.max_labels) else {
+            let Ok(guide) = Guide::new(setting, frontier, exact, grid, windows.as_ref(), self.options.max_labels)
+            else {
                 break;
             };
             let low = guide.relaxation(setting).least_target(self.bound, self.upper());
-            self.stats.set("labels", guide.label_count() as f64);
-            if std::env::var("V").is_ok() {
-                eprintln!(
-                    "grid {grid:?} labels {} low {low} slack {:?}",
-                    guide.label_count(),
-                    guide.relaxation(setting).allowance(0, 0.0)
-                );
-            }
             self.raise_bound(low, BoundSource::BoundaryRelaxation);
+            self.stats.set("labels", guide.label_count() as f64);
             self.stats.set("root_bound", self.bound);
-            self.report("relaxation", cx);
+            self.report("relaxation");
             finest = Some(guide);
         }
         finest
     }
 
-    /// Refutes targets or improves the incumbent until they meet.
-    fn search(&mut self, frontier: &Frontier, guide: &Guide, cx: &SearchContext) -> Proof {
-        let setting = self.setting;
-        let relaxation = guide.relaxation(setting);
-        let dominance = Dominance::new(setting.problem, setting.reduced);
-        let mut effort = Effort::default();
-        let mut budget = FIRST_BUDGET;
-        // Where between bound and incumbent the next target lies; 1 asks for the proof itself.
-        let mut part = 1.0;
-        let mut proof = Proof::Partial;
-        while !self.is_settled(cx) && !cx.should_stop() {
-            let highest = self.upper() * (1.0 - OPTIMALITY_TOLERANCE);
-            let target = if part < 1.0 { self.bound + part * (highest - self.bound) } else { highest };
-            let search = Search {
-                loads: &setting.loads,
-                enumerator: guide.enumerator(setting, frontier, &relaxation),
-                dominance: dominance.as_ref(),
-                max_evaluated: effort.evaluated + budget,
-            };
-            let verdict = search.run(&relaxation.windows(target), cx, &mut effort);
-            if std::env::var("V").is_ok() {
-                eprintln!("target {target} part {part} {effort:?}");
+    /// Looks for a better split by local search over orders, until a number of rounds bring nothing.
+    fn reorder(&mut self, setting: &Setting) -> bool {
+        let Some(incumbent) = &self.incumbent else { return false };
+        let before = incumbent.objective();
+        let mut walk = Reordering::new(setting, incumbent, self.cx.seed);
+        let mut idle = 0;
+        while idle < IDLE_ROUNDS && !self.is_done() {
+            idle += 1;
+            if let Some(split) = walk.round(setting, self.upper(), self.cx) {
+                self.improve(split);
+                self.report("reordering");
+                idle = 0;
             }
-            match verdict {
-                Verdict::Found(chain, value) => {
-                    self.improve(Incumbent { value, stages: differences(setting.reduced, &chain) });
-                }
-                Verdict::Refuted if part == 1.0 => {
-                    proof = Proof::Complete;
-                    let upper = self.upper();
-                    self.raise_bound(upper, BoundSource::Refuted);
-                    break;
-                }
-                Verdict::Refuted => {
-                    self.raise_bound(target, BoundSource::Refuted);
-                    part = 1.0;
-                    budget *= 4;
-                }
-                Verdict::Unknown => part *= 0.5,
-            }
-            if part < MIN_PART {
-                part = 1.0;
-                budget *= 4;
-            }
-            self.report("search", cx);
         }
-        self.stats.set("ideals_reached", effort.reached as f64);
-        self.stats.set("stages_evaluated", effort.evaluated as f64);
-        proof
+        self.upper() < before
     }
 
     fn finish(self, proof: Proof) -> Run {
@@ -291,8 +301,8 @@ fn heaviest_unit(bounds: &Bounds) -> f64 {
 /// The coarsest grid of the relaxation, as a part of the incumbent.
 const COARSEST_GRID: f64 = 1.0 / 128.0;
 
-/// Targets closer to the bound than this part of the gap are not worth a search: the budget is raised instead.
-const MIN_PART: f64 = 1.0 / 16.0;
+/// Rounds of local search over orders without a better split before the proof goes on.
+const IDLE_ROUNDS: usize = 300;
 
 /// The original nodes of each stage of a chain of ideals.
 fn differences(reduced: &Reduced, chain: &IdealChain) -> Vec<(Vec<NodeId>, usize)> {

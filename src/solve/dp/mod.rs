@@ -13,6 +13,7 @@ pub mod loads;
 pub mod orders;
 pub mod quantise;
 pub mod relaxation;
+pub mod reorder;
 pub mod search;
 mod setting;
 pub mod stage;

@@ -52,17 +52,30 @@ const LOOKED_AT: usize = 64;
 /// The depth-first topological order: after a unit come its descendants as soon as they are ready, children by
 /// ascending `key`. O((n + m) log n).
 pub fn depth_first<K: Ord>(graph: &Graph, key: impl Fn(usize) -> K) -> Vec<usize> {
-    let n = graph.node_count();
-    let mut missing: Vec<usize> = (0..n).map(|v| graph.predecessors(v).len()).collect();
-    let mut stack: Vec<usize> = (0..n).filter(|&v| missing[v] == 0).collect();
+    let all: Vec<usize> = (0..graph.node_count()).collect();
+    depth_first_within(graph, &all, key)
+}
+
+/// The depth-first topological order of some of the units, as [`depth_first`].
+pub fn depth_first_within<K: Ord>(graph: &Graph, units: &[usize], key: impl Fn(usize) -> K) -> Vec<usize> {
+    const OUTSIDE: u32 = u32::MAX;
+    let mut missing = vec![OUTSIDE; graph.node_count()];
+    units.iter().for_each(|&v| missing[v] = 0);
+    for &v in units {
+        missing[v] = graph.predecessors(v).iter().filter(|&&p| missing[p as usize] != OUTSIDE).count() as u32;
+    }
+    let mut stack: Vec<usize> = units.iter().copied().filter(|&v| missing[v] == 0).collect();
     stack.sort_by_key(|&v| std::cmp::Reverse(key(v)));
-    let mut order = Vec::with_capacity(n);
+    let mut order = Vec::with_capacity(units.len());
     let mut children = Vec::new();
     while let Some(u) = stack.pop() {
         order.push(u);
         children.clear();
         for &v in graph.successors(u) {
             let v = v as usize;
+            if missing[v] == OUTSIDE {
+                continue;
+            }
             missing[v] -= 1;
             if missing[v] == 0 {
                 children.push(v);
@@ -72,6 +85,27 @@ pub fn depth_first<K: Ord>(graph: &Graph, key: impl Fn(usize) -> K) -> Vec<usize
         stack.extend(&children);
     }
     order
+}
+
+/// A reproducible stream of random numbers (SplitMix64).
+pub struct Random(u64);
+
+impl Random {
+    /// The stream of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(scramble(seed))
+    }
+
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        scramble(self.0)
+    }
+
+    /// A number below `n`, which is at least 1.
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
 }
 
 /// Order number `i` of an endless series: the narrow ones first, then depth-first ones with random children.
@@ -85,7 +119,7 @@ pub fn numbered(reduced: &Reduced, i: usize, seed: u64) -> Vec<usize> {
 }
 
 /// A well-mixed function of `x` (the finaliser of SplitMix64).
-fn scramble(x: u64) -> u64 {
+pub fn scramble(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)

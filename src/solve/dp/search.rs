@@ -49,6 +49,9 @@ pub struct Search<'a> {
     pub max_evaluated: usize,
 }
 
+/// Decisions of one enumeration for each stage that may be evaluated: a search gives up when it exceeds them, too.
+const STEPS_PER_STAGE: usize = 2;
+
 /// Counts of a search.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Effort {
@@ -65,6 +68,7 @@ impl Search<'_> {
     /// Looks for a chain with an objective of at most the windows' target. Runs on the current rayon pool.
     pub fn run(&self, windows: &Windows, cx: &SearchContext, effort: &mut Effort) -> Verdict {
         let consumption = self.enumerator.relaxation.consumption;
+        let most = effort.evaluated + self.max_evaluated;
         let all = self.all_units();
         let start = Reached { ideal: vec![0; all.len()].into(), value: [0.0; 2], from: None };
         let mut layers: Vec<Vec<Reached>> = (0..consumption.len()).map(|_| Vec::new()).collect();
@@ -100,7 +104,7 @@ impl Search<'_> {
                         }
                     }
                 }
-                if effort.evaluated > self.max_evaluated || cx.should_stop() {
+                if effort.evaluated > most || cx.should_stop() {
                     return Verdict::Unknown;
                 }
             }
@@ -147,7 +151,15 @@ impl Search<'_> {
             };
             evaluate(&self.all_units());
             let left = relaxation.consumption.full() - to;
-            self.enumerator.run(windows, &from.ideal, s, left, cx, &mut evaluate)?;
+            self.enumerator.run(
+                windows,
+                &from.ideal,
+                s,
+                left,
+                self.max_evaluated * STEPS_PER_STAGE,
+                cx,
+                &mut evaluate,
+            )?;
         }
         Ok((candidates, evaluated))
     }
