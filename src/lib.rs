@@ -4,4 +4,5 @@ pub mod cost;
 pub mod graph;
 pub mod instance;
 pub mod problem;
+pub mod report;
 pub mod solve;

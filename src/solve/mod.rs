@@ -2,6 +2,7 @@
 
 pub mod context;
 pub mod dp;
+pub mod registry;
 
 pub use context::{Progress, SearchContext};
 

@@ -1,0 +1,204 @@
+//! A laid out scene as SVG text.
+
+use svg::Document;
+use svg::node::element::{Definitions, Group, Marker, Path, Rectangle, Text, Title, path::Data};
+
+use super::Detail;
+use super::layout::{Layout, Place, Point};
+use super::scene::{Arrow, Scene, Shape, Subject};
+use crate::report::DeviceRecord;
+use crate::report::units::{bytes, number};
+
+const MARGIN: f64 = 24.0;
+const HEADER: f64 = 44.0;
+const LEGEND_COLUMN: f64 = 330.0;
+const LEGEND_ROW: f64 = 24.0;
+const INK: &str = "#1f2933";
+const FAINT: &str = "#9aa5b1";
+const FONT: &str = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif";
+
+/// Ten colours that stay apart also for most colour-blind readers; more devices get shades by the golden angle.
+const PALETTE: [&str; 10] =
+    ["#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#d6a800", "#9d755d", "#ff7fb0", "#7f6bd6"];
+
+/// The whole picture: title, graph and legend.
+pub fn render(subject: &Subject, scene: &Scene, layout: &Layout) -> String {
+    let devices = subject.split.unwrap_or_default();
+    let width = (layout.width + 2.0 * MARGIN).max(LEGEND_COLUMN + 2.0 * MARGIN);
+    let columns = (((width - 2.0 * MARGIN) / LEGEND_COLUMN) as usize).max(1);
+    let legend_height = devices.len().div_ceil(columns) as f64 * LEGEND_ROW;
+    let graph_bottom = HEADER + MARGIN + layout.height;
+    let height = graph_bottom + MARGIN + if devices.is_empty() { 0.0 } else { legend_height + MARGIN };
+    let document = Document::new()
+        .set("viewBox", (0, 0, width.ceil() as i64, height.ceil() as i64))
+        .set("width", width.ceil())
+        .set("height", height.ceil())
+        .set("font-family", FONT)
+        .add(arrow_heads())
+        .add(rectangle(0.0, 0.0, width.ceil(), height.ceil()).set("fill", "white"))
+        .add(header(subject, scene))
+        .add(graph(subject, scene, layout).set("transform", format!("translate({MARGIN} {})", HEADER + MARGIN / 2.0)))
+        .add(legend(subject, columns).set("transform", format!("translate({MARGIN} {graph_bottom:.1})")));
+    format!("{document}\n")
+}
+
+fn rectangle(x: f64, y: f64, width: f64, height: f64) -> Rectangle {
+    let place = |value: f64| format!("{value:.1}");
+    Rectangle::new().set("x", place(x)).set("y", place(y)).set("width", place(width)).set("height", place(height))
+}
+
+fn text(content: impl Into<String>, x: f64, y: f64, size: f64) -> Text {
+    Text::new(content).set("x", format!("{x:.1}")).set("y", format!("{y:.1}")).set("font-size", size).set("fill", INK)
+}
+
+fn arrow_heads() -> Definitions {
+    let head = |id: &str, colour: &str| {
+        Marker::new()
+            .set("id", id)
+            .set("viewBox", "0 0 8 8")
+            .set("refX", 7.5)
+            .set("refY", 4)
+            .set("markerWidth", 6)
+            .set("markerHeight", 6)
+            .set("orient", "auto")
+            .add(Path::new().set("d", "M0 0.5 L8 4 L0 7.5 Z").set("fill", colour))
+    };
+    Definitions::new().add(head("inside", FAINT)).add(head("across", INK))
+}
+
+fn header(subject: &Subject, scene: &Scene) -> Group {
+    let instance = subject.instance;
+    let name = instance.metadata.name.as_deref().unwrap_or("graph");
+    let printable: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
+    let mut facts = format!("{} nodes, {} edges", subject.graph.node_count(), subject.graph.edge_count());
+    if let Some(largest) = subject.split.and_then(|split| split.iter().map(|d| d.load).max_by(f64::total_cmp)) {
+        facts += &format!(" · largest load {}", number(largest));
+    }
+    facts += match scene.detail {
+        Detail::Nodes => "",
+        Detail::Chains => " · chains drawn as one box",
+        Detail::Stages => " · one box per stage, transfer times on the arrows",
+    };
+    if scene.left_out > 0 {
+        facts += &format!(" · {} weak arrows left out", scene.left_out);
+    }
+    Group::new()
+        .add(text(printable, MARGIN, 24.0, 15.0).set("font-weight", 600))
+        .add(text(facts, MARGIN, 42.0, 11.5).set("fill", "#52606d"))
+}
+
+fn graph(subject: &Subject, scene: &Scene, layout: &Layout) -> Group {
+    let mut group = Group::new();
+    for (arrow, points) in scene.arrows.iter().zip(&layout.routes) {
+        group = group.add(arrow_line(subject, scene, arrow, points));
+    }
+    for (shape, place) in scene.boxes.iter().zip(&layout.boxes) {
+        group = group.add(node_box(subject, shape, place, layout.labelled));
+    }
+    if scene.detail == Detail::Stages {
+        for (arrow, points) in scene.arrows.iter().zip(&layout.routes).filter(|(arrow, _)| arrow.traffic > 0.0) {
+            group = group.add(traffic_label(arrow, points));
+        }
+    }
+    group
+}
+
+fn arrow_line(subject: &Subject, scene: &Scene, arrow: &Arrow, points: &[Point]) -> Path {
+    let crosses = arrow.crosses && subject.split.is_some();
+    let (colour, head) = if crosses { (INK, "url(#across)") } else { (FAINT, "url(#inside)") };
+    let line = Path::new()
+        .set("d", curve(points))
+        .set("fill", "none")
+        .set("stroke", colour)
+        .set("stroke-opacity", if crosses { 0.75 } else { 0.6 })
+        .set("stroke-width", if crosses { 1.5 } else { 1.0 })
+        .set("marker-end", head);
+    let from = scene.boxes[arrow.from].lines.first().map_or("", String::as_str);
+    let to = scene.boxes[arrow.to].lines.first().map_or("", String::as_str);
+    let line = line.add(Title::new(format!("{from} → {to}: transfer {}", number(arrow.traffic))));
+    if arrow.against { line.set("stroke-dasharray", "5 3") } else { line }
+}
+
+/// A smooth line through the points that leaves and enters each of them horizontally.
+fn curve(points: &[Point]) -> Data {
+    let round = |value: f64| (10.0 * value).round() / 10.0;
+    let mut data = Data::new().move_to((round(points[0].0), round(points[0].1)));
+    for pair in points.windows(2) {
+        let ((x0, y0), (x1, y1)) = (pair[0], pair[1]);
+        let middle = (x0 + x1) / 2.0;
+        data = data.cubic_curve_to((round(middle), round(y0), round(middle), round(y1), round(x1), round(y1)));
+    }
+    data
+}
+
+fn traffic_label(arrow: &Arrow, points: &[Point]) -> Text {
+    let middle = (points.len() - 1) / 2;
+    let ((x0, y0), (x1, y1)) = (points[middle], points[middle + 1]);
+    text(number(arrow.traffic), (x0 + x1) / 2.0, (y0 + y1) / 2.0 - 4.0, 10.5)
+        .set("text-anchor", "middle")
+        .set("stroke", "white")
+        .set("stroke-width", 3)
+        .set("paint-order", "stroke")
+}
+
+fn node_box(subject: &Subject, shape: &Shape, place: &Place, labelled: bool) -> Group {
+    let colour = shape.device.map_or_else(|| FAINT.to_string(), |device| device_colour(subject, device));
+    let (left, top) = (place.centre.0 - place.width / 2.0, place.centre.1 - place.height / 2.0);
+    let opacity = match (labelled, shape.backward) {
+        (true, false) => 0.28,
+        (true, true) => 0.12,
+        (false, false) => 0.9,
+        (false, true) => 0.35,
+    };
+    let mut outline = rectangle(left, top, place.width, place.height)
+        .set("rx", 4)
+        .set("fill", colour.clone())
+        .set("fill-opacity", opacity)
+        .set("stroke", colour)
+        .set("stroke-width", 1.2);
+    if shape.backward {
+        outline = outline.set("stroke-dasharray", "3 2");
+    }
+    let mut group = Group::new().add(Title::new(shape.tooltip.clone())).add(rectangle(left, top, place.width, place.height).set("rx", 4).set("fill", "white")).add(outline);
+    if labelled {
+        let first = top + 4.0 + 11.0;
+        for (i, line) in shape.lines.iter().enumerate() {
+            let label = text(line.clone(), place.centre.0, first + 15.0 * i as f64, 11.0).set("text-anchor", "middle");
+            group = group.add(if i == 0 && shape.lines.len() > 1 { label.set("font-weight", 600) } else { label });
+        }
+    }
+    group
+}
+
+/// The colour of a device: grey for CPUs, a colour of its own for each accelerator.
+fn device_colour(subject: &Subject, device: usize) -> String {
+    let devices = subject.split.unwrap_or_default();
+    if devices.get(device).is_some_and(DeviceRecord::is_cpu) {
+        return "#7b8794".into();
+    }
+    let index = devices[..device].iter().filter(|d| !d.is_cpu()).count();
+    match PALETTE.get(index) {
+        Some(colour) => (*colour).into(),
+        None => format!("hsl({:.0}, 55%, 50%)", index as f64 * 137.508 % 360.0),
+    }
+}
+
+/// One row per device: colour, name, a bar of its load, and the figures.
+fn legend(subject: &Subject, columns: usize) -> Group {
+    let devices = subject.split.unwrap_or_default();
+    let largest = devices.iter().map(|d| d.load).fold(f64::MIN_POSITIVE, f64::max);
+    let rows = devices.len().div_ceil(columns).max(1);
+    let mut group = Group::new();
+    for (i, device) in devices.iter().enumerate() {
+        let (x, y) = ((i / rows) as f64 * LEGEND_COLUMN, (i % rows) as f64 * LEGEND_ROW);
+        let colour = device_colour(subject, i);
+        let figures = format!("{} · {} · {} nodes", number(device.load), bytes(device.memory), device.nodes.len());
+        group = group
+            .add(text(&subject.labels[i], x + 18.0, y + 10.0, 11.5))
+            .add(rectangle(x, y, 12.0, 12.0).set("rx", 3).set("fill", colour.clone()))
+            .add(rectangle(x + 100.0, y + 1.0, 60.0, 10.0).set("rx", 2).set("fill", "#e4e7eb"))
+            .add(rectangle(x + 100.0, y + 1.0, 60.0 * device.load / largest, 10.0).set("rx", 2).set("fill", colour))
+            .add(text(figures, x + 166.0, y + 10.0, 11.0).set("fill", "#3e4c59"));
+    }
+    group
+}

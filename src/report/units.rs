@@ -1,0 +1,78 @@
+//! Numbers as people read them.
+
+use bytesize::ByteSize;
+
+/// Significant digits of a printed time; JSON carries them all.
+const DIGITS: i32 = 7;
+
+/// A number with at most seven significant digits and no trailing zeros.
+///
+/// ```
+/// use dagsplit::report::units::number;
+/// assert_eq!((number(51.549_720_31).as_str(), number(0.5).as_str(), number(1e9).as_str()), ("51.54972", "0.5", "1000000000"));
+/// ```
+pub fn number(value: f64) -> String {
+    if value == 0.0 {
+        return "0".into();
+    }
+    let magnitude = value.abs().log10().floor();
+    if !(-6.0..15.0).contains(&magnitude) {
+        return format!("{value:e}");
+    }
+    let decimals = (DIGITS - 1 - magnitude as i32).max(0) as usize;
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+}
+
+/// A memory size in binary units, such as `16.0 GiB`.
+pub fn bytes(value: f64) -> String {
+    ByteSize::b(value.max(0.0) as u64).display().iec().to_string()
+}
+
+/// A ratio as a percentage: `0 %` only when it is exactly zero.
+pub fn percent(ratio: f64) -> String {
+    let percent = 100.0 * ratio;
+    match percent {
+        p if p == 0.0 => "0 %".into(),
+        p if p.abs() < 0.01 => format!("{p:.1e} %"),
+        p => format!("{p:.2} %"),
+    }
+}
+
+/// A duration in seconds, to the millisecond.
+pub fn seconds(value: f64) -> String {
+    format!("{value:.3} s")
+}
+
+/// A bar that fills `fraction` (0 to 1) of `width` terminal cells, to an eighth of a cell.
+pub fn bar(fraction: f64, width: usize) -> String {
+    const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+    let eighths = (fraction.clamp(0.0, 1.0) * 8.0 * width as f64).round() as usize;
+    let mut bar = "█".repeat(eighths / 8);
+    if eighths % 8 > 0 {
+        bar.push(EIGHTHS[eighths % 8]);
+    }
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_seven_digits() {
+        let shown: Vec<String> = [0.0, 1.0, 1234.5678901, -0.000123456789, 2.0e-9].map(number).into();
+        assert_eq!(shown, ["0", "1", "1234.568", "-0.0001234568", "2e-9"]);
+    }
+
+    #[test]
+    fn small_gaps_are_not_shown_as_zero() {
+        assert_eq!([0.0, 1e-9, 0.035].map(percent), ["0 %", "1.0e-7 %", "3.50 %"]);
+    }
+
+    #[test]
+    fn bars_fill_by_eighths() {
+        assert_eq!((bar(0.5, 4).as_str(), bar(1.0, 2).as_str(), bar(0.0, 9).as_str()), ("██", "██", ""));
+        assert_eq!(bar(0.3125, 2), "▋");
+    }
+}
