@@ -1,0 +1,118 @@
+//! Split files in the published shape: which device holds which nodes.
+//!
+//! ```json
+//! {"maxLoad": 12.5, "cpus": [{"load": -1, "nodes": [3]}], "fpgas": [{"load": -1, "nodes": [1, 2]}]}
+//! ```
+//!
+//! `maxLoad` is what the split's maker claims. A load of −1 stands for "not computed"; loads are written so, and
+//! not read, for the verifier computes them. An entry of `fpgas` may also state `class` (index of its accelerator
+//! class, else 0), `replicas` (else 1) and `server`, which the published programs do not know.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::ReadCause;
+use super::json::{self, Object};
+use crate::instance::Instance;
+use crate::problem::{DeviceAssignment, DeviceKind, Solution};
+
+#[derive(Deserialize)]
+struct File {
+    #[serde(rename = "maxLoad", default)]
+    max_load: Option<f64>,
+    #[serde(default)]
+    cpus: Vec<Device>,
+    #[serde(default)]
+    fpgas: Vec<Device>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Device {
+    #[serde(default, skip_deserializing)]
+    load: i8,
+    #[serde(default, skip_serializing_if = "is_default")]
+    class: usize,
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    replicas: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    server: Option<usize>,
+    nodes: Vec<u64>,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn is_one(replicas: &usize) -> bool {
+    *replicas == 1
+}
+
+fn is_default(class: &usize) -> bool {
+    *class == 0
+}
+
+pub(super) fn parse(text: &str, instance: &Instance) -> Result<Solution, ReadCause> {
+    let file: File = json::parse(text)?;
+    let assign = |kind, device: Device| DeviceAssignment {
+        kind,
+        replicas: device.replicas,
+        server: device.server,
+        nodes: device.nodes,
+    };
+    let accelerators = file.fpgas.into_iter().map(|d| assign(DeviceKind::Accelerator(d.class), d));
+    let cpus = file.cpus.into_iter().map(|d| assign(DeviceKind::Cpu, d));
+    let mut solution =
+        Solution { devices: accelerators.chain(cpus).collect(), objective: file.max_load.filter(|&load| load >= 0.0) };
+    complete_backward_nodes(&mut solution, instance);
+    Ok(solution)
+}
+
+/// Puts each backward node that no device lists where the first listed node of its colour class is.
+fn complete_backward_nodes(solution: &mut Solution, instance: &Instance) {
+    let mut device_of: HashMap<u64, usize> = HashMap::new();
+    for (d, device) in solution.devices.iter().enumerate() {
+        for &id in &device.nodes {
+            device_of.entry(id).or_insert(d);
+        }
+    }
+    let mut device_of_class: HashMap<u64, usize> = HashMap::new();
+    for node in &instance.nodes {
+        if let (Some(class), Some(&d)) = (node.color_class, device_of.get(&node.id)) {
+            device_of_class.entry(class).or_insert(d);
+        }
+    }
+    for node in instance.nodes.iter().filter(|node| node.backward && !device_of.contains_key(&node.id)) {
+        if let Some(&d) = node.color_class.and_then(|class| device_of_class.get(&class)) {
+            solution.devices[d].nodes.push(node.id);
+        }
+    }
+}
+
+pub(super) fn write(instance: &Instance, solution: &Solution) -> String {
+    let position: HashMap<u64, usize> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
+    let sorted = |mut nodes: Vec<u64>| {
+        nodes.sort_by_key(|id| position.get(id).copied().unwrap_or(usize::MAX));
+        nodes
+    };
+    let devices = |wanted: fn(DeviceKind) -> bool| {
+        solution.devices.iter().filter(move |device| wanted(device.kind)).map(|device| Device {
+            load: -1,
+            class: match device.kind {
+                DeviceKind::Accelerator(class) => class,
+                DeviceKind::Cpu => 0,
+            },
+            replicas: device.replicas,
+            server: device.server,
+            nodes: sorted(device.nodes.clone()),
+        })
+    };
+    let mut object = Object::new();
+    if let Some(objective) = solution.objective {
+        object = object.field("maxLoad", &objective);
+    }
+    object
+        .list("cpus", devices(|kind| kind == DeviceKind::Cpu))
+        .list("fpgas", devices(|kind| kind != DeviceKind::Cpu))
+        .finish()
+}
