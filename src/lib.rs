@@ -1,6 +1,7 @@
 //! Split a deep network's computation graph over devices with proven optimality.
 
 pub mod cost;
+pub mod generate;
 pub mod graph;
 pub mod instance;
 pub mod problem;

@@ -1,0 +1,110 @@
+//! Turns operators into nodes with modelled costs.
+//!
+//! The roofline (Williams, Waterman and Patterson, CACM 52(4), 2009): an operator takes as long as its arithmetic or
+//! its memory traffic, whichever is longer, and the start of its kernels comes on top.
+
+use super::hardware::{Hardware, Roofline};
+use super::operator::{Operator, OperatorGraph, OperatorKind};
+use crate::generate::rounding::six_digits;
+use crate::generate::training::{BackwardCost, add_backward_pass};
+use crate::instance::{Edge, Instance, Node};
+
+/// Nodes and edges of the operators, with times in milliseconds and memory in bytes.
+///
+/// A forward node holds its parameters and its output. A backward node computes one product for each operand of a
+/// product that has a gradient; other operators take one pass over what the forward one read and wrote, and the
+/// gradient of its output. O(operators).
+pub(super) fn instance(graph: &OperatorGraph, hardware: &Hardware, training: bool) -> Instance {
+    let model = CostModel {
+        accelerator: hardware.accelerator_roofline(),
+        cpu: hardware.cpu_roofline(),
+        link_bandwidth: hardware.link_bandwidth(),
+        element_bytes: hardware.precision.bytes(),
+    };
+    let nodes = graph.operators.iter().enumerate().map(|(v, op)| model.node(v, op)).collect();
+    let edges = graph
+        .operators
+        .iter()
+        .enumerate()
+        .flat_map(|(v, op)| op.inputs.iter().map(move |&u| Edge { source: u as u64, target: v as u64 }));
+    let mut instance = Instance { nodes, edges: edges.collect(), ..Instance::default() };
+    if training {
+        add_backward_pass(&mut instance, &model.backward(graph));
+    }
+    instance
+}
+
+/// The work of one pass through an operator.
+struct Work {
+    kind: OperatorKind,
+    flops: f64,
+    /// Elements read and written.
+    traffic: f64,
+    kernels: f64,
+}
+
+impl Work {
+    fn forward(op: &Operator) -> Self {
+        let kernels = if op.kind.computes() { 1.0 } else { 0.0 };
+        Self { kind: op.kind, flops: op.flops, traffic: op.traffic, kernels }
+    }
+
+    /// Backward work of an operator, `gradient_operands` of whose operands (inputs and parameters) have a gradient.
+    fn backward(op: &Operator, gradient_operands: f64) -> Self {
+        let forward = Self::forward(op);
+        if op.kind.is_product() {
+            let products = gradient_operands;
+            Self { flops: products * op.flops, traffic: products * op.traffic, kernels: products, ..forward }
+        } else {
+            Self { traffic: op.traffic + forward.kernels * op.output, ..forward }
+        }
+    }
+}
+
+struct CostModel {
+    accelerator: Roofline,
+    cpu: Roofline,
+    link_bandwidth: f64,
+    element_bytes: f64,
+}
+
+impl CostModel {
+    fn node(&self, id: usize, op: &Operator) -> Node {
+        let output_bytes = op.output * self.element_bytes;
+        let parameter_bytes = op.parameters * self.element_bytes;
+        let held = if op.kind == OperatorKind::View { 0.0 } else { output_bytes };
+        let work = Work::forward(op);
+        Node {
+            name: Some(op.name.clone()),
+            accelerator_times: vec![Some(self.milliseconds(&work, &self.accelerator))],
+            cpu_time: Some(self.milliseconds(&work, &self.cpu)),
+            memory: parameter_bytes + held,
+            transfer_time: six_digits(1e3 * output_bytes / self.link_bandwidth),
+            output_bytes: Some(output_bytes),
+            parameter_bytes,
+            layer: Some(op.layer),
+            ..Node::new(id as u64)
+        }
+    }
+
+    fn backward(&self, graph: &OperatorGraph) -> Vec<Option<BackwardCost>> {
+        let has_gradient = graph.has_gradient();
+        let cost = |(v, op): (usize, &Operator)| {
+            let inputs = op.inputs.iter().filter(|&&u| has_gradient[u]).count();
+            let own = usize::from(op.parameters > 0.0);
+            let work = Work::backward(op, (inputs + own) as f64);
+            has_gradient[v].then(|| BackwardCost {
+                accelerator_time: Some(self.milliseconds(&work, &self.accelerator)),
+                cpu_time: Some(self.milliseconds(&work, &self.cpu)),
+                gradient_bytes: op.parameters * self.element_bytes,
+            })
+        };
+        graph.operators.iter().enumerate().map(cost).collect()
+    }
+
+    fn milliseconds(&self, work: &Work, device: &Roofline) -> f64 {
+        let rate = if work.kind == OperatorKind::Matrix { device.matrix_flops } else { device.vector_flops };
+        let roof = (work.flops / rate).max(work.traffic * self.element_bytes / device.bandwidth);
+        six_digits(1e3 * (roof + work.kernels * device.launch))
+    }
+}
