@@ -7,3 +7,4 @@ pub mod instance;
 pub mod problem;
 pub mod report;
 pub mod solve;
+pub mod verify;

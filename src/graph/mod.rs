@@ -1,6 +1,7 @@
 //! Immutable directed acyclic graphs with dense node indices, and what the solvers ask of them.
 
 mod node_set;
+pub mod order_graph;
 pub mod reachability;
 pub mod topological;
 

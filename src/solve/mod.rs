@@ -1,5 +1,6 @@
 //! Solvers, what they promise, and what they return.
 
+pub mod brute_force;
 pub mod context;
 pub mod dp;
 pub mod registry;

@@ -1,0 +1,262 @@
+//! What one complete split is worth, or that it does not count.
+
+use std::collections::BTreeMap;
+
+use super::enumeration::Stage;
+use crate::cost::{Terms, max_of_pieces, replicated_load, ring_all_reduce};
+use crate::graph::order_graph::{Groups, OrderGraph};
+use crate::graph::{NodeId, NodeSet};
+use crate::problem::{DeviceKind, Objective, Problem, Scope, fits};
+
+/// Ancestors and descendants of one node of the order graph, as masks of colour groups.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Between {
+    group: usize,
+    above: u32,
+    below: u32,
+}
+
+/// Evaluates splits of one problem. Sets of colour groups are masks.
+pub(super) struct Evaluation<'a> {
+    problem: &'a Problem,
+    /// The nodes of each group.
+    group_nodes: Vec<NodeSet>,
+    /// Groups with an order edge to each group.
+    predecessors: Vec<u32>,
+    between: Vec<Between>,
+    /// The groups of the order graph's nodes along the line, in a linearized scope.
+    line: Vec<usize>,
+    has_backward: bool,
+}
+
+impl<'a> Evaluation<'a> {
+    pub fn new(problem: &'a Problem, groups: &Groups) -> Self {
+        let order = OrderGraph::new(&problem.graph, &problem.backward, groups);
+        let mut predecessors = vec![0; groups.len()];
+        for &(u, v) in &order.edges {
+            predecessors[order.group_of[v]] |= 1 << order.group_of[u];
+        }
+        let n = problem.node_count();
+        Self {
+            problem,
+            group_nodes: groups.members.iter().map(|nodes| NodeSet::from_nodes(n, nodes.iter().copied())).collect(),
+            predecessors,
+            between: between(&order),
+            line: line(problem, groups, &order),
+            has_backward: problem.backward.contains(&true),
+        }
+    }
+
+    /// The objective value of a split, or `None` when it is infeasible or outside the scope.
+    pub fn evaluate(&self, stages: &[Stage]) -> Option<f64> {
+        if !self.is_in_scope(stages) {
+            return None;
+        }
+        let sets: Vec<NodeSet> = stages.iter().map(|stage| self.nodes(stage.mask)).collect();
+        let mut largest = [0.0f64; 2];
+        for (stage, set) in stages.iter().zip(&sets) {
+            if !self.fits(stage.kind, set)? {
+                return None;
+            }
+            let far = self.far_producers(stages, &sets, stage);
+            for (largest, load) in largest.iter_mut().zip(self.loads(stage, set, &far)?) {
+                *largest = largest.max(load);
+            }
+        }
+        Some(largest[0] + largest[1])
+    }
+
+    /// The stages in pipeline order where there is one, else as they are.
+    pub fn in_pipeline_order(&self, stages: Vec<Stage>) -> Vec<Stage> {
+        let masks: Vec<u32> = stages.iter().map(|stage| stage.mask).collect();
+        match self.topological_order(&masks) {
+            Some(order) => order.into_iter().map(|i| stages[i].clone()).collect(),
+            None => stages,
+        }
+    }
+
+    fn nodes(&self, mask: u32) -> NodeSet {
+        let mut set = NodeSet::new(self.problem.node_count());
+        let groups = self.group_nodes.iter().enumerate().filter(|(g, _)| mask >> g & 1 == 1);
+        groups.for_each(|(_, nodes)| set.union_with(nodes));
+        set
+    }
+
+    /// Whether the nodes fit in memory; `None` when the kind cannot run one of them.
+    fn fits(&self, kind: DeviceKind, set: &NodeSet) -> Option<bool> {
+        let mut used = 0.0;
+        for v in set.iter() {
+            used += self.problem.cost.node(v, kind)?.memory;
+        }
+        Some(fits(used, self.problem.memory_limit(kind)))
+    }
+
+    /// Producers whose output is made or consumed outside the server of `stage`. None are far without servers.
+    fn far_producers(&self, stages: &[Stage], sets: &[NodeSet], stage: &Stage) -> NodeSet {
+        let n = self.problem.node_count();
+        let Some(server) = stage.server else { return NodeSet::new(n) };
+        let mut near = NodeSet::new(n);
+        for (_, set) in stages.iter().zip(sets).filter(|(other, _)| other.server == Some(server)) {
+            near.union_with(set);
+        }
+        let graph = &self.problem.graph;
+        let is_far = |&u: &NodeId| !near.contains(u) || graph.successors(u).iter().any(|&v| !near.contains(v as usize));
+        NodeSet::from_nodes(n, (0..n).filter(is_far))
+    }
+
+    /// The load by pass under GPipe; all of it in the first place otherwise.
+    fn loads(&self, stage: &Stage, set: &NodeSet, far: &NodeSet) -> Option<[f64; 2]> {
+        let backward = &self.problem.backward;
+        match self.problem.spec.objective {
+            Objective::Throughput => Some([self.load(stage, set, far, &|_| true, self.all_reduce(stage, set))?, 0.0]),
+            Objective::GPipe => {
+                let all_reduce = self.all_reduce(stage, set);
+                let (first, second) = if self.has_backward { (0.0, all_reduce) } else { (all_reduce, 0.0) };
+                Some([
+                    self.load(stage, set, far, &|v| !backward[v], first)?,
+                    self.load(stage, set, far, &|v| backward[v], second)?,
+                ])
+            }
+        }
+    }
+
+    fn load(
+        &self,
+        stage: &Stage,
+        set: &NodeSet,
+        far: &NodeSet,
+        part: &dyn Fn(NodeId) -> bool,
+        all_reduce: f64,
+    ) -> Option<f64> {
+        let Problem { graph, cost, spec, .. } = self.problem;
+        let mut terms = cost.terms(graph, set, stage.kind, part)?;
+        if let Some(interconnect) = spec.interconnect {
+            let Terms { comm_in, comm_out, .. } =
+                cost.terms(graph, set, stage.kind, &|v| part(v) && far.contains(v))?;
+            terms.comm_in += (interconnect.between_factor - 1.0) * comm_in;
+            terms.comm_out += (interconnect.between_factor - 1.0) * comm_out;
+        }
+        let load = max_of_pieces(cost.pieces(stage.kind), &terms);
+        Some(replicated_load(load, stage.replicas, all_reduce, cost.synchronisation()))
+    }
+
+    fn all_reduce(&self, stage: &Stage, set: &NodeSet) -> f64 {
+        let bytes = set.iter().map(|v| self.problem.parameter_bytes[v]).sum();
+        self.problem
+            .spec
+            .replication
+            .map_or(0.0, |replication| ring_all_reduce(bytes, stage.replicas, replication.bandwidth))
+    }
+
+    fn is_in_scope(&self, stages: &[Stage]) -> bool {
+        match self.problem.spec.scope {
+            Scope::Arbitrary => true,
+            Scope::Convex => stages.iter().all(|stage| self.is_convex(stage.mask)),
+            Scope::Acyclic => self.is_acyclic(stages),
+            Scope::Linearized(_) => self.is_acyclic(stages) && self.is_linear(stages),
+        }
+    }
+
+    fn is_convex(&self, mask: u32) -> bool {
+        let returns = |node: &Between| node.above & mask != 0 && node.below & mask != 0;
+        !self.between.iter().any(|node| mask >> node.group & 1 == 0 && returns(node))
+    }
+
+    fn is_acyclic(&self, stages: &[Stage]) -> bool {
+        let devices: Vec<u32> = stages.iter().map(|stage| stage.mask).collect();
+        if self.topological_order(&devices).is_none() {
+            return false;
+        }
+        let mut servers: BTreeMap<usize, u32> = BTreeMap::new();
+        let mut parts = Vec::new();
+        for stage in stages {
+            match stage.server {
+                Some(server) => *servers.entry(server).or_default() |= stage.mask,
+                None => parts.push(stage.mask),
+            }
+        }
+        parts.extend(servers.values());
+        self.topological_order(&parts).is_some()
+    }
+
+    /// An order in which every part comes after those that feed it.
+    fn topological_order(&self, parts: &[u32]) -> Option<Vec<usize>> {
+        let feeders = |part: u32| {
+            let fed = self.predecessors.iter().enumerate().filter(|(g, _)| part >> g & 1 == 1);
+            fed.fold(0, |mask, (_, feeders)| mask | feeders) & !part
+        };
+        let feeders: Vec<u32> = parts.iter().map(|&part| feeders(part)).collect();
+        let mut order = Vec::with_capacity(parts.len());
+        let mut missing = parts.iter().fold(0, |mask, part| mask | part);
+        let mut waiting: Vec<usize> = (0..parts.len()).collect();
+        while !waiting.is_empty() {
+            let next = waiting.iter().position(|&i| feeders[i] & missing == 0)?;
+            let part = waiting.remove(next);
+            missing &= !parts[part];
+            order.push(part);
+        }
+        Some(order)
+    }
+
+    fn is_linear(&self, stages: &[Stage]) -> bool {
+        let mut left = 0;
+        let mut current = 0;
+        for &group in &self.line {
+            if current >> group & 1 == 1 {
+                continue;
+            }
+            left |= current;
+            current = stages.iter().map(|stage| stage.mask).find(|mask| mask >> group & 1 == 1).unwrap_or(0);
+            if left & current != 0 {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// What lies above and below each node of the order graph, each distinct case once.
+fn between(order: &OrderGraph) -> Vec<Between> {
+    let mut forwards = vec![Vec::new(); order.node_count];
+    let mut backwards = vec![Vec::new(); order.node_count];
+    for &(u, v) in &order.edges {
+        forwards[u].push(v);
+        backwards[v].push(u);
+    }
+    let mut cases: Vec<Between> = (0..order.node_count)
+        .map(|v| Between {
+            group: order.group_of[v],
+            above: reachable_groups(order, &backwards, v),
+            below: reachable_groups(order, &forwards, v),
+        })
+        .collect();
+    cases.sort_unstable();
+    cases.dedup();
+    cases
+}
+
+fn reachable_groups(order: &OrderGraph, neighbours: &[Vec<usize>], start: usize) -> u32 {
+    let mut seen = vec![false; order.node_count];
+    let mut stack = vec![start];
+    let mut groups = 0;
+    while let Some(u) = stack.pop() {
+        for &v in &neighbours[u] {
+            if !std::mem::replace(&mut seen[v], true) {
+                groups |= 1 << order.group_of[v];
+                stack.push(v);
+            }
+        }
+    }
+    groups
+}
+
+/// The groups of forward nodes and orphans along the order of a linearized scope; an orphan group stands at its
+/// first node.
+fn line(problem: &Problem, groups: &Groups, order: &OrderGraph) -> Vec<usize> {
+    let Scope::Linearized(line) = &problem.spec.scope else { return Vec::new() };
+    let mut takes_part = NodeSet::from_nodes(problem.node_count(), order.forward.iter().copied());
+    for &group in &order.group_of[order.forward.len()..] {
+        takes_part.insert(groups.members[group][0]);
+    }
+    line.iter().filter(|&&v| takes_part.contains(v)).map(|&v| groups.of_node[v]).collect()
+}

@@ -1,0 +1,160 @@
+//! The independent checker: recomputes a split from the original instance and names everything wrong with it.
+//!
+//! It shares no code with any solver, with the preprocessing, or with the cost model: its formulas are its own and
+//! the plainest there are. Whatever reports a split shows a [`Verified`] one, which only [`check`] can make.
+//!
+//! # What a load is
+//! An accelerator pays, for each node it holds, the compute time on its class; and the transfer time of each producer
+//! whose output comes in (made elsewhere, consumed here) or goes out (made here, consumed elsewhere), once per
+//! producer and direction (Tarnawski 2020, section 5.1.1). [`CostKind`](crate::problem::CostKind) says how the three
+//! sums combine. A CPU pays compute alone.
+//! - *Passes.* A node's compute and its output's transfers belong to the node's own pass. [`Objective::GPipe`] combines
+//!   the sums of each pass by themselves and adds the largest forward load and the largest backward load.
+//! - *Replicas.* Over r > 1 devices the load is divided by r and the ring all-reduce of the parameters,
+//!   2(r−1)/r · bytes / bandwidth, is added (`Additive`) or taken as a further piece of the maximum (`Overlap`,
+//!   `Duplex`). Between passes it is charged in full to the backward pass where the instance has a backward node, and
+//!   to the forward pass otherwise. Each replica holds the stage's whole memory.
+//! - *Servers.* A transfer costs `between_factor` times as much when the producer or any of its consumers lies outside
+//!   the server of the accelerator that pays; CPUs are outside every server. Servers are numbered class by class, each
+//!   with `server_size` accelerators of one class.
+//!
+//! # What contiguous means
+//! Contiguity is about the *order graph*. Its nodes are the forward nodes, and one stand-in for each *orphan*: a colour
+//! class without forward nodes, or a backward node without colour class. Its edges are the instance's edges between
+//! forward nodes, and for each edge a → b between backward nodes of two groups of which one is an orphan, f(b) → f(a),
+//! where f(·) are the forward nodes of the group or its stand-in. Other backward nodes go where their colour class goes.
+//! - `Convex`: no path leaves a device and returns to it.
+//! - `Acyclic`: the order graph's quotient by device has no cycle, nor has its quotient by server and CPU. The order
+//!   graph itself may have cycles through different groups; each then has to lie on one device.
+//! - `Linearized`: acyclic, and the order graph's nodes on each device follow one another in the order. The stand-in of
+//!   an orphan takes the place of the orphan's first node.
+
+mod contiguity;
+mod devices;
+mod loads;
+mod split;
+mod violation;
+
+pub use violation::{CycleStep, Part, Violation};
+
+use crate::instance::Instance;
+use crate::problem::{DeviceAssignment, DeviceKind, Objective, ProblemSpec, Solution};
+use loads::Load;
+use split::Split;
+
+/// How far a claimed objective may be from the recomputed one, relative to the larger: sums of the same
+/// floating-point numbers in another order differ by less, anything else by more.
+pub const CLAIM_TOLERANCE: f64 = 1e-9;
+
+/// A split that passed [`check`], with everything recomputed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verified {
+    devices: Vec<VerifiedDevice>,
+    objective: f64,
+}
+
+impl Verified {
+    /// The devices, in the order of the split; those without nodes included.
+    pub fn devices(&self) -> &[VerifiedDevice] {
+        &self.devices
+    }
+
+    /// The objective value, in the instance's time unit.
+    pub fn objective(&self) -> f64 {
+        self.objective
+    }
+
+    /// The split with the recomputed objective as its claim.
+    pub fn to_solution(&self) -> Solution {
+        let devices = self.devices.iter().map(|device| device.assignment.clone()).collect();
+        Solution { devices, objective: Some(self.objective) }
+    }
+}
+
+/// One device, or one group of replicas, of a [`Verified`] split.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VerifiedDevice {
+    assignment: DeviceAssignment,
+    load: f64,
+    passes: Load,
+    memory: f64,
+}
+
+impl VerifiedDevice {
+    /// Its share of the time per sample, replication counted: compute and transfers of both passes together, or the sum
+    /// of [`forward_load`](Self::forward_load) and [`backward_load`](Self::backward_load) under [`Objective::GPipe`].
+    pub fn load(&self) -> f64 {
+        self.load
+    }
+
+    /// The load of its forward nodes and their outputs.
+    pub fn forward_load(&self) -> f64 {
+        self.passes.forward
+    }
+
+    /// The load of its backward nodes and their outputs.
+    pub fn backward_load(&self) -> f64 {
+        self.passes.backward
+    }
+
+    /// Bytes occupied on each accelerator of the group; 0 on a CPU, whose memory is not counted.
+    pub fn memory(&self) -> f64 {
+        self.memory
+    }
+
+    /// The kind of device.
+    pub fn kind(&self) -> DeviceKind {
+        self.assignment.kind
+    }
+
+    /// How many devices share the nodes as replicas.
+    pub fn replicas(&self) -> usize {
+        self.assignment.replicas
+    }
+
+    /// The server the accelerators sit in, where the split names one.
+    pub fn server(&self) -> Option<usize> {
+        self.assignment.server
+    }
+
+    /// Ids of the nodes, as in the instance's file.
+    pub fn nodes(&self) -> &[u64] {
+        &self.assignment.nodes
+    }
+}
+
+/// Checks `solution` against `instance` and `spec`, and recomputes its loads and objective.
+///
+/// Devices without nodes count for nothing. Once every node is known to be on one device, all that is wrong with the
+/// devices and with contiguity is listed together; the claimed objective, where there is one, is compared last.
+/// O(n + m) time, times the number of devices in [`Scope::Convex`](crate::problem::Scope::Convex).
+///
+/// # Errors
+/// Every violation found, each with the ids concerned and the cure.
+pub fn check(instance: &Instance, spec: &ProblemSpec, solution: &Solution) -> Result<Verified, Vec<Violation>> {
+    let split = Split::resolve(instance, spec, solution)?;
+    let mut violations = devices::violations(&split);
+    violations.extend(contiguity::violations(&split));
+    if !violations.is_empty() {
+        return Err(violations);
+    }
+    let loads = loads::of_devices(&split);
+    let objective = loads::objective(&loads, spec.objective);
+    if let Some(claimed) = solution.objective.filter(|&claimed| !agree(claimed, objective)) {
+        return Err(vec![Violation::WrongObjective { claimed, recomputed: objective }]);
+    }
+    let devices = loads.into_iter().enumerate().map(|(d, passes)| VerifiedDevice {
+        assignment: solution.devices[d].clone(),
+        load: match spec.objective {
+            Objective::Throughput => passes.together,
+            Objective::GPipe => passes.forward + passes.backward,
+        },
+        passes,
+        memory: split.memory[d],
+    });
+    Ok(Verified { devices: devices.collect(), objective })
+}
+
+fn agree(claimed: f64, recomputed: f64) -> bool {
+    claimed == recomputed || (claimed - recomputed).abs() <= CLAIM_TOLERANCE * claimed.abs().max(recomputed.abs())
+}
