@@ -34,7 +34,8 @@ pub fn by_priority<K: Ord>(graph: &Graph, priority: impl Fn(NodeId) -> K) -> Vec
 ///
 /// The cycle is a shortest one through the first node that lies on any, so that people can read it.
 pub fn find_cycle(graph: &Graph) -> Option<Vec<NodeId>> {
-    let on_cycle = petgraph::algo::tarjan_scc(graph.as_petgraph())
+    // Kosaraju's algorithm is the iterative one: petgraph's Tarjan overflows the stack on long paths.
+    let on_cycle = petgraph::algo::kosaraju_scc(graph.as_petgraph())
         .into_iter()
         .find(|scc| scc.len() > 1 || graph.successors(scc[0].index()).contains(&(scc[0].index() as u32)))?;
     let start = on_cycle.iter().map(|v| v.index()).min()?;
