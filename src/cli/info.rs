@@ -24,7 +24,11 @@ impl Args {
         let spec = ProblemSpec { platform: workload.platform, ..ProblemSpec::of(&workload.instance) };
         let problem = Problem::new(&workload.instance, spec).or_fail(Exit::Usage)?;
         let facts = Facts::new(&workload.instance, &problem);
-        if self.json { print_json(&facts)? } else { print(&facts.text())? }
+        if self.json {
+            print_json(&facts)?
+        } else {
+            print(&facts.text())?
+        }
         Ok(Exit::Done)
     }
 }

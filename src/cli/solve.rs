@@ -156,7 +156,11 @@ impl Args {
         if let (Some(path), Some(verified)) = (&self.output, &best.verified) {
             write_out(Some(path), &write_split(&workload.instance, &verified.to_solution()))?;
         }
-        if self.json { print_json(&record)? } else { print(&report::table::run(&record))? }
+        if self.json {
+            print_json(&record)?
+        } else {
+            print(&report::table::run(&record))?
+        }
         Ok(match record.status {
             "infeasible" => Exit::Infeasible,
             "unknown" => Exit::NothingFound,

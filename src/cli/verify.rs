@@ -63,7 +63,11 @@ impl Args {
             devices: verified.map(|v| DeviceRecord::all(v, &spec)).unwrap_or_default(),
             violations: result.as_ref().err().into_iter().flatten().map(Violation::to_string).collect(),
         };
-        if self.json { print_json(&record)? } else { print(&record.text())? }
+        if self.json {
+            print_json(&record)?
+        } else {
+            print(&record.text())?
+        }
         Ok(if record.valid { Exit::Done } else { Exit::InvalidSplit })
     }
 }

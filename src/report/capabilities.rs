@@ -1,7 +1,6 @@
 //! The capability table of the methods: one table for the terminal, one for `docs/methods.md`.
 
-use comfy_table::{ContentArrangement, Table, presets};
-
+use super::table::plain_table;
 use crate::solve::registry::Method;
 
 const HEADER: [&str; 7] = ["method", "what it does", "scopes", "objectives", "exact", "anytime", "limits"];
@@ -21,8 +20,7 @@ fn row(method: &Method) -> [String; 7] {
 
 /// The table for a terminal.
 pub fn text(methods: &[Method]) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    let mut table = plain_table();
     table.set_header(HEADER).add_rows(methods.iter().map(row));
     format!("{table}\n")
 }

@@ -57,9 +57,9 @@ impl Drop for ProgressLine {
 
 fn describe(progress: &Progress) -> String {
     let shown = |value: Option<f64>| value.map_or_else(|| "none yet".into(), number);
-    let mut line =
-        format!("{}: best {}, bound {}", progress.phase, shown(progress.incumbent), shown(progress.bound));
-    if let Some(gap) = progress.incumbent.zip(progress.bound).and_then(|(best, bound)| super::record::gap(best, bound)) {
+    let mut line = format!("{}: best {}, bound {}", progress.phase, shown(progress.incumbent), shown(progress.bound));
+    if let Some(gap) = progress.incumbent.zip(progress.bound).and_then(|(best, bound)| super::record::gap(best, bound))
+    {
         line += &format!(", gap {}", percent(gap));
     }
     line

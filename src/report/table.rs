@@ -1,9 +1,12 @@
 //! Tables for people.
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::record::{DeviceRecord, MethodRecord, RunRecord, gap};
 use super::units::{bar, bytes, number, percent, seconds};
+
+/// No frame, and one line below the header.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// Width of a load bar, in terminal cells.
 const BAR: usize = 24;
@@ -16,7 +19,10 @@ pub fn run(record: &RunRecord) -> String {
     }
     let optional = |value: Option<f64>, shown: fn(f64) -> String| value.map_or_else(|| "none known".into(), shown);
     let mut facts = vec![
-        ("objective", format!("{} ({}, {} splits)", optional(record.objective, number), record.objective_kind, record.scope)),
+        (
+            "objective",
+            format!("{} ({}, {} splits)", optional(record.objective, number), record.objective_kind, record.scope),
+        ),
         ("lower bound", optional(record.lower_bound, number)),
         ("gap", optional(record.gap, percent)),
         ("status", record.status.to_string()),
@@ -79,10 +85,10 @@ pub fn comparison(methods: &[MethodRecord]) -> String {
     }
 }
 
-/// A table without frame lines.
-pub fn plain_table() -> Table {
+/// An empty table that fits its terminal.
+pub(super) fn plain_table() -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
     table
 }
 

@@ -3,6 +3,7 @@
 //! `docs/methods.md` and `dagsplit methods` are generated from this table. A new solver is one entry of
 //! `METHODS`.
 
+use super::brute_force::BruteForce;
 use super::{Guarantee, Solver};
 use crate::problem::Problem;
 
@@ -36,8 +37,17 @@ impl Method {
 }
 
 /// Every method, in the order in which [`automatic`] prefers them.
-const METHODS: &[Method] = &[
-];
+const METHODS: &[Method] = &[Method {
+    name: "brute-force",
+    summary: "looks at every split: the oracle that other methods are tested against",
+    scopes: &["arbitrary", "convex", "acyclic", "linearized"],
+    objectives: &["throughput", "gpipe"],
+    exact: true,
+    anytime: true,
+    limits: "12 colour groups; all costs, replication, servers",
+    source: "exhaustive search",
+    make: || Box::new(BruteForce),
+}];
 
 /// Every method, exact ones first, in the order in which [`automatic`] prefers them.
 pub fn methods() -> &'static [Method] {

@@ -86,11 +86,8 @@ fn place(scene: &Scene, layers: &[usize]) -> Layout {
     }
     let config = Config { vertex_spacing: GAP, ranking_type: RankingType::Up, ..Config::default() };
     let centres = centres(&vertices, &edges, &config);
-    let boxes: Vec<Place> = sizes
-        .iter()
-        .zip(&centres)
-        .map(|(&(width, height), &centre)| Place { centre, width, height })
-        .collect();
+    let boxes: Vec<Place> =
+        sizes.iter().zip(&centres).map(|(&(width, height), &centre)| Place { centre, width, height }).collect();
     let routes = scene
         .arrows
         .iter()

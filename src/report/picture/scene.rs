@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 use super::Detail;
 use crate::graph::{Graph, NodeId, topological};
 use crate::instance::Instance;
-use crate::report::units::{bytes, number};
 use crate::report::DeviceRecord;
+use crate::report::units::{bytes, number};
 
 /// How many segments a big graph without a split is cut into.
 const SEGMENTS: usize = 24;
@@ -159,7 +159,8 @@ impl<'a> Subject<'a> {
 
     fn tooltip(&self, group: &[NodeId]) -> String {
         let names: Vec<String> = group.iter().take(12).map(|&v| self.label(v)).collect();
-        let more = if group.len() > names.len() { format!("\n… {} more", group.len() - names.len()) } else { String::new() };
+        let more =
+            if group.len() > names.len() { format!("\n… {} more", group.len() - names.len()) } else { String::new() };
         let memory: f64 = group.iter().map(|&v| self.instance.nodes[v].memory).sum();
         format!("{}{more}\ntime {}, memory {}", names.join("\n"), number(self.total_time(group)), bytes(memory))
     }
@@ -203,7 +204,13 @@ impl<'a> Subject<'a> {
         let device = |g: usize| self.device[groups[g][0]];
         pairs
             .into_iter()
-            .map(|((from, to), traffic)| Arrow { from, to, traffic, crosses: device(from) != device(to), against: false })
+            .map(|((from, to), traffic)| Arrow {
+                from,
+                to,
+                traffic,
+                crosses: device(from) != device(to),
+                against: false,
+            })
             .collect()
     }
 }

@@ -159,7 +159,10 @@ fn node_box(subject: &Subject, shape: &Shape, place: &Place, labelled: bool) -> 
     if shape.backward {
         outline = outline.set("stroke-dasharray", "3 2");
     }
-    let mut group = Group::new().add(Title::new(shape.tooltip.clone())).add(rectangle(left, top, place.width, place.height).set("rx", 4).set("fill", "white")).add(outline);
+    let mut group = Group::new()
+        .add(Title::new(shape.tooltip.clone()))
+        .add(rectangle(left, top, place.width, place.height).set("rx", 4).set("fill", "white"))
+        .add(outline);
     if labelled {
         let first = top + 4.0 + 11.0;
         for (i, line) in shape.lines.iter().enumerate() {
