@@ -2,24 +2,30 @@
 
 use bytesize::ByteSize;
 
-/// Significant digits of a printed time; JSON carries them all.
-const DIGITS: i32 = 7;
-
-/// A number with at most seven significant digits and no trailing zeros.
+/// A number with at most seven significant digits and no trailing zeros; JSON carries all digits.
 ///
 /// ```
 /// use dagsplit::report::units::number;
-/// assert_eq!((number(51.549_720_31).as_str(), number(0.5).as_str(), number(1e9).as_str()), ("51.54972", "0.5", "1000000000"));
+/// assert_eq!([51.549_720_31, 0.5, 1e9].map(number), ["51.54972", "0.5", "1000000000"]);
 /// ```
 pub fn number(value: f64) -> String {
+    rounded(value, 7)
+}
+
+/// A number with at most three significant digits, for pictures.
+pub fn short(value: f64) -> String {
+    rounded(value, 3)
+}
+
+fn rounded(value: f64, digits: i32) -> String {
     if value == 0.0 {
         return "0".into();
     }
     let magnitude = value.abs().log10().floor();
     if !(-6.0..15.0).contains(&magnitude) {
-        return format!("{value:e}");
+        return format!("{value:.*e}", digits as usize - 1);
     }
-    let decimals = (DIGITS - 1 - magnitude as i32).max(0) as usize;
+    let decimals = (digits - 1 - magnitude as i32).max(0) as usize;
     let text = format!("{value:.decimals$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
 }
@@ -62,7 +68,7 @@ mod tests {
     #[test]
     fn numbers_keep_seven_digits() {
         let shown: Vec<String> = [0.0, 1.0, 1234.5678901, -0.000123456789, 2.0e-9].map(number).into();
-        assert_eq!(shown, ["0", "1", "1234.568", "-0.0001234568", "2e-9"]);
+        assert_eq!(shown, ["0", "1", "1234.568", "-0.0001234568", "2.000000e-9"]);
     }
 
     #[test]

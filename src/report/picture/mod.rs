@@ -1,7 +1,6 @@
 //! Pictures of a graph and its split, as SVG.
 //!
-//! A graph is laid out from left to right by a layered layout ([`rust_sugiyama`]), each box in the colour of
-//! its device. Big graphs are drawn at a coarser [`Detail`], so that a picture stays readable and takes well
+//! A graph is laid out layer by layer ([`rust_sugiyama`]), each box in the colour of its device. Big graphs are drawn at a coarser [`Detail`], so that a picture stays readable and takes well
 //! under a second whatever the size of the graph.
 
 mod layout;

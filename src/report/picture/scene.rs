@@ -71,6 +71,12 @@ impl<'a> Subject<'a> {
         Self { instance, graph, split, labels: DeviceRecord::labels(split.unwrap_or_default()), device }
     }
 
+    /// The devices that hold nodes, by position in the split.
+    pub fn used_devices(&self) -> Vec<usize> {
+        let devices = self.split.unwrap_or_default();
+        (0..devices.len()).filter(|&i| !devices[i].nodes.is_empty()).collect()
+    }
+
     pub fn scene(&self, detail: Detail) -> Scene {
         let groups = match detail {
             Detail::Nodes => (0..self.graph.node_count()).map(|v| vec![v]).collect(),

@@ -4,15 +4,15 @@ use svg::Document;
 use svg::node::element::{Definitions, Group, Marker, Path, Rectangle, Text, Title, path::Data};
 
 use super::Detail;
-use super::layout::{Layout, Place, Point};
+use super::layout::{Direction, Layout, Place, Point};
 use super::scene::{Arrow, Scene, Shape, Subject};
 use crate::report::DeviceRecord;
-use crate::report::units::{bytes, number};
+use crate::report::units::{bytes, number, short};
 
 const MARGIN: f64 = 24.0;
-const HEADER: f64 = 44.0;
-const LEGEND_COLUMN: f64 = 330.0;
-const LEGEND_ROW: f64 = 24.0;
+const HEADER: f64 = 62.0;
+const LEGEND_COLUMN: f64 = 400.0;
+const LEGEND_ROW: f64 = 22.0;
 const INK: &str = "#1f2933";
 const FAINT: &str = "#9aa5b1";
 const FONT: &str = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif";
@@ -21,24 +21,25 @@ const FONT: &str = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans
 const PALETTE: [&str; 10] =
     ["#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#d6a800", "#9d755d", "#ff7fb0", "#7f6bd6"];
 
-/// The whole picture: title, graph and legend.
+/// The whole picture: title, legend and graph.
 pub fn render(subject: &Subject, scene: &Scene, layout: &Layout) -> String {
-    let devices = subject.split.unwrap_or_default();
+    let used = subject.used_devices();
     let width = (layout.width + 2.0 * MARGIN).max(LEGEND_COLUMN + 2.0 * MARGIN);
-    let columns = (((width - 2.0 * MARGIN) / LEGEND_COLUMN) as usize).max(1);
-    let legend_height = devices.len().div_ceil(columns) as f64 * LEGEND_ROW;
-    let graph_bottom = HEADER + MARGIN + layout.height;
-    let height = graph_bottom + MARGIN + if devices.is_empty() { 0.0 } else { legend_height + MARGIN };
+    let columns = (((width - 2.0 * MARGIN) / LEGEND_COLUMN) as usize).clamp(1, 4);
+    let rows = used.len().div_ceil(columns);
+    let top = HEADER + if rows > 0 { rows as f64 * LEGEND_ROW + MARGIN / 2.0 } else { 0.0 };
+    let (width, height) = (width.ceil(), (top + layout.height + MARGIN).ceil());
+    let left = (width - layout.width) / 2.0;
     let document = Document::new()
-        .set("viewBox", (0, 0, width.ceil() as i64, height.ceil() as i64))
-        .set("width", width.ceil())
-        .set("height", height.ceil())
+        .set("viewBox", (0, 0, width as i64, height as i64))
+        .set("width", width)
+        .set("height", height)
         .set("font-family", FONT)
         .add(arrow_heads())
-        .add(rectangle(0.0, 0.0, width.ceil(), height.ceil()).set("fill", "white"))
+        .add(rectangle(0.0, 0.0, width, height).set("fill", "white"))
         .add(header(subject, scene))
-        .add(graph(subject, scene, layout).set("transform", format!("translate({MARGIN} {})", HEADER + MARGIN / 2.0)))
-        .add(legend(subject, columns).set("transform", format!("translate({MARGIN} {graph_bottom:.1})")));
+        .add(legend(subject, &used, rows).set("transform", format!("translate({MARGIN} {HEADER})")))
+        .add(graph(subject, scene, layout).set("transform", format!("translate({left:.1} {top:.1})")));
     format!("{document}\n")
 }
 
@@ -90,7 +91,7 @@ fn header(subject: &Subject, scene: &Scene) -> Group {
 fn graph(subject: &Subject, scene: &Scene, layout: &Layout) -> Group {
     let mut group = Group::new();
     for (arrow, points) in scene.arrows.iter().zip(&layout.routes) {
-        group = group.add(arrow_line(subject, scene, arrow, points));
+        group = group.add(arrow_line(subject, scene, arrow, points, layout.direction));
     }
     for (shape, place) in scene.boxes.iter().zip(&layout.boxes) {
         group = group.add(node_box(subject, shape, place, layout.labelled));
@@ -103,11 +104,11 @@ fn graph(subject: &Subject, scene: &Scene, layout: &Layout) -> Group {
     group
 }
 
-fn arrow_line(subject: &Subject, scene: &Scene, arrow: &Arrow, points: &[Point]) -> Path {
+fn arrow_line(subject: &Subject, scene: &Scene, arrow: &Arrow, points: &[Point], direction: Direction) -> Path {
     let crosses = arrow.crosses && subject.split.is_some();
     let (colour, head) = if crosses { (INK, "url(#across)") } else { (FAINT, "url(#inside)") };
     let line = Path::new()
-        .set("d", curve(points))
+        .set("d", curve(points, direction))
         .set("fill", "none")
         .set("stroke", colour)
         .set("stroke-opacity", if crosses { 0.75 } else { 0.6 })
@@ -119,14 +120,26 @@ fn arrow_line(subject: &Subject, scene: &Scene, arrow: &Arrow, points: &[Point])
     if arrow.against { line.set("stroke-dasharray", "5 3") } else { line }
 }
 
-/// A smooth line through the points that leaves and enters each of them horizontally.
-fn curve(points: &[Point]) -> Data {
+/// A smooth line through the points that leaves and enters each of them in the direction of the flow.
+fn curve(points: &[Point], direction: Direction) -> Data {
     let round = |value: f64| (10.0 * value).round() / 10.0;
     let mut data = Data::new().move_to((round(points[0].0), round(points[0].1)));
     for pair in points.windows(2) {
         let ((x0, y0), (x1, y1)) = (pair[0], pair[1]);
-        let middle = (x0 + x1) / 2.0;
-        data = data.cubic_curve_to((round(middle), round(y0), round(middle), round(y1), round(x1), round(y1)));
+        let (x, y) = ((x0 + x1) / 2.0, (y0 + y1) / 2.0);
+        let control = match direction {
+            Direction::Right => (x, y0, x, y1),
+            Direction::Down => (x0, y, x1, y),
+        };
+        let curve = (control.0, control.1, control.2, control.3, x1, y1);
+        data = data.cubic_curve_to((
+            round(curve.0),
+            round(curve.1),
+            round(curve.2),
+            round(curve.3),
+            round(curve.4),
+            round(curve.5),
+        ));
     }
     data
 }
@@ -134,7 +147,7 @@ fn curve(points: &[Point]) -> Data {
 fn traffic_label(arrow: &Arrow, points: &[Point]) -> Text {
     let middle = (points.len() - 1) / 2;
     let ((x0, y0), (x1, y1)) = (points[middle], points[middle + 1]);
-    text(number(arrow.traffic), (x0 + x1) / 2.0, (y0 + y1) / 2.0 - 4.0, 10.5)
+    text(short(arrow.traffic), (x0 + x1) / 2.0, (y0 + y1) / 2.0 - 4.0, 10.5)
         .set("text-anchor", "middle")
         .set("stroke", "white")
         .set("stroke-width", 3)
@@ -186,22 +199,23 @@ fn device_colour(subject: &Subject, device: usize) -> String {
     }
 }
 
-/// One row per device: colour, name, a bar of its load, and the figures.
-fn legend(subject: &Subject, columns: usize) -> Group {
+/// One entry per device: colour, name, a bar of its load, and the figures.
+fn legend(subject: &Subject, used: &[usize], rows: usize) -> Group {
     let devices = subject.split.unwrap_or_default();
     let largest = devices.iter().map(|d| d.load).fold(f64::MIN_POSITIVE, f64::max);
-    let rows = devices.len().div_ceil(columns).max(1);
     let mut group = Group::new();
-    for (i, device) in devices.iter().enumerate() {
-        let (x, y) = ((i / rows) as f64 * LEGEND_COLUMN, (i % rows) as f64 * LEGEND_ROW);
+    for (place, &i) in used.iter().enumerate() {
+        let device = &devices[i];
+        let (x, y) = ((place / rows) as f64 * LEGEND_COLUMN, (place % rows) as f64 * LEGEND_ROW);
         let colour = device_colour(subject, i);
+        let bar = |width: f64| rectangle(x + 128.0, y + 1.0, width, 10.0).set("rx", 2);
         let figures = format!("{} · {} · {} nodes", number(device.load), bytes(device.memory), device.nodes.len());
         group = group
-            .add(text(&subject.labels[i], x + 18.0, y + 10.0, 11.5))
             .add(rectangle(x, y, 12.0, 12.0).set("rx", 3).set("fill", colour.clone()))
-            .add(rectangle(x + 100.0, y + 1.0, 60.0, 10.0).set("rx", 2).set("fill", "#e4e7eb"))
-            .add(rectangle(x + 100.0, y + 1.0, 60.0 * device.load / largest, 10.0).set("rx", 2).set("fill", colour))
-            .add(text(figures, x + 166.0, y + 10.0, 11.0).set("fill", "#3e4c59"));
+            .add(text(&subject.labels[i], x + 18.0, y + 10.0, 11.5))
+            .add(bar(60.0).set("fill", "#e4e7eb"))
+            .add(bar(60.0 * device.load / largest).set("fill", colour))
+            .add(text(figures, x + 196.0, y + 10.0, 11.0).set("fill", "#3e4c59"));
     }
     group
 }
