@@ -4,8 +4,9 @@ mod enumeration;
 mod evaluation;
 
 use super::{BoundSource, Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, Solver, Stats, Unsupported};
+use crate::graph::NodeId;
 use crate::graph::order_graph::Groups;
-use crate::problem::{DeviceAssignment, Problem, Solution};
+use crate::problem::{DeviceAssignment, Problem, Scope, Solution};
 use enumeration::{Enumeration, Stage, enumeration_bound};
 use evaluation::Evaluation;
 
@@ -55,6 +56,11 @@ impl Solver for BruteForce {
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
         let refuse = |reason| Err(Unsupported { solver: self.name(), reason });
+        if let Scope::Linearized(order) = &problem.spec.scope
+            && !is_permutation(order, problem.node_count())
+        {
+            return refuse("the order of the linearized scope does not hold each node index once".into());
+        }
         let groups = Groups::new(&problem.color_class).len();
         if groups > Self::MAX_GROUPS {
             return refuse(format!(
@@ -102,6 +108,12 @@ impl Solver for BruteForce {
         stats.set("splits", splits as f64);
         Ok(Run { outcome, stats })
     }
+}
+
+fn is_permutation(order: &[NodeId], n: usize) -> bool {
+    let mut sorted = order.to_vec();
+    sorted.sort_unstable();
+    sorted.into_iter().eq(0..n)
 }
 
 fn solution(problem: &Problem, groups: &Groups, stages: &[Stage], value: f64) -> Solution {
