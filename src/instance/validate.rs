@@ -82,6 +82,9 @@ pub fn validate(instance: &Instance) -> Result<(), Problems> {
 pub(super) fn check(instance: &Instance, found: &mut Problems) {
     let complete = found.issues.is_empty();
     check_platform(&instance.platform, found);
+    if complete && instance.nodes.is_empty() {
+        found.add("nodes", "there are none", "list at least one node");
+    }
     check_nodes(instance, found);
     check_totals(instance, found);
     check_color_classes(&instance.nodes, found);
@@ -138,9 +141,6 @@ fn check_amount(place: impl Fn() -> String, what: &str, unit: &str, value: f64, 
 }
 
 fn check_nodes(instance: &Instance, found: &mut Problems) {
-    if instance.nodes.is_empty() {
-        found.add("nodes", "there are none", "list at least one node");
-    }
     let classes = instance.platform.accelerators.len();
     for node in &instance.nodes {
         let place = || node_place(node);

@@ -48,11 +48,16 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for ListVisitor<T> {
         let mut index = 0;
         while let Some(value) = seq.next_element::<Value>()? {
             let id = value.get("id").and_then(Value::as_u64);
-            match serde_json::from_value(value) {
+            // Without this, serde would take an array of the fields' values, too.
+            let entry = match value {
+                Value::Object(_) => serde_json::from_value(value).map_err(|error| error.to_string()),
+                other => Err(format!("expected an object, found {other}")),
+            };
+            match entry {
                 Ok(entry) => list.entries.push(entry),
-                Err(error) => {
+                Err(cause) => {
                     let id = id.map(|id| format!(" (id {id})")).unwrap_or_default();
-                    let cause = shorten(&error.to_string(), 200);
+                    let cause = shorten(&cause, 200);
                     list.malformed.add(format!("[{index}]{id}"), cause, "write it as docs/format.md states");
                 }
             }
@@ -62,8 +67,11 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for ListVisitor<T> {
     }
 }
 
-/// Parses `text`; nesting is limited by serde_json, so no text can exhaust the stack.
+/// Parses `text`, which must be an object; nesting is limited by serde_json, so no text can exhaust the stack.
 pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ReadCause> {
+    if !text.trim_start().starts_with('{') {
+        return Err(ReadCause::Json("expected a JSON object, which begins with `{`".to_owned()));
+    }
     serde_json::from_str(text).map_err(|error| ReadCause::Json(explain(text, &error)))
 }
 

@@ -19,12 +19,10 @@ use crate::problem::{DeviceAssignment, DeviceKind, Solution};
 
 #[derive(Deserialize)]
 struct File {
-    #[serde(rename = "maxLoad", default)]
+    #[serde(rename = "maxLoad")]
     max_load: Option<f64>,
-    #[serde(default)]
-    cpus: Vec<Device>,
-    #[serde(default)]
-    fpgas: Vec<Device>,
+    cpus: Option<Vec<Device>>,
+    fpgas: Option<Vec<Device>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -54,14 +52,17 @@ fn is_default(class: &usize) -> bool {
 
 pub(super) fn parse(text: &str, instance: &Instance) -> Result<Solution, ReadCause> {
     let file: File = json::parse(text)?;
+    if file.cpus.is_none() && file.fpgas.is_none() {
+        return Err(ReadCause::Json("this is no split: it has neither `fpgas` nor `cpus`".to_owned()));
+    }
     let assign = |kind, device: Device| DeviceAssignment {
         kind,
         replicas: device.replicas,
         server: device.server,
         nodes: device.nodes,
     };
-    let accelerators = file.fpgas.into_iter().map(|d| assign(DeviceKind::Accelerator(d.class), d));
-    let cpus = file.cpus.into_iter().map(|d| assign(DeviceKind::Cpu, d));
+    let accelerators = file.fpgas.into_iter().flatten().map(|d| assign(DeviceKind::Accelerator(d.class), d));
+    let cpus = file.cpus.into_iter().flatten().map(|d| assign(DeviceKind::Cpu, d));
     let mut solution =
         Solution { devices: accelerators.chain(cpus).collect(), objective: file.max_load.filter(|&load| load >= 0.0) };
     complete_backward_nodes(&mut solution, instance);
