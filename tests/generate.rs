@@ -189,8 +189,8 @@ fn seeds_matter_and_keep_their_meaning() {
     let instance = made(&Recipe::new(RandomDag { family, seed: 7, costs }));
     let edges: Vec<_> = instance.edges.iter().map(|e| (e.source, e.target)).collect();
     let times: Vec<_> = instance.nodes.iter().map(|node| node.accelerator_times[0].unwrap()).collect();
-    assert_eq!(edges, []);
-    assert_eq!(times, [0.0]);
+    assert_eq!(edges, [(0, 2), (0, 3), (0, 4), (1, 3), (2, 4), (3, 5)]);
+    assert_eq!(times, [12.0, 50.0, 11.0, 80.0, 1.0, 81.0]);
 }
 
 #[test]
@@ -312,6 +312,30 @@ fn networks_have_the_published_number_of_products() {
     assert_eq!(separable, 2 * 5 * (12 + 4));
 }
 
+/// Nodes and edges of the workloads in `instances/`, as its README states them.
+#[test]
+fn in_repo_workloads_have_the_stated_sizes() {
+    let inference = |architecture: Architecture| Recipe::new(Model { architecture, hardware: Hardware::default() });
+    let training = |architecture| Recipe { training: true, ..inference(architecture) };
+    let bert = Transformer::bert_base;
+    for (recipe, nodes, edges) in [
+        (inference(bert().into()), 377, 435),
+        (inference(Transformer { elementary: true, ..bert() }.into()), 625, 745),
+        (training(Transformer { layers: 6, head: Head::LanguageModel, ..bert() }.into()), 393, 637),
+        (inference(Transformer::gpt2_medium().into()), 727, 845),
+        (inference(Resnet::default().into()), 176, 191),
+        (training(Resnet::default().into()), 353, 559),
+        (inference(Inception::default().into()), 314, 348),
+        (training(Inception::default().into()), 629, 1011),
+        (inference(Nasnet::mobile().into()), 904, 1059),
+        (inference(Nasnet::large().into()), 1234, 1449),
+    ] {
+        let instance = made(&recipe);
+        let name = instance.metadata.name.as_deref().unwrap();
+        assert_eq!((instance.nodes.len(), instance.edges.len()), (nodes, edges), "{name}");
+    }
+}
+
 #[test]
 fn every_layer_of_bert_consumes_the_mask() {
     let bert = made(&Recipe::new(Transformer::bert_base()));
@@ -385,7 +409,7 @@ fn metadata_says_how_to_make_the_workload_again() {
         metadata.source.as_deref(),
         Some(
             "dagsplit generate resnet --accelerator v100 --accelerators 6 --batch 32 --classes 1000 --cpus 1 \
-             --depth 50 --efficiency 0.6 --memory 8000000000.0 --precision fp32 --resolution 224 --training"
+             --depth 50 --efficiency 0.6 --memory 8000000000 --precision fp32 --resolution 224 --training"
         )
     );
     assert_eq!(instance.platform.accelerators[0].memory, Some(8e9));
@@ -393,8 +417,8 @@ fn metadata_says_how_to_make_the_workload_again() {
     let random = Recipe::new(RandomDag::new(RandomFamily::Layered(Layered::default()), 3));
     assert_eq!(
         random.command_line(),
-        "dagsplit generate layered --accelerators 6 --cpu-slowdown 10.0 --cpus 1 --density 0.3 --layers 20 \
-         --max-memory 100.0 --max-time 100.0 --max-transfer 20.0 --seed 3 --skip 0.1 --unsupported 0.0 --width 5"
+        "dagsplit generate layered --accelerators 6 --cpu-slowdown 10 --cpus 1 --density 0.3 --layers 20 \
+         --max-memory 100 --max-time 100 --max-transfer 20 --seed 3 --skip 0.1 --unsupported 0 --width 5"
     );
     assert_eq!(made(&random).metadata.name.as_deref(), Some("layered-100-seed3-inference"));
 }

@@ -11,7 +11,7 @@
 //! let bert = generate(&Recipe::new(Transformer { layers: 2, ..Transformer::bert_base() }))?;
 //! assert!(bert.nodes.len() > 60);
 //! let command = bert.metadata.source.unwrap();
-//! assert!(command.starts_with("dagsplit generate transformer --accelerators 6 "));
+//! assert!(command.starts_with("dagsplit generate transformer --accelerator v100 --accelerators 6 "));
 //! # Ok::<(), dagsplit::generate::GenerateError>(())
 //! ```
 
@@ -78,7 +78,8 @@ impl Recipe {
     }
 
     /// The command line that generates this workload, without its output file. It names every option, so that it
-    /// keeps its meaning when a default changes: option `--x-y` is field `x_y` of the recipe or one of its parts.
+    /// keeps its meaning when a default changes: option `--x-y` is field `x_y` of the recipe or one of its parts, and
+    /// values are spelled as serde spells them.
     pub fn command_line(&self) -> String {
         let Ok(Value::Object(mut fields)) = serde_json::to_value(self) else {
             unreachable!("a recipe is a struct of plain fields");
@@ -128,25 +129,28 @@ impl Recipe {
     fn metadata(&self) -> Metadata {
         let pass = if self.training { "training" } else { "inference" };
         let source = Some(self.command_line());
-        let provenance = Some(Provenance::Modelled);
         match &self.workload {
-            Workload::Random(random) => {
-                let name = format!("{}-seed{}-{pass}", random.family, random.seed);
-                Metadata { name: Some(name), model: None, device: None, source, provenance }
+            Workload::Random(RandomDag { family, seed, .. }) => {
+                Metadata { name: Some(format!("{family}-seed{seed}-{pass}")), source, ..Metadata::default() }
             }
             Workload::Model(Model { architecture, hardware }) => Metadata {
                 name: Some(format!("{}-{pass}", architecture.name())),
                 model: Some(format!("{}, {}, {pass}", architecture.describe(), hardware.precision)),
                 device: Some(hardware.describe()),
                 source,
-                provenance,
+                provenance: Some(Provenance::Modelled),
             },
         }
     }
 }
 
+/// A string as it is, a number without needless decimals.
 fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    match value {
+        Value::String(string) => string.clone(),
+        Value::Number(number) if number.is_f64() => number.as_f64().unwrap_or_default().to_string(),
+        other => other.to_string(),
+    }
 }
 
 /// Makes the workload of a recipe. Equal recipes give equal instances. Edges point from lower to higher forward ids;

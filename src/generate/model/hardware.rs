@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Checks;
 
 /// An accelerator, with the figures of its maker's data sheet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Accelerator {
     /// NVIDIA V100 SXM2, 16 GB (2017).
@@ -20,7 +20,7 @@ pub enum Accelerator {
 }
 
 /// The width of numbers, and with it the units that compute matrix products.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
     /// Four bytes; matrix products on the ordinary units.
@@ -31,7 +31,7 @@ pub enum Precision {
 }
 
 /// How an accelerator is reached; bandwidth is that of one direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Link {
     /// PCIe 3.0 x16, 15.75 GB/s.
@@ -45,7 +45,7 @@ pub enum Link {
 }
 
 /// A CPU socket, with base clock times widest fused multiply-adds and the bandwidth of all its memory channels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cpu {
     /// Intel Xeon E5-2698 v4, 20 cores at 2.2 GHz with AVX2, four channels of DDR4-2400: the host of a DGX-1.

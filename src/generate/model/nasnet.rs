@@ -32,7 +32,7 @@ impl Nasnet {
         Self { repeats: 4, filters: 1056, stem_filters: 32, batch: 32, resolution: 224, classes: 1000 }
     }
 
-    /// NASNet-A (6 @ 4032), 88.9 million parameters, for images of 331 × 331.
+    /// NASNet-A (6 @ 4032), 88.8 million parameters, for images of 331 × 331.
     pub fn large() -> Self {
         Self { repeats: 6, filters: 4032, stem_filters: 96, batch: 32, resolution: 331, classes: 1000 }
     }

@@ -1,6 +1,6 @@
 //! Transformers: BERT-style encoders and GPT-style decoders.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Network;
 use super::builder::{Index, ModelBuilder};
@@ -8,7 +8,7 @@ use super::operator::OperatorGraph;
 use crate::generate::checks::Checks;
 
 /// How the layers are arranged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Style {
     /// Encoder with normalization after each residual addition, token types and a padding mask (Devlin et al., 2019).
@@ -19,7 +19,7 @@ pub enum Style {
 }
 
 /// What follows the last layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Head {
     /// Nothing.

@@ -1,0 +1,26 @@
+#!/bin/sh
+# Makes every workload of this directory again; see README.md.
+# DAGSPLIT is the program to use, by default the one that cargo builds from this tree.
+set -eu
+cd "$(dirname "$0")"
+dagsplit=${DAGSPLIT:-cargo run --quiet --release --}
+
+make() {
+    file=$1
+    shift
+    # The program may be several words, so it stays unquoted.
+    $dagsplit generate "$@" --output "$file"
+}
+
+make bert12_inference.json transformer --style bert --layers 12
+make bert12_elementary_inference.json transformer --style bert --layers 12 --elementary
+make bert6_training.json transformer --style bert --layers 6 --head language-model --training
+make gpt24_inference.json transformer --style gpt --layers 24 --hidden 1024 --heads 16 --feed-forward 4096 \
+    --sequence 1024 --positions 1024 --vocabulary 50257 --batch 8 --head language-model \
+    --accelerator a100 --precision fp16
+make resnet50_inference.json resnet --depth 50
+make resnet50_training.json resnet --depth 50 --training
+make inceptionv3_inference.json inception
+make inceptionv3_training.json inception --training
+make nasnet_mobile_inference.json nasnet --repeats 4 --filters 1056 --stem-filters 32 --resolution 224
+make nasnet_large_inference.json nasnet --repeats 6 --filters 4032 --stem-filters 96 --resolution 331
