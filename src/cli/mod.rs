@@ -3,6 +3,7 @@
 mod convert;
 mod draw;
 mod exit;
+mod generate;
 mod info;
 mod methods;
 mod problem_args;
@@ -47,6 +48,7 @@ enum Verb {
     Verify(verify::Args),
     Info(info::Args),
     Convert(convert::Args),
+    Generate(generate::Args),
     Draw(draw::Args),
     Methods(methods::Args),
 }
@@ -58,6 +60,7 @@ pub fn run() -> ExitCode {
         Verb::Verify(args) => args.run(),
         Verb::Info(args) => args.run(),
         Verb::Convert(args) => args.run(),
+        Verb::Generate(args) => args.run(),
         Verb::Draw(args) => args.run(),
         Verb::Methods(args) => args.run(),
     };
