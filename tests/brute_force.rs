@@ -195,8 +195,6 @@ fn limits_and_size_are_honoured() {
     assert!(supports(many(12, Platform::uniform(3, None, 1))));
     assert!(!supports(many(13, Platform::uniform(1, None, 0))));
     assert!(!supports(many(12, Platform::uniform(12, None, 12))));
-    let nothing = many(0, Platform::uniform(1, None, 0));
-    assert_eq!(optimum(&nothing, &ProblemSpec::of(&nothing)), Some(0.0));
 }
 
 /// The least objective over every assignment of nodes to labelled devices with every choice of replicas and servers
@@ -228,7 +226,8 @@ fn shapes(spec: &ProblemSpec, class: usize) -> Vec<DeviceAssignment> {
 }
 
 fn extend(lists: &[Vec<DeviceAssignment>], choices: &[DeviceAssignment]) -> Vec<Vec<DeviceAssignment>> {
-    let with = |list: &Vec<DeviceAssignment>, choice: &DeviceAssignment| [&list[..], &[choice.clone()]].concat();
+    let with =
+        |list: &Vec<DeviceAssignment>, choice: &DeviceAssignment| [&list[..], std::slice::from_ref(choice)].concat();
     lists.iter().flat_map(|list| choices.iter().map(move |choice| with(list, choice))).collect()
 }
 

@@ -155,10 +155,16 @@ proptest! {
     ) {
         let (device, i) = locate(&solution, pick);
         let (kind, id) = (solution.devices[device].kind, solution.devices[device].nodes[i]);
+        // Everything runs on some other kind, so that the instance stays valid.
+        for node in &mut instance.nodes {
+            let (first, cpu) = (&mut node.accelerator_times[0], &mut node.cpu_time);
+            let other = if kind == DeviceKind::Cpu { first } else { cpu };
+            other.get_or_insert(1.0);
+        }
         let node = instance.nodes.iter_mut().find(|node| node.id == id).unwrap();
         match kind {
-            DeviceKind::Accelerator(class) => (node.accelerator_times[class], node.cpu_time) = (None, Some(1.0)),
-            DeviceKind::Cpu => (node.cpu_time, node.accelerator_times[0]) = (None, Some(1.0)),
+            DeviceKind::Accelerator(class) => node.accelerator_times[class] = None,
+            DeviceKind::Cpu => node.cpu_time = None,
         }
         prop_assert_eq!(
             violations(&instance, &spec, &solution), [Violation::UnsupportedNode { device, kind, node: id }]

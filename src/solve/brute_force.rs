@@ -84,10 +84,10 @@ impl Solver for BruteForce {
         let mut best: Option<(f64, Vec<Stage>)> = None;
         let mut enumeration = Enumeration::new(problem, groups.len(), cx);
         enumeration.run(&mut |stages| {
-            if let Some(value) = evaluation.evaluate(stages) {
-                if best.as_ref().is_none_or(|&(least, _)| value < least) {
-                    best = Some((value, stages.to_vec()));
-                }
+            let value = evaluation.evaluate(stages);
+            let is_better = |value: &f64| best.as_ref().is_none_or(|(least, _)| value < least);
+            if let Some(value) = value.filter(is_better) {
+                best = Some((value, stages.to_vec()));
             }
         });
         let (splits, complete) = (enumeration.splits, !enumeration.stopped);

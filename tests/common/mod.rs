@@ -23,7 +23,7 @@ pub struct InstanceOptions {
     pub training: bool,
     /// Colour classes with several forward nodes, or several nodes of an inference graph.
     pub shared_colors: bool,
-    /// Nodes that some kinds of device cannot run.
+    /// Nodes that some kinds of device cannot run; one kind can run each colour class.
     pub unsupported: bool,
     /// Accelerators with little memory.
     pub memory_limits: bool,
@@ -242,6 +242,8 @@ struct BackwardPlan {
     orphans_share: bool,
     /// Further edges between backward nodes, taken where they close no cycle.
     extra: Vec<(Index, Index)>,
+    /// Further edges from forward to backward nodes.
+    feeds: Vec<(Index, Index)>,
 }
 
 fn backward_plans(max: usize) -> impl Strategy<Value = BackwardPlan> {
@@ -252,14 +254,16 @@ fn backward_plans(max: usize) -> impl Strategy<Value = BackwardPlan> {
         0..=2usize,
         any::<bool>(),
         vec(any::<(Index, Index)>(), 0..=max),
+        vec(any::<(Index, Index)>(), 0..=2),
     )
-        .prop_map(|(mirrored, saves, mirrored_edges, orphans, orphans_share, extra)| BackwardPlan {
+        .prop_map(|(mirrored, saves, mirrored_edges, orphans, orphans_share, extra, feeds)| BackwardPlan {
             mirrored,
             saves,
             mirrored_edges,
             orphans,
             orphans_share,
             extra,
+            feeds,
         })
 }
 
@@ -335,11 +339,27 @@ fn build(
         color_class: colors[v],
         ..Node::new(id(v))
     };
+    let mut nodes: Vec<Node> = (0..dag.nodes).map(node).collect();
+    make_runnable(&mut nodes);
     Instance {
-        nodes: (0..dag.nodes).map(node).collect(),
+        nodes,
         edges: dag.edges.iter().map(|&(u, v)| Edge { source: id(u), target: id(v) }).collect(),
         platform,
         ..Instance::default()
+    }
+}
+
+/// Gives CPU times to the nodes of each colour class that no kind of device could run as a whole.
+fn make_runnable(nodes: &mut [Node]) {
+    let runs = |node: &Node, kind: usize| node.accelerator_times.get(kind).copied().unwrap_or(node.cpu_time).is_some();
+    for v in 0..nodes.len() {
+        let color = nodes[v].color_class;
+        let group: Vec<usize> =
+            (0..nodes.len()).filter(|&w| w == v || color.is_some() && nodes[w].color_class == color).collect();
+        let kinds = 0..=nodes[v].accelerator_times.len();
+        if !kinds.into_iter().any(|kind| group.iter().all(|&w| runs(&nodes[w], kind))) {
+            group.iter().for_each(|&w| *nodes[w].cpu_time.get_or_insert(0.0) += 1.0);
+        }
     }
 }
 
@@ -353,9 +373,9 @@ fn add_backward_pass(dag: &mut Dag, plan: &BackwardPlan, colors: &mut Vec<Option
         (colors[v], dag.nodes) = (color, dag.nodes + 1);
         colors.push(color);
     }
-    for v in 0..forward {
+    for (v, partner) in partner.iter().enumerate() {
         let is_sink = !forward_edges.iter().any(|&(source, _)| source == v);
-        if let Some(mirror) = partner[v].filter(|_| plan.saves[v] || is_sink) {
+        if let Some(mirror) = partner.filter(|_| plan.saves[v] || is_sink) {
             dag.edges.push((v, mirror));
         }
     }
@@ -367,8 +387,14 @@ fn add_backward_pass(dag: &mut Dag, plan: &BackwardPlan, colors: &mut Vec<Option
     colors.extend(vec![plan.orphans_share.then_some(forward as u64); plan.orphans]);
     dag.nodes += plan.orphans;
     let backward = dag.nodes - forward;
-    for (u, v) in plan.extra.iter().filter(|_| backward > 0) {
+    if backward == 0 {
+        return;
+    }
+    for (u, v) in &plan.extra {
         dag.add(forward + u.index(backward), forward + v.index(backward));
+    }
+    for (u, v) in &plan.feeds {
+        dag.add(u.index(forward), forward + v.index(backward));
     }
 }
 
