@@ -234,7 +234,7 @@ fn unwritable_output_exits_with_74() {
 fn an_interrupted_search_keeps_its_best_split() {
     let bench = Bench::new();
     let nodes: Vec<Value> = (0..12).map(|id| json!({"id": id, "supportedOnFpga": 1, "cpuLatency": 1 + id % 5, "fpgaLatency": 3 + id % 4, "isBackwardNode": 0, "size": 1})).collect();
-    let free = json!({"maxSizePerFPGA": 99, "maxFPGAs": 4, "maxCPUs": 3, "nodes": nodes, "edges": []});
+    let free = json!({"maxSizePerFPGA": 99, "maxFPGAs": 3, "maxCPUs": 2, "nodes": nodes, "edges": []});
     bench.file("free.json", &free.to_string());
     let command = "solve free.json --json --method brute-force --scope arbitrary";
     let child = bench.command(command).stdout(Stdio::piped()).spawn().unwrap();

@@ -187,8 +187,8 @@ impl<'a> Subject<'a> {
         if printable.len() <= LABEL {
             return printable.into_iter().collect();
         }
-        let tail = &printable[printable.len() - (LABEL - 1)..];
-        std::iter::once('…').chain(tail.iter().copied()).collect()
+        let (head, tail) = (&printable[..LABEL / 3], &printable[printable.len() - (LABEL - LABEL / 3 - 1)..]);
+        head.iter().chain(&['…']).chain(tail).collect()
     }
 
     fn arrows(&self, groups: &[Vec<NodeId>]) -> Vec<Arrow> {

@@ -11,6 +11,7 @@ use crate::report::units::{bytes, number, short};
 
 const MARGIN: f64 = 24.0;
 const HEADER: f64 = 62.0;
+const HEADER_CHARACTER: f64 = 6.0;
 const LEGEND_COLUMN: f64 = 400.0;
 const LEGEND_ROW: f64 = 22.0;
 const INK: &str = "#1f2933";
@@ -24,7 +25,9 @@ const PALETTE: [&str; 10] =
 /// The whole picture: title, legend and graph.
 pub fn render(subject: &Subject, scene: &Scene, layout: &Layout) -> String {
     let used = subject.used_devices();
-    let width = (layout.width + 2.0 * MARGIN).max(LEGEND_COLUMN + 2.0 * MARGIN);
+    let facts = facts(subject, scene);
+    let widest = [layout.width, LEGEND_COLUMN, facts.chars().count() as f64 * HEADER_CHARACTER];
+    let width = widest.into_iter().fold(0.0, f64::max) + 2.0 * MARGIN;
     let columns = (((width - 2.0 * MARGIN) / LEGEND_COLUMN) as usize).clamp(1, 4);
     let rows = used.len().div_ceil(columns);
     let top = HEADER + if rows > 0 { rows as f64 * LEGEND_ROW + MARGIN / 2.0 } else { 0.0 };
@@ -37,7 +40,7 @@ pub fn render(subject: &Subject, scene: &Scene, layout: &Layout) -> String {
         .set("font-family", FONT)
         .add(arrow_heads())
         .add(rectangle(0.0, 0.0, width, height).set("fill", "white"))
-        .add(header(subject, scene))
+        .add(header(subject, facts))
         .add(legend(subject, &used, rows).set("transform", format!("translate({MARGIN} {HEADER})")))
         .add(graph(subject, scene, layout).set("transform", format!("translate({left:.1} {top:.1})")));
     format!("{document}\n")
@@ -67,25 +70,30 @@ fn arrow_heads() -> Definitions {
     Definitions::new().add(head("inside", FAINT)).add(head("across", INK))
 }
 
-fn header(subject: &Subject, scene: &Scene) -> Group {
-    let instance = subject.instance;
-    let name = instance.metadata.name.as_deref().unwrap_or("graph");
+fn header(subject: &Subject, facts: String) -> Group {
+    let name = subject.instance.metadata.name.as_deref().unwrap_or("graph");
     let printable: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
+    Group::new()
+        .add(text(printable, MARGIN, 24.0, 15.0).set("font-weight", 600))
+        .add(text(facts, MARGIN, 42.0, 11.5).set("fill", "#52606d"))
+}
+
+/// Size, largest load and level of detail.
+fn facts(subject: &Subject, scene: &Scene) -> String {
     let mut facts = format!("{} nodes, {} edges", subject.graph.node_count(), subject.graph.edge_count());
     if let Some(largest) = subject.split.and_then(|split| split.iter().map(|d| d.load).max_by(f64::total_cmp)) {
         facts += &format!(" · largest load {}", number(largest));
     }
-    facts += match scene.detail {
-        Detail::Nodes => "",
-        Detail::Chains => " · chains drawn as one box",
-        Detail::Stages => " · one box per stage, transfer times on the arrows",
+    facts += match (scene.detail, subject.split) {
+        (Detail::Nodes, _) => "",
+        (Detail::Chains, _) => " · chains drawn as one box",
+        (Detail::Stages, Some(_)) => " · one box per stage, transfer times on the arrows",
+        (Detail::Stages, None) => " · cut into segments, transfer times on the arrows",
     };
     if scene.left_out > 0 {
         facts += &format!(" · {} weak arrows left out", scene.left_out);
     }
-    Group::new()
-        .add(text(printable, MARGIN, 24.0, 15.0).set("font-weight", 600))
-        .add(text(facts, MARGIN, 42.0, 11.5).set("fill", "#52606d"))
+    facts
 }
 
 fn graph(subject: &Subject, scene: &Scene, layout: &Layout) -> Group {
