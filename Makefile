@@ -6,7 +6,7 @@ export CARGO_TARGET_DIR := $(DAGSPLIT_TARGET_DIR)
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 
 DAGSPLIT := $(CARGO_TARGET_DIR)/release/dagsplit
-DEMO_INSTANCE := instances/bert12_inference.json
+DEMO_INSTANCE := instances/inceptionv3_training.json
 DEMO_METHODS := dp,dpl
 DEMO_OUTPUT := demo
 

@@ -10,7 +10,7 @@ use dagsplit::report::picture::{Detail, draw};
 use dagsplit::verify;
 
 use super::reading_args::{ReadingArgs, Workload};
-use super::{Exit, Failure, OrFail, write_out};
+use super::{Exit, Failure, OrFail, listed, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -71,8 +71,8 @@ impl Args {
         let Some(path) = &self.split else { return Ok(None) };
         let split = read_split(path, &workload.instance).or_fail(Exit::BadInput)?;
         let verified = verify::check(&workload.instance, spec, &split).map_err(|violations| {
-            let list: String = violations.iter().map(|violation| format!("\n  {violation}")).collect();
-            Failure::message(Exit::InvalidSplit, format!("{}: the split is invalid:{list}", path.display()))
+            let message = format!("{}: the split is invalid:{}", path.display(), listed(&violations));
+            Failure::message(Exit::InvalidSplit, message)
         })?;
         Ok(Some(DeviceRecord::all(&verified, spec)))
     }

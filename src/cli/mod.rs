@@ -18,6 +18,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use dagsplit::verify::Violation;
 
 pub use exit::{Exit, Failure, OrFail};
 
@@ -96,4 +97,9 @@ fn write_out(path: Option<&Path>, text: &str) -> Result<(), Failure> {
             .map_err(|error| anyhow::anyhow!("{}: cannot write the file: {error}", path.display()))
             .or_fail(Exit::Output),
     }
+}
+
+/// One violation a line, indented, each line begun by a line break.
+fn listed(violations: &[Violation]) -> String {
+    violations.iter().map(|violation| format!("\n  {violation}")).collect()
 }

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use dagsplit::instance::formats::write_split;
 use dagsplit::problem::{Problem, ProblemSpec};
-use dagsplit::report::{self, InstanceRecord, RunRecord, record::MethodRecord};
+use dagsplit::report::record::{self, MethodRecord};
+use dagsplit::report::{InstanceRecord, RunRecord, table};
 use dagsplit::solve::{SearchContext, Solver, Stats, registry};
 use dagsplit::verify::{self, Verified, Violation};
 
 use super::problem_args::ProblemArgs;
 use super::reading_args::{ReadingArgs, Workload};
-use super::{Exit, Failure, OrFail, print, print_json, progress, values, write_out};
+use super::{Exit, Failure, OrFail, listed, print, print_json, progress, values, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,8 +23,8 @@ Examples:
   dagsplit solve bert.json --method dp,dpl              # compare methods
   dagsplit solve gnmt.txt --training --bandwidth 10GB --time-limit 60 --output split.json
 
-`dagsplit methods` lists the methods. Ctrl-C stops the search: the best split so far is still verified, printed
-and written.";
+`dagsplit methods` lists the methods. Ctrl-C stops the search: the best split so far is still \
+verified, printed and written.";
 
 /// Find the best split of a workload, with a proof of how good it is.
 #[derive(Debug, clap::Args)]
@@ -118,7 +119,7 @@ impl Args {
             None => None,
             Some(solution) => Some(
                 verify::check(&workload.instance, &problem.spec, solution)
-                    .map_err(|violations| contradiction(solver.name(), &violations))?,
+                    .map_err(|violations| rejected(solver.name(), &violations))?,
             ),
         };
         let record = MethodRecord::new(solver.name(), &problem.spec.scope, &run, verified.as_ref(), seconds);
@@ -147,6 +148,7 @@ impl Args {
         mut attempts: Vec<Attempt>,
     ) -> Result<Exit, Failure> {
         let records: Vec<MethodRecord> = attempts.iter().map(|attempt| attempt.record.clone()).collect();
+        record::consistent(&records).map_err(|contradiction| bug(&contradiction.to_string()))?;
         let best = attempts.swap_remove(MethodRecord::best(&records));
         let instance = InstanceRecord::new(&workload.instance, edges);
         let mut record = RunRecord::new(instance, spec, best.record, best.stats, best.verified.as_ref());
@@ -159,7 +161,7 @@ impl Args {
         if self.json {
             print_json(&record)?
         } else {
-            print(&report::table::run(&record))?
+            print(&table::run(&record))?
         }
         Ok(match record.status {
             "infeasible" => Exit::Infeasible,
@@ -170,11 +172,11 @@ impl Args {
 }
 
 /// A split that its solver takes for good and the verifier does not.
-fn contradiction(method: &str, violations: &[Violation]) -> Failure {
-    let list: String = violations.iter().map(|violation| format!("\n  {violation}")).collect();
-    let message = format!(
-        "the split that method {method} found is invalid, which is a bug in dagsplit; \
-         please report it with the workload and the command line:{list}"
-    );
-    Failure::message(Exit::Bug, message)
+fn rejected(method: &str, violations: &[Violation]) -> Failure {
+    bug(&format!("the split that method {method} found is invalid:{}", listed(violations)))
+}
+
+fn bug(what: &str) -> Failure {
+    let cure = "this is a bug in dagsplit; please report it with the workload and the command line";
+    Failure::message(Exit::Bug, format!("{what}\n{cure}"))
 }

@@ -12,7 +12,8 @@ use crate::verify::{Verified, VerifiedDevice};
 /// Version of [`RunRecord`]: it changes when a field changes its meaning or goes.
 pub const RUN_SCHEMA: &str = "dagsplit-run/1";
 
-/// The relative gap up to which a bound proves its split optimal: the error of floating-point sums.
+/// How far a bound may be from an objective, relative to it, and still count as equal: the error of sums in
+/// floating-point numbers.
 const ROUNDING: f64 = 1e-9;
 
 /// Which instance a record is about.
@@ -137,7 +138,7 @@ impl MethodRecord {
         let lower_bound = run.outcome.bound().filter(|bound| holds_for(bound, scope)).map(|bound| bound.value);
         let gap = objective.zip(lower_bound).and_then(|(objective, bound)| gap(objective, bound));
         let status = match run.outcome.status() {
-            "optimal" if gap.is_none_or(|gap| gap > ROUNDING) => "feasible",
+            "optimal" if gap != Some(0.0) => "feasible",
             "infeasible" if !infeasibility_holds(run, scope) => "unknown",
             status => status,
         };
@@ -157,6 +158,51 @@ impl MethodRecord {
         };
         (0..records.len()).min_by(|&i, &j| better(&records[i], &records[j])).unwrap_or(0)
     }
+}
+
+/// Two things that cannot both be true: a bug in a solver.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Contradiction {
+    /// A verified split is better than a lower bound allows.
+    #[error("method {finder} found a valid split of {objective}, but method {prover} claims a lower bound of {bound}")]
+    BoundExceeded {
+        /// Whose split it is.
+        finder: &'static str,
+        /// The split's verified objective.
+        objective: f64,
+        /// Whose bound it is.
+        prover: &'static str,
+        /// The bound.
+        bound: f64,
+    },
+    /// A split was found where there is said to be none.
+    #[error("method {finder} found a valid split, but method {prover} claims that there is none")]
+    NotInfeasible {
+        /// Whose split it is.
+        finder: &'static str,
+        /// Who claims that there is none.
+        prover: &'static str,
+    },
+}
+
+/// Checks that what several methods claim of one problem can all be true.
+///
+/// # Errors
+/// The first [`Contradiction`] found.
+pub fn consistent(records: &[MethodRecord]) -> Result<(), Contradiction> {
+    for found in records {
+        let (finder, Some(objective)) = (found.method, found.objective) else { continue };
+        for claim in records {
+            let prover = claim.method;
+            if claim.status == "infeasible" {
+                return Err(Contradiction::NotInfeasible { finder, prover });
+            }
+            if let Some(bound) = claim.lower_bound.filter(|&bound| bound - objective > ROUNDING * objective) {
+                return Err(Contradiction::BoundExceeded { finder, objective, prover, bound });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// One run, ready to be printed as JSON.
@@ -222,10 +268,11 @@ impl RunRecord {
     }
 }
 
-/// The relative gap (objective − bound) / objective, at least 0; `None` where the objective is 0 and the bound below.
+/// The relative gap (objective − bound) / objective; 0 where they differ by no more than floating-point sums do, and
+/// `None` where the objective is 0 and the bound below.
 pub fn gap(objective: f64, bound: f64) -> Option<f64> {
-    let gap = (objective - bound).max(0.0);
-    if gap == 0.0 { Some(0.0) } else { (objective > 0.0).then(|| gap / objective) }
+    let gap = objective - bound;
+    if gap <= ROUNDING * objective { Some(0.0) } else { (objective > 0.0).then(|| gap / objective) }
 }
 
 /// Whether what holds for every split of `proven` holds for every split of `asked`.
@@ -273,5 +320,31 @@ mod tests {
     fn gaps_are_relative_to_the_objective() {
         assert_eq!(gap(20.0, 15.0), Some(0.25));
         assert_eq!((gap(0.0, 0.0), gap(0.0, -1.0), gap(5.0, 5.0)), (Some(0.0), None, Some(0.0)));
+        assert_eq!((gap(0.1 + 0.2, 0.3), gap(0.3, 0.1 + 0.2)), (Some(0.0), Some(0.0)));
+        assert!(gap(1.0, 1.0 - 1e-8) > Some(0.0));
+    }
+
+    fn record(status: &'static str, objective: Option<f64>, lower_bound: Option<f64>) -> MethodRecord {
+        MethodRecord { method: "m", status, objective, lower_bound, gap: None, seconds: 0.0 }
+    }
+
+    #[test]
+    fn contradictions_are_found() {
+        let proven = record("optimal", Some(5.0), Some(5.0));
+        assert_eq!(consistent(&[proven.clone(), record("feasible", Some(6.0), None)]), Ok(()));
+        let better = record("feasible", Some(4.0), None);
+        assert!(matches!(consistent(&[better, proven.clone()]), Err(Contradiction::BoundExceeded { .. })));
+        let none = record("infeasible", None, None);
+        assert!(matches!(consistent(&[none.clone(), proven]), Err(Contradiction::NotInfeasible { .. })));
+        assert_eq!(consistent(&[none.clone(), none]), Ok(()));
+    }
+
+    #[test]
+    fn the_best_record_has_the_least_objective_then_the_most_proof() {
+        let unknown = record("unknown", None, Some(1.0));
+        let (plain, proven) = (record("feasible", Some(5.0), None), record("optimal", Some(5.0), Some(5.0)));
+        assert_eq!(MethodRecord::best(&[unknown.clone(), plain.clone(), proven]), 2);
+        assert_eq!(MethodRecord::best(&[plain.clone(), plain]), 0);
+        assert_eq!(MethodRecord::best(&[unknown, record("infeasible", None, None)]), 1);
     }
 }

@@ -38,10 +38,12 @@ pub fn bytes(value: f64) -> String {
 /// A ratio as a percentage: `0 %` only when it is exactly zero.
 pub fn percent(ratio: f64) -> String {
     let percent = 100.0 * ratio;
-    match percent {
-        p if p == 0.0 => "0 %".into(),
-        p if p.abs() < 0.01 => format!("{p:.1e} %"),
-        p => format!("{p:.2} %"),
+    if percent == 0.0 {
+        "0 %".into()
+    } else if percent.abs() < 0.01 {
+        format!("{percent:.1e} %")
+    } else {
+        format!("{percent:.2} %")
     }
 }
 
@@ -55,9 +57,7 @@ pub fn bar(fraction: f64, width: usize) -> String {
     const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
     let eighths = (fraction.clamp(0.0, 1.0) * 8.0 * width as f64).round() as usize;
     let mut bar = "█".repeat(eighths / 8);
-    if eighths % 8 > 0 {
-        bar.push(EIGHTHS[eighths % 8]);
-    }
+    bar.extend(Some(EIGHTHS[eighths % 8]).filter(|&part| part != ' '));
     bar
 }
 

@@ -49,7 +49,7 @@ const METHODS: &[Method] = &[Method {
     make: || Box::new(BruteForce),
 }];
 
-/// Every method, exact ones first, in the order in which [`automatic`] prefers them.
+/// Every method, in the order in which [`automatic`] prefers them.
 pub fn methods() -> &'static [Method] {
     METHODS
 }
@@ -103,13 +103,35 @@ pub fn automatic(problem: &Problem) -> Result<Box<dyn Solver>, NoMethod> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::instance::{Edge, Instance, Node, Platform};
+    use crate::problem::{Objective, ProblemSpec, Scope};
+
+    /// Two nodes and an edge, for one accelerator.
+    fn pair(scope: Scope, objective: Objective) -> Problem {
+        let instance = Instance {
+            platform: Platform::uniform(1, None, 0),
+            nodes: vec![Node::new(0), Node::new(1)],
+            edges: vec![Edge { source: 0, target: 1 }],
+            ..Instance::default()
+        };
+        let spec = ProblemSpec { scope, objective, ..ProblemSpec::of(&instance) };
+        Problem::new(&instance, spec).unwrap()
+    }
 
     #[test]
     fn the_table_says_what_the_solvers_say() {
+        let scopes = [Scope::Arbitrary, Scope::Convex, Scope::Acyclic, Scope::Linearized(vec![0, 1])];
         for method in methods() {
             let solver = method.solver();
             assert_eq!(solver.name(), method.name);
             assert_eq!(solver.guarantee() == Guarantee::Exact, method.exact, "{}", method.name);
+            for scope in &scopes {
+                for objective in [Objective::Throughput, Objective::GPipe] {
+                    let listed = method.scopes.contains(&scope.name()) && method.objectives.contains(&objective.name());
+                    let supported = solver.supports(&pair(scope.clone(), objective)).is_ok();
+                    assert_eq!(supported, listed, "{}: {} {}", method.name, scope.name(), objective.name());
+                }
+            }
         }
     }
 

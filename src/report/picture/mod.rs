@@ -55,10 +55,10 @@ pub fn draw(instance: &Instance, graph: &Graph, split: Option<&[DeviceRecord]>, 
     for &level in finest_first {
         let scene = subject.scene(level);
         let readable = scene.boxes.len() <= MOST_BOXES && scene.layer_count() <= MOST_LAYERS;
-        if readable || detail == Some(level) {
-            if let Some(layout) = layout::arrange(&scene) {
-                return svg::render(&subject, &scene, &layout);
-            }
+        if (readable || detail == Some(level))
+            && let Some(layout) = layout::arrange(&scene)
+        {
+            return svg::render(&subject, &scene, &layout);
         }
     }
     let mut scene = subject.scene(Detail::Stages);

@@ -159,7 +159,7 @@ impl<'a> Subject<'a> {
                 let (load, memory) = (number(split[i].load), bytes(split[i].memory));
                 vec![self.labels[i].clone(), nodes, format!("load {load}"), memory]
             }
-            None => vec![self.label(self.heaviest(group)), nodes, format!("time {}", number(self.total_time(group)))],
+            None => vec![self.label(group[0]), nodes, format!("time {}", number(self.total_time(group)))],
         }
     }
 

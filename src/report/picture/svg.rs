@@ -105,7 +105,9 @@ fn graph(subject: &Subject, scene: &Scene, layout: &Layout) -> Group {
         group = group.add(node_box(subject, shape, place, layout.labelled));
     }
     if scene.detail == Detail::Stages {
-        for (arrow, points) in scene.arrows.iter().zip(&layout.routes).filter(|(arrow, _)| arrow.traffic > 0.0) {
+        // What stays on a device is not transferred.
+        let labelled = |arrow: &Arrow| arrow.traffic > 0.0 && (arrow.crosses || subject.split.is_none());
+        for (arrow, points) in scene.arrows.iter().zip(&layout.routes).filter(|(arrow, _)| labelled(arrow)) {
             group = group.add(traffic_label(arrow, points));
         }
     }
