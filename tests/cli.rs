@@ -151,7 +151,7 @@ fn options_take_the_place_of_the_files_devices() {
 #[test]
 fn a_solved_split_verifies() {
     let bench = Bench::new();
-    bench.run("solve diamond.json --output split.json").exits(0);
+    bench.run("solve diamond.json --method brute-force --output split.json").exits(0);
     assert!(bench.run("verify diamond.json split.json").exits(0).out().contains("valid        yes"));
     let record = bench.run("verify diamond.json split.json --json").exits(0).json();
     assert_eq!((&record["valid"], &record["objective"]), (&json!(true), &json!(7.0)));
@@ -313,7 +313,7 @@ fn a_generated_file_names_the_command_that_makes_it() {
 fn pictures_show_every_device_and_escape_names() {
     let bench = Bench::new();
     bench.file("named.json", &DIAMOND.replace("\"id\": 11,", "\"id\": 11, \"name\": \"a<b>&\\u0000\\\"c\","));
-    bench.run("solve named.json --output split.json").exits(0);
+    bench.run("solve named.json --method brute-force --output split.json").exits(0);
     bench.run("draw named.json --split split.json --output picture.svg").exits(0);
     let picture = bench.read("picture.svg");
     for part in ["accelerator 0", "accelerator 1", "CPU 0", "a&lt;b&gt;&amp;", "largest load 7"] {
