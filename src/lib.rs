@@ -6,5 +6,6 @@ pub mod graph;
 pub mod instance;
 pub mod preprocess;
 pub mod problem;
+pub mod report;
 pub mod solve;
 pub mod verify;

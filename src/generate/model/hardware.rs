@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Checks;
 
 /// An accelerator, with the figures of its maker's data sheet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Accelerator {
     /// NVIDIA V100 SXM2, 16 GB (2017).
@@ -20,7 +20,7 @@ pub enum Accelerator {
 }
 
 /// The width of numbers, and with it the units that compute matrix products.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
     /// Four bytes; matrix products on the ordinary units.
@@ -31,7 +31,7 @@ pub enum Precision {
 }
 
 /// How an accelerator is reached; bandwidth is that of one direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Link {
     /// PCIe 3.0 x16, 15.75 GB/s.
@@ -45,7 +45,7 @@ pub enum Link {
 }
 
 /// A CPU socket, with base clock times widest fused multiply-adds and the bandwidth of all its memory channels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cpu {
     /// Intel Xeon E5-2698 v4, 20 cores at 2.2 GHz with AVX2, four channels of DDR4-2400: the host of a DGX-1.
@@ -57,17 +57,22 @@ pub enum Cpu {
 }
 
 /// The devices that a workload's costs are modelled for.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, clap::Args)]
 pub struct Hardware {
     /// The kind of all accelerators.
+    #[arg(long, value_enum, default_value_t = Self::default().accelerator)]
     pub accelerator: Accelerator,
     /// The width of numbers.
+    #[arg(long, value_enum, default_value_t = Self::default().precision)]
     pub precision: Precision,
-    /// The link to host memory; `None` is PCIe of the accelerator's own generation.
+    /// The link to host memory; when left out, PCIe of the accelerator's own generation.
+    #[arg(long, value_enum)]
     pub link: Option<Link>,
-    /// The CPU; `None` is the host of the accelerator's DGX server.
+    /// The CPU; when left out, the host of the accelerator's DGX server.
+    #[arg(long, value_enum)]
     pub cpu: Option<Cpu>,
     /// The share of the peak that matrix products reach, on any device.
+    #[arg(long, default_value_t = Self::default().efficiency)]
     pub efficiency: f64,
 }
 

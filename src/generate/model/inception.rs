@@ -9,13 +9,16 @@ use super::operator::OperatorGraph;
 use crate::generate::checks::Checks;
 
 /// InceptionV3 (Szegedy et al., CVPR 2016) without the auxiliary head; modules A to E are named as in torchvision.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, clap::Args)]
 pub struct Inception {
     /// Images at a time.
+    #[arg(long, default_value_t = Self::default().batch)]
     pub batch: u32,
     /// Height and width of the images.
+    #[arg(long, default_value_t = Self::default().resolution)]
     pub resolution: u32,
     /// Classes to tell apart.
+    #[arg(long, default_value_t = Self::default().classes)]
     pub classes: u32,
 }
 

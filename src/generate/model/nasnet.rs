@@ -10,19 +10,25 @@ use crate::generate::checks::Checks;
 
 /// NASNet-A (Zoph et al., CVPR 2018, Figure 4) as published for ImageNet: a convolution, two reduction cells, then
 /// three groups of `repeats` normal cells with a reduction cell between groups. Every cell reads the two before it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, clap::Args)]
 pub struct Nasnet {
     /// Normal cells in each group; N in the paper.
+    #[arg(long, default_value_t = Self::default().repeats)]
     pub repeats: u32,
     /// Channels of the last cell's output: 24 times those of a normal cell of the first group.
+    #[arg(long, default_value_t = Self::default().filters)]
     pub filters: u32,
     /// Channels of the first convolution.
+    #[arg(long, default_value_t = Self::default().stem_filters)]
     pub stem_filters: u32,
     /// Images at a time.
+    #[arg(long, default_value_t = Self::default().batch)]
     pub batch: u32,
     /// Height and width of the images.
+    #[arg(long, default_value_t = Self::default().resolution)]
     pub resolution: u32,
     /// Classes to tell apart.
+    #[arg(long, default_value_t = Self::default().classes)]
     pub classes: u32,
 }
 

@@ -9,15 +9,19 @@ use super::operator::OperatorGraph;
 use crate::generate::checks::Checks;
 
 /// ResNet with bottleneck blocks (He et al., CVPR 2016); the stride is in the 3×3 convolution, as usual today.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, clap::Args)]
 pub struct Resnet {
     /// 50, 101 or 152 layers with parameters.
+    #[arg(long, default_value_t = Self::default().depth)]
     pub depth: u32,
     /// Images at a time.
+    #[arg(long, default_value_t = Self::default().batch)]
     pub batch: u32,
     /// Height and width of the images.
+    #[arg(long, default_value_t = Self::default().resolution)]
     pub resolution: u32,
     /// Classes to tell apart.
+    #[arg(long, default_value_t = Self::default().classes)]
     pub classes: u32,
 }
 

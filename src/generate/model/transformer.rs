@@ -8,7 +8,7 @@ use super::operator::OperatorGraph;
 use crate::generate::checks::Checks;
 
 /// How the layers are arranged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Style {
     /// Encoder with normalization after each residual addition, token types and a padding mask (Devlin et al., 2019).
@@ -19,7 +19,7 @@ pub enum Style {
 }
 
 /// What follows the last layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Head {
     /// Nothing.
@@ -33,29 +33,40 @@ pub enum Head {
 }
 
 /// A transformer at the granularity of operators, without dropout. Queries, keys and values are projected apart.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, clap::Args)]
 pub struct Transformer {
     /// How the layers are arranged.
+    #[arg(long, value_enum, default_value_t = Self::default().style)]
     pub style: Style,
     /// How many layers there are.
+    #[arg(long, default_value_t = Self::default().layers)]
     pub layers: u32,
     /// The hidden width.
+    #[arg(long, default_value_t = Self::default().hidden)]
     pub hidden: u32,
     /// Attention heads; they divide the hidden width.
+    #[arg(long, default_value_t = Self::default().heads)]
     pub heads: u32,
     /// The inner width of the feed-forward sublayers.
+    #[arg(long, default_value_t = Self::default().feed_forward)]
     pub feed_forward: u32,
     /// Tokens of a sequence.
+    #[arg(long, default_value_t = Self::default().sequence)]
     pub sequence: u32,
     /// The longest sequence that there are position embeddings for.
+    #[arg(long, default_value_t = Self::default().positions)]
     pub positions: u32,
     /// How many tokens the vocabulary has.
+    #[arg(long, default_value_t = Self::default().vocabulary)]
     pub vocabulary: u32,
     /// Sequences at a time.
+    #[arg(long, default_value_t = Self::default().batch)]
     pub batch: u32,
     /// What follows the last layer.
+    #[arg(long, value_enum, default_value_t = Self::default().head)]
     pub head: Head,
     /// Writes layer normalization and GELU as the nine and five elementary operators that many exporters give.
+    #[arg(long)]
     pub elementary: bool,
 }
 

@@ -6,9 +6,10 @@ use super::dag::Dag;
 use super::{Checks, Rng, Shape};
 
 /// A path: each node feeds the next.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, clap::Args)]
 pub struct Chain {
     /// How many nodes there are.
+    #[arg(long, default_value_t = Self::default().nodes)]
     pub nodes: usize,
 }
 

@@ -10,19 +10,25 @@ use crate::instance::Node;
 
 /// How costs are drawn: uniformly and independently for each node. The backward counterpart of a node takes twice its
 /// time, as its two matrix products do against one forward, and holds gradients as large as the parameters.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, clap::Args)]
 pub struct Costs {
     /// Draws integers only, so that sums of costs are exact.
+    #[arg(long)]
     pub integer: bool,
     /// The longest accelerator time; the shortest is 1 for integers, a hundredth of the longest otherwise.
+    #[arg(long, default_value_t = Self::default().max_time)]
     pub max_time: f64,
     /// How many times longer a CPU takes.
+    #[arg(long, default_value_t = Self::default().cpu_slowdown)]
     pub cpu_slowdown: f64,
     /// The longest transfer of an output; the shortest is 0.
+    #[arg(long, default_value_t = Self::default().max_transfer)]
     pub max_transfer: f64,
     /// The largest memory of a node in bytes, always an integer of at least 1; half of it is parameters.
+    #[arg(long, default_value_t = Self::default().max_memory)]
     pub max_memory: f64,
     /// The probability that accelerators do not support a node.
+    #[arg(long, default_value_t = Self::default().unsupported)]
     pub unsupported: f64,
 }
 

@@ -9,19 +9,25 @@ use super::{Checks, Rng, Shape};
 /// A stem, then cells one after another, then a head. In a cell, several branches leave the output of the cell before
 /// and meet in one node; a branch is a chain, and there may be a shortcut beside them. Some cells also read the output
 /// of a cell long before. Successive cells share their structure, as in the stages of a network.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, clap::Args)]
 pub struct Dnn {
     /// How many nodes there are.
+    #[arg(long, default_value_t = Self::default().nodes)]
     pub nodes: usize,
     /// The most branches of a cell; each cell structure has two at least where this allows.
+    #[arg(long, default_value_t = Self::default().branches)]
     pub branches: usize,
     /// The most nodes of a branch.
+    #[arg(long, default_value_t = Self::default().branch_length)]
     pub branch_length: usize,
     /// How many cells in a row share one structure.
+    #[arg(long, default_value_t = Self::default().repeats)]
     pub repeats: usize,
     /// The probability that a cell reads an earlier cell than the one before it.
+    #[arg(long, default_value_t = Self::default().skip)]
     pub skip: f64,
     /// How many cells such a skip passes over at most.
+    #[arg(long, default_value_t = Self::default().skip_length)]
     pub skip_length: usize,
 }
 

@@ -7,11 +7,13 @@ use super::{Checks, Rng, Shape};
 
 /// The G(n, p) graph of Erdős, Rényi and Gilbert with every edge directed from the lower to the higher node.
 /// It may have several components.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, clap::Args)]
 pub struct ErdosRenyi {
     /// How many nodes there are.
+    #[arg(long, default_value_t = Self::default().nodes)]
     pub nodes: usize,
     /// The probability of an edge between two nodes.
+    #[arg(long, default_value_t = Self::default().density)]
     pub density: f64,
 }
 

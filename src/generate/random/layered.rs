@@ -7,15 +7,19 @@ use super::dag::{Dag, sample};
 use super::{Checks, Rng, Shape};
 
 /// Layers of equal width. Each node has at least one producer in the layer before and one consumer in the layer after.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, clap::Args)]
 pub struct Layered {
     /// How many layers there are.
+    #[arg(long, default_value_t = Self::default().layers)]
     pub layers: usize,
     /// How many nodes each layer has.
+    #[arg(long, default_value_t = Self::default().width)]
     pub width: usize,
     /// The probability of an edge between two nodes of neighbouring layers.
+    #[arg(long, default_value_t = Self::default().density)]
     pub density: f64,
     /// The probability that a node also feeds a node two or more layers on, drawn uniformly.
+    #[arg(long, default_value_t = Self::default().skip)]
     pub skip: f64,
 }
 

@@ -11,11 +11,13 @@ use crate::graph::{Graph, topological};
 ///
 /// Each further node is put on a random edge: in series it subdivides the edge, in parallel it becomes a second path
 /// beside it. Nodes are then numbered in a topological order.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, clap::Args)]
 pub struct SeriesParallel {
     /// How many nodes there are.
+    #[arg(long, default_value_t = Self::default().nodes)]
     pub nodes: usize,
     /// The probability that a node goes in parallel.
+    #[arg(long, default_value_t = Self::default().parallel)]
     pub parallel: f64,
 }
 

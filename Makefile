@@ -1,0 +1,39 @@
+# `make demo` and `make test` work on a bare machine: what the build needs is installed when it is missing.
+# The build cache lies outside the clone; DAGSPLIT_TARGET_DIR moves it.
+
+DAGSPLIT_TARGET_DIR ?= $(HOME)/.cache/dagsplit/target
+export CARGO_TARGET_DIR := $(DAGSPLIT_TARGET_DIR)
+export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
+
+DAGSPLIT := $(CARGO_TARGET_DIR)/release/dagsplit
+DEMO_INSTANCE := instances/inceptionv3_training.json
+DEMO_METHODS := dp,dpl
+DEMO_OUTPUT := demo
+
+.PHONY: help demo test toolchain build
+
+help:
+	@echo "make demo   build, solve $(DEMO_INSTANCE) by several methods, draw the best split"
+	@echo "make test   formatting, lints, tests and documentation, with and without HiGHS"
+
+demo: build
+	@mkdir -p $(DEMO_OUTPUT)
+	$(DAGSPLIT) info $(DEMO_INSTANCE)
+	$(DAGSPLIT) solve $(DEMO_INSTANCE) --method $(DEMO_METHODS) --time-limit 60 --output $(DEMO_OUTPUT)/split.json
+	$(DAGSPLIT) verify $(DEMO_INSTANCE) $(DEMO_OUTPUT)/split.json
+	$(DAGSPLIT) draw $(DEMO_INSTANCE) --split $(DEMO_OUTPUT)/split.json --output $(DEMO_OUTPUT)/split.svg
+	@echo "the picture of the split is $(DEMO_OUTPUT)/split.svg"
+
+test: toolchain
+	cargo fmt --check
+	cargo clippy --locked --all-targets --no-default-features -- -D warnings
+	cargo clippy --locked --all-targets -- -D warnings
+	cargo test --locked --all-targets
+	cargo test --locked --doc
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
+
+build: toolchain
+	cargo build --locked --release
+
+toolchain:
+	@bash tools/ensure-toolchain.sh

@@ -1,0 +1,151 @@
+//! `dagsplit generate`
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use dagsplit::generate::{
+    Architecture, Chain, Costs, Dnn, ErdosRenyi, Hardware, Inception, Layered, Model, Nasnet, RandomDag, RandomFamily,
+    Recipe, Resnet, SeriesParallel, Transformer, Workload, generate,
+};
+use dagsplit::instance::formats::{OutputFormat, write_instance};
+
+use super::values::{self, Memory};
+use super::{Exit, Failure, OrFail, write_out};
+
+const EXAMPLES: &str = "\
+Examples:
+  dagsplit generate transformer --layers 24 --hidden 1024 --heads 16 --feed-forward 4096 --output bert-large.json
+  dagsplit generate resnet --depth 50 --training --accelerator a100 --output resnet50.json
+  dagsplit generate dnn --nodes 10000 --seed 7 --output random.json
+
+`dagsplit generate FAMILY --help` lists the options of a family. Equal command lines give equal files.";
+
+/// Make a workload: a model graph with modelled costs, or a seeded random DAG.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(subcommand)]
+    family: Family,
+}
+
+#[derive(Debug, Subcommand)]
+enum Family {
+    /// A transformer: BERT-style encoder or GPT-style decoder, operator by operator.
+    Transformer(ModelArgs<Transformer>),
+    /// A residual network.
+    Resnet(ModelArgs<Resnet>),
+    /// InceptionV3.
+    Inception(ModelArgs<Inception>),
+    /// NASNet-A.
+    Nasnet(ModelArgs<Nasnet>),
+    /// One path.
+    Chain(RandomArgs<Chain>),
+    /// A two-terminal series-parallel graph.
+    SeriesParallel(RandomArgs<SeriesParallel>),
+    /// Layers of equal width with edges between neighbours, and skips.
+    Layered(RandomArgs<Layered>),
+    /// Cells of parallel branches, as in deep networks.
+    Dnn(RandomArgs<Dnn>),
+    /// Each pair of nodes joined independently.
+    ErdosRenyi(RandomArgs<ErdosRenyi>),
+}
+
+#[derive(Debug, clap::Args)]
+struct ModelArgs<N: clap::Args> {
+    #[command(flatten, next_help_heading = "Network")]
+    network: N,
+
+    #[command(flatten, next_help_heading = "Modelled devices")]
+    hardware: Hardware,
+
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct RandomArgs<F: clap::Args> {
+    #[command(flatten, next_help_heading = "Graph")]
+    family: F,
+
+    #[command(flatten, next_help_heading = "Costs")]
+    costs: Costs,
+
+    /// Seed of everything random.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+/// What every family takes.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Workload")]
+struct CommonArgs {
+    /// Add the backward pass.
+    #[arg(long)]
+    training: bool,
+
+    /// How many accelerators the platform has.
+    #[arg(long, value_name = "K", default_value_t = 6)]
+    accelerators: usize,
+
+    /// How many CPUs the platform has.
+    #[arg(long, value_name = "L", default_value_t = 1)]
+    cpus: usize,
+
+    /// Memory of each accelerator, such as `16GiB` [default: that of the modelled accelerator, or no limit].
+    #[arg(long, value_name = "BYTES", value_parser = values::memory)]
+    memory: Option<Memory>,
+
+    /// The file to write, in dagsplit's own format [default: standard output].
+    #[arg(long, value_name = "OUT")]
+    output: Option<PathBuf>,
+}
+
+impl Args {
+    pub fn run(self) -> Result<Exit, Failure> {
+        let (workload, common) = self.family.into_workload();
+        let recipe = Recipe {
+            workload,
+            training: common.training,
+            accelerators: common.accelerators,
+            cpus: common.cpus,
+            memory: common.memory.and_then(|memory| memory.0),
+        };
+        let instance = generate(&recipe).or_fail(Exit::Usage)?;
+        let text = write_instance(&instance, OutputFormat::Native).or_fail(Exit::Bug)?;
+        write_out(common.output.as_deref(), &text)?;
+        Ok(Exit::Done)
+    }
+}
+
+impl Family {
+    fn into_workload(self) -> (Workload, CommonArgs) {
+        match self {
+            Family::Transformer(args) => args.into_workload(Architecture::Transformer),
+            Family::Resnet(args) => args.into_workload(Architecture::Resnet),
+            Family::Inception(args) => args.into_workload(Architecture::Inception),
+            Family::Nasnet(args) => args.into_workload(Architecture::Nasnet),
+            Family::Chain(args) => args.into_workload(RandomFamily::Chain),
+            Family::SeriesParallel(args) => args.into_workload(RandomFamily::SeriesParallel),
+            Family::Layered(args) => args.into_workload(RandomFamily::Layered),
+            Family::Dnn(args) => args.into_workload(RandomFamily::Dnn),
+            Family::ErdosRenyi(args) => args.into_workload(RandomFamily::ErdosRenyi),
+        }
+    }
+}
+
+impl<N: clap::Args> ModelArgs<N> {
+    fn into_workload(self, architecture: fn(N) -> Architecture) -> (Workload, CommonArgs) {
+        let model = Model { architecture: architecture(self.network), hardware: self.hardware };
+        (Workload::Model(model), self.common)
+    }
+}
+
+impl<F: clap::Args> RandomArgs<F> {
+    fn into_workload(self, family: fn(F) -> RandomFamily) -> (Workload, CommonArgs) {
+        let random = RandomDag { family: family(self.family), seed: self.seed, costs: self.costs };
+        (Workload::Random(random), self.common)
+    }
+}

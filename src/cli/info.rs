@@ -1,0 +1,34 @@
+//! `dagsplit info`
+
+use dagsplit::problem::{Problem, ProblemSpec};
+use dagsplit::report::facts::Facts;
+
+use super::reading_args::ReadingArgs;
+use super::{Exit, Failure, OrFail, print, print_json};
+
+/// Tell the size, the costs and the devices of a workload.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  dagsplit info bert.json --accelerators 4")]
+pub struct Args {
+    #[command(flatten)]
+    reading: ReadingArgs,
+
+    /// Print one JSON object (schema `dagsplit-info/1`).
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    pub fn run(self) -> Result<Exit, Failure> {
+        let workload = self.reading.read()?;
+        let spec = ProblemSpec { platform: workload.platform, ..ProblemSpec::of(&workload.instance) };
+        let problem = Problem::new(&workload.instance, spec).or_fail(Exit::Usage)?;
+        let facts = Facts::new(&workload.instance, &problem);
+        if self.json {
+            print_json(&facts)?
+        } else {
+            print(&facts.text())?
+        }
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,105 @@
+//! The command line: one file per verb.
+
+mod convert;
+mod draw;
+mod exit;
+mod generate;
+mod info;
+mod methods;
+mod problem_args;
+mod progress;
+mod reading_args;
+mod solve;
+mod values;
+mod verify;
+
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use dagsplit::verify::Violation;
+
+pub use exit::{Exit, Failure, OrFail};
+
+const AFTER_HELP: &str = "\
+Exit codes:
+  0  solved, or the split is valid        4  no split exists (infeasible)
+  1  the split is invalid                 5  nothing found within the limit
+  2  usage                               70  a bug in dagsplit: please report it
+  3  an input file is bad                74  output cannot be written
+
+A first session:
+  dagsplit info bert.json
+  dagsplit solve bert.json --accelerators 4 --memory 16GiB --output split.json
+  dagsplit verify bert.json split.json
+  dagsplit draw bert.json --split split.json --output split.svg";
+
+/// Split a deep network's computation graph over devices with proven optimality.
+#[derive(Debug, Parser)]
+#[command(name = "dagsplit", version, about, after_help = AFTER_HELP, max_term_width = 100)]
+struct CommandLine {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Solve(solve::Args),
+    Verify(verify::Args),
+    Info(info::Args),
+    Convert(convert::Args),
+    Generate(generate::Args),
+    Draw(draw::Args),
+    Methods(methods::Args),
+}
+
+/// Parses the command line, runs its verb, and tells how it went.
+pub fn run() -> ExitCode {
+    let result = match CommandLine::parse().verb {
+        Verb::Solve(args) => args.run(),
+        Verb::Verify(args) => args.run(),
+        Verb::Info(args) => args.run(),
+        Verb::Convert(args) => args.run(),
+        Verb::Generate(args) => args.run(),
+        Verb::Draw(args) => args.run(),
+        Verb::Methods(args) => args.run(),
+    };
+    result
+        .unwrap_or_else(|failure| {
+            // Where even standard error is gone there is nobody left to tell.
+            let _ = writeln!(std::io::stderr(), "error: {failure}");
+            failure.exit
+        })
+        .into()
+}
+
+/// Writes `text` to standard output. Whoever closes the pipe early has seen enough: that is no failure.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::new(Exit::Output, error.into())),
+        _ => Ok(()),
+    }
+}
+
+/// Prints `value` as JSON.
+fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let json = serde_json::to_string_pretty(value).or_fail(Exit::Bug)?;
+    print(&(json + "\n"))
+}
+
+/// Writes `text` to a file, or to standard output where there is none.
+fn write_out(path: Option<&Path>, text: &str) -> Result<(), Failure> {
+    match path {
+        None => print(text),
+        Some(path) => dagsplit::instance::formats::write_atomically(path, text.as_bytes())
+            .map_err(|error| anyhow::anyhow!("{}: cannot write the file: {error}", path.display()))
+            .or_fail(Exit::Output),
+    }
+}
+
+/// One violation a line, indented, each line begun by a line break.
+fn listed(violations: &[Violation]) -> String {
+    violations.iter().map(|violation| format!("\n  {violation}")).collect()
+}

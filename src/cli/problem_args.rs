@@ -1,0 +1,115 @@
+//! Options that say what is asked of a workload.
+
+use clap::ValueEnum;
+use dagsplit::problem::{CostKind, Interconnect, Objective, ProblemSpec, Replication, Scope};
+
+use super::reading_args::Workload;
+use super::values;
+use super::{Exit, Failure};
+
+/// Which splits count, and what is minimised.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Problem")]
+pub struct ProblemArgs {
+    /// Which splits count.
+    #[arg(long, value_enum, default_value = "acyclic")]
+    scope: ScopeArg,
+
+    /// What is minimised.
+    #[arg(long, value_enum, default_value = "throughput")]
+    objective: ObjectiveArg,
+
+    /// How compute and communication of an accelerator combine to its load.
+    #[arg(long, value_enum, default_value = "additive")]
+    cost: CostArg,
+
+    /// Let up to R accelerators of one class share a stage, each with its samples' part of the work.
+    #[arg(long, value_name = "R")]
+    replicas: Option<usize>,
+
+    /// Bandwidth of the replicas' all-reduce, in bytes per time unit of the file [default: the file's link bandwidth].
+    #[arg(long, value_name = "BYTES", value_parser = values::bytes, requires = "replicas")]
+    sync_bandwidth: Option<f64>,
+
+    /// Accelerators per server, where links between servers are slower.
+    #[arg(long, value_name = "G", requires = "between_factor")]
+    server_size: Option<usize>,
+
+    /// How many times longer a transfer between servers takes than one inside a server.
+    #[arg(long, value_name = "F", value_parser = values::positive, requires = "server_size")]
+    between_factor: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum ScopeArg {
+    /// Any assignment of nodes to devices.
+    Arbitrary,
+    /// No path leaves a device's set and returns to it.
+    Convex,
+    /// The devices can be put in an order that every edge follows.
+    Acyclic,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ObjectiveArg {
+    /// The largest device load: the time per sample of a pipeline (1F1B in training).
+    Throughput,
+    /// The largest forward load plus the largest backward load.
+    Gpipe,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum CostArg {
+    /// compute + in + out.
+    Additive,
+    /// max(compute, in + out).
+    Overlap,
+    /// max(compute, in, out).
+    Duplex,
+}
+
+impl From<ScopeArg> for Scope {
+    fn from(scope: ScopeArg) -> Self {
+        match scope {
+            ScopeArg::Arbitrary => Scope::Arbitrary,
+            ScopeArg::Convex => Scope::Convex,
+            ScopeArg::Acyclic => Scope::Acyclic,
+        }
+    }
+}
+
+impl ProblemArgs {
+    /// What is asked of `workload`.
+    pub fn spec(&self, workload: &Workload) -> Result<ProblemSpec, Failure> {
+        Ok(ProblemSpec {
+            platform: workload.platform.clone(),
+            scope: self.scope.into(),
+            objective: match self.objective {
+                ObjectiveArg::Throughput => Objective::Throughput,
+                ObjectiveArg::Gpipe => Objective::GPipe,
+            },
+            cost: match self.cost {
+                CostArg::Additive => CostKind::Additive,
+                CostArg::Overlap => CostKind::Overlap,
+                CostArg::Duplex => CostKind::Duplex,
+            },
+            replication: self.replication(workload)?,
+            interconnect: self
+                .server_size
+                .zip(self.between_factor)
+                .map(|(server_size, between_factor)| Interconnect { server_size, between_factor }),
+        })
+    }
+
+    fn replication(&self, workload: &Workload) -> Result<Option<Replication>, Failure> {
+        let Some(max_replicas) = self.replicas else { return Ok(None) };
+        let bandwidth = self.sync_bandwidth.or(workload.platform.bandwidth);
+        match bandwidth {
+            Some(bandwidth) => Ok(Some(Replication { max_replicas, bandwidth })),
+            None => Err(Failure::message(
+                Exit::Usage,
+                "--replicas needs --sync-bandwidth, because the file states no link bandwidth",
+            )),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! `dagsplit verify`
+
+use std::path::PathBuf;
+
+use dagsplit::instance::formats::read_split;
+use dagsplit::report::{DeviceRecord, table, units::number};
+use dagsplit::verify::{self, Violation};
+use serde::Serialize;
+
+use super::problem_args::ProblemArgs;
+use super::reading_args::ReadingArgs;
+use super::{Exit, Failure, OrFail, print, print_json};
+
+const EXAMPLES: &str = "\
+Examples:
+  dagsplit verify bert.json split.json
+  dagsplit verify bert.json expert.json --scope arbitrary --json";
+
+/// Check a split against its workload and recompute its loads; every violation is listed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    reading: ReadingArgs,
+
+    /// The split, in the published shape.
+    #[arg(value_name = "SPLIT")]
+    split: PathBuf,
+
+    #[command(flatten)]
+    problem: ProblemArgs,
+
+    /// Print one JSON object (schema `dagsplit-verify/1`).
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct VerifyRecord {
+    schema: &'static str,
+    valid: bool,
+    scope: &'static str,
+    objective_kind: &'static str,
+    objective: Option<f64>,
+    devices: Vec<DeviceRecord>,
+    violations: Vec<String>,
+}
+
+impl Args {
+    pub fn run(self) -> Result<Exit, Failure> {
+        let workload = self.reading.read()?;
+        let spec = self.problem.spec(&workload)?;
+        spec.validate(&workload.instance).or_fail(Exit::Usage)?;
+        let split = read_split(&self.split, &workload.instance).or_fail(Exit::BadInput)?;
+        let result = verify::check(&workload.instance, &spec, &split);
+        let verified = result.as_ref().ok();
+        let record = VerifyRecord {
+            schema: "dagsplit-verify/1",
+            valid: verified.is_some(),
+            scope: spec.scope.name(),
+            objective_kind: spec.objective.name(),
+            objective: verified.map(verify::Verified::objective),
+            devices: verified.map(|v| DeviceRecord::all(v, &spec)).unwrap_or_default(),
+            violations: result.as_ref().err().into_iter().flatten().map(Violation::to_string).collect(),
+        };
+        if self.json {
+            print_json(&record)?
+        } else {
+            print(&record.text())?
+        }
+        Ok(if record.valid { Exit::Done } else { Exit::InvalidSplit })
+    }
+}
+
+impl VerifyRecord {
+    fn text(&self) -> String {
+        match self.objective {
+            Some(objective) => {
+                let table = table::devices(&self.devices);
+                let (kind, scope) = (self.objective_kind, self.scope);
+                format!("{table}objective    {} ({kind})\nvalid        yes ({scope} splits)\n", number(objective))
+            }
+            None => {
+                let count = self.violations.len();
+                let plural = if count == 1 { "" } else { "s" };
+                let list: String = self.violations.iter().map(|violation| format!("  {violation}\n")).collect();
+                format!("the split is invalid: {count} violation{plural}\n{list}")
+            }
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What people and programs get to see of a run: JSON records, tables, pictures, progress.
+//!
+//! A report takes nothing but verified splits: every load and objective value shown here was recomputed from the
+//! original instance.
+
+pub mod capabilities;
+pub mod facts;
+pub mod picture;
+pub mod progress;
+pub mod record;
+pub mod table;
+pub mod units;
+
+pub use record::{DeviceRecord, InstanceRecord, RunRecord};

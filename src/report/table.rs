@@ -1,0 +1,97 @@
+//! Tables for people.
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+
+use super::record::{DeviceRecord, MethodRecord, RunRecord, gap};
+use super::units::{bar, bytes, number, percent, seconds};
+
+/// No frame, and one line below the header.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// Width of a load bar, in terminal cells.
+const BAR: usize = 24;
+
+/// A run: one row per device, then the objective and what is known of the optimum.
+pub fn run(record: &RunRecord) -> String {
+    let mut out = String::new();
+    if !record.devices.is_empty() {
+        out += &devices(&record.devices);
+    }
+    let optional = |value: Option<f64>, shown: fn(f64) -> String| value.map_or_else(|| "none known".into(), shown);
+    let mut facts = vec![
+        (
+            "objective",
+            format!("{} ({}, {} splits)", optional(record.objective, number), record.objective_kind, record.scope),
+        ),
+        ("lower bound", optional(record.lower_bound, number)),
+        ("gap", optional(record.gap, percent)),
+        ("status", record.status.to_string()),
+        ("time", seconds(record.seconds)),
+        ("method", record.method.to_string()),
+    ];
+    if record.verified {
+        facts.push(("verified", "yes, from the original file".into()));
+    }
+    for (name, value) in facts {
+        out += &format!("{name:<12} {value}\n");
+    }
+    if !record.compared.is_empty() {
+        out += &format!("\n{}", comparison(&record.compared));
+    }
+    out
+}
+
+/// One row per device.
+pub fn devices(devices: &[DeviceRecord]) -> String {
+    let largest = devices.iter().map(|d| d.load).fold(f64::MIN_POSITIVE, f64::max);
+    let replicated = devices.iter().any(|d| d.replicas.is_some());
+    let served = devices.iter().any(|d| d.server.is_some());
+    let mut table = plain_table();
+    let mut header = vec!["device"];
+    header.extend(replicated.then_some("replicas"));
+    header.extend(served.then_some("server"));
+    header.extend(["nodes", "memory", "load", ""]);
+    table.set_header(header);
+    for (device, label) in devices.iter().zip(DeviceRecord::labels(devices)) {
+        let mut row = vec![Cell::new(label)];
+        row.extend(replicated.then(|| right(device.replicas.unwrap_or(1))));
+        row.extend(served.then(|| right(device.server.map_or_else(String::new, |s| s.to_string()))));
+        row.extend([right(device.nodes.len()), right(bytes(device.memory)), right(number(device.load))]);
+        row.push(Cell::new(bar(device.load / largest, BAR)));
+        table.add_row(row);
+    }
+    format!("{table}\n")
+}
+
+/// One row per method, its gap measured against the best bound of them all.
+pub fn comparison(methods: &[MethodRecord]) -> String {
+    let best_bound = methods.iter().filter_map(|m| m.lower_bound).max_by(f64::total_cmp);
+    let mut table = plain_table();
+    table.set_header(["method", "status", "objective", "gap to best bound", "time"]);
+    for method in methods {
+        let gap = method.objective.zip(best_bound).and_then(|(objective, bound)| gap(objective, bound));
+        let optional = |value: Option<f64>, shown: fn(f64) -> String| right(value.map_or_else(|| "–".into(), shown));
+        table.add_row([
+            Cell::new(method.method),
+            Cell::new(method.status),
+            optional(method.objective, number),
+            optional(gap, percent),
+            right(seconds(method.seconds)),
+        ]);
+    }
+    match best_bound {
+        Some(bound) => format!("{table}\nbest lower bound {}\n", number(bound)),
+        None => format!("{table}\n"),
+    }
+}
+
+/// An empty table that fits its terminal.
+pub(super) fn plain_table() -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
+    table
+}
+
+fn right(content: impl ToString) -> Cell {
+    Cell::new(content.to_string()).set_alignment(CellAlignment::Right)
+}

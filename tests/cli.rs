@@ -1,0 +1,365 @@
+//! The command line as other programs see it: exit codes, JSON, files.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// A diamond whose last node a CPU can take: 7 is optimal.
+const DIAMOND: &str = r#"{"maxSizePerFPGA": 10, "maxFPGAs": 2, "maxCPUs": 1, "nodes": [
+    {"id": 10, "supportedOnFpga": 1, "cpuLatency": 20, "fpgaLatency": 2, "isBackwardNode": 0, "size": 4},
+    {"id": 11, "supportedOnFpga": 1, "cpuLatency": 20, "fpgaLatency": 3, "isBackwardNode": 0, "size": 4},
+    {"id": 12, "supportedOnFpga": 1, "cpuLatency": 20, "fpgaLatency": 2, "isBackwardNode": 0, "size": 4},
+    {"id": 13, "supportedOnFpga": 1, "cpuLatency": 5, "fpgaLatency": 4, "isBackwardNode": 0, "size": 4}],
+    "edges": [{"sourceId": 10, "destId": 11, "cost": 1}, {"sourceId": 11, "destId": 12, "cost": 1},
+              {"sourceId": 10, "destId": 13, "cost": 1}, {"sourceId": 12, "destId": 13, "cost": 1}]}"#;
+
+struct Bench {
+    directory: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let bench = Self { directory: tempfile::tempdir().unwrap() };
+        bench.file("diamond.json", DIAMOND);
+        bench
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn file(&self, name: &str, content: &str) {
+        std::fs::write(self.path(name), content).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dagsplit"));
+        command.args(arguments.split_whitespace()).current_dir(self.directory.path());
+        command
+    }
+
+    /// Runs `dagsplit` with these arguments in the bench's directory.
+    fn run(&self, arguments: &str) -> Ran {
+        Ran { arguments: arguments.into(), output: self.command(arguments).output().unwrap() }
+    }
+}
+
+struct Ran {
+    arguments: String,
+    output: Output,
+}
+
+impl Ran {
+    #[track_caller]
+    fn exits(self, code: i32) -> Self {
+        assert_eq!(self.output.status.code(), Some(code), "{}\n{}{}", self.arguments, self.out(), self.err());
+        self
+    }
+
+    fn out(&self) -> String {
+        String::from_utf8(self.output.stdout.clone()).unwrap()
+    }
+
+    fn err(&self) -> String {
+        String::from_utf8(self.output.stderr.clone()).unwrap()
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out()).unwrap()
+    }
+
+    /// Each part stands on standard error.
+    #[track_caller]
+    fn complains(self, parts: &[&str]) {
+        let err = self.err();
+        for part in parts {
+            assert!(err.contains(part), "{}: no `{part}` in\n{err}", self.arguments);
+        }
+    }
+}
+
+#[test]
+fn solve_prints_the_contracted_json() {
+    let bench = Bench::new();
+    let mut record = bench.run("solve diamond.json --json --method brute-force").exits(0).json();
+    assert!(record["seconds"].take().as_f64().unwrap() >= 0.0);
+    assert!(record["stats"].take().is_object());
+    let hash = record["instance"]["hash"].take();
+    assert_eq!(hash.as_str().unwrap().len(), 16);
+    let expected = json!({
+        "schema": "dagsplit-run/1",
+        "instance": {"name": "diamond", "hash": null, "nodes": 4, "edges": 4},
+        "method": "brute-force",
+        "scope": "acyclic",
+        "objective_kind": "throughput",
+        "status": "optimal",
+        "objective": 7.0,
+        "lower_bound": 7.0,
+        "gap": 0.0,
+        "seconds": null,
+        "devices": [
+            {"kind": "accelerator", "load": 7.0, "memory": 8.0, "nodes": [10, 11]},
+            {"kind": "accelerator", "load": 4.0, "memory": 4.0, "nodes": [12]},
+            {"kind": "cpu", "load": 5.0, "memory": 0.0, "nodes": [13]},
+        ],
+        "stats": null,
+        "verified": true,
+    });
+    assert_eq!(record, expected);
+}
+
+#[test]
+fn solve_prints_a_table_for_people() {
+    let table = Bench::new().run("solve diamond.json --method brute-force,auto").exits(0).out();
+    for part in
+        ["accelerator 1", "CPU 0", "objective    7 (", "status       optimal", "gap to best bound", "verified     yes"]
+    {
+        assert!(table.contains(part), "no `{part}` in\n{table}");
+    }
+}
+
+#[test]
+fn solve_compares_methods() {
+    let record = Bench::new().run("solve diamond.json --json --method auto,brute-force").exits(0).json();
+    let compared = record["compared"].as_array().unwrap();
+    assert_eq!(compared.len(), 2);
+    assert!(compared.iter().all(|method| method["objective"] == 7.0 && method["status"] == "optimal"));
+}
+
+#[test]
+fn options_take_the_place_of_the_files_devices() {
+    let bench = Bench::new();
+    let objective =
+        |options: &str| bench.run(&format!("solve diamond.json --json {options}")).exits(0).json()["objective"].take();
+    assert_eq!(objective("--accelerators 1 --cpus 0 --memory 16GiB"), 11.0);
+    assert_eq!(objective("--accelerators 3 --cpus 0 --memory unlimited"), 7.0);
+    assert_eq!(objective("--cost overlap --cpus 0 --memory 12"), 6.0);
+    assert_eq!(objective("--transfer-scale 0 --cpus 0 --memory 12"), 6.0);
+    let gpipe = bench.run("solve diamond.json --json --objective gpipe --scope convex").exits(0).json();
+    assert_eq!(
+        (&gpipe["objective_kind"], &gpipe["scope"], &gpipe["objective"]),
+        (&json!("gpipe"), &json!("convex"), &json!(7.0))
+    );
+}
+
+#[test]
+fn a_solved_split_verifies() {
+    let bench = Bench::new();
+    bench.run("solve diamond.json --method brute-force --output split.json").exits(0);
+    assert!(bench.run("verify diamond.json split.json").exits(0).out().contains("valid        yes"));
+    let record = bench.run("verify diamond.json split.json --json").exits(0).json();
+    assert_eq!((&record["valid"], &record["objective"]), (&json!(true), &json!(7.0)));
+    let split: Value = serde_json::from_str(&bench.read("split.json")).unwrap();
+    assert_eq!(split["fpgas"][0]["nodes"], json!([10, 11]));
+}
+
+#[test]
+fn every_violation_is_listed() {
+    let bench = Bench::new();
+    bench.file("split.json", r#"{"maxLoad": 7, "cpus": [], "fpgas": [{"nodes": [10, 12, 13]}, {"nodes": [11]}]}"#);
+    let text = bench.run("verify diamond.json split.json").exits(1).out();
+    for part in ["2 violations", "12 bytes but has 10", "not acyclic"] {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
+    let record = bench.run("verify diamond.json split.json --json").exits(1).json();
+    assert_eq!((&record["valid"], record["violations"].as_array().unwrap().len()), (&json!(false), 2));
+    bench.run("draw diamond.json --split split.json").exits(1).complains(&["split.json", "12 bytes but has 10"]);
+    // Memory is the only violation of an arbitrary split; with more of it only the claimed load is wrong.
+    bench.run("verify diamond.json split.json --scope arbitrary --memory 12").exits(1);
+    bench.file("split.json", r#"{"cpus": [], "fpgas": [{"nodes": [10, 12, 13]}, {"nodes": [11]}]}"#);
+    bench.run("verify diamond.json split.json --scope arbitrary --memory 12").exits(0);
+}
+
+#[test]
+fn usage_errors_exit_with_2_and_say_what_there_is() {
+    let bench = Bench::new();
+    bench.run("solve").exits(2);
+    bench.run("solve diamond.json --memory lots").exits(2).complains(&["16GiB"]);
+    bench.run("solve diamond.json --method nonesuch").exits(2).complains(&["nonesuch", "brute-force"]);
+    bench
+        .run("solve diamond.json --accelerators 1,2")
+        .exits(2)
+        .complains(&["--accelerators has 2 values", "1 accelerator class"]);
+    bench.run("solve diamond.json --accelerators 0 --cpus 0").exits(2).complains(&["there is no device"]);
+    bench.run("solve diamond.json --replicas 2").exits(2).complains(&["--sync-bandwidth"]);
+    bench.run("solve diamond.json --training --inference").exits(2);
+    bench.run("generate transformer --layers 0").exits(2).complains(&["layers"]);
+}
+
+#[test]
+fn bad_input_exits_with_3_and_names_the_file() {
+    let bench = Bench::new();
+    bench.run("solve missing.json").exits(3).complains(&["missing.json"]);
+    bench.file("broken.json", "{");
+    bench.run("info broken.json").exits(3).complains(&["broken.json"]);
+    bench.file(
+        "two.json",
+        &DIAMOND.replace("\"fpgaLatency\": 3", "\"fpgaLatency\": -3").replace("\"id\": 12", "\"id\": 11"),
+    );
+    bench.run("solve two.json").exits(3).complains(&["two.json", "11", "-3"]);
+    bench.run("verify diamond.json diamond.json").exits(3).complains(&["diamond.json"]);
+    bench.run("verify diamond.json nosplit.json").exits(3).complains(&["nosplit.json"]);
+}
+
+#[test]
+fn infeasible_problems_exit_with_4() {
+    let record = Bench::new().run("solve diamond.json --json --cpus 0 --memory 7").exits(4).json();
+    assert_eq!(
+        (&record["status"], &record["verified"], &record["objective"]),
+        (&json!("infeasible"), &json!(false), &Value::Null)
+    );
+    assert_eq!(record["devices"], json!([]));
+}
+
+#[test]
+fn nothing_found_within_the_limit_exits_with_5() {
+    let record = Bench::new().run("solve diamond.json --json --method brute-force --time-limit 0").exits(5).json();
+    assert_eq!((&record["status"], &record["objective"]), (&json!("unknown"), &Value::Null));
+}
+
+#[test]
+fn unwritable_output_exits_with_74() {
+    let bench = Bench::new();
+    bench.run("solve diamond.json --output no/such/directory.json").exits(74).complains(&["no/such/directory.json"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_search_keeps_its_best_split() {
+    let bench = Bench::new();
+    let nodes: Vec<Value> = (0..12).map(|id| json!({"id": id, "supportedOnFpga": 1, "cpuLatency": 1 + id % 5, "fpgaLatency": 3 + id % 4, "isBackwardNode": 0, "size": 1})).collect();
+    let free = json!({"maxSizePerFPGA": 99, "maxFPGAs": 3, "maxCPUs": 2, "nodes": nodes, "edges": []});
+    bench.file("free.json", &free.to_string());
+    let command = "solve free.json --json --method brute-force --scope arbitrary";
+    let child = bench.command(command).stdout(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupted.success());
+    let ran = Ran { arguments: command.into(), output: child.wait_with_output().unwrap() }.exits(0);
+    let record = ran.json();
+    assert_eq!((&record["status"], &record["verified"]), (&json!("feasible"), &json!(true)));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let bench = Bench::new();
+    let mut child =
+        bench.command("generate chain --nodes 20000").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap()), (Some(0), String::new()));
+}
+
+#[test]
+fn info_tells_the_facts() {
+    let bench = Bench::new();
+    let text = bench.run("info diamond.json").exits(0).out();
+    assert!(text.contains("4 (4 forward, 0 backward)") && text.contains("2 accelerators with 10 B, 1 CPUs"), "{text}");
+    let facts = bench.run("info diamond.json --json --accelerators 4").exits(0).json();
+    assert_eq!(
+        (&facts["schema"], &facts["depth"], &facts["lower_bound"]),
+        (&json!("dagsplit-info/1"), &json!(4), &json!(4.0))
+    );
+    assert_eq!(facts["platform"]["accelerators"][0]["count"], 4);
+}
+
+#[test]
+fn convert_keeps_the_problem() {
+    let bench = Bench::new();
+    bench.run("convert diamond.json --to native --accelerators 3 --output native.json").exits(0);
+    bench.run("convert native.json --to tarnawski --output back.json").exits(0);
+    let objective =
+        |file: &str| bench.run(&format!("solve {file} --json --cpus 0")).exits(0).json()["objective"].take();
+    assert_eq!((objective("native.json"), objective("back.json")), (json!(7.0), json!(7.0)));
+    let hash = |file: &str| bench.run(&format!("info {file} --json")).exits(0).json()["instance"]["hash"].take();
+    assert_eq!(hash("native.json"), hash("back.json"));
+    for (format, beginning) in [("dot", "digraph"), ("metis", ""), ("scotch", "")] {
+        let text = bench.run(&format!("convert diamond.json --to {format}")).exits(0).out();
+        assert!(!text.is_empty() && text.starts_with(beginning), "{format}: {text}");
+    }
+}
+
+#[test]
+fn a_generated_file_names_the_command_that_makes_it() {
+    let bench = Bench::new();
+    let families = [
+        "transformer --layers 2 --head language-model --training",
+        "resnet --depth 50 --link nvlink --accelerator h100",
+        "inception",
+        "nasnet --repeats 2",
+        "chain --nodes 9",
+        "series-parallel --nodes 30",
+        "layered --layers 5 --width 3",
+        "dnn --nodes 60 --integer",
+        "erdos-renyi --nodes 20 --memory 1e6 --cpus 2",
+    ];
+    for family in families {
+        bench.run(&format!("generate {family} --output made.json")).exits(0);
+        let made = bench.read("made.json");
+        let file: Value = serde_json::from_str(&made).unwrap();
+        let source = file["metadata"]["source"].as_str().unwrap().strip_prefix("dagsplit ").unwrap();
+        assert_eq!(bench.run(source).exits(0).out(), made, "{source}");
+    }
+}
+
+#[test]
+fn pictures_show_every_device_and_escape_names() {
+    let bench = Bench::new();
+    bench.file("named.json", &DIAMOND.replace("\"id\": 11,", "\"id\": 11, \"name\": \"a<b>&\\u0000\\\"c\","));
+    bench.run("solve named.json --method brute-force --output split.json").exits(0);
+    bench.run("draw named.json --split split.json --output picture.svg").exits(0);
+    let picture = bench.read("picture.svg");
+    for part in ["accelerator 0", "accelerator 1", "CPU 0", "a&lt;b&gt;&amp;", "largest load 7"] {
+        assert!(picture.contains(part), "no `{part}` in\n{picture}");
+    }
+    assert!(picture.chars().all(|c| !c.is_control() || c == '\n'));
+    let stages = bench.run("draw named.json --split split.json --detail stages").exits(0).out();
+    assert!(stages.contains("load 7") && stages.contains("2 nodes"), "{stages}");
+    assert_eq!(bench.run("draw named.json --split split.json").out(), picture, "pictures are reproducible");
+}
+
+#[test]
+fn big_graphs_are_drawn_quickly() {
+    let bench = Bench::new();
+    for family in
+        ["dnn --nodes 20000 --training", "erdos-renyi --nodes 1500 --density 0.1", "layered --layers 2 --width 3000"]
+    {
+        bench.run(&format!("generate {family} --output big.json")).exits(0);
+        for detail in ["", "--detail nodes", "--detail stages"] {
+            let started = Instant::now();
+            let picture = bench.run(&format!("draw big.json {detail}")).exits(0).out();
+            assert!(picture.starts_with("<svg") && picture.len() < 20_000_000, "{family} {detail}");
+            assert!(started.elapsed() < Duration::from_secs(20), "{family} {detail}: {:?}", started.elapsed());
+        }
+    }
+}
+
+#[test]
+fn the_table_of_methods_is_up_to_date() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/methods.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (begin, end) = ("<!-- table: begin -->\n", "<!-- table: end -->");
+    let (before, rest) = page.split_once(begin).unwrap();
+    let (_, after) = rest.split_once(end).unwrap();
+    let table = Bench::new().run("methods --markdown").exits(0).out();
+    let wanted = format!("{before}{begin}{table}{end}{after}");
+    if std::env::var_os("DAGSPLIT_UPDATE").is_some() {
+        std::fs::write(&path, wanted).unwrap();
+    } else {
+        assert_eq!(page, wanted, "run: DAGSPLIT_UPDATE=1 cargo test --test cli");
+    }
+}
+
+#[test]
+fn help_is_what_it_was() {
+    let bench = Bench::new();
+    insta::assert_snapshot!("help", bench.run("--help").exits(0).out());
+    insta::assert_snapshot!("solve", bench.run("solve -h").exits(0).out());
+}
