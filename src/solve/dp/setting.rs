@@ -4,7 +4,7 @@ use super::consumption::Consumption;
 use super::loads::{Loads, Value, objective};
 use super::stage::{StageKind, stage_kinds};
 use crate::graph::NodeId;
-use crate::preprocess::Reduced;
+use crate::preprocess::{KindCosts, Reduced};
 use crate::problem::{DeviceAssignment, Problem, Solution};
 
 /// A problem prepared for dynamic programming.
@@ -79,15 +79,20 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// The objective of all units on the slowest device with every net cut, which no split exceeds.
+/// A value that no split's objective exceeds: each pass of all units on the kind slowest at it, every net cut, and all
+/// weights synchronised. The worst passes of a split may lie on different kinds.
 fn ceiling(problem: &Problem, reduced: &Reduced) -> f64 {
-    let worst = |k: &crate::preprocess::KindCosts| {
-        let compute: f64 = k.times.iter().flatten().map(|t| t.total()).sum();
-        compute + k.transfers.iter().sum::<f64>()
-    };
-    let slowest = reduced.kinds.iter().map(worst).fold(0.0, f64::max);
+    let worst = |pass: usize| reduced.kinds.iter().map(|kind| most(reduced, kind, pass)).fold(0.0, f64::max);
     let all_reduce =
         problem.spec.replication.map_or(0.0, |r| 2.0 * reduced.parameter_bytes.iter().sum::<f64>() / r.bandwidth);
     let between = problem.spec.interconnect.map_or(1.0, |i| i.between_factor);
-    (slowest * between + all_reduce) * (1.0 + 1e-9) + f64::MIN_POSITIVE
+    ((worst(0) + worst(1)) * between + all_reduce) * (1.0 + 1e-9) + f64::MIN_POSITIVE
+}
+
+/// Compute and communication of one pass of all units that `kind` can run, with every net cut.
+fn most(reduced: &Reduced, kind: &KindCosts, pass: usize) -> f64 {
+    let units = (0..reduced.unit_count()).filter_map(|u| kind.terms(u));
+    let own = units.map(|terms| terms[pass]).map(|t| t.compute + t.comm_in + t.comm_out);
+    let nets = reduced.nets.iter().zip(&kind.transfers).filter(|(net, _)| usize::from(net.backward) == pass);
+    own.sum::<f64>() + nets.map(|(_, transfer)| transfer).sum::<f64>()
 }
