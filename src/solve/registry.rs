@@ -4,6 +4,7 @@
 //! `METHODS`.
 
 use super::brute_force::BruteForce;
+use super::dp::{IdealDp, LinearizedDp};
 use super::{Guarantee, Solver};
 use crate::problem::Problem;
 
@@ -37,17 +38,41 @@ impl Method {
 }
 
 /// Every method, in the order in which [`automatic`] prefers them.
-const METHODS: &[Method] = &[Method {
-    name: "brute-force",
-    summary: "looks at every split: the oracle that other methods are tested against",
-    scopes: &["arbitrary", "convex", "acyclic", "linearized"],
-    objectives: &["throughput", "gpipe"],
-    exact: true,
-    anytime: true,
-    limits: "12 colour groups; all costs, replication, servers",
-    source: "exhaustive search",
-    make: || Box::new(BruteForce),
-}];
+const METHODS: &[Method] = &[
+    Method {
+        name: "dp",
+        summary: "dynamic program over ideals, guided by a relaxation of stage boundaries",
+        scopes: &["acyclic"],
+        objectives: &["throughput", "gpipe"],
+        exact: true,
+        anytime: true,
+        limits: "proofs need a narrow graph (4 million frontier states, 30,000 units); all costs, replication",
+        source: "Tarnawski 2020, section 5.1.1",
+        make: || Box::new(IdealDp::default()),
+    },
+    Method {
+        name: "dpl",
+        summary: "linearized DP: the best intervals of several topological orders",
+        scopes: &["acyclic"],
+        objectives: &["throughput", "gpipe"],
+        exact: false,
+        anytime: true,
+        limits: "tens of thousands of nodes; all costs, replication",
+        source: "Tarnawski 2020, section 5.1.2",
+        make: || Box::new(LinearizedDp::default()),
+    },
+    Method {
+        name: "brute-force",
+        summary: "looks at every split: the oracle that other methods are tested against",
+        scopes: &["arbitrary", "convex", "acyclic", "linearized"],
+        objectives: &["throughput", "gpipe"],
+        exact: true,
+        anytime: true,
+        limits: "12 colour groups; all costs, replication, servers",
+        source: "exhaustive search",
+        make: || Box::new(BruteForce),
+    },
+];
 
 /// Every method, in the order in which [`automatic`] prefers them.
 pub fn methods() -> &'static [Method] {

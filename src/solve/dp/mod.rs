@@ -19,6 +19,7 @@ mod setting;
 pub mod stage;
 
 pub use ideal::IdealDp;
+pub use linearized::LinearizedDp;
 pub use setting::{Incumbent, Setting};
 
 use crate::problem::{Problem, Scope};
