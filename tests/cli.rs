@@ -329,7 +329,7 @@ fn pictures_show_every_device_and_escape_names() {
 fn big_graphs_are_drawn_quickly() {
     let bench = Bench::new();
     for family in
-        ["dnn --nodes 20000 --training", "erdos-renyi --nodes 1500 --density 0.1", "layered --layers 2 --width 3000"]
+        ["dnn --nodes 20000 --training", "erdos-renyi --nodes 1500 --density 0.1", "layered --layers 2 --width 1200"]
     {
         bench.run(&format!("generate {family} --output big.json")).exits(0);
         for detail in ["", "--detail nodes", "--detail stages"] {

@@ -1,8 +1,12 @@
 //! The capability table of the methods: one table for the terminal, one for `docs/methods.md`.
 
+use comfy_table::ContentArrangement;
+
 use super::table::plain_table;
 use crate::solve::registry::Method;
 
+/// The table is not squeezed below this width, in terminal cells.
+const NARROWEST: u16 = 100;
 const HEADER: [&str; 7] = ["method", "what it does", "scopes", "objectives", "exact", "anytime", "limits"];
 
 fn row(method: &Method) -> [String; 7] {
@@ -21,6 +25,10 @@ fn row(method: &Method) -> [String; 7] {
 /// The table for a terminal.
 pub fn text(methods: &[Method]) -> String {
     let mut table = plain_table();
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    if table.width().is_some_and(|width| width < NARROWEST) {
+        table.set_width(NARROWEST);
+    }
     table.set_header(HEADER).add_rows(methods.iter().map(row));
     format!("{table}\n")
 }

@@ -1,6 +1,6 @@
 //! Tables for people.
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
 use super::record::{DeviceRecord, MethodRecord, RunRecord, gap};
 use super::units::{bar, bytes, number, percent, seconds};
@@ -85,10 +85,10 @@ pub fn comparison(methods: &[MethodRecord]) -> String {
     }
 }
 
-/// An empty table that fits its terminal.
+/// An empty table that is as wide as its content.
 pub(super) fn plain_table() -> Table {
     let mut table = Table::new();
-    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_style(STYLE);
     table
 }
 
