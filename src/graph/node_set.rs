@@ -4,7 +4,7 @@ use bitvec::prelude::*;
 
 use super::NodeId;
 
-/// A set of node indices below a fixed capacity: one bit each, on [`bitvec`], word-wise in hot loops.
+/// A set of node indices below a fixed capacity: one bit each, on [mod@bitvec], word-wise in hot loops.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeSet {
     bits: BitVec<u64, Lsb0>,
