@@ -123,7 +123,7 @@ pub fn solve_and_verify(solver: &dyn Solver, instance: &Instance, spec: &Problem
     let run = solver.solve(&problem, &mut SearchContext::new()).unwrap_or_else(|error| fail(error.to_string()));
     let exact = solver.guarantee() == Guarantee::Exact;
     match &run.outcome {
-        Outcome::Optimal { solution, bound } if solution.objective != Some(bound.value) => {
+        Outcome::Optimal { solution, bound } if !solution.objective.is_some_and(|value| proves(bound.value, value)) => {
             fail(format!("the bound {} does not prove the objective {:?}", bound.value, solution.objective))
         }
         Outcome::Feasible { .. } | Outcome::Unknown { .. } if exact => {
@@ -142,6 +142,11 @@ pub fn solve_and_verify(solver: &dyn Solver, instance: &Instance, spec: &Problem
             fail(format!("the verifier rejects {solution:?}: {}", listed.join("; ")))
         }
     }
+}
+
+/// Whether a bound proves an objective optimal: it is no higher, and lower by no more than rounding.
+pub fn proves(bound: f64, objective: f64) -> bool {
+    bound <= objective && objective - bound <= verify::CLAIM_TOLERANCE * objective
 }
 
 /// An acyclic graph on nodes `0..nodes`.

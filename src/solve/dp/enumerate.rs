@@ -1,5 +1,7 @@
 //! Enumeration of the ideals that may follow a given one, on the frontier automaton.
 
+use std::sync::Arc;
+
 use super::frontier::{FORBIDDEN, Frontier};
 use super::fronts::{FrontTable, Label, increment, largest_x};
 use super::loads::contains;
@@ -19,7 +21,7 @@ pub struct Enumerator<'a> {
     /// The relaxation whose windows bound the ideals.
     pub relaxation: &'a Relaxation<'a>,
     /// Suffix tables by variant below · variants + variant above; `None` where only a ratio is known.
-    pub tables: &'a [Option<FrontTable>],
+    pub tables: &'a [Option<Arc<FrontTable>>],
 }
 
 /// The ideals that one stage kind may lead to from one ideal.

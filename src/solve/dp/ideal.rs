@@ -4,6 +4,8 @@
 //! relaxation a bound that is mostly equal to it, and a layered search over the ideals that the relaxation admits
 //! settles the rest.
 
+use std::sync::Arc;
+
 use super::dominance::Dominance;
 use super::enumerate::Enumerator;
 use super::frontier::Frontier;
@@ -13,7 +15,7 @@ use super::loads::ones;
 use super::relaxation::{Front, Ratio, Relaxation};
 use super::search::{Effort, IdealChain, Search, Verdict};
 use super::stage::{Ideals, Variant, Variants, descendants};
-use super::{Incumbent, Setting};
+use super::{Incumbent, Setting, servers};
 use crate::graph::NodeId;
 use crate::preprocess::Reduced;
 use crate::problem::{Problem, Scope};
@@ -187,7 +189,7 @@ impl<'a> State<'a> {
             }
         }
         let Some(guide) = best else { return Proof::Partial };
-        self.stats.set("labels", guide.label_count() as f64);
+        self.stats.set("labels", guide.labels as f64);
         self.stats.set("root_bound", self.bound);
         self.report("relaxation", cx);
         if self.is_settled(cx) { Proof::Partial } else { self.search(&frontier, &guide, cx) }
@@ -217,7 +219,7 @@ impl<'a> State<'a> {
                 dominance: dominance.as_ref(),
                 max_evaluated: effort.evaluated + budget,
             };
-            let verdict = search.run(&relaxation.windows(target), cx, &mut effort);
+            let verdict = servers::run(&search, &relaxation.windows(target), cx, &mut effort);
             if std::env::var("V").is_ok() {
                 eprintln!("target {target} part {part} {effort:?}");
             }
@@ -281,23 +283,29 @@ const MIN_PART: f64 = 1.0 / 16.0;
 /// The relaxation's variants with the tables behind its fronts.
 struct Guide {
     variants: Vec<Variant>,
-    tables: Vec<Option<FrontTable>>,
+    tables: Vec<Option<Arc<FrontTable>>>,
+    /// How many labels the tables hold.
+    labels: usize,
 }
 
 impl Guide {
     fn new(setting: &Setting, frontier: &Frontier, variants: Vec<Variant>, max_labels: usize) -> Result<Self, TooMany> {
         use rayon::prelude::*;
         let v = variants.len();
+        let same = servers::same_fronts(&setting.stages, &variants);
         let table = |i: usize| {
             let (below, above) = (&variants[i / v], &variants[i % v]);
-            if below.is_charged() || above.is_charged() {
+            if same[i] == Some(i) && (below.is_charged() || above.is_charged()) {
                 FrontTable::new(setting.reduced, frontier, below, above, max_labels).map(Some)
             } else {
                 Ok(None)
             }
         };
-        let tables = (0..v * v).into_par_iter().map(table).collect::<Result<Vec<_>, TooMany>>()?;
-        Ok(Self { variants, tables })
+        let distinct = (0..v * v).into_par_iter().map(table).collect::<Result<Vec<_>, TooMany>>()?;
+        let labels = distinct.iter().flatten().map(FrontTable::label_count).sum();
+        let distinct: Vec<Option<Arc<FrontTable>>> = distinct.into_iter().map(|table| table.map(Arc::new)).collect();
+        let tables = same.into_iter().map(|first| distinct[first?].clone()).collect();
+        Ok(Self { variants, tables, labels })
     }
 
     fn relaxation<'a>(&'a self, setting: &'a Setting) -> Relaxation<'a> {
@@ -307,10 +315,6 @@ impl Guide {
             None => Front::Ratio(Ratio::new(&self.variants[i / v], &self.variants[i % v])),
         };
         Relaxation::new(&setting.stages, &self.variants, &setting.consumption, (0..v * v).map(front).collect())
-    }
-
-    fn label_count(&self) -> usize {
-        self.tables.iter().flatten().map(FrontTable::label_count).sum()
     }
 }
 

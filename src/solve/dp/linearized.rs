@@ -1,5 +1,7 @@
 //! Linearized DP (Tarnawski 2020, section 5.1.2): the best split of a topological order into intervals.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use super::fronts::{Label, pareto};
@@ -7,8 +9,9 @@ use super::linear::{Chain, Line};
 use super::loads::Value;
 use super::orders;
 use super::relaxation::{Front, Relaxation};
-use super::stage::{Ideals, Variant, Variants};
-use super::{Incumbent, Setting};
+use super::search::{Bits, IdealChain};
+use super::stage::{Ideals, StageKind, Variant, Variants};
+use super::{Incumbent, Setting, servers};
 use crate::preprocess::Reduced;
 use crate::problem::{Problem, Scope};
 use crate::solve::{
@@ -103,7 +106,7 @@ pub fn best_intervals(setting: &Setting, order: &[usize], upper: f64) -> Option<
     let builder = Variants::new(setting.problem, setting.reduced, Ideals::Prefixes(&position), setting.ceiling);
     let upper = upper.min(setting.ceiling);
     let variants = builder.all(&setting.stages, upper, Variants::bounds(setting.reduced) - 1);
-    let fronts = line_fronts(&line, &variants, order.len());
+    let fronts = line_fronts(&line, &setting.stages, &variants, order.len());
     let fronts = fronts.iter().map(|front| Front::Labels(front)).collect();
     let relaxation = Relaxation::new(&setting.stages, &variants, &setting.consumption, fronts);
     let low = relaxation.least_target(0.0, upper);
@@ -121,14 +124,17 @@ pub fn best_intervals(setting: &Setting, order: &[usize], upper: f64) -> Option<
     None
 }
 
-/// The Pareto front of each pair of variants over the prefixes.
-fn line_fronts(line: &Line, variants: &[Variant], n: usize) -> Vec<Vec<Label>> {
+/// The Pareto front of each pair of variants over the prefixes; empty where their stages cannot meet.
+fn line_fronts(line: &Line, stages: &[StageKind], variants: &[Variant], n: usize) -> Vec<Arc<[Label]>> {
     let values: Vec<(Vec<f64>, Vec<f64>)> = variants.iter().map(|v| line.boundary_values(v)).collect();
-    let mut fronts = Vec::with_capacity(values.len() * values.len());
-    for below in &values {
-        for above in &values {
-            fronts.push(pareto((0..=n).map(|i| Label { x: above.0[i], y: below.1[i] }).collect()));
-        }
+    let mut fronts: Vec<Arc<[Label]>> = Vec::with_capacity(values.len() * values.len());
+    for (i, same) in servers::same_fronts(stages, variants).into_iter().enumerate() {
+        let (below, above) = (&values[i / values.len()], &values[i % values.len()]);
+        fronts.push(match same {
+            Some(first) if first < i => fronts[first].clone(),
+            Some(_) => pareto((0..=n).map(|i| Label { x: above.0[i], y: below.1[i] }).collect()).into(),
+            None => Arc::default(),
+        });
     }
     fronts
 }
@@ -140,5 +146,24 @@ fn lift(setting: &Setting, value: Value, chain: &Chain, order: &[usize]) -> Incu
         from = to;
         (nodes, stage)
     });
-    Incumbent { value, stages: stages.collect() }
+    let stages = stages.collect();
+    // Between servers the line knows a lower bound of the value.
+    let exact = setting
+        .problem
+        .spec
+        .interconnect
+        .and_then(|_| servers::chain_value(&setting.loads, &setting.stages, &ideals(chain, order)));
+    Incumbent { value: exact.unwrap_or(value), stages }
+}
+
+/// The ideals after the stages of a chain of intervals.
+fn ideals(chain: &Chain, order: &[usize]) -> IdealChain {
+    let mut ideal: Bits = vec![0; order.len().div_ceil(64)].into();
+    let mut from = 0;
+    let after = |&(to, stage): &(usize, usize)| {
+        order[from..to].iter().for_each(|&u| ideal[u / 64] |= 1 << (u % 64));
+        from = to;
+        (ideal.clone(), stage)
+    };
+    chain.iter().map(after).collect()
 }

@@ -6,12 +6,14 @@ pub mod enumerate;
 pub mod frontier;
 pub mod fronts;
 pub mod ideal;
+pub mod inner;
 pub mod linear;
 pub mod linearized;
 pub mod loads;
 pub mod orders;
 pub mod relaxation;
 pub mod search;
+pub mod servers;
 mod setting;
 pub mod stage;
 

@@ -2,9 +2,10 @@
 
 use super::consumption::Consumption;
 use super::loads::{Loads, Value, objective};
+use super::servers;
 use super::stage::{StageKind, stage_kinds};
 use crate::graph::NodeId;
-use crate::preprocess::Reduced;
+use crate::preprocess::{KindCosts, Reduced};
 use crate::problem::{DeviceAssignment, Problem, Solution};
 
 /// A problem prepared for dynamic programming.
@@ -43,7 +44,7 @@ impl<'a> Setting<'a> {
     /// Prepares `problem`, reduced to `reduced`.
     pub fn new(problem: &'a Problem, reduced: &'a Reduced) -> Self {
         let stages = stage_kinds(problem, reduced);
-        let consumption = Consumption::new(reduced, &stages);
+        let consumption = Consumption::new(problem, reduced, &stages);
         let loads = Loads::new(problem, reduced);
         let ceiling = ceiling(problem, reduced);
         Self { problem, reduced, loads, stages, consumption, ceiling }
@@ -66,28 +67,34 @@ impl<'a> Setting<'a> {
 
     /// The split on original nodes, with `objective` as its claim.
     pub fn lift(&self, incumbent: &Incumbent, objective: f64) -> Solution {
-        let device = |(nodes, stage): &(Vec<NodeId>, usize)| {
+        let servers = servers::numbers(self, incumbent.stages.iter().map(|&(_, stage)| stage));
+        let device = |((nodes, stage), server): (&(Vec<NodeId>, usize), Option<usize>)| {
             let stage = self.stages[*stage];
             DeviceAssignment {
                 kind: self.reduced.kinds[stage.kind].kind,
                 replicas: stage.replicas,
-                server: None,
+                server,
                 nodes: nodes.iter().map(|&v| self.problem.ids[v]).collect(),
             }
         };
-        Solution { devices: incumbent.stages.iter().map(device).collect(), objective: Some(objective) }
+        Solution { devices: incumbent.stages.iter().zip(servers).map(device).collect(), objective: Some(objective) }
     }
 }
 
-/// The objective of all units on the slowest device with every net cut, which no split exceeds.
+/// A value that no split's objective exceeds: each pass of all units on the kind slowest at it, every net cut, and all
+/// weights synchronised. The worst passes of a split may lie on different kinds.
 fn ceiling(problem: &Problem, reduced: &Reduced) -> f64 {
-    let worst = |k: &crate::preprocess::KindCosts| {
-        let compute: f64 = k.times.iter().flatten().map(|t| t.total()).sum();
-        compute + k.transfers.iter().sum::<f64>()
-    };
-    let slowest = reduced.kinds.iter().map(worst).fold(0.0, f64::max);
+    let worst = |pass: usize| reduced.kinds.iter().map(|kind| most(reduced, kind, pass)).fold(0.0, f64::max);
     let all_reduce =
         problem.spec.replication.map_or(0.0, |r| 2.0 * reduced.parameter_bytes.iter().sum::<f64>() / r.bandwidth);
     let between = problem.spec.interconnect.map_or(1.0, |i| i.between_factor);
-    (slowest * between + all_reduce) * (1.0 + 1e-9) + f64::MIN_POSITIVE
+    ((worst(0) + worst(1)) * between + all_reduce) * (1.0 + 1e-9) + f64::MIN_POSITIVE
+}
+
+/// Compute and communication of one pass of all units that `kind` can run, with every net cut.
+fn most(reduced: &Reduced, kind: &KindCosts, pass: usize) -> f64 {
+    let units = (0..reduced.unit_count()).filter_map(|u| kind.terms(u));
+    let own = units.map(|terms| terms[pass]).map(|t| t.compute + t.comm_in + t.comm_out);
+    let nets = reduced.nets.iter().zip(&kind.transfers).filter(|(net, _)| usize::from(net.backward) == pass);
+    own.sum::<f64>() + nets.map(|(_, transfer)| transfer).sum::<f64>()
 }
