@@ -72,6 +72,8 @@ pub struct Reduced {
     pub nets: Vec<Net>,
     /// For each unit the nets that touch it.
     pub nets_of: Csr,
+    /// For each net how many times its transfer time it costs where it leaves the server of the device that pays.
+    pub between: Vec<f64>,
     /// Costs by device kind, as in [`Problem::device_kinds`].
     pub kinds: Vec<KindCosts>,
     /// Parameter bytes of each unit.
@@ -129,7 +131,8 @@ impl Reduced {
             members.iter().map(|nodes| nodes.iter().map(|&v| problem.parameter_bytes[v]).sum()).collect();
         let training = problem.backward.contains(&true);
         let nets_of = Csr::default();
-        let mut reduced = Self { members, order, nets, nets_of, kinds, parameter_bytes, training };
+        let between = vec![problem.spec.interconnect.map_or(1.0, |i| i.between_factor); nets.len()];
+        let mut reduced = Self { members, order, nets, nets_of, between, kinds, parameter_bytes, training };
         reduced.index_nets();
         reduced
     }

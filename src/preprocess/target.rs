@@ -8,6 +8,9 @@
 //! *Separated pins.* Let all that lies between the two pins of a net be more than any device can take. A device that
 //! held both would hold all of it, so they are apart, and whichever accelerator holds either of them pays for the
 //! net. The net gives way to a fixed cost of both units, which bounds see wherever the other pin is.
+//!
+//! *Far nets.* Let all that lies between the pins of a net be more than any server can take. Whichever accelerator
+//! pays for the net pays its price between servers, so that becomes its plain price.
 
 use petgraph::unionfind::UnionFind;
 
@@ -24,10 +27,13 @@ pub(super) fn reduce(problem: &Problem, mut reduced: Reduced, target: f64) -> Re
     while let Some(label) = inseparable(&reduced, target) {
         reduced = leaves::join(problem, units::fuse(problem, &reduced, &label));
     }
-    // A server boundary makes a net's cost depend on where the other pin is.
-    if problem.spec.interconnect.is_none() && reduced.unit_count() <= REACHABILITY_LIMIT {
+    if reduced.unit_count() <= REACHABILITY_LIMIT {
+        let descendants = reachability::descendants(&reduced.order);
+        if let Some(interconnect) = problem.spec.interconnect {
+            reprice_far(&mut reduced, &descendants, target, interconnect.server_size as f64);
+        }
         let replicas = problem.spec.replication.map_or(1, |r| r.max_replicas);
-        fix_separated(&mut reduced, target, replicas as f64);
+        fix_separated(&mut reduced, &descendants, target, replicas as f64);
     }
     reduced
 }
@@ -62,15 +68,33 @@ fn is_inseparable(reduced: &Reduced, e: usize, target: f64) -> bool {
     too_dear && !parted_by_cpus
 }
 
+/// Gives the nets that no server can hold their price between servers.
+fn reprice_far(reduced: &mut Reduced, descendants: &[NodeSet], target: f64, server_size: f64) {
+    for e in 0..reduced.nets.len() {
+        let pins = &reduced.nets[e].pins;
+        let mut spanned = NodeSet::new(reduced.unit_count());
+        pins.iter().for_each(|&u| spanned.union_with(&descendants[u as usize]));
+        let is_spanned = |w: &usize| pins.iter().any(|&v| descendants[*w].contains(v as usize));
+        let holds = |kind: &KindCosts| {
+            kind.kind != DeviceKind::Cpu && can_hold(kind, spanned.iter().filter(is_spanned), target, server_size)
+        };
+        if !reduced.kinds.iter().any(holds) {
+            let price = std::mem::replace(&mut reduced.between[e], 1.0);
+            reduced.kinds.iter_mut().for_each(|kind| kind.transfers[e] *= price);
+        }
+    }
+}
+
 /// Turns nets of two separated pins into fixed costs, until there are no more.
-fn fix_separated(reduced: &mut Reduced, target: f64, replicas: f64) {
-    let descendants = reachability::descendants(&reduced.order);
+fn fix_separated(reduced: &mut Reduced, descendants: &[NodeSet], target: f64, replicas: f64) {
     loop {
         let separated: Vec<bool> = reduced
             .nets
             .iter()
-            .map(|net| match net.pins[..] {
-                [u, v] => are_apart(reduced, &descendants, (u as usize, v as usize), target, replicas),
+            .zip(&reduced.between)
+            .map(|(net, &between)| match net.pins[..] {
+                // A net of two prices costs one or the other, depending on where its other pin is.
+                [u, v] if between == 1.0 => are_apart(reduced, descendants, (u as usize, v as usize), target, replicas),
                 _ => false,
             })
             .collect();
@@ -85,17 +109,26 @@ fn fix_separated(reduced: &mut Reduced, target: f64, replicas: f64) {
 fn are_apart(reduced: &Reduced, descendants: &[NodeSet], (u, v): (usize, usize), target: f64, replicas: f64) -> bool {
     let between = || descendants[u].iter().filter(|&w| descendants[w].contains(v));
     descendants[u].contains(v)
-        && reduced.kinds.iter().all(|kind| {
-            let mut terms = Terms::default();
-            let mut memory = 0.0;
-            for w in between() {
-                let Some(unit) = kind.terms(w) else { return true };
-                terms.add(&joint(&unit));
-                memory += kind.memory[w];
+        && reduced.kinds.iter().all(|kind| match kind.kind {
+            DeviceKind::Cpu => !can_hold(kind, between(), target, 1.0),
+            DeviceKind::Accelerator(_) => {
+                let memory: f64 = between().map(|w| kind.memory[w]).sum();
+                !fits(memory, kind.memory_limit) || !can_hold(kind, between(), target, replicas)
             }
-            let share = if kind.kind == DeviceKind::Cpu { 1.0 } else { replicas };
-            max_of_pieces(&kind.pieces, &terms) / share > target || !fits(memory, kind.memory_limit)
         })
+}
+
+/// Whether `devices` devices of a kind might hold these units between them.
+fn can_hold(kind: &KindCosts, units: impl Iterator<Item = usize>, target: f64, devices: f64) -> bool {
+    let mut terms = Terms::default();
+    let mut memory = 0.0;
+    for u in units {
+        let Some(unit) = kind.terms(u) else { return false };
+        terms.add(&joint(&unit));
+        memory += kind.memory[u];
+    }
+    let is_quick = max_of_pieces(&kind.pieces, &terms) / devices <= target;
+    is_quick && fits(memory, kind.memory_limit.map(|limit| limit * devices))
 }
 
 fn fix(reduced: &mut Reduced, separated: &[bool]) {
@@ -111,6 +144,8 @@ fn fix(reduced: &mut Reduced, separated: &[bool]) {
     }
     let mut keep = separated.iter().map(|apart| !apart);
     reduced.nets.retain(|_| keep.next().unwrap_or(true));
+    let mut keep = separated.iter().map(|apart| !apart);
+    reduced.between.retain(|_| keep.next().unwrap_or(true));
     for kind in &mut reduced.kinds {
         let mut keep = separated.iter().map(|apart| !apart);
         kind.transfers.retain(|_| keep.next().unwrap_or(true));

@@ -11,10 +11,7 @@ use proptest::sample::select;
 use crate::common::{InstanceOptions, problems};
 
 /// Requests that the ideal DP takes: successive ideals.
-pub fn acyclic_problems(
-    max_groups: usize,
-    options: InstanceOptions,
-) -> impl Strategy<Value = (Instance, ProblemSpec)> {
+pub fn acyclic_problems(max_groups: usize, options: InstanceOptions) -> impl Strategy<Value = (Instance, ProblemSpec)> {
     problems(max_groups, options).prop_map(|(instance, spec)| (instance, acyclic(spec)))
 }
 

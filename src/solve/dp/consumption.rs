@@ -1,29 +1,39 @@
 //! How many devices of each kind a prefix of the pipeline uses, as one mixed-radix index.
 
-use super::stage::StageKind;
+use super::stage::{Boundary, StageKind};
 use crate::preprocess::Reduced;
+use crate::problem::{DeviceKind, Problem};
 
 /// The uses of devices: index = Σ used\[kind\] · stride\[kind\]. A larger use has a larger index.
+///
+/// Servers are filled one after another. A server is *open* while it is partly used: the next stage lies in it too.
+/// The last stage of a server uses up the rest of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Consumption {
     counts: Vec<usize>,
     strides: Vec<usize>,
+    /// Devices in a server of each kind; `None` where the kind has no servers.
+    server_sizes: Vec<Option<usize>>,
     len: usize,
 }
 
 impl Consumption {
     /// The uses of the device kinds of `reduced`. A kind has no more devices than could hold a unit each.
-    pub fn new(reduced: &Reduced, stages: &[StageKind]) -> Self {
+    pub fn new(problem: &Problem, reduced: &Reduced, stages: &[StageKind]) -> Self {
         let most_replicas = stages.iter().map(|s| s.replicas).max().unwrap_or(1);
-        let useful = reduced.unit_count().saturating_mul(most_replicas);
-        let counts: Vec<usize> = reduced.kinds.iter().map(|kind| kind.count.min(useful)).collect();
+        let server_size = problem.spec.interconnect.map(|i| i.server_size);
+        let server_sizes: Vec<Option<usize>> =
+            reduced.kinds.iter().map(|kind| server_size.filter(|_| kind.kind != DeviceKind::Cpu)).collect();
+        let useful = |size: &Option<usize>| reduced.unit_count().saturating_mul(size.unwrap_or(most_replicas));
+        let counts: Vec<usize> =
+            reduced.kinds.iter().zip(&server_sizes).map(|(kind, size)| kind.count.min(useful(size))).collect();
         let mut strides = Vec::with_capacity(counts.len());
         let mut len = 1;
         for &count in &counts {
             strides.push(len);
             len *= count + 1;
         }
-        Self { counts, strides, len }
+        Self { counts, strides, server_sizes, len }
     }
 
     /// How many uses there are.
@@ -45,23 +55,62 @@ impl Consumption {
         index / self.strides[kind] % (self.counts[kind] + 1)
     }
 
+    /// Devices of `kind` used in its open server; 0 when none is open.
+    fn in_server(&self, used: usize, kind: usize) -> usize {
+        self.server_sizes[kind].map_or(0, |size| self.of(used, kind) % size)
+    }
+
+    /// The kind whose server is open.
+    fn open_server(&self, used: usize) -> Option<usize> {
+        (0..self.counts.len()).find(|&kind| self.in_server(used, kind) > 0)
+    }
+
+    /// How many devices a stage that follows `used` can have, if its lower boundary can lie there.
+    fn room(&self, used: usize, stage: StageKind) -> Option<usize> {
+        match (self.open_server(used), stage.lower) {
+            (None, Boundary::Between) => {
+                let left = self.counts[stage.kind] - self.of(used, stage.kind);
+                Some(self.server_sizes[stage.kind].map_or(left, |size| size.min(left)))
+            }
+            (Some(kind), Boundary::Inside) if kind == stage.kind => {
+                self.server_sizes[kind].map(|size| size - self.in_server(used, kind))
+            }
+            _ => None,
+        }
+    }
+
     /// `used` and the devices of one more stage, if there are enough.
     #[inline]
     pub fn add(&self, used: usize, stage: StageKind) -> Option<usize> {
-        let fits = self.of(used, stage.kind) + stage.replicas <= self.counts[stage.kind];
-        fits.then(|| used + stage.replicas * self.strides[stage.kind])
+        let room = self.room(used, stage)?;
+        let taken = match (stage.upper, self.server_sizes[stage.kind]) {
+            (Boundary::Between, Some(_)) if stage.replicas <= room => room,
+            (Boundary::Between, None) if stage.replicas <= room => stage.replicas,
+            (Boundary::Inside, _) if stage.replicas < room => stage.replicas,
+            _ => return None,
+        };
+        Some(used + taken * self.strides[stage.kind])
     }
 
     /// `left` without the devices of one stage, if it has them.
     #[inline]
     pub fn take(&self, left: usize, stage: StageKind) -> Option<usize> {
-        let fits = self.of(left, stage.kind) >= stage.replicas;
-        fits.then(|| left - stage.replicas * self.strides[stage.kind])
+        self.add(self.full() - left, stage).map(|used| self.full() - used)
     }
 
-    /// Whether `used` holds at least the devices of `other` of each kind.
+    /// The uses from which a stage leads to `used`.
+    pub fn before(&self, used: usize, stage: StageKind) -> impl Iterator<Item = usize> + '_ {
+        let most = self.server_sizes[stage.kind].unwrap_or(stage.replicas);
+        let fewer = move |taken: usize| used.checked_sub(taken * self.strides[stage.kind]);
+        (stage.replicas..=most).filter_map(fewer).filter(move |&before| self.add(before, stage) == Some(used))
+    }
+
+    /// Whether whatever can follow `used` can follow `other`.
     #[inline]
     pub fn contains(&self, used: usize, other: usize) -> bool {
-        (0..self.counts.len()).all(|kind| self.of(used, kind) >= self.of(other, kind))
+        (0..self.counts.len()).all(|kind| {
+            let (more, less) = (self.in_server(used, kind), self.in_server(other, kind));
+            self.of(used, kind) >= self.of(other, kind) && more >= less && (more == 0) == (less == 0)
+        })
     }
 }

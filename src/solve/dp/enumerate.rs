@@ -1,5 +1,7 @@
 //! Enumeration of the ideals that may follow a given one, on the frontier automaton.
 
+use std::sync::Arc;
+
 use super::frontier::{FORBIDDEN, Frontier};
 use super::fronts::{FrontTable, Label, increment, largest_x};
 use super::loads::contains;
@@ -19,7 +21,7 @@ pub struct Enumerator<'a> {
     /// The relaxation whose windows bound the ideals.
     pub relaxation: &'a Relaxation<'a>,
     /// Suffix tables as the relaxation's fronts; `None` where only a ratio is known.
-    pub tables: &'a [Option<FrontTable>],
+    pub tables: &'a [Option<Arc<FrontTable>>],
 }
 
 /// The ideals that one stage kind may lead to from one ideal.
@@ -74,7 +76,10 @@ impl Enumerator<'_> {
         let most = |t: usize| self.lower_value(from, t) + self.relaxation.allowance(t, windows.target);
         let below: Vec<(usize, f64)> =
             (0..variants.len()).filter(|&t| variants[t].stage == stage).map(|t| (t, most(t))).collect();
-        let above: Vec<(usize, f64)> = (0..variants.len()).filter_map(|t| Some((t, windows.need(left, t)?))).collect();
+        let above: Vec<(usize, f64)> = (0..variants.len())
+            .filter(|&t| self.relaxation.stages[stage].meets(&self.relaxation.stage(t)))
+            .filter_map(|t| Some((t, windows.need(left, t)?)))
+            .collect();
         if above.is_empty() {
             return Ok(());
         }

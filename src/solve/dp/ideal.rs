@@ -13,7 +13,7 @@ use super::relaxation::Windows;
 use super::reorder::Reordering;
 use super::search::{Effort, IdealChain, Search, Verdict};
 use super::stage::{Bounds, Ideals, Variants, descendants};
-use super::{Incumbent, Setting};
+use super::{Incumbent, Setting, servers};
 use crate::graph::NodeId;
 use crate::preprocess::Reduced;
 use crate::problem::{Problem, Scope};
@@ -202,7 +202,7 @@ impl<'a> State<'a> {
 
     /// Searches for a split within the windows and keeps it.
     fn search(&mut self, search: &Search, windows: &Windows, setting: &Setting) -> Verdict {
-        let verdict = search.run(windows, self.cx, &mut self.effort);
+        let verdict = servers::run(search, windows, self.cx, &mut self.effort);
         if let Verdict::Found(chain, value) = &verdict {
             self.improve(Incumbent { value: *value, stages: differences(setting.reduced, chain) });
         }

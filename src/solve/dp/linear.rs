@@ -1,12 +1,14 @@
 //! The best split of one order of units into intervals: the engine of linearized DP.
 //!
 //! The load of the interval [i, j) is made of prefix sums and, for each net open at i, of two steps in j. So the
-//! intervals from one i cost O(nets open at i) to set up and O(1) each.
+//! intervals from one i cost O(nets open at i) to set up and O(1) each. In a server a net costs its price between
+//! servers only where one of the stage's own boundaries cuts it and lies between servers: the value of a chain is then
+//! a lower bound of the true one, and mostly equal to it.
 
 use super::consumption::Consumption;
 use super::loads::{Loads, Value, objective, worse};
 use super::relaxation::{Relaxation, Windows};
-use super::stage::{Potential, StageKind};
+use super::stage::{Boundary, Potential, StageKind};
 use crate::cost::Terms;
 use crate::preprocess::Reduced;
 use crate::problem::fits;
@@ -20,8 +22,9 @@ pub struct Line<'a> {
     stages: &'a [StageKind],
     consumption: &'a Consumption,
     order: &'a [usize],
-    /// By device kind and position: sums over the units before it.
-    prefixes: Vec<Vec<Prefix>>,
+    /// By device kind and position: sums over the units before it, with the nets open there at their plain price
+    /// and, where there are servers, at their price between them.
+    prefixes: Vec<[Vec<Prefix>; 2]>,
     parameter_bytes: Vec<f64>,
     /// By position i: the nets with a pin before i and one at or after it.
     open: Vec<Vec<OpenNet>>,
@@ -43,13 +46,13 @@ struct Prefix {
     unsupported: u32,
 }
 
-/// From ends greater than `after` on, an interval pays `transfer` more.
+/// From ends greater than `after` on, an interval pays this much more.
 #[derive(Debug, Clone, Copy)]
 struct Event {
     after: u32,
-    outward: bool,
-    pass: bool,
-    transfer: f64,
+    pass: usize,
+    comm_in: f64,
+    comm_out: f64,
 }
 
 /// The best value of a prefix that uses certain devices, and how it came about.
@@ -76,7 +79,10 @@ impl<'a> Line<'a> {
         for (i, &u) in order.iter().enumerate() {
             parameter_bytes[i + 1] = parameter_bytes[i] + reduced.parameter_bytes[u];
         }
-        let prefixes = (0..reduced.kinds.len()).map(|kind| prefixes(reduced, kind, order, &open)).collect();
+        let has_servers = stages.iter().any(|stage| stage.upper == Boundary::Inside);
+        let inside = |kind| if has_servers { prefixes(reduced, kind, order, &open, Boundary::Inside) } else { vec![] };
+        let prefixes = |kind| [prefixes(reduced, kind, order, &open, Boundary::Between), inside(kind)];
+        let prefixes = (0..reduced.kinds.len()).map(prefixes).collect();
         Self { loads, stages, consumption, order, prefixes, parameter_bytes, open }
     }
 
@@ -159,34 +165,51 @@ impl<'a> Line<'a> {
         );
     }
 
+    /// How the nets open at `i` correct the prefix sums for an interval from `i`: at first, and as its end grows.
+    ///
+    /// The prefix sums at j count each net open there, as outward from its source on. A net open at `i` costs nothing
+    /// until the interval holds a pin, then the higher of its prices at the two boundaries, and beyond its last pin
+    /// its price at the lower one.
+    fn corrections(&self, i: usize, stage: StageKind) -> ([Terms; 2], Vec<Event>) {
+        let reduced = self.loads.reduced;
+        let mut correction = [Terms::default(); 2];
+        let mut events = Vec::with_capacity(2 * self.open[i].len());
+        for open in &self.open[i] {
+            let e = open.net as usize;
+            let transfer = reduced.kinds[stage.kind].transfers[e];
+            let [lower, upper] = [stage.lower, stage.upper].map(|boundary| transfer * boundary.price(reduced, e));
+            let both = lower.max(upper);
+            let pass = usize::from(reduced.nets[e].backward);
+            let mut add = |after, comm_in, comm_out| events.push(Event { after, pass, comm_in, comm_out });
+            add(open.next, both, 0.0);
+            if (open.source as usize) < i {
+                correction[pass].comm_out -= upper;
+                add(open.last, lower - both, upper);
+            } else {
+                correction[pass].comm_in -= upper;
+                if both > upper {
+                    add(open.source, upper - both, both - upper);
+                }
+                add(open.last, 0.0, lower - both + upper);
+            }
+        }
+        events.sort_unstable_by_key(|e| e.after);
+        (correction, events)
+    }
+
     /// Calls `found` with the end and value of each interval from `i` on `stage` that ends at or after `first`,
     /// until compute alone exceeds `upper`, memory is full, or a unit is unsupported.
     fn scan(&self, i: usize, stage: StageKind, first: usize, found: &mut impl FnMut(usize, Value), upper: f64) {
-        let prefix = &self.prefixes[stage.kind];
+        let prefix = &self.prefixes[stage.kind][usize::from(stage.upper == Boundary::Inside)];
         let from = prefix[i];
-        let transfers = &self.loads.reduced.kinds[stage.kind].transfers;
         let limit = self.loads.reduced.kinds[stage.kind].memory_limit;
-        let mut correction = [Terms::default(); 2];
-        let mut events: Vec<Event> = Vec::with_capacity(2 * self.open[i].len());
-        for open in &self.open[i] {
-            let transfer = transfers[open.net as usize];
-            let pass = self.loads.reduced.nets[open.net as usize].backward;
-            let term = &mut correction[usize::from(pass)];
-            // The net is in the prefix sums of nets opened inside until it closes: take it out until then.
-            if (open.source as usize) < i {
-                term.comm_out -= transfer;
-            } else {
-                term.comm_in -= transfer;
-            }
-            events.push(Event { after: open.next, outward: false, pass, transfer });
-            events.push(Event { after: open.last, outward: true, pass, transfer });
-        }
-        events.sort_unstable_by_key(|e| e.after);
+        let (mut correction, events) = self.corrections(i, stage);
         let mut pending = events.into_iter().peekable();
         for j in first..=self.order.len() {
             while let Some(event) = pending.next_if(|e| (e.after as usize) < j) {
-                let term = &mut correction[usize::from(event.pass)];
-                *(if event.outward { &mut term.comm_out } else { &mut term.comm_in }) += event.transfer;
+                let term = &mut correction[event.pass];
+                term.comm_in += event.comm_in;
+                term.comm_out += event.comm_out;
             }
             let to = &prefix[j];
             if to.unsupported > from.unsupported || !fits(to.memory - from.memory, limit) {
@@ -229,8 +252,9 @@ fn open_nets(reduced: &Reduced, order: &[usize]) -> Vec<Vec<OpenNet>> {
 }
 
 /// Sums over the units before each position, and the transfers of the nets open there: those whose source is at or
-/// after it as `comm_in`, the others as `comm_out`, as an interval that ends there and holds all decided pins pays.
-fn prefixes(reduced: &Reduced, kind: usize, order: &[usize], open: &[Vec<OpenNet>]) -> Vec<Prefix> {
+/// after it as `comm_in`, the others as `comm_out`, as an interval that ends there and holds all decided pins pays
+/// where its end is such a boundary.
+fn prefixes(reduced: &Reduced, kind: usize, order: &[usize], open: &[Vec<OpenNet>], boundary: Boundary) -> Vec<Prefix> {
     let costs = &reduced.kinds[kind];
     let mut sum = Prefix::default();
     let mut all = Vec::with_capacity(order.len() + 1);
@@ -239,7 +263,7 @@ fn prefixes(reduced: &Reduced, kind: usize, order: &[usize], open: &[Vec<OpenNet
         for o in nets {
             let term = &mut prefix.terms[usize::from(reduced.nets[o.net as usize].backward)];
             let side = if (o.source as usize) < j { &mut term.comm_out } else { &mut term.comm_in };
-            *side += costs.transfers[o.net as usize];
+            *side += costs.transfers[o.net as usize] * boundary.price(reduced, o.net as usize);
         }
         all.push(prefix);
         let Some(&u) = order.get(j) else { break };
@@ -276,8 +300,9 @@ impl Allowed {
         let mut next = vec![positions as u32; uses * positions];
         for used in line.consumption.all() {
             let from = |t: usize| {
-                let before = line.consumption.take(used, relaxation.stage(t))?;
-                Some(windows.reach(before, t)? + relaxation.allowance(t, windows.target))
+                let before = line.consumption.before(used, relaxation.stage(t));
+                let reach = before.filter_map(|before| windows.reach(before, t)).reduce(f64::max)?;
+                Some(reach + relaxation.allowance(t, windows.target))
             };
             let most: Vec<Option<f64>> = (0..variants.len()).map(from).collect();
             let least: Vec<Option<f64>> =

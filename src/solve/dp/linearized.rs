@@ -7,8 +7,9 @@ use super::linear::{Chain, Line};
 use super::loads::Value;
 use super::orders;
 use super::relaxation::{Front, Relaxation};
+use super::search::{Bits, IdealChain};
 use super::stage::{Bounds, Ideals, Variants};
-use super::{Incumbent, Setting};
+use super::{Incumbent, Setting, servers};
 use crate::preprocess::Reduced;
 use crate::problem::{Problem, Scope};
 use crate::solve::{
@@ -141,5 +142,24 @@ fn lift(setting: &Setting, value: Value, chain: &Chain, order: &[usize]) -> Incu
         from = to;
         (nodes, stage)
     });
-    Incumbent { value, stages: stages.collect() }
+    let stages = stages.collect();
+    // Between servers the line knows a lower bound of the value.
+    let exact = setting
+        .problem
+        .spec
+        .interconnect
+        .and_then(|_| servers::chain_value(&setting.loads, &setting.stages, &ideals(chain, order)));
+    Incumbent { value: exact.unwrap_or(value), stages }
+}
+
+/// The ideals after the stages of a chain of intervals.
+fn ideals(chain: &Chain, order: &[usize]) -> IdealChain {
+    let mut ideal: Bits = vec![0; order.len().div_ceil(64)].into();
+    let mut from = 0;
+    let after = |&(to, stage): &(usize, usize)| {
+        order[from..to].iter().for_each(|&u| ideal[u / 64] |= 1 << (u % 64));
+        from = to;
+        (ideal.clone(), stage)
+    };
+    chain.iter().map(after).collect()
 }

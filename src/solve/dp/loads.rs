@@ -1,8 +1,8 @@
 //! Exact loads of stages on a reduced problem.
 
-use super::stage::StageKind;
+use super::stage::{Boundary, StageKind};
 use crate::cost::{Synchronisation, Terms, max_of_pieces, replicated_load, ring_all_reduce};
-use crate::preprocess::{Reduced, joint};
+use crate::preprocess::{Net, Reduced, joint};
 use crate::problem::{Objective, Problem, Replication};
 
 /// What a stage contributes to the objective: for throughput (load, 0), for GPipe (forward, backward).
@@ -29,6 +29,7 @@ pub struct Loads<'a> {
     objective: Objective,
     replication: Option<Replication>,
     synchronisation: Synchronisation,
+    has_servers: bool,
 }
 
 impl<'a> Loads<'a> {
@@ -39,6 +40,7 @@ impl<'a> Loads<'a> {
             objective: problem.spec.objective,
             replication: problem.spec.replication,
             synchronisation: problem.cost.synchronisation(),
+            has_servers: problem.spec.interconnect.is_some(),
         }
     }
 
@@ -77,6 +79,38 @@ impl<'a> SetLoads<'a> {
 
     /// The value of `set` (words of a bit set over units) on `stage`; `None` when it does not fit or is unsupported.
     pub fn value(&mut self, stage: StageKind, set: &[u64]) -> Option<Value> {
+        self.evaluate(stage, set, |_| false)
+    }
+
+    /// The least value of the stage between the ideals `from` and `to`, which differ by `set`: exact without servers.
+    ///
+    /// Where the stage's boundaries lie inside a server, nothing is known of the server beyond them.
+    pub fn least_value(&mut self, stage: StageKind, set: &[u64], from: &[u64], to: &[u64]) -> Option<Value> {
+        if !self.loads.has_servers {
+            return self.value(stage, set);
+        }
+        let start = (stage.lower == Boundary::Between).then_some(from);
+        let end = (stage.upper == Boundary::Between).then_some(to);
+        self.value_in_server(stage, set, start, end)
+    }
+
+    /// The value of `set` on a stage of a server that begins after the ideal `start` and ends with the ideal `end`;
+    /// the least one where these are unknown.
+    pub fn value_in_server(
+        &mut self,
+        stage: StageKind,
+        set: &[u64],
+        start: Option<&[u64]>,
+        end: Option<&[u64]>,
+    ) -> Option<Value> {
+        let is_outside = |p: u32| {
+            start.is_some_and(|start| contains(start, p as usize)) || end.is_some_and(|end| !contains(end, p as usize))
+        };
+        self.evaluate(stage, set, |net| net.pins.iter().any(|&p| is_outside(p)))
+    }
+
+    /// The value of `set` where the nets that are `far` cost their price between servers.
+    fn evaluate(&mut self, stage: StageKind, set: &[u64], far: impl Fn(&Net) -> bool) -> Option<Value> {
         let reduced = self.loads.reduced;
         let kind = &reduced.kinds[stage.kind];
         self.round += 1;
@@ -101,7 +135,7 @@ impl<'a> SetLoads<'a> {
                     let term = &mut terms[usize::from(net.backward)];
                     let inside = contains(set, net.source as usize);
                     let side = if inside { &mut term.comm_out } else { &mut term.comm_in };
-                    *side += kind.transfers[e];
+                    *side += kind.transfers[e] * if far(net) { reduced.between[e] } else { 1.0 };
                 }
             }
         }

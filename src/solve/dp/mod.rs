@@ -7,6 +7,7 @@ pub mod frontier;
 pub mod fronts;
 pub mod guide;
 pub mod ideal;
+pub mod inner;
 pub mod linear;
 pub mod linearized;
 pub mod loads;
@@ -15,6 +16,7 @@ pub mod quantise;
 pub mod relaxation;
 pub mod reorder;
 pub mod search;
+pub mod servers;
 mod setting;
 pub mod stage;
 

@@ -148,6 +148,11 @@ impl<'a> Relaxation<'a> {
         self.bounds.allowance(t, target) + self.slack[t]
     }
 
+    /// Whether stages of variants `below` and `above` can share a boundary.
+    pub fn meet(&self, below: usize, above: usize) -> bool {
+        self.stage(below).meets(&self.stage(above))
+    }
+
     /// The index of the front between variants `below` and `above`.
     pub fn front_index(&self, below: usize, above: usize) -> usize {
         let variants = &self.bounds.variants;
@@ -181,7 +186,7 @@ impl<'a> Relaxation<'a> {
             for below in 0..v {
                 let Some(from) = reach[used * v + below] else { continue };
                 let Some(next) = self.consumption.add(used, self.stage(below)) else { continue };
-                for above in 0..v {
+                for above in (0..v).filter(|&above| self.meet(below, above)) {
                     let x = self.front(below, above).largest_x(from + self.allowance(below, target));
                     raise(&mut reach[next * v + above], x);
                 }
@@ -198,7 +203,7 @@ impl<'a> Relaxation<'a> {
                 let Some(rest) = self.consumption.take(left, self.stage(t)) else { continue };
                 let allowance = self.allowance(t, target);
                 let mut least = self.totals[t] - allowance;
-                for above in 0..v {
+                for above in (0..v).filter(|&above| self.meet(t, above)) {
                     let y = need[rest * v + above].and_then(|x| self.front(t, above).smallest_y(x));
                     least = y.map_or(least, |y| least.min(y - allowance));
                 }

@@ -112,7 +112,13 @@ impl Search<'_> {
         Verdict::Refuted
     }
 
-    fn all_units(&self) -> Bits {
+    /// The most decisions of one enumeration.
+    pub fn max_steps(&self) -> usize {
+        self.max_evaluated.saturating_mul(STEPS_PER_STAGE)
+    }
+
+    /// The ideal that holds all units.
+    pub fn all_units(&self) -> Bits {
         let n = self.loads.reduced.unit_count();
         let mut all: Bits = vec![0; n.div_ceil(64)].into();
         (0..n).for_each(|u| all[u / 64] |= 1 << (u % 64));
@@ -138,7 +144,10 @@ impl Search<'_> {
             let mut evaluate = |ideal: &Bits| {
                 set.iter_mut().zip(ideal).zip(&from.ideal).for_each(|((s, j), a)| *s = j & !a);
                 evaluated += 1;
-                let Some(value) = sets.value(stage, &set).map(|v| worse(v, from.value)) else { return };
+                let Some(value) = sets.least_value(stage, &set, &from.ideal, ideal).map(|v| worse(v, from.value))
+                else {
+                    return;
+                };
                 if objective(value) > windows.target {
                     return;
                 }

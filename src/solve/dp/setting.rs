@@ -2,6 +2,7 @@
 
 use super::consumption::Consumption;
 use super::loads::{Loads, Value, objective};
+use super::servers;
 use super::stage::{StageKind, stage_kinds};
 use crate::graph::NodeId;
 use crate::preprocess::{KindCosts, Reduced};
@@ -43,7 +44,7 @@ impl<'a> Setting<'a> {
     /// Prepares `problem`, reduced to `reduced`.
     pub fn new(problem: &'a Problem, reduced: &'a Reduced) -> Self {
         let stages = stage_kinds(problem, reduced);
-        let consumption = Consumption::new(reduced, &stages);
+        let consumption = Consumption::new(problem, reduced, &stages);
         let loads = Loads::new(problem, reduced);
         let ceiling = ceiling(problem, reduced);
         Self { problem, reduced, loads, stages, consumption, ceiling }
@@ -66,16 +67,17 @@ impl<'a> Setting<'a> {
 
     /// The split on original nodes, with `objective` as its claim.
     pub fn lift(&self, incumbent: &Incumbent, objective: f64) -> Solution {
-        let device = |(nodes, stage): &(Vec<NodeId>, usize)| {
+        let servers = servers::numbers(self, incumbent.stages.iter().map(|&(_, stage)| stage));
+        let device = |((nodes, stage), server): (&(Vec<NodeId>, usize), Option<usize>)| {
             let stage = self.stages[*stage];
             DeviceAssignment {
                 kind: self.reduced.kinds[stage.kind].kind,
                 replicas: stage.replicas,
-                server: None,
+                server,
                 nodes: nodes.iter().map(|&v| self.problem.ids[v]).collect(),
             }
         };
-        Solution { devices: incumbent.stages.iter().map(device).collect(), objective: Some(objective) }
+        Solution { devices: incumbent.stages.iter().zip(servers).map(device).collect(), objective: Some(objective) }
     }
 }
 

@@ -12,9 +12,41 @@ pub struct StageKind {
     pub kind: usize,
     /// How many devices share the stage.
     pub replicas: usize,
+    /// Where the boundary below the stage lies.
+    pub lower: Boundary,
+    /// Where the boundary above the stage lies.
+    pub upper: Boundary,
 }
 
-/// The stage kinds of a problem: each device kind, with each admissible number of replicas.
+/// Where a boundary between two stages lies, as far as the price of the nets that it cuts goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Boundary {
+    /// Inside a server: the nets cost their transfer time, or more if they leave the server elsewhere.
+    Inside,
+    /// Between two servers, or a server and a CPU: the nets cost their price between servers. Without servers, all
+    /// boundaries are between devices.
+    Between,
+}
+
+impl Boundary {
+    /// How many times its transfer time net `e` costs at least where this boundary cuts it.
+    pub fn price(self, reduced: &Reduced, e: usize) -> f64 {
+        match self {
+            Boundary::Inside => 1.0,
+            Boundary::Between => reduced.between[e],
+        }
+    }
+}
+
+impl StageKind {
+    /// Whether a stage of this kind and one of kind `above` can share a boundary.
+    pub fn meets(&self, above: &Self) -> bool {
+        self.upper == above.lower && (self.upper == Boundary::Between || self.kind == above.kind)
+    }
+}
+
+/// The stage kinds of a problem: each device kind, with each admissible number of replicas and each way to lie in a
+/// server.
 pub fn stage_kinds(problem: &Problem, reduced: &Reduced) -> Vec<StageKind> {
     let most = problem.spec.replication.map_or(1, |r| r.max_replicas);
     let group = problem.spec.interconnect.map_or(usize::MAX, |i| i.server_size);
@@ -23,9 +55,19 @@ pub fn stage_kinds(problem: &Problem, reduced: &Reduced) -> Vec<StageKind> {
         .flat_map(|(kind, costs)| {
             let is_cpu = costs.kind == crate::problem::DeviceKind::Cpu;
             let most = if is_cpu { 1 } else { most.min(costs.count).min(group) };
-            (1..=most).map(move |replicas| StageKind { kind, replicas })
+            (1..=most).flat_map(move |replicas| {
+                let is_alone = is_cpu || group == usize::MAX || replicas == group;
+                placements(is_alone).iter().map(move |&(lower, upper)| StageKind { kind, replicas, lower, upper })
+            })
         })
         .collect()
+}
+
+/// The boundaries that a stage can have: with nothing else in its server, or with something below or above it.
+fn placements(is_alone: bool) -> &'static [(Boundary, Boundary)] {
+    use Boundary::{Between, Inside};
+    let all = &[(Between, Between), (Between, Inside), (Inside, Inside), (Inside, Between)];
+    if is_alone { &all[..1] } else { all }
 }
 
 /// A linear function of ideals that bounds stages from both ends.
@@ -221,7 +263,9 @@ impl<'a> Variants<'a> {
         }
         let beside = self.beside(&weight);
         let charge = |up: bool| {
-            let charge = |e: usize| if beside[e] <= limit { self.charge(stage, piece, e, up) } else { 0.0 };
+            let boundary = if up { stage.upper } else { stage.lower };
+            let price = |e: usize| self.charge(stage, piece, e, up) * boundary.price(self.reduced, e);
+            let charge = |e: usize| if beside[e] <= limit { price(e) } else { 0.0 };
             (0..beside.len()).map(charge).collect::<Vec<f64>>()
         };
         let cap = beside.iter().copied().filter(|&b| b <= limit).fold(0.0, f64::max);

@@ -1,0 +1,144 @@
+//! Two-level interconnects: which stages share a server, and the exact search over servers.
+//!
+//! A stage's load depends on its whole server: a net that leaves the server costs its price between servers. The
+//! boundaries of a stage say most of it, for a net that crosses a boundary between servers does leave. So a
+//! [`StageKind`] says where its two boundaries lie, and relaxation, linearized DP and layered search charge by that.
+//! What they leave out is nets that pass by another stage of the same server before they leave it. Where this matters,
+//! the search here settles a target: an outer one over ideals between servers, each reached by one CPU stage or by
+//! one whole server, which an [inner search](super::inner) fills with stages under exact loads.
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::Setting;
+use super::enumerate::Stopped;
+use super::inner::{Inner, Part};
+use super::loads::{Loads, SetLoads, Value, objective, worse};
+use super::relaxation::Windows;
+use super::search::{Bits, Effort, IdealChain, Search, Verdict};
+use super::stage::{Boundary, StageKind};
+use crate::problem::DeviceKind;
+use crate::solve::SearchContext;
+
+/// Looks for a chain with an objective of at most the windows' target, by exact loads.
+pub fn run(search: &Search, windows: &Windows, cx: &SearchContext, effort: &mut Effort) -> Verdict {
+    let verdict = search.run(windows, cx, effort);
+    let Verdict::Found(chain, least) = verdict else { return verdict };
+    match chain_value(search.loads, search.enumerator.relaxation.stages, &chain).unwrap_or(least) {
+        value if objective(value) <= windows.target => Verdict::Found(chain, value),
+        _ => OuterSearch { search, windows, cx }.run(effort),
+    }
+}
+
+/// The exact value of a chain; `None` when a stage does not fit or is unsupported.
+pub fn chain_value(loads: &Loads, stages: &[StageKind], chain: &IdealChain) -> Option<Value> {
+    let mut sets = SetLoads::new(loads);
+    let empty: Bits = vec![0; chain.first()?.0.len()].into();
+    let mut value = [0.0; 2];
+    let mut start = &empty;
+    for (i, (to, stage)) in chain.iter().enumerate() {
+        let from = if i > 0 { &chain[i - 1].0 } else { &empty };
+        if stages[*stage].lower == Boundary::Between {
+            start = from;
+        }
+        let closes = |(_, s): &&(Bits, usize)| stages[*s].upper == Boundary::Between;
+        let (end, _) = chain[i..].iter().find(closes).or(chain.last())?;
+        let set: Bits = to.iter().zip(from).map(|(j, a)| j & !a).collect();
+        value = worse(value, sets.value_in_server(stages[*stage], &set, Some(start), Some(end))?);
+    }
+    Some(value)
+}
+
+/// The server of each stage of a chain. Servers are numbered class by class.
+pub fn numbers(setting: &Setting, chain: impl Iterator<Item = usize>) -> Vec<Option<usize>> {
+    let Some(interconnect) = setting.problem.spec.interconnect else { return chain.map(|_| None).collect() };
+    let mut next = Vec::new();
+    let mut first = 0;
+    for class in &setting.problem.spec.platform.accelerators {
+        next.push(first);
+        first += class.count / interconnect.server_size;
+    }
+    let number = |stage: usize| {
+        let stage = setting.stages[stage];
+        let DeviceKind::Accelerator(class) = setting.reduced.kinds[stage.kind].kind else { return None };
+        next[class] += usize::from(stage.lower == Boundary::Between);
+        Some(next[class] - 1)
+    };
+    chain.map(number).collect()
+}
+
+/// The outer search: ideals between servers, by devices used.
+struct OuterSearch<'a> {
+    search: &'a Search<'a>,
+    windows: &'a Windows,
+    cx: &'a SearchContext,
+}
+
+/// An ideal between servers, reached by exact stages.
+struct Reached {
+    ideal: Bits,
+    value: Value,
+    /// Use and index of the ideal before, and the stages since; none for the empty ideal.
+    from: Option<(usize, usize, IdealChain)>,
+}
+
+impl OuterSearch<'_> {
+    fn run(&self, effort: &mut Effort) -> Verdict {
+        let consumption = self.search.enumerator.relaxation.consumption;
+        let all = self.search.all_units();
+        let mut layers: Vec<Vec<Reached>> = (0..consumption.len()).map(|_| Vec::new()).collect();
+        layers[0].push(Reached { ideal: vec![0; all.len()].into(), value: [0.0; 2], from: None });
+        let mut known: FxHashMap<Bits, Vec<(usize, Value)>> = FxHashMap::default();
+        for used in consumption.all() {
+            for block in 0..layers[used].len().div_ceil(BLOCK) {
+                let range = block * BLOCK..layers[used].len().min((block + 1) * BLOCK);
+                let budget = self.search.max_evaluated.saturating_sub(effort.evaluated);
+                let expanded: Result<Vec<_>, Stopped> =
+                    range.clone().into_par_iter().map(|i| self.expand(&layers[used][i], used, budget)).collect();
+                let Ok(expanded) = expanded else { return Verdict::Unknown };
+                for (index, (parts, evaluated)) in range.zip(expanded) {
+                    effort.evaluated += evaluated;
+                    for Part { used: to, value, stages } in parts {
+                        let Some((ideal, _)) = stages.last() else { continue };
+                        let reached = Reached { ideal: ideal.clone(), value, from: Some((used, index, stages)) };
+                        if reached.ideal == all {
+                            return Verdict::Found(trace(&layers, &reached), value);
+                        }
+                        let uses = known.entry(reached.ideal.clone()).or_default();
+                        let better = |&(u, v): &(usize, Value)| {
+                            consumption.contains(to, u) && v[0] <= value[0] && v[1] <= value[1]
+                        };
+                        if !uses.iter().any(better) {
+                            uses.push((to, value));
+                            effort.reached += 1;
+                            layers[to].push(reached);
+                        }
+                    }
+                }
+                if effort.evaluated > self.search.max_evaluated || self.cx.should_stop() {
+                    return Verdict::Unknown;
+                }
+            }
+        }
+        Verdict::Refuted
+    }
+
+    /// Everything that one CPU stage or one server can add to a reached ideal, and the stages evaluated.
+    fn expand(&self, from: &Reached, used: usize, budget: usize) -> Result<(Vec<Part>, usize), Stopped> {
+        let Self { search, windows, cx } = *self;
+        Inner { search, windows, cx, start: &from.ideal, before: from.value, budget }.run(used)
+    }
+}
+
+/// How many ideals are expanded before the parts found are merged.
+const BLOCK: usize = 16;
+
+fn trace(layers: &[Vec<Reached>], last: &Reached) -> IdealChain {
+    let mut parts = Vec::new();
+    let mut reached = last;
+    while let Some((used, index, stages)) = &reached.from {
+        parts.push(stages);
+        reached = &layers[*used][*index];
+    }
+    parts.into_iter().rev().flatten().cloned().collect()
+}
