@@ -23,6 +23,9 @@ use crate::solve::{SearchContext, Unsupported};
 
 /// Both dynamic programs split into successive ideals.
 fn supports(solver: &'static str, problem: &Problem) -> Result<(), Unsupported> {
+    if problem.spec.interconnect.is_some() {
+        return Err(Unsupported { solver, reason: "it does not place stages in servers".into() });
+    }
     let reason = match problem.spec.scope {
         Scope::Acyclic => return Ok(()),
         Scope::Linearized(_) => "it does not take one given order; ask for the scope `acyclic`",
