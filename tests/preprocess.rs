@@ -4,9 +4,11 @@ mod common;
 mod reference;
 
 use common::{InstanceOptions, config, solve_and_verify};
+use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::preprocess::Reduced;
-use dagsplit::problem::Problem;
+use dagsplit::problem::{CostKind, Problem, ProblemSpec};
 use dagsplit::solve::brute_force::BruteForce;
+use dagsplit::solve::dp::IdealDp;
 use proptest::prelude::*;
 use reference::{acyclic_problems, best_on_units, ideals, same};
 
@@ -77,5 +79,34 @@ proptest! {
         let found = optimum(&problem, &reduced).unwrap_or(f64::INFINITY);
         // Splits above the target may look cheaper than they are, but not as cheap as the target.
         prop_assert!(found >= expected.min(f64::from(target)) * (1.0 - 1e-12), "{found} below {expected}");
+    }
+}
+
+/// Hand-worked: forward 1 → 2 and 1 → 3, backward 13 → 11 and 13 → 12, one colour class for each last digit. Class 3
+/// costs nothing and hangs at class 1 alone, but its gradient goes to class 2 as well. With class 1 it would send 5 + 5;
+/// with class 2 each of the two devices sends 5 and receives 5.
+#[test]
+fn a_free_leaf_may_turn_incoming_transfers_into_outgoing_ones() {
+    let node = |id: u64, time: f64, transfer_time: f64| Node {
+        accelerator_times: vec![Some(time)],
+        transfer_time,
+        backward: id > 10,
+        color_class: Some(id % 10),
+        ..Node::new(id)
+    };
+    let nodes = vec![
+        node(1, 4.0, 5.0),
+        node(2, 4.0, 0.0),
+        node(3, 0.0, 0.0),
+        node(11, 0.0, 0.0),
+        node(12, 0.0, 0.0),
+        node(13, 0.0, 5.0),
+    ];
+    let edges = [(1, 2), (1, 3), (13, 11), (13, 12)].map(|(source, target)| Edge { source, target }).to_vec();
+    let instance = Instance { platform: Platform::uniform(2, None, 0), nodes, edges, ..Instance::default() };
+    for (cost, expected) in [(CostKind::Additive, 8.0), (CostKind::Overlap, 8.0), (CostKind::Duplex, 5.0)] {
+        let spec = ProblemSpec { cost, ..ProblemSpec::of(&instance) };
+        assert_eq!(solve_and_verify(&BruteForce, &instance, &spec), Some(expected));
+        assert_eq!(solve_and_verify(&IdealDp::default(), &instance, &spec), Some(expected), "{cost:?}");
     }
 }
