@@ -1,27 +1,250 @@
-//! The ideal DP against the oracle and against itself.
+//! The ideal DP and linearized DP against the oracle, against plain reference programs, and against themselves.
 
 mod common;
 mod reference;
 
-use common::{InstanceOptions, config, solve_and_verify};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use common::{InstanceOptions, config, proves, solve_and_verify};
+use dagsplit::instance::{Instance, Node, Platform};
+use dagsplit::preprocess::Reduced;
+use dagsplit::problem::{Interconnect, Objective, Problem, ProblemSpec, Scope};
 use dagsplit::solve::brute_force::BruteForce;
+use dagsplit::solve::dp::linearized::{LinearizedDp, best_intervals};
+use dagsplit::solve::dp::{IdealDp, Setting, orders};
+use dagsplit::solve::{Outcome, SearchContext, Solver};
+use dagsplit::verify;
 use proptest::prelude::*;
-use reference::{acyclic_problems, ideal_dps, same};
+use reference::{acyclic_problems, banded, best_on_nodes, best_on_units, ideal_dps, ideals, prefixes, same};
+
+fn problem(instance: &Instance, spec: &ProblemSpec) -> Problem {
+    Problem::new(instance, spec.clone()).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// More ideals than the plain table takes in reasonable time.
+const MANY_IDEALS: usize = 220;
+
+/// Runs `solver` under limits: whatever it says must be true, measured by the optimum. Infeasible only if it is.
+fn check_anytime(
+    solver: &dyn Solver,
+    mut cx: SearchContext,
+    (instance, spec): (&Instance, &ProblemSpec),
+    optimum: Option<f64>,
+) -> Result<(), TestCaseError> {
+    let run = solver.solve(&problem(instance, spec), &mut cx).unwrap();
+    if let Some(solution) = run.outcome.solution() {
+        let verified = verify::check(instance, spec, solution);
+        prop_assert!(verified.is_ok(), "{}: {:?}", solver.name(), verified.err());
+        prop_assert!(solution.objective.is_some() && optimum.is_some());
+    }
+    if let (Some(bound), Some(optimum)) = (run.outcome.bound(), optimum) {
+        prop_assert!(bound.value <= optimum * (1.0 + 1e-12), "{}: bound {bound:?}, optimum {optimum}", solver.name());
+        prop_assert_eq!(&bound.scope, &Scope::Acyclic);
+    }
+    match &run.outcome {
+        Outcome::Optimal { solution, .. } => prop_assert!(same(spec, solution.objective, optimum)),
+        Outcome::Infeasible(_) => prop_assert_eq!(optimum, None),
+        Outcome::Feasible { .. } | Outcome::Unknown { .. } => {}
+    }
+    Ok(())
+}
+
+/// The same problem with its nodes and edges in another order and under other ids.
+fn renumbered(instance: &Instance, nodes: &[usize], edges: &[usize]) -> Instance {
+    let id = |old: u64| 1000 + old * 7 % 101;
+    let node = |&v: &usize| Node { id: id(instance.nodes[v].id), ..instance.nodes[v].clone() };
+    let edge = |&e: &usize| {
+        let mut edge = instance.edges[e];
+        (edge.source, edge.target) = (id(edge.source), id(edge.target));
+        edge
+    };
+    Instance { nodes: nodes.iter().map(node).collect(), edges: edges.iter().map(edge).collect(), ..instance.clone() }
+}
+
+fn shuffled_problems() -> impl Strategy<Value = (Instance, ProblemSpec, Instance)> {
+    acyclic_problems(9, InstanceOptions::ALL).prop_flat_map(|(instance, spec)| {
+        let nodes = Just((0..instance.nodes.len()).collect::<Vec<_>>()).prop_shuffle();
+        let edges = Just((0..instance.edges.len()).collect::<Vec<_>>()).prop_shuffle();
+        (Just(instance), Just(spec), nodes, edges).prop_map(|(instance, spec, nodes, edges)| {
+            let other = renumbered(&instance, &nodes, &edges);
+            (instance, spec, other)
+        })
+    })
+}
 
 proptest! {
-    #![proptest_config(config(1000))]
+    #![proptest_config(config(800))]
 
     #[test]
-    fn finds_the_optimum_of_any_problem((instance, spec) in acyclic_problems(6, InstanceOptions::ALL), dp in ideal_dps()) {
+    fn finds_the_optimum_of_any_problem(
+        (instance, spec) in acyclic_problems(6, InstanceOptions::ALL), dp in ideal_dps(),
+    ) {
         let expected = solve_and_verify(&BruteForce, &instance, &spec);
         let found = solve_and_verify(&dp, &instance, &spec);
         prop_assert!(same(&spec, found, expected), "found {found:?}, expected {expected:?}");
     }
 
     #[test]
-    fn finds_the_optimum_of_plain_graphs((instance, spec) in acyclic_problems(8, InstanceOptions::PLAIN), dp in ideal_dps()) {
+    fn finds_the_optimum_of_plain_graphs(
+        (instance, spec) in acyclic_problems(8, InstanceOptions::PLAIN), dp in ideal_dps(),
+    ) {
         let expected = solve_and_verify(&BruteForce, &instance, &spec);
         let found = solve_and_verify(&dp, &instance, &spec);
         prop_assert!(same(&spec, found, expected), "found {found:?}, expected {expected:?}");
+    }
+
+    #[test]
+    fn stays_truthful_under_limits(
+        (instance, spec) in acyclic_problems(6, InstanceOptions::ALL),
+        orders in 0..=1usize, max_states in 1..40usize, max_labels in 1..60usize, micros in 0..400u64,
+    ) {
+        let optimum = solve_and_verify(&BruteForce, &instance, &spec);
+        let asked = (&instance, &spec);
+        let narrow = IdealDp { orders, max_states, max_labels };
+        let cancelled = || SearchContext::new().with_cancellation(Arc::new(AtomicBool::new(true)));
+        let timed = || SearchContext::new().with_time_limit(Duration::from_micros(micros));
+        for dp in [narrow, IdealDp { orders, ..IdealDp::default() }] {
+            check_anytime(&dp, SearchContext::new(), asked, optimum)?;
+            check_anytime(&dp, cancelled(), asked, optimum)?;
+            check_anytime(&dp, timed(), asked, optimum)?;
+        }
+        for cx in [SearchContext::new(), cancelled(), timed()] {
+            check_anytime(&LinearizedDp { orders }, cx, asked, optimum)?;
+        }
+    }
+
+    #[test]
+    fn numbering_does_not_matter((instance, spec, other) in shuffled_problems(), dp in ideal_dps()) {
+        let one = solve_and_verify(&dp, &instance, &spec);
+        let two = solve_and_verify(&dp, &other, &spec);
+        prop_assert!(same(&spec, one, two), "{one:?} and renumbered {two:?}");
+    }
+
+    #[test]
+    fn threads_do_not_matter((instance, spec) in acyclic_problems(9, InstanceOptions::ALL), dp in ideal_dps()) {
+        let problem = problem(&instance, &spec);
+        let solve = |threads| {
+            let mut cx = SearchContext::new();
+            cx.threads = threads;
+            dp.solve(&problem, &mut cx).unwrap().outcome
+        };
+        let first = solve(1);
+        prop_assert_eq!(&first, &solve(1));
+        prop_assert_eq!(&first, &solve(2));
+    }
+}
+
+proptest! {
+    #![proptest_config(config(150))]
+
+    #[test]
+    fn agrees_with_the_published_dp((instance, spec) in banded(40), dp in ideal_dps()) {
+        let problem = problem(&instance, &spec);
+        let units = Reduced::contracted_only(&problem);
+        let ideals = ideals(&units.order);
+        prop_assume!(ideals.len() <= MANY_IDEALS);
+        let expected = best_on_nodes(&problem, &units, &ideals);
+        prop_assert_eq!(solve_and_verify(&dp, &instance, &spec), expected);
+    }
+
+    #[test]
+    fn linearized_dp_splits_an_order_as_well_as_can_be((instance, spec) in banded(50), number in 0..6usize) {
+        let problem = problem(&instance, &spec);
+        let reduced = Reduced::new(&problem);
+        let order = orders::numbered(&reduced, number, 1);
+        let expected = best_on_nodes(&problem, &reduced, &prefixes(&order));
+        let setting = Setting::new(&problem, &reduced);
+        let found = best_intervals(&setting, &order, f64::INFINITY);
+        prop_assert_eq!(found.as_ref().map(|split| split.objective()), expected);
+        if let Some(split) = found {
+            let solution = setting.lift(&split, split.objective());
+            prop_assert!(verify::check(&instance, &spec, &solution).is_ok());
+            // Below its own value there is nothing; just above it there is.
+            prop_assert_eq!(best_intervals(&setting, &order, split.objective()), None);
+            prop_assert!(best_intervals(&setting, &order, split.objective() + 0.5).is_some());
+        }
+    }
+
+    #[test]
+    fn linearized_dp_takes_every_option(
+        (instance, spec) in acyclic_problems(9, InstanceOptions::ALL), number in 0..6usize,
+    ) {
+        let problem = problem(&instance, &spec);
+        let reduced = Reduced::new(&problem);
+        let order = orders::numbered(&reduced, number, 1);
+        let expected = best_on_units(&problem, &reduced, &prefixes(&order));
+        let setting = Setting::new(&problem, &reduced);
+        let found = best_intervals(&setting, &order, f64::INFINITY).map(|split| split.objective());
+        prop_assert!(same(&spec, found, expected), "found {found:?}, expected {expected:?}");
+    }
+
+    #[test]
+    fn linearized_dp_is_never_better((instance, spec) in banded(40)) {
+        let exact = solve_and_verify(&IdealDp::default(), &instance, &spec);
+        let linearized = solve_and_verify(&LinearizedDp::default(), &instance, &spec);
+        prop_assert!(linearized.is_none() || linearized >= exact, "{linearized:?} below {exact:?}");
+    }
+}
+
+/// Units on more nets than the automaton tracks: the last node of a chain consumes the outputs of all others.
+#[test]
+fn many_nets_at_one_unit() {
+    for objective in [Objective::Throughput, Objective::GPipe] {
+        let time = |v: u64| ((v * 37) % 11) as f64;
+        let node = |v: u64| Node {
+            accelerator_times: vec![Some(time(v) + 1.0)],
+            cpu_time: Some(20.0),
+            transfer_time: (v % 3) as f64,
+            ..Node::new(v)
+        };
+        let last = 79;
+        let mut instance = Instance { platform: Platform::uniform(3, None, 1), ..Instance::default() };
+        instance.nodes = (0..=last).map(node).collect();
+        let chain = (0..last).map(|v| (v, v + 1)).chain((0..last - 1).map(|v| (v, last)));
+        instance.edges = chain.map(|(source, target)| dagsplit::instance::Edge { source, target }).collect();
+        let spec = ProblemSpec { objective, ..ProblemSpec::of(&instance) };
+        let problem = problem(&instance, &spec);
+        let units = Reduced::contracted_only(&problem);
+        let expected = best_on_nodes(&problem, &units, &ideals(&units.order));
+        for orders in [0, 16] {
+            let dp = IdealDp { orders, ..IdealDp::default() };
+            assert_eq!(solve_and_verify(&dp, &instance, &spec), expected);
+        }
+    }
+}
+
+#[test]
+fn refuses_what_it_does_not_solve() {
+    let mut instance = Instance { platform: Platform::uniform(2, None, 0), ..Instance::default() };
+    instance.nodes = vec![Node::new(1), Node::new(2)];
+    let takes = |spec: ProblemSpec| {
+        let problem = problem(&instance, &spec);
+        (IdealDp::default().supports(&problem).is_ok(), LinearizedDp::default().supports(&problem).is_ok())
+    };
+    let spec = ProblemSpec::of(&instance);
+    assert_eq!(takes(spec.clone()), (true, true));
+    for scope in [Scope::Arbitrary, Scope::Convex, Scope::Linearized(vec![0, 1])] {
+        assert_eq!(takes(ProblemSpec { scope, ..spec.clone() }), (false, false));
+    }
+    // Servers are refused as long as stages are not put into them.
+    let interconnect = Some(Interconnect { server_size: 1, between_factor: 2.0 });
+    assert_eq!(takes(ProblemSpec { interconnect, ..spec }), (false, false));
+}
+
+/// Hand-worked: the forward pass runs on the CPU alone, the backward pass on the accelerator alone.
+#[test]
+fn the_worst_passes_may_lie_on_different_kinds() {
+    let mut instance = Instance { platform: Platform::uniform(1, None, 1), ..Instance::default() };
+    let forward = Node { accelerator_times: vec![None], cpu_time: Some(5.0), ..Node::new(1) };
+    let backward = Node { accelerator_times: vec![Some(7.0)], cpu_time: None, backward: true, ..Node::new(2) };
+    instance.nodes = vec![forward, backward];
+    let spec = ProblemSpec { objective: Objective::GPipe, ..ProblemSpec::of(&instance) };
+    for orders in [0, 16] {
+        let run = IdealDp { orders, ..IdealDp::default() }.solve(&problem(&instance, &spec), &mut SearchContext::new());
+        let Outcome::Optimal { solution, bound } = run.unwrap().outcome else { panic!("not optimal") };
+        assert_eq!(solution.objective, Some(12.0));
+        assert!(proves(bound.value, 12.0));
     }
 }

@@ -1,9 +1,9 @@
 //! Reductions under a target: what holds in every split of which no device's load exceeds it.
 //!
-//! *Inseparable pins.* Let net e cost more than the target. An accelerator that holds some of its pins but not all
-//! pays more than the target, so all its pins share one accelerator, or none is on an accelerator. With at most one
-//! CPU, or with a pin that no CPU can take, they share a device either way: they are fused, and with them all that
-//! lies between them in the order.
+//! *Inseparable pins.* Let net e cost more than the target, even shared by the most replicas. An accelerator that
+//! holds some of its pins but not all pays more than the target, so all its pins share one accelerator, or none is on
+//! an accelerator. With at most one CPU, or with a pin that no CPU can take, they share a device either way: they are
+//! fused, and with them all that lies between them in the order.
 //!
 //! *Separated pins.* Let all that lies between the two pins of a net be more than any device can take. A device that
 //! held both would hold all of it, so they are apart, and whichever accelerator holds either of them pays for the
@@ -24,7 +24,8 @@ const REACHABILITY_LIMIT: usize = 16_384;
 
 /// Applies both rules and the lossless reductions until nothing changes.
 pub(super) fn reduce(problem: &Problem, mut reduced: Reduced, target: f64) -> Reduced {
-    while let Some(label) = inseparable(&reduced, target) {
+    let replicas = problem.spec.replication.map_or(1, |r| r.max_replicas) as f64;
+    while let Some(label) = inseparable(&reduced, target, replicas) {
         reduced = leaves::join(problem, units::fuse(problem, &reduced, &label));
     }
     if reduced.unit_count() <= REACHABILITY_LIMIT {
@@ -32,18 +33,17 @@ pub(super) fn reduce(problem: &Problem, mut reduced: Reduced, target: f64) -> Re
         if let Some(interconnect) = problem.spec.interconnect {
             reprice_far(&mut reduced, &descendants, target, interconnect.server_size as f64);
         }
-        let replicas = problem.spec.replication.map_or(1, |r| r.max_replicas);
-        fix_separated(&mut reduced, &descendants, target, replicas as f64);
+        fix_separated(&mut reduced, &descendants, target, replicas);
     }
     reduced
 }
 
 /// A label for each unit, equal for those to be fused; `None` when there are none.
-fn inseparable(reduced: &Reduced, target: f64) -> Option<Vec<usize>> {
+fn inseparable(reduced: &Reduced, target: f64, replicas: f64) -> Option<Vec<usize>> {
     let mut together = UnionFind::new(reduced.unit_count());
     let mut any = false;
     for (e, net) in reduced.nets.iter().enumerate() {
-        if is_inseparable(reduced, e, target) {
+        if is_inseparable(reduced, e, target, replicas) {
             any = true;
             for pair in net.pins.windows(2) {
                 together.union(pair[0] as usize, pair[1] as usize);
@@ -53,12 +53,12 @@ fn inseparable(reduced: &Reduced, target: f64) -> Option<Vec<usize>> {
     any.then(|| together.into_labeling())
 }
 
-fn is_inseparable(reduced: &Reduced, e: usize, target: f64) -> bool {
+fn is_inseparable(reduced: &Reduced, e: usize, target: f64, replicas: f64) -> bool {
     let is_cpu = |kind: &&KindCosts| kind.kind == DeviceKind::Cpu;
     // The least an accelerator pays for cutting the net, whichever side its source is on.
     let least = |kind: &KindCosts| {
         let weight = kind.pieces.iter().map(|p| p.comm_in.min(p.comm_out)).fold(0.0, f64::max);
-        weight * kind.transfers[e]
+        weight * kind.transfers[e] / replicas
     };
     let too_dear = reduced.kinds.iter().filter(|k| !is_cpu(k)).all(|kind| least(kind) > target);
     let parted_by_cpus = reduced.kinds.iter().filter(is_cpu).any(|cpu| {
