@@ -3,7 +3,7 @@
 mod common;
 
 use common::{InstanceOptions, config, problems, solve_and_verify};
-use dagsplit::instance::{Instance, Platform};
+use dagsplit::instance::Instance;
 use dagsplit::problem::{Interconnect, ProblemSpec, Scope};
 use dagsplit::solve::brute_force::BruteForce;
 use dagsplit::solve::dp::{IdealDp, linearized::LinearizedDp};

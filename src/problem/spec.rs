@@ -146,14 +146,14 @@ impl ProblemSpec {
                 );
             }
         }
-        if let Some(r) = self.replication {
-            if r.max_replicas == 0 || !r.bandwidth.is_finite() || r.bandwidth <= 0.0 {
-                found.add(
-                    "replication",
-                    format!("{} replicas at bandwidth {}", r.max_replicas, r.bandwidth),
-                    "allow at least one replica and give a positive bandwidth in bytes per time unit",
-                );
-            }
+        if let Some(r) = self.replication
+            && (r.max_replicas == 0 || !r.bandwidth.is_finite() || r.bandwidth <= 0.0)
+        {
+            found.add(
+                "replication",
+                format!("{} replicas at bandwidth {}", r.max_replicas, r.bandwidth),
+                "allow at least one replica and give a positive bandwidth in bytes per time unit",
+            );
         }
         if let Some(i) = self.interconnect {
             if i.server_size == 0 || !i.between_factor.is_finite() || i.between_factor < 1.0 {

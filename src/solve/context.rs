@@ -15,6 +15,9 @@ pub struct Progress {
     pub bound: Option<f64>,
 }
 
+/// Whoever is told how far a run is.
+type Report = Box<dyn Fn(&Progress) + Send + Sync>;
+
 /// Limits, cancellation, progress and seed of a run.
 pub struct SearchContext {
     started: Instant,
@@ -26,7 +29,7 @@ pub struct SearchContext {
     pub threads: usize,
     /// Seed of everything random.
     pub seed: u64,
-    report: Option<Box<dyn Fn(&Progress) + Send + Sync>>,
+    report: Option<Report>,
 }
 
 impl Default for SearchContext {

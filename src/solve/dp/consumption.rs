@@ -36,8 +36,8 @@ impl Consumption {
         Self { counts, strides, server_sizes, len }
     }
 
-    /// How many uses there are.
-    pub fn len(&self) -> usize {
+    /// How many uses there are; at least one.
+    pub fn count(&self) -> usize {
         self.len
     }
 

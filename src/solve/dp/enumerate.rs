@@ -52,26 +52,35 @@ struct Node {
     next: u8,
 }
 
+/// Which ideals to enumerate: those that may end a stage after a given ideal.
+#[derive(Clone, Copy)]
+pub struct Query<'a> {
+    /// What the relaxation says of boundaries.
+    pub windows: &'a Windows,
+    /// The ideal before the stage.
+    pub from: &'a Bits,
+    /// Index of the stage's kind.
+    pub stage: usize,
+    /// The devices left after the stage.
+    pub left: usize,
+}
+
 /// The enumeration was cut short by a limit.
 pub struct Stopped;
 
 impl Enumerator<'_> {
-    /// Calls `found` with each ideal J ⊇ `from` that a stage of kind `stage` may lead to, once each.
-    ///
-    /// `left` are the devices left after that stage, `max_steps` the most decisions to try.
+    /// Calls `found` with each ideal that `query` asks for, once each, after at most `max_steps` decisions.
     ///
     /// # Errors
     /// [`Stopped`] when the context asks to stop, or the steps are used up.
     pub fn run(
         &self,
-        windows: &Windows,
-        from: &Bits,
-        stage: usize,
-        left: usize,
+        query: &Query,
         max_steps: usize,
         cx: &SearchContext,
         found: &mut impl FnMut(&Bits),
     ) -> Result<(), Stopped> {
+        let Query { windows, from, stage, left } = *query;
         let variants = &self.relaxation.bounds.variants;
         let most = |t: usize| self.lower_value(from, t) + self.relaxation.allowance(t, windows.target);
         let below: Vec<(usize, f64)> =
@@ -126,7 +135,7 @@ impl Enumeration<'_> {
         let settled = (0..n).rev().find(|&i| contains(self.from, frontier.order[i])).map_or(0, |i| i + 1);
         while let Some(depth) = path.len().checked_sub(1) {
             steps += 1;
-            if steps % 4096 == 0 && (steps > max_steps || cx.should_stop()) {
+            if steps.is_multiple_of(4096) && (steps > max_steps || cx.should_stop()) {
                 return Err(Stopped);
             }
             let node = &mut path[depth];

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::enumerate::Stopped;
+use super::enumerate::{Query, Stopped};
 use super::loads::{SetLoads, Value, objective, worse};
 use super::relaxation::Windows;
 use super::search::{Bits, IdealChain, Search};
@@ -144,7 +144,8 @@ impl Inner<'_> {
                 evaluate(&self.search.all_units());
             }
             let left = relaxation.consumption.full() - to;
-            self.search.enumerator.run(self.windows, from, s, left, self.search.max_steps(), self.cx, &mut evaluate)?;
+            let query = Query { windows: self.windows, from, stage: s, left };
+            self.search.enumerator.run(&query, self.search.max_steps(), self.cx, &mut evaluate)?;
             loads.within_budget()?;
         }
         Ok(found)

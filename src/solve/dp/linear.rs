@@ -106,7 +106,7 @@ impl<'a> Line<'a> {
     pub fn solve(&self, upper: f64, relaxation: &Relaxation, windows: &Windows) -> Option<(Value, Chain)> {
         let n = self.order.len();
         let allowed = Allowed::new(self, relaxation, windows);
-        let mut table: Vec<Vec<Vec<Entry>>> = vec![vec![Vec::new(); n + 1]; self.consumption.len()];
+        let mut table: Vec<Vec<Vec<Entry>>> = vec![vec![Vec::new(); n + 1]; self.consumption.count()];
         table[0][0].push(Entry { value: [0.0; 2], used: 0, position: 0, rank: 0, stage: u32::MAX });
         let mut upper = upper;
         for i in 0..n {
@@ -205,13 +205,12 @@ impl<'a> Line<'a> {
         let limit = self.loads.reduced.kinds[stage.kind].memory_limit;
         let (mut correction, events) = self.corrections(i, stage);
         let mut pending = events.into_iter().peekable();
-        for j in first..=self.order.len() {
+        for (j, to) in prefix.iter().enumerate().skip(first) {
             while let Some(event) = pending.next_if(|e| (e.after as usize) < j) {
                 let term = &mut correction[event.pass];
                 term.comm_in += event.comm_in;
                 term.comm_out += event.comm_out;
             }
-            let to = &prefix[j];
             if to.unsupported > from.unsupported || !fits(to.memory - from.memory, limit) {
                 return;
             }
@@ -292,7 +291,7 @@ struct Allowed {
 impl Allowed {
     fn new(line: &Line, relaxation: &Relaxation, windows: &Windows) -> Self {
         let positions = line.order.len() + 1;
-        let uses = line.consumption.len();
+        let uses = line.consumption.count();
         let variants = &relaxation.bounds.variants;
         let potentials = relaxation.bounds.potentials.iter();
         let values: Vec<(Vec<f64>, Vec<f64>)> = potentials.map(|p| line.boundary_values(p)).collect();

@@ -180,7 +180,7 @@ impl<'a> Relaxation<'a> {
 
     fn reach(&self, target: f64) -> Vec<Option<f64>> {
         let v = self.variant_count();
-        let mut reach = vec![None; self.consumption.len() * v];
+        let mut reach = vec![None; self.consumption.count() * v];
         reach[..v].fill(Some(0.0));
         for used in self.consumption.all() {
             for below in 0..v {
@@ -197,7 +197,7 @@ impl<'a> Relaxation<'a> {
 
     fn need(&self, target: f64) -> Vec<Option<f64>> {
         let v = self.variant_count();
-        let mut need: Vec<Option<f64>> = vec![None; self.consumption.len() * v];
+        let mut need: Vec<Option<f64>> = vec![None; self.consumption.count() * v];
         for left in self.consumption.all() {
             for t in 0..v {
                 let Some(rest) = self.consumption.take(left, self.stage(t)) else { continue };

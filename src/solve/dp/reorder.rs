@@ -64,7 +64,7 @@ impl Reordering {
 /// The order with the units of `window` in a random depth-first order of their own.
 fn relinearise(graph: &Graph, order: &[usize], window: std::ops::Range<usize>, random: &mut Random) -> Vec<usize> {
     let mut new = order.to_vec();
-    let salt = random.next();
+    let salt = random.draw();
     let inner = depth_first_within(graph, &order[window.clone()], |u| super::orders::scramble(salt ^ u as u64));
     new[window].copy_from_slice(&inner);
     new

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::dominance::Dominance;
-use super::enumerate::{Enumerator, Stopped};
+use super::enumerate::{Enumerator, Query, Stopped};
 use super::loads::{Loads, SetLoads, Value, objective, worse};
 use super::relaxation::Windows;
 use crate::solve::SearchContext;
@@ -71,7 +71,7 @@ impl Search<'_> {
         let most = effort.evaluated + self.max_evaluated;
         let all = self.all_units();
         let start = Reached { ideal: vec![0; all.len()].into(), value: [0.0; 2], from: None };
-        let mut layers: Vec<Vec<Reached>> = (0..consumption.len()).map(|_| Vec::new()).collect();
+        let mut layers: Vec<Vec<Reached>> = (0..consumption.count()).map(|_| Vec::new()).collect();
         let mut known = Known::default();
         layers[0].push(start);
         for used in consumption.all() {

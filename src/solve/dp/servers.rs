@@ -86,7 +86,7 @@ impl OuterSearch<'_> {
     fn run(&self, effort: &mut Effort) -> Verdict {
         let consumption = self.search.enumerator.relaxation.consumption;
         let all = self.search.all_units();
-        let mut layers: Vec<Vec<Reached>> = (0..consumption.len()).map(|_| Vec::new()).collect();
+        let mut layers: Vec<Vec<Reached>> = (0..consumption.count()).map(|_| Vec::new()).collect();
         layers[0].push(Reached { ideal: vec![0; all.len()].into(), value: [0.0; 2], from: None });
         let mut known: FxHashMap<Bits, Vec<(usize, Value)>> = FxHashMap::default();
         for used in consumption.all() {
