@@ -25,7 +25,7 @@ use crate::solve::{
 pub const OPTIMALITY_TOLERANCE: f64 = 1e-9;
 
 /// Stages that a search for one target may evaluate in the first round; fourfold in each further one.
-const FIRST_BUDGET: usize = 1_000_000;
+const FIRST_BUDGET: usize = 60_000;
 
 /// The exact DP over ideals, for [`Scope::Acyclic`].
 ///
@@ -121,7 +121,7 @@ impl<'a> State<'a> {
             budget *= 4;
         }
         if proof == Proof::Impossible {
-            self.reorder(self.setting);
+            self.reorder(self.setting, LAST_ROUNDS);
         }
         self.stats.set("ideals_reached", self.effort.reached as f64);
         self.stats.set("stages_evaluated", self.effort.evaluated as f64);
@@ -187,7 +187,7 @@ impl<'a> State<'a> {
                     self.raise_bound(self.upper(), BoundSource::Refuted);
                     return Proof::Complete;
                 }
-                Verdict::Unknown if self.reorder(setting) => return Proof::Partial,
+                Verdict::Unknown if self.reorder(setting, budget / STAGES_PER_ROUND) => return Proof::Partial,
                 Verdict::Unknown => {
                     let target = 0.5 * (self.bound + self.upper());
                     if let Verdict::Refuted = self.search(&search, &relaxation.windows(target), setting) {
@@ -231,7 +231,7 @@ impl<'a> State<'a> {
     fn refine(&mut self, setting: &Setting, frontier: &Frontier, exact: &Bounds) -> Option<Guide> {
         let coarsest = (self.upper() * COARSEST_GRID).log2().floor().exp2();
         let mut finest: Option<Guide> = None;
-        for grid in [Some(coarsest), Some(coarsest / 8.0), Some(coarsest / 64.0), None] {
+        for grid in [Some(coarsest), Some(coarsest / 8.0), Some(coarsest / 64.0), Some(coarsest / 512.0), None] {
             if self.is_done() {
                 break;
             }
@@ -253,13 +253,13 @@ impl<'a> State<'a> {
         finest
     }
 
-    /// Looks for a better split by local search over orders, until a number of rounds bring nothing.
-    fn reorder(&mut self, setting: &Setting) -> bool {
+    /// Looks for a better split by local search over orders, until `patience` rounds bring nothing.
+    fn reorder(&mut self, setting: &Setting, patience: usize) -> bool {
         let Some(incumbent) = &self.incumbent else { return false };
         let before = incumbent.objective();
         let mut walk = Reordering::new(setting, incumbent, self.cx.seed);
         let mut idle = 0;
-        while idle < IDLE_ROUNDS && !self.is_done() {
+        while idle < patience && !self.is_done() {
             idle += 1;
             if let Some(split) = walk.round(setting, self.upper(), self.cx) {
                 self.improve(split);
@@ -299,10 +299,13 @@ fn heaviest_unit(bounds: &Bounds) -> f64 {
 }
 
 /// The coarsest grid of the relaxation, as a part of the incumbent.
-const COARSEST_GRID: f64 = 1.0 / 128.0;
+const COARSEST_GRID: f64 = 1.0 / 32.0;
 
-/// Rounds of local search over orders without a better split before the proof goes on.
-const IDLE_ROUNDS: usize = 300;
+/// Stages of a search that cost as much as a round of local search over orders: both get a like part of the time.
+const STAGES_PER_ROUND: usize = 2_000;
+
+/// Rounds of local search without a better split that end a run without proof.
+const LAST_ROUNDS: usize = 400;
 
 /// The original nodes of each stage of a chain of ideals.
 fn differences(reduced: &Reduced, chain: &IdealChain) -> Vec<(Vec<NodeId>, usize)> {

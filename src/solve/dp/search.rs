@@ -160,15 +160,8 @@ impl Search<'_> {
             };
             evaluate(&self.all_units());
             let left = relaxation.consumption.full() - to;
-            self.enumerator.run(
-                windows,
-                &from.ideal,
-                s,
-                left,
-                self.max_evaluated * STEPS_PER_STAGE,
-                cx,
-                &mut evaluate,
-            )?;
+            let query = Query { windows, from: &from.ideal, stage: s, left };
+            self.enumerator.run(&query, self.max_steps(), cx, &mut evaluate)?;
         }
         Ok((candidates, evaluated))
     }
