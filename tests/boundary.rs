@@ -27,10 +27,12 @@ fn cuts(reduced: &Reduced, ideal: Mask, e: usize) -> bool {
 
 /// Lower value under the variant above and upper value under the variant below, from their definition.
 fn label(reduced: &Reduced, below: &Variant, above: &Variant, ideal: Mask) -> Label {
-    let weight = |of: &Variant| (0..reduced.unit_count()).filter(|&u| has(ideal, u as u32)).map(|u| of.weight[u]).sum();
-    let charges = |of: &[f64]| -> f64 { (0..of.len()).filter(|&e| cuts(reduced, ideal, e)).map(|e| of[e]).sum() };
-    let (x, y): (f64, f64) = (weight(above), weight(below));
-    Label { x: x - charges(&above.lower), y: y + charges(&below.upper) }
+    let weight = |of: &Variant| {
+        let units = (0..reduced.unit_count()).filter(|&u| has(ideal, u as u32));
+        units.fold(0.0, |sum, u| sum + of.weight[u])
+    };
+    let charges = |of: &[f64]| (0..of.len()).filter(|&e| cuts(reduced, ideal, e)).fold(0.0, |sum, e| sum + of[e]);
+    Label { x: weight(above) - charges(&above.lower), y: weight(below) + charges(&below.upper) }
 }
 
 /// The ideals that the automaton accepts, each with the nets it says are cut.

@@ -96,9 +96,8 @@ pub type Mask = u128;
 
 /// Every ideal of a graph, each after its subsets.
 pub fn ideals(order: &Graph) -> Vec<Mask> {
-    let ready = |ideal: Mask, v: usize| {
-        ideal >> v & 1 == 0 && order.predecessors(v).iter().all(|&u| ideal >> u & 1 == 1)
-    };
+    let ready =
+        |ideal: Mask, v: usize| ideal >> v & 1 == 0 && order.predecessors(v).iter().all(|&u| ideal >> u & 1 == 1);
     let mut seen = HashSet::from([0]);
     let mut all: Vec<Mask> = vec![0];
     let mut next = 0;
@@ -133,9 +132,8 @@ pub fn table_dp(
     stages: &[StageKind],
     mut value: impl FnMut(StageKind, Mask) -> Option<[f64; 2]>,
 ) -> Option<f64> {
-    let no_worse = |a: &Entry, b: &Entry| {
-        a.0.iter().zip(&b.0).all(|(x, y)| x <= y) && a.1.iter().zip(&b.1).all(|(x, y)| x <= y)
-    };
+    let no_worse =
+        |a: &Entry, b: &Entry| a.0.iter().zip(&b.0).all(|(x, y)| x <= y) && a.1.iter().zip(&b.1).all(|(x, y)| x <= y);
     let mut table: Vec<Vec<Entry>> = vec![vec![]; sets.len()];
     table[0].push((vec![0; counts.len()], [0.0; 2]));
     for j in 1..sets.len() {
