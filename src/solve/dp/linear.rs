@@ -39,6 +39,8 @@ struct OpenNet {
 #[derive(Debug, Clone, Copy, Default)]
 struct Prefix {
     terms: [Terms; 2],
+    /// The part of the communication that its units pay wherever the others are.
+    fixed: [Terms; 2],
     memory: f64,
     unsupported: u32,
 }
@@ -166,7 +168,7 @@ impl<'a> Line<'a> {
         let from = prefix[i];
         let transfers = &self.loads.reduced.kinds[stage.kind].transfers;
         let limit = self.loads.reduced.kinds[stage.kind].memory_limit;
-        let mut correction = [Terms::default(); 2];
+        let mut correction = from.fixed.map(|t| Terms { compute: 0.0, comm_in: -t.comm_in, comm_out: -t.comm_out });
         let mut events: Vec<Event> = Vec::with_capacity(2 * self.open[i].len());
         for open in &self.open[i] {
             let transfer = transfers[open.net as usize];
@@ -250,8 +252,9 @@ fn prefixes(reduced: &Reduced, kind: usize, order: &[usize], open: &[Vec<OpenNet
             }
             None => sum.unsupported += 1,
         }
-        for (sum, fixed) in sum.terms.iter_mut().zip(&costs.fixed[u]) {
-            sum.add(fixed);
+        for (pass, fixed) in costs.fixed[u].iter().enumerate() {
+            sum.terms[pass].add(fixed);
+            sum.fixed[pass].add(fixed);
         }
         sum.memory += costs.memory[u];
     }
