@@ -102,7 +102,7 @@ fn check_bounds(problem: &Problem, reduced: &Reduced, optimum: f64) -> Result<()
 }
 
 proptest! {
-    #![proptest_config(config(400))]
+    #![proptest_config(config(1000))]
 
     #[test]
     fn the_automaton_accepts_each_ideal_once_and_knows_its_cuts(

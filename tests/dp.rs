@@ -75,7 +75,7 @@ fn shuffled_problems() -> impl Strategy<Value = (Instance, ProblemSpec, Instance
 }
 
 proptest! {
-    #![proptest_config(config(800))]
+    #![proptest_config(config(2000))]
 
     #[test]
     fn finds_the_optimum_of_any_problem(
@@ -162,7 +162,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(150))]
+    #![proptest_config(config(200))]
 
     #[test]
     fn agrees_with_the_published_dp((instance, spec) in banded(40), dp in ideal_dps()) {

@@ -63,7 +63,7 @@ fn contiguous_optima_agree_to_every_printed_digit() {
     }
 }
 
-/// NASNet-A is left out: its automaton outgrows the default limit, and it ends with a bound below its split.
+/// NASNet-A is left out: its fronts outgrow the default limit of labels, so it ends with a bound below its split.
 #[test]
 fn pipedream_profiles_are_solved_to_optimality() {
     for name in ["densenet121", "gnmt", "inception_v3", "resnet50", "vgg16"] {
