@@ -3,8 +3,8 @@
 mod common;
 mod reference;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{InstanceOptions, config, proves, solve_and_verify};
@@ -14,7 +14,7 @@ use dagsplit::problem::{Interconnect, Objective, Problem, ProblemSpec, Scope};
 use dagsplit::solve::brute_force::BruteForce;
 use dagsplit::solve::dp::linearized::{LinearizedDp, best_intervals};
 use dagsplit::solve::dp::{IdealDp, Setting, orders};
-use dagsplit::solve::{Outcome, SearchContext, Solver};
+use dagsplit::solve::{Outcome, Progress, SearchContext, Solver};
 use dagsplit::verify;
 use proptest::prelude::*;
 use reference::{acyclic_problems, banded, best_on_nodes, best_on_units, ideal_dps, ideals, prefixes, same};
@@ -75,7 +75,7 @@ fn shuffled_problems() -> impl Strategy<Value = (Instance, ProblemSpec, Instance
 }
 
 proptest! {
-    #![proptest_config(config(800))]
+    #![proptest_config(config(2000))]
 
     #[test]
     fn finds_the_optimum_of_any_problem(
@@ -116,6 +116,31 @@ proptest! {
     }
 
     #[test]
+    fn stops_at_the_gap_and_reports_on_the_way(
+        (instance, spec) in acyclic_problems(6, InstanceOptions::ALL), orders in 0..=1usize, quarters in 0..=4u8,
+    ) {
+        let optimum = solve_and_verify(&BruteForce, &instance, &spec);
+        let seen: Arc<Mutex<Vec<Progress>>> = Arc::default();
+        let log = Arc::clone(&seen);
+        let mut cx = SearchContext::new().with_report(move |progress| log.lock().unwrap().push(progress.clone()));
+        cx.gap = f64::from(quarters) / 4.0;
+        let dp = IdealDp { orders, ..IdealDp::default() };
+        let outcome = dp.solve(&problem(&instance, &spec), &mut cx).unwrap().outcome;
+        let objective = outcome.solution().and_then(|split| split.objective);
+        prop_assert_eq!(objective.is_some(), optimum.is_some());
+        let (objective, optimum) = (objective.unwrap_or(f64::INFINITY), optimum.unwrap_or(f64::INFINITY));
+        if let Some(bound) = outcome.bound() {
+            prop_assert!(bound.value <= optimum * (1.0 + 1e-12));
+            prop_assert!(objective - bound.value <= cx.gap.max(verify::CLAIM_TOLERANCE) * objective);
+        }
+        let seen = seen.lock().unwrap();
+        let incumbents: Vec<f64> = seen.iter().filter_map(|p| p.incumbent).map(|value| -value).collect();
+        let bounds: Vec<f64> = seen.iter().filter_map(|p| p.bound).collect();
+        prop_assert!(incumbents.is_sorted() && bounds.is_sorted(), "{seen:?}");
+        prop_assert!(incumbents.iter().all(|value| -value >= optimum * (1.0 - 1e-12)), "{seen:?}");
+    }
+
+    #[test]
     fn numbering_does_not_matter((instance, spec, other) in shuffled_problems(), dp in ideal_dps()) {
         let one = solve_and_verify(&dp, &instance, &spec);
         let two = solve_and_verify(&dp, &other, &spec);
@@ -137,7 +162,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(150))]
+    #![proptest_config(config(200))]
 
     #[test]
     fn agrees_with_the_published_dp((instance, spec) in banded(40), dp in ideal_dps()) {
@@ -178,6 +203,17 @@ proptest! {
         let setting = Setting::new(&problem, &reduced);
         let found = best_intervals(&setting, &order, f64::INFINITY).map(|split| split.objective());
         prop_assert!(same(&spec, found, expected), "found {found:?}, expected {expected:?}");
+    }
+
+    #[test]
+    fn linearized_dp_takes_problems_reduced_under_a_target((instance, spec) in banded(30), target in 5..60u8) {
+        let problem = problem(&instance, &spec);
+        let reduced = Reduced::new(&problem).below(&problem, target.into());
+        let order = orders::numbered(&reduced, 0, 0);
+        let expected = best_on_units(&problem, &reduced, &prefixes(&order));
+        let setting = Setting::new(&problem, &reduced);
+        let found = best_intervals(&setting, &order, f64::INFINITY).map(|split| split.objective());
+        prop_assert_eq!(found, expected);
     }
 
     #[test]

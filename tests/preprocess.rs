@@ -36,7 +36,7 @@ fn optimum(problem: &Problem, reduced: &Reduced) -> Option<f64> {
 }
 
 proptest! {
-    #![proptest_config(config(1000))]
+    #![proptest_config(config(2500))]
 
     #[test]
     fn reductions_keep_the_optimum((instance, spec) in acyclic_problems(6, InstanceOptions::ALL)) {

@@ -3,7 +3,8 @@
 //! Let u be a unit of no compute, memory or parameters whose order edges all go to or come from one unit v, with v
 //! on every net of u, and let u run wherever v does. Moving u to v's device keeps every device's set contiguous (u
 //! is a leaf at v), and never raises a load: a net of u touches at most as many devices as before, and v's device
-//! was on it already. So some optimum keeps u with v.
+//! was on it already. So some optimum keeps u with v. A net that u sends and a third unit receives moves from v's
+//! incoming to its outgoing transfers: where the two weigh differently, u may have none.
 
 use super::{Reduced, units};
 use crate::problem::Problem;
@@ -25,11 +26,13 @@ fn joins(reduced: &Reduced, memory_is_slack: bool) -> Vec<usize> {
     let n = reduced.unit_count();
     let mut target: Vec<usize> = (0..n).collect();
     let mut joined = vec![false; n];
+    let symmetric = reduced.kinds.iter().all(|k| k.pieces.iter().all(|p| p.comm_in == p.comm_out));
     for u in 0..n {
         if joined[u] {
             continue;
         }
         if let Some(v) = only_neighbour(reduced, u)
+            && (symmetric || sends_to_one(reduced, u))
             && target[v] == v
             && is_free(reduced, u, v, memory_is_slack)
         {
@@ -49,6 +52,12 @@ fn only_neighbour(reduced: &Reduced, u: usize) -> Option<usize> {
     }
     let on_every_net = |e: &u32| reduced.nets[*e as usize].pins.binary_search(&v).is_ok();
     reduced.nets_of.row(u).iter().all(on_every_net).then_some(v as usize)
+}
+
+/// Whether each net that `u` produces has one other unit.
+fn sends_to_one(reduced: &Reduced, u: usize) -> bool {
+    let nets = reduced.nets_of.row(u).iter().map(|&e| &reduced.nets[e as usize]);
+    nets.filter(|net| net.source as usize == u).all(|net| net.pins.len() == 2)
 }
 
 /// Whether `u` costs nothing wherever `v` can run.

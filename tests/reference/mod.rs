@@ -16,11 +16,17 @@ use proptest::sample::select;
 
 use crate::common::{InstanceOptions, problems};
 
-/// Requests that the ideal DP takes: successive ideals. Transfers are made dearer by up to eightfold.
+/// Requests that the ideal DP takes: successive ideals. Transfers are made dearer by up to eightfold, and in some
+/// instances many nodes are free but for them: the reductions live on both.
 pub fn acyclic_problems(max_groups: usize, options: InstanceOptions) -> impl Strategy<Value = (Instance, ProblemSpec)> {
     let dear = select(vec![1.0, 1.0, 2.0, 8.0]);
-    (problems(max_groups, options), dear).prop_map(|((mut instance, spec), factor)| {
+    let free = prop::option::weighted(0.3, vec(any::<bool>(), 2 * max_groups));
+    (problems(max_groups, options), dear, free).prop_map(|((mut instance, spec), factor, free)| {
         instance.nodes.iter_mut().for_each(|node| node.transfer_time *= factor);
+        for (node, _) in instance.nodes.iter_mut().zip(free.into_iter().flatten()).filter(|&(_, free)| free) {
+            node.accelerator_times.iter_mut().flatten().chain(&mut node.cpu_time).for_each(|time| *time = 0.0);
+            (node.memory, node.parameter_bytes) = (0.0, 0.0);
+        }
         (instance, acyclic(spec))
     })
 }

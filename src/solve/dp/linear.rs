@@ -42,6 +42,8 @@ struct OpenNet {
 #[derive(Debug, Clone, Copy, Default)]
 struct Prefix {
     terms: [Terms; 2],
+    /// The part of the communication that its units pay wherever the others are.
+    fixed: [Terms; 2],
     memory: f64,
     unsupported: u32,
 }
@@ -204,6 +206,10 @@ impl<'a> Line<'a> {
         let from = prefix[i];
         let limit = self.loads.reduced.kinds[stage.kind].memory_limit;
         let (mut correction, events) = self.corrections(i, stage);
+        for (term, fixed) in correction.iter_mut().zip(&from.fixed) {
+            term.comm_in -= fixed.comm_in;
+            term.comm_out -= fixed.comm_out;
+        }
         let mut pending = events.into_iter().peekable();
         for (j, to) in prefix.iter().enumerate().skip(first) {
             while let Some(event) = pending.next_if(|e| (e.after as usize) < j) {
@@ -273,8 +279,9 @@ fn prefixes(reduced: &Reduced, kind: usize, order: &[usize], open: &[Vec<OpenNet
             }
             None => sum.unsupported += 1,
         }
-        for (sum, fixed) in sum.terms.iter_mut().zip(&costs.fixed[u]) {
-            sum.add(fixed);
+        for (pass, fixed) in costs.fixed[u].iter().enumerate() {
+            sum.terms[pass].add(fixed);
+            sum.fixed[pass].add(fixed);
         }
         sum.memory += costs.memory[u];
     }
