@@ -55,7 +55,7 @@ fn main() -> Result<()> {
     let dpl: Vec<Vec<Line>> =
         ORDERS.iter().map(|&orders| args.lines(Method::Dpl(orders), &DPL_SIZES)).collect::<Result<_>>()?;
     let networks = args.networks()?;
-    draw("dp", "Ideal DP", "filled: proven optimal, hollow: stopped by the limit", &dp)?;
+    draw("dp", "Ideal DP", "filled: proven optimal, hollow: not", &dp)?;
     draw("dpl", "Linearized DP", "16 orders", &dpl[0])?;
     let text = page(&args, &dp, &dpl, &networks)?;
     std::fs::write(in_repository("docs/benchmarks.md"), text)?;
@@ -77,8 +77,8 @@ impl Args {
 
     /// All families in all sizes.
     fn lines(&self, method: Method, sizes: &[usize]) -> Result<Vec<Line>> {
-        let line = |family| {
-            let wanted = sizes.iter().filter(|&&size| size <= self.max_nodes);
+        let line = |family: Family| {
+            let wanted = sizes.iter().filter(|&&size| size <= self.max_nodes && family.has(size));
             let points = wanted.map(|&size| self.measure(Source::Generated(family, size), method));
             Ok(Line { family, method, points: points.collect::<Result<_>>()? })
         };
@@ -112,7 +112,7 @@ fn draw(file: &str, method: &str, note: &str, lines: &[Line]) -> Result<()> {
         if series.is_empty() {
             return Ok(());
         }
-        let title = format!("{method}: {what} by size of the graph ({note})");
+        let title = format!("{method}: {what} by graph size ({note})");
         let chart = Chart { title: &title, x: "nodes", y: &format!("{what}, {unit}"), series: &series };
         chart.draw(&directory.join(format!("growth-{file}-{what}.svg")))
     };

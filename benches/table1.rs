@@ -83,7 +83,8 @@ fn cases() -> Vec<Case> {
         let path = workloads::find(&format!("tarnawski2020/throughput/{name}.json"))?;
         Some(Case { name: name.to_owned(), path, accelerators: None, published: Some(published) })
     });
-    let profiles = PROFILES.iter().filter_map(|name| Some((name, workloads::find(&format!("pipedream2019/{name}.txt"))?)));
+    let profiles =
+        PROFILES.iter().filter_map(|name| Some((name, workloads::find(&format!("pipedream2019/{name}.txt"))?)));
     let split = |(name, path): (&&str, PathBuf)| {
         PROFILE_ACCELERATORS.map(|accelerators| Case {
             name: format!("{name}, k = {accelerators}"),

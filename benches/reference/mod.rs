@@ -3,6 +3,8 @@
 //! The rival of the benchmarks and a check on their answers. It is written to be fast as it stands: the load of a
 //! pair follows from that of a neighbouring pair, so a pair costs the degree of one unit.
 
+#![allow(dead_code, reason = "one benchmark only enumerates")]
+
 use dagsplit::cost::{Terms, max_of_pieces};
 use dagsplit::preprocess::{Reduced, joint};
 use dagsplit::problem::fits;
@@ -88,7 +90,8 @@ pub fn optimum(reduced: &Reduced, ideals: &Ideals) -> Option<f64> {
                 if reached[smaller] != i {
                     reached[smaller] = i;
                     sums.copy_within(j * kinds..(j + 1) * kinds, smaller * kinds);
-                    let inside = |v: u32| contains(&ideals.sets[i], v as usize) && !contains(&ideals.sets[j], v as usize);
+                    let inside =
+                        |v: u32| contains(&ideals.sets[i], v as usize) && !contains(&ideals.sets[j], v as usize);
                     add(reduced, &mut sums[smaller * kinds..][..kinds], u, inside);
                 }
             }

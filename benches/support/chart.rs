@@ -3,6 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
+use plotters::coord::Shift;
+use plotters::coord::combinators::{BindKeyPoints, WithKeyPoints};
+use plotters::element::ComposedElement;
 use plotters::prelude::*;
 
 /// One line of a chart.
@@ -44,63 +47,66 @@ const RADIUS: f64 = 6.0;
 impl Chart<'_> {
     /// Draws the chart as an SVG file.
     pub fn draw(&self, path: &Path) -> Result<()> {
-        let root = SVGBackend::new(path, (800, 500)).into_drawing_area();
+        let root = SVGBackend::new(path, SIZE).into_drawing_area();
         self.draw_on(&root).map_err(|error| anyhow!("{}: {error}", path.display()))
     }
 
-    fn draw_on(&self, root: &DrawingArea<SVGBackend, plotters::coord::Shift>) -> Result<(), Box<dyn std::error::Error>> {
+    fn draw_on(&self, root: &DrawingArea<SVGBackend, Shift>) -> Result<(), Box<dyn std::error::Error>> {
         root.fill(&WHITE)?;
-        let (xs, ys) = (self.range(|p| p.0, 1.1), self.range(|p| p.1, 1.5));
-        let mut chart = ChartBuilder::on(root)
-            .caption(self.title, ("sans-serif", 20))
+        let (plot, legend) = root.split_horizontally(SIZE.0 - LEGEND_WIDTH);
+        let mut chart = ChartBuilder::on(&plot)
+            .caption(self.title, ("sans-serif", 19))
             .margin(15)
             .x_label_area_size(50)
             .y_label_area_size(75)
-            .build_cartesian_2d((xs.0..xs.1).log_scale(), (ys.0..ys.1).log_scale())?;
+            .build_cartesian_2d(axis(self.values(|p| p.0)), axis(self.values(|p| p.1)))?;
         chart
             .configure_mesh()
             .x_desc(self.x)
             .y_desc(self.y)
             .label_style(("sans-serif", 15))
-            .light_line_style(RGBColor(240, 240, 240))
-            .bold_line_style(RGBColor(215, 215, 215))
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(RGBColor(220, 220, 220))
             .x_label_formatter(&|x| tick(*x))
             .y_label_formatter(&|y| tick(*y))
             .draw()?;
         for (i, series) in self.series.iter().enumerate() {
-            let colour = COLOURS[i % COLOURS.len()];
             let line = series.points.iter().map(|&(x, y, _)| (x, y));
-            chart.draw_series(LineSeries::new(line, colour.stroke_width(2)))?;
-            let points = series.points.iter().map(|&(x, y, filled)| EmptyElement::at((x, y)) + marker(i, filled));
-            chart
-                .draw_series(points)?
-                .label(series.name.as_str())
-                .legend(move |at| EmptyElement::at(at) + marker(i, true));
+            chart.draw_series(LineSeries::new(line, COLOURS[i % COLOURS.len()].stroke_width(2)))?;
+            chart.draw_series(series.points.iter().map(|&(x, y, filled)| marker((x, y), i, filled)))?;
+            let at = 60 + 26 * i as i32;
+            legend.draw(&marker((10, at), i, true))?;
+            legend.draw(&Text::new(series.name.as_str(), (24, at - 8), ("sans-serif", 15)))?;
         }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
-            .label_font(("sans-serif", 15))
-            .background_style(WHITE.mix(0.85))
-            .border_style(RGBColor(215, 215, 215))
-            .margin(10)
-            .draw()?;
         root.present()?;
         Ok(())
     }
 
-    /// Smallest and largest value of the points, apart by at least `air` on either side.
-    fn range(&self, value: impl Fn(&(f64, f64, bool)) -> f64, air: f64) -> (f64, f64) {
-        let values = || self.series.iter().flat_map(|series| &series.points).map(&value);
-        (values().fold(f64::MAX, f64::min) / air, values().fold(f64::MIN_POSITIVE, f64::max) * air)
+    fn values(&self, value: impl Fn(&(f64, f64, bool)) -> f64) -> impl Iterator<Item = f64> {
+        self.series.iter().flat_map(|series| &series.points).map(value)
     }
 }
 
-/// The shape of the series with this number, in pixels around its point.
-fn marker(
-    series: usize,
-    filled: bool,
-) -> impl for<'a> Drawable<SVGBackend<'a>> + for<'a> PointCollection<'a, (i32, i32)> {
+/// Width and height of a chart in pixels, and the width of its legend.
+const SIZE: (u32, u32) = (900, 460);
+const LEGEND_WIDTH: u32 = 220;
+
+/// A logarithmic axis that holds all `values`, with a tick at 1, 2 and 5 times each power of ten.
+fn axis(values: impl Iterator<Item = f64>) -> WithKeyPoints<LogCoord<f64>> {
+    let (low, high) = values.fold((f64::MAX, f64::MIN_POSITIVE), |(low, high), v| (low.min(v), high.max(v)));
+    let (low, high) = (low / 1.3, high * 1.3);
+    let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
+    let steps: &[f64] = if high / low < 1e3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+    let ticks = decades.flat_map(|decade| steps.iter().map(move |step| step * 10f64.powi(decade)));
+    let axis: LogCoord<f64> = (low..high).log_scale().into();
+    axis.with_key_points(ticks.filter(|tick| (low..high).contains(tick)).collect())
+}
+
+/// A shape at `at`, its fill and its outline in pixels around it.
+type Marker<'a, At> = ComposedElement<At, SVGBackend<'a>, Polygon<(i32, i32)>, PathElement<(i32, i32)>>;
+
+/// The shape of the series with this number.
+fn marker<'a, At>(at: At, series: usize, filled: bool) -> Marker<'a, At> {
     let (sides, first) = SHAPES[series % SHAPES.len()];
     let corner = |i: u32| {
         let angle = (f64::from(i) / f64::from(sides) + first) * std::f64::consts::TAU;
@@ -109,12 +115,18 @@ fn marker(
     let colour = COLOURS[series % COLOURS.len()];
     let inside = if filled { colour } else { WHITE };
     let corners: Vec<(i32, i32)> = (0..=sides).map(corner).collect();
-    EmptyElement::at((0, 0))
+    EmptyElement::at(at)
         + Polygon::new(corners.clone(), inside.filled())
         + PathElement::new(corners, colour.stroke_width(2))
 }
 
-/// A tick's label, such as 0.001 or 1000.
+/// A tick's label, such as 0.001 or 10,000.
 fn tick(value: f64) -> String {
-    if value >= 1.0 { format!("{value:.0}") } else { format!("{value:.4}").trim_end_matches('0').to_owned() }
+    if value >= 1000.0 {
+        format!("{:.0},{:03.0}", (value / 1000.0).floor(), value % 1000.0)
+    } else if value >= 1.0 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.4}").trim_end_matches('0').to_owned()
+    }
 }

@@ -24,8 +24,7 @@ const AMPLE: f64 = 1e15;
 
 impl Family {
     /// Every family.
-    pub const ALL: [Self; 5] =
-        [Self::Dnn, Self::DnnTraining, Self::Inception, Self::Transformer, Self::Nasnet];
+    pub const ALL: [Self; 5] = [Self::Dnn, Self::DnnTraining, Self::Inception, Self::Transformer, Self::Nasnet];
 
     /// A name to show.
     pub fn name(self) -> &'static str {
@@ -36,6 +35,11 @@ impl Family {
             Self::Transformer => "transformer",
             Self::Nasnet => "NASNet",
         }
+    }
+
+    /// Whether a member comes near this size: networks have a smallest one.
+    pub fn has(self, nodes: usize) -> bool {
+        self.instance(nodes).nodes.len().abs_diff(nodes) * 5 <= nodes
     }
 
     /// The member of about `nodes` nodes, for six accelerators and one CPU.
