@@ -1,0 +1,178 @@
+//! How time and memory grow with the graph, as figures and a table in `docs/`.
+//!
+//! `cargo bench --bench growth` measures each solve in a process of its own, one after another. Time is from the
+//! instance in memory to the split; memory is the peak of the process, the instance included.
+
+mod support;
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Parser;
+use support::chart::{Chart, Series};
+use support::family::Family;
+use support::figures::{count, head, megabytes, or_dash, row, seconds, status};
+use support::machine;
+use support::measure::{Measurement, Method, Source, Task, is_child};
+
+const DP_SIZES: [usize; 7] = [100, 200, 500, 1_000, 2_000, 5_000, 10_000];
+const DPL_SIZES: [usize; 6] = [1_000, 2_000, 5_000, 10_000, 20_000, 50_000];
+
+/// The orders that linearized DP tries by default, and one alone.
+const ORDERS: [usize; 2] = [16, 1];
+
+#[derive(Parser)]
+struct Args {
+    /// Given by cargo; without it nothing is measured.
+    #[arg(long, hide = true)]
+    bench: bool,
+    /// Seconds that a solve may take.
+    #[arg(long, default_value_t = 60.0)]
+    time_limit: f64,
+    /// Nodes of the largest graphs.
+    #[arg(long, default_value_t = usize::MAX)]
+    max_nodes: usize,
+}
+
+/// The measurements of one family by one method, by size.
+struct Line {
+    family: Family,
+    method: Method,
+    points: Vec<Measurement>,
+}
+
+fn main() -> Result<()> {
+    if is_child()? {
+        return Ok(());
+    }
+    let args = Args::parse();
+    if !args.bench {
+        println!("start me by `cargo bench --bench growth`");
+        return Ok(());
+    }
+    let dp = args.lines(Method::Dp, &DP_SIZES)?;
+    let dpl: Vec<Vec<Line>> =
+        ORDERS.iter().map(|&orders| args.lines(Method::Dpl(orders), &DPL_SIZES)).collect::<Result<_>>()?;
+    let networks = args.networks()?;
+    draw("dp", "Ideal DP", "filled: proven optimal, hollow: not", &dp)?;
+    draw("dpl", "Linearized DP", "16 orders", &dpl[0])?;
+    let text = page(&args, &dp, &dpl, &networks)?;
+    std::fs::write(in_repository("docs/benchmarks.md"), text)?;
+    Ok(())
+}
+
+fn in_repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+impl Args {
+    fn measure(&self, source: Source, method: Method) -> Result<Measurement> {
+        let task = Task { source, method, accelerators: None, threads: 1, time_limit: self.time_limit };
+        let m = task.measure()?;
+        let peak = or_dash(m.peak_bytes.map(megabytes));
+        println!("{:?} {method:?}: {}, {} s, {peak} MB", task.source, status(&m), seconds(m.solve_seconds));
+        Ok(m)
+    }
+
+    /// All families in all sizes.
+    fn lines(&self, method: Method, sizes: &[usize]) -> Result<Vec<Line>> {
+        let line = |family: Family| {
+            let wanted = sizes.iter().filter(|&&size| size <= self.max_nodes && family.has(size));
+            let points = wanted.map(|&size| self.measure(Source::Generated(family, size), method));
+            Ok(Line { family, method, points: points.collect::<Result<_>>()? })
+        };
+        Family::ALL.into_iter().map(line).collect()
+    }
+
+    /// The ideal DP on each workload of the repository.
+    fn networks(&self) -> Result<Vec<(String, Measurement)>> {
+        let files = std::fs::read_dir(in_repository("instances"))?.filter_map(|entry| Some(entry.ok()?.path()));
+        let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|e| e == "json")).collect();
+        files.sort();
+        let measured = files.into_iter().map(|path| {
+            let name = path.file_stem().unwrap_or_default().display().to_string();
+            Ok((name, self.measure(Source::File(path), Method::Dp)?))
+        });
+        measured.collect()
+    }
+}
+
+/// Draws time and memory of the lines against nodes.
+fn draw(file: &str, method: &str, note: &str, lines: &[Line]) -> Result<()> {
+    let directory = in_repository("docs/figures");
+    std::fs::create_dir_all(&directory)?;
+    let chart = |what: &str, unit: &str, y: &dyn Fn(&Measurement) -> Option<f64>| {
+        let point = |m: &Measurement| Some((m.nodes as f64, y(m)?, m.is_proven() || file == "dpl"));
+        let line = |line: &Line| Series {
+            name: line.family.name().to_owned(),
+            points: line.points.iter().filter_map(point).collect(),
+        };
+        let series: Vec<Series> = lines.iter().map(line).filter(|series| !series.points.is_empty()).collect();
+        if series.is_empty() {
+            return Ok(());
+        }
+        let title = format!("{method}: {what} by graph size ({note})");
+        let chart = Chart { title: &title, x: "nodes", y: &format!("{what}, {unit}"), series: &series };
+        chart.draw(&directory.join(format!("growth-{file}-{what}.svg")))
+    };
+    chart("time", "seconds", &|m| Some(m.solve_seconds))?;
+    chart("memory", "megabytes", &|m| m.peak_bytes.map(|bytes| bytes as f64 / 1e6))
+}
+
+/// The page with all tables and figures.
+fn page(args: &Args, dp: &[Line], dpl: &[Vec<Line>], networks: &[(String, Measurement)]) -> Result<String> {
+    let mut text = String::new();
+    writeln!(text, "# Benchmarks\n")?;
+    writeln!(text, "Made by `cargo bench --bench growth` on {}; do not edit.\n", machine::describe())?;
+    writeln!(
+        text,
+        "Each run is a process of its own on one thread, with six accelerators and one CPU, and is stopped after {} s. \
+         Time is from the instance in memory to the split, memory is the peak of the process. Each split passed the \
+         verifier. *Cells* are generated graphs that branch as deep networks do, with random costs; *transformer* is \
+         BERT-base and *NASNet* NASNet-A mobile with more or fewer layers and modelled costs.\n",
+        args.time_limit
+    )?;
+    writeln!(text, "## Ideal DP\n\n![Time of the ideal DP](figures/growth-dp-time.svg)\n")?;
+    writeln!(text, "![Memory of the ideal DP](figures/growth-dp-memory.svg)\n")?;
+    writeln!(text, "{}", head(&["graph", "nodes", "ideals", "states", "outcome", "seconds", "MB"], 1))?;
+    for line in dp {
+        line.points.iter().try_for_each(|m| writeln!(text, "{}", dp_row(line.family.name(), m)))?;
+    }
+    if !networks.is_empty() {
+        writeln!(text, "\nThe workloads of the repository:\n")?;
+        writeln!(text, "{}", head(&["workload", "nodes", "ideals", "states", "outcome", "seconds", "MB"], 1))?;
+        networks.iter().try_for_each(|(name, m)| writeln!(text, "{}", dp_row(name, m)))?;
+    }
+    writeln!(text, "\n## Linearized DP\n\n![Time of linearized DP](figures/growth-dpl-time.svg)\n")?;
+    writeln!(text, "![Memory of linearized DP](figures/growth-dpl-memory.svg)\n")?;
+    writeln!(text, "{}", head(&["graph", "orders", "nodes", "objective", "seconds", "MB"], 1))?;
+    for line in dpl.iter().flatten() {
+        line.points.iter().try_for_each(|m| writeln!(text, "{}", dpl_row(line, m)))?;
+    }
+    Ok(text)
+}
+
+fn dp_row(name: &str, m: &Measurement) -> String {
+    row(&[
+        name.to_owned(),
+        m.nodes.to_string(),
+        or_dash(m.stat("ideals").map(count)),
+        or_dash(m.stat("states").map(count)),
+        status(m),
+        seconds(m.solve_seconds),
+        or_dash(m.peak_bytes.map(megabytes)),
+    ])
+}
+
+fn dpl_row(line: &Line, m: &Measurement) -> String {
+    let orders = if let Method::Dpl(orders) = line.method { orders } else { 0 };
+    row(&[
+        line.family.name().to_owned(),
+        orders.to_string(),
+        m.nodes.to_string(),
+        or_dash(m.objective.map(|value| format!("{value:.3}"))),
+        seconds(m.solve_seconds),
+        or_dash(m.peak_bytes.map(megabytes)),
+    ])
+}

@@ -1,0 +1,11 @@
+//! What the benchmarks share: graphs by family and size, and measurements in processes of their own.
+
+#![allow(dead_code, reason = "each benchmark uses some of these")]
+
+pub mod chart;
+pub mod family;
+pub mod figures;
+pub mod machine;
+pub mod measure;
+#[path = "../../tests/workloads/mod.rs"]
+pub mod workloads;

@@ -1,0 +1,131 @@
+//! The published workloads at hand, each from process start to verified split: Tarnawski et al. 2020, Table 1, and
+//! PipeDream's profiles over 6 and 16 accelerators. `cargo bench --bench table1` prints it as Markdown.
+
+mod support;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Parser;
+use support::figures::{count, head, megabytes, or_dash, row, seconds, status};
+use support::measure::{Measurement, Method, Source, Task, is_child};
+use support::{machine, workloads};
+
+/// File, and the published optimum over contiguous splits.
+const TABLE_1: [(&str, f64); 16] = [
+    ("operator/bert_l-3_inference", 27.92),
+    ("operator/bert_l-6_inference", 29.58),
+    ("operator/bert_l-12_inference", 147.48),
+    ("operator/resnet50_inference", 124.35),
+    ("operator/bert_l-3_training", 65.30),
+    ("operator/bert_l-6_training", 72.86),
+    ("operator/bert_l-12_training", 438.00),
+    ("operator/resnet50_training", 255.19),
+    ("layer/bert24_inference", 17.79),
+    ("layer/resnet50_inference", 33.77),
+    ("layer/inceptionv3_inference", 51.55),
+    ("layer/gnmt_inference", 32.91),
+    ("layer/bert24_training", 41.75),
+    ("layer/resnet50_training", 78.63),
+    ("layer/inceptionv3_training", 122.76),
+    ("layer/gnmt_training", 107.00),
+];
+
+/// Profiles, split over each of [`PROFILE_ACCELERATORS`].
+const PROFILES: [&str; 6] = ["inception_v3", "densenet121", "resnet50", "vgg16", "gnmt", "nasnetamobile"];
+
+const PROFILE_ACCELERATORS: [usize; 2] = [6, 16];
+
+/// Runs longer than this are made again with two threads.
+const LONG: f64 = 1.0;
+
+#[derive(Parser)]
+struct Args {
+    /// Given by cargo; without it nothing is measured.
+    #[arg(long, hide = true)]
+    bench: bool,
+    /// Seconds that a solve may take.
+    #[arg(long, default_value_t = 60.0)]
+    time_limit: f64,
+}
+
+/// A workload with what is published of it.
+struct Case {
+    name: String,
+    path: PathBuf,
+    accelerators: Option<usize>,
+    published: Option<f64>,
+}
+
+fn main() -> Result<()> {
+    if is_child()? {
+        return Ok(());
+    }
+    let args = Args::parse();
+    if !args.bench {
+        println!("start me by `cargo bench --bench table1`");
+        return Ok(());
+    }
+    println!("{}; one thread, a time limit of {} s.\n", machine::describe(), args.time_limit);
+    let titles = ["workload", "published", "objective", "outcome", "ideals", "seconds", "MB", "with 2 threads"];
+    println!("{}", head(&titles, 1));
+    for case in cases() {
+        let single = case.measure(1, args.time_limit)?;
+        let double = (single.wall_seconds > LONG).then(|| case.measure(2, args.time_limit)).transpose()?;
+        println!("{}", case.row(&single, double.as_ref()));
+        case.check(&single)?;
+    }
+    Ok(())
+}
+
+fn cases() -> Vec<Case> {
+    let table = TABLE_1.iter().filter_map(|&(name, published)| {
+        let path = workloads::find(&format!("tarnawski2020/throughput/{name}.json"))?;
+        Some(Case { name: name.to_owned(), path, accelerators: None, published: Some(published) })
+    });
+    let profiles =
+        PROFILES.iter().filter_map(|name| Some((name, workloads::find(&format!("pipedream2019/{name}.txt"))?)));
+    let split = |(name, path): (&&str, PathBuf)| {
+        PROFILE_ACCELERATORS.map(|accelerators| Case {
+            name: format!("{name}, k = {accelerators}"),
+            path: path.clone(),
+            accelerators: Some(accelerators),
+            published: None,
+        })
+    };
+    table.chain(profiles.flat_map(split)).collect()
+}
+
+impl Case {
+    fn measure(&self, threads: usize, time_limit: f64) -> Result<Measurement> {
+        let source = Source::File(self.path.clone());
+        Task { source, method: Method::Dp, accelerators: self.accelerators, threads, time_limit }.measure()
+    }
+
+    fn row(&self, single: &Measurement, double: Option<&Measurement>) -> String {
+        let faster = |double: &Measurement| format!("{:.2} times as fast", single.wall_seconds / double.wall_seconds);
+        row(&[
+            self.name.clone(),
+            or_dash(self.published.map(|value| format!("{value:.2}"))),
+            or_dash(single.objective.map(|value| format!("{value:.4}"))),
+            status(single),
+            or_dash(single.stat("ideals").map(count)),
+            seconds(single.wall_seconds),
+            or_dash(single.peak_bytes.map(megabytes)),
+            or_dash(double.map(faster)),
+        ])
+    }
+
+    /// An optimum that disagrees with the published one is a fault in one of the two.
+    fn check(&self, measured: &Measurement) -> Result<()> {
+        if let (Some(published), Some(objective), true) = (self.published, measured.objective, measured.is_proven()) {
+            // Published values have two decimals, rounded or cut.
+            anyhow::ensure!(
+                (objective - published).abs() <= 0.01,
+                "{}: the proven optimum {objective} is not the published {published}",
+                self.name
+            );
+        }
+        Ok(())
+    }
+}
