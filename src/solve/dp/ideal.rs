@@ -24,7 +24,10 @@ use crate::solve::{
 /// A proof refutes all objectives below the incumbent by more than this part of it: the rounding of a sum.
 pub const OPTIMALITY_TOLERANCE: f64 = 1e-9;
 
-/// Stages that a search for one target may evaluate in the first round; fourfold in each further one.
+/// How much more each round may search than the one before.
+const BUDGET_GROWTH: usize = 16;
+
+/// Stages that a search for one target may evaluate in the first round.
 const FIRST_BUDGET: usize = 60_000;
 
 /// The exact DP over ideals, for [`Scope::Acyclic`].
@@ -118,7 +121,7 @@ impl<'a> State<'a> {
             let reduced = self.setting.reduced.clone().below(self.setting.problem, self.upper());
             let setting = Setting::new(self.setting.problem, &reduced);
             proof = self.prove(&setting, budget);
-            budget *= 4;
+            budget *= BUDGET_GROWTH;
         }
         if proof == Proof::Impossible {
             self.reorder(self.setting, LAST_ROUNDS);
