@@ -23,7 +23,9 @@ use crate::solve::SearchContext;
 /// Looks for a chain with an objective of at most the windows' target, by exact loads.
 pub fn run(search: &Search, windows: &Windows, cx: &SearchContext, effort: &mut Effort) -> Verdict {
     let verdict = search.run(windows, cx, effort);
+    if std::env::var("V").is_ok() { eprintln!("relaxed {} target {} {effort:?}", match &verdict { Verdict::Found(..) => "found", Verdict::Refuted=>"refuted", _=>"unknown"}, windows.target); }
     let Verdict::Found(chain, least) = verdict else { return verdict };
+    if std::env::var("V").is_ok() { eprintln!("true {:?} least {least:?}", chain_value(search.loads, search.enumerator.relaxation.stages, &chain)); }
     match chain_value(search.loads, search.enumerator.relaxation.stages, &chain).unwrap_or(least) {
         value if objective(value) <= windows.target => Verdict::Found(chain, value),
         _ => OuterSearch { search, windows, cx }.run(effort),
