@@ -319,7 +319,7 @@ impl Guide {
 }
 
 /// The original nodes of each stage of a chain of ideals.
-fn differences(reduced: &Reduced, chain: &IdealChain) -> Vec<(Vec<NodeId>, usize)> {
+pub(super) fn differences(reduced: &Reduced, chain: &IdealChain) -> Vec<(Vec<NodeId>, usize)> {
     let mut before: Box<[u64]> = vec![0; chain[0].0.len()].into();
     let units = chain.iter().map(|(ideal, stage)| {
         let set: Vec<u64> = ideal.iter().zip(&before).map(|(j, a)| j & !a).collect();

@@ -5,6 +5,7 @@ pub mod dominance;
 pub mod enumerate;
 pub mod frontier;
 pub mod fronts;
+pub mod grouping;
 pub mod ideal;
 pub mod inner;
 pub mod linear;
