@@ -7,9 +7,12 @@ use std::time::Duration;
 use common::{InstanceOptions, config, problems, solve_and_verify};
 use dagsplit::generate::{Recipe, Resnet, Transformer, generate};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
+use dagsplit::preprocess::Reduced;
 use dagsplit::problem::{Interconnect, Objective, Problem, ProblemSpec, Replication, Scope};
 use dagsplit::solve::brute_force::BruteForce;
-use dagsplit::solve::dp::{IdealDp, linearized::LinearizedDp};
+use dagsplit::solve::dp::{
+    IdealDp, Setting, dominance::Dominance, linearized::LinearizedDp, loads::SetLoads, search::Bits,
+};
 use dagsplit::solve::{SearchContext, Solver};
 use dagsplit::verify;
 use proptest::prelude::*;
@@ -59,6 +62,41 @@ fn a_net_that_leaves_its_server_past_other_stages_costs_more() {
     assert_eq!(optimum(&instance, &with(ProblemSpec::of(&instance), 3, 5.0)), 11.0);
     // With a factor of 7 that is less than 6 + 7.
     assert_eq!(optimum(&instance, &with(ProblemSpec::of(&instance), 3, 7.0)), 12.0);
+}
+
+/// Whether dominance adds unit 1 to a stage that holds unit 0 alone.
+fn dominates(instance: &Instance, server_size: usize, between_factor: f64) -> bool {
+    let spec = with(ProblemSpec::of(instance), server_size, between_factor);
+    let problem = Problem::new(instance, spec).expect("valid");
+    let reduced = Reduced::contracted_only(&problem);
+    let setting = Setting::new(&problem, &reduced);
+    let rule = Dominance::new(&problem, &reduced).expect("in and out weigh the same");
+    let empty: Bits = [0].into();
+    let (mut ideal, mut set): (Bits, Bits) = ([1].into(), [1].into());
+    let mut sets = SetLoads::new(&setting.loads);
+    rule.extend(&mut ideal, &mut set, setting.stages[0], (&empty, [0.0; 2]), &mut sets, 1e3);
+    ideal[0] & 2 != 0
+}
+
+#[test]
+fn dominance_heeds_the_price_between_servers() {
+    // Node 1 computes for 2 and makes the cut larger by 1: no loss in a server, but one between servers.
+    let instance = chain(&[4.0, 2.0, 8.0], &[0.0, 1.0, 0.0]);
+    assert!(dominates(&instance, 3, 2.0));
+    assert!(!dominates(&instance, 3, 3.0));
+}
+
+#[test]
+fn dominance_heeds_nets_that_pass_backward() {
+    // Nodes 0, 1, 2 have backward partners 3, 4, 5, and 5 feeds 4. A stage that holds 2 and 5 but not 1 and 4 may have
+    // 1 and 4 above it inside its server, or below it between servers.
+    let mut instance = chain(&[9.0; 6], &[0.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
+    for (v, node) in instance.nodes.iter_mut().enumerate() {
+        (node.backward, node.color_class) = (v > 2, Some(v as u64 % 3));
+    }
+    instance.edges = vec![Edge { source: 5, target: 4 }];
+    assert!(dominates(&instance, 3, 1.0));
+    assert!(!dominates(&instance, 3, 2.0));
 }
 
 /// Acyclic problems with servers, of at most `most` accelerators in one of the classes.

@@ -37,6 +37,7 @@ impl Consumption {
     }
 
     /// How many uses there are.
+    #[allow(clippy::len_without_is_empty, reason = "there is always the use of no device")]
     pub fn len(&self) -> usize {
         self.len
     }
