@@ -11,8 +11,9 @@ use dagsplit::problem::{Problem, ProblemSpec};
 use dagsplit::solve::dp::Setting;
 use dagsplit::solve::dp::frontier::{FORBIDDEN, Frontier};
 use dagsplit::solve::dp::fronts::{FrontTable, Label, pareto};
+use dagsplit::solve::dp::guide::Guide;
 use dagsplit::solve::dp::relaxation::{Front, Ratio, Relaxation};
-use dagsplit::solve::dp::stage::{Ideals, Variant, Variants, descendants};
+use dagsplit::solve::dp::stage::{Bounds, Ideals, Potential, Variants, descendants};
 use proptest::prelude::*;
 use reference::{Mask, acyclic_problems, banded, best_on_units, ideals};
 
@@ -25,9 +26,9 @@ fn cuts(reduced: &Reduced, ideal: Mask, e: usize) -> bool {
     pins.iter().any(|&u| has(ideal, u) != has(ideal, pins[0]))
 }
 
-/// Lower value under the variant above and upper value under the variant below, from their definition.
-fn label(reduced: &Reduced, below: &Variant, above: &Variant, ideal: Mask) -> Label {
-    let weight = |of: &Variant| {
+/// Lower value under the potential above and upper value under the one below, from their definition.
+fn label(reduced: &Reduced, below: &Potential, above: &Potential, ideal: Mask) -> Label {
+    let weight = |of: &Potential| {
         let units = (0..reduced.unit_count()).filter(|&u| has(ideal, u as u32));
         units.fold(0.0, |sum, u| sum + of.weight[u])
     };
@@ -56,9 +57,9 @@ fn accepted(reduced: &Reduced, frontier: &Frontier) -> Vec<(Mask, Vec<usize>)> {
     paths.into_iter().map(|(_, ideal, cut)| (ideal, cut)).collect()
 }
 
-/// Fronts of one variant after another, and the tables that they are read from.
+/// Fronts of one potential after another, and the tables that they are read from.
 struct Tables {
-    variants: Vec<Variant>,
+    bounds: Bounds,
     tables: Vec<Option<FrontTable>>,
 }
 
@@ -66,23 +67,41 @@ impl Tables {
     fn new(setting: &Setting, frontier: &Frontier, bound: usize, upper: f64) -> Self {
         let below = descendants(setting.reduced).unwrap();
         let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&below), setting.ceiling);
-        let variants = builder.all(&setting.stages, upper, bound);
-        let table = |(b, a): (&Variant, &Variant)| {
+        let bounds = builder.all(&setting.stages, upper, bound);
+        let table = |(b, a): (&Potential, &Potential)| {
             (b.is_charged() || a.is_charged())
-                .then(|| FrontTable::new(setting.reduced, frontier, b, a, usize::MAX).unwrap())
+                .then(|| FrontTable::new(setting.reduced, frontier, b, a, None, usize::MAX).unwrap())
         };
-        let tables = variants.iter().flat_map(|b| variants.iter().map(move |a| (b, a))).map(table).collect();
-        Self { variants, tables }
+        let all = &bounds.potentials;
+        let tables = all.iter().flat_map(|b| all.iter().map(move |a| (b, a))).map(table).collect();
+        Self { bounds, tables }
     }
 
     fn relaxation<'a>(&'a self, setting: &'a Setting) -> Relaxation<'a> {
-        let n = self.variants.len();
+        let n = self.bounds.potentials.len();
         let front = |i: usize| match &self.tables[i] {
             Some(table) => Front::Labels(table.root()),
-            None => Front::Ratio(Ratio::new(&self.variants[i / n], &self.variants[i % n])),
+            None => Front::Ratio(Ratio::new(&self.bounds.potentials[i / n], &self.bounds.potentials[i % n])),
         };
-        Relaxation::new(&setting.stages, &self.variants, &setting.consumption, (0..n * n).map(front).collect())
+        let fronts = (0..n * n).map(front).collect();
+        Relaxation::new(&setting.stages, &self.bounds, &setting.consumption, fronts, &vec![0.0; n])
     }
+}
+
+/// Each finer relaxation, built within the windows of a coarser one, must admit the optimum as well.
+fn check_grids(setting: &Setting, frontier: &Frontier, optimum: f64) -> Result<(), TestCaseError> {
+    let below = descendants(setting.reduced).unwrap();
+    let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&below), setting.ceiling);
+    let upper = 1.25 * optimum;
+    let exact = builder.all(&setting.stages, upper, 0);
+    let mut windows = None;
+    for grid in [Some(8.0), Some(2.0), Some(0.5), None] {
+        let guide = Guide::new(setting, frontier, &exact, grid, windows.as_ref(), usize::MAX).unwrap();
+        let relaxation = guide.relaxation(setting);
+        prop_assert!(relaxation.is_feasible(optimum), "grid {grid:?}");
+        windows = Some(guide.true_windows(&relaxation, &relaxation.windows(upper)));
+    }
+    Ok(())
 }
 
 /// The relaxation under each linear bound must admit the optimum.
@@ -97,6 +116,7 @@ fn check_bounds(problem: &Problem, reduced: &Reduced, optimum: f64) -> Result<()
             prop_assert!(relaxation.least_target(0.0, setting.ceiling) <= optimum * (1.0 + 1e-12));
         }
     }
+    check_grids(&setting, &frontier, optimum)?;
     prop_assert!(setting.work_bound() <= optimum && optimum <= setting.ceiling);
     Ok(())
 }
@@ -146,9 +166,10 @@ proptest! {
         let frontier = Frontier::smallest(&reduced, usize::MAX).unwrap();
         let all = ideals(&reduced.order);
         for bound in 0..Variants::bounds(&reduced).min(3) {
-            let Tables { variants, tables } = Tables::new(&setting, &frontier, bound, setting.ceiling);
+            let Tables { bounds: Bounds { potentials, .. }, tables } =
+                Tables::new(&setting, &frontier, bound, setting.ceiling);
             for (i, table) in tables.iter().enumerate() {
-                let (below, above) = (&variants[i / variants.len()], &variants[i % variants.len()]);
+                let (below, above) = (&potentials[i / potentials.len()], &potentials[i % potentials.len()]);
                 let labels = all.iter().map(|&ideal| label(&reduced, below, above, ideal)).collect();
                 if let Some(table) = table {
                     prop_assert_eq!(table.root(), pareto(labels));

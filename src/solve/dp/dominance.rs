@@ -5,6 +5,11 @@
 //! through J. Cuts are submodular, so cut(S \ u) ≤ cut(S) + cut(J ∪ u) − cut(J) when u ∈ S, hence
 //! load(S \ u) ≤ load(S), and a chain through J ∪ {u} is as good as one through J. So if u also fits on the stage
 //! before, J itself need not be kept. The argument asks that in and out weigh the same in every piece of a load.
+//!
+//! With servers the same holds for loads that depend on a stage's own boundaries alone. The lower boundary of the stage
+//! that loses u may lie in a server or between two, so the cut has to be harmless at both prices. And a stage that
+//! does not hold u may pay the higher price for a net of u once u lies below it: only if it holds pins of a net that
+//! has none in J, which a net all of whose other pins follow u does not allow.
 
 use super::loads::{SetLoads, Value, contains, objective, worse};
 use super::search::Bits;
@@ -26,21 +31,21 @@ impl<'a> Dominance<'a> {
             Objective::Throughput => 2..3,
             Objective::GPipe => 0..2,
         };
-        (symmetric && problem.spec.interconnect.is_none()).then_some(Self { reduced, passes })
+        symmetric.then_some(Self { reduced, passes })
     }
 
-    /// Extends `ideal`, reached by the stage `set` from a prefix of value `before`, as far as the stage stays
+    /// Extends `ideal`, reached by the stage `set` from the ideal `from` of value `before`, as far as the stage stays
     /// within `target` (for GPipe: as far as its value does not grow). Returns the value reached.
     pub fn extend(
         &self,
         ideal: &mut Bits,
         set: &mut Bits,
         stage: StageKind,
-        before: Value,
+        (from, before): (&Bits, Value),
         sets: &mut SetLoads,
         target: f64,
     ) -> Value {
-        let mut value = sets.value(stage, set).map_or(before, |v| worse(v, before));
+        let mut value = sets.least_value(stage, set, from, ideal).map_or(before, |v| worse(v, before));
         let ready = |ideal: &Bits, u: usize| {
             !contains(ideal, u) && self.reduced.order.predecessors(u).iter().all(|&p| contains(ideal, p as usize))
         };
@@ -50,10 +55,9 @@ impl<'a> Dominance<'a> {
         while failures < candidates.len() {
             next %= candidates.len();
             let u = candidates[next];
-            match self.try_unit(u, ideal, set, stage, sets) {
+            match self.try_unit(u, ideal, set, stage, from, sets) {
                 Some(v) if self.is_no_worse(worse(v, before), value, target) => {
                     value = worse(v, before);
-                    ideal[u / 64] |= 1 << (u % 64);
                     candidates.swap_remove(next);
                     let successors = self.reduced.order.successors(u).iter().map(|&v| v as usize);
                     candidates.extend(successors.filter(|&v| ready(ideal, v)));
@@ -61,7 +65,7 @@ impl<'a> Dominance<'a> {
                 }
                 tried => {
                     if tried.is_some() {
-                        set[u / 64] &= !(1 << (u % 64));
+                        remove(u, [ideal, set]);
                     }
                     next += 1;
                     failures += 1;
@@ -78,39 +82,62 @@ impl<'a> Dominance<'a> {
         }
     }
 
-    /// Adds `u` to `set` if no later stage loses by it and the stage can hold it; its value then.
-    fn try_unit(&self, u: usize, ideal: &Bits, set: &mut Bits, stage: StageKind, sets: &mut SetLoads) -> Option<Value> {
+    /// Adds `u` to `ideal` and `set` if no later stage loses by it and the stage can hold it; its value then.
+    fn try_unit(
+        &self,
+        u: usize,
+        ideal: &mut Bits,
+        set: &mut Bits,
+        stage: StageKind,
+        from: &Bits,
+        sets: &mut SetLoads,
+    ) -> Option<Value> {
         let accelerators = self.reduced.kinds.iter().filter(|kind| kind.kind != DeviceKind::Cpu);
         for kind in accelerators {
             if !self.passes.clone().all(|pass| self.is_harmless(kind, u, ideal, pass)) {
                 return None;
             }
         }
+        if !self.reduced.nets_of.row(u).iter().all(|&e| self.keeps_price(e as usize, u, ideal)) {
+            return None;
+        }
+        ideal[u / 64] |= 1 << (u % 64);
         set[u / 64] |= 1 << (u % 64);
-        let value = sets.value(stage, set);
+        let value = sets.least_value(stage, set, from, ideal);
         if value.is_none() {
-            set[u / 64] &= !(1 << (u % 64));
+            remove(u, [ideal, set]);
         }
         value
     }
 
-    /// Whether taking `u` into `ideal` raises the cut by no more than `u`'s compute; pass 2 is both together.
+    /// Whether no stage without `u` pays more for net `e` once `u` is in `ideal`.
+    fn keeps_price(&self, e: usize, u: usize, ideal: &Bits) -> bool {
+        let pins = &self.reduced.nets[e].pins;
+        let follows = |p: &u32| *p as usize == u || self.reduced.order.successors(u).binary_search(p).is_ok();
+        self.reduced.between[e] == 1.0 || pins.iter().any(|&p| contains(ideal, p as usize)) || pins.iter().all(follows)
+    }
+
+    /// Whether taking `u` into `ideal` raises the cut by no more than `u`'s compute, at the price in a server and at
+    /// that between servers; pass 2 is both together.
     fn is_harmless(&self, kind: &KindCosts, u: usize, ideal: &Bits, pass: usize) -> bool {
         let Some(terms) = kind.terms(u) else { return true };
         let own = if pass == 2 { joint(&terms) } else { terms[pass] };
-        let mut change = 0.0;
+        let mut changes = [0.0; 2];
         for &e in self.reduced.nets_of.row(u) {
             let net = &self.reduced.nets[e as usize];
             if pass < 2 && usize::from(net.backward) != pass {
                 continue;
             }
             let inside = net.pins.iter().filter(|&&p| contains(ideal, p as usize)).count();
-            if inside == 0 {
-                change += kind.transfers[e as usize];
-            } else if inside + 1 == net.pins.len() {
-                change -= kind.transfers[e as usize];
-            }
+            let is_cut_more = f64::from(u8::from(inside == 0)) - f64::from(u8::from(inside + 1 == net.pins.len()));
+            let change = is_cut_more * kind.transfers[e as usize];
+            changes[0] += change;
+            changes[1] += change * self.reduced.between[e as usize];
         }
-        kind.pieces.iter().all(|p| p.comm_in * change <= p.value(&own))
+        kind.pieces.iter().all(|p| changes.iter().all(|change| p.comm_in * change <= p.value(&own)))
     }
+}
+
+fn remove(u: usize, sets: [&mut Bits; 2]) {
+    sets.into_iter().for_each(|words| words[u / 64] &= !(1 << (u % 64)));
 }

@@ -258,6 +258,10 @@ impl<'a> State<'a> {
 
     /// Looks for a better split by local search over orders, until `patience` rounds bring nothing.
     fn reorder(&mut self, setting: &Setting, patience: usize) -> bool {
+        // In servers the value of an order's intervals is only a lower bound.
+        if self.setting.problem.spec.interconnect.is_some() {
+            return false;
+        }
         let Some(incumbent) = &self.incumbent else { return false };
         let before = incumbent.objective();
         let mut walk = Reordering::new(setting, incumbent, self.cx.seed);
@@ -311,7 +315,7 @@ const STAGES_PER_ROUND: usize = 2_000;
 const LAST_ROUNDS: usize = 400;
 
 /// The original nodes of each stage of a chain of ideals.
-fn differences(reduced: &Reduced, chain: &IdealChain) -> Vec<(Vec<NodeId>, usize)> {
+pub(super) fn differences(reduced: &Reduced, chain: &IdealChain) -> Vec<(Vec<NodeId>, usize)> {
     let mut before: Box<[u64]> = vec![0; chain[0].0.len()].into();
     let units = chain.iter().map(|(ideal, stage)| {
         let set: Vec<u64> = ideal.iter().zip(&before).map(|(j, a)| j & !a).collect();

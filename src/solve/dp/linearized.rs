@@ -3,13 +3,15 @@
 use rayon::prelude::*;
 
 use super::fronts::{Label, pareto};
+use super::grouping::{Flat, Grouping};
+use super::ideal::differences;
 use super::linear::{Chain, Line};
-use super::loads::Value;
+use super::loads::{Value, objective};
 use super::orders;
 use super::relaxation::{Front, Relaxation};
 use super::search::{Bits, IdealChain};
 use super::stage::{Bounds, Ideals, Variants};
-use super::{Incumbent, Setting, servers};
+use super::{Incumbent, Setting};
 use crate::preprocess::Reduced;
 use crate::problem::{Problem, Scope};
 use crate::solve::{
@@ -66,6 +68,8 @@ impl Solver for LinearizedDp {
 
 /// The best split over `count` orders; stops early once it meets `bound`.
 pub fn best_of_orders(setting: &Setting, count: usize, bound: f64, cx: &SearchContext) -> Option<Incumbent> {
+    let flat = Flat::new(setting);
+    let flat = flat.as_ref().map(Flat::settings);
     let mut best: Option<Incumbent> = None;
     let mut tried = 0;
     while tried < count && (tried == 0 || !cx.should_stop()) {
@@ -78,7 +82,11 @@ pub fn best_of_orders(setting: &Setting, count: usize, bound: f64, cx: &SearchCo
         let found: Vec<Option<Incumbent>> = batch
             .clone()
             .into_par_iter()
-            .map(|i| best_intervals(setting, &orders::numbered(setting.reduced, i, cx.seed), upper))
+            .map(|i| orders::numbered(setting.reduced, i, cx.seed))
+            .map(|order| match &flat {
+                Some(flat) => best_grouping(setting, flat, &order, upper),
+                None => best_intervals(setting, &order, upper),
+            })
             .collect();
         for split in found.into_iter().flatten() {
             if best.as_ref().is_none_or(|b| split.objective() < b.objective()) {
@@ -98,6 +106,24 @@ const BATCH: usize = 4;
 /// O(n · nets open at a position) for the relaxation of the order, then the DP on the boundaries that it admits,
 /// mostly a fraction of a percent of the positions.
 pub fn best_intervals(setting: &Setting, order: &[usize], upper: f64) -> Option<Incumbent> {
+    let (value, chain) = best_chain(setting, order, upper)?;
+    Some(Incumbent { value, stages: differences(setting.reduced, &ideals(order, &chain)) })
+}
+
+/// The best grouping into servers of the chains that `order` gives under three simple prices of its nets.
+fn best_grouping(setting: &Setting, flat: &[Setting; 2], order: &[usize], upper: f64) -> Option<Incumbent> {
+    let grouping = Grouping { loads: &setting.loads, stages: &setting.stages, consumption: &setting.consumption };
+    let group = |priced: &Setting| {
+        let (_, chain) = best_chain(priced, order, upper)?;
+        grouping.best(ideals(order, &chain).into_iter().map(|(ideal, s)| (ideal, priced.stages[s])).collect())
+    };
+    let grouped = std::iter::once(setting).chain(flat).filter_map(group);
+    let (value, chain) = grouped.min_by(|(a, _), (b, _)| objective(*a).total_cmp(&objective(*b)))?;
+    Some(Incumbent { value, stages: differences(setting.reduced, &chain) })
+}
+
+/// The best chain of intervals of `order` by the loads that a [`Line`] knows.
+fn best_chain(setting: &Setting, order: &[usize], upper: f64) -> Option<(Value, Chain)> {
     let mut position = vec![0; order.len()];
     order.iter().enumerate().for_each(|(i, &u)| position[u] = i);
     let line = Line::new(&setting.loads, &setting.stages, &setting.consumption, order);
@@ -116,8 +142,8 @@ pub fn best_intervals(setting: &Setting, order: &[usize], upper: f64) -> Option<
             break;
         }
         target = (low * widening).min(upper);
-        if let Some((value, chain)) = line.solve(target, &relaxation, &relaxation.windows(target)) {
-            return Some(lift(setting, value, &chain, order));
+        if let Some(found) = line.solve(target, &relaxation, &relaxation.windows(target)) {
+            return Some(found);
         }
     }
     None
@@ -135,25 +161,8 @@ fn line_fronts(line: &Line, bounds: &Bounds, n: usize) -> Vec<Vec<Label>> {
     fronts
 }
 
-fn lift(setting: &Setting, value: Value, chain: &Chain, order: &[usize]) -> Incumbent {
-    let mut from = 0;
-    let stages = chain.iter().map(|&(to, stage)| {
-        let nodes = setting.reduced.lift(order[from..to].iter().copied());
-        from = to;
-        (nodes, stage)
-    });
-    let stages = stages.collect();
-    // Between servers the line knows a lower bound of the value.
-    let exact = setting
-        .problem
-        .spec
-        .interconnect
-        .and_then(|_| servers::chain_value(&setting.loads, &setting.stages, &ideals(chain, order)));
-    Incumbent { value: exact.unwrap_or(value), stages }
-}
-
 /// The ideals after the stages of a chain of intervals.
-fn ideals(chain: &Chain, order: &[usize]) -> IdealChain {
+fn ideals(order: &[usize], chain: &Chain) -> IdealChain {
     let mut ideal: Bits = vec![0; order.len().div_ceil(64)].into();
     let mut from = 0;
     let after = |&(to, stage): &(usize, usize)| {

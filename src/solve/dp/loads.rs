@@ -44,6 +44,11 @@ impl<'a> Loads<'a> {
         }
     }
 
+    /// Whether accelerators sit in servers.
+    pub fn has_servers(&self) -> bool {
+        self.has_servers
+    }
+
     /// The value of a stage with these terms (forward, backward) and parameter bytes.
     pub fn value(&self, stage: StageKind, terms: &[Terms; 2], parameter_bytes: f64) -> Value {
         let pieces = &self.reduced.kinds[stage.kind].pieces;

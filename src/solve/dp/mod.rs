@@ -5,6 +5,7 @@ pub mod dominance;
 pub mod enumerate;
 pub mod frontier;
 pub mod fronts;
+pub mod grouping;
 pub mod guide;
 pub mod ideal;
 pub mod inner;

@@ -153,7 +153,9 @@ impl Search<'_> {
                 }
                 let mut ideal = ideal.clone();
                 let value = match self.dominance {
-                    Some(rule) => rule.extend(&mut ideal, &mut set, stage, from.value, sets, windows.target),
+                    Some(rule) => {
+                        rule.extend(&mut ideal, &mut set, stage, (&from.ideal, from.value), sets, windows.target)
+                    }
                     None => value,
                 };
                 candidates.push((to, Reached { ideal, value, from: Some((used, index, s)) }));

@@ -12,41 +12,29 @@ use rustc_hash::FxHashMap;
 
 use super::Setting;
 use super::enumerate::Stopped;
+use super::grouping::Grouping;
 use super::inner::{Inner, Part};
-use super::loads::{Loads, SetLoads, Value, objective, worse};
+use super::loads::{Value, objective};
 use super::relaxation::Windows;
 use super::search::{Bits, Effort, IdealChain, Search, Verdict};
-use super::stage::{Boundary, StageKind};
+use super::stage::Boundary;
 use crate::problem::DeviceKind;
 use crate::solve::SearchContext;
 
 /// Looks for a chain with an objective of at most the windows' target, by exact loads.
 pub fn run(search: &Search, windows: &Windows, cx: &SearchContext, effort: &mut Effort) -> Verdict {
     let verdict = search.run(windows, cx, effort);
-    let Verdict::Found(chain, least) = verdict else { return verdict };
-    match chain_value(search.loads, search.enumerator.relaxation.stages, &chain).unwrap_or(least) {
-        value if objective(value) <= windows.target => Verdict::Found(chain, value),
-        _ => OuterSearch { search, windows, cx }.run(effort),
+    let relaxation = search.enumerator.relaxation;
+    if !search.loads.has_servers() {
+        return verdict;
     }
-}
-
-/// The exact value of a chain; `None` when a stage does not fit or is unsupported.
-pub fn chain_value(loads: &Loads, stages: &[StageKind], chain: &IdealChain) -> Option<Value> {
-    let mut sets = SetLoads::new(loads);
-    let empty: Bits = vec![0; chain.first()?.0.len()].into();
-    let mut value = [0.0; 2];
-    let mut start = &empty;
-    for (i, (to, stage)) in chain.iter().enumerate() {
-        let from = if i > 0 { &chain[i - 1].0 } else { &empty };
-        if stages[*stage].lower == Boundary::Between {
-            start = from;
-        }
-        let closes = |(_, s): &&(Bits, usize)| stages[*s].upper == Boundary::Between;
-        let (end, _) = chain[i..].iter().find(closes).or(chain.last())?;
-        let set: Bits = to.iter().zip(from).map(|(j, a)| j & !a).collect();
-        value = worse(value, sets.value_in_server(stages[*stage], &set, Some(start), Some(end))?);
+    let Verdict::Found(chain, _) = verdict else { return verdict };
+    let grouping = Grouping { loads: search.loads, stages: relaxation.stages, consumption: relaxation.consumption };
+    let grouped = grouping.best(chain.into_iter().map(|(ideal, s)| (ideal, relaxation.stages[s])).collect());
+    match grouped.filter(|(value, _)| objective(*value) <= windows.target) {
+        Some((value, chain)) => Verdict::Found(chain, value),
+        None => OuterSearch { search, windows, cx }.run(effort),
     }
-    Some(value)
 }
 
 /// The server of each stage of a chain. Servers are numbered class by class.
