@@ -1,4 +1,55 @@
 //! Split a deep network's computation graph over devices with proven optimality.
+//!
+//! # The way of the data
+//!
+//! ```text
+//! file ──instance──▶ Instance ──validate──▶ Problem (graph + devices + cost model + objective + scope)
+//!   ──preprocess──▶ Reduced ──solve──▶ Run { outcome, bound, stats } ──▶ Solution on the original nodes
+//!   ──verify──▶ Verified ──report──▶ people, files
+//! ```
+//!
+//! One direction, no way back: [`verify`] knows nothing of the solvers and recomputes everything from the instance.
+//!
+//! # A first split
+//!
+//! A chain of four layers, 3 ms each, for two accelerators. Moving a layer's output takes 1 ms.
+//!
+//! ```
+//! use dagsplit::instance::{Edge, Instance, Node, Platform};
+//! use dagsplit::problem::{Problem, ProblemSpec};
+//! use dagsplit::solve::{Outcome, SearchContext, Solver, dp::IdealDp};
+//! use dagsplit::verify;
+//!
+//! let layer = |id| Node { accelerator_times: vec![Some(3.0)], cpu_time: None, transfer_time: 1.0, ..Node::new(id) };
+//! let instance = Instance {
+//!     platform: Platform::uniform(2, None, 0),
+//!     nodes: (0..4).map(layer).collect(),
+//!     edges: (0..3).map(|id| Edge { source: id, target: id + 1 }).collect(),
+//!     ..Instance::default()
+//! };
+//!
+//! let spec = ProblemSpec::of(&instance);
+//! let problem = Problem::new(&instance, spec.clone())?;
+//! let run = IdealDp::default().solve(&problem, &mut SearchContext::new())?;
+//!
+//! // Two layers and one transfer on each accelerator, and the proof that nothing is better.
+//! let Outcome::Optimal { solution, bound } = run.outcome else { panic!("so small a problem is solved") };
+//! assert_eq!(solution.objective, Some(7.0));
+//! assert!(bound.value > 7.0 * (1.0 - 1e-8));
+//!
+//! // The verifier shares no code with the solver.
+//! let verified = verify::check(&instance, &spec, &solution).expect("the split is valid");
+//! assert_eq!(verified.objective(), 7.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Where to go from here
+//!
+//! - [`instance::formats`] reads and writes published workloads, [`generate`] makes new ones.
+//! - [`problem::ProblemSpec`] asks for other devices, objectives, cost models, replication or servers.
+//! - [`solve::dp`] is the exact dynamic program over ideals; [`solve::registry`] lists all methods.
+//! - [`solve::SearchContext`] sets limits, threads and seed, and lets a run be cancelled and watched.
+//! - A cost model of your own implements [`cost::CostModel`].
 
 pub mod cost;
 pub mod generate;

@@ -264,9 +264,8 @@ fn refuses_what_it_does_not_solve() {
     for scope in [Scope::Arbitrary, Scope::Convex, Scope::Linearized(vec![0, 1])] {
         assert_eq!(takes(ProblemSpec { scope, ..spec.clone() }), (false, false));
     }
-    // Servers are refused as long as stages are not put into them.
     let interconnect = Some(Interconnect { server_size: 1, between_factor: 2.0 });
-    assert_eq!(takes(ProblemSpec { interconnect, ..spec }), (false, false));
+    assert_eq!(takes(ProblemSpec { interconnect, ..spec }), (true, true));
 }
 
 /// Hand-worked: the forward pass runs on the CPU alone, the backward pass on the accelerator alone.
