@@ -6,7 +6,9 @@ use super::record::InstanceRecord;
 use super::units::{bytes, number, percent};
 use crate::graph::{Graph, topological};
 use crate::instance::{Instance, Platform};
+use crate::preprocess::Reduced;
 use crate::problem::{DeviceKind, Problem};
+use crate::solve::dp::frontier::Frontier;
 
 /// The times of all nodes on one kind of device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -44,6 +46,12 @@ pub struct Facts {
     pub depth: usize,
     /// The most nodes of equal depth; nodes of one depth form an antichain.
     pub width_at_least: usize,
+    /// Units that contiguous splits keep whole, after lossless reductions.
+    pub units: usize,
+    /// Ideals of the graph of units, exact up to 2⁵³; `None` where its frontier is too wide to count them.
+    pub ideals: Option<f64>,
+    /// The most states of one frontier: how many kinds of ideals differ to what follows.
+    pub frontier_states: Option<usize>,
     /// Times by kind of device.
     pub times: Vec<TimesRecord>,
     /// Sum of all transfer times.
@@ -60,6 +68,9 @@ pub struct Facts {
     pub platform: Platform,
 }
 
+/// Wider graphs do not get their ideals counted, so that `info` answers at once.
+const MAX_STATES: usize = 1_000_000;
+
 impl Facts {
     /// The facts of `instance` and of the devices of `problem`, which was made of it. O((n + m) log n).
     pub fn new(instance: &Instance, problem: &Problem) -> Self {
@@ -68,6 +79,8 @@ impl Facts {
         let depths = depths(graph);
         let nodes = || instance.nodes.iter();
         let (depth, width_at_least) = depth_and_width(&depths);
+        let reduced = Reduced::new(problem);
+        let frontier = Frontier::smallest(&reduced, MAX_STATES).ok();
         Self {
             schema: "dagsplit-info/1",
             instance: InstanceRecord::new(instance, graph.edge_count()),
@@ -78,6 +91,9 @@ impl Facts {
             sinks: (0..n).filter(|&v| graph.successors(v).is_empty()).count(),
             depth,
             width_at_least,
+            units: reduced.unit_count(),
+            ideals: frontier.as_ref().map(Frontier::ideal_count),
+            frontier_states: frontier.as_ref().map(Frontier::width),
             times: times(problem),
             transfer_total: nodes().map(|v| v.transfer_time).sum(),
             transfer_largest: nodes().map(|v| v.transfer_time).fold(0.0, f64::max),
@@ -98,6 +114,7 @@ impl Facts {
             ("ends", format!("{} sources, {} sinks", self.sources, self.sinks)),
             ("shape", format!("{} nodes on a longest path, width at least {}", self.depth, self.width_at_least)),
         ];
+        lines.push(("contiguous sets", self.ideals_text()));
         lines.extend(self.times.iter().map(|times| ("times", times.text())));
         let transfers = format!("total {}, largest {}", number(self.transfer_total), number(self.transfer_largest));
         lines.push(("transfers", transfers));
@@ -105,6 +122,18 @@ impl Facts {
         lines.push(("devices", self.platform_text()));
         lines.push(("lower bound", format!("{} for any split", number(self.lower_bound))));
         lines.into_iter().map(|(name, value)| format!("{name:<15} {value}\n")).collect()
+    }
+
+    fn ideals_text(&self) -> String {
+        match (self.ideals, self.frontier_states) {
+            (Some(ideals), Some(states)) if ideals < 1e15 => {
+                format!("{} units with {ideals} ideals, at most {states} frontier states", self.units)
+            }
+            (Some(ideals), Some(states)) => {
+                format!("{} units with {ideals:.1e} ideals, at most {states} frontier states", self.units)
+            }
+            _ => format!("{} units, whose frontier is too wide to count ideals", self.units),
+        }
     }
 
     fn memory_text(&self) -> String {

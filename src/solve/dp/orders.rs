@@ -10,7 +10,7 @@ pub fn narrow(reduced: &Reduced) -> Vec<Vec<usize>> {
 
 /// Always takes the ready unit that leaves the smallest frontier, the latest made ready among equals.
 ///
-/// O(n · ready · degree); the ready units looked at in one step are the [`LOOKED_AT`] latest.
+/// O(n · ready · degree); the ready units looked at in one step are the 64 latest.
 pub fn greedy_frontier(reduced: &Reduced) -> Vec<usize> {
     let graph = &reduced.order;
     let n = graph.node_count();

@@ -1,7 +1,7 @@
 //! The boundary relaxation: a pipeline whose boundaries may cross.
 //!
 //! A split is a chain of ideals ∅ = I₀ ⊆ I₁ ⊆ … ⊆ V. Each stage binds its two boundaries by one inequality,
-//! upper(Iᵢ) − lower(Iᵢ₋₁) ≤ target ([`Variant`]). Forgetting that the ideals are nested leaves a boundary
+//! upper(Iᵢ) − lower(Iᵢ₋₁) ≤ target ([`super::stage::Variant`]). Forgetting that the ideals are nested leaves a boundary
 //! nothing but its Pareto front of (lower, upper) over all ideals, and a pipeline is feasible for a target exactly
 //! when greedy steps along the fronts reach the end. The least feasible target bounds every acyclic split.
 

@@ -2,7 +2,7 @@
 //!
 //! A stage's load depends on its whole server: a net that leaves the server costs its price between servers. The
 //! boundaries of a stage say most of it, for a net that crosses a boundary between servers does leave. So a
-//! [`StageKind`] says where its two boundaries lie, and relaxation, linearized DP and layered search charge by that.
+//! [`super::stage::StageKind`] says where its two boundaries lie, and relaxation, linearized DP and layered search charge by that.
 //! What they leave out is nets that pass by another stage of the same server before they leave it. Where this matters,
 //! the search here settles a target: an outer one over ideals between servers, each reached by one CPU stage or by
 //! one whole server, which an [inner search](super::inner) fills with stages under exact loads.
