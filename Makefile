@@ -28,7 +28,7 @@ test: toolchain
 	cargo fmt --check
 	cargo clippy --locked --all-targets --no-default-features -- -D warnings
 	cargo clippy --locked --all-targets -- -D warnings
-	cargo test --locked --all-targets
+	cargo test --locked --lib --bins --tests
 	cargo test --locked --doc
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
 
