@@ -45,7 +45,9 @@ impl<'a> Dominance<'a> {
         sets: &mut SetLoads,
         target: f64,
     ) -> Value {
-        let mut value = sets.least_value(stage, set, from, ideal).map_or(before, |v| worse(v, before));
+        let Some(mut sums) = sets.least_sums(stage, set, from, ideal) else { return before };
+        let loads = sets.loads();
+        let mut value = loads.finish(stage, &sums).map_or(before, |v| worse(v, before));
         let ready = |ideal: &Bits, u: usize| {
             !contains(ideal, u) && self.reduced.order.predecessors(u).iter().all(|&p| contains(ideal, p as usize))
         };
@@ -55,24 +57,26 @@ impl<'a> Dominance<'a> {
         while failures < candidates.len() {
             next %= candidates.len();
             let u = candidates[next];
-            match self.try_unit(u, ideal, set, stage, from, sets) {
-                Some(v) if self.is_no_worse(worse(v, before), value, target) => {
-                    value = worse(v, before);
+            let extended = self.is_free(u, ideal).then(|| loads.with_unit(stage, &sums, from, ideal, u)).flatten();
+            let reached = extended.and_then(|new| Some((new, worse(loads.finish(stage, &new)?, before))));
+            match reached {
+                Some((new, v)) if self.is_no_worse(v, value, target) => {
+                    (sums, value) = (new, v);
+                    ideal[u / 64] |= 1 << (u % 64);
+                    set[u / 64] |= 1 << (u % 64);
                     candidates.swap_remove(next);
                     let successors = self.reduced.order.successors(u).iter().map(|&v| v as usize);
                     candidates.extend(successors.filter(|&v| ready(ideal, v)));
                     failures = 0;
                 }
-                tried => {
-                    if tried.is_some() {
-                        remove(u, [ideal, set]);
-                    }
+                _ => {
                     next += 1;
                     failures += 1;
                 }
             }
         }
-        value
+        // The running sums have rounding errors of their own.
+        sets.least_value(stage, set, from, ideal).map_or(value, |v| worse(v, before))
     }
 
     fn is_no_worse(&self, new: Value, old: Value, target: f64) -> bool {
@@ -82,32 +86,11 @@ impl<'a> Dominance<'a> {
         }
     }
 
-    /// Adds `u` to `ideal` and `set` if no later stage loses by it and the stage can hold it; its value then.
-    fn try_unit(
-        &self,
-        u: usize,
-        ideal: &mut Bits,
-        set: &mut Bits,
-        stage: StageKind,
-        from: &Bits,
-        sets: &mut SetLoads,
-    ) -> Option<Value> {
-        let accelerators = self.reduced.kinds.iter().filter(|kind| kind.kind != DeviceKind::Cpu);
-        for kind in accelerators {
-            if !self.passes.clone().all(|pass| self.is_harmless(kind, u, ideal, pass)) {
-                return None;
-            }
-        }
-        if !self.reduced.nets_of.row(u).iter().all(|&e| self.keeps_price(e as usize, u, ideal)) {
-            return None;
-        }
-        ideal[u / 64] |= 1 << (u % 64);
-        set[u / 64] |= 1 << (u % 64);
-        let value = sets.least_value(stage, set, from, ideal);
-        if value.is_none() {
-            remove(u, [ideal, set]);
-        }
-        value
+    /// Whether no later stage loses when `u` joins `ideal`.
+    fn is_free(&self, u: usize, ideal: &Bits) -> bool {
+        let mut accelerators = self.reduced.kinds.iter().filter(|kind| kind.kind != DeviceKind::Cpu);
+        accelerators.all(|kind| self.passes.clone().all(|pass| self.is_harmless(kind, u, ideal, pass)))
+            && self.reduced.nets_of.row(u).iter().all(|&e| self.keeps_price(e as usize, u, ideal))
     }
 
     /// Whether no stage without `u` pays more for net `e` once `u` is in `ideal`.
@@ -136,8 +119,4 @@ impl<'a> Dominance<'a> {
         }
         kind.pieces.iter().all(|p| changes.iter().all(|change| p.comm_in * change <= p.value(&own)))
     }
-}
-
-fn remove(u: usize, sets: [&mut Bits; 2]) {
-    sets.into_iter().for_each(|words| words[u / 64] &= !(1 << (u % 64)));
 }

@@ -2,8 +2,8 @@
 
 use super::stage::{Boundary, StageKind};
 use crate::cost::{Synchronisation, Terms, max_of_pieces, replicated_load, ring_all_reduce};
-use crate::preprocess::{Net, Reduced, joint};
-use crate::problem::{Objective, Problem, Replication};
+use crate::preprocess::{KindCosts, Net, Reduced, joint};
+use crate::problem::{Objective, Problem, Replication, fits};
 
 /// What a stage contributes to the objective: for throughput (load, 0), for GPipe (forward, backward).
 ///
@@ -68,6 +68,75 @@ impl<'a> Loads<'a> {
     }
 }
 
+/// What the value of a set of units is made of.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sums {
+    terms: [Terms; 2],
+    memory: f64,
+    parameter_bytes: f64,
+}
+
+impl Sums {
+    fn add_unit(&mut self, reduced: &Reduced, kind: &KindCosts, u: usize) -> Option<()> {
+        let unit = kind.terms(u)?;
+        self.terms.iter_mut().zip(&unit).for_each(|(sum, own)| sum.add(own));
+        self.memory += kind.memory[u];
+        self.parameter_bytes += reduced.parameter_bytes[u];
+        Some(())
+    }
+
+    /// Where the transfers of a net count, by whether its source is in the set.
+    fn side(&mut self, net: &Net, outward: bool) -> &mut f64 {
+        let terms = &mut self.terms[usize::from(net.backward)];
+        if outward { &mut terms.comm_out } else { &mut terms.comm_in }
+    }
+}
+
+impl Loads<'_> {
+    /// The value of a set with these sums; `None` when it does not fit.
+    pub fn finish(&self, stage: StageKind, sums: &Sums) -> Option<Value> {
+        let limit = self.reduced.kinds[stage.kind].memory_limit;
+        fits(sums.memory, limit).then(|| self.value(stage, &sums.terms, sums.parameter_bytes))
+    }
+
+    /// The sums of a stage between the ideals `from` and `to` once it holds `unit`, too, which comes next after `to`;
+    /// `None` when it is unsupported. O(nets of the unit).
+    pub fn with_unit(&self, stage: StageKind, sums: &Sums, from: &[u64], to: &[u64], unit: usize) -> Option<Sums> {
+        let kind = &self.reduced.kinds[stage.kind];
+        let mut sums = *sums;
+        sums.add_unit(self.reduced, kind, unit)?;
+        let in_set = |p: usize| contains(to, p) && !contains(from, p);
+        for &e in self.reduced.nets_of.row(unit) {
+            let e = e as usize;
+            let net = &self.reduced.nets[e];
+            let price = |far: bool| kind.transfers[e] * if far { self.reduced.between[e] } else { 1.0 };
+            let inside = net.pins.iter().filter(|&&p| in_set(p as usize)).count();
+            let source_inside = in_set(net.source as usize);
+            if inside > 0 {
+                *sums.side(net, source_inside) -= price(self.is_far(net, stage, from, to));
+            }
+            if inside + 1 < net.pins.len() {
+                let outward = source_inside || net.source as usize == unit;
+                let beyond = |&p: &u32| !contains(to, p as usize) && p as usize != unit;
+                let far = self.has_servers
+                    && (stage.lower == Boundary::Between && net.pins.iter().any(|&p| contains(from, p as usize))
+                        || stage.upper == Boundary::Between && net.pins.iter().any(beyond));
+                *sums.side(net, outward) += price(far);
+            }
+        }
+        Some(sums)
+    }
+
+    /// Whether a net leaves the server of a stage between these ideals, as far as the stage's boundaries tell.
+    fn is_far(&self, net: &Net, stage: StageKind, from: &[u64], to: &[u64]) -> bool {
+        let before = |&p: &u32| contains(from, p as usize);
+        let beyond = |&p: &u32| !contains(to, p as usize);
+        self.has_servers
+            && (stage.lower == Boundary::Between && net.pins.iter().any(before)
+                || stage.upper == Boundary::Between && net.pins.iter().any(beyond))
+    }
+}
+
 /// Evaluates sets of units, with scratch space of its own.
 pub struct SetLoads<'a> {
     loads: &'a Loads<'a>,
@@ -82,21 +151,29 @@ impl<'a> SetLoads<'a> {
         Self { loads, counted: vec![0; loads.reduced.nets.len()], round: 0 }
     }
 
+    /// The loads that it evaluates.
+    pub fn loads(&self) -> &'a Loads<'a> {
+        self.loads
+    }
+
     /// The value of `set` (words of a bit set over units) on `stage`; `None` when it does not fit or is unsupported.
     pub fn value(&mut self, stage: StageKind, set: &[u64]) -> Option<Value> {
-        self.evaluate(stage, set, |_| false)
+        let sums = self.sums(stage, set, |_| false)?;
+        self.loads.finish(stage, &sums)
+    }
+
+    /// What [`Self::least_value`] is made of, whether or not it fits.
+    pub fn least_sums(&mut self, stage: StageKind, set: &[u64], from: &[u64], to: &[u64]) -> Option<Sums> {
+        let loads = self.loads;
+        self.sums(stage, set, |net| loads.is_far(net, stage, from, to))
     }
 
     /// The least value of the stage between the ideals `from` and `to`, which differ by `set`: exact without servers.
     ///
     /// Where the stage's boundaries lie inside a server, nothing is known of the server beyond them.
     pub fn least_value(&mut self, stage: StageKind, set: &[u64], from: &[u64], to: &[u64]) -> Option<Value> {
-        if !self.loads.has_servers {
-            return self.value(stage, set);
-        }
-        let start = (stage.lower == Boundary::Between).then_some(from);
-        let end = (stage.upper == Boundary::Between).then_some(to);
-        self.value_in_server(stage, set, start, end)
+        let sums = self.least_sums(stage, set, from, to)?;
+        self.loads.finish(stage, &sums)
     }
 
     /// The value of `set` on a stage of a server that begins after the ideal `start` and ends with the ideal `end`;
@@ -111,24 +188,18 @@ impl<'a> SetLoads<'a> {
         let is_outside = |p: u32| {
             start.is_some_and(|start| contains(start, p as usize)) || end.is_some_and(|end| !contains(end, p as usize))
         };
-        self.evaluate(stage, set, |net| net.pins.iter().any(|&p| is_outside(p)))
+        let sums = self.sums(stage, set, |net| net.pins.iter().any(|&p| is_outside(p)))?;
+        self.loads.finish(stage, &sums)
     }
 
-    /// The value of `set` where the nets that are `far` cost their price between servers.
-    fn evaluate(&mut self, stage: StageKind, set: &[u64], far: impl Fn(&Net) -> bool) -> Option<Value> {
+    /// The sums of `set` where the nets that are `far` cost their price between servers.
+    fn sums(&mut self, stage: StageKind, set: &[u64], far: impl Fn(&Net) -> bool) -> Option<Sums> {
         let reduced = self.loads.reduced;
         let kind = &reduced.kinds[stage.kind];
         self.round += 1;
-        let mut terms = [Terms::default(); 2];
-        let mut memory = 0.0;
-        let mut parameter_bytes = 0.0;
+        let mut sums = Sums::default();
         for u in ones(set) {
-            let unit = kind.terms(u)?;
-            for (sum, own) in terms.iter_mut().zip(&unit) {
-                sum.add(own);
-            }
-            memory += kind.memory[u];
-            parameter_bytes += reduced.parameter_bytes[u];
+            sums.add_unit(reduced, kind, u)?;
             for &e in reduced.nets_of.row(u) {
                 let e = e as usize;
                 if self.counted[e] == self.round {
@@ -137,14 +208,12 @@ impl<'a> SetLoads<'a> {
                 self.counted[e] = self.round;
                 let net = &reduced.nets[e];
                 if net.pins.iter().any(|&p| !contains(set, p as usize)) {
-                    let term = &mut terms[usize::from(net.backward)];
-                    let inside = contains(set, net.source as usize);
-                    let side = if inside { &mut term.comm_out } else { &mut term.comm_in };
-                    *side += kind.transfers[e] * if far(net) { reduced.between[e] } else { 1.0 };
+                    let price = if far(net) { reduced.between[e] } else { 1.0 };
+                    *sums.side(net, contains(set, net.source as usize)) += kind.transfers[e] * price;
                 }
             }
         }
-        crate::problem::fits(memory, kind.memory_limit).then(|| self.loads.value(stage, &terms, parameter_bytes))
+        Some(sums)
     }
 }
 
