@@ -113,27 +113,23 @@ impl Loads<'_> {
             let inside = net.pins.iter().filter(|&&p| in_set(p as usize)).count();
             let source_inside = in_set(net.source as usize);
             if inside > 0 {
-                *sums.side(net, source_inside) -= price(self.is_far(net, stage, from, to));
+                *sums.side(net, source_inside) -= price(self.is_far(net, stage, from, |p| contains(to, p)));
             }
             if inside + 1 < net.pins.len() {
                 let outward = source_inside || net.source as usize == unit;
-                let beyond = |&p: &u32| !contains(to, p as usize) && p as usize != unit;
-                let far = self.has_servers
-                    && (stage.lower == Boundary::Between && net.pins.iter().any(|&p| contains(from, p as usize))
-                        || stage.upper == Boundary::Between && net.pins.iter().any(beyond));
+                let far = self.is_far(net, stage, from, |p| contains(to, p) || p == unit);
                 *sums.side(net, outward) += price(far);
             }
         }
         Some(sums)
     }
 
-    /// Whether a net leaves the server of a stage between these ideals, as far as the stage's boundaries tell.
-    fn is_far(&self, net: &Net, stage: StageKind, from: &[u64], to: &[u64]) -> bool {
-        let before = |&p: &u32| contains(from, p as usize);
-        let beyond = |&p: &u32| !contains(to, p as usize);
+    /// Whether a net leaves the server of a stage between the ideals `from` and `to`, as far as its boundaries tell.
+    fn is_far(&self, net: &Net, stage: StageKind, from: &[u64], to: impl Fn(usize) -> bool) -> bool {
+        let has = |outside: &dyn Fn(usize) -> bool| net.pins.iter().any(|&p| outside(p as usize));
         self.has_servers
-            && (stage.lower == Boundary::Between && net.pins.iter().any(before)
-                || stage.upper == Boundary::Between && net.pins.iter().any(beyond))
+            && (stage.lower == Boundary::Between && has(&|p| contains(from, p))
+                || stage.upper == Boundary::Between && has(&|p| !to(p)))
     }
 }
 
@@ -165,7 +161,7 @@ impl<'a> SetLoads<'a> {
     /// What [`Self::least_value`] is made of, whether or not it fits.
     pub fn least_sums(&mut self, stage: StageKind, set: &[u64], from: &[u64], to: &[u64]) -> Option<Sums> {
         let loads = self.loads;
-        self.sums(stage, set, |net| loads.is_far(net, stage, from, to))
+        self.sums(stage, set, |net| loads.is_far(net, stage, from, |p| contains(to, p)))
     }
 
     /// The least value of the stage between the ideals `from` and `to`, which differ by `set`: exact without servers.

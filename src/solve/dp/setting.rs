@@ -54,23 +54,20 @@ impl<'a> Setting<'a> {
     ///
     /// With units in parts, the best share of the work is a linear program. By duality, any prices of the device
     /// kinds with Σ count · price = 1 bound it by Σ over units of the least price · time. The prices are improved one
-    /// kind at a time, along which the bound is concave. O(n · kinds · steps).
+    /// kind at a time, along which the bound has one maximum. O(n · kinds · steps).
     pub fn work_bound(&self) -> f64 {
         let kinds: Vec<&KindCosts> = self.reduced.kinds.iter().filter(|kind| kind.count > 0).collect();
         // Relative prices; the bound is homogeneous, so it is divided by what they sum to.
         let mut prices = vec![1.0; kinds.len()];
         let bound = |prices: &[f64]| {
-            let dearest = |u: usize| {
-                let times = kinds.iter().zip(prices).filter_map(|(kind, price)| Some(price * self.share(kind, u)?));
+            let priced = || kinds.iter().zip(prices);
+            let cheapest = |u: usize| {
+                let times = priced().filter_map(|(kind, price)| Some(price * self.share(kind, u)?));
                 times.fold(f64::MAX, f64::min)
             };
-            let work: f64 = (0..self.reduced.unit_count()).map(dearest).filter(|&t| t < f64::MAX).sum();
-            work / kinds
-                .iter()
-                .zip(prices)
-                .map(|(kind, price)| kind.count as f64 * price)
-                .sum::<f64>()
-                .max(f64::MIN_POSITIVE)
+            let work: f64 = (0..self.reduced.unit_count()).map(cheapest).filter(|&t| t < f64::MAX).sum();
+            let devices: f64 = priced().map(|(kind, price)| kind.count as f64 * price).sum();
+            work / devices.max(f64::MIN_POSITIVE)
         };
         for kind in 1..kinds.len() {
             let (mut low, mut high) = (0.0, 1.0);
