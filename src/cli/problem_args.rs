@@ -19,6 +19,10 @@ pub struct ProblemArgs {
     #[arg(long, value_enum, default_value = "throughput")]
     objective: ObjectiveArg,
 
+    /// For the latency: the most subgraphs that one accelerator runs one after another.
+    #[arg(long, value_name = "Q", default_value = "1")]
+    subgraphs: usize,
+
     /// How compute and communication of an accelerator combine to its load.
     #[arg(long, value_enum, default_value = "additive")]
     cost: CostArg,
@@ -56,6 +60,8 @@ enum ObjectiveArg {
     Throughput,
     /// The largest forward load plus the largest backward load.
     Gpipe,
+    /// The time until one sample has passed, without a pipeline.
+    Latency,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -87,6 +93,7 @@ impl ProblemArgs {
             objective: match self.objective {
                 ObjectiveArg::Throughput => Objective::Throughput,
                 ObjectiveArg::Gpipe => Objective::GPipe,
+                ObjectiveArg::Latency => Objective::Latency { subgraphs: self.subgraphs },
             },
             cost: match self.cost {
                 CostArg::Additive => CostKind::Additive,

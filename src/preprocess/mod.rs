@@ -9,8 +9,10 @@ mod leaves;
 mod nets;
 mod target;
 mod units;
+mod unordered;
 
 pub use nets::Net;
+pub use unordered::Unordered;
 
 use crate::cost::{Piece, Terms};
 use crate::graph::{Csr, Graph, NodeId};

@@ -43,6 +43,15 @@ pub enum Objective {
     ///
     /// A node's compute and the transfers of its output belong to the pass of that node.
     GPipe,
+    /// The time until one sample has passed, with no pipelining (Tarnawski 2020, section 4).
+    ///
+    /// An accelerator holds at most `subgraphs` contiguous subgraphs, which run one after another and share its
+    /// memory. Each is atomic: it starts once all its producers are ready, takes its load, and its outputs are ready
+    /// when it ends. CPU nodes run as soon as their inputs are ready, any number in parallel.
+    Latency {
+        /// The most subgraphs of one accelerator, called q in the paper; at least 1.
+        subgraphs: usize,
+    },
 }
 
 impl Objective {
@@ -51,6 +60,7 @@ impl Objective {
         match self {
             Objective::Throughput => "throughput",
             Objective::GPipe => "gpipe",
+            Objective::Latency { .. } => "latency",
         }
     }
 }
@@ -154,6 +164,9 @@ impl ProblemSpec {
                 format!("{} replicas at bandwidth {}", r.max_replicas, r.bandwidth),
                 "allow at least one replica and give a positive bandwidth in bytes per time unit",
             );
+        }
+        if self.objective == (Objective::Latency { subgraphs: 0 }) {
+            found.add("subgraphs", "an accelerator may hold none", "allow at least one subgraph per accelerator");
         }
         if let Some(i) = self.interconnect {
             if i.server_size == 0 || !i.between_factor.is_finite() || i.between_factor < 1.0 {

@@ -6,7 +6,7 @@ mod evaluation;
 use super::{BoundSource, Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, Solver, Stats, Unsupported};
 use crate::graph::NodeId;
 use crate::graph::order_graph::Groups;
-use crate::problem::{DeviceAssignment, Problem, Scope, Solution};
+use crate::problem::{DeviceAssignment, Objective, Problem, Scope, Solution};
 use enumeration::{Enumeration, Stage, enumeration_bound};
 use evaluation::Evaluation;
 
@@ -60,6 +60,9 @@ impl Solver for BruteForce {
             && !is_permutation(order, problem.node_count())
         {
             return refuse("the order of the linearized scope does not hold each node index once".into());
+        }
+        if matches!(problem.spec.objective, Objective::Latency { .. }) {
+            return refuse("it minimises loads, not latency".into());
         }
         let groups = Groups::new(&problem.color_class).len();
         if groups > Self::MAX_GROUPS {

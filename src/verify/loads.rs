@@ -47,7 +47,7 @@ type Passes = [Work; 2];
 pub(super) fn objective(loads: &[Load], objective: Objective) -> f64 {
     let largest = |part: fn(&Load) -> f64| loads.iter().map(part).fold(0.0, f64::max);
     match objective {
-        Objective::Throughput => largest(|load| load.together),
+        Objective::Throughput | Objective::Latency { .. } => largest(|load| load.together),
         Objective::GPipe => largest(|load| load.forward) + largest(|load| load.backward),
     }
 }

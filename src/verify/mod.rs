@@ -146,7 +146,7 @@ pub fn check(instance: &Instance, spec: &ProblemSpec, solution: &Solution) -> Re
     let devices = loads.into_iter().enumerate().map(|(d, passes)| VerifiedDevice {
         assignment: solution.devices[d].clone(),
         load: match spec.objective {
-            Objective::Throughput => passes.together,
+            Objective::Throughput | Objective::Latency { .. } => passes.together,
             Objective::GPipe => passes.forward + passes.backward,
         },
         passes,

@@ -25,12 +25,13 @@ pub use ideal::IdealDp;
 pub use linearized::LinearizedDp;
 pub use setting::{Incumbent, Setting};
 
-use crate::problem::{Problem, Scope};
+use crate::problem::{Objective, Problem, Scope};
 use crate::solve::{SearchContext, Unsupported};
 
 /// Both dynamic programs split into successive ideals.
 fn supports(solver: &'static str, problem: &Problem) -> Result<(), Unsupported> {
     let reason = match problem.spec.scope {
+        _ if matches!(problem.spec.objective, Objective::Latency { .. }) => "it minimises loads, not latency",
         Scope::Acyclic => return Ok(()),
         Scope::Linearized(_) => "it does not take one given order; ask for the scope `acyclic`",
         Scope::Arbitrary | Scope::Convex => "it finds splits into successive ideals; ask for the scope `acyclic`",
