@@ -108,7 +108,9 @@ impl<'a> Evaluation<'a> {
     fn loads(&self, stage: &Stage, set: &NodeSet, far: &NodeSet) -> Option<[f64; 2]> {
         let backward = &self.problem.backward;
         match self.problem.spec.objective {
-            Objective::Throughput | Objective::Latency { .. } => Some([self.load(stage, set, far, &|_| true, self.all_reduce(stage, set))?, 0.0]),
+            Objective::Throughput | Objective::Latency { .. } => {
+                Some([self.load(stage, set, far, &|_| true, self.all_reduce(stage, set))?, 0.0])
+            }
             Objective::GPipe => {
                 let all_reduce = self.all_reduce(stage, set);
                 let (first, second) = if self.has_backward { (0.0, all_reduce) } else { (all_reduce, 0.0) };

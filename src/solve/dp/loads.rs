@@ -58,7 +58,9 @@ impl<'a> Loads<'a> {
         };
         let replicated = |load, sync| replicated_load(load, stage.replicas, sync, self.synchronisation);
         match self.objective {
-            Objective::Throughput | Objective::Latency { .. } => [replicated(max_of_pieces(pieces, &joint(terms)), all_reduce), 0.0],
+            Objective::Throughput | Objective::Latency { .. } => {
+                [replicated(max_of_pieces(pieces, &joint(terms)), all_reduce), 0.0]
+            }
             Objective::GPipe => {
                 // Weights are synchronised once their gradients are there: in the backward pass, if there is one.
                 let sync = if self.reduced.training { [0.0, all_reduce] } else { [all_reduce, 0.0] };
