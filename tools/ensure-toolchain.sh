@@ -8,12 +8,15 @@ have() { command -v "$1" >/dev/null 2>&1; }
 
 has_cxx() { have c++ || have g++ || have clang++; }
 
+# libclang-cpp is another library, which bindgen cannot use.
+is_libclang() { grep 'libclang[-.0-9]*\.\(so\|dylib\)' | grep -qv 'libclang-cpp'; }
+
 has_libclang() {
     [ -n "${LIBCLANG_PATH:-}" ] && return 0
-    { have ldconfig && ldconfig -p 2>/dev/null | grep -q 'libclang[-.0-9]*\.so'; } && return 0
-    { have llvm-config && ls "$(llvm-config --libdir)"/libclang*.{so*,dylib} >/dev/null 2>&1; } && return 0
-    compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null && return 0
-    compgen -G '/usr/lib*/libclang*.so*' >/dev/null && return 0
+    { have ldconfig && ldconfig -p 2>/dev/null | is_libclang; } && return 0
+    { have llvm-config && ls "$(llvm-config --libdir)" 2>/dev/null | is_libclang; } && return 0
+    compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' | is_libclang && return 0
+    compgen -G '/usr/lib*/libclang*.so*' | is_libclang && return 0
     compgen -G '/opt/homebrew/opt/llvm/lib/libclang.dylib' >/dev/null && return 0
     compgen -G '/usr/local/opt/llvm/lib/libclang.dylib' >/dev/null && return 0
     compgen -G '/Library/Developer/CommandLineTools/usr/lib/libclang.dylib' >/dev/null

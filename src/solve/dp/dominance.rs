@@ -11,11 +11,28 @@
 //! does not hold u may pay the higher price for a net of u once u lies below it: only if it holds pins of a net that
 //! has none in J, which a net all of whose other pins follow u does not allow.
 
-use super::loads::{SetLoads, Value, contains, objective, worse};
+use rustc_hash::FxHashSet;
+
+use super::loads::{SetLoads, Sums, Value, contains, objective, worse, zeros};
 use super::search::Bits;
 use super::stage::StageKind;
 use crate::preprocess::{KindCosts, Reduced, joint};
 use crate::problem::{DeviceKind, Objective, Problem};
+
+/// The end of a stage that is being extended.
+pub struct Extension {
+    /// The ideal after the stage.
+    pub ideal: Bits,
+    /// The stage's units.
+    pub set: Bits,
+    /// What the stage's value is made of.
+    pub sums: Sums,
+    /// The worst value up to the stage.
+    pub value: Value,
+}
+
+/// Ideals that some extension of the same stage from the same ideal went through: what it ended with dominates them.
+pub type Covered = FxHashSet<Bits>;
 
 /// Extends ideals by dominance.
 pub struct Dominance<'a> {
@@ -34,39 +51,43 @@ impl<'a> Dominance<'a> {
         symmetric.then_some(Self { reduced, passes })
     }
 
-    /// Extends `ideal`, reached by the stage `set` from the ideal `from` of value `before`, as far as the stage stays
-    /// within `target` (for GPipe: as far as its value does not grow). Returns the value reached.
+    /// Extends `reached`, the end of a stage from the ideal `from` of value `before`, as far as the stage stays within
+    /// `target` (for GPipe: as far as its value does not grow). Whether that leads to an ideal not yet covered.
     pub fn extend(
         &self,
-        ideal: &mut Bits,
-        set: &mut Bits,
+        reached: &mut Extension,
         stage: StageKind,
         (from, before): (&Bits, Value),
-        sets: &mut SetLoads,
+        (sets, covered): (&mut SetLoads, &mut Covered),
         target: f64,
-    ) -> Value {
-        let Some(mut sums) = sets.least_sums(stage, set, from, ideal) else { return before };
+    ) -> bool {
+        let Extension { ideal, set, sums, value } = reached;
         let loads = sets.loads();
-        let mut value = loads.finish(stage, &sums).map_or(before, |v| worse(v, before));
         let ready = |ideal: &Bits, u: usize| {
             !contains(ideal, u) && self.reduced.order.predecessors(u).iter().all(|&p| contains(ideal, p as usize))
         };
-        let mut candidates: Vec<usize> = (0..self.reduced.unit_count()).filter(|&u| ready(ideal, u)).collect();
+        let mut candidates: Vec<usize> =
+            zeros(ideal, self.reduced.unit_count()).filter(|&u| ready(ideal, u)).collect();
+        let mut is_extended = false;
         let mut next = 0;
         let mut failures = 0;
         while failures < candidates.len() {
             next %= candidates.len();
             let u = candidates[next];
-            let extended = self.is_free(u, ideal).then(|| loads.with_unit(stage, &sums, from, ideal, u)).flatten();
-            let reached = extended.and_then(|new| Some((new, worse(loads.finish(stage, &new)?, before))));
-            match reached {
-                Some((new, v)) if self.is_no_worse(v, value, target) => {
-                    (sums, value) = (new, v);
+            let extended = self.is_free(u, ideal).then(|| loads.with_unit(stage, sums, from, ideal, u)).flatten();
+            let joined = extended.and_then(|new| Some((new, worse(loads.finish(stage, &new)?, before))));
+            match joined {
+                Some((new, v)) if self.is_no_worse(v, *value, target) => {
+                    (*sums, *value) = (new, v);
                     ideal[u / 64] |= 1 << (u % 64);
                     set[u / 64] |= 1 << (u % 64);
+                    if !covered.insert(ideal.clone()) {
+                        return false;
+                    }
                     candidates.swap_remove(next);
                     let successors = self.reduced.order.successors(u).iter().map(|&v| v as usize);
                     candidates.extend(successors.filter(|&v| ready(ideal, v)));
+                    is_extended = true;
                     failures = 0;
                 }
                 _ => {
@@ -75,8 +96,11 @@ impl<'a> Dominance<'a> {
                 }
             }
         }
-        // The running sums have rounding errors of their own.
-        sets.least_value(stage, set, from, ideal).map_or(value, |v| worse(v, before))
+        if is_extended {
+            // The running sums have rounding errors of their own.
+            *value = sets.least_value(stage, set, from, ideal).map_or(*value, |v| worse(v, before));
+        }
+        true
     }
 
     fn is_no_worse(&self, new: Value, old: Value, target: f64) -> bool {

@@ -48,7 +48,7 @@ struct Node {
     memory: f64,
     /// The pair of variants that admitted it.
     pair: u32,
-    /// 0: try in; 1: try out; 2: done.
+    /// 0: try out; 1: try in; 2: done.
     next: u8,
 }
 
@@ -145,13 +145,17 @@ impl Enumeration<'_> {
                 continue;
             }
             let unit = frontier.order[depth];
-            let into = node.next == 0;
             ideal[unit / 64] &= !(1 << (unit % 64));
-            if node.next == 2 || !into && contains(self.from, unit) {
+            if node.next == 2 {
                 path.pop();
                 continue;
             }
+            // Small ideals come first: their extensions cover larger ones.
+            let into = node.next == 1;
             node.next += 1;
+            if !into && contains(self.from, unit) {
+                continue;
+            }
             let node = *node;
             if let Some(child) = self.child(depth, unit, into, &node, &mut sums) {
                 if into {

@@ -223,7 +223,16 @@ pub fn contains(words: &[u64], u: usize) -> bool {
 
 /// The indices of the bits set, ascending.
 pub fn ones(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
-    words.iter().enumerate().flat_map(|(i, &word)| {
+    indices(words.iter().copied())
+}
+
+/// The indices below `n` of the bits not set, ascending.
+pub fn zeros(words: &[u64], n: usize) -> impl Iterator<Item = usize> + '_ {
+    indices(words.iter().map(|word| !word)).take_while(move |&u| u < n)
+}
+
+fn indices(words: impl Iterator<Item = u64>) -> impl Iterator<Item = usize> {
+    words.enumerate().flat_map(|(i, word)| {
         std::iter::successors(Some(word), |&w| Some(w & w.wrapping_sub(1)))
             .take_while(|&w| w != 0)
             .map(move |w| i * 64 + w.trailing_zeros() as usize)

@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::dominance::Dominance;
+use super::dominance::{Covered, Dominance, Extension};
 use super::enumerate::{Enumerator, Query, Stopped};
 use super::loads::{Loads, SetLoads, Value, objective, worse};
 use super::relaxation::Windows;
@@ -141,23 +141,25 @@ impl Search<'_> {
         let mut evaluated = 0;
         for (s, &stage) in relaxation.stages.iter().enumerate() {
             let Some(to) = relaxation.consumption.add(used, stage) else { continue };
+            let mut covered = Covered::default();
             let mut evaluate = |ideal: &Bits| {
+                if covered.contains(ideal) {
+                    return;
+                }
                 set.iter_mut().zip(ideal).zip(&from.ideal).for_each(|((s, j), a)| *s = j & !a);
                 evaluated += 1;
-                let Some(value) = sets.least_value(stage, &set, &from.ideal, ideal).map(|v| worse(v, from.value))
-                else {
-                    return;
-                };
+                let Some(sums) = sets.least_sums(stage, &set, &from.ideal, ideal) else { return };
+                let Some(value) = self.loads.finish(stage, &sums).map(|v| worse(v, from.value)) else { return };
                 if objective(value) > windows.target {
                     return;
                 }
-                let mut ideal = ideal.clone();
-                let value = match self.dominance {
-                    Some(rule) => {
-                        rule.extend(&mut ideal, &mut set, stage, (&from.ideal, from.value), sets, windows.target)
-                    }
-                    None => value,
-                };
+                let mut next = Extension { ideal: ideal.clone(), set: set.clone(), sums, value };
+                if let Some(rule) = self.dominance
+                    && !rule.extend(&mut next, stage, (&from.ideal, from.value), (sets, &mut covered), windows.target)
+                {
+                    return;
+                }
+                let Extension { ideal, value, .. } = next;
                 candidates.push((to, Reached { ideal, value, from: Some((used, index, s)) }));
             };
             evaluate(&self.all_units());
