@@ -4,10 +4,12 @@ use serde::Serialize;
 
 use super::record::InstanceRecord;
 use super::units::{bytes, number, percent};
+use crate::bound;
 use crate::graph::{Graph, topological};
 use crate::instance::{Instance, Platform};
-use crate::preprocess::Reduced;
+use crate::preprocess::{Reduced, Unordered};
 use crate::problem::{DeviceKind, Problem};
+use crate::solve::SearchContext;
 use crate::solve::dp::frontier::Frontier;
 
 /// The times of all nodes on one kind of device.
@@ -99,7 +101,7 @@ impl Facts {
             transfer_largest: nodes().map(|v| v.transfer_time).fold(0.0, f64::max),
             memory: nodes().map(|v| v.memory).sum(),
             memory_available: memory_available(&problem.spec.platform),
-            lower_bound: work_bound(problem),
+            lower_bound: lower_bound(problem, &Unordered::new(problem).units),
             platform: problem.spec.platform.clone(),
         }
     }
@@ -189,13 +191,9 @@ fn times(problem: &Problem) -> Vec<TimesRecord> {
     kinds.into_iter().map(record).collect()
 }
 
-/// The larger of: the least time of each node, summed and shared by all devices; the largest of those times.
-fn work_bound(problem: &Problem) -> f64 {
-    let kinds = problem.device_kinds();
-    let devices: usize = kinds.iter().map(|&kind| problem.device_count(kind)).sum();
-    let least = |v| kinds.iter().filter_map(|&kind| Some(problem.cost.node(v, kind)?.compute)).min_by(f64::total_cmp);
-    let times = || (0..problem.node_count()).filter_map(least);
-    f64::max(times().sum::<f64>() / devices as f64, times().fold(0.0, f64::max))
+/// The best cheap bound of the splits that keep these units whole.
+fn lower_bound(problem: &Problem, units: &Reduced) -> f64 {
+    f64::max(bound::work(units), bound::heaviest(problem, units, &SearchContext::new()))
 }
 
 fn memory_available(platform: &Platform) -> Option<f64> {
