@@ -84,7 +84,7 @@ proptest! {
 const BEST_KNOWN: [(&str, f64, bool); 16] = [
     ("operator/bert_l-3_inference", 21.91, true),
     ("operator/bert_l-6_inference", 28.33, false),
-    ("operator/bert_l-12_inference", 130.03, false),
+    ("operator/bert_l-12_inference", 130.03, true),
     ("operator/resnet50_inference", 124.35, true),
     ("operator/bert_l-3_training", 54.21, true),
     ("operator/bert_l-6_training", 71.64, false),
@@ -108,10 +108,11 @@ fn published_workloads_are_bounded() {
         let spec = ProblemSpec { scope: Scope::Arbitrary, ..ProblemSpec::of(&instance) };
         let problem = Problem::new(&instance, spec).unwrap();
         let units = Unordered::new(&problem).units;
-        let (bound, source) = bound::best(&problem, &units, 1.01 * known, &SearchContext::new());
-        println!("{name}: {} units, {known} known, {bound} by {source:?}", units.unit_count());
-        // Published values have two decimals.
-        assert!(bound <= known + 0.006, "{name}: {bound} by {source:?}");
+        let cx = SearchContext::new();
+        let (bound, source) = bound::best(&problem, &units, 1.01 * known, &cx);
+        println!("{name}: {} units, {known} known, {bound} by {source:?}, {:.2?}", units.unit_count(), cx.elapsed());
+        // Published values have two decimals, rounded or cut.
+        assert!(bound <= known + 0.01, "{name}: {bound} by {source:?}");
         assert!(!proven || bound >= 0.9995 * known, "{name}: {bound} by {source:?}");
     }
 }

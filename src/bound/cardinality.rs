@@ -6,22 +6,40 @@ use super::shares::Shares;
 /// More units than this are not counted: the heaviest ones matter.
 const MOST_COUNTED: usize = 2000;
 
+/// Larger groups are counted by compute alone.
+const MOST_CUT: usize = 64;
+
 /// Whether, for some h, the devices cannot hold the h heaviest units between them at `target`.
 ///
-/// A device holds at most as many of them as fit when the lightest come first. Takes no replication. O(h²) for the
-/// 2000 heaviest units.
-pub fn overcrowds(shares: &Shares, target: f64) -> bool {
+/// A device holds at most as many of them as fit when the lightest come first. `crowds(kind, units, count)` may tell
+/// that no device of a kind can hold `count` of some units though they fit by compute: it is asked of one kind at a
+/// time, for up to 64 units that are heavier than all others. Takes no replication. O(h²) for the 2000 heaviest units, besides what is asked.
+pub fn overcrowds(shares: &Shares, target: f64, mut crowds: impl FnMut(usize, &[usize], usize) -> bool) -> bool {
+    let units = shares.heaviest_first();
     let mut ascending: Vec<Vec<f64>> = vec![Vec::new(); shares.kinds.len()];
-    for (before, u) in shares.heaviest_first().into_iter().take(MOST_COUNTED).enumerate() {
-        let mut room = 0;
+    for h in 1..=units.len().min(MOST_COUNTED) {
+        let heaviest = &units[..h];
+        let mut most = Vec::with_capacity(ascending.len());
         for (kind, ascending) in shares.kinds.iter().zip(&mut ascending) {
-            if let Some(share) = kind.of[u] {
+            if let Some(share) = kind.of[heaviest[h - 1]] {
                 ascending.insert(ascending.partition_point(|&other| other <= share), share);
             }
-            room += kind.count * fitting(ascending, target);
+            most.push(fitting(ascending, target));
         }
-        if room <= before {
+        let room: usize = shares.kinds.iter().zip(&most).map(|(kind, most)| kind.count * most).sum();
+        if room < h {
             return true;
+        }
+        let is_apart = units.get(h).is_none_or(|&next| shares.least(next) < shares.least(heaviest[h - 1]));
+        if h > MOST_CUT || !is_apart {
+            continue;
+        }
+        for (kind, (count, most)) in shares.kinds.iter().map(|kind| kind.count).zip(most).enumerate() {
+            let elsewhere = room - count * most;
+            // With so many on each device of the kind, one of the units is left over.
+            if count > 0 && elsewhere < h && crowds(kind, heaviest, (h - 1 - elsewhere) / count + 1) {
+                return true;
+            }
         }
     }
     false

@@ -35,6 +35,9 @@ impl Holder {
     }
 }
 
+/// Steps of the bisection on a price.
+const PRICE_STEPS: usize = 24;
+
 /// Minimum cuts for one linear bound of a load.
 ///
 /// A vertex for each unit drains the unit's weight. A net of two pins is an arc each way. A larger one has two vertices
@@ -96,6 +99,31 @@ impl LoadCuts {
     pub fn exceeds(&mut self, inside: &[usize], target: f64) -> bool {
         let limit = self.load.steps_in(target);
         self.cut(inside, limit) > limit
+    }
+
+    /// Whether every set that holds at least `count` of the units `among`, which are distinct, loads its device more than
+    /// `target`: false if that is so but a Lagrangian price cannot show it.
+    ///
+    /// With a price for each of these units left out, a minimum cut bounds load + price · (units left out) of all sets,
+    /// and so the load of those that leave few out. Bisects on the price.
+    pub fn crowds(&mut self, among: &[usize], count: usize, target: f64) -> bool {
+        let limit = self.load.steps_in(target);
+        let left_out = (among.len() - count) as u64;
+        let (mut low, mut high) = (0, limit.saturating_add(1).min(UNBOUNDED));
+        for _ in 0..PRICE_STEPS {
+            let price = low + (high - low) / 2;
+            let supplies: Vec<(usize, u64)> = among.iter().map(|&u| (u, price)).collect();
+            let cut = self.network.cut(&supplies, u64::MAX);
+            if cut > limit.saturating_add(price.saturating_mul(left_out)) {
+                return true;
+            }
+            let held = self.set().filter(|u| among.contains(u)).count();
+            if held == count || high - low <= 1 {
+                return false;
+            }
+            if held < count { low = price } else { high = price }
+        }
+        false
     }
 
     fn cut(&mut self, inside: &[usize], limit: u64) -> u64 {

@@ -73,7 +73,9 @@ impl<'a> Forcing<'a> {
         loop {
             let too_heavy = self.too_heavy(cx);
             let shares = self.shares();
-            if self.problem.spec.replication.is_none() && overcrowds(&shares, self.target) {
+            if self.problem.spec.replication.is_none()
+                && overcrowds(&shares, self.target, |kind, units, count| self.crowds(kind, units, count))
+            {
                 return true;
             }
             let left = too_heavy + self.squeeze_out(&shares);
@@ -112,6 +114,15 @@ impl<'a> Forcing<'a> {
                 true
             })
         })
+    }
+
+    /// Whether no device of `kind` can hold `count` of `units` at the target.
+    fn crowds(&mut self, kind: usize, units: &[usize], count: usize) -> bool {
+        let units: Vec<usize> = units.iter().copied().filter(|&u| self.allowed[kind].contains(u)).collect();
+        let target = self.target;
+        let mut holders = self.holders.iter_mut().filter(|holder| holder.kind == kind);
+        units.len() < count
+            || holders.all(|holder| holder.cuts.iter_mut().any(|cuts| cuts.crowds(&units, count, target)))
     }
 
     /// Takes units from the kinds that cannot hold them at the target; how many.

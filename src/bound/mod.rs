@@ -19,9 +19,7 @@ mod shares;
 mod work;
 
 pub use best::best;
-pub use cardinality::overcrowds;
 pub use cuts::{Holder, LoadCuts};
 pub use forcing::refutes;
 pub use heaviest::heaviest;
-pub use shares::{KindShares, Shares};
 pub use work::work;
