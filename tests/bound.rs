@@ -116,3 +116,26 @@ fn published_workloads_are_bounded() {
         assert!(!proven || bound >= 0.9995 * known, "{name}: {bound} by {source:?}");
     }
 }
+
+proptest! {
+    #![proptest_config(config(600))]
+
+    #[test]
+    fn crowds_only_where_no_set_fits((instance, spec) in problems(7, InstanceOptions::PLAIN), among in 1..128usize, count in 1..5usize, target in 0..40u8) {
+        let problem = Problem::new(&instance, plain(spec)).unwrap();
+        let units = Unordered::new(&problem).units;
+        let n = units.unit_count();
+        let among: Vec<usize> = (0..n).filter(|u| among >> u & 1 == 1).collect();
+        prop_assume!(count <= among.len());
+        for holder in &mut Holder::all(&problem, &units) {
+            let kind = units.kinds[holder.kind].kind;
+            let fits = (0..1usize << n).filter(|set| among.iter().filter(|u| set >> **u & 1 == 1).count() >= count).any(|set| {
+                let nodes = NodeSet::from_nodes(problem.node_count(), units.lift((0..n).filter(|u| set >> u & 1 == 1)));
+                problem.cost.load(&problem.graph, &nodes, kind).is_some_and(|load| load <= f64::from(target))
+            });
+            for cuts in &mut holder.cuts {
+                prop_assert!(!(fits && cuts.crowds(&among, count, target.into())));
+            }
+        }
+    }
+}
