@@ -180,3 +180,53 @@ fn bug(what: &str) -> Failure {
     let cure = "this is a bug in dagsplit; please report it with the workload and the command line";
     Failure::message(Exit::Bug, format!("{what}\n{cure}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use dagsplit::problem::Solution;
+    use dagsplit::solve::{Guarantee, Outcome, Run, SolveError, Unsupported};
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    /// A method that claims to have split the workload, and has not.
+    struct Liar;
+
+    impl Solver for Liar {
+        fn name(&self) -> &'static str {
+            "liar"
+        }
+
+        fn guarantee(&self) -> Guarantee {
+            Guarantee::Heuristic
+        }
+
+        fn supports(&self, _: &Problem) -> Result<(), Unsupported> {
+            Ok(())
+        }
+
+        fn solve(&self, _: &Problem, _: &mut SearchContext) -> Result<Run, SolveError> {
+            let solution = Solution { devices: Vec::new(), objective: Some(1.0) };
+            Ok(Run { outcome: Outcome::Feasible { solution, bound: None }, stats: Stats::default() })
+        }
+    }
+
+    #[test]
+    fn a_split_that_the_verifier_rejects_ends_the_run_as_a_bug() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/instances/resnet50_inference.json");
+        let Line { args } = Line::parse_from(["solve", file, "--quiet"]);
+        let workload = args.reading.read().unwrap_or_else(|failure| panic!("{failure}"));
+        let spec = args.problem.spec(&workload).unwrap_or_else(|failure| panic!("{failure}"));
+        let problem = Problem::new(&workload.instance, spec).unwrap();
+        let Err(failure) = args.attempt(&Liar, &workload, &problem, &Arc::default()) else { panic!("a lie passed") };
+        assert_eq!(failure.exit as u8, 70);
+        let message = failure.to_string();
+        assert!(message.contains("liar") && message.contains("bug in dagsplit"), "{message}");
+    }
+}

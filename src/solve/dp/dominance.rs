@@ -66,8 +66,7 @@ impl<'a> Dominance<'a> {
         let ready = |ideal: &Bits, u: usize| {
             !contains(ideal, u) && self.reduced.order.predecessors(u).iter().all(|&p| contains(ideal, p as usize))
         };
-        let mut candidates: Vec<usize> =
-            zeros(ideal, self.reduced.unit_count()).filter(|&u| ready(ideal, u)).collect();
+        let mut candidates: Vec<usize> = zeros(ideal, self.reduced.unit_count()).filter(|&u| ready(ideal, u)).collect();
         let mut is_extended = false;
         let mut next = 0;
         let mut failures = 0;
