@@ -5,6 +5,7 @@
 
 use super::brute_force::BruteForce;
 use super::dp::{IdealDp, LinearizedDp};
+use super::heuristic::{Greedy, LocalSearch};
 use super::{Guarantee, Solver};
 use crate::problem::Problem;
 
@@ -71,6 +72,28 @@ const METHODS: &[Method] = &[
         limits: "12 colour groups; all costs, replication, servers",
         source: "exhaustive search",
         make: || Box::new(BruteForce),
+    },
+    Method {
+        name: "local-search",
+        summary: "simulated annealing over the subgraphs of colour classes, with restarts",
+        scopes: &["arbitrary", "convex", "acyclic"],
+        objectives: &["latency"],
+        exact: false,
+        anytime: true,
+        limits: "thousands of nodes; all costs",
+        source: "ours; its kind is the baseline of Tarnawski 2020",
+        make: || Box::new(LocalSearch::default()),
+    },
+    Method {
+        name: "greedy",
+        summary: "fills one accelerator after another along a depth-first topological order",
+        scopes: &["arbitrary", "convex", "acyclic"],
+        objectives: &["latency"],
+        exact: false,
+        anytime: true,
+        limits: "any size; all costs",
+        source: "Tarnawski 2020, appendix F",
+        make: || Box::new(Greedy),
     },
 ];
 

@@ -26,7 +26,7 @@ pub use linearized::LinearizedDp;
 pub use setting::{Incumbent, Setting};
 
 use crate::problem::{Objective, Problem, Scope};
-use crate::solve::{SearchContext, Unsupported};
+use crate::solve::Unsupported;
 
 /// Both dynamic programs split into successive ideals.
 fn supports(solver: &'static str, problem: &Problem) -> Result<(), Unsupported> {
@@ -37,13 +37,4 @@ fn supports(solver: &'static str, problem: &Problem) -> Result<(), Unsupported> 
         Scope::Arbitrary | Scope::Convex => "it finds splits into successive ideals; ask for the scope `acyclic`",
     };
     Err(Unsupported { solver, reason: reason.into() })
-}
-
-/// Runs `work` on as many threads as the context allows.
-fn in_pool<T: Send>(cx: &SearchContext, work: impl FnOnce() -> T + Send) -> T {
-    match rayon::ThreadPoolBuilder::new().num_threads(cx.threads.max(1)).build() {
-        Ok(pool) => pool.install(work),
-        // Without threads of its own the work runs on the global pool, with the same answer.
-        Err(_) => work(),
-    }
 }
