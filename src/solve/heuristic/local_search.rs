@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::greedy::fill;
 use super::placement::{Blocks, Evaluator, Place, Value};
-use super::{latency_bound, outcome, supports_latency};
+use super::{is_good_enough, latency_bound, outcome, supports_latency};
 use crate::graph::NodeId;
 use crate::graph::order_graph::Groups;
 use crate::problem::Problem;
@@ -15,7 +15,8 @@ use crate::solve::{Guarantee, Progress, Run, SearchContext, SolveError, Solver, 
 /// Anneals placements of colour classes: each on the CPU or in one of the subgraphs of the accelerators.
 ///
 /// A move takes a class, or all that comes before or after one of its nodes in a subgraph, to where a neighbour is or
-/// anywhere else. Placements whose subgraphs wait for each other are left out, those that exceed a memory pay for it.
+/// anywhere else, or exchanges two classes. Placements whose subgraphs wait for each other are left out; those that
+/// exceed a memory pay a price for it that rises while they do and falls while they do not.
 /// Each restart begins with a greedy filling along a random topological order and cools for a fixed number of steps;
 /// the best placement of all is returned, with the bound of [`latency_bound`]. Restarts run on all threads, with the
 /// same answer on any number. O(n + m) for each step.
@@ -29,7 +30,7 @@ pub struct LocalSearch {
 
 impl Default for LocalSearch {
     fn default() -> Self {
-        Self { restarts: 8, steps: 40_000 }
+        Self { restarts: 16, steps: 200_000 }
     }
 }
 
@@ -37,10 +38,13 @@ impl Default for LocalSearch {
 const PATIENCE: usize = 256;
 
 /// Temperature at the start and at the end, relative to the first latency.
-const TEMPERATURES: (f64, f64) = (0.03, 1e-5);
+const TEMPERATURES: (f64, f64) = (0.1, 1e-5);
 
-/// What a placement pays that exceeds a memory by as much as the whole graph occupies, in first latencies.
-const OVERLOAD_PRICE: f64 = 8.0;
+/// What a placement pays at first that exceeds a memory by as much as the whole graph occupies, in first latencies.
+const PRICE: f64 = 1.0;
+
+/// How much the price rises with each step above a memory, and falls with each other one.
+const PRICE_STEP: f64 = 1.002;
 
 impl Solver for LocalSearch {
     fn name(&self) -> &'static str {
@@ -63,9 +67,8 @@ impl Solver for LocalSearch {
         let neighbourhood = Neighbourhood::new(problem, &blocks);
         let mut best: Option<Found> = None;
         let mut steps = 0;
-        let is_enough = |best: &Option<Found>| {
-            best.as_ref().is_some_and(|found| found.latency - bound.value <= cx.gap * found.latency)
-        };
+        let is_enough =
+            |best: &Option<Found>| best.as_ref().is_some_and(|found| is_good_enough(found.latency, &bound, cx.gap));
         let mut tried = 0;
         // A fixed batch, so that the answer does not depend on the number of threads.
         while tried < self.restarts && !is_enough(&best) && (tried == 0 || !cx.should_stop()) {
@@ -141,22 +144,44 @@ impl<'a> Neighbourhood<'a> {
     fn propose(&self, places: &[Place], rng: &mut Xoshiro256PlusPlus, moved: &mut Vec<(NodeId, Place)>) {
         moved.clear();
         let v = rng.random_range(0..places.len());
+        if rng.random_bool(0.2) {
+            let w = rng.random_range(0..places.len());
+            let is_possible = self.groups.of_node[v] != self.groups.of_node[w]
+                && self.send(places, &[v], places[w], rng, moved)
+                && self.send(places, &[w], places[v], rng, moved);
+            if !is_possible {
+                moved.clear();
+            }
+            return;
+        }
         let mut nodes = vec![v];
         if places[v] != Place::Cpu && rng.random_bool(0.3) {
             self.grow(places, rng.random_bool(0.5), rng.random_range(1..=places.len()), &mut nodes);
         }
         let target = self.target(places, &nodes, rng);
+        if !self.send(places, &nodes, target, rng, moved) {
+            moved.clear();
+        }
+    }
+
+    /// Adds the way of `nodes` and their colour classes to `target`; `false` where not all of them can run there.
+    fn send(
+        &self,
+        places: &[Place],
+        nodes: &[NodeId],
+        target: Place,
+        rng: &mut Xoshiro256PlusPlus,
+        moved: &mut Vec<(NodeId, Place)>,
+    ) -> bool {
         let mut groups: Vec<usize> = nodes.iter().map(|&v| self.groups.of_node[v]).collect();
         groups.sort_unstable();
         groups.dedup();
-        for group in groups {
-            let members = &self.groups.members[group];
-            if !self.blocks.can_run(members, target) {
-                moved.clear();
-                return;
-            }
-            moved.extend(members.iter().map(|&w| (w, self.place_with(places, (v, target), w, rng))));
+        let members = || groups.iter().map(|&group| &self.groups.members[group]);
+        if !members().all(|members| self.blocks.can_run(members, target)) {
+            return false;
         }
+        moved.extend(members().flatten().map(|&w| (w, self.place_with(places, (nodes[0], target), w, rng))));
+        true
     }
 
     /// Where `w` goes when a node `v` of its colour class goes to `target`: along, if it is of the same pass, else to
@@ -240,12 +265,18 @@ impl<'a> Annealing<'a> {
         let scale = value.map_or_else(|| self.neighbourhood.blocks.scale(), |value| value.latency);
         let cooling = (TEMPERATURES.1 / TEMPERATURES.0).powf(1.0 / steps.max(1) as f64);
         let mut temperature = TEMPERATURES.0 * scale;
+        let memory = self.neighbourhood.memory;
+        let first_price = if memory > 0.0 { PRICE * scale / memory } else { 0.0 };
+        let mut price = first_price;
         let (mut moved, mut old) = (Vec::new(), Vec::new());
         for step in 0..steps {
             if step % PATIENCE == PATIENCE - 1 && self.cx.should_stop() {
                 return (best, step);
             }
             temperature *= cooling;
+            let is_over = value.is_some_and(|value| value.overload > 0.0);
+            price = (if is_over { price * PRICE_STEP } else { price / PRICE_STEP })
+                .clamp(1e-3 * first_price, 1e3 * first_price);
             self.neighbourhood.propose(&places, &mut self.rng, &mut moved);
             if moved.iter().all(|&(v, place)| places[v] == place) {
                 continue;
@@ -254,7 +285,7 @@ impl<'a> Annealing<'a> {
             old.extend(moved.iter().map(|&(v, _)| (v, places[v])));
             moved.iter().for_each(|&(v, place)| places[v] = place);
             let next = self.evaluator.value(&places);
-            if self.accepts(value, next, temperature, scale) {
+            if self.accepts(value, next, temperature, price) {
                 value = next;
                 keep_best(&mut best, value, &places);
             } else {
@@ -266,8 +297,7 @@ impl<'a> Annealing<'a> {
 
     /// Whether to go on from a placement worth `next` instead of one worth `value`. Those that cannot run are left, and
     /// never gone back to.
-    fn accepts(&mut self, value: Option<Value>, next: Option<Value>, temperature: f64, scale: f64) -> bool {
-        let price = OVERLOAD_PRICE * scale / self.neighbourhood.memory.max(f64::MIN_POSITIVE);
+    fn accepts(&mut self, value: Option<Value>, next: Option<Value>, temperature: f64, price: f64) -> bool {
         let energy = |value: Value| value.latency + price * value.overload;
         match (value, next) {
             (None, _) => true,

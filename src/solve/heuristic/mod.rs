@@ -21,10 +21,15 @@ fn supports_latency(solver: &'static str, problem: &Problem) -> Result<(), Unsup
     }
 }
 
-/// What is known after a search that found `solution` at most; no better split exists than one that meets `bound`.
+/// Whether a split of this value cannot be better by more than `gap`, or than the rounding of sums.
+fn is_good_enough(value: f64, bound: &LowerBound, gap: f64) -> bool {
+    value - bound.value <= gap.max(1e-9) * value
+}
+
+/// What is known after a search that found `solution` at most.
 fn outcome(solution: Option<Solution>, bound: LowerBound) -> Outcome {
     match solution {
-        Some(solution) if solution.objective.is_some_and(|value| value <= bound.value) => {
+        Some(solution) if solution.objective.is_some_and(|value| is_good_enough(value, &bound, 0.0)) => {
             Outcome::Optimal { solution, bound }
         }
         Some(solution) => Outcome::Feasible { solution, bound: Some(bound) },
