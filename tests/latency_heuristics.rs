@@ -129,11 +129,4 @@ proptest! {
         prop_assert!(searched.is_none_or(|value| value >= optimum));
         prop_assert!(filled.is_none_or(|value| searched.is_some_and(|searched| searched <= value)));
     }
-
-    #[test]
-    fn annealing_settles_tiny_problems((instance, spec) in latency_problems(3, 1, InstanceOptions::PLAIN)) {
-        prop_assert_eq!(
-            solve_and_verify(&SHORT, &instance, &spec), solve_and_verify(&BruteForce, &instance, &spec)
-        );
-    }
 }
