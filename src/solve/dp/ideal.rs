@@ -67,7 +67,7 @@ impl Solver for IdealDp {
         self.supports(problem)?;
         let reduced = Reduced::new(problem);
         let setting = Setting::new(problem, &reduced);
-        Ok(crate::solve::in_pool(cx, || State::new(&setting, self, cx).solve()))
+        Ok(super::in_pool(cx, || State::new(&setting, self, cx).solve()))
     }
 }
 

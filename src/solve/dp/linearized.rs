@@ -52,7 +52,7 @@ impl Solver for LinearizedDp {
         let reduced = Reduced::new(problem);
         let setting = Setting::new(problem, &reduced);
         let bound = LowerBound { value: setting.work_bound(), scope: Scope::Acyclic, source: BoundSource::Work };
-        let found = crate::solve::in_pool(cx, || best_of_orders(&setting, self.orders, bound.value, cx));
+        let found = super::in_pool(cx, || best_of_orders(&setting, self.orders, bound.value, cx));
         let outcome = match found {
             Some(split) => {
                 let objective = split.objective();

@@ -26,7 +26,7 @@ pub use linearized::LinearizedDp;
 pub use setting::{Incumbent, Setting};
 
 use crate::problem::{Objective, Problem, Scope};
-use crate::solve::Unsupported;
+use crate::solve::{Unsupported, in_pool};
 
 /// Both dynamic programs split into successive ideals.
 fn supports(solver: &'static str, problem: &Problem) -> Result<(), Unsupported> {
