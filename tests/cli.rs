@@ -15,6 +15,10 @@ const DIAMOND: &str = r#"{"maxSizePerFPGA": 10, "maxFPGAs": 2, "maxCPUs": 1, "no
     "edges": [{"sourceId": 10, "destId": 11, "cost": 1}, {"sourceId": 11, "destId": 12, "cost": 1},
               {"sourceId": 10, "destId": 13, "cost": 1}, {"sourceId": 12, "destId": 13, "cost": 1}]}"#;
 
+/// Two accelerators that take turns: each needs two subgraphs.
+const ALTERNATING: &str = r#"{"fpgas": [
+    {"nodes": [10, 12], "subgraphs": [[10], [12]]}, {"nodes": [11, 13], "subgraphs": [[11], [13]]}]}"#;
+
 struct Bench {
     directory: tempfile::TempDir,
 }
@@ -112,6 +116,31 @@ fn solve_prints_the_contracted_json() {
         "verified": true,
     });
     assert_eq!(record, expected);
+}
+
+#[test]
+fn latencies_come_with_their_schedule() {
+    let bench = Bench::new();
+    let record = bench.run("solve diamond.json --json --objective latency --method brute-force").exits(0).json();
+    // {10, 11} until 2 + 3 + 2, then {12, 13}: 2 + 2 + 4; or 13 on the CPU, which takes as long.
+    assert_eq!((&record["objective_kind"], &record["objective"]), (&json!("latency"), &json!(15.0)));
+    let devices = record["devices"].as_array().unwrap();
+    let last = devices.iter().map(|device| device["finish"].as_f64().unwrap()).fold(0.0, f64::max);
+    assert_eq!(last, 15.0);
+    for device in devices.iter().filter(|device| device["kind"] == "accelerator") {
+        let subgraph = &device["subgraphs"][0];
+        assert_eq!((&subgraph["start"], &subgraph["nodes"]), (&device["start"], &device["nodes"]));
+    }
+
+    std::fs::write(bench.directory.path().join("alternating.json"), ALTERNATING).unwrap();
+    let latency = "verify diamond.json alternating.json --objective latency";
+    bench.run(latency).exits(1);
+    // {10} until 3, {11} until 8, {12} until 12; {13}: the accelerator is free, 10 and 12 are read, and 4: 18.
+    let table = bench.run(&format!("{latency} --subgraphs 2")).exits(0).out();
+    for part in ["start", "finish", "  subgraph 1", "18 (latency)"] {
+        assert!(table.contains(part), "no `{part}` in\n{table}");
+    }
+    assert!(bench.run("draw diamond.json --split alternating.json").exits(0).out().contains("<svg"));
 }
 
 #[test]

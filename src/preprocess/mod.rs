@@ -12,6 +12,7 @@ mod units;
 mod unordered;
 
 pub use nets::Net;
+pub use units::atomic_units;
 pub use unordered::Unordered;
 
 use crate::cost::{Piece, Terms};

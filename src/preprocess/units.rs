@@ -21,6 +21,17 @@ pub(super) fn contract(problem: &Problem) -> Reduced {
     Reduced::assemble(problem, &unit_of, count, graph)
 }
 
+/// The nodes that no split into atomic subgraphs can part: colour classes, and those that need each other's outputs,
+/// in either pass. Units are numbered by their first node. O(n + m).
+pub fn atomic_units(problem: &Problem) -> Groups {
+    let groups = Groups::new(&problem.color_class);
+    let between: Vec<(usize, usize)> =
+        problem.graph.edges().map(|(a, b)| (groups.of_node[a], groups.of_node[b])).collect();
+    let (component, _) = components(groups.len(), &between);
+    let unit: Vec<Option<u64>> = groups.of_node.iter().map(|&g| Some(component[g] as u64)).collect();
+    Groups::new(&unit)
+}
+
 /// Joins units that share a label, then the cycles among them.
 pub(super) fn fuse(problem: &Problem, reduced: &Reduced, label: &[usize]) -> Reduced {
     let between: Vec<(usize, usize)> =

@@ -26,6 +26,8 @@ pub enum DeviceKind {
 pub struct Problem {
     /// The operator or layer graph: every node and edge of the instance.
     pub graph: Graph,
+    /// The instance's edges in the order of its file, by which published programs break ties.
+    pub edges: Vec<(NodeId, NodeId)>,
     /// Ids of the nodes in the instance's file.
     pub ids: Vec<u64>,
     /// Which nodes belong to the backward pass.
@@ -56,6 +58,7 @@ impl Problem {
             .unwrap_or_else(|CycleError(_)| unreachable!("validated instances are acyclic"));
         Ok(Self {
             graph,
+            edges,
             ids: instance.nodes.iter().map(|v| v.id).collect(),
             backward: instance.nodes.iter().map(|v| v.backward).collect(),
             color_class: instance.nodes.iter().map(|v| v.color_class).collect(),

@@ -7,7 +7,7 @@ use crate::instance::Instance;
 use crate::instance::formats::content_hash;
 use crate::problem::{DeviceKind, ProblemSpec, Scope};
 use crate::solve::{LowerBound, Run, Stats};
-use crate::verify::{Verified, VerifiedDevice};
+use crate::verify::{ScheduledSubgraph, Verified, VerifiedDevice};
 
 /// Version of [`RunRecord`]: it changes when a field changes its meaning or goes.
 pub const RUN_SCHEMA: &str = "dagsplit-run/1";
@@ -65,10 +65,31 @@ pub struct DeviceRecord {
     /// The accelerator's server, where the interconnect has servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<usize>,
-    /// The load, in the instance's time unit.
+    /// The load, in the instance's time unit. Under the latency objective the time it works on the sample, summed over
+    /// its subgraphs or CPU nodes.
     pub load: f64,
+    /// When it starts its first work on the sample; only under the latency objective.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<f64>,
+    /// When it finishes its last; only under the latency objective.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finish: Option<f64>,
     /// Bytes that the nodes occupy.
     pub memory: f64,
+    /// Ids of the nodes, as in the instance's file.
+    pub nodes: Vec<u64>,
+    /// The subgraphs of an accelerator in their order; only under the latency objective.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub subgraphs: Vec<SubgraphRecord>,
+}
+
+/// What an accelerator runs as a whole.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SubgraphRecord {
+    /// When it starts, in the instance's time unit.
+    pub start: f64,
+    /// When it is finished.
+    pub finish: f64,
     /// Ids of the nodes, as in the instance's file.
     pub nodes: Vec<u64>,
 }
@@ -89,8 +110,11 @@ impl DeviceRecord {
             replicas: Some(device.replicas()).filter(|&r| r > 1),
             server: device.server(),
             load: device.load(),
+            start: device.span().map(|(start, _)| start),
+            finish: device.span().map(|(_, finish)| finish),
             memory: device.memory(),
             nodes: device.nodes().to_vec(),
+            subgraphs: device.subgraphs().iter().map(SubgraphRecord::new).collect(),
         };
         verified.devices().iter().map(record).collect()
     }
@@ -109,6 +133,12 @@ impl DeviceRecord {
             (Some(class), _) => format!("accelerator {} ({class})", accelerators.next().unwrap_or(0)),
         };
         devices.iter().map(&mut label).collect()
+    }
+}
+
+impl SubgraphRecord {
+    fn new(subgraph: &ScheduledSubgraph) -> Self {
+        Self { start: subgraph.start, finish: subgraph.finish, nodes: subgraph.nodes.clone() }
     }
 }
 
@@ -216,7 +246,7 @@ pub struct RunRecord {
     pub method: &'static str,
     /// `arbitrary`, `convex` or `acyclic`.
     pub scope: &'static str,
-    /// `throughput` or `gpipe`.
+    /// `throughput`, `gpipe` or `latency`.
     pub objective_kind: &'static str,
     /// `optimal`, `feasible`, `infeasible` or `unknown`.
     pub status: &'static str,

@@ -3,7 +3,7 @@
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
 use super::record::{DeviceRecord, MethodRecord, RunRecord, gap};
-use super::units::{bar, bytes, number, percent, seconds};
+use super::units::{bar, bar_between, bytes, number, percent, seconds};
 
 /// No frame, and one line below the header.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
@@ -41,8 +41,11 @@ pub fn run(record: &RunRecord) -> String {
     out
 }
 
-/// One row per device.
+/// One row per device; under the latency objective, with the time at which each works.
 pub fn devices(devices: &[DeviceRecord]) -> String {
+    if devices.iter().any(|device| device.finish.is_some()) {
+        return schedule(devices);
+    }
     let largest = devices.iter().map(|d| d.load).fold(f64::MIN_POSITIVE, f64::max);
     let replicated = devices.iter().any(|d| d.replicas.is_some());
     let served = devices.iter().any(|d| d.server.is_some());
@@ -59,6 +62,31 @@ pub fn devices(devices: &[DeviceRecord]) -> String {
         row.extend([right(device.nodes.len()), right(bytes(device.memory)), right(number(device.load))]);
         row.push(Cell::new(bar(device.load / largest, BAR)));
         table.add_row(row);
+    }
+    format!("{table}\n")
+}
+
+/// One row per device, and below it one for each of its subgraphs where it has several: their work and its place in
+/// time.
+fn schedule(devices: &[DeviceRecord]) -> String {
+    let latency = devices.iter().filter_map(|d| d.finish).fold(f64::MIN_POSITIVE, f64::max);
+    let mut table = plain_table();
+    table.set_header(["device", "nodes", "memory", "load", "start", "finish", ""]);
+    for (device, label) in devices.iter().zip(DeviceRecord::labels(devices)) {
+        let (start, finish) = (device.start.unwrap_or(0.0), device.finish.unwrap_or(0.0));
+        let mut row = |label: String, nodes: usize, memory: String, load: f64, start: f64, finish: f64| {
+            let mut cells = vec![Cell::new(label), right(nodes), right(memory)];
+            cells.extend([load, start, finish].map(|time| right(number(time))));
+            cells.push(Cell::new(bar_between(start / latency, finish / latency, BAR)));
+            table.add_row(cells);
+        };
+        row(label, device.nodes.len(), bytes(device.memory), device.load, start, finish);
+        if device.subgraphs.len() > 1 {
+            for (i, part) in device.subgraphs.iter().enumerate() {
+                let label = format!("  subgraph {i}");
+                row(label, part.nodes.len(), String::new(), part.finish - part.start, part.start, part.finish);
+            }
+        }
     }
     format!("{table}\n")
 }

@@ -61,6 +61,14 @@ pub fn bar(fraction: f64, width: usize) -> String {
     bar
 }
 
+/// A bar from `start` to `finish` (0 to 1) of `width` terminal cells, in whole cells, at least one.
+pub fn bar_between(start: f64, finish: f64, width: usize) -> String {
+    let cells = width as f64;
+    let first = ((start * cells).round() as usize).min(width.saturating_sub(1));
+    let last = ((finish * cells).round() as usize).clamp(first + 1, width.max(first + 1));
+    " ".repeat(first) + &"█".repeat(last - first)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,5 +88,6 @@ mod tests {
     fn bars_fill_by_eighths() {
         assert_eq!((bar(0.5, 4).as_str(), bar(1.0, 2).as_str(), bar(0.0, 9).as_str()), ("██", "██", ""));
         assert_eq!(bar(0.3125, 2), "▋");
+        assert_eq!([bar_between(0.25, 0.75, 4), bar_between(1.0, 1.0, 4)], [" ██", "   █"]);
     }
 }

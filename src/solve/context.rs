@@ -15,6 +15,15 @@ pub struct Progress {
     pub bound: Option<f64>,
 }
 
+/// Runs `work` on as many threads as the context allows.
+pub(super) fn in_pool<T: Send>(cx: &SearchContext, work: impl FnOnce() -> T + Send) -> T {
+    match rayon::ThreadPoolBuilder::new().num_threads(cx.threads.max(1)).build() {
+        Ok(pool) => pool.install(work),
+        // Without threads of its own the work runs on the global pool, with the same answer.
+        Err(_) => work(),
+    }
+}
+
 /// Whoever is told how far a run is.
 type Report = Box<dyn Fn(&Progress) + Send + Sync>;
 

@@ -3,8 +3,10 @@
 pub mod brute_force;
 pub mod context;
 pub mod dp;
+pub mod heuristic;
 pub mod registry;
 
+use context::in_pool;
 pub use context::{Progress, SearchContext};
 
 use crate::problem::{Problem, Scope, Solution};
@@ -29,6 +31,8 @@ pub enum BoundSource {
     Forcing,
     /// The relaxation of the ideal DP that lets boundaries cross ([`dp`]).
     BoundaryRelaxation,
+    /// The longest path, and what it leaves to the accelerators ([`heuristic::latency_bound`]).
+    LongestPath,
     /// A target below which a search found nothing.
     Refuted,
     /// Every split was looked at.

@@ -5,6 +5,7 @@
 
 use super::brute_force::BruteForce;
 use super::dp::{IdealDp, LinearizedDp};
+use super::heuristic::{Greedy, LocalSearch};
 use super::{Guarantee, Solver};
 use crate::problem::Problem;
 
@@ -65,12 +66,34 @@ const METHODS: &[Method] = &[
         name: "brute-force",
         summary: "looks at every split: the oracle that other methods are tested against",
         scopes: &["arbitrary", "convex", "acyclic", "linearized"],
-        objectives: &["throughput", "gpipe"],
+        objectives: &["throughput", "gpipe", "latency"],
         exact: true,
         anytime: true,
         limits: "12 colour groups; all costs, replication, servers",
         source: "exhaustive search",
         make: || Box::new(BruteForce),
+    },
+    Method {
+        name: "local-search",
+        summary: "simulated annealing over the subgraphs of colour classes, with restarts",
+        scopes: &["arbitrary", "convex", "acyclic"],
+        objectives: &["latency"],
+        exact: false,
+        anytime: true,
+        limits: "thousands of nodes; all costs",
+        source: "ours; its kind is the baseline of Tarnawski 2020",
+        make: || Box::new(LocalSearch::default()),
+    },
+    Method {
+        name: "greedy",
+        summary: "fills one accelerator after another along a depth-first topological order",
+        scopes: &["arbitrary", "convex", "acyclic"],
+        objectives: &["latency"],
+        exact: false,
+        anytime: true,
+        limits: "any size; all costs",
+        source: "Tarnawski 2020, appendix F",
+        make: || Box::new(Greedy),
     },
 ];
 
@@ -151,7 +174,10 @@ mod tests {
             assert_eq!(solver.name(), method.name);
             assert_eq!(solver.guarantee() == Guarantee::Exact, method.exact, "{}", method.name);
             for scope in &scopes {
-                for objective in [Objective::Throughput, Objective::GPipe] {
+                for objective in [Objective::Throughput, Objective::GPipe, Objective::Latency { subgraphs: 1 }] {
+                    if objective.name() == "latency" && scope.name() == "linearized" {
+                        continue; // No such problem exists.
+                    }
                     let listed = method.scopes.contains(&scope.name()) && method.objectives.contains(&objective.name());
                     let supported = solver.supports(&pair(scope.clone(), objective)).is_ok();
                     assert_eq!(supported, listed, "{}: {} {}", method.name, scope.name(), objective.name());

@@ -26,7 +26,7 @@ pub use linearized::LinearizedDp;
 pub use setting::{Incumbent, Setting};
 
 use crate::problem::{Objective, Problem, Scope};
-use crate::solve::{SearchContext, Unsupported};
+use crate::solve::{Unsupported, in_pool};
 
 /// More uses of devices than this are not tabulated: every position of an order has an entry for each.
 const MAX_USES: f64 = 1e6;
@@ -48,13 +48,4 @@ fn supports(solver: &'static str, problem: &Problem) -> Result<(), Unsupported> 
         Scope::Acyclic => return Ok(()),
     };
     Err(Unsupported { solver, reason })
-}
-
-/// Runs `work` on as many threads as the context allows.
-fn in_pool<T: Send>(cx: &SearchContext, work: impl FnOnce() -> T + Send) -> T {
-    match rayon::ThreadPoolBuilder::new().num_threads(cx.threads.max(1)).build() {
-        Ok(pool) => pool.install(work),
-        // Without threads of its own the work runs on the global pool, with the same answer.
-        Err(_) => work(),
-    }
 }
