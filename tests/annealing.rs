@@ -15,7 +15,7 @@ use dagsplit::problem::{Objective, Problem, ProblemSpec, Scope};
 use dagsplit::solve::brute_force::BruteForce;
 use dagsplit::solve::certify::multilevel::Search;
 use dagsplit::solve::certify::{Annealing, Assignment, Setting};
-use dagsplit::solve::{Outcome, SearchContext, Solver};
+use dagsplit::solve::{SearchContext, Solver};
 use dagsplit::verify;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -33,6 +33,12 @@ fn unordered_problems(max_groups: usize) -> impl Strategy<Value = (Instance, Pro
 
 fn problem(instance: &Instance, spec: &ProblemSpec) -> Problem {
     Problem::new(instance, spec.clone()).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+fn context(seed: u64, threads: usize) -> SearchContext {
+    let mut cx = SearchContext::new();
+    (cx.seed, cx.threads) = (seed, threads);
+    cx
 }
 
 /// Little patience: tiny problems need few rounds.
@@ -76,8 +82,7 @@ proptest! {
         let optimum = solve_and_verify(&BruteForce, &instance, &spec);
         let found = solve_and_verify(&BRIEF, &instance, &spec);
         prop_assert!(found.is_none() || optimum.is_some_and(|optimum| found >= Some(optimum)), "{found:?} {optimum:?}");
-        let mut cx = SearchContext { seed, ..SearchContext::new() };
-        let run = BRIEF.solve(&problem(&instance, &spec), &mut cx).unwrap();
+        let run = BRIEF.solve(&problem(&instance, &spec), &mut context(seed, 1)).unwrap();
         if let (Some(bound), Some(optimum)) = (run.outcome.bound(), optimum) {
             prop_assert!(bound.value <= optimum);
         }
@@ -88,7 +93,7 @@ proptest! {
         (instance, spec) in unordered_problems(8), seed: u64, threads in 1..=3usize,
     ) {
         let problem = problem(&instance, &spec);
-        let solve = || BRIEF.solve(&problem, &mut SearchContext { seed, threads, ..SearchContext::new() }).unwrap();
+        let solve = || BRIEF.solve(&problem, &mut context(seed, threads)).unwrap();
         prop_assert_eq!(solve(), solve());
     }
 
