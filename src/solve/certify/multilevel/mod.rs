@@ -98,7 +98,7 @@ impl<'a> Search<'a> {
 
     /// One round per thread of `cx`, side by side; whether a better split came of them.
     ///
-    /// The first rounds take milliseconds where the graph has hundreds of units, later ones up to a second.
+    /// The first rounds take milliseconds where the graph has hundreds of units, later ones tens of them.
     pub fn advance(&mut self, cx: &SearchContext) -> bool {
         self.start_chains(cx.threads.max(1));
         let first = self.started;
@@ -160,5 +160,5 @@ impl<'a> Search<'a> {
 
 /// Sweeps over each level of round `number`: few at first, so that something good is there soon.
 fn effort(number: u64) -> usize {
-    40 << (number / 4).min(5)
+    40 << (number / 4).min(3)
 }

@@ -24,7 +24,7 @@ const SHARES: (f64, f64) = (0.3, 0.9);
 const FLOORS: (usize, usize) = (3, 8);
 
 /// First temperatures of the coarsest level, relative to the target.
-const HEATS: (f64, f64) = (2.5e-3, 6e-2);
+const HEATS: (f64, f64) = (1e-3, 2e-2);
 
 /// First temperature of a finer level, relative to that of the coarsest.
 const FINER: f64 = 0.4;
