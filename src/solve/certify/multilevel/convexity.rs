@@ -147,3 +147,50 @@ impl<'a> Convexity<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+
+    use super::super::{Assignment, Rng, Setting};
+    use super::*;
+    use crate::generate::{Dnn, RandomDag, RandomFamily, Recipe, generate};
+    use crate::preprocess::Unordered;
+    use crate::problem::{Problem, ProblemSpec, Scope};
+
+    #[test]
+    fn exactly_the_moves_that_keep_both_sets_convex_are_admitted() {
+        let family = RandomFamily::Dnn(Dnn { nodes: 40, ..Dnn::default() });
+        let instance = generate(&Recipe { training: true, ..Recipe::new(RandomDag::new(family, 1)) }).unwrap();
+        let spec = ProblemSpec { scope: Scope::Convex, ..ProblemSpec::of(&instance) };
+        let problem = Problem::new(&instance, spec).unwrap();
+        let unordered = Unordered::new(&problem);
+        let setting = Setting::new(&problem, &unordered);
+        let n = setting.unit_count();
+        let reach = Reach::new(unordered.order.as_ref().unwrap(), n).unwrap();
+        let vertex_of: Vec<u32> = (0..n as u32).collect();
+        let mut split = Assignment { device_of: vec![0; n] };
+        let mut convexity = Convexity::new(&reach, &vertex_of, &split.device_of, setting.device_count());
+        let mut rng = Rng::seed_from_u64(3);
+        let mut answers = [0; 2];
+        for _ in 0..2000 {
+            let (v, to) = (rng.random_range(0..n), rng.random_range(0..3));
+            let from = split.device_of[v] as usize;
+            if to == from {
+                continue;
+            }
+            split.device_of[v] = to as u32;
+            let stays_convex = setting.is_convex(&split, from) && setting.is_convex(&split, to);
+            assert_eq!(convexity.admits(v, from, to), stays_convex);
+            answers[usize::from(stays_convex)] += 1;
+            if stays_convex {
+                convexity.apply(v, from, to);
+                let anew = Convexity::new(&reach, &vertex_of, &split.device_of, setting.device_count());
+                assert_eq!(convexity.devices, anew.devices);
+            } else {
+                split.device_of[v] = from as u32;
+            }
+        }
+        assert!(answers.iter().all(|&count| count > 100), "{answers:?}");
+    }
+}

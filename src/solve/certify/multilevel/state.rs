@@ -141,3 +141,56 @@ impl<'a, const R: usize> State<'a, R> {
 pub fn overload<const R: usize>(rows: &[f64; R], limits: &[f64; R]) -> f64 {
     rows.iter().zip(limits).map(|(row, limit)| (row - limit).max(0.0)).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+
+    use super::super::coarsen::{Bounds, join};
+    use super::super::{Rng, Setting};
+    use super::*;
+    use crate::generate::{Dnn, RandomDag, RandomFamily, Recipe, generate};
+    use crate::preprocess::Unordered;
+    use crate::problem::{CostKind, Objective, Problem, ProblemSpec, Scope};
+
+    /// Moves at random, and compares with counting anew, on the finest level and on a coarser one.
+    fn check(cost: CostKind, objective: Objective) {
+        let family = RandomFamily::Dnn(Dnn { nodes: 60, ..Dnn::default() });
+        let instance = generate(&Recipe { training: true, ..Recipe::new(RandomDag::new(family, 1)) }).unwrap();
+        let spec = ProblemSpec { scope: Scope::Arbitrary, cost, objective, ..ProblemSpec::of(&instance) };
+        let problem = Problem::new(&instance, spec).unwrap();
+        let unordered = Unordered::new(&problem);
+        let setting = Setting::new(&problem, &unordered);
+        let rows = Rows::new(&problem, &unordered.units);
+        let mut rng = Rng::seed_from_u64(7);
+        let finest = Level::<8>::finest(&setting, &rows);
+        let bounds = Bounds { target: 1e9, share: 1.0, device_of: None };
+        let (label, count) = join(&finest, bounds, &mut rng);
+        assert!(count < finest.vertex_count);
+        for level in [finest.contract(&label, count), finest] {
+            let mut state = State::new(&level, &setting.kind_of, vec![0; level.vertex_count]);
+            for _ in 0..500 {
+                let v = rng.random_range(0..level.vertex_count);
+                let to = rng.random_range(0..setting.device_count());
+                if to != state.device_of[v] as usize {
+                    let shift = state.shift(v, to);
+                    state.apply(v, to, &shift);
+                }
+            }
+            let mut anew = state.clone();
+            anew.recount();
+            assert_eq!(state.pins, anew.pins);
+            for (rows, anew) in state.rows.iter().flatten().zip(anew.rows.iter().flatten()) {
+                assert!((rows - anew).abs() <= 1e-9 * (1.0 + anew.abs()), "{rows} instead of {anew}");
+            }
+        }
+    }
+
+    #[test]
+    fn moves_agree_with_counting_anew() {
+        for cost in [CostKind::Additive, CostKind::Overlap, CostKind::Duplex] {
+            check(cost, Objective::Throughput);
+            check(cost, Objective::GPipe);
+        }
+    }
+}
