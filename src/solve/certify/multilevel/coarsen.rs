@@ -12,6 +12,9 @@ const WIDE: u32 = 64;
 /// How much chance there is in a choice: scores vary by up to this factor.
 const CHANCE: f64 = 3.0;
 
+/// How much more a net counts that costs more than the target: its pins should not be parted.
+const DEAR: f64 = 1e3;
+
 /// What is allowed to join.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds<'a> {
@@ -27,10 +30,9 @@ pub struct Bounds<'a> {
 pub fn join<const R: usize>(level: &Level<R>, bounds: Bounds, rng: &mut Rng) -> (Vec<u32>, usize) {
     let n = level.vertex_count;
     let price: Vec<f64> = (0..level.nets.len()).map(|e| price(level, e)).collect();
-    let own: Vec<f64> = (0..n).map(|v| heft(level, v)).collect();
     // Each cluster is known by the vertex it began with.
     let mut cluster: Vec<u32> = (0..n as u32).collect();
-    let mut weight = own;
+    let mut weight: Vec<f64> = (0..n).map(|v| heft(level, v)).collect();
     let mut is_joined = vec![false; n];
     let mut score = vec![0.0; n];
     let mut seen: Vec<u32> = Vec::new();
@@ -41,27 +43,12 @@ pub fn join<const R: usize>(level: &Level<R>, bounds: Bounds, rng: &mut Rng) -> 
         if is_joined[v] {
             continue;
         }
-        for &e in level.nets_of.row(v) {
-            let e = e as usize;
-            let size = level.nets[e].size;
-            let is_dear = price[e] > bounds.target;
-            if size > WIDE && !is_dear {
-                continue;
-            }
-            for &u in level.pins.row(e) {
-                let c = cluster[u as usize];
-                if score[c as usize] == 0.0 {
-                    seen.push(c);
-                }
-                let dear = if is_dear { 1e3 } else { 1.0 };
-                score[c as usize] += dear * price[e] / f64::from(size - 1) + f64::MIN_POSITIVE;
-            }
-        }
+        score_neighbours(level, v, &price, bounds.target, &cluster, (&mut score, &mut seen));
         let mut best = (0.0, v);
         for c in seen.drain(..) {
             let c = c as usize;
             let score = std::mem::take(&mut score[c]);
-            let limit = if score > 1e3 * bounds.target { 1.0 } else { bounds.share };
+            let limit = if score > DEAR * bounds.target { 1.0 } else { bounds.share };
             let same = bounds.device_of.is_none_or(|device_of| device_of[c] == device_of[v]);
             if c == v || !same || weight[c] + weight[v] > limit * bounds.target || !share_kind(level, c, v) {
                 continue;
@@ -79,6 +66,33 @@ pub fn join<const R: usize>(level: &Level<R>, bounds: Bounds, rng: &mut Rng) -> 
         }
     }
     number(&cluster)
+}
+
+/// Scores the clusters that share nets with `v`, itself included; `seen` lists them.
+fn score_neighbours<const R: usize>(
+    level: &Level<R>,
+    v: usize,
+    price: &[f64],
+    target: f64,
+    cluster: &[u32],
+    (score, seen): (&mut [f64], &mut Vec<u32>),
+) {
+    for &e in level.nets_of.row(v) {
+        let e = e as usize;
+        let size = level.nets[e].size;
+        let is_dear = price[e] > target;
+        if size > WIDE && !is_dear {
+            continue;
+        }
+        let share = if is_dear { DEAR } else { 1.0 } * price[e] / f64::from(size - 1) + f64::MIN_POSITIVE;
+        for &u in level.pins.row(e) {
+            let c = cluster[u as usize];
+            if score[c as usize] == 0.0 {
+                seen.push(c);
+            }
+            score[c as usize] += share;
+        }
+    }
 }
 
 /// Numbers the clusters from 0.

@@ -74,11 +74,6 @@ impl<const R: usize> Hierarchy<R> {
         Self { finest: Level::finest(setting, &rows), rows, is_frozen: order.is_some() && convex.is_none(), convex }
     }
 
-    /// The value of a split of units.
-    fn value(&self, setting: &Setting, split: &Assignment) -> Value {
-        State::new(&self.finest, &setting.kind_of, split.device_of.clone()).value(&self.rows)
-    }
-
     /// Coarsens until few vertices are left; vertices join only where `device_of` puts them on one device.
     fn coarsen(&self, mut device_of: Option<Vec<u32>>, shape: Shape, rng: &mut Rng) -> Vec<Coarser<R>> {
         let mut levels: Vec<Coarser<R>> = Vec::new();
@@ -127,35 +122,50 @@ impl<const R: usize> Rounds for Hierarchy<R> {
             return start.clone();
         }
         let step = log_uniform(STEPS, rng);
-        let known = order.known.map(|split| self.value(setting, split));
+        let known = order.known.map(|split| self.value_at(&[], setting, &split.device_of));
         let shape = Shape {
             target: known.map_or_else(|| self.average(setting), objective),
             share: rng.random_range(SHARES.0..SHARES.1),
             floor: setting.device_count() * rng.random_range(FLOORS.0..FLOORS.1),
         };
         let levels = self.coarsen(order.start.map(|split| split.device_of.clone()), shape, rng);
-        let vertex_of = self.vertices_of_units(&levels);
-        let mut device_of = match order.start {
+        let device_of = match order.start {
             Some(split) => levels.iter().fold(split.device_of.clone(), |fine, coarser| {
                 of_coarse(&fine, &coarser.label, coarser.level.vertex_count)
             }),
             None => random(levels.last().map_or(&self.finest, |coarser| &coarser.level), setting, rng),
         };
+        let target = known.map(|value| Target { value: value.map(|v| v * (1.0 - step)), step });
+        let target = target.unwrap_or_else(|| Target { value: self.value_at(&levels, setting, &device_of), step });
+        self.refine(&levels, setting, (device_of, target), order.effort, rng, cx)
+    }
+}
+
+impl<const R: usize> Hierarchy<R> {
+    /// Anneals level by level, from the coarsest one, which `device_of` splits, to the finest.
+    fn refine(
+        &self,
+        levels: &[Coarser<R>],
+        setting: &Setting,
+        (mut device_of, mut target): (Vec<u32>, Target),
+        effort: usize,
+        rng: &mut Rng,
+        cx: &SearchContext,
+    ) -> Assignment {
+        let vertex_of = self.vertices_of_units(levels);
         let heat = log_uniform(HEATS, rng);
-        let mut target = known.map(|value| Target { value: value.map(|v| v * (1.0 - step)), step });
         let mut found: Option<Vec<u32>> = None;
         for depth in (0..=levels.len()).rev() {
             let level = if depth == 0 { &self.finest } else { &levels[depth - 1].level };
             let convexity = |reach| Convexity::new(reach, &vertex_of[depth], &device_of, setting.device_count());
             let mut convexity = self.convex.as_ref().map(convexity);
             let mut state = State::new(level, &setting.kind_of, device_of);
-            let target = target.get_or_insert_with(|| Target { value: state.value(&self.rows), step });
             let plan = if depth == levels.len() {
-                Plan { hot: heat, cold: heat * COOLING, sweeps: COARSEST * order.effort }
+                Plan { hot: heat, cold: heat * COOLING, sweeps: COARSEST * effort }
             } else {
-                Plan { hot: heat * FINER, cold: heat * FINER * COOLING, sweeps: order.effort }
+                Plan { hot: heat * FINER, cold: heat * FINER * COOLING, sweeps: effort }
             };
-            let better = anneal(&mut state, convexity.as_mut(), &self.rows, target, plan, rng, cx);
+            let better = anneal(&mut state, convexity.as_mut(), &self.rows, &mut target, plan, rng, cx);
             found = better.clone().or(found);
             device_of = better.unwrap_or(state.device_of);
             if depth > 0 {
@@ -166,9 +176,13 @@ impl<const R: usize> Rounds for Hierarchy<R> {
         }
         Assignment { device_of: found.unwrap_or(device_of) }
     }
-}
 
-impl<const R: usize> Hierarchy<R> {
+    /// The value of a split of the last of `levels`, or of the finest level where there are none.
+    fn value_at(&self, levels: &[Coarser<R>], setting: &Setting, device_of: &[u32]) -> Value {
+        let coarsest = levels.last().map_or(&self.finest, |coarser| &coarser.level);
+        State::new(coarsest, &setting.kind_of, device_of.to_vec()).value(&self.rows)
+    }
+
     /// The average load if each vertex were where it is quickest.
     fn average(&self, setting: &Setting) -> f64 {
         let n = self.finest.vertex_count;
