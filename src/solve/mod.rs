@@ -3,6 +3,8 @@
 pub mod brute_force;
 pub mod context;
 pub mod dp;
+#[cfg(feature = "highs")]
+pub mod ip;
 pub mod registry;
 
 pub use context::{Progress, SearchContext};
@@ -31,6 +33,8 @@ pub enum BoundSource {
     Refuted,
     /// Every split was looked at.
     Enumeration,
+    /// The dual bound of an integer program, less its solver's tolerance.
+    IntegerProgram,
 }
 
 /// A value that no split of the scope can be below.
@@ -143,6 +147,10 @@ pub enum SolveError {
     /// The solver does not take the problem.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
+    /// HiGHS failed.
+    #[cfg(feature = "highs")]
+    #[error(transparent)]
+    Highs(#[from] ip::highs::Fault),
 }
 
 /// A way to split a problem's graph.

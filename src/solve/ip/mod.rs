@@ -1,0 +1,3 @@
+//! Integer programs, solved by HiGHS.
+
+pub mod highs;
