@@ -342,6 +342,7 @@ fn big_graphs_are_drawn_quickly() {
 }
 
 #[test]
+#[cfg(feature = "highs")] // The page is that of the default build.
 fn the_table_of_methods_is_up_to_date() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/methods.md");
     let page = std::fs::read_to_string(&path).unwrap();
@@ -358,6 +359,7 @@ fn the_table_of_methods_is_up_to_date() {
 }
 
 #[test]
+#[cfg(feature = "highs")] // The page is that of the default build.
 fn help_is_what_it_was() {
     let bench = Bench::new();
     insta::assert_snapshot!("help", bench.run("--help").exits(0).out());

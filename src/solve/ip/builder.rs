@@ -2,12 +2,12 @@
 
 use good_lp::{Expression, Variable, constraint, variable};
 
-use super::devices::{Device, Devices};
+use super::layout::Layout;
 use super::model::{Model, weighted};
 use super::wires::Wire;
 use crate::cost::Piece;
-use crate::preprocess::{KindCosts, UnitTime, Unordered};
-use crate::problem::{Problem, fits};
+use crate::preprocess::UnitTime;
+use crate::problem::fits;
 
 /// Memory is met up to this part of it, as everywhere in this crate ([`fits`]).
 const MEMORY_TOLERANCE: f64 = 1e-9;
@@ -39,15 +39,11 @@ impl Pass {
 
 /// A program under construction. Its times are the instance's divided by `scale`.
 pub(super) struct Builder<'a> {
-    pub problem: &'a Problem,
-    pub units: Unordered,
-    pub devices: Devices,
+    pub layout: &'a Layout<'a>,
     pub wires: Vec<Wire>,
     pub scale: f64,
     pub model: Model,
-    /// As it stands in names: the id of each unit's first node.
-    pub labels: Vec<String>,
-    /// `x[v][i]`: unit v is on device i. Colour classes are units, so their nodes share a device by construction.
+    /// `x[v][i]`: unit v is on device i.
     pub x: Vec<Vec<Variable>>,
     /// `comm_in[w][i]`: the data of wire w comes into device i, where i pays for it.
     pub comm_in: Vec<Vec<Option<Variable>>>,
@@ -58,35 +54,18 @@ pub(super) struct Builder<'a> {
 impl<'a> Builder<'a> {
     /// Adds x with Σ_i x_{v,i} = 1, memory and communication. What a device cannot hold, by itself or with a `limit` on
     /// its load in the instance's time, is fixed at 0.
-    pub fn new(problem: &'a Problem, devices: Devices, wires: Vec<Wire>, scale: f64, limit: Option<f64>) -> Self {
-        let units = Unordered::new(problem);
-        let labels = units.units.members.iter().map(|nodes| format!("v{}", problem.ids[nodes[0]])).collect();
-        let mut builder = Self {
-            problem,
-            units,
-            devices,
-            wires,
-            scale,
-            model: Model::default(),
-            labels,
-            x: Vec::new(),
-            comm_in: Vec::new(),
-            comm_out: Vec::new(),
-        };
+    pub fn new(layout: &'a Layout<'a>, wires: Vec<Wire>, scale: f64, limit: Option<f64>) -> Self {
+        let (model, x, comm_in, comm_out) = (Model::default(), Vec::new(), Vec::new(), Vec::new());
+        let mut builder = Self { layout, wires, scale, model, x, comm_in, comm_out };
         builder.place(limit);
         builder.bound_memory();
         builder.communicate();
         builder
     }
 
-    /// The costs of the units on a device.
-    pub fn costs(&self, device: &Device) -> &KindCosts {
-        &self.units.units.kinds[device.kind_index]
-    }
-
-    /// Whether a device of these costs can hold a unit, alone at least.
-    fn can_hold(&self, device: &Device, unit: usize, limit: Option<f64>) -> bool {
-        let costs = self.costs(device);
+    /// Whether device `i` can hold a unit, alone at least.
+    fn can_hold(&self, i: usize, unit: usize, limit: Option<f64>) -> bool {
+        let costs = self.layout.costs(i);
         costs.times[unit].is_some_and(|time| {
             let load = costs.pieces.iter().map(|piece| piece.compute * time.total()).fold(0.0, f64::max);
             fits(costs.memory[unit], costs.memory_limit)
@@ -95,24 +74,22 @@ impl<'a> Builder<'a> {
     }
 
     fn place(&mut self, limit: Option<f64>) {
-        for unit in 0..self.labels.len() {
-            let mut row = Vec::with_capacity(self.devices.list.len());
-            for i in 0..self.devices.list.len() {
-                let device = &self.devices.list[i];
-                let most = f64::from(u8::from(self.can_hold(device, unit, limit)));
-                let name = format!("x_{}_{}", self.labels[unit], device.name);
-                row.push(self.model.variable(name, variable().integer().min(0).max(most)));
+        for unit in 0..self.layout.unit_count() {
+            let mut row = Vec::with_capacity(self.layout.devices.list.len());
+            for i in 0..self.layout.devices.list.len() {
+                let most = u8::from(self.can_hold(i, unit, limit));
+                row.push(self.model.variable(self.layout.name(unit, i), variable().integer().min(0).max(most)));
             }
             let held: Expression = row.iter().sum();
-            self.model.row(format!("one_{}", self.labels[unit]), constraint!(held == 1));
+            self.model.row(format!("one_{}", self.layout.labels[unit]), constraint!(held == 1));
             self.x.push(row);
         }
     }
 
     /// Adds Σ_v m_v x_{v,i} ≤ M for each accelerator, over all its subgraphs, in parts of M.
     fn bound_memory(&mut self) {
-        for (parts, name) in &self.devices.owners {
-            let costs = self.costs(&self.devices.list[parts.start]);
+        for (parts, name) in &self.layout.devices.owners {
+            let costs = self.layout.costs(parts.start);
             let Some(limit) = costs.memory_limit.filter(|&limit| limit > 0.0) else { continue };
             let used = weighted(parts.clone().flat_map(|i| {
                 let shares = costs.memory.iter().map(move |bytes| bytes / limit);
@@ -133,17 +110,17 @@ impl<'a> Builder<'a> {
     }
 
     fn side(&mut self, w: usize, side: &str, pays: fn(&Piece) -> f64, sign: f64) -> Vec<Option<Variable>> {
-        let wire = &self.wires[w];
-        let mut moved_of = Vec::with_capacity(self.devices.list.len());
-        for (i, device) in self.devices.list.iter().enumerate() {
-            let costs = &self.units.units.kinds[device.kind_index];
-            let is_paid = wire.transfers[device.kind_index] > 0.0 && costs.pieces.iter().any(|piece| pays(piece) > 0.0);
+        let (layout, wire) = (self.layout, &self.wires[w]);
+        let mut moved_of = Vec::with_capacity(layout.devices.list.len());
+        for (i, device) in layout.devices.list.iter().enumerate() {
+            let pays = layout.costs(i).pieces.iter().any(|piece| pays(piece) > 0.0);
+            let is_paid = pays && wire.transfers[device.kind_index] > 0.0;
             moved_of.push(is_paid.then(|| {
                 let name = format!("{side}_v{}_{}", wire.id, device.name);
                 let moved = self.model.variable(name.clone(), variable().min(0).max(1));
                 for &consumer in &wire.consumers {
                     let crossed = self.x[consumer][i] - self.x[wire.source][i];
-                    let row = format!("{name}_{}", self.labels[consumer]);
+                    let row = format!("{name}_{}", layout.labels[consumer]);
                     self.model.row(row, constraint!(moved >= sign * crossed));
                 }
                 moved
@@ -154,15 +131,14 @@ impl<'a> Builder<'a> {
 
     /// What `piece` charges device `i` in a pass: compute, data in and data out.
     pub fn time(&self, i: usize, piece: &Piece, pass: Pass) -> Expression {
-        let device = &self.devices.list[i];
-        let times = self.costs(device).times.iter().zip(&self.x);
-        let compute =
-            times.filter_map(|(time, row)| Some((piece.compute * pass.time(time.as_ref()?) / self.scale, row[i])));
-        let mut sum = weighted(compute);
+        let kind = self.layout.devices.list[i].kind_index;
+        let times = self.layout.costs(i).times.iter().zip(&self.x);
+        let mut sum = weighted(
+            times.filter_map(|(time, row)| Some((piece.compute * pass.time(time.as_ref()?) / self.scale, row[i]))),
+        );
         for (w, wire) in self.wires.iter().enumerate().filter(|(_, wire)| pass.counts(wire)) {
-            let time = wire.transfers[device.kind_index] / self.scale;
-            let sides = [(piece.comm_in, self.comm_in[w][i]), (piece.comm_out, self.comm_out[w][i])];
-            sum += weighted(sides.into_iter().filter_map(|(weight, moved)| Some((weight * time, moved?))));
+            let time = wire.transfers[kind] / self.scale;
+            sum += weighted([(piece.comm_in * time, self.comm_in[w][i]), (piece.comm_out * time, self.comm_out[w][i])]);
         }
         sum
     }

@@ -11,14 +11,13 @@ impl Builder<'_> {
     /// z_{v,i} is 1 where v or something below it is on i: z_{v,i} ≥ x_{v,i}, and z_{v,i} ≤ z_{u,i} along each edge
     /// (u, v). Where u is on i and v is not, z_{v,i} ≤ x_{v,i} − x_{u,i} + 1 makes it 0: nothing below v is on i.
     pub fn make_convex(&mut self, i: usize, order: &OrderGraph) {
-        let device = self.devices.list[i].name.clone();
-        let labels: Vec<String> = (0..order.node_count)
-            .map(|node| {
-                let stands_for = order.forward.get(node).copied();
-                let id = stands_for.unwrap_or_else(|| self.units.units.members[order.group_of[node]][0]);
-                format!("v{}", self.problem.ids[id])
-            })
-            .collect();
+        let layout = self.layout;
+        let device = &layout.devices.list[i].name;
+        let label = |node: usize| {
+            let stand_in = || layout.units.units.members[order.group_of[node]][0];
+            format!("v{}", layout.problem.ids[order.forward.get(node).copied().unwrap_or_else(stand_in)])
+        };
+        let labels: Vec<String> = (0..order.node_count).map(label).collect();
         let x: Vec<_> = order.group_of.iter().map(|&unit| self.x[unit][i]).collect();
         let mut z = Vec::with_capacity(order.node_count);
         for (node, label) in labels.iter().enumerate() {

@@ -2,23 +2,31 @@
 //!
 //! [`IntegerProgram`] asks HiGHS for the best split of [`Scope::Arbitrary`] or [`Scope::Convex`]. The program is that of
 //! Tarnawski 2020 (sections 4 and 5.1.3), as published or strengthened; `docs/integer-programs.md` states both.
-//! [`formulate`] writes it to a file, [`read_solution`] reads back what another solver made of it.
+//! [`IntegerProgram::write`] writes it to a file, [`read_solution`] reads back what another solver made of it.
 
 mod builder;
 mod contiguity;
 mod devices;
 mod evaluate;
 pub mod highs;
+mod latency;
+mod layout;
 mod model;
 mod search;
-mod start;
+mod solution_file;
 mod symmetry;
 mod throughput;
 mod wires;
 
+pub use solution_file::{NotPlaced, read_solution};
+
+use std::path::Path;
+
 use super::dp::LinearizedDp;
 use super::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported};
 use crate::problem::{Objective, Problem, Scope, Solution};
+use layout::Layout;
+use model::Model;
 
 /// How the program is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,7 +41,7 @@ pub enum Form {
 
 /// What is known of the optimum beforehand, in the instance's time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Bounds {
+struct Bounds {
     /// No split is below.
     pub lower: Option<f64>,
     /// Splits above are of no interest.
@@ -84,18 +92,48 @@ impl IntegerProgram {
         Self::default()
     }
 
-    /// The split to start from: the given one, else the linearized DP's, whose acyclic splits belong to every scope here.
+    /// Writes the program for other solvers, with the times of the instance; the ending `.mps` or `.lp` gives the format.
+    ///
+    /// # Errors
+    /// Where the program does not take `problem`, or the file cannot be written.
+    pub fn write(&self, problem: &Problem, path: &Path, cx: &mut SearchContext) -> Result<(), SolveError> {
+        self.supports(problem)?;
+        let start = self.start(problem, cx)?;
+        let layout = Layout::new(problem);
+        let (mut mip, _) = program(&layout, self.form, self.bounds(start.as_ref()), 1.0).into_mip()?;
+        Ok(mip.write_model(path)?)
+    }
+
+    /// The split to start from, its objective filled in: the given one, or for the strong form the linearized DP's for
+    /// loads, whose acyclic splits belong to every scope here.
     fn start(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Option<Solution>, SolveError> {
-        if self.start.is_some() || self.form == Form::Published {
-            return Ok(self.start.clone());
+        if let Some(split) = &self.start {
+            return Ok(evaluate::checked(problem, split.clone()));
         }
-        let mut acyclic = problem.clone();
-        acyclic.spec.scope = Scope::Acyclic;
+        let mut pipeline = problem.clone();
+        pipeline.spec.scope = Scope::Acyclic;
+        if matches!(problem.spec.objective, Objective::Latency { .. }) {
+            pipeline.spec.objective = Objective::Throughput;
+        }
         let dpl = LinearizedDp::default();
-        if dpl.supports(&acyclic).is_err() {
+        if self.form == Form::Published || dpl.supports(&pipeline).is_err() {
             return Ok(None);
         }
-        Ok(dpl.solve(&acyclic, cx)?.outcome.solution().cloned())
+        let run = dpl.solve(&pipeline, cx)?;
+        Ok(run.outcome.solution().and_then(|split| evaluate::checked(problem, split.clone())))
+    }
+
+    fn bounds(&self, start: Option<&Solution>) -> Bounds {
+        let values = start.and_then(|split| split.objective).into_iter().chain(self.cutoff);
+        Bounds { lower: self.lower_bound, upper: values.min_by(f64::total_cmp) }
+    }
+}
+
+/// The program for what `layout`'s problem minimises. Its times are the instance's divided by `scale`.
+fn program(layout: &Layout, form: Form, bounds: Bounds, scale: f64) -> Model {
+    match layout.problem.spec.objective {
+        Objective::Latency { .. } => latency::formulate(layout, form, bounds, scale).model,
+        Objective::Throughput | Objective::GPipe => throughput::formulate(layout, form, bounds, scale).model,
     }
 }
 
@@ -117,10 +155,10 @@ impl Solver for IntegerProgram {
             "it does not replicate stages; use the ideal DP (dp) with --scope acyclic"
         } else if spec.interconnect.is_some() {
             "it knows one level of links; use the ideal DP (dp) with --scope acyclic"
-        } else if !matches!(spec.scope, Scope::Arbitrary | Scope::Convex) {
+        } else if matches!(spec.scope, Scope::Linearized(_)) {
+            "it knows no linear order; use the linearized DP (dpl)"
+        } else if spec.scope == Scope::Acyclic && !matches!(spec.objective, Objective::Latency { .. }) {
             "it needs --scope convex or arbitrary; use the ideal DP (dp) for acyclic splits"
-        } else if matches!(spec.objective, Objective::Latency { .. }) {
-            "it minimises loads, not latency"
         } else {
             return Ok(());
         };

@@ -3,7 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::highs::{Fault, Mip, MipLimits, MipResult, MipStatus, Sighting};
-use super::{Bounds, IntegerProgram, evaluate, throughput};
+use super::layout::Layout;
+use super::{Bounds, IntegerProgram, program};
 use crate::problem::{Problem, Scope, Solution};
 use crate::solve::{BoundSource, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Stats};
 
@@ -21,26 +22,22 @@ pub(super) fn run(
     start: Option<Solution>,
     cx: &SearchContext,
 ) -> Result<Run, SolveError> {
-    let start = start.and_then(|split| evaluate::checked(problem, split));
-    let upper =
-        start.as_ref().and_then(|split| split.objective).into_iter().chain(method.cutoff).min_by(f64::total_cmp);
-    let bounds = Bounds { lower: method.lower_bound, upper };
+    let bounds = method.bounds(start.as_ref());
     let scale = scale(problem);
-    let mut builder = throughput::formulate(problem, method.form, bounds, scale);
-    let first = start.as_ref().and_then(|split| builder.start_values(split));
-    let (mut mip, columns) = std::mem::take(&mut builder.model).into_mip()?;
-    if let Some(values) = first {
+    let layout = Layout::new(problem);
+    let (mut mip, columns) = program(&layout, method.form, bounds, scale).into_mip()?;
+    if let Some(values) = start.as_ref().and_then(|split| layout.start_values(split)) {
         mip.set_start(&values)?;
     }
     let result = search(&mut mip, scale, start.as_ref(), cx)?;
-    let found = result.values.as_ref().and_then(|values| builder.split(values));
+    let found = result.values.as_ref().and_then(|values| layout.split(values));
     let best = [start, found].into_iter().flatten().min_by(|a, b| value(a).total_cmp(&value(b)));
     let mut stats = Stats::default();
     stats.set("columns", columns.len() as f64);
     stats.set("rows", mip.row_count() as f64);
     stats.set("nodes", result.nodes as f64);
     let proven = proven(&result, bounds, scale);
-    let is_infeasible = result.status == MipStatus::Infeasible && upper.is_none();
+    let is_infeasible = result.status == MipStatus::Infeasible && bounds.upper.is_none();
     Ok(Run { outcome: outcome(&problem.spec.scope, best, proven, is_infeasible), stats })
 }
 

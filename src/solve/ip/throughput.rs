@@ -3,40 +3,33 @@
 use good_lp::{Variable, constraint, variable};
 
 use super::builder::{Builder, Pass};
-use super::devices::Devices;
+use super::layout::Layout;
 use super::{Bounds, Form, wires};
-use crate::graph::order_graph::Groups;
-use crate::problem::{Objective, Problem};
+use crate::problem::Objective;
 
 /// Writes the program: one row for each device and piece of its load.
-pub(super) fn formulate(problem: &Problem, form: Form, bounds: Bounds, scale: f64) -> Builder<'_> {
-    let unit_of = Groups::new(&problem.color_class).of_node;
+pub(super) fn formulate<'a>(layout: &'a Layout<'a>, form: Form, bounds: Bounds, scale: f64) -> Builder<'a> {
     let (wires, limit) = match form {
-        Form::Published => (wires::of_producers(problem, &unit_of), None),
-        Form::Strong => (wires::merged(problem, &unit_of), bounds.upper),
+        Form::Published => (wires::of_producers(layout), None),
+        Form::Strong => (wires::merged(layout), bounds.upper),
     };
-    let devices = Devices::new(problem, 1, usize::MAX);
-    let mut builder = Builder::new(problem, devices, wires, scale, limit);
-    if let Some(order) = builder.units.order.clone() {
-        (0..builder.devices.list.len()).for_each(|i| builder.make_convex(i, &order));
+    let mut builder = Builder::new(layout, wires, scale, limit);
+    if let Some(order) = &layout.units.order {
+        (0..layout.devices.list.len()).for_each(|i| builder.make_convex(i, order));
     }
-    match problem.spec.objective {
-        Objective::GPipe => {
-            let unbounded = Bounds::default();
-            let forward = bound_loads(&mut builder, "forward", Pass::Forward, unbounded);
-            let backward = bound_loads(&mut builder, "backward", Pass::Backward, unbounded);
-            if let Some(lower) = bounds.lower {
-                builder.model.row("least".into(), constraint!(forward + backward >= lower / scale));
-            }
-            if let Some(upper) = bounds.upper {
-                builder.model.row("most".into(), constraint!(forward + backward <= upper / scale));
-            }
-            builder.model.minimise(forward + backward);
+    if layout.problem.spec.objective == Objective::GPipe {
+        let forward = bound_loads(&mut builder, "forward", Pass::Forward, Bounds::default());
+        let backward = bound_loads(&mut builder, "backward", Pass::Backward, Bounds::default());
+        if let Some(lower) = bounds.lower {
+            builder.model.row("least".into(), constraint!(forward + backward >= lower / scale));
         }
-        Objective::Throughput | Objective::Latency { .. } => {
-            let largest = bound_loads(&mut builder, "load", Pass::Both, bounds);
-            builder.model.minimise(largest);
+        if let Some(upper) = bounds.upper {
+            builder.model.row("most".into(), constraint!(forward + backward <= upper / scale));
         }
+        builder.model.minimise(forward + backward);
+    } else {
+        let largest = bound_loads(&mut builder, "load", Pass::Both, bounds);
+        builder.model.minimise(largest);
     }
     if form == Form::Strong {
         builder.break_symmetry();
@@ -51,9 +44,8 @@ fn bound_loads(builder: &mut Builder, name: &str, pass: Pass, bounds: Bounds) ->
         largest = largest.max(upper / builder.scale);
     }
     let largest = builder.model.variable(format!("max_{name}"), largest);
-    for i in 0..builder.devices.list.len() {
-        let device = builder.devices.list[i].clone();
-        for (p, piece) in builder.problem.cost.pieces(device.kind).iter().enumerate() {
+    for (i, device) in builder.layout.devices.list.iter().enumerate() {
+        for (p, piece) in builder.layout.costs(i).pieces.iter().enumerate() {
             let load = builder.time(i, piece, pass);
             builder.model.row(format!("{name}_{}_{p}", device.name), constraint!(load <= largest));
         }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::problem::{Objective, Problem};
+use super::layout::Layout;
+use crate::problem::Objective;
 
 /// A producer, or several whose data the same devices pay for.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +21,8 @@ pub(super) struct Wire {
 }
 
 /// One wire for each producer that some device pays for, as published.
-pub(super) fn of_producers(problem: &Problem, unit_of: &[usize]) -> Vec<Wire> {
+pub(super) fn of_producers(layout: &Layout) -> Vec<Wire> {
+    let (problem, unit_of) = (layout.problem, layout.unit_of());
     let kinds = problem.device_kinds();
     let wire = |v: usize| {
         let source = unit_of[v];
@@ -40,12 +42,12 @@ pub(super) fn of_producers(problem: &Problem, unit_of: &[usize]) -> Vec<Wire> {
 /// Where data that comes in weighs as much as data that goes out, a device pays for a producer if it holds some of its
 /// units but not all, whichever of them produces: then producers with equal units merge, of both passes where the
 /// objective adds them up.
-pub(super) fn merged(problem: &Problem, unit_of: &[usize]) -> Vec<Wire> {
-    let pieces = |kind| problem.cost.pieces(kind).iter();
-    let symmetric = problem.device_kinds().into_iter().all(|kind| pieces(kind).all(|p| p.comm_in == p.comm_out));
-    let by_pass = problem.spec.objective == Objective::GPipe;
+pub(super) fn merged(layout: &Layout) -> Vec<Wire> {
+    let kinds = &layout.units.units.kinds;
+    let symmetric = kinds.iter().all(|kind| kind.pieces.iter().all(|piece| piece.comm_in == piece.comm_out));
+    let by_pass = layout.problem.spec.objective == Objective::GPipe;
     let mut merged: BTreeMap<(Vec<usize>, Option<usize>, bool), Wire> = BTreeMap::new();
-    for wire in of_producers(problem, unit_of) {
+    for wire in of_producers(layout) {
         let mut pins = wire.consumers.clone();
         pins.push(wire.source);
         pins.sort_unstable();

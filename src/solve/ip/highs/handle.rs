@@ -169,6 +169,14 @@ impl Handle {
         succeeded(status, "Highs_setSparseSolution", || format!("{} values", entries.len()))
     }
 
+    /// Takes the place of the model with one from a file, `.mps` or `.lp`.
+    pub fn read_model(&mut self, path: &Path) -> Result<(), Fault> {
+        let name = c_string(&path.to_string_lossy(), "Highs_readModel")?;
+        // SAFETY: the handle is valid and the name a C string.
+        let status = unsafe { sys::Highs_readModel(self.raw(), name.as_ptr()) };
+        succeeded(status, "Highs_readModel", || path.display().to_string())
+    }
+
     /// Writes the model; the ending of the name, `.mps` or `.lp`, gives the format.
     pub fn write_model(&mut self, path: &Path) -> Result<(), Fault> {
         let name = c_string(&path.to_string_lossy(), "Highs_writeModel")?;

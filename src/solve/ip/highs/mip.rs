@@ -83,6 +83,16 @@ impl Mip {
         Ok(Self { handle: Handle::of(model)? })
     }
 
+    /// Reads a model from a file, `.mps` or `.lp`.
+    ///
+    /// # Errors
+    /// [`Fault`] where the file cannot be read.
+    pub fn read(path: &Path) -> Result<Self, Fault> {
+        let mut handle = Handle::empty()?;
+        handle.read_model(path)?;
+        Ok(Self { handle })
+    }
+
     /// How many columns there are.
     pub fn column_count(&self) -> usize {
         self.handle.column_count()
