@@ -43,9 +43,10 @@ pub(super) fn run(
 
 /// What no split is below, in the instance's time.
 fn proven(result: &MipResult, known: Bounds, scale: f64) -> Option<f64> {
+    let most = known.upper.unwrap_or(f64::INFINITY);
     let dual = match result.status {
         MipStatus::Infeasible => known.upper,
-        _ => result.dual_bound.map(|bound| bound * scale).into_iter().chain(known.upper).min_by(f64::total_cmp),
+        _ => result.dual_bound.map(|bound| (bound * scale).min(most)),
     };
     dual.map(|bound| bound * (1.0 - BOUND_MARGIN)).into_iter().chain(known.lower).max_by(f64::total_cmp)
 }
@@ -76,7 +77,8 @@ fn search(mip: &mut Mip, scale: f64, start: Option<&Solution>, cx: &SearchContex
     let report = |sighting: &Sighting| {
         let incumbent = sighting.incumbent.map(|value| value * scale).into_iter().chain(start.map(value));
         let incumbent = incumbent.min_by(f64::total_cmp);
-        let bound = sighting.bound.map(|bound| bound * scale * (1.0 - BOUND_MARGIN));
+        let most = incumbent.unwrap_or(f64::INFINITY);
+        let bound = sighting.bound.map(|bound| (bound * scale * (1.0 - BOUND_MARGIN)).min(most));
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
         if *last != (incumbent, bound) {
             *last = (incumbent, bound);
