@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context;
 use dagsplit::instance::formats::write_split;
 use dagsplit::problem::Problem;
 use dagsplit::solve::ip::read_solution;
@@ -47,9 +46,8 @@ impl Args {
         let workload = self.reading.read()?;
         let spec = self.problem.spec(&workload)?;
         let problem = Problem::new(&workload.instance, spec.clone()).or_fail(Exit::Usage)?;
-        let name = || self.solution.display().to_string();
-        let text = std::fs::read_to_string(&self.solution).with_context(name).or_fail(Exit::BadInput)?;
-        let split = read_solution(&problem, &text).with_context(name).or_fail(Exit::BadInput)?;
+        let text = std::fs::read_to_string(&self.solution).map_err(|error| self.bad_input(&error))?;
+        let split = read_solution(&problem, &text).map_err(|error| self.bad_input(&error))?;
         let exit = verify::judge(&workload.instance, &spec, &split, self.json)?;
         if exit == Exit::Done
             && let Some(path) = &self.output
@@ -57,5 +55,9 @@ impl Args {
             write_out(Some(path), &write_split(&workload.instance, &split))?;
         }
         Ok(exit)
+    }
+
+    fn bad_input(&self, error: &dyn std::error::Error) -> Failure {
+        Failure::message(Exit::BadInput, format!("{}: {error}", self.solution.display()))
     }
 }

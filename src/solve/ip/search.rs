@@ -73,20 +73,22 @@ fn value(split: &Solution) -> f64 {
 /// Runs HiGHS within the limits of `cx`, and reports how far it is.
 fn search(mip: &mut Mip, scale: f64, start: Option<&Solution>, cx: &SearchContext) -> Result<MipResult, Fault> {
     let limits = MipLimits { time: cx.remaining(), gap: cx.gap, cutoff: None, threads: cx.threads, seed: cx.seed };
-    let last = Mutex::new((None, None));
-    let report = |sighting: &Sighting| {
-        let incumbent = sighting.incumbent.map(|value| value * scale).into_iter().chain(start.map(value));
-        let incumbent = incumbent.min_by(f64::total_cmp);
+    let known = start.map(value);
+    let tell = |incumbent, bound| cx.report(&Progress { phase: "integer program", incumbent, bound });
+    tell(known, None);
+    let last = Mutex::new((known, None));
+    let watch = |sighting: &Sighting| {
+        let incumbent = sighting.incumbent.map(|value| value * scale).into_iter().chain(known).min_by(f64::total_cmp);
         let most = incumbent.unwrap_or(f64::INFINITY);
         let bound = sighting.bound.map(|bound| (bound * scale * (1.0 - BOUND_MARGIN)).min(most));
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
         if *last != (incumbent, bound) {
             *last = (incumbent, bound);
-            cx.report(&Progress { phase: "integer program", incumbent, bound });
+            tell(incumbent, bound);
         }
         !cx.should_stop()
     };
-    mip.solve(&limits, &report)
+    mip.solve(&limits, &watch)
 }
 
 /// The power of two by which times are divided, so that the objective is about a thousand: HiGHS' tolerances are
