@@ -72,7 +72,7 @@ fn value(split: &Solution) -> f64 {
 
 /// Runs HiGHS within the limits of `cx`, and reports how far it is.
 fn search(mip: &mut Mip, scale: f64, start: Option<&Solution>, cx: &SearchContext) -> Result<MipResult, Fault> {
-    let limits = MipLimits { time: cx.remaining(), gap: cx.gap, cutoff: None, threads: cx.threads, seed: cx.seed };
+    let limits = MipLimits { time: cx.remaining(), gap: cx.gap, threads: cx.threads, seed: cx.seed };
     let known = start.map(value);
     let tell = |incumbent, bound| cx.report(&Progress { phase: "integer program", incumbent, bound });
     tell(known, None);

@@ -24,27 +24,15 @@ pub(super) enum ModelStatus {
     Optimal,
     Infeasible,
     Unbounded,
-    UnboundedOrInfeasible,
-    ObjectiveBound,
-    ObjectiveTarget,
     TimeLimit,
     Interrupted,
-    OtherLimit,
-    Unknown,
+    /// Another limit, or trouble.
+    Other,
 }
 
-/// What HiGHS tells while it solves an integer program.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct MipState<'a> {
-    /// Objective of the best solution; infinite without one.
-    pub primal_bound: f64,
-    pub dual_bound: f64,
-    /// A feasible solution just found, with its objective.
-    pub found: Option<(f64, &'a [f64])>,
-}
-
-/// Told of the state of the search, from any thread; answers whether to go on.
-pub(super) type Watcher<'a> = dyn Fn(&MipState) -> bool + Sync + 'a;
+/// Told, from any thread, the best solution's objective (infinite without one) and the dual bound; answers whether to
+/// go on.
+pub(super) type Watcher<'a> = dyn Fn(f64, f64) -> bool + Sync + 'a;
 
 /// One instance of HiGHS and the model it holds.
 pub(super) struct Handle {
@@ -223,10 +211,8 @@ impl Handle {
                 String::new,
             )?;
             sys::Highs_startCallback(self.raw(), sys::kHighsCallbackMipInterrupt);
-            sys::Highs_startCallback(self.raw(), sys::kHighsCallbackMipImprovingSolution);
             let status = sys::Highs_run(self.raw());
             sys::Highs_stopCallback(self.raw(), sys::kHighsCallbackMipInterrupt);
-            sys::Highs_stopCallback(self.raw(), sys::kHighsCallbackMipImprovingSolution);
             Ok(status)
         }
     }
@@ -237,15 +223,9 @@ impl Handle {
             sys::MODEL_STATUS_OPTIMAL | sys::MODEL_STATUS_MODEL_EMPTY => ModelStatus::Optimal,
             sys::MODEL_STATUS_INFEASIBLE => ModelStatus::Infeasible,
             sys::MODEL_STATUS_UNBOUNDED => ModelStatus::Unbounded,
-            sys::MODEL_STATUS_UNBOUNDED_OR_INFEASIBLE => ModelStatus::UnboundedOrInfeasible,
-            sys::MODEL_STATUS_OBJECTIVE_BOUND => ModelStatus::ObjectiveBound,
-            sys::MODEL_STATUS_OBJECTIVE_TARGET => ModelStatus::ObjectiveTarget,
             sys::MODEL_STATUS_REACHED_TIME_LIMIT => ModelStatus::TimeLimit,
             sys::MODEL_STATUS_REACHED_INTERRUPT => ModelStatus::Interrupted,
-            sys::MODEL_STATUS_REACHED_ITERATION_LIMIT
-            | sys::MODEL_STATUS_REACHED_SOLUTION_LIMIT
-            | sys::MODEL_STATUS_REACHED_MEMORY_LIMIT => ModelStatus::OtherLimit,
-            _ => ModelStatus::Unknown,
+            _ => ModelStatus::Other,
         }
     }
 
@@ -298,25 +278,18 @@ impl Handle {
     }
 }
 
-/// Passes what HiGHS tells to the watcher behind `data`.
+/// Passes what HiGHS tells to the watcher behind `data`, and its answer back.
 unsafe extern "C" fn on_event(
-    event: c_int,
+    _event: c_int,
     _message: *const c_char,
     out: *const sys::HighsCallbackDataOut,
     input: *mut sys::HighsCallbackDataIn,
     data: *mut c_void,
 ) {
-    // SAFETY: `data` is what `run_watched` passed, `out` is valid during the call.
-    let (watcher, out) = unsafe { (*data.cast::<&Watcher>(), &*out) };
-    let found = (event == sys::kHighsCallbackMipImprovingSolution && !out.mip_solution.is_null()).then(|| {
-        // SAFETY: HiGHS says how many values the solution has.
-        let values = unsafe { std::slice::from_raw_parts(out.mip_solution, out.mip_solution_size as usize) };
-        (out.objective_function_value, values)
-    });
-    let go_on = watcher(&MipState { primal_bound: out.mip_primal_bound, dual_bound: out.mip_dual_bound, found });
-    if event == sys::kHighsCallbackMipInterrupt && !input.is_null() {
-        // SAFETY: not null, and ours to write during the call.
-        unsafe { (*input).user_interrupt = (!go_on).into() };
+    // SAFETY: `data` is what `run_watched` passed; `out` and `input` are valid during the call, and `input` ours to write.
+    unsafe {
+        let go_on = (*data.cast::<&Watcher>())((*out).mip_primal_bound, (*out).mip_dual_bound);
+        (*input).user_interrupt = (!go_on).into();
     }
 }
 

@@ -1,18 +1,21 @@
-//! Integer programs: limits, a start, a cutoff, progress and interruption, and what is proven in the end.
+//! Integer programs: limits, a start, progress and interruption, and what is proven in the end.
+//!
+//! A cutoff belongs in the model, as a bound of the variable that is minimised: HiGHS' option `objective_bound` lets it
+//! call a solution beyond that bound optimal.
 
 use std::path::Path;
 use std::time::Duration;
 
 use good_lp::solvers::highs::HighsProblem;
 
-use super::handle::{Fault, Handle, MipState, ModelStatus, OptionValue};
+use super::handle::{Fault, Handle, ModelStatus, OptionValue};
 
 /// How an integer program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MipStatus {
     /// The best solution is optimal up to the gap asked for.
     Optimal,
-    /// No solution exists, or none better than the cutoff.
+    /// No solution exists.
     Infeasible,
     /// The time was up.
     TimeLimit,
@@ -29,8 +32,6 @@ pub struct MipLimits {
     pub time: Option<Duration>,
     /// Relative gap between solution and bound at which to stop; 0 asks for a proof.
     pub gap: f64,
-    /// Solutions of this objective or more do not count.
-    pub cutoff: Option<f64>,
     /// Threads.
     pub threads: usize,
     /// Seed of the search's random choices.
@@ -39,19 +40,17 @@ pub struct MipLimits {
 
 impl Default for MipLimits {
     fn default() -> Self {
-        Self { time: None, gap: 0.0, cutoff: None, threads: 1, seed: 0 }
+        Self { time: None, gap: 0.0, threads: 1, seed: 0 }
     }
 }
 
 /// What the search has, while it runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sighting<'a> {
+pub struct Sighting {
     /// Objective of the best solution so far.
     pub incumbent: Option<f64>,
     /// What no solution is below.
     pub bound: Option<f64>,
-    /// The values of the columns of a solution just found.
-    pub found: Option<&'a [f64]>,
 }
 
 /// What a run found and proved.
@@ -61,7 +60,7 @@ pub struct MipResult {
     pub status: MipStatus,
     /// The best solution: the value of each column.
     pub values: Option<Vec<f64>>,
-    /// What no solution is below, as HiGHS computed it: up to its tolerances. Solutions beyond a cutoff are not meant.
+    /// What no solution is below, as HiGHS computed it: up to its tolerances.
     pub dual_bound: Option<f64>,
     /// Nodes of the search tree.
     pub nodes: i64,
@@ -151,16 +150,10 @@ impl Mip {
         watcher: &(dyn Fn(&Sighting) -> bool + Sync),
     ) -> Result<MipResult, Fault> {
         self.set_limits(limits)?;
-        let watch = |state: &MipState| {
-            watcher(&Sighting {
-                incumbent: finite(state.primal_bound),
-                bound: finite(state.dual_bound),
-                found: state.found.map(|(_, values)| values),
-            })
-        };
+        let watch = |primal, dual| watcher(&Sighting { incumbent: finite(primal), bound: finite(dual) });
         let status = match self.handle.run(Some(&watch))? {
             ModelStatus::Optimal => MipStatus::Optimal,
-            ModelStatus::Infeasible | ModelStatus::ObjectiveBound => MipStatus::Infeasible,
+            ModelStatus::Infeasible => MipStatus::Infeasible,
             ModelStatus::TimeLimit => MipStatus::TimeLimit,
             ModelStatus::Interrupted => MipStatus::Interrupted,
             _ => MipStatus::Stopped,
@@ -183,7 +176,6 @@ impl Mip {
             // HiGHS calls a solution optimal within 1e-4 unless told otherwise.
             (c"mip_rel_gap", OptionValue::Double(limits.gap)),
             (c"mip_abs_gap", OptionValue::Double(0.0)),
-            (c"objective_bound", OptionValue::Double(limits.cutoff.unwrap_or(f64::INFINITY))),
             (c"mip_feasibility_tolerance", OptionValue::Double(1e-9)),
             (c"primal_feasibility_tolerance", OptionValue::Double(1e-9)),
             (c"dual_feasibility_tolerance", OptionValue::Double(1e-9)),
@@ -226,13 +218,6 @@ mod tests {
         assert_eq!(result.status, MipStatus::Optimal);
         assert!((result.values.unwrap()[0] - 14.0).abs() < 1e-6 && (result.dual_bound.unwrap() - 14.0).abs() < 1e-6);
         assert!(events.into_inner() > 0);
-    }
-
-    #[test]
-    fn nothing_is_better_than_a_cutoff_at_the_optimum() {
-        let limits = MipLimits { cutoff: Some(14.0 - 1e-3), ..MipLimits::default() };
-        let result = two_machines(&TIMES).solve(&limits, &|_| true).unwrap();
-        assert_eq!((result.status, result.values), (MipStatus::Infeasible, None));
     }
 
     /// Numbers whose halves differ by tiny amounts take a long search.
