@@ -1,6 +1,6 @@
 //! The command line as other programs see it: exit codes, JSON, files.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -344,7 +344,7 @@ fn big_graphs_are_drawn_quickly() {
 #[test]
 #[cfg(feature = "highs")] // The page is that of the default build.
 fn the_table_of_methods_is_up_to_date() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/methods.md");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/methods.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let (begin, end) = ("<!-- table: begin -->\n", "<!-- table: end -->");
     let (before, rest) = page.split_once(begin).unwrap();
