@@ -1,6 +1,6 @@
 //! The command line as other programs see it: exit codes, JSON, files.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -371,8 +371,9 @@ fn big_graphs_are_drawn_quickly() {
 }
 
 #[test]
+#[cfg(feature = "highs")] // The page is that of the default build.
 fn the_table_of_methods_is_up_to_date() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/methods.md");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/methods.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let (begin, end) = ("<!-- table: begin -->\n", "<!-- table: end -->");
     let (before, rest) = page.split_once(begin).unwrap();
@@ -387,8 +388,34 @@ fn the_table_of_methods_is_up_to_date() {
 }
 
 #[test]
+#[cfg(feature = "highs")] // The page is that of the default build.
 fn help_is_what_it_was() {
     let bench = Bench::new();
     insta::assert_snapshot!("help", bench.run("--help").exits(0).out());
     insta::assert_snapshot!("solve", bench.run("solve -h").exits(0).out());
+}
+
+#[test]
+#[cfg(feature = "highs")]
+fn a_written_program_and_a_solution_of_it_make_a_split() {
+    let bench = Bench::new();
+    bench.run("formulate diamond.json --scope convex --out model.mps").exits(0);
+    bench.run("formulate diamond.json --scope convex --strong --out model.lp").exits(0);
+    for name in ["model.mps", "model.lp"] {
+        assert!(bench.read(name).contains("x_v12_a1"), "{name}");
+    }
+    bench.file("other.sol", "x_v10_a1 1\nx_v11_a1 1\nx_v12_a0 1\nx_v13_c0 1\n");
+    let import = "import-solution diamond.json other.sol --scope convex";
+    let record = bench.run(&format!("{import} --json --output split.json")).exits(0).json();
+    assert_eq!((&record["valid"], &record["objective"]), (&json!(true), &json!(7.0)));
+    bench.run("verify diamond.json split.json --scope convex").exits(0);
+
+    // {10, 12} is not convex: the path over 11 leaves it.
+    bench.file("other.sol", "x_v10_a1 1\nx_v11_a0 1\nx_v12_a1 1\nx_v13_c0 1\n");
+    assert!(bench.run(import).exits(1).out().contains("invalid"));
+    bench.file("other.sol", "x_v10_a1 1\n");
+    bench.run(import).exits(3).complains(&["other.sol", "11"]);
+    bench.run("formulate diamond.json --scope convex --out model.txt").exits(2).complains(&[".mps", ".lp"]);
+    bench.run("formulate diamond.json --out model.mps").exits(2).complains(&["--scope convex"]);
+    bench.run("formulate diamond.json --scope convex --out no/model.mps").exits(74).complains(&["no/model.mps"]);
 }

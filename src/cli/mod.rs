@@ -3,7 +3,11 @@
 mod convert;
 mod draw;
 mod exit;
+#[cfg(feature = "highs")]
+mod formulate;
 mod generate;
+#[cfg(feature = "highs")]
+mod import_solution;
 mod info;
 mod methods;
 mod problem_args;
@@ -51,6 +55,10 @@ enum Verb {
     Convert(convert::Args),
     Generate(generate::Args),
     Draw(draw::Args),
+    #[cfg(feature = "highs")]
+    Formulate(formulate::Args),
+    #[cfg(feature = "highs")]
+    ImportSolution(import_solution::Args),
     Methods(methods::Args),
 }
 
@@ -63,6 +71,10 @@ pub fn run() -> ExitCode {
         Verb::Convert(args) => args.run(),
         Verb::Generate(args) => args.run(),
         Verb::Draw(args) => args.run(),
+        #[cfg(feature = "highs")]
+        Verb::Formulate(args) => args.run(),
+        #[cfg(feature = "highs")]
+        Verb::ImportSolution(args) => args.run(),
         Verb::Methods(args) => args.run(),
     };
     result

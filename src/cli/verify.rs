@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use dagsplit::instance::Instance;
 use dagsplit::instance::formats::read_split;
+use dagsplit::problem::{ProblemSpec, Solution};
 use dagsplit::report::{DeviceRecord, table, units::number};
 use dagsplit::verify::{self, Violation};
 use serde::Serialize;
@@ -52,24 +54,29 @@ impl Args {
         let spec = self.problem.spec(&workload)?;
         spec.validate(&workload.instance).or_fail(Exit::Usage)?;
         let split = read_split(&self.split, &workload.instance).or_fail(Exit::BadInput)?;
-        let result = verify::check(&workload.instance, &spec, &split);
-        let verified = result.as_ref().ok();
-        let record = VerifyRecord {
-            schema: "dagsplit-verify/1",
-            valid: verified.is_some(),
-            scope: spec.scope.name(),
-            objective_kind: spec.objective.name(),
-            objective: verified.map(verify::Verified::objective),
-            devices: verified.map(|v| DeviceRecord::all(v, &spec)).unwrap_or_default(),
-            violations: result.as_ref().err().into_iter().flatten().map(Violation::to_string).collect(),
-        };
-        if self.json {
-            print_json(&record)?
-        } else {
-            print(&record.text())?
-        }
-        Ok(if record.valid { Exit::Done } else { Exit::InvalidSplit })
+        judge(&workload.instance, &spec, &split, self.json)
     }
+}
+
+/// Checks a split and prints what there is to say of it.
+pub(super) fn judge(instance: &Instance, spec: &ProblemSpec, split: &Solution, json: bool) -> Result<Exit, Failure> {
+    let result = verify::check(instance, spec, split);
+    let verified = result.as_ref().ok();
+    let record = VerifyRecord {
+        schema: "dagsplit-verify/1",
+        valid: verified.is_some(),
+        scope: spec.scope.name(),
+        objective_kind: spec.objective.name(),
+        objective: verified.map(verify::Verified::objective),
+        devices: verified.map(|v| DeviceRecord::all(v, spec)).unwrap_or_default(),
+        violations: result.as_ref().err().into_iter().flatten().map(Violation::to_string).collect(),
+    };
+    if json {
+        print_json(&record)?
+    } else {
+        print(&record.text())?
+    }
+    Ok(if record.valid { Exit::Done } else { Exit::InvalidSplit })
 }
 
 impl VerifyRecord {

@@ -5,6 +5,8 @@ pub mod certify;
 pub mod context;
 pub mod dp;
 pub mod heuristic;
+#[cfg(feature = "highs")]
+pub mod ip;
 pub mod registry;
 
 use context::in_pool;
@@ -38,6 +40,8 @@ pub enum BoundSource {
     Refuted,
     /// Every split was looked at.
     Enumeration,
+    /// The dual bound of an integer program, less its solver's tolerance.
+    IntegerProgram,
 }
 
 /// A value that no split of the scope can be below.
@@ -150,6 +154,10 @@ pub enum SolveError {
     /// The solver does not take the problem.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
+    /// HiGHS failed.
+    #[cfg(feature = "highs")]
+    #[error(transparent)]
+    Highs(#[from] ip::highs::Fault),
 }
 
 /// A way to split a problem's graph.

@@ -7,6 +7,8 @@ use super::brute_force::BruteForce;
 use super::certify::Annealing;
 use super::dp::{IdealDp, LinearizedDp};
 use super::heuristic::{Greedy, LocalSearch};
+#[cfg(feature = "highs")]
+use super::ip::IntegerProgram;
 use super::{Guarantee, Solver};
 use crate::problem::Problem;
 
@@ -17,7 +19,7 @@ pub struct Method {
     pub name: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,
-    /// The scopes it takes, by name.
+    /// The scopes it takes, by name; those of the latency do not differ.
     pub scopes: &'static [&'static str],
     /// The objectives it takes, by name.
     pub objectives: &'static [&'static str],
@@ -62,6 +64,30 @@ const METHODS: &[Method] = &[
         limits: "tens of thousands of nodes; all costs, replication, servers",
         source: "Tarnawski 2020, section 5.1.2",
         make: || Box::new(LinearizedDp::default()),
+    },
+    #[cfg(feature = "highs")]
+    Method {
+        name: "ip:strong",
+        summary: "integer program with numbered devices, merged producers, bounds and a start; HiGHS",
+        scopes: &["arbitrary", "convex"],
+        objectives: &["throughput", "gpipe", "latency"],
+        exact: true,
+        anytime: true,
+        limits: "proofs within minutes on some hundred nodes; all costs, several CPUs and classes, every scope of the latency",
+        source: "Tarnawski 2020, sections 4 and 5.1.3",
+        make: || Box::new(IntegerProgram::strong()),
+    },
+    #[cfg(feature = "highs")]
+    Method {
+        name: "ip:published",
+        summary: "integer program as published; HiGHS",
+        scopes: &["arbitrary", "convex"],
+        objectives: &["throughput", "gpipe", "latency"],
+        exact: true,
+        anytime: true,
+        limits: "proofs within minutes on a hundred nodes; all costs, several CPUs and classes, every scope of the latency",
+        source: "Tarnawski 2020, sections 4 and 5.1.3",
+        make: || Box::new(IntegerProgram::published()),
     },
     Method {
         name: "annealing",
@@ -190,7 +216,9 @@ mod tests {
                     if objective.name() == "latency" && scope.name() == "linearized" {
                         continue; // No such problem exists.
                     }
-                    let listed = method.scopes.contains(&scope.name()) && method.objectives.contains(&objective.name());
+                    // The scopes of the latency do not differ.
+                    let takes_scope = objective.name() == "latency" || method.scopes.contains(&scope.name());
+                    let listed = takes_scope && method.objectives.contains(&objective.name());
                     let supported = solver.supports(&pair(scope.clone(), objective)).is_ok();
                     assert_eq!(supported, listed, "{}: {} {}", method.name, scope.name(), objective.name());
                 }

@@ -1,0 +1,63 @@
+//! `dagsplit import-solution`
+
+use std::path::PathBuf;
+
+use dagsplit::instance::formats::write_split;
+use dagsplit::problem::Problem;
+use dagsplit::solve::ip::read_solution;
+
+use super::problem_args::ProblemArgs;
+use super::reading_args::ReadingArgs;
+use super::{Exit, Failure, OrFail, verify, write_out};
+
+const EXAMPLES: &str = "\
+Examples:
+  dagsplit formulate bert.json --scope arbitrary --out bert.lp
+  cbc bert.lp solve solution bert.sol
+  dagsplit import-solution bert.json bert.sol --scope arbitrary --output split.json
+
+The problem's options have to be those that `formulate` was given.";
+
+/// Read another solver's solution of a program that `formulate` wrote, and check the split.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    reading: ReadingArgs,
+
+    /// The solution file of HiGHS, Gurobi, CPLEX, SCIP or CBC.
+    #[arg(value_name = "SOLUTION")]
+    solution: PathBuf,
+
+    #[command(flatten)]
+    problem: ProblemArgs,
+
+    /// Print one JSON object (schema `dagsplit-verify/1`).
+    #[arg(long)]
+    json: bool,
+
+    /// Write the split to this file, in the published shape.
+    #[arg(long, value_name = "SPLIT")]
+    output: Option<PathBuf>,
+}
+
+impl Args {
+    pub fn run(self) -> Result<Exit, Failure> {
+        let workload = self.reading.read()?;
+        let spec = self.problem.spec(&workload)?;
+        let problem = Problem::new(&workload.instance, spec.clone()).or_fail(Exit::Usage)?;
+        let text = std::fs::read_to_string(&self.solution).map_err(|error| self.bad_input(&error))?;
+        let split = read_solution(&problem, &text).map_err(|error| self.bad_input(&error))?;
+        let exit = verify::judge(&workload.instance, &spec, &split, self.json)?;
+        if exit == Exit::Done
+            && let Some(path) = &self.output
+        {
+            write_out(Some(path), &write_split(&workload.instance, &split))?;
+        }
+        Ok(exit)
+    }
+
+    fn bad_input(&self, error: &dyn std::error::Error) -> Failure {
+        Failure::message(Exit::BadInput, format!("{}: {error}", self.solution.display()))
+    }
+}

@@ -1,0 +1,145 @@
+//! What the programs for loads and for latency share: placement, memory and communication.
+
+use good_lp::{Expression, Variable, constraint, variable};
+
+use super::layout::Layout;
+use super::model::{Model, weighted};
+use super::wires::Wire;
+use crate::cost::Piece;
+use crate::preprocess::UnitTime;
+use crate::problem::fits;
+
+/// Memory is met up to this part of it, as everywhere in this crate ([`fits`]).
+const MEMORY_TOLERANCE: f64 = 1e-9;
+
+/// Loads up to this part above a limit are kept, for the rounding of sums.
+const LIMIT_TOLERANCE: f64 = 1e-9;
+
+/// The nodes and producers that a load counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pass {
+    Both,
+    Forward,
+    Backward,
+}
+
+impl Pass {
+    fn time(self, time: &UnitTime) -> f64 {
+        match self {
+            Pass::Both => time.total(),
+            Pass::Forward => time.forward,
+            Pass::Backward => time.backward,
+        }
+    }
+
+    fn counts(self, wire: &Wire) -> bool {
+        self == Pass::Both || wire.backward == (self == Pass::Backward)
+    }
+}
+
+/// A program under construction. Its times are the instance's divided by `scale`.
+pub(super) struct Builder<'a> {
+    pub layout: &'a Layout<'a>,
+    pub wires: Vec<Wire>,
+    pub scale: f64,
+    pub model: Model,
+    /// `x[v][i]`: unit v is on device i.
+    pub x: Vec<Vec<Variable>>,
+    /// `comm_in[w][i]`: the data of wire w comes into device i, where i pays for it.
+    pub comm_in: Vec<Vec<Option<Variable>>>,
+    /// `comm_out[w][i]`: the data of wire w leaves device i, where i pays for it.
+    pub comm_out: Vec<Vec<Option<Variable>>>,
+}
+
+impl<'a> Builder<'a> {
+    /// Adds x with Σ_i x_{v,i} = 1, memory and communication. What a device cannot hold, by itself or with a `limit` on
+    /// its load in the instance's time, is fixed at 0.
+    pub fn new(layout: &'a Layout<'a>, wires: Vec<Wire>, scale: f64, limit: Option<f64>) -> Self {
+        let (model, x, comm_in, comm_out) = (Model::default(), Vec::new(), Vec::new(), Vec::new());
+        let mut builder = Self { layout, wires, scale, model, x, comm_in, comm_out };
+        builder.place(limit);
+        builder.bound_memory();
+        builder.communicate();
+        builder
+    }
+
+    /// Whether device `i` can hold a unit, alone at least.
+    fn can_hold(&self, i: usize, unit: usize, limit: Option<f64>) -> bool {
+        let costs = self.layout.costs(i);
+        costs.times[unit].is_some_and(|time| {
+            let load = costs.pieces.iter().map(|piece| piece.compute * time.total()).fold(0.0, f64::max);
+            fits(costs.memory[unit], costs.memory_limit)
+                && limit.is_none_or(|limit| load <= limit * (1.0 + LIMIT_TOLERANCE))
+        })
+    }
+
+    fn place(&mut self, limit: Option<f64>) {
+        for unit in 0..self.layout.unit_count() {
+            let mut row = Vec::with_capacity(self.layout.devices.list.len());
+            for i in 0..self.layout.devices.list.len() {
+                let most = u8::from(self.can_hold(i, unit, limit));
+                row.push(self.model.variable(self.layout.name(unit, i), variable().integer().min(0).max(most)));
+            }
+            let held: Expression = row.iter().sum();
+            self.model.row(format!("one_{}", self.layout.labels[unit]), constraint!(held == 1));
+            self.x.push(row);
+        }
+    }
+
+    /// Adds Σ_v m_v x_{v,i} ≤ M for each accelerator, over all its subgraphs, in parts of M.
+    fn bound_memory(&mut self) {
+        for (parts, name) in &self.layout.devices.owners {
+            let costs = self.layout.costs(parts.start);
+            let Some(limit) = costs.memory_limit.filter(|&limit| limit > 0.0) else { continue };
+            let used = weighted(parts.clone().flat_map(|i| {
+                let shares = costs.memory.iter().map(move |bytes| bytes / limit);
+                shares.zip(self.x.iter().map(move |row| row[i]))
+            }));
+            self.model.row(format!("memory_{name}"), constraint!(used <= 1.0 + MEMORY_TOLERANCE));
+        }
+    }
+
+    /// Adds CommIn_{u,i} ≥ x_{v,i} − x_{u,i} and CommOut_{u,i} ≥ x_{u,i} − x_{v,i} for every consumer v of a producer u.
+    fn communicate(&mut self) {
+        for w in 0..self.wires.len() {
+            let into = self.side(w, "in", |piece| piece.comm_in, 1.0);
+            let out = self.side(w, "out", |piece| piece.comm_out, -1.0);
+            self.comm_in.push(into);
+            self.comm_out.push(out);
+        }
+    }
+
+    fn side(&mut self, w: usize, side: &str, pays: fn(&Piece) -> f64, sign: f64) -> Vec<Option<Variable>> {
+        let (layout, wire) = (self.layout, &self.wires[w]);
+        let mut moved_of = Vec::with_capacity(layout.devices.list.len());
+        for (i, device) in layout.devices.list.iter().enumerate() {
+            let pays = layout.costs(i).pieces.iter().any(|piece| pays(piece) > 0.0);
+            let is_paid = pays && wire.transfers[device.kind_index] > 0.0;
+            moved_of.push(is_paid.then(|| {
+                let name = format!("{side}_v{}_{}", wire.id, device.name);
+                let moved = self.model.variable(name.clone(), variable().min(0).max(1));
+                for &consumer in &wire.consumers {
+                    let crossed = self.x[consumer][i] - self.x[wire.source][i];
+                    let row = format!("{name}_{}", layout.labels[consumer]);
+                    self.model.row(row, constraint!(moved >= sign * crossed));
+                }
+                moved
+            }));
+        }
+        moved_of
+    }
+
+    /// What `piece` charges device `i` in a pass: compute, data in and data out.
+    pub fn time(&self, i: usize, piece: &Piece, pass: Pass) -> Expression {
+        let kind = self.layout.devices.list[i].kind_index;
+        let times = self.layout.costs(i).times.iter().zip(&self.x);
+        let mut sum = weighted(
+            times.filter_map(|(time, row)| Some((piece.compute * pass.time(time.as_ref()?) / self.scale, row[i]))),
+        );
+        for (w, wire) in self.wires.iter().enumerate().filter(|(_, wire)| pass.counts(wire)) {
+            let time = wire.transfers[kind] / self.scale;
+            sum += weighted([(piece.comm_in * time, self.comm_in[w][i]), (piece.comm_out * time, self.comm_out[w][i])]);
+        }
+        sum
+    }
+}

@@ -1,0 +1,153 @@
+//! What the binaries x stand for: units, devices, names and numbers of the columns; and splits from and to their values.
+
+use rustc_hash::FxHashMap;
+
+use super::devices::Devices;
+use super::evaluate::{self, Held};
+use crate::graph::NodeSet;
+use crate::preprocess::{KindCosts, Unordered};
+use crate::problem::{DeviceAssignment, Objective, Problem, Scope, Solution};
+
+/// The units and devices of a program.
+pub(super) struct Layout<'a> {
+    pub problem: &'a Problem,
+    /// Colour classes as units, so that their nodes share a device by construction. For the latency each node by
+    /// itself, since a class may lie in several subgraphs of one accelerator.
+    pub units: Unordered,
+    pub devices: Devices,
+    /// Units as they stand in names: `v` and the id of the first node.
+    pub labels: Vec<String>,
+}
+
+impl<'a> Layout<'a> {
+    pub fn new(problem: &'a Problem) -> Self {
+        let (units, devices) = match problem.spec.objective {
+            Objective::Latency { subgraphs } => {
+                let mut apart = problem.clone();
+                apart.color_class.fill(None);
+                // Subgraphs have to be convex in every scope.
+                apart.spec.scope = Scope::Convex;
+                // CPU nodes run side by side, so one CPU does what several do.
+                (Unordered::new(&apart), Devices::new(problem, subgraphs, 1))
+            }
+            Objective::Throughput | Objective::GPipe => (Unordered::new(problem), Devices::new(problem, 1, usize::MAX)),
+        };
+        let labels = units.units.members.iter().map(|nodes| format!("v{}", problem.ids[nodes[0]])).collect();
+        Self { problem, units, devices, labels }
+    }
+
+    /// How many units there are.
+    pub fn unit_count(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// The unit of each node.
+    pub fn unit_of(&self) -> Vec<usize> {
+        let mut unit_of = vec![0; self.problem.node_count()];
+        for (unit, nodes) in self.units.units.members.iter().enumerate() {
+            nodes.iter().for_each(|&v| unit_of[v] = unit);
+        }
+        unit_of
+    }
+
+    /// The costs of the units on device `i`.
+    pub fn costs(&self, i: usize) -> &KindCosts {
+        &self.units.units.kinds[self.devices.list[i].kind_index]
+    }
+
+    /// The name of x_{v,i}.
+    pub fn name(&self, unit: usize, i: usize) -> String {
+        format!("x_{}_{}", self.labels[unit], self.devices.list[i].name)
+    }
+
+    /// The column of x_{v,i}: a program's first columns are these, unit by unit.
+    pub fn column(&self, unit: usize, i: usize) -> usize {
+        unit * self.devices.list.len() + i
+    }
+
+    /// The units by falling time on a kind of device.
+    pub fn heaviest_first(&self, kind: usize) -> Vec<usize> {
+        let times = &self.units.units.kinds[kind].times;
+        let weight = |unit: usize| times[unit].map_or(-1.0, |time| time.total());
+        let mut units: Vec<usize> = (0..times.len()).collect();
+        units.sort_by(|&a, &b| weight(b).total_cmp(&weight(a)).then(a.cmp(&b)));
+        units
+    }
+
+    /// The values of x in a split, its devices numbered as symmetry breaking wants them; `None` where the split does not
+    /// fit the devices.
+    pub fn start_values(&self, split: &Solution) -> Option<Vec<(usize, f64)>> {
+        let index: FxHashMap<u64, usize> = self.problem.ids.iter().copied().zip(0..).collect();
+        // The assignment of each node, and which of its subgraphs it is in.
+        let mut place_of = vec![None; self.problem.node_count()];
+        for (d, device) in split.devices.iter().enumerate() {
+            device.nodes.iter().try_for_each(|id| index.get(id).map(|&v| place_of[v] = Some((d, 0))))?;
+            for (s, subgraph) in device.subgraphs.iter().enumerate() {
+                subgraph.iter().try_for_each(|id| index.get(id).map(|&v| place_of[v] = Some((d, s))))?;
+            }
+        }
+        let place_of: Vec<(usize, usize)> =
+            self.units.units.members.iter().map(|nodes| place_of[nodes[0]]).collect::<Option<_>>()?;
+        let owner_of = self.number(split, &place_of)?;
+        let mut entries = Vec::new();
+        for (unit, &(d, subgraph)) in place_of.iter().enumerate() {
+            let owner = &self.devices.owners[owner_of[d]?].0;
+            let held_by = Some(owner.start + subgraph).filter(|i| owner.contains(i))?;
+            let of_unit = |i| (self.column(unit, i), f64::from(u8::from(i == held_by)));
+            entries.extend((0..self.devices.list.len()).map(of_unit));
+        }
+        Some(entries)
+    }
+
+    /// Numbers the devices of a split, those of each kind by the heaviest unit on them; the CPUs of a latency are one.
+    fn number(&self, split: &Solution, place_of: &[(usize, usize)]) -> Option<Vec<Option<usize>>> {
+        let mut owner_of = vec![None; split.devices.len()];
+        for (kind, owners) in self.devices.of_kind.iter().enumerate() {
+            let costs = &self.units.units.kinds[kind];
+            let merges = costs.count > owners.len();
+            let mut free = owners.clone();
+            for unit in self.heaviest_first(kind) {
+                let d = place_of[unit].0;
+                if owner_of[d].is_none() && split.devices[d].kind == costs.kind {
+                    owner_of[d] = Some(if merges { owners.start } else { free.next()? });
+                }
+            }
+        }
+        Some(owner_of)
+    }
+
+    /// The split in which x has these values, rounded, with its objective by the cost model; `None` where it is none.
+    pub fn split(&self, values: &[f64]) -> Option<Solution> {
+        let mut nodes_of = vec![Vec::new(); self.devices.list.len()];
+        for (unit, members) in self.units.units.members.iter().enumerate() {
+            let value = |&i: &usize| values[self.column(unit, i)];
+            let held_by = (0..nodes_of.len()).max_by(|i, j| value(i).total_cmp(&value(j)))?;
+            nodes_of[held_by].extend_from_slice(members);
+        }
+        let n = self.problem.node_count();
+        let held: Vec<Held> = self
+            .devices
+            .owners
+            .iter()
+            .map(|(parts, _)| Held {
+                kind: self.devices.list[parts.start].kind,
+                subgraphs: nodes_of[parts.clone()]
+                    .iter()
+                    .filter(|nodes| !nodes.is_empty())
+                    .map(|nodes| NodeSet::from_nodes(n, nodes.iter().copied()))
+                    .collect(),
+            })
+            .filter(|held| !held.subgraphs.is_empty())
+            .collect();
+        let objective = evaluate::objective(self.problem, &held)?;
+        Some(Solution { devices: held.iter().map(|held| self.assignment(held)).collect(), objective: Some(objective) })
+    }
+
+    fn assignment(&self, held: &Held) -> DeviceAssignment {
+        let ids = |set: &NodeSet| -> Vec<u64> { set.iter().map(|v| self.problem.ids[v]).collect() };
+        let mut nodes: Vec<u64> = held.subgraphs.iter().flat_map(ids).collect();
+        nodes.sort_unstable();
+        let subgraphs = if held.subgraphs.len() > 1 { held.subgraphs.iter().map(ids).collect() } else { Vec::new() };
+        DeviceAssignment { subgraphs, ..DeviceAssignment::new(held.kind, nodes) }
+    }
+}

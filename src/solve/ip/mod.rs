@@ -1,0 +1,173 @@
+//! Integer programs, solved by HiGHS or written for other solvers.
+//!
+//! [`IntegerProgram`] asks HiGHS for the best split of [`Scope::Arbitrary`] or [`Scope::Convex`]. The program is that of
+//! Tarnawski 2020 (sections 4 and 5.1.3), as published or strengthened; `docs/integer-programs.md` states both.
+//! [`IntegerProgram::write`] writes it to a file, [`read_solution`] reads back what another solver made of it.
+
+mod builder;
+mod contiguity;
+mod devices;
+mod evaluate;
+pub mod highs;
+mod latency;
+mod layout;
+mod model;
+mod search;
+mod solution_file;
+mod symmetry;
+mod throughput;
+mod wires;
+
+pub use solution_file::{NotPlaced, read_solution};
+
+use std::path::Path;
+
+use super::dp::LinearizedDp;
+use super::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported};
+use crate::problem::{Objective, Problem, Scope, Solution};
+use layout::Layout;
+use model::Model;
+
+/// How the program is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Form {
+    /// As published: a pair of communication variables for each producer and accelerator, no bounds, no start.
+    Published,
+    /// With interchangeable devices numbered, producers of equal consumers merged, variables fixed that a known split
+    /// rules out, and a start from a cheap method.
+    #[default]
+    Strong,
+}
+
+/// What is known of the optimum beforehand, in the instance's time.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Bounds {
+    /// No split is below.
+    pub lower: Option<f64>,
+    /// Splits above are of no interest.
+    pub upper: Option<f64>,
+}
+
+/// The integer program of Tarnawski 2020, solved by HiGHS' branch and cut.
+///
+/// ```
+/// use dagsplit::instance::{Edge, Instance, Node, Platform};
+/// use dagsplit::problem::{Problem, ProblemSpec, Scope};
+/// use dagsplit::solve::{SearchContext, Solver, ip::IntegerProgram};
+///
+/// // 0 feeds 1 and 2, which feed 3: the two in the middle are cheap to move, so 0 and 3 share a device.
+/// let node = |id, time, transfer_time| Node { accelerator_times: vec![Some(time)], transfer_time, ..Node::new(id) };
+/// let edge = |source, target| Edge { source, target };
+/// let instance = Instance {
+///     platform: Platform::uniform(2, None, 0),
+///     nodes: vec![node(0, 2.0, 1.0), node(1, 4.0, 1.0), node(2, 4.0, 1.0), node(3, 2.0, 0.0)],
+///     edges: vec![edge(0, 1), edge(0, 2), edge(1, 3), edge(2, 3)],
+///     ..Instance::default()
+/// };
+/// let spec = ProblemSpec { scope: Scope::Arbitrary, ..ProblemSpec::of(&instance) };
+/// let run = IntegerProgram::strong().solve(&Problem::new(&instance, spec)?, &mut SearchContext::new())?;
+/// assert_eq!((run.outcome.status(), run.outcome.solution().unwrap().objective), ("optimal", Some(8.0)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct IntegerProgram {
+    /// How the program is written.
+    pub form: Form,
+    /// A split to start from, which has to be valid. Without one the strong form takes that of a cheap method.
+    pub start: Option<Solution>,
+    /// A value that no split of the scope is below, in the instance's time unit.
+    pub lower_bound: Option<f64>,
+    /// Splits of this objective or more do not count.
+    pub cutoff: Option<f64>,
+}
+
+impl IntegerProgram {
+    /// The program as published.
+    pub fn published() -> Self {
+        Self { form: Form::Published, ..Self::default() }
+    }
+
+    /// The strengthened program.
+    pub fn strong() -> Self {
+        Self::default()
+    }
+
+    /// Writes the program for other solvers, with the times of the instance; the ending `.mps` or `.lp` gives the format.
+    ///
+    /// # Errors
+    /// Where the program does not take `problem`, or the file cannot be written.
+    pub fn write(&self, problem: &Problem, path: &Path, cx: &mut SearchContext) -> Result<(), SolveError> {
+        self.supports(problem)?;
+        let start = self.start(problem, cx)?;
+        let layout = Layout::new(problem);
+        let (mut mip, _) = program(&layout, self.form, self.bounds(start.as_ref()), 1.0).into_mip()?;
+        Ok(mip.write_model(path)?)
+    }
+
+    /// The split to start from, its objective filled in: the given one, or for the strong form the linearized DP's for
+    /// loads, whose acyclic splits belong to every scope here.
+    fn start(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Option<Solution>, SolveError> {
+        if let Some(split) = &self.start {
+            return Ok(evaluate::checked(problem, split.clone()));
+        }
+        let mut pipeline = problem.clone();
+        pipeline.spec.scope = Scope::Acyclic;
+        if matches!(problem.spec.objective, Objective::Latency { .. }) {
+            pipeline.spec.objective = Objective::Throughput;
+        }
+        let dpl = LinearizedDp::default();
+        if self.form == Form::Published || dpl.supports(&pipeline).is_err() {
+            return Ok(None);
+        }
+        let run = dpl.solve(&pipeline, cx)?;
+        Ok(run.outcome.solution().and_then(|split| evaluate::checked(problem, split.clone())))
+    }
+
+    fn bounds(&self, start: Option<&Solution>) -> Bounds {
+        let values = start.and_then(|split| split.objective).into_iter().chain(self.cutoff);
+        Bounds { lower: self.lower_bound, upper: values.min_by(f64::total_cmp) }
+    }
+}
+
+/// The program for what `layout`'s problem minimises. Its times are the instance's divided by `scale`.
+fn program(layout: &Layout, form: Form, bounds: Bounds, scale: f64) -> Model {
+    match layout.problem.spec.objective {
+        Objective::Latency { .. } => latency::formulate(layout, form, bounds, scale).model,
+        Objective::Throughput | Objective::GPipe => throughput::formulate(layout, form, bounds, scale).model,
+    }
+}
+
+impl Solver for IntegerProgram {
+    fn name(&self) -> &'static str {
+        match self.form {
+            Form::Published => "ip:published",
+            Form::Strong => "ip:strong",
+        }
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Exact
+    }
+
+    fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
+        let spec = &problem.spec;
+        let reason = if spec.replication.is_some() {
+            "it does not replicate stages; use the ideal DP (dp) with --scope acyclic"
+        } else if spec.interconnect.is_some() {
+            "it knows one level of links; use the ideal DP (dp) with --scope acyclic"
+        } else if matches!(spec.scope, Scope::Linearized(_)) {
+            "it knows no linear order; use the linearized DP (dpl)"
+        } else if spec.scope == Scope::Acyclic && !matches!(spec.objective, Objective::Latency { .. }) {
+            "it needs --scope convex or arbitrary; use the ideal DP (dp) for acyclic splits"
+        } else {
+            return Ok(());
+        };
+        Err(Unsupported { solver: self.name(), reason: reason.into() })
+    }
+
+    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
+        self.supports(problem)?;
+        let start = self.start(problem, cx)?;
+        search::run(problem, self, start, cx)
+    }
+}

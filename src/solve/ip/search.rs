@@ -1,0 +1,107 @@
+//! A run of HiGHS on a program: what it found, checked, and what it proved.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::highs::{Fault, Mip, MipLimits, MipResult, MipStatus, Sighting};
+use super::layout::Layout;
+use super::{Bounds, IntegerProgram, program};
+use crate::problem::{Problem, Scope, Solution};
+use crate::solve::{BoundSource, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Stats};
+
+/// HiGHS' bound holds up to its tolerances: 1e-9 on sums that [`scale`] makes about a thousand. What is reported is
+/// lower by this part.
+const BOUND_MARGIN: f64 = 5e-10;
+
+/// How far bound and objective may lie apart in an optimal outcome, relative to the objective.
+const PROOF_TOLERANCE: f64 = 1e-9;
+
+/// Solves the program of `method`, from `start` where that is a split.
+pub(super) fn run(
+    problem: &Problem,
+    method: &IntegerProgram,
+    start: Option<Solution>,
+    cx: &SearchContext,
+) -> Result<Run, SolveError> {
+    let bounds = method.bounds(start.as_ref());
+    let scale = scale(problem);
+    let layout = Layout::new(problem);
+    let (mut mip, columns) = program(&layout, method.form, bounds, scale).into_mip()?;
+    if let Some(values) = start.as_ref().and_then(|split| layout.start_values(split)) {
+        mip.set_start(&values)?;
+    }
+    let result = search(&mut mip, scale, start.as_ref(), cx)?;
+    let found = result.values.as_ref().and_then(|values| layout.split(values));
+    let best = [start, found].into_iter().flatten().min_by(|a, b| value(a).total_cmp(&value(b)));
+    let mut stats = Stats::default();
+    stats.set("columns", columns.len() as f64);
+    stats.set("rows", mip.row_count() as f64);
+    stats.set("nodes", result.nodes as f64);
+    let proven = proven(&result, bounds, scale);
+    let is_infeasible = result.status == MipStatus::Infeasible && bounds.upper.is_none();
+    Ok(Run { outcome: outcome(&problem.spec.scope, best, proven, is_infeasible), stats })
+}
+
+/// What no split is below, in the instance's time.
+fn proven(result: &MipResult, known: Bounds, scale: f64) -> Option<f64> {
+    let most = known.upper.unwrap_or(f64::INFINITY);
+    let dual = match result.status {
+        MipStatus::Infeasible => known.upper,
+        _ => result.dual_bound.map(|bound| (bound * scale).min(most)),
+    };
+    dual.map(|bound| bound * (1.0 - BOUND_MARGIN)).into_iter().chain(known.lower).max_by(f64::total_cmp)
+}
+
+fn outcome(scope: &Scope, best: Option<Solution>, proven: Option<f64>, is_infeasible: bool) -> Outcome {
+    let bound = |value| LowerBound { value, scope: scope.clone(), source: BoundSource::IntegerProgram };
+    let Some(solution) = best else {
+        return match proven {
+            _ if is_infeasible => Outcome::Infeasible(scope.clone()),
+            proven => Outcome::Unknown { bound: proven.map(bound) },
+        };
+    };
+    let objective = value(&solution);
+    match proven.map(|proven| bound(proven.min(objective))) {
+        Some(bound) if objective - bound.value <= PROOF_TOLERANCE * objective => Outcome::Optimal { solution, bound },
+        bound => Outcome::Feasible { solution, bound },
+    }
+}
+
+fn value(split: &Solution) -> f64 {
+    split.objective.unwrap_or(f64::INFINITY)
+}
+
+/// Runs HiGHS within the limits of `cx`, and reports how far it is.
+fn search(mip: &mut Mip, scale: f64, start: Option<&Solution>, cx: &SearchContext) -> Result<MipResult, Fault> {
+    let limits = MipLimits { time: cx.remaining(), gap: cx.gap, threads: cx.threads, seed: cx.seed };
+    let known = start.map(value);
+    let tell = |incumbent, bound| cx.report(&Progress { phase: "integer program", incumbent, bound });
+    tell(known, None);
+    let last = Mutex::new((known, None));
+    let watch = |sighting: &Sighting| {
+        let incumbent = sighting.incumbent.map(|value| value * scale).into_iter().chain(known).min_by(f64::total_cmp);
+        let most = incumbent.unwrap_or(f64::INFINITY);
+        let bound = sighting.bound.map(|bound| (bound * scale * (1.0 - BOUND_MARGIN)).min(most));
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        if *last != (incumbent, bound) {
+            *last = (incumbent, bound);
+            tell(incumbent, bound);
+        }
+        !cx.should_stop()
+    };
+    mip.solve(&limits, &watch)
+}
+
+/// The power of two by which times are divided, so that the objective is about a thousand: HiGHS' tolerances are
+/// absolute.
+pub(super) fn scale(problem: &Problem) -> f64 {
+    let kinds = problem.device_kinds();
+    let least = |v: usize| {
+        let times = kinds.iter().filter_map(|&kind| problem.cost.node(v, kind));
+        times.map(|cost| cost.compute).min_by(f64::total_cmp).unwrap_or(0.0)
+    };
+    let devices: usize = kinds.iter().map(|&kind| problem.device_count(kind)).sum();
+    let transfers = |v: usize| kinds.iter().map(|&kind| problem.cost.transfer(v, kind)).fold(0.0, f64::max);
+    let compute: f64 = (0..problem.node_count()).map(least).sum::<f64>() / devices as f64;
+    let typical = if compute > 0.0 { compute } else { (0..problem.node_count()).map(transfers).fold(0.0, f64::max) };
+    if typical > 0.0 { (typical.log2().floor() - 9.0).exp2() } else { 1.0 }
+}
