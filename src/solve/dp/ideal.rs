@@ -9,6 +9,7 @@ use super::frontier::Frontier;
 use super::guide::Guide;
 use super::linearized;
 use super::loads::ones;
+use super::pivots::PivotRelaxation;
 use super::relaxation::Windows;
 use super::reorder::Reordering;
 use super::search::{Effort, IdealChain, Search, Verdict};
@@ -82,6 +83,8 @@ struct State<'a> {
     source: BoundSource,
     effort: Effort,
     stats: Stats,
+    /// Whether the relaxation by pivots has been tried.
+    has_pivots: bool,
 }
 
 /// What a round of the proof brought.
@@ -108,6 +111,7 @@ impl<'a> State<'a> {
             source: BoundSource::Work,
             effort: Effort::default(),
             stats,
+            has_pivots: false,
         }
     }
 
@@ -175,6 +179,7 @@ impl<'a> State<'a> {
         self.stats.set("ideals", frontier.ideal_count());
         self.stats.set("states", frontier.state_count() as f64);
         let Some(guide) = self.relax(setting, &frontier) else {
+            self.tell_apart(setting, &frontier);
             return if self.is_done() { Proof::Partial } else { Proof::Impossible };
         };
         let relaxation = guide.relaxation(setting);
@@ -190,6 +195,7 @@ impl<'a> State<'a> {
                     self.raise_bound(self.upper(), BoundSource::Refuted);
                     return Proof::Complete;
                 }
+                Verdict::Unknown if !self.has_pivots => self.tell_apart(setting, &frontier),
                 Verdict::Unknown if self.reorder(setting, budget / STAGES_PER_ROUND) => return Proof::Partial,
                 Verdict::Unknown => {
                     let target = 0.5 * (self.bound + self.upper());
@@ -256,6 +262,25 @@ impl<'a> State<'a> {
         finest
     }
 
+    /// The bound of the relaxation by pivots, once in a run.
+    fn tell_apart(&mut self, setting: &Setting, frontier: &Frontier) {
+        let is_small = setting.consumption.count() * setting.stages.len().pow(2) <= MOST_PIVOT_USES;
+        let tried = std::mem::replace(&mut self.has_pivots, true);
+        let Some(below) = descendants(setting.reduced).filter(|_| is_small && !tried) else { return };
+        let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&below), setting.ceiling);
+        for bound in 0..Variants::bounds(setting.reduced) {
+            let bounds = builder.charging_all(&setting.stages, bound);
+            let grain = self.upper() * PIVOT_GRAIN;
+            let Ok(relaxation) = PivotRelaxation::new(setting, frontier, &below, &bounds, grain, self.cx) else {
+                return;
+            };
+            self.stats.set("pivot_labels", relaxation.label_count() as f64);
+            self.raise_bound(relaxation.least_target(self.bound, self.upper()), BoundSource::BoundaryRelaxation);
+            self.stats.set("pivot_bound", self.bound);
+            self.report("pivots");
+        }
+    }
+
     /// Looks for a better split by local search over orders, until `patience` rounds bring nothing.
     fn reorder(&mut self, setting: &Setting, patience: usize) -> bool {
         // In servers the value of an order's intervals is only a lower bound.
@@ -307,6 +332,12 @@ fn heaviest_unit(bounds: &Bounds) -> f64 {
 
 /// The coarsest grid of the relaxation, as a part of the incumbent.
 const COARSEST_GRID: f64 = 1.0 / 32.0;
+
+/// The grain of the relaxation by pivots, as a part of the incumbent.
+const PIVOT_GRAIN: f64 = 1.0 / 1024.0;
+
+/// Uses of devices times pairs of stage kinds beyond which pivots are not tried.
+const MOST_PIVOT_USES: usize = 4_000;
 
 /// Stages of a search that cost as much as a round of local search over orders: both get a like part of the time.
 const STAGES_PER_ROUND: usize = 2_000;
