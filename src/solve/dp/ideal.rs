@@ -94,7 +94,8 @@ enum Proof {
     Complete,
     /// Another round may bring more.
     Partial,
-    /// The graph is too wide for the automaton: another round would bring nothing.
+    /// Another round would bring nothing: the graph is too wide for the automaton, or the windows of the boundary
+    /// relaxation are too wide for the search.
     Impossible,
 }
 
@@ -195,7 +196,13 @@ impl<'a> State<'a> {
                     self.raise_bound(self.upper(), BoundSource::Refuted);
                     return Proof::Complete;
                 }
-                Verdict::Unknown if !self.has_pivots => self.tell_apart(setting, &frontier),
+                Verdict::Unknown if !self.has_pivots => {
+                    let before = self.bound;
+                    self.tell_apart(setting, &frontier);
+                    if self.bound - before > HOPELESS * self.upper() {
+                        return Proof::Impossible;
+                    }
+                }
                 Verdict::Unknown if self.reorder(setting, budget / STAGES_PER_ROUND) => return Proof::Partial,
                 Verdict::Unknown => {
                     let target = 0.5 * (self.bound + self.upper());
@@ -332,6 +339,9 @@ fn heaviest_unit(bounds: &Bounds) -> f64 {
 
 /// The coarsest grid of the relaxation, as a part of the incumbent.
 const COARSEST_GRID: f64 = 1.0 / 32.0;
+
+/// The search is hopeless where the boundary relaxation proves less than that by pivots by this part of the incumbent.
+const HOPELESS: f64 = 0.02;
 
 /// The grain of the relaxation by pivots, as a part of the incumbent.
 const PIVOT_GRAIN: f64 = 1.0 / 1024.0;

@@ -113,7 +113,7 @@ impl<'a> PivotRelaxation<'a> {
     }
 
     /// Whether some relaxed pipeline meets `target`.
-    fn is_feasible(&self, target: f64) -> bool {
+    pub fn is_feasible(&self, target: f64) -> bool {
         let consumption = &self.setting.consumption;
         let (stages, classes) = (self.setting.stages.len(), self.fronts.len());
         let width = MOST_NEAR + 1;

@@ -35,7 +35,8 @@ pub fn class_front(
         if cx.should_stop() {
             return Err(Stopped);
         }
-        let mut next: Vec<Option<Shifted>> = vec![None; frontier.layers.get(depth + 1).map_or(1, |l| l.transitions.len())];
+        let mut next: Vec<Option<Shifted>> =
+            vec![None; frontier.layers.get(depth + 1).map_or(1, |l| l.transitions.len())];
         for (front, decisions) in fronts.iter().zip(&layer.transitions) {
             let Some(front) = front else { continue };
             for (into, t) in [false, true].into_iter().zip(decisions).filter(|(_, t)| t.next != FORBIDDEN) {
