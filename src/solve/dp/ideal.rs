@@ -10,7 +10,7 @@ use super::guide::Guide;
 use super::linearized;
 use super::loads::ones;
 use super::pivots::PivotRelaxation;
-use super::relaxation::Windows;
+use super::relaxation::{Relaxation, Windows};
 use super::reorder::Reordering;
 use super::search::{Effort, IdealChain, Search, Verdict};
 use super::stage::{Bounds, Ideals, Variants, descendants};
@@ -196,24 +196,28 @@ impl<'a> State<'a> {
                     self.raise_bound(self.upper(), BoundSource::Refuted);
                     return Proof::Complete;
                 }
-                Verdict::Unknown if !self.has_pivots => {
+                Verdict::Unknown => {
                     let before = self.bound;
                     self.tell_apart(setting, &frontier);
                     if self.bound - before > HOPELESS * self.upper() {
                         return Proof::Impossible;
                     }
-                }
-                Verdict::Unknown if self.reorder(setting, budget / STAGES_PER_ROUND) => return Proof::Partial,
-                Verdict::Unknown => {
-                    let target = 0.5 * (self.bound + self.upper());
-                    if let Verdict::Refuted = self.search(&search, &relaxation.windows(target), setting) {
-                        self.raise_bound(target, BoundSource::Refuted);
+                    if !self.reorder(setting, budget / STAGES_PER_ROUND) {
+                        self.halve_gap(&search, &relaxation, setting);
                     }
                     return Proof::Partial;
                 }
             }
         }
         Proof::Partial
+    }
+
+    /// Raises the bound by refuting half of the gap, if the search can.
+    fn halve_gap(&mut self, search: &Search, relaxation: &Relaxation, setting: &Setting) {
+        let target = 0.5 * (self.bound + self.upper());
+        if let Verdict::Refuted = self.search(search, &relaxation.windows(target), setting) {
+            self.raise_bound(target, BoundSource::Refuted);
+        }
     }
 
     /// Searches for a split within the windows and keeps it.
