@@ -85,6 +85,8 @@ struct State<'a> {
     stats: Stats,
     /// Whether the relaxation by pivots has been tried.
     has_pivots: bool,
+    /// Walks over orders so far.
+    walks: u64,
 }
 
 /// What a round of the proof brought.
@@ -113,6 +115,7 @@ impl<'a> State<'a> {
             effort: Effort::default(),
             stats,
             has_pivots: false,
+            walks: 0,
         }
     }
 
@@ -129,7 +132,7 @@ impl<'a> State<'a> {
             budget *= BUDGET_GROWTH;
         }
         if proof == Proof::Impossible {
-            self.reorder(self.setting, LAST_ROUNDS);
+            self.walk();
         }
         self.stats.set("ideals_reached", self.effort.reached as f64);
         self.stats.set("stages_evaluated", self.effort.evaluated as f64);
@@ -292,6 +295,14 @@ impl<'a> State<'a> {
         }
     }
 
+    /// Walks over orders, each from the best split, until several bring nothing.
+    fn walk(&mut self) {
+        let mut idle = 0;
+        while idle < IDLE_WALKS && !self.is_done() {
+            idle = if self.reorder(self.setting, LAST_ROUNDS) { 0 } else { idle + 1 };
+        }
+    }
+
     /// Looks for a better split by local search over orders, until `patience` rounds bring nothing.
     fn reorder(&mut self, setting: &Setting, patience: usize) -> bool {
         // In servers the value of an order's intervals is only a lower bound.
@@ -300,7 +311,8 @@ impl<'a> State<'a> {
         }
         let Some(incumbent) = &self.incumbent else { return false };
         let before = incumbent.objective();
-        let mut walk = Reordering::new(setting, incumbent, self.cx.seed);
+        let mut walk = Reordering::new(setting, incumbent, self.cx.seed.wrapping_add(self.walks));
+        self.walks += 1;
         let mut idle = 0;
         while idle < patience && !self.is_done() {
             idle += 1;
@@ -356,7 +368,10 @@ const MOST_PIVOT_USES: usize = 4_000;
 /// Stages of a search that cost as much as a round of local search over orders: both get a like part of the time.
 const STAGES_PER_ROUND: usize = 2_000;
 
-/// Rounds of local search without a better split that end a run without proof.
+/// Walks of local search without a better split that end a run without proof.
+const IDLE_WALKS: usize = 8;
+
+/// Rounds without a better split that end such a walk.
 const LAST_ROUNDS: usize = 400;
 
 /// The original nodes of each stage of a chain of ideals.
