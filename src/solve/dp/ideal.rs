@@ -297,9 +297,11 @@ impl<'a> State<'a> {
 
     /// Walks over orders, each from the best split, until several bring nothing.
     fn walk(&mut self) {
+        // A small graph has few orders.
+        let rounds = LAST_ROUNDS.min(4 * self.setting.reduced.unit_count());
         let mut idle = 0;
         while idle < IDLE_WALKS && !self.is_done() {
-            idle = if self.reorder(self.setting, LAST_ROUNDS) { 0 } else { idle + 1 };
+            idle = if self.reorder(self.setting, rounds) { 0 } else { idle + 1 };
         }
     }
 
@@ -371,7 +373,7 @@ const STAGES_PER_ROUND: usize = 2_000;
 /// Walks of local search without a better split that end a run without proof.
 const IDLE_WALKS: usize = 8;
 
-/// Rounds without a better split that end such a walk.
+/// The most rounds without a better split that end such a walk.
 const LAST_ROUNDS: usize = 400;
 
 /// The original nodes of each stage of a chain of ideals.

@@ -164,7 +164,7 @@ fn stage_modes(bounds: &Bounds, stage: usize, modes: &mut Vec<Mode>) -> Vec<(usi
     };
     let of_near = |near: usize| {
         // The first variant of a stage kind is its charged one, if it has one; the last is free of communication.
-        let variant = if near > 0 { own().next() } else { own().last() }?;
+        let variant = if near > 0 { own().next() } else { own().next_back() }?;
         let near = if bounds.potentials[variant.potential].is_charged() { near } else { 0 };
         Some((number(Mode { potential: variant.potential, near }), variant.factor))
     };
