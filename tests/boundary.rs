@@ -9,10 +9,12 @@ use common::{InstanceOptions, config};
 use dagsplit::bound;
 use dagsplit::preprocess::Reduced;
 use dagsplit::problem::{Problem, ProblemSpec};
+use dagsplit::solve::SearchContext;
 use dagsplit::solve::dp::Setting;
 use dagsplit::solve::dp::frontier::{FORBIDDEN, Frontier};
 use dagsplit::solve::dp::fronts::{FrontTable, Label, pareto};
 use dagsplit::solve::dp::guide::Guide;
+use dagsplit::solve::dp::pivots::PivotRelaxation;
 use dagsplit::solve::dp::relaxation::{Front, Ratio, Relaxation};
 use dagsplit::solve::dp::stage::{Bounds, Ideals, Potential, Variants, descendants};
 use proptest::prelude::*;
@@ -105,11 +107,25 @@ fn check_grids(setting: &Setting, frontier: &Frontier, optimum: f64) -> Result<(
     Ok(())
 }
 
+/// The relaxation by pivots must admit the optimum, whatever labels are joined.
+fn check_pivots(setting: &Setting, frontier: &Frontier, bound: usize, optimum: f64) -> Result<(), TestCaseError> {
+    let below = descendants(setting.reduced).unwrap();
+    let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&below), setting.ceiling);
+    let bounds = builder.charging_all(&setting.stages, bound);
+    for grain in [0.0, 1.5] {
+        let cx = SearchContext::new();
+        let relaxation = PivotRelaxation::new(setting, frontier, &below, &bounds, grain, &cx).ok().unwrap();
+        prop_assert!(relaxation.is_feasible(optimum), "pivots under bound {bound}, grain {grain}");
+    }
+    Ok(())
+}
+
 /// The relaxation under each linear bound must admit the optimum.
 fn check_bounds(problem: &Problem, reduced: &Reduced, optimum: f64) -> Result<(), TestCaseError> {
     let setting = Setting::new(problem, reduced);
     let frontier = Frontier::smallest(reduced, usize::MAX).unwrap();
     for bound in 0..Variants::bounds(reduced) {
+        check_pivots(&setting, &frontier, bound, optimum)?;
         for upper in [optimum, 1.5 * optimum, setting.ceiling] {
             let tables = Tables::new(&setting, &frontier, bound, upper);
             let relaxation = tables.relaxation(&setting);

@@ -34,7 +34,6 @@ impl<'a> Split<'a> {
         let devices = &solution.devices[..];
         let index: FxHashMap<u64, usize> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
         let mut violations = unknown_classes(spec, devices);
-        violations.extend(invalid_order(spec, instance.nodes.len()));
         let mut device_of = vec![None; instance.nodes.len()];
         for (device, &node) in held(devices) {
             match index.get(&node) {
@@ -98,11 +97,4 @@ fn unknown_classes(spec: &ProblemSpec, devices: &[DeviceAssignment]) -> Vec<Viol
         _ => None,
     });
     unknown.collect()
-}
-
-fn invalid_order(spec: &ProblemSpec, nodes: usize) -> Option<Violation> {
-    let Scope::Linearized(order) = &spec.scope else { return None };
-    let mut sorted = order.clone();
-    sorted.sort_unstable();
-    (!sorted.iter().copied().eq(0..nodes)).then_some(Violation::InvalidOrder { nodes })
 }

@@ -12,12 +12,6 @@ pub enum Violation {
     /// The instance, or what is asked of it, is itself invalid, so that no split of it can be judged.
     #[error("the instance or the request is invalid: {0}")]
     InvalidInstance(Problems),
-    /// The order of a linearized scope does not name every node once.
-    #[error("the order of the linearized scope does not hold each node index once; give a permutation of 0..{nodes}")]
-    InvalidOrder {
-        /// How many nodes the instance has.
-        nodes: usize,
-    },
     /// A device holds an id that the instance does not have.
     #[error("device {device} holds node {node}, which the instance does not have; remove it or correct its id")]
     UnknownNode {

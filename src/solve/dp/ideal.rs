@@ -9,7 +9,8 @@ use super::frontier::Frontier;
 use super::guide::Guide;
 use super::linearized;
 use super::loads::ones;
-use super::relaxation::Windows;
+use super::pivots::PivotRelaxation;
+use super::relaxation::{Relaxation, Windows};
 use super::reorder::Reordering;
 use super::search::{Effort, IdealChain, Search, Verdict};
 use super::stage::{Bounds, Ideals, Variants, descendants};
@@ -83,6 +84,10 @@ struct State<'a> {
     source: BoundSource,
     effort: Effort,
     stats: Stats,
+    /// Whether the relaxation by pivots has been tried.
+    has_pivots: bool,
+    /// Walks over orders so far.
+    walks: u64,
 }
 
 /// What a round of the proof brought.
@@ -92,7 +97,8 @@ enum Proof {
     Complete,
     /// Another round may bring more.
     Partial,
-    /// The graph is too wide for the automaton: another round would bring nothing.
+    /// Another round would bring nothing: the graph is too wide for the automaton, or the windows of the boundary
+    /// relaxation are too wide for the search.
     Impossible,
 }
 
@@ -109,6 +115,8 @@ impl<'a> State<'a> {
             source: BoundSource::Work,
             effort: Effort::default(),
             stats,
+            has_pivots: false,
+            walks: 0,
         }
     }
 
@@ -125,7 +133,7 @@ impl<'a> State<'a> {
             budget *= BUDGET_GROWTH;
         }
         if proof == Proof::Impossible {
-            self.reorder(self.setting, LAST_ROUNDS);
+            self.walk();
         }
         self.stats.set("ideals_reached", self.effort.reached as f64);
         self.stats.set("stages_evaluated", self.effort.evaluated as f64);
@@ -176,6 +184,7 @@ impl<'a> State<'a> {
         self.stats.set("ideals", frontier.ideal_count());
         self.stats.set("states", frontier.state_count() as f64);
         let Some(guide) = self.relax(setting, &frontier) else {
+            self.tell_apart(setting, &frontier);
             return if self.is_done() { Proof::Partial } else { Proof::Impossible };
         };
         let relaxation = guide.relaxation(setting);
@@ -191,17 +200,28 @@ impl<'a> State<'a> {
                     self.raise_bound(self.upper(), BoundSource::Refuted);
                     return Proof::Complete;
                 }
-                Verdict::Unknown if self.reorder(setting, budget / STAGES_PER_ROUND) => return Proof::Partial,
                 Verdict::Unknown => {
-                    let target = 0.5 * (self.bound + self.upper());
-                    if let Verdict::Refuted = self.search(&search, &relaxation.windows(target), setting) {
-                        self.raise_bound(target, BoundSource::Refuted);
+                    let before = self.bound;
+                    self.tell_apart(setting, &frontier);
+                    if self.bound - before > HOPELESS * self.upper() {
+                        return Proof::Impossible;
+                    }
+                    if !self.reorder(setting, budget / STAGES_PER_ROUND) {
+                        self.halve_gap(&search, &relaxation, setting);
                     }
                     return Proof::Partial;
                 }
             }
         }
         Proof::Partial
+    }
+
+    /// Raises the bound by refuting half of the gap, if the search can.
+    fn halve_gap(&mut self, search: &Search, relaxation: &Relaxation, setting: &Setting) {
+        let target = 0.5 * (self.bound + self.upper());
+        if let Verdict::Refuted = self.search(search, &relaxation.windows(target), setting) {
+            self.raise_bound(target, BoundSource::Refuted);
+        }
     }
 
     /// Searches for a split within the windows and keeps it.
@@ -257,6 +277,35 @@ impl<'a> State<'a> {
         finest
     }
 
+    /// The bound of the relaxation by pivots, once in a run.
+    fn tell_apart(&mut self, setting: &Setting, frontier: &Frontier) {
+        let is_small = setting.consumption.count() * setting.stages.len().pow(2) <= MOST_PIVOT_USES;
+        let tried = std::mem::replace(&mut self.has_pivots, true);
+        let Some(below) = descendants(setting.reduced).filter(|_| is_small && !tried) else { return };
+        let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&below), setting.ceiling);
+        for bound in 0..Variants::bounds(setting.reduced) {
+            let bounds = builder.charging_all(&setting.stages, bound);
+            let grain = self.upper() * PIVOT_GRAIN;
+            let Ok(relaxation) = PivotRelaxation::new(setting, frontier, &below, &bounds, grain, self.cx) else {
+                return;
+            };
+            self.stats.set("pivot_labels", relaxation.label_count() as f64);
+            self.raise_bound(relaxation.least_target(self.bound, self.upper()), BoundSource::BoundaryRelaxation);
+            self.stats.set("pivot_bound", self.bound);
+            self.report("pivots");
+        }
+    }
+
+    /// Walks over orders, each from the best split, until several bring nothing.
+    fn walk(&mut self) {
+        // A small graph has few orders.
+        let rounds = LAST_ROUNDS.min(4 * self.setting.reduced.unit_count());
+        let mut idle = 0;
+        while idle < IDLE_WALKS && !self.is_done() {
+            idle = if self.reorder(self.setting, rounds) { 0 } else { idle + 1 };
+        }
+    }
+
     /// Looks for a better split by local search over orders, until `patience` rounds bring nothing.
     fn reorder(&mut self, setting: &Setting, patience: usize) -> bool {
         // In servers the value of an order's intervals is only a lower bound.
@@ -265,7 +314,8 @@ impl<'a> State<'a> {
         }
         let Some(incumbent) = &self.incumbent else { return false };
         let before = incumbent.objective();
-        let mut walk = Reordering::new(setting, incumbent, self.cx.seed);
+        let mut walk = Reordering::new(setting, incumbent, self.cx.seed.wrapping_add(self.walks));
+        self.walks += 1;
         let mut idle = 0;
         while idle < patience && !self.is_done() {
             idle += 1;
@@ -301,10 +351,22 @@ impl<'a> State<'a> {
 /// The coarsest grid of the relaxation, as a part of the incumbent.
 const COARSEST_GRID: f64 = 1.0 / 32.0;
 
+/// The search is hopeless where the boundary relaxation proves less than that by pivots by this part of the incumbent.
+const HOPELESS: f64 = 0.02;
+
+/// The grain of the relaxation by pivots, as a part of the incumbent.
+const PIVOT_GRAIN: f64 = 1.0 / 1024.0;
+
+/// Uses of devices times pairs of stage kinds beyond which pivots are not tried.
+const MOST_PIVOT_USES: usize = 4_000;
+
 /// Stages of a search that cost as much as a round of local search over orders: both get a like part of the time.
 const STAGES_PER_ROUND: usize = 2_000;
 
-/// Rounds of local search without a better split that end a run without proof.
+/// Walks of local search without a better split that end a run without proof.
+const IDLE_WALKS: usize = 8;
+
+/// The most rounds without a better split that end such a walk.
 const LAST_ROUNDS: usize = 400;
 
 /// The original nodes of each stage of a chain of ideals.

@@ -13,6 +13,7 @@ pub mod linear;
 pub mod linearized;
 pub mod loads;
 pub mod orders;
+pub mod pivots;
 pub mod quantise;
 pub mod relaxation;
 pub mod reorder;

@@ -10,7 +10,7 @@ use super::fronts::{Label, largest_x, smallest_y};
 use super::stage::{Bounds, Potential, StageKind};
 
 /// Rounding room: sums of floating-point costs may differ by this part of the total between two orders of adding.
-const ROUNDING: f64 = 1e-11;
+pub(super) const ROUNDING: f64 = 1e-11;
 
 /// What is known of all ideals at a boundary between two potentials.
 pub enum Front<'a> {
@@ -232,7 +232,8 @@ impl<'a> Relaxation<'a> {
     }
 }
 
-fn raise(best: &mut Option<f64>, x: Option<f64>) {
+/// Raises `best` to `x`.
+pub(super) fn raise(best: &mut Option<f64>, x: Option<f64>) {
     *best = match (*best, x) {
         (Some(a), Some(b)) => Some(a.max(b)),
         (a, b) => a.or(b),

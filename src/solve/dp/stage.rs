@@ -239,6 +239,16 @@ impl<'a> Variants<'a> {
 
     /// The variants of all stage kinds under linear bound number `bound`, for targets of at most `upper`.
     pub fn all(&self, stages: &[StageKind], upper: f64, bound: usize) -> Bounds {
+        self.charging(stages, BESIDE * upper, bound)
+    }
+
+    /// The variants of all stage kinds under linear bound number `bound` where every net is charged. They hold only for
+    /// stages that no charged net bypasses.
+    pub fn charging_all(&self, stages: &[StageKind], bound: usize) -> Bounds {
+        self.charging(stages, f64::MAX, bound)
+    }
+
+    fn charging(&self, stages: &[StageKind], limit: f64, bound: usize) -> Bounds {
         let mut bounds = Bounds::default();
         for (i, &stage) in stages.iter().enumerate() {
             let pieces = &self.reduced.kinds[stage.kind].pieces;
@@ -246,7 +256,7 @@ impl<'a> Variants<'a> {
                 Some(&piece) => piece,
                 None => mean(pieces),
             };
-            self.add(&mut bounds, i, stage, piece, BESIDE * upper);
+            self.add(&mut bounds, i, stage, piece, limit);
         }
         bounds
     }
