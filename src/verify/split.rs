@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::Violation;
 use crate::instance::{Instance, validate};
-use crate::problem::{DeviceAssignment, DeviceKind, ProblemSpec, Scope, Solution};
+use crate::problem::{DeviceAssignment, DeviceKind, ProblemSpec, Solution};
 
 /// A split that puts every node of a valid instance on one device of a known kind. Nodes are indexed in file order.
 pub(super) struct Split<'a> {
