@@ -4,8 +4,10 @@ mod node_set;
 pub mod order_graph;
 pub mod reachability;
 pub mod topological;
+pub mod tree_decomposition;
 
 pub use node_set::NodeSet;
+pub use tree_decomposition::TreeDecomposition;
 
 use petgraph::graph::DiGraph;
 
