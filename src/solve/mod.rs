@@ -1,6 +1,7 @@
 //! Solvers, what they promise, and what they return.
 
 pub mod brute_force;
+pub mod certify;
 pub mod context;
 pub mod dp;
 pub mod registry;
