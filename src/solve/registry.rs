@@ -4,6 +4,7 @@
 //! `METHODS`.
 
 use super::brute_force::BruteForce;
+use super::certify::Annealing;
 use super::dp::{IdealDp, LinearizedDp};
 use super::{Guarantee, Solver};
 use crate::problem::Problem;
@@ -60,6 +61,17 @@ const METHODS: &[Method] = &[
         limits: "tens of thousands of nodes; all costs, replication, servers",
         source: "Tarnawski 2020, section 5.1.2",
         make: || Box::new(LinearizedDp::default()),
+    },
+    Method {
+        name: "annealing",
+        summary: "multilevel simulated annealing on the communication hypergraph",
+        scopes: &["arbitrary", "convex"],
+        objectives: &["throughput", "gpipe"],
+        exact: false,
+        anytime: true,
+        limits: "thousands of nodes (convex: 16,384); all costs, no replication, no servers",
+        source: "multilevel hypergraph partitioning, here with loads as the objective",
+        make: || Box::new(Annealing::default()),
     },
     Method {
         name: "brute-force",

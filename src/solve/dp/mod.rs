@@ -40,7 +40,7 @@ fn supports(solver: &'static str, problem: &Problem) -> Result<(), Unsupported> 
 }
 
 /// Runs `work` on as many threads as the context allows.
-fn in_pool<T: Send>(cx: &SearchContext, work: impl FnOnce() -> T + Send) -> T {
+pub(in crate::solve) fn in_pool<T: Send>(cx: &SearchContext, work: impl FnOnce() -> T + Send) -> T {
     match rayon::ThreadPoolBuilder::new().num_threads(cx.threads.max(1)).build() {
         Ok(pool) => pool.install(work),
         // Without threads of its own the work runs on the global pool, with the same answer.

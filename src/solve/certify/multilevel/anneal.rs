@@ -1,0 +1,193 @@
+//! Simulated annealing of one level: vertices move or change places while the overload above a falling target shrinks.
+
+use rand::RngExt;
+
+use super::Rng;
+use super::convexity::Convexity;
+use super::level::Rows;
+use super::state::{Shift, State, overload};
+use crate::solve::SearchContext;
+use crate::solve::dp::loads::{Value, objective};
+
+/// How hot a level is annealed, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Plan {
+    /// First temperature relative to the target.
+    pub hot: f64,
+    /// Last temperature relative to the target.
+    pub cold: f64,
+    /// Moves tried per vertex.
+    pub sweeps: usize,
+}
+
+/// The value to get below; falls with each split that does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Target {
+    /// No device shall exceed this.
+    pub value: Value,
+    /// By how much, relative to a split found, the next one shall be better.
+    pub step: f64,
+}
+
+/// A little of every row counts besides overload, lest devices with room fill up with transfers.
+const ECONOMY: f64 = 0.02;
+
+/// Anneals `state`; returns the best split that met the target, if one did, and leaves the last in `state`.
+///
+/// The target falls to just below each split that meets it. Where a vertex may not move by itself, it tries to change
+/// places with one of the other device. O(sweeps · pins), without allocation between new bests.
+pub fn anneal<'l, const R: usize>(
+    state: &mut State<'l, R>,
+    convexity: Option<&mut Convexity<'l>>,
+    rows: &Rows,
+    target: &mut Target,
+    plan: Plan,
+    rng: &mut Rng,
+    cx: &SearchContext,
+) -> Option<Vec<u32>> {
+    let n = state.level.vertex_count;
+    let scale = objective(target.value);
+    let cooling = (plan.cold / plan.hot).powf(1.0 / plan.sweeps.max(2) as f64);
+    let over = vec![0.0; state.device_count()];
+    let mut run = Run { state, convexity, limits: rows.limits(target.value), over, total: 0.0 };
+    run.price_all();
+    let mut best: Option<Vec<u32>> = None;
+    let mut temperature = plan.hot * scale;
+    for _ in 0..plan.sweeps {
+        if cx.should_stop() {
+            break;
+        }
+        for _ in 0..n {
+            let v = random_below(n, rng);
+            let to = proposal(run.state, v, rng);
+            if to == run.state.device_of[v] as usize || !run.state.supports(v, to) {
+                continue;
+            }
+            if !run.step(v, to, temperature, rng) || run.total > NEARLY * scale {
+                continue;
+            }
+            // Sums drift: look again before believing that the target is met.
+            run.state.recount();
+            run.price_all();
+            if run.total <= 0.0 {
+                match &mut best {
+                    Some(best) => best.copy_from_slice(&run.state.device_of),
+                    None => best = Some(run.state.device_of.clone()),
+                }
+                target.value = run.state.value(rows).map(|v| v * (1.0 - target.step));
+                run.limits = rows.limits(target.value);
+                run.price_all();
+            }
+        }
+        temperature *= cooling;
+    }
+    best
+}
+
+/// Overload below this, relative to the target, may be none: a sum of many changes is not exact.
+const NEARLY: f64 = 1e-12;
+
+/// A split under way.
+struct Run<'r, 'l, const R: usize> {
+    state: &'r mut State<'l, R>,
+    /// Which moves are allowed, where sets have to be convex.
+    convexity: Option<&'r mut Convexity<'l>>,
+    limits: [f64; R],
+    /// The overload of each device.
+    over: Vec<f64>,
+    /// The overload of all devices.
+    total: f64,
+}
+
+impl<const R: usize> Run<'_, '_, R> {
+    fn price_all(&mut self) {
+        for (over, rows) in self.over.iter_mut().zip(&self.state.rows) {
+            *over = overload(rows, &self.limits);
+        }
+        self.total = self.over.iter().sum();
+    }
+
+    /// Tries to move `v` to `to`, by itself or in exchange; whether anything moved.
+    #[inline]
+    fn step(&mut self, v: usize, to: usize, temperature: f64, rng: &mut Rng) -> bool {
+        let from = self.state.device_of[v] as usize;
+        let shift = self.state.shift(v, to);
+        let before = [self.state.rows[from], self.state.rows[to]];
+        let after = [overload(&shift.from, &self.limits), overload(&shift.to, &self.limits)];
+        let delta = self.delta((from, to), &before, [&shift.from, &shift.to], after);
+        if !accepts(delta, temperature, rng) {
+            return self.convexity.is_none() && self.exchange(v, (to, &shift), temperature, rng);
+        }
+        if let Some(convexity) = &mut self.convexity {
+            if !convexity.admits(v, from, to) {
+                return false;
+            }
+            convexity.apply(v, from, to);
+        }
+        self.state.apply(v, to, &shift);
+        self.settle((from, to), after);
+        true
+    }
+
+    /// Tries to let `v`, which may not make the move `shift` by itself, change places with a vertex drawn from all.
+    fn exchange(&mut self, v: usize, (to, shift): (usize, &Shift<R>), temperature: f64, rng: &mut Rng) -> bool {
+        let from = self.state.device_of[v] as usize;
+        let u = random_below(self.state.level.vertex_count, rng);
+        if self.state.device_of[u] as usize != to || !self.state.supports(u, from) {
+            return false;
+        }
+        let before = [self.state.rows[from], self.state.rows[to]];
+        self.state.apply(v, to, shift);
+        let back = self.state.shift(u, from);
+        let after = [overload(&back.to, &self.limits), overload(&back.from, &self.limits)];
+        let delta = self.delta((from, to), &before, [&back.to, &back.from], after);
+        let is_accepted = accepts(delta, temperature, rng);
+        if is_accepted {
+            self.state.apply(u, from, &back);
+            self.settle((from, to), after);
+        } else {
+            self.state.apply(v, from, &Shift { from: before[1], to: before[0] });
+        }
+        is_accepted
+    }
+
+    /// How much dearer two devices become.
+    #[inline]
+    fn delta(&self, (a, b): (usize, usize), before: &[[f64; R]; 2], rows: [&[f64; R]; 2], after: [f64; 2]) -> f64 {
+        let mut growth = 0.0;
+        for r in 0..R {
+            growth += rows[0][r] + rows[1][r] - before[0][r] - before[1][r];
+        }
+        after[0] + after[1] - self.over[a] - self.over[b] + ECONOMY * growth
+    }
+
+    /// Notes the new overload of two devices.
+    #[inline]
+    fn settle(&mut self, (a, b): (usize, usize), after: [f64; 2]) {
+        self.total += after[0] + after[1] - self.over[a] - self.over[b];
+        (self.over[a], self.over[b]) = (after[0], after[1]);
+    }
+}
+
+/// The rule of Metropolis.
+#[inline]
+fn accepts(delta: f64, temperature: f64, rng: &mut Rng) -> bool {
+    // Beyond 40 temperatures no number drawn is small enough.
+    delta <= 0.0 || delta < 40.0 * temperature && delta < -temperature * rng.random::<f64>().ln()
+}
+
+#[inline]
+fn random_below(n: usize, rng: &mut Rng) -> usize {
+    rng.random_range(0..n as u32) as usize
+}
+
+/// A device for `v`: in half of all cases that of a vertex with which it shares a net.
+#[inline]
+fn proposal<const R: usize>(state: &State<R>, v: usize, rng: &mut Rng) -> usize {
+    let nets = state.level.nets_of.row(v);
+    if !nets.is_empty() && rng.random::<bool>() {
+        let pins = state.level.pins.row(nets[random_below(nets.len(), rng)] as usize);
+        return state.device_of[pins[random_below(pins.len(), rng)] as usize] as usize;
+    }
+    random_below(state.device_count(), rng)
+}
