@@ -51,6 +51,7 @@
 //! - [`solve::SearchContext`] sets limits, threads and seed, and lets a run be cancelled and watched.
 //! - A cost model of your own implements [`cost::CostModel`].
 
+pub mod bound;
 pub mod cost;
 pub mod generate;
 pub mod graph;

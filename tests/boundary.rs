@@ -6,6 +6,7 @@ mod reference;
 use std::collections::HashSet;
 
 use common::{InstanceOptions, config};
+use dagsplit::bound;
 use dagsplit::preprocess::Reduced;
 use dagsplit::problem::{Problem, ProblemSpec};
 use dagsplit::solve::dp::Setting;
@@ -117,7 +118,7 @@ fn check_bounds(problem: &Problem, reduced: &Reduced, optimum: f64) -> Result<()
         }
     }
     check_grids(&setting, &frontier, optimum)?;
-    prop_assert!(setting.work_bound() <= optimum && optimum <= setting.ceiling);
+    prop_assert!(bound::work(reduced) <= optimum && optimum <= setting.ceiling);
     Ok(())
 }
 

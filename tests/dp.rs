@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{InstanceOptions, config, proves, solve_and_verify};
-use dagsplit::instance::{Instance, Node, Platform};
+use dagsplit::instance::{AcceleratorClass, Instance, Node, Platform};
 use dagsplit::preprocess::Reduced;
 use dagsplit::problem::{Interconnect, Objective, Problem, ProblemSpec, Scope};
 use dagsplit::solve::brute_force::BruteForce;
@@ -266,6 +266,16 @@ fn refuses_what_it_does_not_solve() {
     }
     let interconnect = Some(Interconnect { server_size: 1, between_factor: 2.0 });
     assert_eq!(takes(ProblemSpec { interconnect, ..spec }), (true, true));
+}
+
+#[test]
+fn refuses_more_uses_of_devices_than_it_can_tabulate() {
+    let class = AcceleratorClass { name: None, count: 99, memory: None };
+    let platform = Platform { accelerators: vec![class; 4], cpus: 0, bandwidth: None };
+    let node = |id| Node { accelerator_times: vec![Some(1.0); 4], ..Node::new(id) };
+    let instance = Instance { platform, nodes: (0..99).map(node).collect(), ..Instance::default() };
+    let refused = IdealDp::default().supports(&problem(&instance, &ProblemSpec::of(&instance))).unwrap_err();
+    assert!(refused.reason.contains("1e8 ways"), "{refused}");
 }
 
 /// Hand-worked: the forward pass runs on the CPU alone, the backward pass on the accelerator alone.

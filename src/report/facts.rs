@@ -4,10 +4,12 @@ use serde::Serialize;
 
 use super::record::InstanceRecord;
 use super::units::{bytes, number, percent};
-use crate::graph::{Graph, topological};
+use crate::bound;
+use crate::graph::{Graph, TreeDecomposition, topological};
 use crate::instance::{Instance, Platform};
-use crate::preprocess::Reduced;
+use crate::preprocess::{Net, Reduced, Unordered};
 use crate::problem::{DeviceKind, Problem};
+use crate::solve::SearchContext;
 use crate::solve::dp::frontier::Frontier;
 
 /// The times of all nodes on one kind of device.
@@ -52,6 +54,9 @@ pub struct Facts {
     pub ideals: Option<f64>,
     /// The most states of one frontier: how many kinds of ideals differ to what follows.
     pub frontier_states: Option<usize>,
+    /// An upper bound on the treewidth of the graph of colour classes, joined where one sends to another; `None` above 32
+    /// and for large graphs.
+    pub treewidth_at_most: Option<usize>,
     /// Times by kind of device.
     pub times: Vec<TimesRecord>,
     /// Sum of all transfer times.
@@ -64,6 +69,8 @@ pub struct Facts {
     pub memory_available: Option<f64>,
     /// A time per sample that no split of any scope is below, without replication.
     pub lower_bound: f64,
+    /// A time per sample that no acyclic split is below, without replication.
+    pub lower_bound_acyclic: f64,
     /// The devices.
     pub platform: Platform,
 }
@@ -80,6 +87,8 @@ impl Facts {
         let nodes = || instance.nodes.iter();
         let (depth, width_at_least) = depth_and_width(&depths);
         let reduced = Reduced::new(problem);
+        let classes = Unordered::new(problem).units;
+        let arbitrary = lower_bound(problem, &classes);
         let frontier = Frontier::smallest(&reduced, MAX_STATES).ok();
         Self {
             schema: "dagsplit-info/1",
@@ -94,12 +103,14 @@ impl Facts {
             units: reduced.unit_count(),
             ideals: frontier.as_ref().map(Frontier::ideal_count),
             frontier_states: frontier.as_ref().map(Frontier::width),
+            treewidth_at_most: treewidth(&classes),
             times: times(problem),
             transfer_total: nodes().map(|v| v.transfer_time).sum(),
             transfer_largest: nodes().map(|v| v.transfer_time).fold(0.0, f64::max),
             memory: nodes().map(|v| v.memory).sum(),
             memory_available: memory_available(&problem.spec.platform),
-            lower_bound: work_bound(problem),
+            lower_bound: arbitrary,
+            lower_bound_acyclic: arbitrary.max(lower_bound(problem, &reduced)),
             platform: problem.spec.platform.clone(),
         }
     }
@@ -115,12 +126,14 @@ impl Facts {
             ("shape", format!("{} nodes on a longest path, width at least {}", self.depth, self.width_at_least)),
         ];
         lines.push(("contiguous sets", self.ideals_text()));
+        lines.push(("treewidth", self.treewidth_text()));
         lines.extend(self.times.iter().map(|times| ("times", times.text())));
         let transfers = format!("total {}, largest {}", number(self.transfer_total), number(self.transfer_largest));
         lines.push(("transfers", transfers));
         lines.push(("memory", self.memory_text()));
         lines.push(("devices", self.platform_text()));
-        lines.push(("lower bound", format!("{} for any split", number(self.lower_bound))));
+        let (any, acyclic) = (number(self.lower_bound), number(self.lower_bound_acyclic));
+        lines.push(("lower bounds", format!("{any} for any split, {acyclic} for acyclic ones")));
         lines.into_iter().map(|(name, value)| format!("{name:<15} {value}\n")).collect()
     }
 
@@ -134,6 +147,10 @@ impl Facts {
             }
             _ => format!("{} units, whose frontier is too wide to count ideals", self.units),
         }
+    }
+
+    fn treewidth_text(&self) -> String {
+        self.treewidth_at_most.map_or_else(|| "not bounded".into(), |width| format!("at most {width}"))
     }
 
     fn memory_text(&self) -> String {
@@ -189,13 +206,35 @@ fn times(problem: &Problem) -> Vec<TimesRecord> {
     kinds.into_iter().map(record).collect()
 }
 
-/// The larger of: the least time of each node, summed and shared by all devices; the largest of those times.
-fn work_bound(problem: &Problem) -> f64 {
-    let kinds = problem.device_kinds();
-    let devices: usize = kinds.iter().map(|&kind| problem.device_count(kind)).sum();
-    let least = |v| kinds.iter().filter_map(|&kind| Some(problem.cost.node(v, kind)?.compute)).min_by(f64::total_cmp);
-    let times = || (0..problem.node_count()).filter_map(least);
-    f64::max(times().sum::<f64>() / devices as f64, times().fold(0.0, f64::max))
+/// Wider graphs do not get their treewidth bounded, nor do those with more neighbours of one unit.
+const MAX_TREEWIDTH: usize = 32;
+const MAX_NEIGHBOURS: usize = 256;
+
+/// The width of a greedy tree decomposition of the units, joined where one sends to another.
+fn treewidth(units: &Reduced) -> Option<usize> {
+    let sends = |net: &Net| {
+        let source = net.source as usize;
+        net.pins.iter().map(|&u| [source, u as usize]).filter(|[a, b]| a != b).collect::<Vec<_>>()
+    };
+    let edges: Vec<[usize; 2]> = units.nets.iter().flat_map(sends).collect();
+    let mut neighbours = vec![0; units.unit_count()];
+    edges.iter().flatten().for_each(|&u| neighbours[u] += 1);
+    if units.unit_count() > MAX_UNITS || neighbours.into_iter().any(|count| count > MAX_NEIGHBOURS) {
+        return None;
+    }
+    let tree = TreeDecomposition::min_fill(units.unit_count(), edges.iter().map(|edge| &edge[..]), MAX_TREEWIDTH);
+    tree.map(|tree| tree.width())
+}
+
+/// Larger graphs get neither what a target forces nor their treewidth, so that `info` answers at once.
+const MAX_UNITS: usize = 2000;
+
+/// The best bound without search on splits that keep these units whole.
+fn lower_bound(problem: &Problem, units: &Reduced) -> f64 {
+    let cx = SearchContext::new();
+    let cheap = f64::max(bound::work(units), bound::heaviest(problem, units, &cx));
+    // No published workload's optimum is twice its cheap bound.
+    if units.unit_count() <= MAX_UNITS { bound::best(problem, units, 2.0 * cheap, &cx).0 } else { cheap }
 }
 
 fn memory_available(platform: &Platform) -> Option<f64> {
@@ -264,7 +303,7 @@ mod tests {
         assert_eq!((facts.depth, facts.width_at_least, facts.sources, facts.sinks), (3, 2, 1, 1));
         assert_eq!(facts.color_classes, 1);
         // Least times 1 + 7 + 2 + 4 over three devices are below the heaviest node, 7.
-        assert_eq!(facts.lower_bound, 7.0);
+        assert!((facts.lower_bound - 7.0).abs() < 1e-9, "{}", facts.lower_bound);
         assert_eq!((facts.memory, facts.memory_available), (16.0, Some(20.0)));
         let accelerator = &facts.times[0];
         assert_eq!((accelerator.total, accelerator.largest_node, accelerator.unsupported), (8.0, Some(13), 1));

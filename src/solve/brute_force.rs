@@ -3,7 +3,9 @@
 mod enumeration;
 mod evaluation;
 
-use super::{BoundSource, Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, Solver, Stats, Unsupported};
+use super::{
+    BoundSource, Guarantee, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
+};
 use crate::graph::NodeId;
 use crate::graph::order_graph::Groups;
 use crate::problem::{DeviceAssignment, Objective, Problem, Scope, Solution};
@@ -91,6 +93,7 @@ impl Solver for BruteForce {
             let is_better = |value: &f64| best.as_ref().is_none_or(|(least, _)| value < least);
             if let Some(value) = value.filter(is_better) {
                 best = Some((value, stages.to_vec()));
+                cx.report(&Progress { phase: "enumeration", incumbent: Some(value), bound: None });
             }
         });
         let (splits, complete) = (enumeration.splits, !enumeration.stopped);

@@ -26,6 +26,8 @@ pub enum BoundSource {
     Work,
     /// The least load of a set that holds one node.
     HeaviestNode,
+    /// What a target forces: units that kinds of device cannot hold, and the work left for others ([`crate::bound`]).
+    Forcing,
     /// The relaxation of the ideal DP that lets boundaries cross ([`dp`]).
     BoundaryRelaxation,
     /// A target below which a search found nothing.

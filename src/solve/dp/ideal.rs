@@ -14,6 +14,7 @@ use super::reorder::Reordering;
 use super::search::{Effort, IdealChain, Search, Verdict};
 use super::stage::{Bounds, Ideals, Variants, descendants};
 use super::{Incumbent, Setting, servers};
+use crate::bound;
 use crate::graph::NodeId;
 use crate::preprocess::Reduced;
 use crate::problem::{Problem, Scope};
@@ -104,7 +105,7 @@ impl<'a> State<'a> {
             options,
             cx,
             incumbent: None,
-            bound: setting.work_bound(),
+            bound: bound::work(setting.reduced),
             source: BoundSource::Work,
             effort: Effort::default(),
             stats,
@@ -217,10 +218,10 @@ impl<'a> State<'a> {
     fn relax(&mut self, setting: &Setting, frontier: &Frontier) -> Option<Guide> {
         let below = descendants(setting.reduced)?;
         let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&below), setting.ceiling);
+        self.raise_bound(bound::heaviest(setting.problem, setting.reduced, self.cx), BoundSource::HeaviestNode);
         let mut best = None;
         for bound in 0..Variants::bounds(setting.reduced) {
             let bounds = builder.all(&setting.stages, self.upper(), bound);
-            self.raise_bound(heaviest_unit(&bounds), BoundSource::HeaviestNode);
             let before = self.bound;
             let guide = self.refine(setting, frontier, &bounds);
             if best.is_none() || self.bound > before {
@@ -295,14 +296,6 @@ impl<'a> State<'a> {
         };
         Run { outcome, stats: self.stats }
     }
-}
-
-/// The least load of the device that holds the heaviest unit.
-fn heaviest_unit(bounds: &Bounds) -> f64 {
-    let units = bounds.potentials.first().map_or(0, |p| p.weight.len());
-    let load = |t: usize, u: usize| bounds.variants[t].factor * bounds.of(t).weight[u];
-    let least = |u: usize| (0..bounds.variants.len()).map(|t| load(t, u)).fold(f64::MAX, f64::min);
-    (0..units).map(least).fold(0.0, f64::max)
 }
 
 /// The coarsest grid of the relaxation, as a part of the incumbent.

@@ -12,6 +12,7 @@ use super::relaxation::{Front, Relaxation};
 use super::search::{Bits, IdealChain};
 use super::stage::{Bounds, Ideals, Variants};
 use super::{Incumbent, Setting};
+use crate::bound;
 use crate::preprocess::Reduced;
 use crate::problem::{Problem, Scope};
 use crate::solve::{
@@ -51,7 +52,7 @@ impl Solver for LinearizedDp {
         self.supports(problem)?;
         let reduced = Reduced::new(problem);
         let setting = Setting::new(problem, &reduced);
-        let bound = LowerBound { value: setting.work_bound(), scope: Scope::Acyclic, source: BoundSource::Work };
+        let bound = LowerBound { value: bound::work(&reduced), scope: Scope::Acyclic, source: BoundSource::Work };
         let found = super::in_pool(cx, || best_of_orders(&setting, self.orders, bound.value, cx));
         let outcome = match found {
             Some(split) => {

@@ -28,15 +28,26 @@ pub use setting::{Incumbent, Setting};
 use crate::problem::{Objective, Problem, Scope};
 use crate::solve::{SearchContext, Unsupported};
 
-/// Both dynamic programs split into successive ideals.
+/// More uses of devices than this are not tabulated: every position of an order has an entry for each.
+const MAX_USES: f64 = 1e6;
+
+/// Both dynamic programs split into successive ideals, and tabulate how many devices of each kind are in use.
 fn supports(solver: &'static str, problem: &Problem) -> Result<(), Unsupported> {
+    let kinds = problem.device_kinds();
+    let uses: f64 =
+        kinds.iter().map(|&kind| problem.device_count(kind).min(problem.node_count()) as f64 + 1.0).product();
     let reason = match problem.spec.scope {
-        _ if matches!(problem.spec.objective, Objective::Latency { .. }) => "it minimises loads, not latency",
+        _ if matches!(problem.spec.objective, Objective::Latency { .. }) => "it minimises loads, not latency".into(),
+        Scope::Linearized(_) => "it does not take one given order; ask for the scope `acyclic`".into(),
+        Scope::Arbitrary | Scope::Convex => {
+            "it finds splits into successive ideals; ask for the scope `acyclic`".into()
+        }
+        Scope::Acyclic if uses > MAX_USES => format!(
+            "its devices can be in use in {uses:.0e} ways, more than {MAX_USES:.0e}; ask for fewer devices or kinds of them"
+        ),
         Scope::Acyclic => return Ok(()),
-        Scope::Linearized(_) => "it does not take one given order; ask for the scope `acyclic`",
-        Scope::Arbitrary | Scope::Convex => "it finds splits into successive ideals; ask for the scope `acyclic`",
     };
-    Err(Unsupported { solver, reason: reason.into() })
+    Err(Unsupported { solver, reason })
 }
 
 /// Runs `work` on as many threads as the context allows.

@@ -5,7 +5,7 @@ use super::loads::{Loads, Value, objective};
 use super::servers;
 use super::stage::{StageKind, stage_kinds};
 use crate::graph::NodeId;
-use crate::preprocess::{KindCosts, Reduced, joint};
+use crate::preprocess::{KindCosts, Reduced};
 use crate::problem::{DeviceAssignment, Problem, Solution};
 
 /// A problem prepared for dynamic programming.
@@ -50,47 +50,6 @@ impl<'a> Setting<'a> {
         Self { problem, reduced, loads, stages, consumption, ceiling }
     }
 
-    /// A bound on the objective of any split: total work over total speed.
-    ///
-    /// With units in parts, the best share of the work is a linear program. By duality, any prices of the device
-    /// kinds with Σ count · price = 1 bound it by Σ over units of the least price · time. The prices are improved one
-    /// kind at a time, along which the bound has one maximum. O(n · kinds · steps).
-    pub fn work_bound(&self) -> f64 {
-        let kinds: Vec<&KindCosts> = self.reduced.kinds.iter().filter(|kind| kind.count > 0).collect();
-        // Relative prices; the bound is homogeneous, so it is divided by what they sum to.
-        let mut prices = vec![1.0; kinds.len()];
-        let bound = |prices: &[f64]| {
-            let priced = || kinds.iter().zip(prices);
-            let cheapest = |u: usize| {
-                let times = priced().filter_map(|(kind, price)| Some(price * self.share(kind, u)?));
-                times.fold(f64::MAX, f64::min)
-            };
-            let work: f64 = (0..self.reduced.unit_count()).map(cheapest).filter(|&t| t < f64::MAX).sum();
-            let devices: f64 = priced().map(|(kind, price)| kind.count as f64 * price).sum();
-            work / devices.max(f64::MIN_POSITIVE)
-        };
-        for kind in 1..kinds.len() {
-            let (mut low, mut high) = (0.0, 1.0);
-            for _ in 0..PRICE_STEPS {
-                let (a, b) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
-                let at = |price: f64| {
-                    let mut trial = prices.clone();
-                    trial[kind] = price;
-                    bound(&trial)
-                };
-                if at(a) < at(b) { low = a } else { high = b }
-            }
-            prices[kind] = 0.5 * (low + high);
-        }
-        bound(&prices) * (1.0 - 1e-12)
-    }
-
-    /// The least time that a unit takes of the throughput of devices of one kind, however often it is replicated.
-    fn share(&self, kind: &KindCosts, unit: usize) -> Option<f64> {
-        let terms = joint(&kind.terms(unit)?);
-        Some(kind.pieces.iter().map(|piece| piece.compute * terms.compute).fold(0.0, f64::max))
-    }
-
     /// The split on original nodes, with `objective` as its claim.
     pub fn lift(&self, incumbent: &Incumbent, objective: f64) -> Solution {
         let servers = servers::numbers(self, incumbent.stages.iter().map(|&(_, stage)| stage));
@@ -124,6 +83,3 @@ fn most(reduced: &Reduced, kind: &KindCosts, pass: usize) -> f64 {
     let nets = reduced.nets.iter().zip(&kind.transfers).filter(|(net, _)| usize::from(net.backward) == pass);
     own.sum::<f64>() + nets.map(|(_, transfer)| transfer).sum::<f64>()
 }
-
-/// Steps of the search for each kind's price: the bracket shrinks by a third each.
-const PRICE_STEPS: usize = 24;
