@@ -103,10 +103,13 @@ impl<'a> Generation<'a> {
         };
         let mut merit = 0.0;
         let mut pull = PULL;
+        let mut rounds = 0;
         let mut profit = std::mem::take(&mut center.profit);
         while !cx.should_stop() {
             self.effort.rounds += 1;
-            let trial = self.price(profit, target, pricers);
+            let steps = if rounds % PROOF_PERIOD == 0 { STEPS } else { QUICK_STEPS };
+            rounds += 1;
+            let trial = self.price(profit, target, pricers, steps);
             if trial.refutes(counts) {
                 center.profit = trial.profit;
                 return Verdict::Refuted;
@@ -143,7 +146,8 @@ impl<'a> Generation<'a> {
             if cover.rounds() <= 1.0 + MARGIN {
                 break;
             }
-            profit = mixed(&cover.profit(), &center.profit, pull);
+            let is_proof = rounds % PROOF_PERIOD == 0;
+            profit = mixed(&cover.profit(), &center.profit, if is_proof { 0.0 } else { pull });
         }
         if center.profit.is_empty() {
             center.profit = self.devices.work();
@@ -152,10 +156,10 @@ impl<'a> Generation<'a> {
     }
 
     /// Prices the profits for each kind: quickly at first, and more exactly while that may still refute the target.
-    fn price(&mut self, profit: Vec<f64>, target: f64, pricers: &mut Pricers) -> Trial {
+    fn price(&mut self, profit: Vec<f64>, target: f64, pricers: &mut Pricers, steps: &[Rounding]) -> Trial {
         let priced = pricers.iter_mut().map(|pricer| pricer.relax(&profit, target)).collect();
         let mut trial = Trial { total: profit.iter().sum(), profit, priced };
-        for (step, &rounding) in STEPS.iter().enumerate() {
+        for (step, &rounding) in steps.iter().enumerate() {
             for kind in 0..pricers.len() {
                 let counts = &self.devices.counts;
                 if trial.refutes(counts) || step > 0 && trial.total <= trial.found(counts) {
@@ -170,8 +174,8 @@ impl<'a> Generation<'a> {
     /// Prices the master's own profits until there is a column to add, or it is clear that there is none.
     fn price_exactly(&mut self, cover: &Cover, target: f64, pricers: &mut Pricers) -> Trial {
         let (profit, best) = (cover.profit(), cover.best());
-        let mut trial = self.price(profit, target, pricers);
-        for &rounding in STEPS.iter().chain(&LAST_STEPS) {
+        let mut trial = self.price(profit, target, pricers, STEPS);
+        for &rounding in LAST_STEPS {
             for (kind, &best) in best.iter().enumerate() {
                 if trial.refutes(&self.devices.counts) || trial.priced[kind].best() > best + MARGIN {
                     return trial;
@@ -234,10 +238,10 @@ fn scale(profit: &[f64]) -> f64 {
 }
 
 /// How much the profits of a round are drawn to the best ones known, at first.
-const PULL: f64 = 0.8;
+const PULL: f64 = 0.7;
 
 /// How much they are drawn at most.
-const MOST_PULL: f64 = 0.97;
+const MOST_PULL: f64 = 0.92;
 
 /// Below this they are not drawn at all.
 const LEAST_PULL: f64 = 0.1;
@@ -248,14 +252,21 @@ const COLUMNS_PER_ROUND: usize = 3;
 /// Room for rounding in comparisons of profits.
 const MARGIN: f64 = 1e-9;
 
-/// How exactly the fronts are searched, one after the other.
-const STEPS: [Rounding; 5] = [
+/// The master's own profits are priced in one of so many rounds, as exactly as a proof takes. They rest on few units,
+/// where fronts are short and bounds tight; drawn to the best ones, they move less but are harder to price.
+const PROOF_PERIOD: usize = 8;
+
+/// How exactly the fronts are searched in most rounds, one after the other.
+const QUICK_STEPS: &[Rounding] = &[Rounding::Thinned(40), Rounding::Optimistic(100)];
+
+/// How exactly they are searched where a proof is looked for.
+const STEPS: &[Rounding] = &[
     Rounding::Thinned(40),
     Rounding::Thinned(150),
     Rounding::Optimistic(100),
-    Rounding::Optimistic(300),
-    Rounding::Optimistic(1000),
+    Rounding::Optimistic(500),
+    Rounding::Exact,
 ];
 
 /// How they are searched where it has to be clear whether there is another column.
-const LAST_STEPS: [Rounding; 3] = [Rounding::Thinned(600), Rounding::Optimistic(2500), Rounding::Exact];
+const LAST_STEPS: &[Rounding] = &[Rounding::Thinned(600), Rounding::Optimistic(2000), Rounding::Exact];

@@ -94,11 +94,12 @@ pub fn combine<const D: usize>(
         }
     }
     let sums = sums.into_labels();
-    if a.len() == 1 || b.len() == 1 { sums } else { front(sums, rounding) }
+    if a.len() == 1 || b.len() == 1 { sums } else { front(sums, &window.prices, rounding) }
 }
 
 /// Sums of labels, in cells of the first resource that hold one label each where fronts may be rounded.
-struct Sums<const D: usize> {
+struct Sums<'w, const D: usize> {
+    prices: &'w Prices<'w, D>,
     labels: Vec<Label<D>>,
     /// Where the cells begin, how many there are of them per unit of the resource, and the label in each.
     cells: Option<(f64, f64, Vec<Option<Label<D>>>)>,
@@ -106,10 +107,10 @@ struct Sums<const D: usize> {
 }
 
 /// Cells for each label of a rounded front.
-const CELLS_PER_LABEL: usize = 2;
+const CELLS_PER_LABEL: usize = 8;
 
-impl<const D: usize> Sums<D> {
-    fn new(a: &[Label<D>], b: &[Label<D>], window: &Window<D>, rounding: Rounding) -> Self {
+impl<'w, const D: usize> Sums<'w, D> {
+    fn new(a: &[Label<D>], b: &[Label<D>], window: &'w Window<'w, D>, rounding: Rounding) -> Self {
         let (most, is_optimistic) = match rounding {
             Rounding::Exact => (usize::MAX, false),
             Rounding::Thinned(most) => (most, false),
@@ -122,7 +123,7 @@ impl<const D: usize> Sums<D> {
             let high = (a1.used[0] + b1.used[0]).min(window.capacity[0]);
             (low, cells as f64 / (high - low).max(f64::MIN_POSITIVE), vec![None; cells + 1])
         });
-        Self { labels: Vec::with_capacity(a.len().max(b.len())), cells, is_optimistic }
+        Self { prices: &window.prices, labels: Vec::with_capacity(a.len().max(b.len())), cells, is_optimistic }
     }
 
     #[inline]
@@ -133,8 +134,7 @@ impl<const D: usize> Sums<D> {
             None => cells[i] = Some(label),
             Some(known) if self.is_optimistic => known.merge(&label),
             Some(known) => {
-                let ahead = (label.profit, -label.used[0]) > (known.profit, -known.used[0]);
-                if ahead {
+                if label.value(self.prices) > known.value(self.prices) {
                     *known = label;
                 }
             }
@@ -149,8 +149,8 @@ impl<const D: usize> Sums<D> {
     }
 }
 
-/// The labels that no other dominates, ascending in the first resource.
-pub fn front<const D: usize>(mut labels: Vec<Label<D>>, rounding: Rounding) -> Vec<Label<D>> {
+/// The labels that no other dominates, ascending in the first resource, as few as `rounding` asks for.
+pub fn front<const D: usize>(mut labels: Vec<Label<D>>, prices: &Prices<D>, rounding: Rounding) -> Vec<Label<D>> {
     labels.sort_unstable_by(|a, b| {
         let used = a.used.iter().zip(&b.used).map(|(x, y)| x.total_cmp(y)).find(|order| order.is_ne());
         used.unwrap_or(std::cmp::Ordering::Equal).then(b.profit.total_cmp(&a.profit))
@@ -166,27 +166,49 @@ pub fn front<const D: usize>(mut labels: Vec<Label<D>>, rounding: Rounding) -> V
             kept.push(label);
         }
     }
+    let best = |group: &[Label<D>]| group.iter().copied().max_by(|a, b| a.value(prices).total_cmp(&b.value(prices)));
+    let union = |group: &[Label<D>]| {
+        let mut sum = *group.first()?;
+        group.iter().for_each(|label| sum.merge(label));
+        Some(sum)
+    };
     match rounding {
-        Rounding::Thinned(most) if kept.len() > most => {
-            shorten(&kept, most, |group| group.iter().copied().max_by(|a, b| a.profit.total_cmp(&b.profit)))
-        }
-        Rounding::Optimistic(most) if kept.len() > most => shorten(&kept, most, |group| {
-            let mut sum = *group.first()?;
-            group.iter().for_each(|label| sum.merge(label));
-            Some(sum)
-        }),
+        Rounding::Thinned(most) if kept.len() > most => shorten(&kept, prices, most, best),
+        Rounding::Optimistic(most) if kept.len() > most => shorten(&kept, prices, most, union),
         _ => kept,
     }
 }
 
-/// Groups a front by equal steps of its first resource and makes one label of each group.
+/// Makes one label of each group of neighbours, of which there are at most `most`: the narrowest groups that suffice.
 fn shorten<const D: usize>(
     front: &[Label<D>],
+    prices: &Prices<D>,
     most: usize,
     merge: impl Fn(&[Label<D>]) -> Option<Label<D>>,
 ) -> Vec<Label<D>> {
+    // Grows along a front of one resource, so that a narrow group is narrow in consumption and in profit.
+    let position = |label: &Label<D>| if D == 1 { prices.cost(&label.used) + label.profit } else { label.used[0] };
+    let groups = |width: f64| {
+        let mut start = f64::NEG_INFINITY;
+        let mut ends = Vec::with_capacity(most);
+        for (i, label) in front.iter().enumerate() {
+            if position(label) > start + width {
+                start = position(label);
+                ends.push(i);
+            }
+        }
+        ends
+    };
     let (Some(first), Some(last)) = (front.first(), front.last()) else { return Vec::new() };
-    let step = (last.used[0] - first.used[0]) / most as f64;
-    let group = |label: &Label<D>| if step > 0.0 { ((label.used[0] - first.used[0]) / step) as usize } else { 0 };
-    front.chunk_by(|a, b| group(a) == group(b)).filter_map(merge).collect()
+    let (mut low, mut high) = (0.0, position(last) - position(first));
+    for _ in 0..WIDTH_STEPS {
+        let width = 0.5 * (low + high);
+        if groups(width).len() > most { low = width } else { high = width }
+    }
+    let starts = groups(high);
+    let ends = starts.iter().skip(1).copied().chain([front.len()]);
+    starts.iter().zip(ends).filter_map(|(&start, end)| merge(&front[start..end])).collect()
 }
+
+/// Steps of the search for the width of groups.
+const WIDTH_STEPS: usize = 12;

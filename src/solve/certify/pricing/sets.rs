@@ -1,6 +1,6 @@
 //! The exact dynamic program: the front of all sets that fit, pruned by what the Lagrangian says of the rest.
 
-use super::elimination::{Bucket, Plan};
+use super::elimination::{Bucket, Child, Plan};
 use super::fronts::{Label, Rounding, Window, combine, front};
 use super::lagrangian::{Inward, Outward};
 use super::network::INSIDE;
@@ -18,7 +18,7 @@ pub struct Fronts<'a, const D: usize> {
 }
 
 impl<'a, const D: usize> Fronts<'a, D> {
-    /// Runs over all buckets; `None` once there are more than `max_labels`.
+    /// Runs over all buckets; `None` once there are more than `max_labels`, or too many sums of them.
     pub fn new(
         plan: &'a Plan<D>,
         window: Window<'a, D>,
@@ -32,9 +32,12 @@ impl<'a, const D: usize> Fronts<'a, D> {
             for row in 0..bucket.rows {
                 let mut labels: Vec<Label<D>> = Vec::new();
                 for value in 0..bucket.values {
+                    if all.pairs(bucket, row * bucket.values + value) > MAX_PAIRS {
+                        return None;
+                    }
                     labels.extend(all.partial(b, row, value).pop().into_iter().flatten());
                 }
-                let labels = front(labels, rounding);
+                let labels = front(labels, &all.window.prices, rounding);
                 all.labels += labels.len();
                 if all.labels > max_labels {
                     return None;
@@ -46,12 +49,18 @@ impl<'a, const D: usize> Fronts<'a, D> {
         Some(all)
     }
 
+    /// How many sums of labels an entry of a bucket's table may take.
+    fn pairs(&self, bucket: &Bucket<D>, at: usize) -> usize {
+        let front = |child: &Child| self.fronts[child.bucket][child.rows[at] as usize].len();
+        bucket.children.iter().map(front).fold(1, usize::saturating_mul)
+    }
+
     /// The front at one entry of a bucket's table: first without children, then with each child more.
     fn partial(&self, b: usize, row: usize, value: usize) -> Vec<Vec<Label<D>>> {
         let bucket = &self.plan.buckets[b];
         let at = row * bucket.values + value;
         let Some(base) = bucket.base[at] else { return Vec::new() };
-        let below = |child: &super::elimination::Child| self.inward.best[child.bucket][child.rows[at] as usize];
+        let below = |child: &Child| self.inward.best[child.bucket][child.rows[at] as usize];
         let mut rest = self.outward.best[b][row] + bucket.children.iter().map(below).sum::<f64>();
         if rest == f64::NEG_INFINITY {
             return Vec::new();
@@ -114,3 +123,6 @@ impl<'a, const D: usize> Fronts<'a, D> {
         })
     }
 }
+
+/// The most sums of labels at one entry of a table.
+const MAX_PAIRS: usize = 4_000_000;
