@@ -79,6 +79,10 @@ const LINE_STEPS: usize = 40;
 /// Rounds over all resources in the search for the best prices.
 const SWEEPS: usize = 3;
 
+/// The bound that one set gives, by the price of a resource: its value at no price, and how much the set exceeds the
+/// capacity, by which the line falls.
+type Line = (f64, f64);
+
 /// What the Lagrangian says at one price.
 struct Evaluation<const D: usize> {
     inward: Inward,
@@ -141,10 +145,10 @@ impl<const D: usize> Pricer<D> {
     ) {
         let excess = |e: &Evaluation<D>| e.used[r] - capacity[r];
         let start = prices.lambda[r];
-        let mut line = (best.bound + start * excess(best), excess(best));
+        let mut line: Line = (best.bound + start * excess(best), excess(best));
         let scale = prices.profit.iter().sum::<f64>() / capacity[r].max(f64::MIN_POSITIVE);
-        // The lines on both sides of the minimum: intercept and excess.
-        let (mut low, mut high): (Option<(f64, f64)>, Option<(f64, f64)>) = (None, None);
+        // The lines on both sides of the minimum.
+        let (mut low, mut high): (Option<Line>, Option<Line>) = (None, None);
         let mut lambda = start;
         for _ in 0..LINE_STEPS {
             if line.1 > 0.0 {
