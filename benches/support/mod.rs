@@ -7,5 +7,6 @@ pub mod family;
 pub mod figures;
 pub mod machine;
 pub mod measure;
+pub mod published;
 #[path = "../../tests/workloads/mod.rs"]
 pub mod workloads;

@@ -4,7 +4,7 @@
 //! `METHODS`.
 
 use super::brute_force::BruteForce;
-use super::certify::Annealing;
+use super::certify::{Annealing, Certify};
 use super::dp::{IdealDp, LinearizedDp};
 use super::heuristic::{Greedy, LocalSearch};
 #[cfg(feature = "highs")]
@@ -53,6 +53,17 @@ const METHODS: &[Method] = &[
         limits: "proofs need a narrow graph (4 million frontier states, 30,000 units); all costs, replication, servers",
         source: "Tarnawski 2020, section 5.1.1",
         make: || Box::new(IdealDp::default()),
+    },
+    Method {
+        name: "certify",
+        summary: "branch and price: column generation over the sets that a device can hold, priced by tree decomposition",
+        scopes: &["arbitrary", "convex"],
+        objectives: &["throughput"],
+        exact: true,
+        anytime: true,
+        limits: "proofs need a graph of small treewidth; all costs, memory, classes; no replication, no servers",
+        source: "set partitioning, docs/certify.md",
+        make: || Box::new(Certify),
     },
     Method {
         name: "dpl",

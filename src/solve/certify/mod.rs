@@ -1,9 +1,17 @@
 //! Splits whose devices need no order: the scopes [`Arbitrary`](crate::problem::Scope::Arbitrary) and
 //! [`Convex`](crate::problem::Scope::Convex).
+//!
+//! [`Annealing`] looks for good splits; [`Certify`] proves them optimal by branch and price.
 
 mod annealing;
 mod assignment;
+mod branching;
+mod covering;
 pub mod multilevel;
+mod pricing;
+mod solver;
+mod tree;
 
 pub use annealing::Annealing;
 pub use assignment::{Assignment, Setting};
+pub use solver::Certify;

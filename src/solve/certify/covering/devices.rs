@@ -1,0 +1,132 @@
+//! The kinds of devices, what limits the sets they hold, and a pricer for each.
+
+use super::super::assignment::Setting;
+use super::super::pricing::{INSIDE, Network, Plan, Pricer, Pricing, Resource};
+
+/// A decision of branch and price on which splits a node of its tree still holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// Both units share a device.
+    Together(usize, usize),
+    /// The units are on different devices.
+    Apart(usize, usize),
+    /// The unit is on a device of this kind.
+    On(usize, usize),
+    /// The unit is on no device of this kind.
+    NotOn(usize, usize),
+}
+
+/// One pricer for each kind of device.
+pub type Pricers = Vec<Box<dyn Pricing>>;
+
+/// The kinds of devices.
+pub struct Devices<'a> {
+    setting: &'a Setting<'a>,
+    /// How many devices of each kind are of use.
+    pub counts: Vec<usize>,
+    resources: Vec<Vec<Resource>>,
+    /// The most pins of a net without a hub, by kind; `None` until it is known.
+    most_pins: Vec<usize>,
+}
+
+impl<'a> Devices<'a> {
+    /// The kinds of `setting`; `None` where the graph is too wide for the pricing of one of them.
+    pub fn new(setting: &'a Setting<'a>) -> Option<Self> {
+        let units = &setting.unordered.units;
+        let resources: Vec<Vec<Resource>> = units.kinds.iter().map(|kind| Resource::of(units, kind)).collect();
+        let counts = units.kinds.iter().map(|kind| kind.count.min(units.unit_count().max(1))).collect();
+        let mut devices = Self { setting, counts, resources, most_pins: Vec::new() };
+        for kind in 0..devices.counts.len() {
+            let entries = |pins: &usize| Some((devices.pricer(kind, &[], *pins)?.entry_count(), *pins));
+            let (_, pins) = PINS.iter().filter_map(entries).min()?;
+            devices.most_pins.push(pins);
+        }
+        Some(devices)
+    }
+
+    /// The units and devices.
+    pub fn setting(&self) -> &'a Setting<'a> {
+        self.setting
+    }
+
+    /// Pricers of the sets that obey the decisions; `None` where the decisions make the graph too wide.
+    pub fn pricers(&self, decisions: &[Decision]) -> Option<Pricers> {
+        (0..self.counts.len()).map(|kind| self.pricer(kind, decisions, self.most_pins[kind])).collect()
+    }
+
+    fn pricer(&self, kind: usize, decisions: &[Decision], pins: usize) -> Option<Box<dyn Pricing>> {
+        match self.resources[kind].len() {
+            1 => self.pricer_of::<1>(kind, decisions, pins),
+            2 => self.pricer_of::<2>(kind, decisions, pins),
+            3 => self.pricer_of::<3>(kind, decisions, pins),
+            _ => self.pricer_of::<4>(kind, decisions, pins),
+        }
+    }
+
+    fn pricer_of<const D: usize>(&self, kind: usize, decisions: &[Decision], pins: usize) -> Option<Box<dyn Pricing>> {
+        let costs = &self.setting.unordered.units.kinds[kind];
+        let forbids = |decision: &Decision, unit: usize| match *decision {
+            Decision::On(u, other) => u == unit && other != kind,
+            Decision::NotOn(u, other) => u == unit && other == kind,
+            Decision::Together(..) | Decision::Apart(..) => false,
+        };
+        let can_hold = |u: usize| costs.times[u].is_some() && !decisions.iter().any(|decision| forbids(decision, u));
+        let resources = &self.resources[kind];
+        let mut network = Network::<D>::new(self.setting.unordered, &can_hold, resources, pins);
+        for decision in decisions {
+            match *decision {
+                Decision::Together(u, v) => {
+                    network.add(vec![u, v], |x| ((x[0] == INSIDE) == (x[1] == INSIDE)).then_some([0.0; D]));
+                }
+                Decision::Apart(u, v) => {
+                    network.add(vec![u, v], |x| (x[0] != INSIDE || x[1] != INSIDE).then_some([0.0; D]));
+                }
+                Decision::On(..) | Decision::NotOn(..) => {}
+            }
+        }
+        let plan = Plan::new(&network, MAX_ENTRIES)?;
+        Some(Box::new(Pricer::new(plan, std::array::from_fn(|r| resources[r].capacity), MAX_LABELS)))
+    }
+
+    /// The load of a device of this kind that holds `units`, ascending.
+    pub fn load(&self, kind: usize, units: &[usize]) -> f64 {
+        let holds = |u: u32| units.binary_search(&(u as usize)).is_ok();
+        let nets = &self.setting.unordered.units.nets;
+        let mut crossed: Vec<usize> = Vec::new();
+        for &u in units {
+            let around = self.setting.unordered.units.nets_of.row(u).iter().map(|&e| e as usize);
+            crossed.extend(around.filter(|&e| !nets[e].pins.iter().all(|&v| holds(v))));
+        }
+        crossed.sort_unstable();
+        crossed.dedup();
+        let consumption = |resource: &Resource| {
+            let cut = |&e: &usize| if holds(nets[e].source) { resource.net_out[e] } else { resource.net_in[e] };
+            units.iter().map(|&u| resource.unit[u]).sum::<f64>() + crossed.iter().map(cut).sum::<f64>()
+        };
+        let pieces = self.resources[kind].iter().filter(|resource| resource.capacity.is_none());
+        pieces.map(consumption).fold(0.0, f64::max)
+    }
+
+    /// A load that no device exceeds, whatever it holds.
+    pub fn ceiling(&self) -> f64 {
+        let all = |values: &[f64]| values.iter().sum::<f64>();
+        let most = |r: &Resource| all(&r.unit) + all(&r.net_out) + all(&r.net_in);
+        self.resources.iter().flatten().filter(|r| r.capacity.is_none()).map(most).fold(f64::MIN_POSITIVE, f64::max)
+    }
+
+    /// The least time of each unit on any kind of device: profits to start from.
+    pub fn work(&self) -> Vec<f64> {
+        let longest = |kind: &[Resource], u: usize| kind.iter().map(|r| r.unit[u]).fold(0.0, f64::max);
+        let least = |u: usize| self.resources.iter().map(|kind| longest(kind, u)).fold(f64::MAX, f64::min);
+        (0..self.setting.unit_count()).map(least).collect()
+    }
+}
+
+/// What is tried for the most pins of a net without a hub.
+const PINS: [usize; 4] = [2, 3, 4, 6];
+
+/// The most entries of a pricer's tables.
+const MAX_ENTRIES: usize = 1 << 20;
+
+/// The most labels of a pricer's fronts.
+const MAX_LABELS: usize = 500_000;

@@ -1,0 +1,128 @@
+//! The exact dynamic program: the front of all sets that fit, pruned by what the Lagrangian says of the rest.
+
+use super::elimination::{Bucket, Child, Plan};
+use super::fronts::{Label, Rounding, Window, combine, front};
+use super::lagrangian::{Inward, Outward};
+use super::network::INSIDE;
+
+/// The fronts below every bucket, by the joint value of its separator.
+pub struct Fronts<'a, const D: usize> {
+    plan: &'a Plan<D>,
+    window: Window<'a, D>,
+    rounding: Rounding,
+    inward: &'a Inward,
+    outward: &'a Outward,
+    fronts: Vec<Vec<Vec<Label<D>>>>,
+    /// How many labels they hold.
+    pub labels: usize,
+}
+
+impl<'a, const D: usize> Fronts<'a, D> {
+    /// Runs over all buckets; `None` once there are more than `max_labels`, or too many sums of them.
+    pub fn new(
+        plan: &'a Plan<D>,
+        window: Window<'a, D>,
+        (inward, outward): (&'a Inward, &'a Outward),
+        rounding: Rounding,
+        max_labels: usize,
+    ) -> Option<Self> {
+        let mut all = Self { plan, window, rounding, inward, outward, fronts: Vec::new(), labels: 0 };
+        for (b, bucket) in plan.buckets.iter().enumerate() {
+            let mut rows = Vec::with_capacity(bucket.rows);
+            for row in 0..bucket.rows {
+                let mut labels: Vec<Label<D>> = Vec::new();
+                for value in 0..bucket.values {
+                    if all.pairs(bucket, row * bucket.values + value) > MAX_PAIRS {
+                        return None;
+                    }
+                    labels.extend(all.partial(b, row, value).pop().into_iter().flatten());
+                }
+                let labels = front(labels, &all.window.prices, rounding);
+                all.labels += labels.len();
+                if all.labels > max_labels {
+                    return None;
+                }
+                rows.push(labels);
+            }
+            all.fronts.push(rows);
+        }
+        Some(all)
+    }
+
+    /// How many sums of labels an entry of a bucket's table may take.
+    fn pairs(&self, bucket: &Bucket<D>, at: usize) -> usize {
+        let front = |child: &Child| self.fronts[child.bucket][child.rows[at] as usize].len();
+        bucket.children.iter().map(front).fold(1, usize::saturating_mul)
+    }
+
+    /// The front at one entry of a bucket's table: first without children, then with each child more.
+    fn partial(&self, b: usize, row: usize, value: usize) -> Vec<Vec<Label<D>>> {
+        let bucket = &self.plan.buckets[b];
+        let at = row * bucket.values + value;
+        let Some(base) = bucket.base[at] else { return Vec::new() };
+        let below = |child: &Child| self.inward.best[child.bucket][child.rows[at] as usize];
+        let mut rest = self.outward.best[b][row] + bucket.children.iter().map(below).sum::<f64>();
+        if rest == f64::NEG_INFINITY {
+            return Vec::new();
+        }
+        let own = Label { used: base, profit: self.window.prices.profit_of(bucket, value) };
+        let mut partial = vec![Vec::from_iter(self.window.admits(&own, self.window.floor(rest)).then_some(own))];
+        for child in &bucket.children {
+            rest -= below(child);
+            let front = &self.fronts[child.bucket][child.rows[at] as usize];
+            let last = &partial[partial.len() - 1];
+            partial.push(combine(last, front, &self.window, self.window.floor(rest), self.rounding));
+        }
+        partial
+    }
+
+    /// The labels of whole sets, profits ascending.
+    pub fn complete(&self) -> &[Label<D>] {
+        self.fronts.last().map_or(&[], |root| &root[0])
+    }
+
+    /// The units inside a set of [`complete`](Self::complete); `None` where rounding made the label up.
+    pub fn units(&self, label: Label<D>) -> Option<Vec<usize>> {
+        let mut wanted = vec![None; self.plan.buckets.len()];
+        *wanted.last_mut()? = Some((0, label));
+        let mut inside = Vec::new();
+        for (b, bucket) in self.plan.buckets.iter().enumerate().rev() {
+            let (row, label) = wanted[b]?;
+            let (value, parts) = self.parts(b, row, label)?;
+            if let Some(v) = bucket.variable
+                && v < self.plan.units
+                && value == usize::from(INSIDE)
+            {
+                inside.push(v);
+            }
+            let at = row * bucket.values + value;
+            for (child, part) in bucket.children.iter().zip(parts) {
+                wanted[child.bucket] = Some((child.rows[at] as usize, part));
+            }
+        }
+        inside.sort_unstable();
+        Some(inside)
+    }
+
+    /// The value of a bucket's variable and its children's labels that make up `label`.
+    fn parts(&self, b: usize, row: usize, label: Label<D>) -> Option<(usize, Vec<Label<D>>)> {
+        let bucket: &Bucket<D> = &self.plan.buckets[b];
+        (0..bucket.values).find_map(|value| {
+            let partial = self.partial(b, row, value);
+            let at = row * bucket.values + value;
+            let mut label = label;
+            let mut parts = vec![label; bucket.children.len()];
+            for (i, child) in bucket.children.iter().enumerate().rev() {
+                let front = &self.fronts[child.bucket][child.rows[at] as usize];
+                let pair = |a: &Label<D>| front.iter().find(|c| a.plus(c) == label).map(|c| (*a, *c));
+                let (before, part) = partial.get(i)?.iter().find_map(pair)?;
+                parts[i] = part;
+                label = before;
+            }
+            (partial.first()?.first() == Some(&label)).then_some((value, parts))
+        })
+    }
+}
+
+/// The most sums of labels at one entry of a table.
+const MAX_PAIRS: usize = 4_000_000;

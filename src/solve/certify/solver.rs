@@ -1,0 +1,325 @@
+//! The solver: primal search, root bounds, and the tree between them.
+
+use super::assignment::Setting;
+use super::covering::{Center, Devices, Generation, Pricers, Verdict};
+use super::multilevel::Search;
+use super::tree::{self, Ending};
+use crate::bound;
+use crate::preprocess::Unordered;
+use crate::problem::{Objective, Problem, Scope};
+use crate::solve::dp::ideal::OPTIMALITY_TOLERANCE;
+use crate::solve::dp::in_pool;
+use crate::solve::{
+    BoundSource, Guarantee, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
+};
+
+/// Exact search for splits whose devices need no order: branch and price.
+///
+/// Simulated annealing finds a split; column generation refutes loads below it, and branch and price closes what is
+/// left. `docs/certify.md` says why its bounds hold.
+///
+/// ```
+/// use dagsplit::instance::{Edge, Instance, Node, Platform};
+/// use dagsplit::problem::{Problem, ProblemSpec, Scope};
+/// use dagsplit::solve::{Outcome, SearchContext, Solver, certify::Certify};
+///
+/// // Two heavy layers and a light one between them: contiguous splits cannot put the heavy ones together.
+/// let node = |id, time| Node { accelerator_times: vec![Some(time)], ..Node::new(id) };
+/// let instance = Instance {
+///     platform: Platform::uniform(2, None, 0),
+///     nodes: vec![node(0, 3.0), node(1, 6.0), node(2, 3.0)],
+///     edges: vec![Edge { source: 0, target: 1 }, Edge { source: 1, target: 2 }],
+///     ..Instance::default()
+/// };
+/// let spec = ProblemSpec { scope: Scope::Arbitrary, ..ProblemSpec::of(&instance) };
+/// let run = Certify.solve(&Problem::new(&instance, spec)?, &mut SearchContext::new())?;
+/// let Outcome::Optimal { solution, .. } = run.outcome else { panic!("so small a problem is solved") };
+/// assert_eq!(solution.objective, Some(6.0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Certify;
+
+impl Solver for Certify {
+    fn name(&self) -> &'static str {
+        "certify"
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Exact
+    }
+
+    fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
+        let refuse = |reason: &str| Err(Unsupported { solver: self.name(), reason: reason.into() });
+        let spec = &problem.spec;
+        match (&spec.scope, spec.objective) {
+            (Scope::Acyclic | Scope::Linearized(_), _) => {
+                return refuse("its splits have no order of devices; use the ideal DP (dp), or ask for scope convex");
+            }
+            (_, Objective::GPipe | Objective::Latency { .. }) => {
+                return refuse(
+                    "it minimises the largest load alone; use brute-force on tiny graphs, or objective throughput",
+                );
+            }
+            (Scope::Arbitrary | Scope::Convex, Objective::Throughput) => {}
+        }
+        if spec.replication.is_some() {
+            return refuse("it does not replicate stages; use the ideal DP (dp), or ask for no replication");
+        }
+        if spec.interconnect.is_some() {
+            return refuse("it knows no servers; use the ideal DP (dp), or ask for no interconnect");
+        }
+        Ok(())
+    }
+
+    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
+        self.supports(problem)?;
+        let unordered = Unordered::new(problem);
+        let setting = Setting::new(problem, &unordered);
+        let cx = &*cx;
+        Ok(in_pool(cx, || {
+            let mut proof = Proof::new(&setting, cx);
+            let is_infeasible = proof.run();
+            proof.finish(is_infeasible)
+        }))
+    }
+}
+
+/// A run: the best split and bound so far.
+struct Proof<'a> {
+    setting: &'a Setting<'a>,
+    cx: &'a SearchContext,
+    primal: Search<'a>,
+    bound: f64,
+    source: BoundSource,
+    stats: Stats,
+}
+
+/// The root of the tree: no decisions.
+struct Root<'a> {
+    generation: Generation<'a>,
+    pricers: Pricers,
+    center: Center,
+}
+
+impl Root<'_> {
+    fn refutes(&mut self, target: f64, cx: &SearchContext) -> bool {
+        self.generation.refute(target, &[], &mut self.pricers, &mut self.center, cx) == Verdict::Refuted
+    }
+}
+
+impl<'a> Proof<'a> {
+    fn new(setting: &'a Setting<'a>, cx: &'a SearchContext) -> Self {
+        Self {
+            setting,
+            cx,
+            primal: Search::new(setting, cx.seed),
+            bound: 0.0,
+            source: BoundSource::Refuted,
+            stats: Stats::default(),
+        }
+    }
+
+    fn upper(&self) -> Option<f64> {
+        self.primal.best().map(|(value, _)| value)
+    }
+
+    /// The largest target whose refutation ends the run.
+    fn last_target(&self, upper: f64) -> f64 {
+        upper * (1.0 - self.cx.gap.max(0.5 * OPTIMALITY_TOLERANCE))
+    }
+
+    fn is_settled(&self) -> bool {
+        self.upper().is_some_and(|upper| self.bound >= self.last_target(upper))
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_settled() || self.cx.should_stop()
+    }
+
+    fn report(&self, phase: &'static str) {
+        let bound = (self.bound > 0.0).then_some(self.bound);
+        self.cx.report(&Progress { phase, incumbent: self.upper(), bound });
+    }
+
+    /// Runs to the end or to a limit; whether no split exists.
+    fn run(&mut self) -> bool {
+        self.anneal(FIRST_ROUNDS);
+        self.bound_cheaply();
+        let devices = Devices::new(self.setting);
+        let root = devices.as_ref().and_then(|devices| {
+            let generation = Generation::new(devices);
+            Some(Root { generation, pricers: devices.pricers(&[])?, center: Center { profit: devices.work() } })
+        });
+        let Some(mut root) = root else {
+            self.anneal(ROUNDS_WITHOUT_PROOF);
+            return false;
+        };
+        let is_infeasible = self.find_any(&mut root);
+        if self.upper().is_some() {
+            self.close(&mut root);
+        }
+        self.stats.set("columns", root.generation.pool.len() as f64);
+        self.stats.set("pricing_rounds", root.generation.effort.rounds as f64);
+        self.stats.set("pricing_searches", root.generation.effort.searches as f64);
+        is_infeasible
+    }
+
+    /// Takes the best bound that needs no search.
+    fn bound_cheaply(&mut self) {
+        let Some(upper) = self.upper() else { return };
+        (self.bound, self.source) = bound::best(self.setting.problem, &self.setting.unordered.units, upper, self.cx);
+        self.report("cuts");
+    }
+
+    /// Raises the bound to a refuted target.
+    fn refuted(&mut self, target: f64) {
+        if target > self.bound {
+            (self.bound, self.source) = (target, BoundSource::Refuted);
+        }
+    }
+
+    /// Runs some rounds of annealing.
+    fn anneal(&mut self, rounds: usize) {
+        for _ in 0..rounds {
+            if self.is_done() {
+                return;
+            }
+            self.primal.advance(self.cx);
+            self.report("annealing");
+        }
+    }
+
+    /// Finds some split where annealing found none; whether none exists.
+    fn find_any(&mut self, root: &mut Root) -> bool {
+        if self.upper().is_some() {
+            return false;
+        }
+        let ceiling = root.generation.devices.ceiling();
+        if root.refutes(ceiling, self.cx) {
+            return true;
+        }
+        match tree::search(&mut root.generation, (ceiling, f64::MAX), &root.center, usize::MAX, self.cx) {
+            Ending::Found(split) => {
+                self.primal.offer(&split);
+                false
+            }
+            ending => ending == Ending::Refuted,
+        }
+    }
+
+    /// Closes the gap between bound and split.
+    fn close(&mut self, root: &mut Root) {
+        self.bound_root(root);
+        let mut max_nodes = FIRST_NODES;
+        while !self.is_done() {
+            match self.branch(root, max_nodes, 0.0) {
+                Ending::Undecided => return,
+                Ending::Limit => {
+                    self.anneal(ROUNDS_BETWEEN);
+                    self.branch(root, max_nodes, 0.5);
+                    max_nodes *= 2;
+                }
+                Ending::Found(_) | Ending::Refuted => {}
+            }
+        }
+    }
+
+    /// Raises the bound as far as the root alone can: in steps towards the best split, then by bisection.
+    fn bound_root(&mut self, root: &mut Root) {
+        for step in STEPS {
+            let Some(upper) = self.upper() else { return };
+            let target = (upper * (1.0 - step)).min(self.last_target(upper));
+            if self.is_done() {
+                return;
+            }
+            if target > self.bound && !self.raise(root, target) {
+                self.bisect(root, target);
+                return;
+            }
+            self.anneal(1);
+        }
+    }
+
+    /// Bisects between the bound and a target that the root does not refute.
+    fn bisect(&mut self, root: &mut Root, mut open: f64) {
+        while !self.is_done() && open - self.bound > BISECTION_PRECISION * open {
+            let target = 0.5 * (self.bound + open);
+            if !self.raise(root, target) {
+                open = target;
+            }
+            self.anneal(1);
+        }
+        self.stats.set("root_bound", self.bound);
+    }
+
+    /// Whether the root refutes `target`, which then is a bound.
+    fn raise(&mut self, root: &mut Root, target: f64) -> bool {
+        let refuted = root.refutes(target, self.cx);
+        if refuted {
+            self.refuted(target);
+        }
+        self.report("column generation");
+        refuted
+    }
+
+    /// Searches the tree below a target this part of the way from the best split down to the bound.
+    fn branch(&mut self, root: &mut Root, max_nodes: usize, part: f64) -> Ending {
+        let Some(upper) = self.upper() else { return Ending::Limit };
+        let target = self.last_target(upper) * (1.0 - part) + self.bound * part;
+        if self.is_done() {
+            return Ending::Limit;
+        }
+        let ending = if root.refutes(target, self.cx) {
+            Ending::Refuted
+        } else {
+            tree::search(&mut root.generation, (target, upper), &root.center, max_nodes, self.cx)
+        };
+        match &ending {
+            Ending::Refuted => self.refuted(target),
+            Ending::Found(split) => {
+                self.primal.offer(split);
+            }
+            Ending::Limit | Ending::Undecided => {}
+        }
+        self.report("branch and price");
+        ending
+    }
+
+    fn finish(self, is_infeasible: bool) -> Run {
+        let scope = self.setting.problem.spec.scope.clone();
+        let bound = LowerBound { value: self.bound, scope: scope.clone(), source: self.source };
+        let known = (self.bound > 0.0).then(|| bound.clone());
+        let outcome = match self.primal.best() {
+            Some((objective, split)) => {
+                let solution = self.setting.to_solution(split);
+                if objective - bound.value <= OPTIMALITY_TOLERANCE * objective {
+                    Outcome::Optimal { solution, bound: LowerBound { value: bound.value.min(objective), ..bound } }
+                } else {
+                    Outcome::Feasible { solution, bound: known }
+                }
+            }
+            None if is_infeasible => Outcome::Infeasible(scope),
+            None => Outcome::Unknown { bound: known },
+        };
+        Run { outcome, stats: self.stats }
+    }
+}
+
+/// Rounds of annealing before the first bound.
+const FIRST_ROUNDS: usize = 32;
+
+/// Rounds of annealing between two searches of the tree.
+const ROUNDS_BETWEEN: usize = 16;
+
+/// Rounds of annealing where the graph is too wide for pricing.
+const ROUNDS_WITHOUT_PROOF: usize = 1_000;
+
+/// How far below the best split the root's targets lie, one after another.
+const STEPS: [f64; 6] = [0.3, 0.05, 0.01, 0.002, 5e-4, 0.0];
+
+/// How closely the root's bound is found, as a part of it.
+const BISECTION_PRECISION: f64 = 1e-4;
+
+/// Nodes of the first search of the tree; later ones get twice as many each.
+const FIRST_NODES: usize = 32;

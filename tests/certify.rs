@@ -1,0 +1,131 @@
+//! `certify` against brute force, with every feature it takes; its bounds and answers when it is cut off.
+
+mod common;
+mod workloads;
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::{InstanceOptions, config, instances, proves, solve_and_verify};
+use dagsplit::instance::formats::{ReadOptions, read_instance};
+use dagsplit::instance::{Instance, Node, Platform};
+use dagsplit::problem::{CostKind, Interconnect, Objective, Problem, ProblemSpec, Replication, Scope};
+use dagsplit::solve::brute_force::BruteForce;
+use dagsplit::solve::certify::Certify;
+use dagsplit::solve::{Outcome, Progress, SearchContext, Solver};
+use dagsplit::verify;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// Instances with a request that `certify` takes.
+fn problems(max_groups: usize, options: InstanceOptions) -> impl Strategy<Value = (Instance, ProblemSpec)> {
+    let scopes = select(vec![Scope::Arbitrary, Scope::Convex]);
+    let costs = select(vec![CostKind::Additive, CostKind::Overlap, CostKind::Duplex]);
+    (instances(max_groups, options), scopes, costs).prop_map(|(instance, scope, cost)| {
+        let spec = ProblemSpec { scope, cost, ..ProblemSpec::of(&instance) };
+        (instance, spec)
+    })
+}
+
+fn problem(instance: &Instance, spec: &ProblemSpec) -> Problem {
+    Problem::new(instance, spec.clone()).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+proptest! {
+    #![proptest_config(config(200))]
+
+    #[test]
+    fn certify_is_brute_force((instance, spec) in problems(6, InstanceOptions::ALL)) {
+        prop_assert_eq!(solve_and_verify(&Certify, &instance, &spec), solve_and_verify(&BruteForce, &instance, &spec));
+    }
+
+    #[test]
+    fn plain_graphs_of_more_units((instance, spec) in problems(9, InstanceOptions::PLAIN)) {
+        prop_assert_eq!(solve_and_verify(&Certify, &instance, &spec), solve_and_verify(&BruteForce, &instance, &spec));
+    }
+
+    /// Whatever it has said when it is cut off must be true, in the end and on the way.
+    #[test]
+    fn cut_off_anywhere((instance, spec) in problems(7, InstanceOptions::ALL), reports in 0..60usize) {
+        let optimum = solve_and_verify(&BruteForce, &instance, &spec);
+        let stop = Arc::new(AtomicBool::new(reports == 0));
+        let heard: Arc<Mutex<Vec<Progress>>> = Arc::default();
+        let count = AtomicUsize::new(0);
+        let listener = {
+            let (stop, heard) = (stop.clone(), heard.clone());
+            move |progress: &Progress| {
+                heard.lock().unwrap().push(progress.clone());
+                stop.store(count.fetch_add(1, Ordering::Relaxed) + 1 >= reports, Ordering::Relaxed);
+            }
+        };
+        let mut cx = SearchContext::new().with_cancellation(stop).with_report(listener);
+        let run = Certify.solve(&problem(&instance, &spec), &mut cx).unwrap();
+        let is_bound = |bound: f64| optimum.is_none_or(|optimum| bound <= optimum);
+        for progress in heard.lock().unwrap().iter() {
+            prop_assert!(progress.bound.is_none_or(is_bound), "{progress:?}, optimum {optimum:?}");
+            prop_assert!(progress.incumbent.is_none_or(|value| optimum.is_some_and(|optimum| value >= optimum)));
+        }
+        if let Some(bound) = run.outcome.bound() {
+            prop_assert!(is_bound(bound.value), "{bound:?}, optimum {optimum:?}");
+            prop_assert_eq!(&bound.scope, &spec.scope);
+        }
+        match &run.outcome {
+            Outcome::Optimal { solution, .. } => prop_assert_eq!(solution.objective, optimum),
+            Outcome::Infeasible(_) => prop_assert_eq!(optimum, None),
+            Outcome::Feasible { .. } | Outcome::Unknown { .. } => {}
+        }
+        if let Some(solution) = run.outcome.solution() {
+            prop_assert!(verify::check(&instance, &spec, solution).is_ok());
+        }
+    }
+}
+
+#[test]
+fn refuses_what_it_does_not_solve() {
+    let mut instance = Instance { platform: Platform::uniform(2, None, 0), ..Instance::default() };
+    instance.nodes = vec![Node::new(1), Node::new(2)];
+    let spec = ProblemSpec { scope: Scope::Arbitrary, ..ProblemSpec::of(&instance) };
+    let takes = |spec: ProblemSpec| Certify.supports(&problem(&instance, &spec)).is_ok();
+    assert!(takes(spec.clone()));
+    assert!(takes(ProblemSpec { scope: Scope::Convex, ..spec.clone() }));
+    assert!(!takes(ProblemSpec { scope: Scope::Acyclic, ..spec.clone() }));
+    assert!(!takes(ProblemSpec { objective: Objective::GPipe, ..spec.clone() }));
+    assert!(!takes(ProblemSpec { objective: Objective::Latency { subgraphs: 1 }, ..spec.clone() }));
+    let interconnect = Some(Interconnect { server_size: 1, between_factor: 2.0 });
+    assert!(!takes(ProblemSpec { interconnect, ..spec.clone() }));
+    let replication = Some(Replication { max_replicas: 2, bandwidth: 1.0 });
+    assert!(!takes(ProblemSpec { replication, ..spec }));
+}
+
+#[test]
+fn equal_runs_give_equal_splits() {
+    let Some(path) = workloads::find("tarnawski2020/throughput/layer/bert24_training.json") else { return };
+    let instance = read_instance(&path, &ReadOptions::default()).unwrap();
+    let spec = ProblemSpec { scope: Scope::Arbitrary, ..ProblemSpec::of(&instance) };
+    let run = || Certify.solve(&problem(&instance, &spec), &mut SearchContext::new()).unwrap();
+    assert_eq!(run(), run());
+}
+
+/// Published values and proofs where a proof takes little time (Tarnawski 2020, Table 1, non-contiguous).
+#[test]
+fn published_workloads_are_proven() {
+    let published = [
+        ("layer/bert24_inference", 17.715),
+        ("layer/bert24_training", 39.795),
+        ("operator/bert_l-3_training", 54.215),
+        ("operator/resnet50_inference", 124.355),
+    ];
+    for (name, least_above) in published {
+        let Some(path) = workloads::find(&format!("tarnawski2020/throughput/{name}.json")) else { continue };
+        let instance = read_instance(&path, &ReadOptions::default()).unwrap();
+        let spec = ProblemSpec { scope: Scope::Arbitrary, ..ProblemSpec::of(&instance) };
+        let mut cx = SearchContext::new().with_time_limit(Duration::from_secs(300));
+        let run = Certify.solve(&problem(&instance, &spec), &mut cx).unwrap();
+        let Outcome::Optimal { solution, bound } = run.outcome else { panic!("{name} is not proven") };
+        let value = solution.objective.unwrap();
+        assert!(value < least_above, "{name}: {value}");
+        assert!(proves(bound.value, value), "{name}: {bound:?}, {value}");
+        verify::check(&instance, &spec, &solution).unwrap_or_else(|violations| panic!("{name}: {violations:?}"));
+    }
+}
