@@ -3,6 +3,7 @@
 pub mod brute_force;
 pub mod context;
 pub mod dp;
+pub mod latency;
 pub mod registry;
 
 pub use context::{Progress, SearchContext};
