@@ -153,10 +153,8 @@ fn the_all_reduce_belongs_to_the_backward_pass() {
     // One stage on two devices: forward 5/2, backward 7/2 + 4/4.
     let solution = Solution {
         devices: vec![DeviceAssignment {
-            kind: DeviceKind::Accelerator(0),
             replicas: 2,
-            server: None,
-            nodes: vec![1, 2, 3, 4],
+            ..DeviceAssignment::new(DeviceKind::Accelerator(0), vec![1, 2, 3, 4])
         }],
         objective: None,
     };
@@ -206,7 +204,7 @@ fn least_verified(instance: &Instance, spec: &ProblemSpec) -> Option<f64> {
             empty = extend(&empty, &shapes(spec, class));
         }
     }
-    let cpu = DeviceAssignment { kind: DeviceKind::Cpu, replicas: 1, server: None, nodes: vec![] };
+    let cpu = DeviceAssignment::new(DeviceKind::Cpu, vec![]);
     for _ in 0..spec.platform.cpus {
         empty = extend(&empty, std::slice::from_ref(&cpu));
     }
@@ -220,8 +218,8 @@ fn shapes(spec: &ProblemSpec, class: usize) -> Vec<DeviceAssignment> {
         Some(interconnect) => (0..total / interconnect.server_size).map(Some).collect(),
     };
     let replicas = 1..=spec.replication.map_or(1, |replication| replication.max_replicas);
-    let shape =
-        |replicas, server| DeviceAssignment { kind: DeviceKind::Accelerator(class), replicas, server, nodes: vec![] };
+    let empty = DeviceAssignment::new(DeviceKind::Accelerator(class), vec![]);
+    let shape = |replicas, server| DeviceAssignment { replicas, server, ..empty.clone() };
     replicas.flat_map(|replicas| servers.iter().map(move |&server| shape(replicas, server))).collect()
 }
 

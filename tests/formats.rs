@@ -352,8 +352,12 @@ fn drawings_and_partitioner_graphs() {
 #[test]
 fn splits_round_trip_and_follow_colour_classes() {
     let instance = everything();
-    let device =
-        |kind, replicas, server, nodes: &[u64]| DeviceAssignment { kind, replicas, server, nodes: nodes.to_vec() };
+    let device = |kind, replicas, server, nodes: &[u64]| DeviceAssignment {
+        replicas,
+        server,
+        subgraphs: if replicas > 1 { vec![vec![12], vec![u64::MAX]] } else { vec![] },
+        ..DeviceAssignment::new(kind, nodes.to_vec())
+    };
     let solution = Solution {
         devices: vec![
             device(DeviceKind::Accelerator(1), 1, None, &[0]),
@@ -371,7 +375,7 @@ fn splits_round_trip_and_follow_colour_classes() {
       ],
       "fpgas": [
         {"load":-1,"class":1,"nodes":[0]},
-        {"load":-1,"replicas":2,"server":1,"nodes":[18446744073709551615,12]}
+        {"load":-1,"replicas":2,"server":1,"nodes":[18446744073709551615,12],"subgraphs":[[12],[18446744073709551615]]}
       ]
     }
     "#);

@@ -184,7 +184,7 @@ proptest! {
             .filter(|&other| color_of(other).is_some() && color_of(other) == color_of(node)).collect();
         prop_assume!(!partners.is_empty());
         let elsewhere = solution.devices.len();
-        solution.devices.push(DeviceAssignment { kind: DeviceKind::Cpu, replicas: 1, server: None, nodes: vec![node] });
+        solution.devices.push(DeviceAssignment::new(DeviceKind::Cpu, vec![node]));
         spec.platform.cpus = elsewhere + 1;
         spec.scope = Scope::Arbitrary;
         let found = violations(&instance, &spec, &solution);
@@ -253,8 +253,8 @@ proptest! {
 }
 
 fn split(devices: Vec<Vec<u64>>) -> Solution {
-    let device = |nodes| DeviceAssignment { kind: ACCELERATOR, replicas: 1, server: None, nodes };
-    Solution { devices: devices.into_iter().map(device).collect(), objective: None }
+    let devices = devices.into_iter().map(|nodes| DeviceAssignment::new(ACCELERATOR, nodes));
+    Solution { devices: devices.collect(), objective: None }
 }
 
 /// A chain 1 → … → n without costs, on three accelerators.

@@ -13,6 +13,17 @@ pub struct DeviceAssignment {
     pub server: Option<usize>,
     /// Ids of the nodes, as in the instance's file.
     pub nodes: Vec<u64>,
+    /// For the latency objective: the subgraphs that an accelerator runs one after another, in this order; together
+    /// they hold each of its nodes once. Empty where the split does not say. Other objectives and CPUs have no use
+    /// for them.
+    pub subgraphs: Vec<Vec<u64>>,
+}
+
+impl DeviceAssignment {
+    /// One device with these nodes, without replicas, server or stated subgraphs.
+    pub fn new(kind: DeviceKind, nodes: Vec<u64>) -> Self {
+        Self { kind, replicas: 1, server: None, nodes, subgraphs: Vec::new() }
+    }
 }
 
 /// A split of an instance over devices. Devices without nodes may be left out.

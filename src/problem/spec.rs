@@ -47,7 +47,12 @@ pub enum Objective {
     ///
     /// An accelerator holds at most `subgraphs` contiguous subgraphs, which run one after another and share its
     /// memory. Each is atomic: it starts once all its producers are ready, takes its load, and its outputs are ready
-    /// when it ends. CPU nodes run as soon as their inputs are ready, any number in parallel.
+    /// when it ends. CPU nodes run as soon as their inputs are ready, any number in parallel. Colour classes share a
+    /// device, not a subgraph, and backward nodes are nodes like any other: a device that takes part in both passes
+    /// of a training graph needs two subgraphs.
+    ///
+    /// That the subgraphs can run at all is what contiguity asks of them, so that the scopes other than
+    /// [`Scope::Linearized`] do not differ.
     Latency {
         /// The most subgraphs of one accelerator, called q in the paper; at least 1.
         subgraphs: usize,
@@ -165,8 +170,8 @@ impl ProblemSpec {
                 "allow at least one replica and give a positive bandwidth in bytes per time unit",
             );
         }
-        if self.objective == (Objective::Latency { subgraphs: 0 }) {
-            found.add("subgraphs", "an accelerator may hold none", "allow at least one subgraph per accelerator");
+        if let Objective::Latency { subgraphs } = self.objective {
+            self.validate_latency(subgraphs, &mut found);
         }
         if let Some(i) = self.interconnect {
             if i.server_size == 0 || !i.between_factor.is_finite() || i.between_factor < 1.0 {
@@ -185,5 +190,23 @@ impl ProblemSpec {
             }
         }
         found.into_result()
+    }
+
+    fn validate_latency(&self, subgraphs: usize, found: &mut Problems) {
+        if subgraphs == 0 {
+            found.add("subgraphs", "an accelerator may hold none", "allow at least one subgraph per accelerator");
+        }
+        if self.replication.is_some() {
+            let cure = "ask for the latency without replicas";
+            found.add("replication", "replicas share samples, but the latency is that of one sample", cure);
+        }
+        if self.interconnect.is_some() {
+            let cure = "ask for the latency without servers";
+            found.add("interconnect", "the latency is not defined for servers", cure);
+        }
+        if matches!(self.scope, Scope::Linearized(_)) {
+            let cure = "ask for acyclic splits";
+            found.add("scope", "the latency is not defined for intervals of a linear order", cure);
+        }
     }
 }

@@ -2,20 +2,23 @@
 
 mod enumeration;
 mod evaluation;
+mod latency;
 
 use super::{BoundSource, Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, Solver, Stats, Unsupported};
 use crate::graph::NodeId;
 use crate::graph::order_graph::Groups;
-use crate::problem::{DeviceAssignment, Objective, Problem, Scope, Solution};
+use crate::problem::{DeviceAssignment, DeviceKind, Objective, Problem, Scope, Solution};
 use enumeration::{Enumeration, Stage, enumeration_bound};
 use evaluation::Evaluation;
+use latency::{LatencyEvaluation, members};
 
 /// Looks at every split of a tiny problem, in every scope and for every objective, cost kind and option.
 ///
 /// Colour groups go one after another to a stage that is already open, or open a new one on each kind of device, with
 /// each number of replicas, in each server that differs from the others. Interchangeable devices and servers are thus
-/// looked at once. Each complete split is evaluated from scratch on the original graph. When stopped, it returns the
-/// best split so far, without a bound.
+/// looked at once. Each complete split is evaluated from scratch on the original graph; for the latency, under every
+/// division of each accelerator's nodes into subgraphs and every order of these. When stopped, it returns the best
+/// split so far, without a bound.
 ///
 /// ```
 /// use dagsplit::instance::{Edge, Instance, Node, Platform};
@@ -61,8 +64,11 @@ impl Solver for BruteForce {
         {
             return refuse("the order of the linearized scope does not hold each node index once".into());
         }
-        if matches!(problem.spec.objective, Objective::Latency { .. }) {
-            return refuse("it minimises loads, not latency".into());
+        if let Objective::Latency { .. } = problem.spec.objective
+            && problem.node_count() > LatencyEvaluation::MAX_NODES
+        {
+            let most = LatencyEvaluation::MAX_NODES;
+            return refuse(format!("it has {} nodes, more than {most}; use a heuristic", problem.node_count()));
         }
         let groups = Groups::new(&problem.color_class).len();
         if groups > Self::MAX_GROUPS {
@@ -83,11 +89,11 @@ impl Solver for BruteForce {
     fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         self.supports(problem)?;
         let groups = Groups::new(&problem.color_class);
-        let evaluation = Evaluation::new(problem, &groups);
+        let mut judge = Judge::new(problem, &groups);
         let mut best: Option<(f64, Vec<Stage>)> = None;
         let mut enumeration = Enumeration::new(problem, groups.len(), cx);
         enumeration.run(&mut |stages| {
-            let value = evaluation.evaluate(stages);
+            let value = judge.value(stages);
             let is_better = |value: &f64| best.as_ref().is_none_or(|(least, _)| value < least);
             if let Some(value) = value.filter(is_better) {
                 best = Some((value, stages.to_vec()));
@@ -97,7 +103,7 @@ impl Solver for BruteForce {
         let scope = problem.spec.scope.clone();
         let outcome = match best {
             Some((value, stages)) => {
-                let solution = solution(problem, &groups, &evaluation.in_pipeline_order(stages), value);
+                let solution = Solution { devices: judge.devices(stages), objective: Some(value) };
                 if complete {
                     Outcome::Optimal { solution, bound: LowerBound { value, scope, source: BoundSource::Enumeration } }
                 } else {
@@ -119,16 +125,60 @@ fn is_permutation(order: &[NodeId], n: usize) -> bool {
     sorted.into_iter().eq(0..n)
 }
 
-fn solution(problem: &Problem, groups: &Groups, stages: &[Stage], value: f64) -> Solution {
-    let device = |stage: &Stage| {
-        let mut nodes: Vec<usize> = stage.groups().flat_map(|group| groups.members[group].iter().copied()).collect();
-        nodes.sort_unstable();
-        DeviceAssignment {
-            kind: stage.kind,
-            replicas: stage.replicas,
-            server: stage.server,
-            nodes: nodes.into_iter().map(|v| problem.ids[v]).collect(),
+/// Says what a split is worth.
+enum Judge<'a> {
+    Pipeline(&'a Problem, &'a Groups, Evaluation<'a>),
+    Latency(&'a Problem, LatencyEvaluation<'a>),
+}
+
+impl<'a> Judge<'a> {
+    fn new(problem: &'a Problem, groups: &'a Groups) -> Self {
+        match problem.spec.objective {
+            Objective::Latency { subgraphs } => {
+                Self::Latency(problem, LatencyEvaluation::new(problem, groups, subgraphs))
+            }
+            Objective::Throughput | Objective::GPipe => {
+                Self::Pipeline(problem, groups, Evaluation::new(problem, groups))
+            }
         }
-    };
-    Solution { devices: stages.iter().map(device).collect(), objective: Some(value) }
+    }
+
+    /// The objective value of a split, or `None` when it is infeasible or outside the scope.
+    fn value(&mut self, stages: &[Stage]) -> Option<f64> {
+        match self {
+            Self::Pipeline(.., evaluation) => evaluation.evaluate(stages),
+            Self::Latency(_, evaluation) => Some(evaluation.evaluate(stages)?.0),
+        }
+    }
+
+    /// The devices of a feasible split.
+    fn devices(&mut self, stages: Vec<Stage>) -> Vec<DeviceAssignment> {
+        match self {
+            Self::Pipeline(problem, groups, evaluation) => {
+                let stages = evaluation.in_pipeline_order(stages);
+                let nodes = |stage: &Stage| stage.groups().flat_map(|g| groups.members[g].iter().copied()).collect();
+                stages.iter().map(|stage| device(problem, stage, nodes(stage))).collect()
+            }
+            Self::Latency(problem, evaluation) => {
+                let divisions = evaluation.evaluate(&stages).map_or_else(Vec::new, |(_, divisions)| divisions);
+                let divided = |(stage, division): (&Stage, &Vec<u64>)| {
+                    let nodes = division.iter().flat_map(|&subgraph| members(subgraph)).collect();
+                    let is_cut = stage.kind != DeviceKind::Cpu && division.len() > 1;
+                    let ids = |&subgraph: &u64| members(subgraph).map(|v| problem.ids[v]).collect();
+                    let subgraphs = if is_cut { division.iter().map(ids).collect() } else { Vec::new() };
+                    DeviceAssignment { subgraphs, ..device(problem, stage, nodes) }
+                };
+                stages.iter().zip(&divisions).map(divided).collect()
+            }
+        }
+    }
+}
+
+fn device(problem: &Problem, stage: &Stage, mut nodes: Vec<NodeId>) -> DeviceAssignment {
+    nodes.sort_unstable();
+    DeviceAssignment {
+        replicas: stage.replicas,
+        server: stage.server,
+        ..DeviceAssignment::new(stage.kind, nodes.into_iter().map(|v| problem.ids[v]).collect())
+    }
 }

@@ -7,10 +7,10 @@ use crate::graph::{CycleError, Graph};
 use crate::problem::Scope;
 
 /// The order graph on the instance's node indices: the first node of an orphan is its stand-in.
-struct Order {
+pub(super) struct Order {
     /// The nodes that take part: forward nodes and stand-ins.
-    nodes: Vec<usize>,
-    successors: Vec<Vec<usize>>,
+    pub nodes: Vec<usize>,
+    pub successors: Vec<Vec<usize>>,
 }
 
 /// Everything that keeps the split out of its scope.
@@ -64,16 +64,15 @@ fn order_graph(split: &Split) -> Order {
 
 fn not_convex(split: &Split, order: &Order) -> Vec<Violation> {
     let paths = split.used().filter_map(|(device, _)| {
-        let path = escaping_path(split, order, device)?;
+        let path = escaping_path(order, &|v| split.device_of[v] == device)?;
         Some(Violation::NotConvex { device, path: path.into_iter().map(|v| split.id(v)).collect() })
     });
     paths.collect()
 }
 
-/// A shortest path that leaves `device` and returns to it: breadth-first over the nodes elsewhere.
-fn escaping_path(split: &Split, order: &Order, device: usize) -> Option<Vec<usize>> {
-    let inside = |v: usize| split.device_of[v] == device;
-    let mut parent: Vec<Option<usize>> = vec![None; split.device_of.len()];
+/// A shortest path that leaves the nodes `inside` and returns to them: breadth-first over the nodes elsewhere.
+pub(super) fn escaping_path(order: &Order, inside: &dyn Fn(usize) -> bool) -> Option<Vec<usize>> {
+    let mut parent: Vec<Option<usize>> = vec![None; order.successors.len()];
     let mut queue: VecDeque<usize> = order.nodes.iter().copied().filter(|&v| inside(v)).collect();
     while let Some(u) = queue.pop_front() {
         for &v in &order.successors[u] {

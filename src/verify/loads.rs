@@ -4,7 +4,7 @@ use super::split::Split;
 use crate::problem::{CostKind, DeviceKind, Objective};
 
 /// The load of one device, replication counted.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Load {
     /// Of its forward nodes and their outputs.
     pub forward: f64,
@@ -12,6 +12,17 @@ pub(super) struct Load {
     pub backward: f64,
     /// Of both passes together.
     pub together: f64,
+}
+
+impl Load {
+    /// The loads of parts that run one after another.
+    pub fn plus(self, other: Load) -> Load {
+        Load {
+            forward: self.forward + other.forward,
+            backward: self.backward + other.backward,
+            together: self.together + other.together,
+        }
+    }
 }
 
 /// What a device has to do in one pass, in time units.
@@ -43,12 +54,12 @@ impl Work {
 /// The work of one device in the forward and in the backward pass.
 type Passes = [Work; 2];
 
-/// The objective of devices with these loads.
-pub(super) fn objective(loads: &[Load], objective: Objective) -> f64 {
+/// The time per sample of a pipeline of devices with these loads.
+pub(super) fn time_per_sample(loads: &[Load], objective: Objective) -> f64 {
     let largest = |part: fn(&Load) -> f64| loads.iter().map(part).fold(0.0, f64::max);
     match objective {
-        Objective::Throughput | Objective::Latency { .. } => largest(|load| load.together),
         Objective::GPipe => largest(|load| load.forward) + largest(|load| load.backward),
+        _ => largest(|load| load.together),
     }
 }
 

@@ -28,18 +28,37 @@
 //!   graph itself may have cycles through different groups; each then has to lie on one device.
 //! - `Linearized`: acyclic, and the order graph's nodes on each device follow one another in the order. The stand-in of
 //!   an orphan takes the place of the orphan's first node.
+//!
+//! # What the latency is
+//! An accelerator runs its nodes as subgraphs, one after another (Tarnawski 2020, section 4). A subgraph costs what a
+//! device of its own would cost: what passes between two subgraphs of one accelerator goes through the host's memory
+//! and is paid twice. It starts once every producer outside it is ready and the subgraph before it on its accelerator
+//! is finished, and all its outputs are ready when it has taken its load. A node on a CPU starts once its producers
+//! are ready, and takes its CPU time; CPU nodes do not wait for each other, however many CPUs there are. The latency
+//! is the time of the last finish.
+//! - *Contiguity.* Subgraphs that wait for themselves or for each other in a cycle cannot run. Nothing more is asked
+//!   of them, in any scope: what can run is convex and has an acyclic quotient by subgraphs and single CPU nodes.
+//! - *Training.* This holds on all nodes alike, forward and backward: no order graph, no stand-ins. A colour class
+//!   shares a device, not a subgraph.
+//! - *Splits that state no subgraphs.* Each device's set runs as a whole where that is possible; else it is cut at the
+//!   places where paths enter it anew, and once more where devices would still wait for each other.
 
 mod contiguity;
+mod cut;
 mod devices;
 mod loads;
+mod schedule;
 mod split;
+mod subgraphs;
 mod violation;
 
-pub use violation::{CycleStep, Part, Violation};
+pub use schedule::ScheduledSubgraph;
+pub use violation::{CycleStep, DeadlockStep, Part, Violation};
 
 use crate::instance::Instance;
 use crate::problem::{DeviceAssignment, DeviceKind, Objective, ProblemSpec, Solution};
 use loads::Load;
+use schedule::Schedule;
 use split::Split;
 
 /// How far a claimed objective may be from the recomputed one, relative to the larger: sums of the same
@@ -78,11 +97,14 @@ pub struct VerifiedDevice {
     load: f64,
     passes: Load,
     memory: f64,
+    subgraphs: Vec<ScheduledSubgraph>,
+    span: Option<(f64, f64)>,
 }
 
 impl VerifiedDevice {
     /// Its share of the time per sample, replication counted: compute and transfers of both passes together, or the sum
     /// of [`forward_load`](Self::forward_load) and [`backward_load`](Self::backward_load) under [`Objective::GPipe`].
+    /// Under [`Objective::Latency`] the time that it works on one sample: the sum over its subgraphs or CPU nodes.
     pub fn load(&self) -> f64 {
         self.load
     }
@@ -121,6 +143,16 @@ impl VerifiedDevice {
     pub fn nodes(&self) -> &[u64] {
         &self.assignment.nodes
     }
+
+    /// Under [`Objective::Latency`] the subgraphs of an accelerator, in the order in which it runs them; else none.
+    pub fn subgraphs(&self) -> &[ScheduledSubgraph] {
+        &self.subgraphs
+    }
+
+    /// Under [`Objective::Latency`] when it starts its first and finishes its last work; `None` where it has none.
+    pub fn span(&self) -> Option<(f64, f64)> {
+        self.span
+    }
 }
 
 /// Checks `solution` against `instance` and `spec`, and recomputes its loads and objective.
@@ -134,25 +166,55 @@ impl VerifiedDevice {
 pub fn check(instance: &Instance, spec: &ProblemSpec, solution: &Solution) -> Result<Verified, Vec<Violation>> {
     let split = Split::resolve(instance, spec, solution)?;
     let mut violations = devices::violations(&split);
-    violations.extend(contiguity::violations(&split));
-    if !violations.is_empty() {
-        return Err(violations);
+    let verified = match spec.objective {
+        Objective::Latency { subgraphs } => match schedule::run(&split, subgraphs) {
+            Ok(schedule) => Some(of_schedule(&split, schedule)),
+            Err(found) => {
+                violations.extend(found);
+                None
+            }
+        },
+        Objective::Throughput | Objective::GPipe => {
+            violations.extend(contiguity::violations(&split));
+            violations.is_empty().then(|| of_pipeline(&split))
+        }
+    };
+    let Some(verified) = verified.filter(|_| violations.is_empty()) else { return Err(violations) };
+    match solution.objective.filter(|&claimed| !agree(claimed, verified.objective)) {
+        Some(claimed) => Err(vec![Violation::WrongObjective { claimed, recomputed: verified.objective }]),
+        None => Ok(verified),
     }
-    let loads = loads::of_devices(&split);
-    let objective = loads::objective(&loads, spec.objective);
-    if let Some(claimed) = solution.objective.filter(|&claimed| !agree(claimed, objective)) {
-        return Err(vec![Violation::WrongObjective { claimed, recomputed: objective }]);
-    }
+}
+
+fn of_pipeline(split: &Split) -> Verified {
+    let loads = loads::of_devices(split);
+    let objective = loads::time_per_sample(&loads, split.spec.objective);
     let devices = loads.into_iter().enumerate().map(|(d, passes)| VerifiedDevice {
-        assignment: solution.devices[d].clone(),
-        load: match spec.objective {
-            Objective::Throughput | Objective::Latency { .. } => passes.together,
+        assignment: split.devices[d].clone(),
+        load: match split.spec.objective {
             Objective::GPipe => passes.forward + passes.backward,
+            _ => passes.together,
         },
         passes,
         memory: split.memory[d],
+        subgraphs: Vec::new(),
+        span: None,
     });
-    Ok(Verified { devices: devices.collect(), objective })
+    Verified { devices: devices.collect(), objective }
+}
+
+fn of_schedule(split: &Split, schedule: Schedule) -> Verified {
+    let Schedule { subgraphs, loads, spans, latency } = schedule;
+    let parts = loads.into_iter().zip(subgraphs).zip(spans).enumerate();
+    let devices = parts.map(|(d, ((passes, subgraphs), span))| VerifiedDevice {
+        assignment: split.devices[d].clone(),
+        load: passes.together,
+        passes,
+        memory: split.memory[d],
+        subgraphs,
+        span,
+    });
+    Verified { devices: devices.collect(), objective: latency }
 }
 
 fn agree(claimed: f64, recomputed: f64) -> bool {

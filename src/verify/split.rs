@@ -11,6 +11,8 @@ pub(super) struct Split<'a> {
     pub instance: &'a Instance,
     pub spec: &'a ProblemSpec,
     pub devices: &'a [DeviceAssignment],
+    /// The position of each node by its id.
+    pub index: FxHashMap<u64, usize>,
     /// The device of each node.
     pub device_of: Vec<usize>,
     /// Edges between node indices.
@@ -56,7 +58,7 @@ impl<'a> Split<'a> {
                 memory[device] += node.memory;
             }
         }
-        Ok(Self { instance, spec, devices, device_of, edges, memory })
+        Ok(Self { instance, spec, devices, index, device_of, edges, memory })
     }
 
     /// The id of node `v`.

@@ -163,6 +163,52 @@ pub enum Violation {
         /// The cycle, step by step; the last leads back to the first.
         steps: Vec<CycleStep>,
     },
+    /// A subgraph of a device names a node that the device does not hold.
+    #[error("a subgraph of device {device} names node {node}, which the device does not hold; remove it")]
+    ForeignInSubgraph {
+        /// The device.
+        device: usize,
+        /// The node.
+        node: u64,
+    },
+    /// A node is in none or in several of its device's stated subgraphs.
+    #[error("node {node} is in {times} of the subgraphs of device {device}; put it in one")]
+    NotInOneSubgraph {
+        /// The device.
+        device: usize,
+        /// The node.
+        node: u64,
+        /// How many subgraphs hold it, repeats counted.
+        times: usize,
+    },
+    /// An accelerator's nodes are stated to run, or can only be cut to run, in more subgraphs than allowed.
+    #[error("device {device} runs in more than {allowed} subgraphs; move nodes, state fewer, or allow more")]
+    TooManySubgraphs {
+        /// The device.
+        device: usize,
+        /// How many are allowed.
+        allowed: usize,
+    },
+    /// A path leaves a subgraph and returns to it, so that it cannot run as a whole.
+    #[error(
+        "subgraph {subgraph} of device {device} is not contiguous: the path {} leaves it and returns; \
+         move the nodes between to it or cut it",
+        Path(.path)
+    )]
+    NotContiguous {
+        /// The device.
+        device: usize,
+        /// The subgraph, counted from 0 in the order in which the device runs them.
+        subgraph: usize,
+        /// A shortest such path. The first and last node are in the subgraph, the others are not.
+        path: Vec<u64>,
+    },
+    /// Subgraphs wait for each other, so that none of them can start.
+    #[error("the split cannot run: {}; cut or reorder these subgraphs", Waits(.steps))]
+    Deadlock {
+        /// The cycle, step by step; the last leads back to the first.
+        steps: Vec<DeadlockStep>,
+    },
     /// A device's nodes do not follow one another in the linearized order.
     #[error("device {device} holds nodes {} and {} but not {between}, which the order puts between; exchange nodes", .ends.0, .ends.1)]
     NotAnInterval {
@@ -183,13 +229,17 @@ pub enum Violation {
     },
 }
 
-/// What an acyclic split puts in order.
+/// What has to come before or after what: acyclic splits order devices, schedules order subgraphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// One device, or one group of replicas.
     Device(usize),
     /// All devices of one server.
     Server(usize),
+    /// One subgraph of an accelerator, by device and position.
+    Subgraph(usize, usize),
+    /// One node on a CPU, by id.
+    CpuNode(u64),
 }
 
 impl fmt::Display for Part {
@@ -197,6 +247,8 @@ impl fmt::Display for Part {
         match self {
             Part::Device(d) => write!(f, "device {d}"),
             Part::Server(s) => write!(f, "server {s}"),
+            Part::Subgraph(device, subgraph) => write!(f, "subgraph {subgraph} of device {device}"),
+            Part::CpuNode(node) => write!(f, "node {node}"),
         }
     }
 }
@@ -208,6 +260,16 @@ pub struct CycleStep {
     pub part: Part,
     /// The edge; a stand-in shows as the first node of its orphan.
     pub edge: (u64, u64),
+}
+
+/// One step of a deadlock: a part that the next one waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadlockStep {
+    /// The part that has to run first.
+    pub part: Part,
+    /// The edge over which it feeds the next part; `None` where both are subgraphs of one accelerator and it is stated
+    /// to run first.
+    pub edge: Option<(u64, u64)>,
 }
 
 struct Kind(DeviceKind);
@@ -239,6 +301,22 @@ impl fmt::Display for Steps<'_> {
         for (i, CycleStep { part, edge: (source, target) }) in self.0.iter().enumerate() {
             let next = self.0[(i + 1) % self.0.len()].part;
             write!(f, "{}{part} feeds {next} ({source} → {target})", if i == 0 { "" } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+struct Waits<'a>(&'a [DeadlockStep]);
+
+impl fmt::Display for Waits<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, DeadlockStep { part, edge }) in self.0.iter().enumerate() {
+            let next = self.0[(i + 1) % self.0.len()].part;
+            let separator = if i == 0 { "" } else { ", " };
+            match edge {
+                Some((source, target)) => write!(f, "{separator}{part} feeds {next} ({source} → {target})")?,
+                None => write!(f, "{separator}{part} is to run before {next}")?,
+            }
         }
         Ok(())
     }

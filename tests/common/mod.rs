@@ -115,6 +115,21 @@ pub fn problems(max_groups: usize, options: InstanceOptions) -> impl Strategy<Va
     })
 }
 
+/// Instances whose latency is to be minimised, with 1 to `max_subgraphs` subgraphs on each accelerator.
+pub fn latency_problems(
+    max_groups: usize,
+    max_subgraphs: usize,
+    options: InstanceOptions,
+) -> impl Strategy<Value = (Instance, ProblemSpec)> {
+    let scopes = select(vec![Scope::Acyclic, Scope::Convex, Scope::Arbitrary]);
+    let costs = select(vec![CostKind::Additive, CostKind::Overlap, CostKind::Duplex]);
+    (instances(max_groups, options), 1..=max_subgraphs, scopes, costs).prop_map(|(instance, subgraphs, scope, cost)| {
+        let objective = Objective::Latency { subgraphs };
+        let spec = ProblemSpec { objective, scope, cost, ..ProblemSpec::of(&instance) };
+        (instance, spec)
+    })
+}
+
 /// Solves without limits, has the verifier check the answer and its claimed objective, and returns the objective;
 /// `None` where no split exists or a heuristic finds none. Panics with the whole problem otherwise.
 pub fn solve_and_verify(solver: &dyn Solver, instance: &Instance, spec: &ProblemSpec) -> Option<f64> {

@@ -6,7 +6,8 @@
 //!
 //! `maxLoad` is what the split's maker claims. A load of −1 stands for "not computed"; loads are written so, and
 //! not read, for the verifier computes them. An entry of `fpgas` may also state `class` (index of its accelerator
-//! class, else 0), `replicas` (else 1) and `server`, which the published programs do not know.
+//! class, else 0), `replicas` (else 1), `server` and `subgraphs` (lists of nodes that run one after another, for the
+//! latency), which the published programs do not know. Claims are also read from `totalLatency`.
 
 use std::collections::HashMap;
 
@@ -19,7 +20,7 @@ use crate::problem::{DeviceAssignment, DeviceKind, Solution};
 
 #[derive(Deserialize)]
 struct File {
-    #[serde(rename = "maxLoad")]
+    #[serde(rename = "maxLoad", alias = "totalLatency")]
     max_load: Option<f64>,
     cpus: Option<Vec<Device>>,
     fpgas: Option<Vec<Device>>,
@@ -36,6 +37,8 @@ struct Device {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     server: Option<usize>,
     nodes: Vec<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    subgraphs: Vec<Vec<u64>>,
 }
 
 fn one() -> usize {
@@ -60,6 +63,7 @@ pub(super) fn parse(text: &str, instance: &Instance) -> Result<Solution, ReadCau
         replicas: device.replicas,
         server: device.server,
         nodes: device.nodes,
+        subgraphs: device.subgraphs,
     };
     let accelerators = file.fpgas.into_iter().flatten().map(|d| assign(DeviceKind::Accelerator(d.class), d));
     let cpus = file.cpus.into_iter().flatten().map(|d| assign(DeviceKind::Cpu, d));
@@ -106,6 +110,7 @@ pub(super) fn write(instance: &Instance, solution: &Solution) -> String {
             replicas: device.replicas,
             server: device.server,
             nodes: sorted(device.nodes.clone()),
+            subgraphs: device.subgraphs.iter().cloned().map(sorted).collect(),
         })
     };
     let mut object = Object::new();

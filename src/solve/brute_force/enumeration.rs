@@ -1,6 +1,6 @@
 //! Every assignment of colour groups to devices, interchangeable devices and servers looked at once.
 
-use crate::problem::{DeviceKind, Problem};
+use crate::problem::{DeviceKind, Objective, Problem};
 use crate::solve::SearchContext;
 
 /// One device, or group of replicas, and the colour groups on it.
@@ -66,7 +66,11 @@ fn pools(problem: &Problem) -> Vec<Pool> {
     let mut first_server = 0;
     let mut pools = Vec::new();
     for kind in problem.device_kinds() {
-        let free = problem.device_count(kind);
+        let free = match (kind, problem.spec.objective) {
+            // For the latency one CPU does what several do.
+            (DeviceKind::Cpu, Objective::Latency { .. }) => 1,
+            _ => problem.device_count(kind),
+        };
         let (size, replicas) = if kind == DeviceKind::Cpu { (None, 1) } else { (size, replicas) };
         let servers = size.map_or_else(Vec::new, |size| vec![size; free / size]);
         let max_replicas = replicas.min(size.unwrap_or(free));
@@ -77,7 +81,7 @@ fn pools(problem: &Problem) -> Vec<Pool> {
     pools
 }
 
-/// At least as many complete splits as an enumeration of `groups` groups looks at.
+/// At least as many complete splits, subgraphs counted, as an enumeration of `groups` groups looks at.
 pub(super) fn enumeration_bound(problem: &Problem, groups: usize) -> f64 {
     let pools = pools(problem);
     let devices: usize = pools.iter().map(|pool| pool.free).sum();
@@ -91,7 +95,10 @@ pub(super) fn enumeration_bound(problem: &Problem, groups: usize) -> f64 {
             splits[open] = open as f64 * splits[open] + opened;
         }
     }
-    splits[0]
+    match problem.spec.objective {
+        Objective::Latency { subgraphs } => splits[0] * (subgraphs as f64).powi(problem.node_count() as i32),
+        Objective::Throughput | Objective::GPipe => splits[0],
+    }
 }
 
 /// A depth-first walk over all assignments.

@@ -101,6 +101,7 @@ impl<'a> Setting<'a> {
                 replicas: stage.replicas,
                 server,
                 nodes: nodes.iter().map(|&v| self.problem.ids[v]).collect(),
+                subgraphs: Vec::new(),
             }
         };
         Solution { devices: incumbent.stages.iter().zip(servers).map(device).collect(), objective: Some(objective) }
