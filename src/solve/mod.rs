@@ -28,6 +28,8 @@ pub enum BoundSource {
     HeaviestNode,
     /// The relaxation of the ideal DP that lets boundaries cross ([`dp`]).
     BoundaryRelaxation,
+    /// A longest path, with the least time of the subgraphs that it passes.
+    Path,
     /// A target below which a search found nothing.
     Refuted,
     /// Every split was looked at.

@@ -1,9 +1,14 @@
 //! The lattice of ideals: every set of units that is closed under predecessors.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 use super::model::Model;
 use crate::solve::SearchContext;
+
+/// Words of bits that the ideals of a lattice may take: 512 MB.
+const MAX_WORDS: usize = 1 << 26;
 
 /// A step of the lattice: a unit, and the ideal with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,9 +28,12 @@ pub(super) struct Lattice {
     first_step: Vec<usize>,
     live: Vec<u32>,
     first_live: Vec<usize>,
-    /// The ideals that are the only ones of their size and leave one unit's outputs alone live, the empty and the full
-    /// one included: every chain of ideals passes them.
+    /// The ideals I ∪ {u} such that I and I ∪ {u} are the only ones of their sizes and the outputs of u alone are live;
+    /// and the empty and the full ideal. Every chain of ideals passes them, and every subgraph with units
+    /// on both sides holds u.
     pub cuts: Vec<usize>,
+    /// Whether no ideal is left out.
+    pub is_whole: bool,
 }
 
 /// The lattice has more ideals than allowed, or a limit came.
@@ -34,7 +42,15 @@ pub(super) struct TooWide;
 
 impl Lattice {
     /// Enumerates the ideals of `model`, layer by layer, up to `max_ideals`.
-    pub fn new(model: &Model, max_ideals: usize, cx: &SearchContext) -> Result<Self, TooWide> {
+    ///
+    /// With a `window` only those in which no unit comes before one that is so many places earlier in the order of
+    /// units: the narrower, the fewer.
+    pub fn new(
+        model: &Model,
+        window: Option<usize>,
+        max_ideals: usize,
+        cx: &SearchContext,
+    ) -> Result<Self, TooWide> {
         let words_per_ideal = model.unit_count().div_ceil(64);
         let mut lattice = Self {
             words_per_ideal,
@@ -44,18 +60,22 @@ impl Lattice {
             live: Vec::new(),
             first_live: vec![0, 0],
             cuts: vec![0],
+            is_whole: window.is_none(),
         };
         let mut layer = 0..1;
         for _ in 0..model.unit_count() {
-            let next = layer.end;
-            lattice.add_layer(model, layer, max_ideals)?;
-            layer = next..lattice.first_live.len() - 1;
-            if layer.len() == 1 && lattice.is_cut(model, layer.start) {
+            let before = layer.clone();
+            lattice.add_layer(model, window, layer, max_ideals)?;
+            layer = before.end..lattice.len();
+            if before.len() == 1 && layer.len() == 1 && lattice.leads_to_cut(model) {
                 lattice.cuts.push(layer.start);
             }
             if cx.should_stop() {
                 return Err(TooWide);
             }
+        }
+        if lattice.cuts.last() != Some(&(lattice.len() - 1)) {
+            lattice.cuts.push(lattice.len() - 1);
         }
         // The full ideal has no steps.
         lattice.first_step.extend([lattice.steps.len(); 2]);
@@ -105,13 +125,19 @@ impl Lattice {
         units
     }
 
-    fn add_layer(&mut self, model: &Model, layer: std::ops::Range<usize>, max_ideals: usize) -> Result<(), TooWide> {
+    fn add_layer(
+        &mut self,
+        model: &Model,
+        window: Option<usize>,
+        layer: Range<usize>,
+        max_ideals: usize,
+    ) -> Result<(), TooWide> {
         let mut index: FxHashMap<Box<[u64]>, u32> = FxHashMap::default();
         for i in layer {
             if i > 0 {
                 self.first_step.push(self.steps.len());
             }
-            for unit in self.available(model, i) {
+            for unit in self.available(model, window, i) {
                 let mut words: Box<[u64]> = self.words(i).into();
                 words[unit / 64] |= 1 << (unit % 64);
                 let next = match index.get(&words) {
@@ -124,7 +150,7 @@ impl Lattice {
                 };
                 self.steps.push(Step { unit: unit as u32, next });
             }
-            if self.len() > max_ideals {
+            if self.len() > max_ideals || self.words.len() > MAX_WORDS {
                 return Err(TooWide);
             }
         }
@@ -146,17 +172,21 @@ impl Lattice {
     }
 
     /// Units outside ideal `i` whose predecessors it holds, ascending.
-    fn available(&self, model: &Model, i: usize) -> Vec<usize> {
+    fn available(&self, model: &Model, window: Option<usize>, i: usize) -> Vec<usize> {
         let order = &model.units.order;
+        let first = (0..model.unit_count()).find(|&u| !self.contains(i, u)).unwrap_or(0);
+        let end = window.map_or(model.unit_count(), |window| (first + window).min(model.unit_count()));
         let ready = |&u: &usize| order.predecessors(u).iter().all(|&p| self.contains(i, p as usize));
-        (0..model.unit_count()).filter(|&u| !self.contains(i, u)).filter(ready).collect()
+        (first..end).filter(|&u| !self.contains(i, u)).filter(ready).collect()
     }
 
-    /// Whether ideal `i`, the only one of its size, leaves the outputs of one unit alone live and parts no colour class.
-    fn is_cut(&self, model: &Model, i: usize) -> bool {
-        let mut producers = self.live(i).iter().map(|&p| model.ports[p as usize].unit);
-        let first = producers.next();
-        let parts = |class: &Vec<usize>| class.iter().any(|&u| self.contains(i, u) != self.contains(i, class[0]));
-        producers.all(|u| Some(u) == first) && !model.units.class_members.iter().any(parts)
+    /// Whether the last step leads to an ideal that leaves the outputs of the step's unit alone live and parts no
+    /// colour class.
+    fn leads_to_cut(&self, model: &Model) -> bool {
+        let Some(&Step { unit, next }) = self.steps.last() else { return false };
+        let (unit, next) = (unit as usize, next as usize);
+        let parts = |class: &Vec<usize>| class.iter().any(|&u| self.contains(next, u) != self.contains(next, class[0]));
+        self.live(next).iter().all(|&p| model.ports[p as usize].unit == unit)
+            && !model.units.class_members.iter().any(parts)
     }
 }

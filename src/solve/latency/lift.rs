@@ -6,14 +6,15 @@
 
 use super::lattice::Lattice;
 use super::model::Model;
+use super::tails::Tails;
 
 /// How the ready times at one ideal are lifted.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lift {
     /// A live port's place, and for some of its consumers the places of all live ports that reach it.
     rules: Vec<(usize, Vec<Vec<usize>>)>,
-    /// For each live port a time that passes at least until the end of the split.
-    tails: Vec<f64>,
+    /// For each price the tail of each live port.
+    tails: Vec<(f64, Vec<f64>)>,
 }
 
 /// Live ports of an ideal as bits: more than these are left as they are.
@@ -21,17 +22,22 @@ const MAX_PORTS: usize = 128;
 
 impl Lift {
     /// The rules of ideal `i`. O(n + m).
-    pub fn new(model: &Model, lattice: &Lattice, i: usize) -> Self {
+    pub fn new(model: &Model, lattice: &Lattice, tails: &[Tails], i: usize) -> Self {
         let live = lattice.live(i);
-        let tails = live.iter().map(|&p| model.tails[p as usize]).collect();
+        let outside = |p: &u32| {
+            let consumers = model.ports[*p as usize].consumers.iter().copied();
+            consumers.filter(|&w| model.units.of_node[w].is_some_and(|u| !lattice.contains(i, u)))
+        };
+        let tail = |tails: &Tails, p: &u32| {
+            outside(p).map(|w| tails.of_consumer(model, *p as usize, w)).fold(0.0, f64::max)
+        };
+        let tails = tails.iter().map(|t| (t.price, live.iter().map(|p| tail(t, p)).collect())).collect();
         if live.len() < 2 || live.len() > MAX_PORTS {
             return Self { rules: Vec::new(), tails };
         }
         let reach = reaching_ports(model, lattice, i);
-        let rule = |(place, &p): (usize, &u32)| {
-            let port = &model.ports[p as usize];
-            let outside = port.consumers.iter().filter(|&&w| model.units.of_node[w].is_some_and(|u| !lattice.contains(i, u)));
-            let minimal = minimal_masks(outside.map(|&w| reach[w]).collect());
+        let rule = |(place, p): (usize, &u32)| {
+            let minimal = minimal_masks(outside(p).map(|w| reach[w]).collect());
             let is_trivial = minimal.contains(&(1 << place));
             (!is_trivial).then(|| (place, minimal.into_iter().map(places).collect()))
         };
@@ -39,15 +45,16 @@ impl Lift {
     }
 
     /// Lifts the ready times in `values`, which follow the largest finish, and raises the latter to a lower bound on
-    /// the split's end.
-    pub fn apply(&self, values: &mut [f64]) {
+    /// the split's end with `left` more accelerators.
+    pub fn apply(&self, values: &mut [f64], left: f64) {
         let [end, times @ ..] = values else { return };
         for (place, rule) in &self.rules {
             let latest = |reach: &Vec<usize>| reach.iter().map(|&q| times[q]).fold(0.0, f64::max);
             times[*place] = rule.iter().map(latest).fold(f64::MAX, f64::min);
         }
-        for (time, tail) in times.iter().zip(&self.tails) {
-            *end = end.max(time + tail);
+        for (price, tails) in &self.tails {
+            let bound = times.iter().zip(tails).map(|(time, tail)| time + tail).fold(0.0, f64::max);
+            *end = end.max(bound - price * left);
         }
     }
 }

@@ -62,7 +62,7 @@ pub(super) struct Model<'a> {
     pub inputs: Csr,
     /// How each unit runs on the CPU; `None` where it cannot.
     pub cpu: Vec<Option<CpuRun>>,
-    /// For each port a time that passes at least between it and the end of the split.
+    /// For each node a time that passes at least from its start to the end of the split.
     pub tails: Vec<f64>,
 }
 
@@ -142,7 +142,7 @@ impl<'a> Model<'a> {
         Some(CpuRun { earliest, waits })
     }
 
-    /// Longest paths from each port, each node at its least compute time.
+    /// Longest paths from each node, each node at its least compute time.
     fn tails(&self) -> Vec<f64> {
         let least = |u: usize, v: NodeId| {
             let cpu = self.cpu[u].is_some().then(|| self.problem.cost.node(v, DeviceKind::Cpu)).flatten();
@@ -154,15 +154,14 @@ impl<'a> Model<'a> {
             });
             accelerated.chain(cpu).reduce(f64::min).unwrap_or(0.0)
         };
-        let mut tail = vec![0.0; self.problem.node_count()];
-        let mut after = vec![0.0; self.problem.node_count()];
+        let mut tails = vec![0.0; self.problem.node_count()];
         for (u, members) in self.units.members.iter().enumerate().rev() {
             for &v in members.iter().rev() {
-                after[v] = self.problem.graph.successors(v).iter().map(|&w| tail[w as usize]).fold(0.0, f64::max);
-                tail[v] = after[v] + least(u, v);
+                let after = self.problem.graph.successors(v).iter().map(|&w| tails[w as usize]).fold(0.0, f64::max);
+                tails[v] = after + least(u, v);
             }
         }
-        self.ports.iter().map(|port| after[port.node]).collect()
+        tails
     }
 }
 

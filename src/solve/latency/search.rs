@@ -5,6 +5,7 @@ use super::lattice::Lattice;
 use super::lift::Lift;
 use super::model::Model;
 use super::subgraphs::{Subgraph, Subgraphs};
+use super::tails::Tails;
 use crate::cost::{Piece, Terms};
 use crate::solve::SearchContext;
 
@@ -27,6 +28,7 @@ pub(super) struct Rules {
 pub(super) struct Pass<'a> {
     pub model: &'a Model<'a>,
     pub lattice: &'a Lattice,
+    tails: &'a [Tails],
     rules: Rules,
     states: Vec<Labels>,
     lifts: Vec<Option<Lift>>,
@@ -41,14 +43,15 @@ pub(super) struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     /// A pass that has nothing but the empty ideal.
-    pub fn new(model: &'a Model<'a>, lattice: &'a Lattice, rules: Rules) -> Self {
+    pub fn new(model: &'a Model<'a>, lattice: &'a Lattice, tails: &'a [Tails], rules: Rules) -> Self {
         let closed = (0..lattice.len()).map(|i| Labels::new(1 + lattice.live(i).len()));
         let open = |class: usize| Labels::new(2 + model.classes[class].pieces.len());
         let opens = lattice.cuts.iter().flat_map(|_| (0..model.classes.len()).map(open));
         let mut states: Vec<Labels> = closed.chain(opens).collect();
         states[0].insert(&[0.0], Used::default(), Origin { state: 0, label: 0 }, true);
         let lifts = vec![None; lattice.len()];
-        Self { model, lattice, rules, states, lifts, inserted: 0, subgraphs: 0, incomplete: false, scratch: Vec::new() }
+        let scratch = Vec::new();
+        Self { model, lattice, tails, rules, states, lifts, inserted: 0, subgraphs: 0, incomplete: false, scratch }
     }
 
     /// The labels of a state.
@@ -56,17 +59,31 @@ impl<'a> Pass<'a> {
         &self.states[state]
     }
 
+    /// The best label of the full ideal, and its latency: of the least latency that with fewest accelerators.
+    pub fn best(&self) -> Option<(usize, f64)> {
+        let labels = self.labels(self.lattice.len() - 1);
+        let key = |i: usize| (labels.values(i)[0], labels.used(i).total());
+        let best = (0..labels.len()).min_by(|&a, &b| {
+            let ((time, used), (other, others)) = (key(a), key(b));
+            time.total_cmp(&other).then(used.cmp(&others))
+        })?;
+        Some((best, key(best).0))
+    }
+
     /// The state of the set of `class` that is open at the cut with this index.
     pub fn open_state(&self, cut: usize, class: usize) -> usize {
         self.lattice.len() + cut * self.model.classes.len() + class
     }
 
-    /// The ideal that a state has come to.
-    pub fn ideal_of(&self, state: usize) -> usize {
-        match state.checked_sub(self.lattice.len()) {
-            None => state,
-            Some(open) => self.lattice.cuts[open / self.model.classes.len()],
-        }
+    /// The cut and the class of an open state.
+    fn cut_of(&self, state: usize) -> (usize, usize) {
+        let open = state - self.lattice.len();
+        (open / self.model.classes.len(), open % self.model.classes.len())
+    }
+
+    /// Accelerators left; of no use where they are not counted, and all prices are 0.
+    fn left(&self, used: Used) -> f64 {
+        (self.model.classes.iter().map(|class| class.count).sum::<usize>() as f64) - used.total() as f64
     }
 
     /// Expands every ideal; whether it came to the end.
@@ -204,7 +221,10 @@ impl<'a> Pass<'a> {
         values.clear();
         values.push(end);
         values.extend(times);
-        self.lifts[ideal].get_or_insert_with(|| Lift::new(self.model, self.lattice, ideal)).apply(&mut values);
+        let (model, lattice, tails) = (self.model, self.lattice, self.tails);
+        let left = self.left(used);
+        let lift = self.lifts[ideal].get_or_insert_with(|| Lift::new(model, lattice, tails, ideal));
+        lift.apply(&mut values, left);
         self.insert(ideal, &values, used, from);
         self.scratch = values;
     }
@@ -221,7 +241,13 @@ impl<'a> Pass<'a> {
         values.clear();
         values.extend(head);
         values.extend(times);
-        values[0] = values[2..].iter().copied().fold(values[0], f64::max);
+        let (cut, class) = self.cut_of(state);
+        let unit = self.lattice.live(self.lattice.cuts[cut]).first().map_or(0, |&p| self.model.ports[p as usize].unit);
+        let time = values[2..].iter().copied().fold(0.0, f64::max);
+        for tails in self.tails {
+            let bound = time + tails.of_open(self.model, class, unit) - tails.price * self.left(used);
+            values[0] = values[0].max(bound);
+        }
         self.insert(state, &values, used, from);
         self.scratch = values;
     }

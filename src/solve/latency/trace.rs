@@ -1,5 +1,6 @@
 //! From the best label back to the split.
 
+use super::model::Model;
 use super::search::Pass;
 use crate::problem::{DeviceAssignment, DeviceKind, Problem, Solution};
 
@@ -51,6 +52,24 @@ pub(super) fn solution(pass: &Pass, blocks: &[Block], objective: f64) -> Solutio
     Solution { devices, objective: Some(objective) }
 }
 
+/// The split that runs everything on one CPU, where it can.
+pub(super) fn all_on_cpu(model: &Model) -> Option<Solution> {
+    let mut ready = vec![0.0; model.ports.len()];
+    let mut end = 0.0f64;
+    for (unit, run) in model.cpu.iter().enumerate() {
+        let run = run.as_ref()?;
+        let output = |(earliest, waits): (&f64, &Vec<(u32, f64)>)| {
+            waits.iter().map(|&(p, time)| ready[p as usize] + time).fold(*earliest, f64::max)
+        };
+        let times: Vec<f64> = run.earliest.iter().zip(&run.waits).map(output).collect();
+        model.outputs.row(unit).iter().zip(&times).for_each(|(&p, &time)| ready[p as usize] = time);
+        end = times.last().copied().unwrap_or(0.0).max(end);
+    }
+    let nodes: Vec<usize> = (0..model.problem.node_count()).collect();
+    let devices = vec![assignment(model.problem, DeviceKind::Cpu, &nodes)];
+    (model.problem.spec.platform.cpus > 0).then_some(Solution { devices, objective: Some(end) })
+}
+
 fn assignment(problem: &Problem, kind: DeviceKind, nodes: &[usize]) -> DeviceAssignment {
-    DeviceAssignment { kind, replicas: 1, server: None, nodes: nodes.iter().map(|&v| problem.ids[v]).collect() }
+    DeviceAssignment::new(kind, nodes.iter().map(|&v| problem.ids[v]).collect())
 }

@@ -38,8 +38,8 @@ pub(super) struct Units {
 impl Units {
     /// Contracts and reduces `problem`.
     pub fn new(problem: &Problem) -> Self {
-        let ready = ready_at_once(problem);
         let groups = Groups::new(&problem.color_class);
+        let ready = ready_at_once(problem, &groups);
         let apart = stay_apart(&problem.graph, &groups);
         let mut joined = UnionFind::new(problem.node_count());
         for (g, nodes) in groups.members.iter().enumerate().filter(|&(g, _)| !apart[g]) {
@@ -72,8 +72,8 @@ impl Units {
             }
             of_node[v] = Some(index[root]);
         }
-        let edges = problem.graph.edges().filter_map(|(u, v)| Some((of_node[u]?, of_node[v]?)));
-        let edges: Vec<(usize, usize)> = edges.filter(|(a, b)| a != b).collect();
+        let between = problem.graph.edges().filter_map(|(u, v)| Some((of_node[u]?, of_node[v]?)));
+        let edges: Vec<(usize, usize)> = between.filter(|(a, b)| a != b).collect();
         let rank = ranks(count, &edges);
         of_node.iter_mut().flatten().for_each(|u| *u = rank[*u]);
         let renumbered: Vec<(usize, usize)> = edges.iter().map(|&(a, b)| (rank[a], rank[b])).collect();
@@ -113,7 +113,7 @@ impl Units {
 }
 
 /// Which nodes are ready on the CPU at time 0, and cost nothing to fetch from there.
-fn ready_at_once(problem: &Problem) -> Vec<bool> {
+fn ready_at_once(problem: &Problem, groups: &Groups) -> Vec<bool> {
     let mut ready = vec![false; problem.node_count()];
     if problem.spec.platform.cpus == 0 {
         return ready;
@@ -122,7 +122,7 @@ fn ready_at_once(problem: &Problem) -> Vec<bool> {
         let is_free = problem.cost.node(v, DeviceKind::Cpu).is_some_and(|cost| cost.compute == 0.0)
             && problem.device_kinds().into_iter().all(|kind| problem.cost.transfer(v, kind) == 0.0);
         let follows_ready = problem.graph.predecessors(v).iter().all(|&u| ready[u as usize]);
-        ready[v] = problem.color_class[v].is_none() && is_free && follows_ready;
+        ready[v] = groups.members[groups.of_node[v]].len() == 1 && is_free && follows_ready;
     }
     ready
 }
