@@ -6,6 +6,7 @@ use common::{InstanceOptions, config, latency_problems, solve_and_verify};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::problem::{CostKind, DeviceAssignment, DeviceKind, Objective, ProblemSpec, Solution};
 use dagsplit::solve::brute_force::BruteForce;
+use dagsplit::solve::latency::LatencyDp;
 use dagsplit::verify::{self, DeadlockStep, Part, Verified, Violation};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -314,4 +315,18 @@ proptest! {
             prop_assert!(device.subgraphs().windows(2).all(|pair| pair[0].finish <= pair[1].start));
         }
     }
+}
+
+/// Everything that the ideal DP has to keep apart: several sources, colour classes, backward passes, two classes.
+#[test]
+fn the_ideal_dp_agrees_with_brute_force() {
+    let problems = latency_problems(7, 1, InstanceOptions::ALL);
+    let mut runner = proptest::test_runner::TestRunner::new(config(3000));
+    runner
+        .run(&problems, |(instance, spec)| {
+            let best = solve_and_verify(&BruteForce, &instance, &spec);
+            prop_assert_eq!(solve_and_verify(&LatencyDp::default(), &instance, &spec), best);
+            Ok(())
+        })
+        .unwrap();
 }

@@ -69,7 +69,16 @@ pub(super) struct Model<'a> {
 impl<'a> Model<'a> {
     /// Contracts `problem` and tabulates its costs.
     pub fn new(problem: &'a Problem) -> Self {
-        let units = Units::new(problem);
+        Self::of_units(problem, Units::new(problem, true))
+    }
+
+    /// A relaxation: leaves that take no time need no memory. `None` where this would change nothing.
+    pub fn without_leaf_memory(problem: &'a Problem) -> Option<Self> {
+        let units = Units::new(problem, false);
+        units.ignores_memory.contains(&true).then(|| Self::of_units(problem, units))
+    }
+
+    fn of_units(problem: &'a Problem, units: Units) -> Self {
         let ports = ports(&problem.graph, &units);
         let count = units.members.len();
         let rows = |of: fn(&Port) -> &[usize]| {
@@ -169,7 +178,8 @@ impl Class {
     fn new(problem: &Problem, kind: DeviceKind, units: &Units, ports: &[Port]) -> Self {
         let cost = |v: &NodeId| problem.cost.node(*v, kind);
         let compute = |nodes: &Vec<NodeId>| nodes.iter().map(|v| cost(v).map(|cost| cost.compute)).sum();
-        let memory = |nodes: &Vec<NodeId>| nodes.iter().filter_map(cost).map(|cost| cost.memory).sum();
+        let bytes = |v: &NodeId| cost(v).filter(|_| !units.ignores_memory[*v]).map(|cost| cost.memory);
+        let memory = |nodes: &Vec<NodeId>| nodes.iter().filter_map(bytes).sum();
         Self {
             kind,
             count: problem.device_count(kind),

@@ -1,11 +1,13 @@
 //! The passes of a run: beams for a good split, then the proof.
 
+use rustc_hash::FxHashMap;
+
 use super::lattice::Lattice;
 use super::model::Model;
 use super::search::{Pass, Rules};
 use super::tails::Tails;
 use super::trace;
-use crate::problem::{Problem, Solution};
+use crate::problem::{DeviceKind, Problem, Solution, fits};
 use crate::solve::{BoundSource, LowerBound, Outcome, Progress, Run, SearchContext, Stats};
 
 /// A proof refutes all latencies below the incumbent by more than this part of it: the rounding of a sum.
@@ -32,16 +34,41 @@ struct State<'a> {
     stats: Stats,
 }
 
+/// Solves a latency problem.
+///
+/// First without the memory of leaves that take no time, which then join their neighbours: the graph is narrower, and
+/// where the split found has room for them it is optimal.
 pub(super) fn solve(problem: &Problem, max_ideals: usize, cx: &SearchContext) -> Run {
-    let model = Model::new(problem);
+    let mut bound = 0.0;
+    if let Some(relaxed) = Model::without_leaf_memory(problem) {
+        let run = solve_model(&relaxed, max_ideals, 0.0, cx);
+        bound = match &run.outcome {
+            Outcome::Infeasible(_) => return run,
+            outcome if outcome.solution().is_some_and(|split| has_room(problem, split)) => return run,
+            outcome => outcome.bound().map_or(0.0, |bound| bound.value),
+        };
+    }
+    solve_model(&Model::new(problem), max_ideals, bound, cx)
+}
+
+/// Whether every accelerator of the split has room for its nodes.
+fn has_room(problem: &Problem, split: &Solution) -> bool {
+    let index: FxHashMap<u64, usize> = problem.ids.iter().enumerate().map(|(v, &id)| (id, v)).collect();
+    split.devices.iter().filter(|device| device.kind != DeviceKind::Cpu).all(|device| {
+        let costs = device.nodes.iter().filter_map(|id| problem.cost.node(index[id], device.kind));
+        fits(costs.map(|cost| cost.memory).sum(), problem.memory_limit(device.kind))
+    })
+}
+
+fn solve_model(model: &Model, max_ideals: usize, bound: f64, cx: &SearchContext) -> Run {
     let mut stats = Stats::default();
     stats.set("units", model.unit_count() as f64);
-    let incumbent = trace::all_on_cpu(&model);
+    let incumbent = trace::all_on_cpu(model);
     let source = BoundSource::Path;
-    let mut state = State { model: &model, cx, incumbent, bound: 0.0, source, complete: false, stats };
-    let mut tails = vec![Tails::new(&model, 0.0, cx)];
-    state.raise(tails[0].of_split(&model), 0.0);
-    match Lattice::new(&model, None, max_ideals, cx) {
+    let mut state = State { model, cx, incumbent, bound, source, complete: false, stats };
+    let mut tails = vec![Tails::new(model, 0.0, cx)];
+    state.raise(tails[0].of_split(model), 0.0);
+    match Lattice::new(model, None, max_ideals, cx) {
         Ok(lattice) => state.prove(&lattice, &mut tails),
         Err(_) => state.windows(&tails),
     }
@@ -54,14 +81,14 @@ impl State<'_> {
         self.stats.set("ideals", lattice.len() as f64);
         self.stats.set("cuts", lattice.cuts.len() as f64);
         for beam in BEAMS {
-            self.pass(lattice, tails, Rules { counting: true, upper: self.upper(), beam });
+            self.pass(lattice, tails, Rules { counting: true, connected: true, upper: self.upper(), beam });
             if self.is_done() {
                 return;
             }
         }
         let count = self.accelerators();
         if self.incumbent.as_ref().is_some_and(|split| self.used(split) < count) {
-            self.pass(lattice, tails, Rules { counting: false, upper: self.upper(), beam: usize::MAX });
+            self.pass(lattice, tails, Rules { counting: false, connected: true, upper: self.upper(), beam: usize::MAX });
         }
         for price in PRICES.map(|part| part * tails[0].of_split(self.model)) {
             if self.is_done() {
@@ -72,7 +99,7 @@ impl State<'_> {
             tails.push(priced);
         }
         if !self.is_done() {
-            self.pass(lattice, tails, Rules { counting: true, upper: self.upper(), beam: usize::MAX });
+            self.pass(lattice, tails, Rules { counting: true, connected: false, upper: self.upper(), beam: usize::MAX });
         }
     }
 
@@ -80,7 +107,7 @@ impl State<'_> {
     fn windows(&mut self, tails: &[Tails]) {
         let mut window = 1;
         while let Ok(lattice) = Lattice::new(self.model, Some(window), WINDOW_IDEALS, self.cx) {
-            self.pass(&lattice, tails, Rules { counting: true, upper: self.upper(), beam: BEAMS[1] });
+            self.pass(&lattice, tails, Rules { counting: true, connected: true, upper: self.upper(), beam: BEAMS[1] });
             if self.is_done() || window >= self.model.unit_count() {
                 return;
             }
@@ -101,7 +128,7 @@ impl State<'_> {
         if !ended {
             return;
         }
-        let exact = lattice.is_whole && !pass.incomplete;
+        let exact = lattice.is_whole && !pass.incomplete && !(rules.counting && rules.connected);
         match pass.best() {
             Some((label, value)) => {
                 let split = trace::solution(&pass, &trace::blocks(&pass, label), value);

@@ -14,6 +14,9 @@ use crate::solve::SearchContext;
 pub(super) struct Rules {
     /// Whether no more accelerators may be used than there are.
     pub counting: bool,
+    /// Whether only connected subgraphs are tried: enough where accelerators are not counted, since cutting a
+    /// disconnected one in two delays nothing.
+    pub connected: bool,
     /// Labels whose split cannot end before this are dropped.
     pub upper: f64,
     /// The most labels expanded of one state; more are dropped, and the pass proves nothing.
@@ -105,6 +108,7 @@ impl<'a> Pass<'a> {
 
     fn expand(&mut self, i: usize, cut: usize, open: Option<usize>, walk: &mut Subgraphs) {
         let closed = self.take(i);
+        let connected = self.rules.connected && self.model.units.class_members.is_empty();
         if closed.len() > 0 {
             self.run_on_cpu(i, &closed);
         }
@@ -113,13 +117,20 @@ impl<'a> Pass<'a> {
             let opened = open.map(|state| (state, self.take(state)));
             if closed.len() > 0 || opened.as_ref().is_some_and(|(_, labels)| labels.len() > 0) {
                 let last = self.lattice.cuts.get(cut + 1).copied().unwrap_or(i);
-                walk.each(i, last, class, |subgraph| {
+                let visit = |subgraph: &Subgraph| {
                     self.subgraphs += 1;
-                    self.begin(i, class, &closed, subgraph, (subgraph.ideal == last).then_some(cut + 1));
+                    let cut = (subgraph.ideal == last).then_some(cut + 1);
+                    self.begin(i, class, &closed, subgraph, cut);
                     if let Some((state, labels)) = &opened {
-                        self.go_on(*state, class, labels, subgraph, (subgraph.ideal == last).then_some(cut + 1));
+                        self.go_on(*state, class, labels, subgraph, cut);
                     }
-                });
+                };
+                // What goes on from an open set is connected by the cut.
+                if connected && opened.is_none() {
+                    walk.each_connected(i, last, class, visit);
+                } else {
+                    walk.each(i, last, class, visit);
+                }
             }
             if let Some((state, labels)) = opened {
                 self.states[state] = labels;

@@ -80,6 +80,64 @@ impl<'a> Subgraphs<'a> {
         }
     }
 
+    /// Calls `visit` with the connected ones among the subgraphs that [`each`](Self::each) calls it with, where all
+    /// colour classes are contracted.
+    ///
+    /// A connected set grows by a unit that one of its units feeds, together with what that unit still waits for.
+    pub fn each_connected(&mut self, i: usize, last: usize, class: usize, mut visit: impl FnMut(&Subgraph)) {
+        self.walk += 1;
+        let empty = Partial { ideal: i, compute: 0.0, memory: 0.0, missing: 0 };
+        for step in self.lattice.steps(i) {
+            self.grow(&empty, step.unit as usize, class);
+        }
+        while let Some(partial) = self.stack.pop() {
+            self.describe(i, &partial, class);
+            visit(&self.found);
+            if partial.ideal == last {
+                continue;
+            }
+            let order = &self.model.units.order;
+            for u in self.lattice.difference(partial.ideal, i) {
+                for &w in order.successors(u) {
+                    let w = w as usize;
+                    if self.lattice.contains(last, w) && !self.lattice.contains(partial.ideal, w) {
+                        self.grow(&partial, w, class);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Pushes the set with `unit` and all that it waits for, unless it is too large or was there before.
+    fn grow(&mut self, partial: &Partial, unit: usize, class: usize) {
+        let costs = &self.model.classes[class];
+        let mut joining = vec![unit];
+        let mut next = 0;
+        while let Some(&u) = joining.get(next) {
+            for &p in self.model.units.order.predecessors(u) {
+                let p = p as usize;
+                if !self.lattice.contains(partial.ideal, p) && !joining.contains(&p) {
+                    joining.push(p);
+                }
+            }
+            next += 1;
+        }
+        joining.sort_unstable();
+        let mut grown = *partial;
+        for u in joining {
+            let steps = self.lattice.steps(grown.ideal);
+            let Ok(place) = steps.binary_search_by_key(&(u as u32), |step| step.unit) else { return };
+            let Some(compute) = costs.compute[u] else { return };
+            grown.ideal = steps[place].next as usize;
+            grown.compute += compute;
+            grown.memory += costs.memory[u];
+        }
+        if self.seen[grown.ideal] != self.walk && fits(grown.memory, costs.memory_limit) {
+            self.seen[grown.ideal] = self.walk;
+            self.stack.push(grown);
+        }
+    }
+
     /// Units missing once `unit` has joined; `None` where a unit of its class is in the ideal `i`, hence on the CPU.
     fn missing(&self, i: usize, partial: &Partial, unit: usize) -> Option<usize> {
         let units = &self.model.units;

@@ -33,11 +33,13 @@ pub(super) struct Units {
     pub class: Vec<Option<usize>>,
     /// The units of each of these classes, ascending.
     pub class_members: Vec<Vec<usize>>,
+    /// Which nodes are leaves whose memory is not counted.
+    pub ignores_memory: Vec<bool>,
 }
 
 impl Units {
-    /// Contracts and reduces `problem`.
-    pub fn new(problem: &Problem) -> Self {
+    /// Contracts and reduces `problem`; with the memory of leaves, or without it.
+    pub fn new(problem: &Problem, leaf_memory: bool) -> Self {
         let groups = Groups::new(&problem.color_class);
         let ready = ready_at_once(problem, &groups);
         let apart = stay_apart(&problem.graph, &groups);
@@ -47,13 +49,18 @@ impl Units {
                 joined.union(groups.members[g][0], v);
             });
         }
+        let mut ignores_memory = vec![false; problem.node_count()];
         loop {
-            let units = Self::assemble(problem, &ready, &groups, &apart, &joined);
-            let leaves = units.free_leaves(problem);
+            let mut units = Self::assemble(problem, &ready, &groups, &apart, &joined);
+            let leaves = units.free_leaves(problem, leaf_memory);
             if leaves.is_empty() {
+                units.ignores_memory = ignores_memory;
                 return units;
             }
             for (leaf, neighbour) in leaves {
+                for &v in &units.members[leaf] {
+                    ignores_memory[v] = !is_free(problem, v, true);
+                }
                 joined.union(units.members[leaf][0], units.members[neighbour][0]);
             }
         }
@@ -93,17 +100,18 @@ impl Units {
             units.iter().for_each(|&u| class[u] = Some(class_members.len()));
             class_members.push(units);
         }
-        Self { members, of_node, order: acyclic(count, &renumbered), class, class_members }
+        let ignores_memory = Vec::new();
+        Self { members, of_node, order: acyclic(count, &renumbered), class, class_members, ignores_memory }
     }
 
     /// Units that cost nothing and hang at one other unit, each with it. No unit both joins and is joined.
-    fn free_leaves(&self, problem: &Problem) -> Vec<(usize, usize)> {
+    fn free_leaves(&self, problem: &Problem, leaf_memory: bool) -> Vec<(usize, usize)> {
         let mut leaves = Vec::new();
         let (mut joins, mut is_joined) = (vec![false; self.members.len()], vec![false; self.members.len()]);
         for u in (0..self.members.len()).filter(|&u| self.class[u].is_none()) {
             let mut around = self.order.predecessors(u).iter().chain(self.order.successors(u)).map(|&v| v as usize);
             let (Some(v), None) = (around.next(), around.next()) else { continue };
-            if !is_joined[u] && !joins[v] && self.members[u].iter().all(|&node| is_free(problem, node)) {
+            if !is_joined[u] && !joins[v] && self.members[u].iter().all(|&node| is_free(problem, node, leaf_memory)) {
                 (joins[u], is_joined[v]) = (true, true);
                 leaves.push((u, v));
             }
@@ -127,11 +135,11 @@ fn ready_at_once(problem: &Problem, groups: &Groups) -> Vec<bool> {
     ready
 }
 
-/// Whether a node takes no time and no memory on any kind of device.
-fn is_free(problem: &Problem, v: NodeId) -> bool {
+/// Whether a node takes no time and, where that counts, no memory on any kind of device.
+fn is_free(problem: &Problem, v: NodeId, memory: bool) -> bool {
     problem.device_kinds().into_iter().all(|kind| {
         let cost = problem.cost.node(v, kind);
-        cost.is_some_and(|cost| cost.compute == 0.0 && (kind == DeviceKind::Cpu || cost.memory == 0.0))
+        cost.is_some_and(|cost| cost.compute == 0.0 && (!memory || kind == DeviceKind::Cpu || cost.memory == 0.0))
     })
 }
 
