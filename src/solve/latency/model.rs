@@ -1,8 +1,8 @@
 //! The problem on units: what a step of the dynamic program costs.
 
-use super::units::Units;
+use super::units::{REACHABILITY_LIMIT, Units};
 use crate::cost::Piece;
-use crate::graph::{Csr, Graph, NodeId};
+use crate::graph::{Csr, Graph, NodeId, NodeSet, reachability};
 use crate::problem::{DeviceKind, Problem};
 
 /// An output that other units wait for: a node with a consumer outside its unit.
@@ -62,6 +62,8 @@ pub(super) struct Model<'a> {
     pub inputs: Csr,
     /// How each unit runs on the CPU; `None` where it cannot.
     pub cpu: Vec<Option<CpuRun>>,
+    /// For each unit those that follow it, itself included; none where there are too many units.
+    pub descendants: Option<Vec<NodeSet>>,
     /// For each node a time that passes at least from its start to the end of the split.
     pub tails: Vec<f64>,
 }
@@ -89,10 +91,18 @@ impl<'a> Model<'a> {
         let inputs = rows(|port| &port.units);
         let accelerators = problem.device_kinds().into_iter().filter(|&kind| kind != DeviceKind::Cpu);
         let classes = accelerators.map(|kind| Class::new(problem, kind, &units, &ports)).collect();
-        let mut model = Self { problem, units, classes, ports, outputs, inputs, cpu: Vec::new(), tails: Vec::new() };
+        let descendants = (count <= REACHABILITY_LIMIT).then(|| reachability::descendants(&units.order));
+        let (cpu, tails) = (Vec::new(), Vec::new());
+        let mut model = Self { problem, units, classes, ports, outputs, inputs, cpu, descendants, tails };
         model.cpu = model.cpu_runs();
         model.tails = model.tails();
         model
+    }
+
+    /// Whether unit `v` follows unit `u`. Where there are too many units to know it, any may.
+    #[inline]
+    pub fn reaches(&self, u: usize, v: usize) -> bool {
+        self.descendants.as_ref().is_none_or(|descendants| descendants[u].contains(v))
     }
 
     /// How many units there are.

@@ -68,6 +68,7 @@ fn solve_model(model: &Model, max_ideals: usize, bound: f64, cx: &SearchContext)
     let mut state = State { model, cx, incumbent, bound, source, complete: false, stats };
     let mut tails = vec![Tails::new(model, 0.0, cx)];
     state.raise(tails[0].of_split(model), 0.0);
+    state.report("tails");
     match Lattice::new(model, None, max_ideals, cx) {
         Ok(lattice) => state.prove(&lattice, &mut tails),
         Err(_) => state.windows(&tails),
@@ -97,6 +98,7 @@ impl State<'_> {
             let priced = Tails::new(self.model, price, self.cx);
             self.raise(priced.of_split(self.model), price * count as f64);
             tails.push(priced);
+            self.report("tails");
         }
         if !self.is_done() {
             self.pass(lattice, tails, Rules { counting: true, connected: false, upper: self.upper(), beam: usize::MAX });
@@ -144,8 +146,7 @@ impl State<'_> {
             None if exact => self.complete = true,
             None => {}
         }
-        let incumbent = self.incumbent.as_ref().and_then(|split| split.objective);
-        self.cx.report(&Progress { phase: "labels", incumbent, bound: Some(self.bound) });
+        self.report("labels");
     }
 
     /// Splits that cannot be below this are of no use: the incumbent, less half of the tolerance, which leaves room
@@ -156,6 +157,10 @@ impl State<'_> {
 
     fn value(&self) -> Option<f64> {
         self.incumbent.as_ref().and_then(|split| split.objective)
+    }
+
+    fn report(&self, phase: &'static str) {
+        self.cx.report(&Progress { phase, incumbent: self.value(), bound: Some(self.bound) });
     }
 
     fn raise(&mut self, tail: f64, price: f64) {

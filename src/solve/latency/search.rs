@@ -108,7 +108,8 @@ impl<'a> Pass<'a> {
 
     fn expand(&mut self, i: usize, cut: usize, open: Option<usize>, walk: &mut Subgraphs) {
         let closed = self.take(i);
-        let connected = self.rules.connected && self.model.units.class_members.is_empty();
+        let model = self.model;
+        let connected = self.rules.connected && model.units.class_members.is_empty() && model.descendants.is_some();
         if closed.len() > 0 {
             self.run_on_cpu(i, &closed);
         }

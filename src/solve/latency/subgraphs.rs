@@ -83,7 +83,8 @@ impl<'a> Subgraphs<'a> {
     /// Calls `visit` with the connected ones among the subgraphs that [`each`](Self::each) calls it with, where all
     /// colour classes are contracted.
     ///
-    /// A connected set grows by a unit that one of its units feeds, together with what that unit still waits for.
+    /// A connected set grows by a unit that one of its units feeds, together with what that unit still waits for, which
+    /// the set does not feed.
     pub fn each_connected(&mut self, i: usize, last: usize, class: usize, mut visit: impl FnMut(&Subgraph)) {
         self.walk += 1;
         let empty = Partial { ideal: i, compute: 0.0, memory: 0.0, missing: 0 };
@@ -96,16 +97,27 @@ impl<'a> Subgraphs<'a> {
             if partial.ideal == last {
                 continue;
             }
-            let order = &self.model.units.order;
-            for u in self.lattice.difference(partial.ideal, i) {
-                for &w in order.successors(u) {
-                    let w = w as usize;
-                    if self.lattice.contains(last, w) && !self.lattice.contains(partial.ideal, w) {
-                        self.grow(&partial, w, class);
-                    }
-                }
+            for w in self.first_fed(i, &partial, last) {
+                self.grow(&partial, w, class);
             }
         }
+    }
+
+    /// The units up to ideal `last` that the set feeds and that wait for no other such unit, ascending.
+    fn first_fed(&self, i: usize, partial: &Partial, last: usize) -> Vec<usize> {
+        let ports = self.lattice.live(partial.ideal).iter().map(|&p| &self.model.ports[p as usize]);
+        let produced = ports.filter(|port| !self.lattice.contains(i, port.unit));
+        let outside = |w: &usize| self.lattice.contains(last, *w) && !self.lattice.contains(partial.ideal, *w);
+        let mut fed: Vec<usize> = produced.flat_map(|port| port.units.iter().copied()).filter(outside).collect();
+        fed.sort_unstable();
+        fed.dedup();
+        let mut first: Vec<usize> = Vec::new();
+        for w in fed {
+            if !first.iter().any(|&u| self.model.reaches(u, w)) {
+                first.push(w);
+            }
+        }
+        first
     }
 
     /// Pushes the set with `unit` and all that it waits for, unless it is too large or was there before.

@@ -13,15 +13,12 @@ use rustc_hash::FxHashSet;
 
 use super::model::{Class, Model};
 use crate::cost::{Terms, max_of_pieces};
-use crate::graph::{NodeId, NodeSet, reachability};
+use crate::graph::{NodeId, NodeSet};
 use crate::problem::{DeviceKind, fits};
 use crate::solve::SearchContext;
 
 /// Ideals that may be looked at behind one unit; behind those with more only the longest path counts.
-const MAX_SETS: usize = 20_000;
-
-/// Above this many units only the longest path counts: reachability needs n²/8 bytes.
-const REACHABILITY_LIMIT: usize = 16_384;
+const MAX_SETS: usize = 2_000;
 
 /// Lower bounds on the time from each unit or node to the end, at one price.
 #[derive(Debug, Clone)]
@@ -48,11 +45,10 @@ impl Tails {
             accelerated: vec![vec![None; model.unit_count()]; model.classes.len()],
             input_weights: model.classes.iter().map(weight).collect(),
         };
-        let descendants = (model.unit_count() <= REACHABILITY_LIMIT).then(|| reachability::descendants(&model.units.order));
         for unit in (0..model.unit_count()).rev() {
             tails.run_on_cpu(model, unit);
             for class in 0..model.classes.len() {
-                let below = descendants.as_ref().filter(|_| !cx.should_stop()).map(|below| &below[unit]);
+                let below = model.descendants.as_ref().filter(|_| !cx.should_stop()).map(|below| &below[unit]);
                 tails.accelerated[class][unit] = tails.accelerate(model, class, unit, below);
             }
         }

@@ -17,8 +17,8 @@ use crate::graph::order_graph::Groups;
 use crate::graph::{Graph, NodeId, reachability, topological};
 use crate::problem::{DeviceKind, Problem};
 
-/// Graphs above this size are contracted no further than to colour groups of one node: reachability needs n²/8 bytes.
-const REACHABILITY_LIMIT: usize = 16_384;
+/// Above this size reachability, which needs n²/8 bytes, is not known: colour classes stay apart.
+pub(super) const REACHABILITY_LIMIT: usize = 16_384;
 
 /// The units of a problem, in topological order.
 #[derive(Debug, Clone)]
