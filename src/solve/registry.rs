@@ -5,6 +5,7 @@
 
 use super::brute_force::BruteForce;
 use super::dp::{IdealDp, LinearizedDp};
+use super::latency::LatencyDp;
 use super::{Guarantee, Solver};
 use crate::problem::Problem;
 
@@ -49,6 +50,17 @@ const METHODS: &[Method] = &[
         limits: "proofs need a narrow graph (4 million frontier states, 30,000 units); all costs, replication, servers",
         source: "Tarnawski 2020, section 5.1.1",
         make: || Box::new(IdealDp::default()),
+    },
+    Method {
+        name: "latency-dp",
+        summary: "dynamic program over ideals with labels of ready times",
+        scopes: &["arbitrary", "convex", "acyclic"],
+        objectives: &["latency"],
+        exact: true,
+        anytime: true,
+        limits: "one subgraph per accelerator, 4 accelerator classes; proofs need a narrow graph (400,000 ideals)",
+        source: "docs/latency.md; problem of Tarnawski 2020, section 4",
+        make: || Box::new(LatencyDp::default()),
     },
     Method {
         name: "dpl",

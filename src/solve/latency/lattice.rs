@@ -45,12 +45,7 @@ impl Lattice {
     ///
     /// With a `window` only those in which no unit comes before one that is so many places earlier in the order of
     /// units: the narrower, the fewer.
-    pub fn new(
-        model: &Model,
-        window: Option<usize>,
-        max_ideals: usize,
-        cx: &SearchContext,
-    ) -> Result<Self, TooWide> {
+    pub fn new(model: &Model, window: Option<usize>, max_ideals: usize, cx: &SearchContext) -> Result<Self, TooWide> {
         let words_per_ideal = model.unit_count().div_ceil(64);
         let mut lattice = Self {
             words_per_ideal,

@@ -28,9 +28,8 @@ impl Lift {
             let consumers = model.ports[*p as usize].consumers.iter().copied();
             consumers.filter(|&w| model.units.of_node[w].is_some_and(|u| !lattice.contains(i, u)))
         };
-        let tail = |tails: &Tails, p: &u32| {
-            outside(p).map(|w| tails.of_consumer(model, *p as usize, w)).fold(0.0, f64::max)
-        };
+        let tail =
+            |tails: &Tails, p: &u32| outside(p).map(|w| tails.of_consumer(model, *p as usize, w)).fold(0.0, f64::max);
         let tails = tails.iter().map(|t| (t.price, live.iter().map(|p| tail(t, p)).collect())).collect();
         if live.len() < 2 || live.len() > MAX_PORTS {
             return Self { rules: Vec::new(), tails };

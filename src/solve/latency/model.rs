@@ -141,7 +141,8 @@ impl<'a> Model<'a> {
         let run = |input: Option<usize>| {
             let mut ready: Vec<Option<f64>> = Vec::with_capacity(members.len());
             for (&v, time) in members.iter().zip(&times) {
-                let inside = graph.predecessors(v).iter().filter_map(|&u| ready[..].get(local(u as usize)?).copied()?);
+                let inside =
+                    graph.predecessors(v).iter().filter_map(|&u| ready[..].get(local(u as usize)?).copied()?);
                 let from_input = input.filter(|&p| self.ports[p].consumers.contains(&v)).map(|_| 0.0);
                 let at_once = input.is_none().then_some(0.0);
                 ready.push(inside.chain(from_input).chain(at_once).reduce(f64::max).map(|start| start + time));

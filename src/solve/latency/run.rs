@@ -89,7 +89,11 @@ impl State<'_> {
         }
         let count = self.accelerators();
         if self.incumbent.as_ref().is_some_and(|split| self.used(split) < count) {
-            self.pass(lattice, tails, Rules { counting: false, connected: true, upper: self.upper(), beam: usize::MAX });
+            self.pass(
+                lattice,
+                tails,
+                Rules { counting: false, connected: true, upper: self.upper(), beam: usize::MAX },
+            );
         }
         for price in PRICES.map(|part| part * tails[0].of_split(self.model)) {
             if self.is_done() {
@@ -101,7 +105,11 @@ impl State<'_> {
             self.report("tails");
         }
         if !self.is_done() {
-            self.pass(lattice, tails, Rules { counting: true, connected: false, upper: self.upper(), beam: usize::MAX });
+            self.pass(
+                lattice,
+                tails,
+                Rules { counting: true, connected: false, upper: self.upper(), beam: usize::MAX },
+            );
         }
     }
 

@@ -154,7 +154,8 @@ impl<'a> Pass<'a> {
         for step in lattice.steps(i) {
             let Some(run) = &model.cpu[step.unit as usize] else { continue };
             let outputs = model.outputs.row(step.unit as usize);
-            let place = |p: &u32| live.binary_search(p).unwrap_or_else(|_| unreachable!("inputs of a next unit are live"));
+            let place =
+                |p: &u32| live.binary_search(p).unwrap_or_else(|_| unreachable!("inputs of a next unit are live"));
             let waits: Vec<Vec<(usize, f64)>> =
                 run.waits.iter().map(|waits| waits.iter().map(|(p, time)| (place(p), *time)).collect()).collect();
             let next = lattice.live(step.next as usize);

@@ -186,8 +186,7 @@ fn extensions(model: &Model, costs: &Class, set: &Set, below: &NodeSet) -> Vec<S
     let mut next: Vec<usize> = after.filter(|&w| !holds(w)).collect();
     next.sort_unstable();
     next.dedup();
-    let is_next =
-        |w: &usize| order.predecessors(*w).iter().all(|&p| holds(p as usize) || !below.contains(p as usize));
+    let is_next = |w: &usize| order.predecessors(*w).iter().all(|&p| holds(p as usize) || !below.contains(p as usize));
     let extend = |w: usize| {
         let memory = set.memory + costs.memory[w];
         let compute = set.compute + costs.compute[w]?;
