@@ -19,6 +19,9 @@ const BEAMS: [usize; 2] = [2, 16];
 /// Prices of an accelerator, as parts of the tail of the whole split at no price.
 const PRICES: [f64; 3] = [1.0 / 64.0, 1.0 / 16.0, 0.25];
 
+/// An incumbent below this many times the bound is worth a pass that does not count accelerators.
+const MODEST_GAP: f64 = 1.5;
+
 /// Ideals of a lattice with a window.
 const WINDOW_IDEALS: usize = 20_000;
 
@@ -77,47 +80,44 @@ fn solve_model(model: &Model, max_ideals: usize, bound: f64, cx: &SearchContext)
 }
 
 impl State<'_> {
-    /// Beams, then passes that drop nothing.
+    /// A narrow beam, the bound of any number of accelerators, a wider beam, and the pass that drops nothing.
     fn prove(&mut self, lattice: &Lattice, tails: &mut Vec<Tails>) {
         self.stats.set("ideals", lattice.len() as f64);
         self.stats.set("cuts", lattice.cuts.len() as f64);
-        for beam in BEAMS {
-            self.pass(lattice, tails, Rules { counting: true, connected: true, upper: self.upper(), beam });
-            if self.is_done() {
-                return;
-            }
+        let beam = |beam| Rules { counting: true, connected: true, upper: f64::MAX, beam };
+        self.pass(lattice, tails, beam(BEAMS[0]));
+        if !self.is_done() && self.accelerators_may_suffice() {
+            self.pass(lattice, tails, Rules { counting: false, ..beam(usize::MAX) });
         }
-        let count = self.accelerators();
-        if self.incumbent.as_ref().is_some_and(|split| self.used(split) < count) {
-            self.pass(
-                lattice,
-                tails,
-                Rules { counting: false, connected: true, upper: self.upper(), beam: usize::MAX },
-            );
-        }
-        for price in PRICES.map(|part| part * tails[0].of_split(self.model)) {
+        let root = tails[0].of_split(self.model);
+        for price in PRICES.map(|part| part * root) {
             if self.is_done() {
                 return;
             }
             let priced = Tails::new(self.model, price, self.cx);
-            self.raise(priced.of_split(self.model), price * count as f64);
+            self.raise(priced.of_split(self.model), price * self.accelerators() as f64);
             tails.push(priced);
             self.report("tails");
         }
-        if !self.is_done() {
-            self.pass(
-                lattice,
-                tails,
-                Rules { counting: true, connected: false, upper: self.upper(), beam: usize::MAX },
-            );
+        for rules in [beam(BEAMS[1]), Rules { connected: false, ..beam(usize::MAX) }] {
+            if !self.is_done() {
+                self.pass(lattice, tails, rules);
+            }
         }
+    }
+
+    /// Whether the best split for any number of accelerators is likely to use no more than there are.
+    fn accelerators_may_suffice(&self) -> bool {
+        let is_low = |value: f64| value <= MODEST_GAP * self.bound;
+        let spares = |split: &Solution| self.used(split) < self.accelerators();
+        self.value().is_some_and(is_low) || self.incumbent.as_ref().is_some_and(spares)
     }
 
     /// Beams over ever more of the ideals of a graph that has too many.
     fn windows(&mut self, tails: &[Tails]) {
         let mut window = 1;
         while let Ok(lattice) = Lattice::new(self.model, Some(window), WINDOW_IDEALS, self.cx) {
-            self.pass(&lattice, tails, Rules { counting: true, connected: true, upper: self.upper(), beam: BEAMS[1] });
+            self.pass(&lattice, tails, Rules { counting: true, connected: true, upper: f64::MAX, beam: BEAMS[1] });
             if self.is_done() || window >= self.model.unit_count() {
                 return;
             }
@@ -127,6 +127,7 @@ impl State<'_> {
 
     /// One pass; keeps what it finds.
     fn pass(&mut self, lattice: &Lattice, tails: &[Tails], rules: Rules) {
+        let rules = Rules { upper: rules.upper.min(self.upper()), ..rules };
         let mut pass = Pass::new(self.model, lattice, tails, rules);
         let ended = pass.run(self.cx);
         let add = |stats: &mut Stats, name, more: usize| {
