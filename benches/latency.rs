@@ -16,9 +16,11 @@ use dagsplit::verify;
 use support::figures::{head, row};
 use support::{machine, workloads};
 
-/// Workload, and what makes a latency workload of it where only the throughput workload is at hand: accelerators, bytes
-/// of each, and the factor of its transfer times.
-const WORKLOADS: [(&str, Option<(usize, f64, f64)>); 8] = [
+/// What makes a latency workload of a throughput workload: accelerators, bytes of each, and the factor of its transfers.
+type Change = (usize, f64, f64);
+
+/// Workload, with the change that it needs where only the throughput workload is at hand.
+const WORKLOADS: [(&str, Option<Change>); 8] = [
     ("latency/operator/bert_l-3_inference", None),
     ("latency/operator/bert_l-6_inference", None),
     ("throughput/operator/bert_l-12_inference", Some((7, 2_147_483_648.0, 1.0))),
@@ -65,7 +67,7 @@ fn main() -> Result<()> {
             instance.nodes.iter_mut().for_each(|node| node.transfer_time *= factor);
         }
         let own = instance.platform.accelerators[0].count;
-        let counts = std::iter::once(own).chain(if args.own { 1..=0 } else { 1..=12 });
+        let counts = std::iter::once(own).chain(1..=if args.own { 0 } else { 12 });
         for count in counts {
             instance.platform.accelerators[0].count = count;
             println!("{}", measure(name, &instance, args.time_limit)?);

@@ -57,11 +57,14 @@ impl Tails {
 
     /// The tail from the time at which `port` is ready, as far as its consumer `node` is concerned.
     pub fn of_consumer(&self, model: &Model, port: usize, node: NodeId) -> f64 {
+        self.of_node(model, node, |class| self.input_weights[class] * model.classes[class].transfer[port])
+    }
+
+    /// The tail of `node`, when an accelerator that it begins has to fetch an `input` of this time.
+    fn of_node(&self, model: &Model, node: NodeId, input: impl Fn(usize) -> f64) -> f64 {
         let Some(unit) = model.units.of_node[node] else { return 0.0 };
-        let accelerated = (0..model.classes.len()).filter_map(|class| {
-            let input = self.input_weights[class] * model.classes[class].transfer[port];
-            Some(self.accelerated[class][unit]? + input + self.price)
-        });
+        let accelerated = self.accelerated.iter().enumerate();
+        let accelerated = accelerated.filter_map(|(class, tails)| Some(tails[unit]? + input(class) + self.price));
         accelerated.chain(self.cpu[node]).reduce(f64::min).unwrap_or(0.0)
     }
 
@@ -76,14 +79,8 @@ impl Tails {
 
     /// A lower bound on the time of the split plus the price of its accelerators.
     pub fn of_split(&self, model: &Model) -> f64 {
-        let tail = |(unit, members): (usize, &Vec<NodeId>)| {
-            let node = |v: &NodeId| {
-                let accelerated = self.accelerated.iter().filter_map(|tails| Some(tails[unit]? + self.price));
-                accelerated.chain(self.cpu[*v]).reduce(f64::min).unwrap_or(0.0)
-            };
-            members.iter().map(node).fold(0.0, f64::max)
-        };
-        model.units.members.iter().enumerate().map(tail).fold(0.0, f64::max)
+        let nodes = model.units.members.iter().flatten();
+        nodes.map(|&v| self.of_node(model, v, |_| 0.0)).fold(0.0, f64::max)
     }
 
     fn run_on_cpu(&mut self, model: &Model, unit: usize) {
@@ -94,19 +91,12 @@ impl Tails {
             let after = model.problem.graph.successors(v).iter().map(|&w| w as usize);
             let tail = |w: NodeId| match model.units.of_node[w] == Some(unit) {
                 true => self.cpu[w].unwrap_or(0.0),
-                false => self.from_cpu(model, w),
+                false => self.of_node(model, w, |_| 0.0),
             };
             let after = after.map(tail).fold(0.0, f64::max);
             let time = model.problem.cost.node(v, DeviceKind::Cpu).map_or(0.0, |cost| cost.compute);
             self.cpu[v] = Some(time + after);
         }
-    }
-
-    /// The tail of a consumer when the transfer of its input is not counted.
-    fn from_cpu(&self, model: &Model, node: NodeId) -> f64 {
-        let Some(unit) = model.units.of_node[node] else { return 0.0 };
-        let accelerated = self.accelerated.iter().filter_map(|tails| Some(tails[unit]? + self.price));
-        accelerated.chain(self.cpu[node]).reduce(f64::min).unwrap_or(0.0)
     }
 
     /// The least time of a subgraph of `class` entered at `unit`, and of what follows it.
