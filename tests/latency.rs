@@ -1,11 +1,18 @@
-//! The latency: the verifier against hand-worked examples, and the brute-force oracle against the verifier.
+//! The latency: the verifier against hand-worked examples, the brute-force oracle against the verifier, and the ideal DP
+//! against both.
 
 mod common;
+mod workloads;
+
+use std::time::Duration;
 
 use common::{InstanceOptions, config, latency_problems, solve_and_verify};
+use dagsplit::instance::formats::{ReadOptions, read_instance};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
-use dagsplit::problem::{CostKind, DeviceAssignment, DeviceKind, Objective, ProblemSpec, Solution};
+use dagsplit::problem::{CostKind, DeviceAssignment, DeviceKind, Objective, Problem, ProblemSpec, Solution};
 use dagsplit::solve::brute_force::BruteForce;
+use dagsplit::solve::latency::LatencyDp;
+use dagsplit::solve::{SearchContext, Solver};
 use dagsplit::verify::{self, DeadlockStep, Part, Verified, Violation};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -313,5 +320,69 @@ proptest! {
         for device in cut.devices() {
             prop_assert!(device.subgraphs().windows(2).all(|pair| pair[0].finish <= pair[1].start));
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(config(3000))]
+
+    /// Several sources, colour classes of all kinds, backward passes, two classes of accelerators, memory limits.
+    #[test]
+    fn the_ideal_dp_agrees_with_brute_force((instance, spec) in latency_problems(7, 1, InstanceOptions::ALL)) {
+        let best = solve_and_verify(&BruteForce, &instance, &spec);
+        prop_assert_eq!(solve_and_verify(&LatencyDp::default(), &instance, &spec), best);
+    }
+
+    /// Graphs with more ideals than allowed: what is found without proof is a split and a bound.
+    #[test]
+    fn a_graph_too_wide_has_a_split_and_a_bound((instance, spec) in latency_problems(7, 1, InstanceOptions::ALL)) {
+        let best = solve_and_verify(&BruteForce, &instance, &spec);
+        let problem = Problem::new(&instance, spec.clone()).unwrap();
+        let run = LatencyDp { max_ideals: 2 }.solve(&problem, &mut SearchContext::new()).unwrap();
+        if let Some(split) = run.outcome.solution() {
+            prop_assert!(verify::check(&instance, &spec, split).is_ok());
+            prop_assert!(split.objective >= best);
+        }
+        match (run.outcome.bound(), best) {
+            (Some(bound), Some(best)) => prop_assert!(bound.value <= best),
+            (None, Some(_)) => prop_assert!(false, "{:?}", run.outcome),
+            (_, None) => prop_assert!(run.outcome.solution().is_none()),
+        }
+    }
+}
+
+/// The published latency workloads at hand and their optima.
+const PUBLISHED: [(&str, f64); 5] = [
+    ("operator/bert_l-3_inference", 408.4744),
+    ("operator/bert_l-6_inference", 438.0625),
+    ("operator/resnet50_inference", 651.1208),
+    ("layer/bert24_inference", 100.2185),
+    ("layer/resnet50_inference", 1156.8813),
+];
+
+#[test]
+fn published_workloads_are_solved_to_their_optima() {
+    for (name, optimum) in PUBLISHED {
+        let Some(path) = workloads::find(&format!("tarnawski2020/latency/{name}.json")) else { continue };
+        let instance = read_instance(&path, &ReadOptions::default()).unwrap();
+        let spec = ProblemSpec { objective: Objective::Latency { subgraphs: 1 }, ..ProblemSpec::of(&instance) };
+        let found = solve_and_verify(&LatencyDp::default(), &instance, &spec);
+        assert!(found.is_some_and(|value| (value - optimum).abs() < 1e-4), "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn a_stopped_run_has_a_split_and_a_bound() {
+    let Some(path) = workloads::find("tarnawski2020/latency/operator/bert_l-6_inference.json") else { return };
+    let instance = read_instance(&path, &ReadOptions::default()).unwrap();
+    let spec = ProblemSpec { objective: Objective::Latency { subgraphs: 1 }, ..ProblemSpec::of(&instance) };
+    let problem = Problem::new(&instance, spec.clone()).unwrap();
+    for milliseconds in [0, 3, 30, 100] {
+        let mut cx = SearchContext::new().with_time_limit(Duration::from_millis(milliseconds));
+        let run = LatencyDp::default().solve(&problem, &mut cx).unwrap();
+        let split = run.outcome.solution().unwrap();
+        let value = verify::check(&instance, &spec, split).unwrap().objective();
+        let bound = run.outcome.bound().unwrap().value;
+        assert!(0.0 < bound && bound < 438.0626 && value > 438.0624, "{bound} {value}");
     }
 }

@@ -7,6 +7,7 @@ pub mod dp;
 pub mod heuristic;
 #[cfg(feature = "highs")]
 pub mod ip;
+pub mod latency;
 pub mod registry;
 
 use context::in_pool;

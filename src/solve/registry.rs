@@ -9,6 +9,7 @@ use super::dp::{IdealDp, LinearizedDp};
 use super::heuristic::{Greedy, LocalSearch};
 #[cfg(feature = "highs")]
 use super::ip::IntegerProgram;
+use super::latency::LatencyDp;
 use super::{Guarantee, Solver};
 use crate::problem::Problem;
 
@@ -64,6 +65,17 @@ const METHODS: &[Method] = &[
         limits: "proofs need a graph of small treewidth; all costs, memory, classes; no replication, no servers",
         source: "set partitioning, docs/certify.md",
         make: || Box::new(Certify),
+    },
+    Method {
+        name: "latency-dp",
+        summary: "dynamic program over ideals with labels of ready times",
+        scopes: &["arbitrary", "convex", "acyclic"],
+        objectives: &["latency"],
+        exact: true,
+        anytime: true,
+        limits: "one subgraph per accelerator, 4 accelerator classes; proofs need a narrow graph (400,000 ideals)",
+        source: "docs/latency.md; problem of Tarnawski 2020, section 4",
+        make: || Box::new(LatencyDp::default()),
     },
     Method {
         name: "dpl",

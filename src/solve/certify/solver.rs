@@ -8,7 +8,7 @@ use crate::bound;
 use crate::preprocess::Unordered;
 use crate::problem::{Objective, Problem, Scope};
 use crate::solve::dp::ideal::OPTIMALITY_TOLERANCE;
-use crate::solve::dp::in_pool;
+use crate::solve::in_pool;
 use crate::solve::{
     BoundSource, Guarantee, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
 };

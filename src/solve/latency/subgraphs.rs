@@ -1,0 +1,193 @@
+//! The subgraphs that an accelerator may take after an ideal, without those that go beyond the next cut.
+
+use super::lattice::Lattice;
+use super::model::Model;
+use crate::cost::Terms;
+use crate::problem::fits;
+
+/// A convex set of units J \ I that fits on an accelerator.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Subgraph {
+    /// The ideal J.
+    pub ideal: usize,
+    /// Compute and communication of the set.
+    pub terms: Terms,
+    /// Bytes of the set.
+    pub memory: f64,
+    /// Whether the set holds all or nothing of each colour class that stays apart.
+    pub is_whole: bool,
+    /// Transfer times of every port live at J.
+    pub live_out: f64,
+    /// Places among the ports live at I of those that the set consumes.
+    pub inputs: Vec<usize>,
+    /// For each port live at J its place among those live at I, where it has one.
+    pub sources: Vec<Option<usize>>,
+}
+
+/// Enumerates the subgraphs after each ideal, by a walk over the lattice.
+pub(super) struct Subgraphs<'a> {
+    model: &'a Model<'a>,
+    lattice: &'a Lattice,
+    seen: Vec<u32>,
+    walk: u32,
+    stack: Vec<Partial>,
+    found: Subgraph,
+}
+
+/// An ideal on the stack of the walk, with the sums of the units added so far.
+#[derive(Clone, Copy)]
+struct Partial {
+    ideal: usize,
+    compute: f64,
+    memory: f64,
+    /// Units missing of classes that stay apart and are in part in the set.
+    missing: usize,
+}
+
+impl<'a> Subgraphs<'a> {
+    /// No walk yet.
+    pub fn new(model: &'a Model<'a>, lattice: &'a Lattice) -> Self {
+        let seen = vec![0; lattice.len()];
+        Self { model, lattice, seen, walk: 0, stack: Vec::new(), found: Subgraph::default() }
+    }
+
+    /// Calls `visit` with every subgraph of `class` between ideal `i` and ideal `last`, which all chains pass.
+    pub fn each(&mut self, i: usize, last: usize, class: usize, mut visit: impl FnMut(&Subgraph)) {
+        self.walk += 1;
+        self.stack.push(Partial { ideal: i, compute: 0.0, memory: 0.0, missing: 0 });
+        let costs = &self.model.classes[class];
+        while let Some(partial) = self.stack.pop() {
+            if partial.ideal != i {
+                self.describe(i, &partial, class);
+                visit(&self.found);
+            }
+            if partial.ideal == last {
+                continue;
+            }
+            for step in self.lattice.steps(partial.ideal) {
+                let (unit, next) = (step.unit as usize, step.next as usize);
+                if self.seen[next] == self.walk {
+                    continue;
+                }
+                let Some(compute) = costs.compute[unit] else { continue };
+                let memory = partial.memory + costs.memory[unit];
+                let Some(missing) = self.missing(i, &partial, unit).filter(|_| fits(memory, costs.memory_limit)) else {
+                    continue;
+                };
+                self.seen[next] = self.walk;
+                self.stack.push(Partial { ideal: next, compute: partial.compute + compute, memory, missing });
+            }
+        }
+    }
+
+    /// Calls `visit` with the connected ones among the subgraphs that [`each`](Self::each) calls it with, where all
+    /// colour classes are contracted.
+    ///
+    /// A connected set grows by a unit that one of its units feeds, together with what that unit still waits for, which
+    /// the set does not feed.
+    pub fn each_connected(&mut self, i: usize, last: usize, class: usize, mut visit: impl FnMut(&Subgraph)) {
+        self.walk += 1;
+        let empty = Partial { ideal: i, compute: 0.0, memory: 0.0, missing: 0 };
+        for step in self.lattice.steps(i) {
+            self.grow(&empty, step.unit as usize, class);
+        }
+        while let Some(partial) = self.stack.pop() {
+            self.describe(i, &partial, class);
+            visit(&self.found);
+            if partial.ideal == last {
+                continue;
+            }
+            for w in self.first_fed(i, &partial, last) {
+                self.grow(&partial, w, class);
+            }
+        }
+    }
+
+    /// The units up to ideal `last` that the set feeds and that wait for no other such unit, ascending.
+    fn first_fed(&self, i: usize, partial: &Partial, last: usize) -> Vec<usize> {
+        let ports = self.lattice.live(partial.ideal).iter().map(|&p| &self.model.ports[p as usize]);
+        let produced = ports.filter(|port| !self.lattice.contains(i, port.unit));
+        let outside = |w: &usize| self.lattice.contains(last, *w) && !self.lattice.contains(partial.ideal, *w);
+        let mut fed: Vec<usize> = produced.flat_map(|port| port.units.iter().copied()).filter(outside).collect();
+        fed.sort_unstable();
+        fed.dedup();
+        let mut first: Vec<usize> = Vec::new();
+        for w in fed {
+            if !first.iter().any(|&u| self.model.reaches(u, w)) {
+                first.push(w);
+            }
+        }
+        first
+    }
+
+    /// Pushes the set with `unit` and all that it waits for, unless it is too large or was there before.
+    fn grow(&mut self, partial: &Partial, unit: usize, class: usize) {
+        let costs = &self.model.classes[class];
+        let mut joining = vec![unit];
+        let mut next = 0;
+        while let Some(&u) = joining.get(next) {
+            for &p in self.model.units.order.predecessors(u) {
+                let p = p as usize;
+                if !self.lattice.contains(partial.ideal, p) && !joining.contains(&p) {
+                    joining.push(p);
+                }
+            }
+            next += 1;
+        }
+        joining.sort_unstable();
+        let mut grown = *partial;
+        for u in joining {
+            let steps = self.lattice.steps(grown.ideal);
+            let Ok(place) = steps.binary_search_by_key(&(u as u32), |step| step.unit) else { return };
+            let Some(compute) = costs.compute[u] else { return };
+            grown.ideal = steps[place].next as usize;
+            grown.compute += compute;
+            grown.memory += costs.memory[u];
+        }
+        if self.seen[grown.ideal] != self.walk && fits(grown.memory, costs.memory_limit) {
+            self.seen[grown.ideal] = self.walk;
+            self.stack.push(grown);
+        }
+    }
+
+    /// Units missing once `unit` has joined; `None` where a unit of its class is in the ideal `i`, hence on the CPU.
+    fn missing(&self, i: usize, partial: &Partial, unit: usize) -> Option<usize> {
+        let units = &self.model.units;
+        let Some(class) = units.class[unit] else { return Some(partial.missing) };
+        let members = &units.class_members[class];
+        if members.iter().any(|&u| self.lattice.contains(i, u)) {
+            return None;
+        }
+        let is_begun = members.iter().any(|&u| self.lattice.contains(partial.ideal, u));
+        Some(if is_begun { partial.missing - 1 } else { partial.missing + members.len() - 1 })
+    }
+
+    /// Fills in the subgraph between ideal `i` and that of `partial`.
+    fn describe(&mut self, i: usize, partial: &Partial, class: usize) {
+        let Self { model, lattice, found, .. } = self;
+        let transfer = &model.classes[class].transfer;
+        let (before, after) = (lattice.live(i), lattice.live(partial.ideal));
+        let takes = |&u: &usize| lattice.contains(partial.ideal, u) && !lattice.contains(i, u);
+        found.ideal = partial.ideal;
+        found.memory = partial.memory;
+        found.is_whole = partial.missing == 0;
+        found.terms = Terms { compute: partial.compute, ..Terms::default() };
+        found.live_out = 0.0;
+        found.inputs.clear();
+        for (q, &p) in before.iter().enumerate() {
+            if model.ports[p as usize].units.iter().any(takes) {
+                found.terms.comm_in += transfer[p as usize];
+                found.inputs.push(q);
+            }
+        }
+        found.sources.clear();
+        for p in after {
+            let place = before.binary_search(p).ok();
+            if place.is_none() {
+                found.terms.comm_out += transfer[*p as usize];
+            }
+            found.live_out += transfer[*p as usize];
+            found.sources.push(place);
+        }
+    }
+}
