@@ -50,7 +50,9 @@ impl Solver for LatencyDp {
         let classes = &problem.spec.platform.accelerators;
         match problem.spec.objective {
             Objective::Latency { subgraphs: 1 } => {}
-            Objective::Latency { .. } => return refuse("an accelerator may hold one subgraph; ask for one".into()),
+            Objective::Latency { .. } => {
+                return refuse("it runs one subgraph on each accelerator; ask for one, or use brute-force".into());
+            }
             _ => return refuse("it minimises latency, not loads".into()),
         }
         if classes.iter().filter(|class| class.count > 0).count() > Used::MAX_CLASSES {
