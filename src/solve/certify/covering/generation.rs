@@ -60,6 +60,11 @@ impl Trial {
         self.priced.iter().zip(counts).map(|(priced, &count)| priced.best() * count as f64).sum()
     }
 
+    /// How many rounds of devices it takes to earn what the units are worth, as far as the sets found show.
+    fn value(&self, counts: &[usize]) -> f64 {
+        self.total / self.found(counts).max(f64::MIN_POSITIVE)
+    }
+
     /// How much the surplus of the units over what the sets found earn grows on the way from `center` to `profit`.
     fn gain(&self, counts: &[usize], profit: &[f64], center: &[f64]) -> f64 {
         if center.is_empty() {
@@ -107,14 +112,20 @@ impl<'a> Generation<'a> {
         let mut profit = std::mem::take(&mut center.profit);
         while !cx.should_stop() {
             self.effort.rounds += 1;
-            let steps = if rounds % PROOF_PERIOD == 0 { STEPS } else { QUICK_STEPS };
+            let is_proof = rounds % PROOF_PERIOD == 0;
             rounds += 1;
-            let trial = self.price(profit, target, pricers, steps);
+            let mut trial = self.price(profit, target, pricers);
+            if is_proof || trial.value(counts) > merit {
+                self.tighten(&mut trial, target, pricers, STEPS);
+                if trial.value(counts) > 1.0 + NEARLY_SOLVED * (cover.rounds() - 1.0) {
+                    self.tighten(&mut trial, target, pricers, &[Rounding::Exact]);
+                }
+            }
             if trial.refutes(counts) {
                 center.profit = trial.profit;
                 return Verdict::Refuted;
             }
-            let value = trial.total / trial.found(counts).max(f64::MIN_POSITIVE);
+            let value = trial.value(counts);
             let improves_beyond = trial.gain(counts, &cover.profit(), &center.profit) > 0.0;
             let Some((mut next, mut added)) = self.extend(cover, &trial.priced) else { break };
             if value > merit || center.profit.is_empty() {
@@ -155,27 +166,35 @@ impl<'a> Generation<'a> {
         Verdict::Open
     }
 
-    /// Prices the profits for each kind: quickly at first, and more exactly while that may still refute the target.
-    fn price(&mut self, profit: Vec<f64>, target: f64, pricers: &mut Pricers, steps: &[Rounding]) -> Trial {
+    /// Prices the profits for each kind, quickly.
+    fn price(&mut self, profit: Vec<f64>, target: f64, pricers: &mut Pricers) -> Trial {
         let priced = pricers.iter_mut().map(|pricer| pricer.relax(&profit, target)).collect();
         let mut trial = Trial { total: profit.iter().sum(), profit, priced };
-        for (step, &rounding) in steps.iter().enumerate() {
+        for kind in 0..pricers.len() {
+            self.search(&mut trial, kind, target, pricers, FIRST_STEP);
+        }
+        self.tighten(&mut trial, target, pricers, QUICK_STEPS);
+        trial
+    }
+
+    /// Prices more and more exactly while that may still refute the target.
+    fn tighten(&mut self, trial: &mut Trial, target: f64, pricers: &mut Pricers, steps: &[Rounding]) {
+        for &rounding in steps {
             for kind in 0..pricers.len() {
                 let counts = &self.devices.counts;
-                if trial.refutes(counts) || step > 0 && trial.total <= trial.found(counts) {
-                    return trial;
+                if trial.refutes(counts) || trial.total <= trial.found(counts) {
+                    return;
                 }
-                self.search(&mut trial, kind, target, pricers, rounding);
+                self.search(trial, kind, target, pricers, rounding);
             }
         }
-        trial
     }
 
     /// Prices the master's own profits until there is a column to add, or it is clear that there is none.
     fn price_exactly(&mut self, cover: &Cover, target: f64, pricers: &mut Pricers) -> Trial {
         let (profit, best) = (cover.profit(), cover.best());
-        let mut trial = self.price(profit, target, pricers, STEPS);
-        for &rounding in LAST_STEPS {
+        let mut trial = self.price(profit, target, pricers);
+        for &rounding in STEPS.iter().chain(LAST_STEPS) {
             for (kind, &best) in best.iter().enumerate() {
                 if trial.refutes(&self.devices.counts) || trial.priced[kind].best() > best + MARGIN {
                     return trial;
@@ -256,17 +275,17 @@ const MARGIN: f64 = 1e-9;
 /// where fronts are short and bounds tight; drawn to the best ones, they move less but are harder to price.
 const PROOF_PERIOD: usize = 8;
 
-/// How exactly the fronts are searched in most rounds, one after the other.
-const QUICK_STEPS: &[Rounding] = &[Rounding::Thinned(40), Rounding::Optimistic(100)];
+/// How exactly the fronts are searched for sets in every round.
+const FIRST_STEP: Rounding = Rounding::Thinned(40);
 
-/// How exactly they are searched where a proof is looked for.
-const STEPS: &[Rounding] = &[
-    Rounding::Thinned(40),
-    Rounding::Thinned(150),
-    Rounding::Optimistic(100),
-    Rounding::Optimistic(500),
-    Rounding::Exact,
-];
+/// How exactly they are searched in most rounds where the sets found leave room for a refutation.
+const QUICK_STEPS: &[Rounding] = &[Rounding::Optimistic(100)];
+
+/// How exactly they are searched where a proof is looked for, one after the other.
+const STEPS: &[Rounding] = &[Rounding::Thinned(150), Rounding::Optimistic(500)];
 
 /// How they are searched where it has to be clear whether there is another column.
 const LAST_STEPS: &[Rounding] = &[Rounding::Thinned(600), Rounding::Optimistic(2000), Rounding::Exact];
+
+/// The fronts are kept whole once the profits show this part of what the master claims.
+const NEARLY_SOLVED: f64 = 0.7;

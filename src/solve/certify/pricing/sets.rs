@@ -125,4 +125,4 @@ impl<'a, const D: usize> Fronts<'a, D> {
 }
 
 /// The most sums of labels at one entry of a table.
-const MAX_PAIRS: usize = 4_000_000;
+const MAX_PAIRS: usize = 1_000_000;
