@@ -316,7 +316,7 @@ const ROUNDS_BETWEEN: usize = 16;
 const ROUNDS_WITHOUT_PROOF: usize = 1_000;
 
 /// How far below the best split the root's targets lie, one after another.
-const STEPS: [f64; 6] = [0.3, 0.05, 0.01, 0.002, 5e-4, 0.0];
+const STEPS: [f64; 7] = [0.3, 0.05, 0.02, 0.01, 0.002, 5e-4, 0.0];
 
 /// How closely the root's bound is found, as a part of it.
 const BISECTION_PRECISION: f64 = 1e-4;

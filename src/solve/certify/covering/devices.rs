@@ -25,7 +25,7 @@ pub struct Devices<'a> {
     /// How many devices of each kind are of use.
     pub counts: Vec<usize>,
     resources: Vec<Vec<Resource>>,
-    /// The most pins of a net without a hub, by kind; `None` until it is known.
+    /// The most pins of a net without a hub, by kind: what makes the smallest tables.
     most_pins: Vec<usize>,
 }
 
