@@ -11,9 +11,9 @@ use super::{Exit, Failure};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Problem")]
 pub struct ProblemArgs {
-    /// Which splits count.
-    #[arg(long, value_enum, default_value = "acyclic")]
-    scope: ScopeArg,
+    /// Which splits count. `solve` takes several, separated by commas, and compares them.
+    #[arg(long, value_enum, default_value = "acyclic", value_delimiter = ',')]
+    scope: Vec<ScopeArg>,
 
     /// What is minimised.
     #[arg(long, value_enum, default_value = "throughput")]
@@ -85,11 +85,24 @@ impl From<ScopeArg> for Scope {
 }
 
 impl ProblemArgs {
-    /// What is asked of `workload`.
+    /// What is asked of `workload`, in one scope.
     pub fn spec(&self, workload: &Workload) -> Result<ProblemSpec, Failure> {
+        let mut specs = self.specs(workload)?;
+        match specs.pop() {
+            Some(spec) if specs.is_empty() => Ok(spec),
+            _ => Err(Failure::message(Exit::Usage, "give one --scope; only `solve` compares several")),
+        }
+    }
+
+    /// What is asked of `workload`, in each scope.
+    pub fn specs(&self, workload: &Workload) -> Result<Vec<ProblemSpec>, Failure> {
+        self.scope.iter().map(|&scope| self.in_scope(scope, workload)).collect()
+    }
+
+    fn in_scope(&self, scope: ScopeArg, workload: &Workload) -> Result<ProblemSpec, Failure> {
         Ok(ProblemSpec {
             platform: workload.platform.clone(),
-            scope: self.scope.into(),
+            scope: scope.into(),
             objective: match self.objective {
                 ObjectiveArg::Throughput => Objective::Throughput,
                 ObjectiveArg::Gpipe => Objective::GPipe,

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use dagsplit::instance::formats::write_split;
-use dagsplit::problem::{Problem, ProblemSpec};
+use dagsplit::problem::Problem;
 use dagsplit::report::record::{self, MethodRecord};
 use dagsplit::report::{InstanceRecord, RunRecord, table};
 use dagsplit::solve::{SearchContext, Solver, Stats, registry};
@@ -21,6 +21,7 @@ Examples:
   dagsplit solve bert.json
   dagsplit solve bert.json --accelerators 4 --memory 16GiB --json
   dagsplit solve bert.json --method dp,dpl              # compare methods
+  dagsplit solve bert.json --scope acyclic,arbitrary    # what contiguity costs, with proofs
   dagsplit solve gnmt.txt --training --bandwidth 10GB --time-limit 60 --output split.json
 
 `dagsplit methods` lists the methods. Ctrl-C stops the search: the best split so far is still \
@@ -80,27 +81,41 @@ struct Attempt {
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
         let workload = self.reading.read()?;
-        let spec = self.problem.spec(&workload)?;
-        let problem = Problem::new(&workload.instance, spec.clone()).or_fail(Exit::Usage)?;
-        let solvers = self.solvers(&problem)?;
+        let specs = self.problem.specs(&workload)?;
+        let problem = |spec| Problem::new(&workload.instance, spec).or_fail(Exit::Usage);
+        let problems = specs.into_iter().map(problem).collect::<Result<Vec<_>, _>>()?;
+        let pairs = self.pairs(&problems)?;
         let cancelled = progress::interrupt_flag()?;
-        let mut attempts = Vec::with_capacity(solvers.len());
-        for solver in &solvers {
-            attempts.push(self.attempt(solver.as_ref(), &workload, &problem, &cancelled)?);
+        let mut attempts = Vec::with_capacity(pairs.len());
+        for (problem, solver) in &pairs {
+            attempts.push(self.attempt(solver.as_ref(), &workload, problem, &cancelled)?);
         }
-        self.report(&workload, &spec, problem.graph.edge_count(), attempts)
+        self.report(&workload, &problems[0], attempts)
     }
 
-    fn solvers(&self, problem: &Problem) -> Result<Vec<Box<dyn Solver>>, Failure> {
-        let solver = |name: &String| -> Result<Box<dyn Solver>, Failure> {
-            if name == "auto" {
-                return registry::automatic(problem).or_fail(Exit::Usage);
+    /// Each problem with each method that takes it; every method has to take one, and every problem needs one.
+    fn pairs<'a>(&self, problems: &'a [Problem]) -> Result<Vec<(&'a Problem, Box<dyn Solver>)>, Failure> {
+        let mut refused = vec![None; self.method.len()];
+        let mut pairs = Vec::new();
+        for problem in problems {
+            let before = pairs.len();
+            let mut last = None;
+            for (name, refused) in self.method.iter().zip(&mut refused) {
+                match method(name, problem)? {
+                    Ok(solver) => pairs.push((problem, solver)),
+                    Err(refusal) => last = Some(refused.insert(refusal).clone()),
+                }
             }
-            let solver = registry::solver(name).or_fail(Exit::Usage)?;
-            solver.supports(problem).or_fail(Exit::Usage)?;
-            Ok(solver)
-        };
-        self.method.iter().map(solver).collect()
+            if let Some(refusal) = last.filter(|_| pairs.len() == before) {
+                return Err(Failure::message(Exit::Usage, refusal));
+            }
+        }
+        let taken = |name: &str| name == "auto" || pairs.iter().any(|(_, solver)| solver.name() == name);
+        let idle = self.method.iter().zip(refused).find(|(name, _)| !taken(name));
+        match idle.and_then(|(_, refusal)| refusal) {
+            Some(refusal) => Err(Failure::message(Exit::Usage, refusal)),
+            None => Ok(pairs),
+        }
     }
 
     fn attempt(
@@ -140,18 +155,15 @@ impl Args {
         progress::with_progress_line(context, self.quiet)
     }
 
-    fn report(
-        &self,
-        workload: &Workload,
-        spec: &ProblemSpec,
-        edges: usize,
-        mut attempts: Vec<Attempt>,
-    ) -> Result<Exit, Failure> {
+    /// Reports the best split of the first scope, and how the methods compare.
+    fn report(&self, workload: &Workload, problem: &Problem, mut attempts: Vec<Attempt>) -> Result<Exit, Failure> {
         let records: Vec<MethodRecord> = attempts.iter().map(|attempt| attempt.record.clone()).collect();
         record::consistent(&records).map_err(|contradiction| bug(&contradiction.to_string()))?;
-        let best = attempts.swap_remove(MethodRecord::best(&records));
-        let instance = InstanceRecord::new(&workload.instance, edges);
-        let mut record = RunRecord::new(instance, spec, best.record, best.stats, best.verified.as_ref());
+        let scope = problem.spec.scope.name();
+        let in_first = records.iter().take_while(|record| record.scope == scope).count();
+        let best = attempts.swap_remove(MethodRecord::best(&records[..in_first]));
+        let instance = InstanceRecord::new(&workload.instance, problem.graph.edge_count());
+        let mut record = RunRecord::new(instance, &problem.spec, best.record, best.stats, best.verified.as_ref());
         if records.len() > 1 {
             record.compared = records;
         }
@@ -169,6 +181,18 @@ impl Args {
             _ => Exit::Done,
         })
     }
+}
+
+/// The method of this name, or why it does not take `problem`.
+fn method(name: &str, problem: &Problem) -> Result<Result<Box<dyn Solver>, String>, Failure> {
+    if name == "auto" {
+        return Ok(registry::automatic(problem).map_err(|none| none.to_string()));
+    }
+    let solver = registry::solver(name).or_fail(Exit::Usage)?;
+    Ok(match solver.supports(problem) {
+        Ok(()) => Ok(solver),
+        Err(unsupported) => Err(unsupported.to_string()),
+    })
 }
 
 /// A split that its solver takes for good and the verifier does not.

@@ -147,6 +147,8 @@ impl SubgraphRecord {
 pub struct MethodRecord {
     /// The method's name.
     pub method: &'static str,
+    /// `arbitrary`, `convex` or `acyclic`.
+    pub scope: &'static str,
     /// `optimal`, `feasible`, `infeasible` or `unknown`.
     pub status: &'static str,
     /// The verified objective value.
@@ -172,7 +174,12 @@ impl MethodRecord {
             "infeasible" if !infeasibility_holds(run, scope) => "unknown",
             status => status,
         };
-        Self { method, status, objective, lower_bound, gap, seconds }
+        Self { method, scope: scope.name(), status, objective, lower_bound, gap, seconds }
+    }
+
+    /// Whether a bound of this record holds for the splits that `other` is about.
+    pub fn covers(&self, other: &Self) -> bool {
+        self.scope == other.scope || width(self.scope) > width(other.scope)
     }
 
     /// Position of the best record: least objective, then highest bound, then first; a split beats none, and a proof
@@ -222,7 +229,7 @@ pub enum Contradiction {
 pub fn consistent(records: &[MethodRecord]) -> Result<(), Contradiction> {
     for found in records {
         let (finder, Some(objective)) = (found.method, found.objective) else { continue };
-        for claim in records {
+        for claim in records.iter().filter(|claim| claim.covers(found)) {
             let prover = claim.method;
             if claim.status == "infeasible" {
                 return Err(Contradiction::NotInfeasible { finder, prover });
@@ -307,13 +314,12 @@ pub fn gap(objective: f64, bound: f64) -> Option<f64> {
 
 /// Whether what holds for every split of `proven` holds for every split of `asked`.
 fn covers(proven: &Scope, asked: &Scope) -> bool {
-    let width = |scope: &Scope| match scope {
-        Scope::Arbitrary => 3,
-        Scope::Convex => 2,
-        Scope::Acyclic => 1,
-        Scope::Linearized(_) => 0,
-    };
-    proven == asked || width(proven) > width(asked)
+    proven == asked || width(proven.name()) > width(asked.name())
+}
+
+/// How many splits a scope holds, from few to many.
+fn width(scope: &str) -> Option<usize> {
+    ["linearized", "acyclic", "convex", "arbitrary"].iter().position(|&name| name == scope)
 }
 
 fn holds_for(bound: &LowerBound, asked: &Scope) -> bool {
@@ -355,7 +361,7 @@ mod tests {
     }
 
     fn record(status: &'static str, objective: Option<f64>, lower_bound: Option<f64>) -> MethodRecord {
-        MethodRecord { method: "m", status, objective, lower_bound, gap: None, seconds: 0.0 }
+        MethodRecord { method: "m", scope: "acyclic", status, objective, lower_bound, gap: None, seconds: 0.0 }
     }
 
     #[test]

@@ -91,26 +91,26 @@ fn schedule(devices: &[DeviceRecord]) -> String {
     format!("{table}\n")
 }
 
-/// One row per method, its gap measured against the best bound of them all.
+/// One row per method and scope, its gap measured against the best bound that holds for the scope.
 pub fn comparison(methods: &[MethodRecord]) -> String {
-    let best_bound = methods.iter().filter_map(|m| m.lower_bound).max_by(f64::total_cmp);
+    let several = methods.iter().any(|m| m.scope != methods[0].scope);
     let mut table = plain_table();
-    table.set_header(["method", "status", "objective", "gap to best bound", "time"]);
+    let mut header = vec!["method"];
+    header.extend(several.then_some("splits"));
+    header.extend(["status", "objective", "best bound", "gap", "time"]);
+    table.set_header(header);
     for method in methods {
+        let bounds = methods.iter().filter(|claim| claim.covers(method)).filter_map(|claim| claim.lower_bound);
+        let best_bound = bounds.max_by(f64::total_cmp);
         let gap = method.objective.zip(best_bound).and_then(|(objective, bound)| gap(objective, bound));
         let optional = |value: Option<f64>, shown: fn(f64) -> String| right(value.map_or_else(|| "–".into(), shown));
-        table.add_row([
-            Cell::new(method.method),
-            Cell::new(method.status),
-            optional(method.objective, number),
-            optional(gap, percent),
-            right(seconds(method.seconds)),
-        ]);
+        let mut row = vec![Cell::new(method.method)];
+        row.extend(several.then(|| Cell::new(method.scope)));
+        row.extend([Cell::new(method.status), optional(method.objective, number), optional(best_bound, number)]);
+        row.extend([optional(gap, percent), right(seconds(method.seconds))]);
+        table.add_row(row);
     }
-    match best_bound {
-        Some(bound) => format!("{table}\nbest lower bound {}\n", number(bound)),
-        None => format!("{table}\n"),
-    }
+    format!("{table}\n")
 }
 
 /// An empty table that is as wide as its content.
