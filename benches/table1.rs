@@ -9,27 +9,8 @@ use anyhow::Result;
 use clap::Parser;
 use support::figures::{count, head, megabytes, or_dash, row, seconds, status};
 use support::measure::{Measurement, Method, Source, Task, is_child};
+use support::published::THROUGHPUT;
 use support::{machine, workloads};
-
-/// File, and the published optimum over contiguous splits.
-const TABLE_1: [(&str, f64); 16] = [
-    ("operator/bert_l-3_inference", 27.92),
-    ("operator/bert_l-6_inference", 29.58),
-    ("operator/bert_l-12_inference", 147.48),
-    ("operator/resnet50_inference", 124.35),
-    ("operator/bert_l-3_training", 65.30),
-    ("operator/bert_l-6_training", 72.86),
-    ("operator/bert_l-12_training", 438.00),
-    ("operator/resnet50_training", 255.19),
-    ("layer/bert24_inference", 17.79),
-    ("layer/resnet50_inference", 33.77),
-    ("layer/inceptionv3_inference", 51.55),
-    ("layer/gnmt_inference", 32.91),
-    ("layer/bert24_training", 41.75),
-    ("layer/resnet50_training", 78.63),
-    ("layer/inceptionv3_training", 122.76),
-    ("layer/gnmt_training", 107.00),
-];
 
 /// Profiles, split over each of [`PROFILE_ACCELERATORS`].
 const PROFILES: [&str; 6] = ["inception_v3", "densenet121", "resnet50", "vgg16", "gnmt", "nasnetamobile"];
@@ -79,7 +60,7 @@ fn main() -> Result<()> {
 }
 
 fn cases() -> Vec<Case> {
-    let table = TABLE_1.iter().filter_map(|&(name, published)| {
+    let table = THROUGHPUT.iter().filter_map(|&(name, [_, published])| {
         let path = workloads::find(&format!("tarnawski2020/throughput/{name}.json"))?;
         Some(Case { name: name.to_owned(), path, accelerators: None, published: Some(published) })
     });
