@@ -146,8 +146,7 @@ fn latencies_come_with_their_schedule() {
 #[test]
 fn solve_prints_a_table_for_people() {
     let table = Bench::new().run("solve diamond.json --method brute-force,auto").exits(0).out();
-    for part in
-        ["accelerator 1", "CPU 0", "objective    7 (", "status       optimal", "best bound", "verified     yes"]
+    for part in ["accelerator 1", "CPU 0", "objective    7 (", "status       optimal", "best bound", "verified     yes"]
     {
         assert!(table.contains(part), "no `{part}` in\n{table}");
     }

@@ -71,6 +71,9 @@ pub struct Args {
     quiet: bool,
 }
 
+/// A problem, and a method that takes it.
+type Pair<'a> = (&'a Problem, Box<dyn Solver>);
+
 /// What one method did.
 struct Attempt {
     record: MethodRecord,
@@ -94,7 +97,7 @@ impl Args {
     }
 
     /// Each problem with each method that takes it; every method has to take one, and every problem needs one.
-    fn pairs<'a>(&self, problems: &'a [Problem]) -> Result<Vec<(&'a Problem, Box<dyn Solver>)>, Failure> {
+    fn pairs<'a>(&self, problems: &'a [Problem]) -> Result<Vec<Pair<'a>>, Failure> {
         let mut refused = vec![None; self.method.len()];
         let mut pairs = Vec::new();
         for problem in problems {
