@@ -27,7 +27,7 @@ pub struct Args {
     problem: ProblemArgs,
 
     /// The file to write; `.mps` or `.lp` says in which format.
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, visible_alias = "output", value_name = "MODEL")]
     out: PathBuf,
 
     /// Write the strengthened program in place of the published one.

@@ -32,11 +32,11 @@ pub struct Args {
     #[command(flatten)]
     problem: ProblemArgs,
 
-    /// Print one JSON object (schema `dagsplit-verify/1`).
+    /// Print one JSON object (schema `dagsplit-verify/1`) in place of the table.
     #[arg(long)]
     json: bool,
 
-    /// Write the split to this file, in the published shape.
+    /// Write the split to this file, in the published shape, if it is valid.
     #[arg(long, value_name = "SPLIT")]
     output: Option<PathBuf>,
 }

@@ -6,14 +6,14 @@ use dagsplit::report::facts::Facts;
 use super::reading_args::ReadingArgs;
 use super::{Exit, Failure, OrFail, print, print_json};
 
-/// Tell the size, the costs and the devices of a workload.
+/// Tell the size, the costs, the devices and lower bounds of a workload.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  dagsplit info bert.json --accelerators 4")]
 pub struct Args {
     #[command(flatten)]
     reading: ReadingArgs,
 
-    /// Print one JSON object (schema `dagsplit-info/1`).
+    /// Print one JSON object (schema `dagsplit-info/1`) in place of the text.
     #[arg(long)]
     json: bool,
 }

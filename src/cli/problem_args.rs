@@ -11,7 +11,8 @@ use super::{Exit, Failure};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Problem")]
 pub struct ProblemArgs {
-    /// Which splits count. `solve` takes several, separated by commas, and compares them.
+    /// Which splits count; for the latency it makes no difference. `solve` takes several, separated by commas, and
+    /// compares them.
     #[arg(long, value_enum, default_value = "acyclic", value_delimiter = ',')]
     scope: Vec<ScopeArg>,
 

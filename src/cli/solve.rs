@@ -22,6 +22,7 @@ Examples:
   dagsplit solve bert.json --accelerators 4 --memory 16GiB --json
   dagsplit solve bert.json --method dp,dpl              # compare methods
   dagsplit solve bert.json --scope acyclic,arbitrary    # what contiguity costs, with proofs
+  dagsplit solve bert.json --objective latency          # one sample, no pipeline
   dagsplit solve gnmt.txt --training --bandwidth 10GB --time-limit 60 --output split.json
 
 `dagsplit methods` lists the methods. Ctrl-C stops the search: the best split so far is still \
@@ -37,8 +38,8 @@ pub struct Args {
     #[command(flatten)]
     problem: ProblemArgs,
 
-    /// How to search: `auto` takes the first exact method that takes the problem. Several names, separated by commas,
-    /// run one after the other and are compared.
+    /// How to search: `auto` takes the first exact method that takes the problem, or else the first heuristic. Several
+    /// names, separated by commas, run one after the other and are compared.
     #[arg(long, default_value = "auto", value_delimiter = ',', help_heading = "Search")]
     method: Vec<String>,
 
@@ -62,7 +63,7 @@ pub struct Args {
     #[arg(long, help_heading = "Output")]
     json: bool,
 
-    /// Write the split to this file, in the published shape.
+    /// Write the split to this file, in the published shape; the best of the first scope, where several are compared.
     #[arg(long, value_name = "SPLIT", help_heading = "Output")]
     output: Option<PathBuf>,
 
@@ -70,6 +71,9 @@ pub struct Args {
     #[arg(long, help_heading = "Output")]
     quiet: bool,
 }
+
+/// A problem, and a method that takes it.
+type Pair<'a> = (&'a Problem, Box<dyn Solver>);
 
 /// What one method did.
 struct Attempt {
@@ -94,7 +98,7 @@ impl Args {
     }
 
     /// Each problem with each method that takes it; every method has to take one, and every problem needs one.
-    fn pairs<'a>(&self, problems: &'a [Problem]) -> Result<Vec<(&'a Problem, Box<dyn Solver>)>, Failure> {
+    fn pairs<'a>(&self, problems: &'a [Problem]) -> Result<Vec<Pair<'a>>, Failure> {
         let mut refused = vec![None; self.method.len()];
         let mut pairs = Vec::new();
         for problem in problems {

@@ -32,7 +32,7 @@ pub struct Args {
     #[command(flatten)]
     problem: ProblemArgs,
 
-    /// Print one JSON object (schema `dagsplit-verify/1`).
+    /// Print one JSON object (schema `dagsplit-verify/1`) in place of the table.
     #[arg(long)]
     json: bool,
 }

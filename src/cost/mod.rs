@@ -128,6 +128,12 @@ pub fn max_of_pieces(pieces: &[Piece], terms: &Terms) -> f64 {
     pieces.iter().map(|piece| piece.value(terms)).fold(0.0, f64::max)
 }
 
+/// The load of a device that computes for this time and moves no data.
+#[inline]
+pub fn compute_load(pieces: &[Piece], compute: f64) -> f64 {
+    max_of_pieces(pieces, &Terms { compute, ..Terms::default() })
+}
+
 /// Time of a ring all-reduce of `bytes` over `replicas` at `bandwidth` bytes per time unit: 2(r−1)/r · bytes / bandwidth.
 pub fn ring_all_reduce(bytes: f64, replicas: usize, bandwidth: f64) -> f64 {
     let r = replicas as f64;

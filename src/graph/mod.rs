@@ -2,6 +2,7 @@
 
 mod node_set;
 pub mod order_graph;
+pub mod paths;
 pub mod reachability;
 pub mod topological;
 pub mod tree_decomposition;

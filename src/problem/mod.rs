@@ -8,6 +8,8 @@ pub use spec::{CostKind, Interconnect, Objective, ProblemSpec, Replication, Scop
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::cost::{CostModel, ProfiledCost};
 use crate::graph::{CycleError, Graph, NodeId};
 use crate::instance::{Instance, Problems, validate};
@@ -82,6 +84,11 @@ impl Problem {
             kinds.push(DeviceKind::Cpu);
         }
         kinds
+    }
+
+    /// The index of each node, by its id in the instance's file.
+    pub fn index_of_ids(&self) -> FxHashMap<u64, NodeId> {
+        self.ids.iter().copied().zip(0..).collect()
     }
 
     /// How many devices of `kind` there are.

@@ -222,7 +222,7 @@ pub enum Contradiction {
     },
 }
 
-/// Checks that what several methods claim of one problem can all be true.
+/// Checks that what several methods claim of one instance, each for its scope, can all be true.
 ///
 /// # Errors
 /// The first [`Contradiction`] found.
@@ -272,7 +272,7 @@ pub struct RunRecord {
     pub stats: Stats,
     /// Whether the independent verifier has passed the split; false only where there is no split.
     pub verified: bool,
-    /// Every method that ran, where several were asked for.
+    /// Every method in every scope, where more than one ran; the record itself is that of the best in the first scope.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<MethodRecord>,
 }

@@ -56,6 +56,10 @@ pub struct LowerBound {
     pub source: BoundSource,
 }
 
+/// Bound and objective count as equal when they differ by no more than this part of the objective: the rounding of sums.
+/// A proof refutes all objectives that are better than the incumbent's by more.
+pub const OPTIMALITY_TOLERANCE: f64 = 1e-9;
+
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
@@ -83,6 +87,17 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// What `solution` and `bound` say together: an optimum where they meet within [`OPTIMALITY_TOLERANCE`]. A bound above
+    /// the objective, by the rounding of sums, is lowered to it.
+    fn found(solution: Solution, bound: LowerBound) -> Self {
+        match solution.objective {
+            Some(objective) if objective - bound.value <= OPTIMALITY_TOLERANCE * objective => {
+                Outcome::Optimal { solution, bound: LowerBound { value: bound.value.min(objective), ..bound } }
+            }
+            _ => Outcome::Feasible { solution, bound: Some(bound) },
+        }
+    }
+
     /// The best split found.
     pub fn solution(&self) -> Option<&Solution> {
         match self {

@@ -19,12 +19,10 @@ use crate::bound;
 use crate::graph::NodeId;
 use crate::preprocess::Reduced;
 use crate::problem::{Problem, Scope};
+pub use crate::solve::OPTIMALITY_TOLERANCE;
 use crate::solve::{
     BoundSource, Guarantee, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
 };
-
-/// A proof refutes all objectives below the incumbent by more than this part of it: the rounding of a sum.
-pub const OPTIMALITY_TOLERANCE: f64 = 1e-9;
 
 /// How much more each round may search than the one before.
 const BUDGET_GROWTH: usize = 16;
@@ -334,12 +332,7 @@ impl<'a> State<'a> {
         let outcome = match self.incumbent {
             Some(incumbent) => {
                 let objective = incumbent.objective();
-                let solution = self.setting.lift(&incumbent, objective);
-                if objective - bound.value <= OPTIMALITY_TOLERANCE * objective {
-                    Outcome::Optimal { solution, bound: LowerBound { value: bound.value.min(objective), ..bound } }
-                } else {
-                    Outcome::Feasible { solution, bound: Some(bound) }
-                }
+                Outcome::found(self.setting.lift(&incumbent, objective), bound)
             }
             None if proof == Proof::Complete => Outcome::Infeasible(scope),
             None => Outcome::Unknown { bound: Some(bound) },

@@ -38,10 +38,12 @@ fn supports(solver: &'static str, problem: &Problem) -> Result<(), Unsupported> 
     let uses: f64 =
         kinds.iter().map(|&kind| problem.device_count(kind).min(problem.node_count()) as f64 + 1.0).product();
     let reason = match problem.spec.scope {
-        _ if matches!(problem.spec.objective, Objective::Latency { .. }) => "it minimises loads, not latency".into(),
+        _ if matches!(problem.spec.objective, Objective::Latency { .. }) => {
+            "it minimises loads, not latency; use latency-dp or local-search".into()
+        }
         Scope::Linearized(_) => "it does not take one given order; ask for the scope `acyclic`".into(),
         Scope::Arbitrary | Scope::Convex => {
-            "it finds splits into successive ideals; ask for the scope `acyclic`".into()
+            "it finds splits into successive ideals; ask for the scope `acyclic`, or use certify".into()
         }
         Scope::Acyclic if uses > MAX_USES => format!(
             "its devices can be in use in {uses:.0e} ways, more than {MAX_USES:.0e}; ask for fewer devices or kinds of them"

@@ -1,8 +1,8 @@
 //! A cheap lower bound of the latency: paths, and what they leave to the accelerators.
 
-use crate::cost::{NodeCost, Terms, max_of_pieces};
+use crate::cost::{NodeCost, compute_load};
 use crate::graph::order_graph::Groups;
-use crate::graph::{NodeId, topological};
+use crate::graph::{NodeId, paths, topological};
 use crate::problem::{DeviceKind, Problem, Scope, fits};
 use crate::solve::{BoundSource, LowerBound};
 
@@ -123,17 +123,8 @@ impl<'a> Paths<'a> {
     /// The longest path through each node.
     fn longest_paths(&self, times: &[f64]) -> Vec<f64> {
         let graph = &self.problem.graph;
-        let mut until = times.to_vec();
-        for &v in &self.order {
-            let before = graph.predecessors(v).iter().map(|&u| until[u as usize]).fold(0.0, f64::max);
-            until[v] += before;
-        }
-        let mut after = vec![0.0f64; times.len()];
-        for &v in self.order.iter().rev() {
-            let path = |&w: &u32| times[w as usize] + after[w as usize];
-            after[v] = graph.successors(v).iter().map(path).fold(0.0, f64::max);
-        }
-        until.iter().zip(&after).map(|(until, after)| until + after).collect()
+        let (to, from) = (paths::longest_to(graph, &self.order, times), paths::longest_from(graph, &self.order, times));
+        to.iter().enumerate().map(|(v, to)| to + paths::furthest(graph.successors(v), &from)).collect()
     }
 }
 
@@ -151,6 +142,5 @@ fn together<T: Copy>(groups: &Groups, of_node: impl Fn(NodeId) -> Option<T>) -> 
 /// What a node costs on a kind of device, its time as a part of any load.
 fn cost(problem: &Problem, v: NodeId, kind: DeviceKind) -> Option<NodeCost> {
     let cost = problem.cost.node(v, kind)?;
-    let terms = Terms { compute: cost.compute, ..Terms::default() };
-    Some(NodeCost { compute: max_of_pieces(problem.cost.pieces(kind), &terms), ..cost })
+    Some(NodeCost { compute: compute_load(problem.cost.pieces(kind), cost.compute), ..cost })
 }

@@ -11,9 +11,10 @@ pub use greedy::Greedy;
 pub use latency_bound::latency_bound;
 pub use local_search::LocalSearch;
 
-use super::{LowerBound, Outcome, Unsupported};
+use super::{LowerBound, OPTIMALITY_TOLERANCE, Outcome, Unsupported};
 use crate::problem::{Objective, Problem, Solution};
 
+/// Takes problems whose objective is the latency.
 fn supports_latency(solver: &'static str, problem: &Problem) -> Result<(), Unsupported> {
     match problem.spec.objective {
         Objective::Latency { .. } => Ok(()),
@@ -23,16 +24,13 @@ fn supports_latency(solver: &'static str, problem: &Problem) -> Result<(), Unsup
 
 /// Whether a split of this value cannot be better by more than `gap`, or than the rounding of sums.
 fn is_good_enough(value: f64, bound: &LowerBound, gap: f64) -> bool {
-    value - bound.value <= gap.max(1e-9) * value
+    value - bound.value <= gap.max(OPTIMALITY_TOLERANCE) * value
 }
 
 /// What is known after a search that found `solution` at most.
 fn outcome(solution: Option<Solution>, bound: LowerBound) -> Outcome {
     match solution {
-        Some(solution) if solution.objective.is_some_and(|value| is_good_enough(value, &bound, 0.0)) => {
-            Outcome::Optimal { solution, bound }
-        }
-        Some(solution) => Outcome::Feasible { solution, bound: Some(bound) },
+        Some(solution) => Outcome::found(solution, bound),
         None => Outcome::Unknown { bound: Some(bound) },
     }
 }

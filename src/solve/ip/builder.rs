@@ -5,7 +5,7 @@ use good_lp::{Expression, Variable, constraint, variable};
 use super::layout::Layout;
 use super::model::{Model, weighted};
 use super::wires::Wire;
-use crate::cost::Piece;
+use crate::cost::{Piece, compute_load};
 use crate::preprocess::UnitTime;
 use crate::problem::fits;
 
@@ -67,7 +67,7 @@ impl<'a> Builder<'a> {
     fn can_hold(&self, i: usize, unit: usize, limit: Option<f64>) -> bool {
         let costs = self.layout.costs(i);
         costs.times[unit].is_some_and(|time| {
-            let load = costs.pieces.iter().map(|piece| piece.compute * time.total()).fold(0.0, f64::max);
+            let load = compute_load(&costs.pieces, time.total());
             fits(costs.memory[unit], costs.memory_limit)
                 && limit.is_none_or(|limit| load <= limit * (1.0 + LIMIT_TOLERANCE))
         })

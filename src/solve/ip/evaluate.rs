@@ -1,7 +1,5 @@
 //! What a split is worth by the cost model itself, whatever the program says.
 
-use rustc_hash::FxHashMap;
-
 use crate::cost::max_of_pieces;
 use crate::graph::{Graph, NodeId, NodeSet, topological};
 use crate::problem::{DeviceKind, Objective, Problem, Solution, fits};
@@ -14,7 +12,7 @@ pub(super) struct Held {
 
 /// The split with its objective by the cost model; `None` where it is none of `problem`.
 pub(super) fn checked(problem: &Problem, split: Solution) -> Option<Solution> {
-    let index: FxHashMap<u64, NodeId> = problem.ids.iter().copied().zip(0..).collect();
+    let index = problem.index_of_ids();
     let set = |ids: &Vec<u64>| -> Option<NodeSet> {
         let nodes: Vec<NodeId> = ids.iter().map(|id| index.get(id).copied()).collect::<Option<_>>()?;
         Some(NodeSet::from_nodes(problem.node_count(), nodes))

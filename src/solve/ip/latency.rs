@@ -13,8 +13,9 @@ use good_lp::{Expression, Variable, constraint, variable};
 use super::builder::{Builder, Pass};
 use super::layout::Layout;
 use super::{Bounds, Form, wires};
+use crate::cost::compute_load;
 use crate::graph::order_graph::Groups;
-use crate::graph::topological;
+use crate::graph::{paths, topological};
 use crate::problem::{DeviceKind, Problem};
 
 /// The variables of one schedule, in whatever unit its durations have.
@@ -189,10 +190,8 @@ fn serial_latency(problem: &Problem) -> f64 {
 fn earliest(problem: &Problem) -> Vec<f64> {
     let kinds = problem.device_kinds();
     let least = |v: usize| {
-        let on = |&kind: &DeviceKind| {
-            let compute = problem.cost.node(v, kind)?.compute;
-            Some(problem.cost.pieces(kind).iter().map(|piece| piece.compute * compute).fold(0.0, f64::max))
-        };
+        let on =
+            |&kind: &DeviceKind| Some(compute_load(problem.cost.pieces(kind), problem.cost.node(v, kind)?.compute));
         kinds.iter().filter_map(on).min_by(f64::total_cmp).unwrap_or(0.0)
     };
     longest_paths(problem, &(0..problem.node_count()).map(least).collect::<Vec<_>>())
@@ -200,10 +199,5 @@ fn earliest(problem: &Problem) -> Vec<f64> {
 
 /// The longest path that ends with each node, the node included.
 fn longest_paths(problem: &Problem, times: &[f64]) -> Vec<f64> {
-    let mut ends = times.to_vec();
-    for v in topological::smallest_first(&problem.graph) {
-        let before = problem.graph.predecessors(v).iter().map(|&u| ends[u as usize]).fold(0.0, f64::max);
-        ends[v] = before + times[v];
-    }
-    ends
+    paths::longest_to(&problem.graph, &topological::smallest_first(&problem.graph), times)
 }

@@ -1,7 +1,5 @@
 //! What the binaries x stand for: units, devices, names and numbers of the columns; and splits from and to their values.
 
-use rustc_hash::FxHashMap;
-
 use super::devices::Devices;
 use super::evaluate::{self, Held};
 use crate::graph::NodeSet;
@@ -77,7 +75,7 @@ impl<'a> Layout<'a> {
     /// The values of x in a split, its devices numbered as symmetry breaking wants them; `None` where the split does not
     /// fit the devices.
     pub fn start_values(&self, split: &Solution) -> Option<Vec<(usize, f64)>> {
-        let index: FxHashMap<u64, usize> = self.problem.ids.iter().copied().zip(0..).collect();
+        let index = self.problem.index_of_ids();
         // The assignment of each node, and which of its subgraphs it is in.
         let mut place_of = vec![None; self.problem.node_count()];
         for (d, device) in split.devices.iter().enumerate() {

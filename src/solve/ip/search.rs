@@ -12,9 +12,6 @@ use crate::solve::{BoundSource, LowerBound, Outcome, Progress, Run, SearchContex
 /// lower by this part.
 const BOUND_MARGIN: f64 = 5e-10;
 
-/// How far bound and objective may lie apart in an optimal outcome, relative to the objective.
-const PROOF_TOLERANCE: f64 = 1e-9;
-
 /// Solves the program of `method`, from `start` where that is a split.
 pub(super) fn run(
     problem: &Problem,
@@ -59,10 +56,9 @@ fn outcome(scope: &Scope, best: Option<Solution>, proven: Option<f64>, is_infeas
             proven => Outcome::Unknown { bound: proven.map(bound) },
         };
     };
-    let objective = value(&solution);
-    match proven.map(|proven| bound(proven.min(objective))) {
-        Some(bound) if objective - bound.value <= PROOF_TOLERANCE * objective => Outcome::Optimal { solution, bound },
-        bound => Outcome::Feasible { solution, bound },
+    match proven.map(|proven| bound(proven.min(value(&solution)))) {
+        Some(bound) => Outcome::found(solution, bound),
+        None => Outcome::Feasible { solution, bound: None },
     }
 }
 

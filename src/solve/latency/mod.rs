@@ -51,9 +51,11 @@ impl Solver for LatencyDp {
         match problem.spec.objective {
             Objective::Latency { subgraphs: 1 } => {}
             Objective::Latency { .. } => {
-                return refuse("it runs one subgraph on each accelerator; ask for one, or use brute-force".into());
+                return refuse(
+                    "it runs one subgraph on each accelerator; ask for one, or use local-search or ip:strong".into(),
+                );
             }
-            _ => return refuse("it minimises latency, not loads".into()),
+            _ => return refuse("it minimises the latency; use dp or dpl for loads".into()),
         }
         if classes.iter().filter(|class| class.count > 0).count() > Used::MAX_CLASSES {
             return refuse(format!("it counts accelerators of at most {} classes; ask for fewer", Used::MAX_CLASSES));

@@ -1,8 +1,8 @@
 //! The problem on units: what a step of the dynamic program costs.
 
 use super::units::{REACHABILITY_LIMIT, Units};
-use crate::cost::Piece;
-use crate::graph::{Csr, Graph, NodeId, NodeSet, reachability};
+use crate::cost::{Piece, compute_load};
+use crate::graph::{Csr, Graph, NodeId, NodeSet, paths, reachability, topological};
 use crate::problem::{DeviceKind, Problem};
 
 /// An output that other units wait for: a node with a consumer outside its unit.
@@ -169,19 +169,13 @@ impl<'a> Model<'a> {
             let cpu = cpu.map(|cost| cost.compute);
             let accelerated = self.classes.iter().filter_map(|class| {
                 class.compute[u]?;
-                let weight = class.pieces.iter().map(|piece| piece.compute).fold(0.0, f64::max);
-                Some(weight * self.problem.cost.node(v, class.kind)?.compute)
+                Some(compute_load(&class.pieces, self.problem.cost.node(v, class.kind)?.compute))
             });
             accelerated.chain(cpu).reduce(f64::min).unwrap_or(0.0)
         };
-        let mut tails = vec![0.0; self.problem.node_count()];
-        for (u, members) in self.units.members.iter().enumerate().rev() {
-            for &v in members.iter().rev() {
-                let after = self.problem.graph.successors(v).iter().map(|&w| tails[w as usize]).fold(0.0, f64::max);
-                tails[v] = after + least(u, v);
-            }
-        }
-        tails
+        let times = self.units.of_node.iter().enumerate().map(|(v, unit)| unit.map_or(0.0, |u| least(u, v)));
+        let graph = &self.problem.graph;
+        paths::longest_from(graph, &topological::smallest_first(graph), &times.collect::<Vec<_>>())
     }
 }
 

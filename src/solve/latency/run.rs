@@ -1,17 +1,12 @@
 //! The passes of a run: beams for a good split, then the proof.
 
-use rustc_hash::FxHashMap;
-
 use super::lattice::Lattice;
 use super::model::Model;
 use super::search::{Pass, Rules};
 use super::tails::Tails;
 use super::trace;
 use crate::problem::{DeviceKind, Problem, Solution, fits};
-use crate::solve::{BoundSource, LowerBound, Outcome, Progress, Run, SearchContext, Stats};
-
-/// A proof refutes all latencies below the incumbent by more than this part of it: the rounding of a sum.
-const OPTIMALITY_TOLERANCE: f64 = 1e-9;
+use crate::solve::{BoundSource, LowerBound, OPTIMALITY_TOLERANCE, Outcome, Progress, Run, SearchContext, Stats};
 
 /// Labels kept of each state by the passes before the exact one.
 const BEAMS: [usize; 2] = [2, 16];
@@ -56,11 +51,16 @@ pub(super) fn solve(problem: &Problem, max_ideals: usize, cx: &SearchContext) ->
 
 /// Whether every accelerator of the split has room for its nodes.
 fn has_room(problem: &Problem, split: &Solution) -> bool {
-    let index: FxHashMap<u64, usize> = problem.ids.iter().enumerate().map(|(v, &id)| (id, v)).collect();
+    let index = problem.index_of_ids();
     split.devices.iter().filter(|device| device.kind != DeviceKind::Cpu).all(|device| {
         let costs = device.nodes.iter().filter_map(|id| problem.cost.node(index[id], device.kind));
         fits(costs.map(|cost| cost.memory).sum(), problem.memory_limit(device.kind))
     })
+}
+
+/// How many devices of a kind a split uses.
+fn used(split: &Solution, kind: DeviceKind) -> usize {
+    split.devices.iter().filter(|device| device.kind == kind).count()
 }
 
 fn solve_model(model: &Model, max_ideals: usize, bound: f64, cx: &SearchContext) -> Run {
@@ -109,7 +109,8 @@ impl State<'_> {
     /// Whether the best split for any number of accelerators is likely to use no more than there are.
     fn accelerators_may_suffice(&self) -> bool {
         let is_low = |value: f64| value <= MODEST_GAP * self.bound;
-        let spares = |split: &Solution| self.used(split) < self.accelerators();
+        let used = |split: &Solution| self.model.classes.iter().map(|class| used(split, class.kind)).sum::<usize>();
+        let spares = |split: &Solution| used(split) < self.accelerators();
         self.value().is_some_and(is_low) || self.incumbent.as_ref().is_some_and(spares)
     }
 
@@ -192,14 +193,9 @@ impl State<'_> {
         self.model.classes.iter().map(|class| class.count).sum()
     }
 
-    fn used(&self, split: &Solution) -> usize {
-        self.model.classes.iter().map(|class| split.devices.iter().filter(|d| d.kind == class.kind).count()).sum()
-    }
-
     /// Whether the split uses no more accelerators than there are.
     fn is_allowed(&self, split: &Solution) -> bool {
-        let used = |kind| split.devices.iter().filter(|device| device.kind == kind).count();
-        self.model.classes.iter().all(|class| used(class.kind) <= class.count)
+        self.model.classes.iter().all(|class| used(split, class.kind) <= class.count)
     }
 
     fn finish(self) -> Run {

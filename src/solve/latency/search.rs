@@ -6,7 +6,8 @@ use super::lift::Lift;
 use super::model::Model;
 use super::subgraphs::{Subgraph, Subgraphs};
 use super::tails::Tails;
-use crate::cost::{Piece, Terms};
+use crate::cost::{Terms, max_of_pieces};
+use crate::problem::fits;
 use crate::solve::SearchContext;
 
 /// How a pass treats the numbers of accelerators, and what it may drop.
@@ -179,11 +180,16 @@ impl<'a> Pass<'a> {
     /// A subgraph of `class` begins at ideal `i`; at a cut it may also stay open.
     fn begin(&mut self, i: usize, class: usize, labels: &Labels, subgraph: &Subgraph, cut: Option<usize>) {
         let costs = &self.model.classes[class];
-        let duration = load(&costs.pieces, &subgraph.terms);
+        let duration = max_of_pieces(&costs.pieces, &subgraph.terms);
         let is_whole = subgraph.is_whole;
         for l in 0..labels.len() {
             let used = labels.used(l);
-            if self.rules.counting && used.of(class) >= costs.count.min(Used::MAX_COUNT) {
+            if used.of(class) >= Used::MAX_COUNT {
+                // More than can be counted, whether or not there are more.
+                self.incomplete = true;
+                continue;
+            }
+            if self.rules.counting && used.of(class) >= costs.count {
                 continue;
             }
             let used = used.plus_one(class);
@@ -214,7 +220,7 @@ impl<'a> Pass<'a> {
         for l in 0..labels.len() {
             let values = labels.values(l);
             let memory = values[1] + subgraph.memory;
-            if !crate::problem::fits(memory, costs.memory_limit) {
+            if !fits(memory, costs.memory_limit) {
                 continue;
             }
             let times = || values[2..].iter().zip(&costs.pieces);
@@ -290,8 +296,4 @@ impl Source {
             _ => unreachable!("a live port was live before or is an output of the step"),
         }
     }
-}
-
-fn load(pieces: &[Piece], terms: &Terms) -> f64 {
-    crate::cost::max_of_pieces(pieces, terms)
 }

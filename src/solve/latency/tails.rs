@@ -12,7 +12,7 @@
 use rustc_hash::FxHashSet;
 
 use super::model::{Class, Model};
-use crate::cost::{Terms, max_of_pieces};
+use crate::cost::{Terms, compute_load, max_of_pieces};
 use crate::graph::{NodeId, NodeSet};
 use crate::problem::{DeviceKind, fits};
 use crate::solve::SearchContext;
@@ -107,7 +107,6 @@ impl Tails {
             return None;
         }
         let Some(below) = below else { return Some(self.longest_path(model, class, unit)) };
-        let weight = costs.pieces.iter().map(|piece| piece.compute).fold(0.0, f64::max);
         let mut seen: FxHashSet<Vec<usize>> = FxHashSet::default();
         let mut stack = vec![alone];
         let mut least: Option<f64> = None;
@@ -118,7 +117,9 @@ impl Tails {
             let total = self.with_tails(model, costs, &set);
             least = Some(least.map_or(total, |least| least.min(total)));
             for next in extensions(model, costs, &set, below) {
-                if least.is_some_and(|least| next.compute * weight >= least) || !seen.insert(next.units.clone()) {
+                if least.is_some_and(|least| compute_load(&costs.pieces, next.compute) >= least)
+                    || !seen.insert(next.units.clone())
+                {
                     continue;
                 }
                 stack.push(next);
