@@ -7,19 +7,21 @@ export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 
 DAGSPLIT := $(CARGO_TARGET_DIR)/release/dagsplit
 DEMO_INSTANCE := instances/inceptionv3_training.json
-DEMO_METHODS := dp,dpl
+DEMO_METHODS := dp,dpl,certify
+DEMO_SCOPES := acyclic,arbitrary
 DEMO_OUTPUT := demo
 
 .PHONY: help demo test toolchain build
 
 help:
-	@echo "make demo   build, solve $(DEMO_INSTANCE) by several methods, draw the best split"
+	@echo "make demo   build, split $(DEMO_INSTANCE) with and without contiguity, draw the split"
 	@echo "make test   formatting, lints, tests and documentation, with and without HiGHS"
 
 demo: build
 	@mkdir -p $(DEMO_OUTPUT)
 	$(DAGSPLIT) info $(DEMO_INSTANCE)
-	$(DAGSPLIT) solve $(DEMO_INSTANCE) --method $(DEMO_METHODS) --time-limit 60 --output $(DEMO_OUTPUT)/split.json
+	$(DAGSPLIT) solve $(DEMO_INSTANCE) --scope $(DEMO_SCOPES) --method $(DEMO_METHODS) \
+		--time-limit 60 --output $(DEMO_OUTPUT)/split.json
 	$(DAGSPLIT) verify $(DEMO_INSTANCE) $(DEMO_OUTPUT)/split.json
 	$(DAGSPLIT) draw $(DEMO_INSTANCE) --split $(DEMO_OUTPUT)/split.json --output $(DEMO_OUTPUT)/split.svg
 	@echo "the picture of the split is $(DEMO_OUTPUT)/split.svg"
