@@ -23,7 +23,6 @@ pub struct Fault {
 pub(super) enum ModelStatus {
     Optimal,
     Infeasible,
-    Unbounded,
     TimeLimit,
     Interrupted,
     /// Another limit, or trouble.
@@ -94,46 +93,6 @@ impl Handle {
         self.model.num_rows()
     }
 
-    /// Adds lower ≤ Σ coefficient · column ≤ upper; either side may be infinite.
-    pub fn add_row(&mut self, lower: f64, upper: f64, entries: &[(usize, f64)]) -> Result<usize, Fault> {
-        let (index, values) = parted(entries);
-        // SAFETY: both arrays hold as many entries as is said; HiGHS checks the indices.
-        let status = unsafe {
-            sys::Highs_addRow(self.raw(), lower, upper, index.len() as c_int, index.as_ptr(), values.as_ptr())
-        };
-        succeeded(status, "Highs_addRow", || format!("{entries:?}"))?;
-        Ok(self.row_count() - 1)
-    }
-
-    /// Adds a column with coefficients in existing rows.
-    pub fn add_column(&mut self, cost: f64, lower: f64, upper: f64, entries: &[(usize, f64)]) -> Result<usize, Fault> {
-        let (index, values) = parted(entries);
-        // SAFETY: both arrays hold as many entries as is said; HiGHS checks the indices.
-        let status = unsafe {
-            sys::Highs_addCol(self.raw(), cost, lower, upper, index.len() as c_int, index.as_ptr(), values.as_ptr())
-        };
-        succeeded(status, "Highs_addCol", || format!("{entries:?}"))?;
-        Ok(self.column_count() - 1)
-    }
-
-    pub fn set_column_bounds(&mut self, column: usize, lower: f64, upper: f64) -> Result<(), Fault> {
-        // SAFETY: HiGHS checks the index.
-        let status = unsafe { sys::Highs_changeColBounds(self.raw(), column as c_int, lower, upper) };
-        succeeded(status, "Highs_changeColBounds", || format!("column {column}: {lower} to {upper}"))
-    }
-
-    pub fn set_column_cost(&mut self, column: usize, cost: f64) -> Result<(), Fault> {
-        // SAFETY: HiGHS checks the index.
-        let status = unsafe { sys::Highs_changeColCost(self.raw(), column as c_int, cost) };
-        succeeded(status, "Highs_changeColCost", || format!("column {column}: {cost}"))
-    }
-
-    pub fn set_row_bounds(&mut self, row: usize, lower: f64, upper: f64) -> Result<(), Fault> {
-        // SAFETY: HiGHS checks the index.
-        let status = unsafe { sys::Highs_changeRowBounds(self.raw(), row as c_int, lower, upper) };
-        succeeded(status, "Highs_changeRowBounds", || format!("row {row}: {lower} to {upper}"))
-    }
-
     pub fn name_column(&mut self, column: usize, name: &str) -> Result<(), Fault> {
         let text = c_string(name, "Highs_passColName")?;
         // SAFETY: HiGHS checks the index and copies the name.
@@ -181,8 +140,8 @@ impl Handle {
         succeeded(status, "Highs_writeSolution", || path.display().to_string())
     }
 
-    /// Solves the model. `watcher`, where there is one, is told of the search for integer solutions and may end it.
-    pub fn run(&mut self, watcher: Option<&Watcher>) -> Result<ModelStatus, Fault> {
+    /// Solves the model. `watcher` is told of the search for integer solutions and may end it.
+    pub fn run(&mut self, watcher: &Watcher) -> Result<ModelStatus, Fault> {
         // HiGHS keeps one pool of workers for each thread that calls it, and refuses to run with one of another size.
         if POOL_SIZE.replace(self.threads) != self.threads {
             // SAFETY: no run is going on in this thread.
@@ -191,11 +150,7 @@ impl Handle {
         // Time limits are for each run by itself.
         // SAFETY: the handle is valid.
         unsafe { sys::Highs_zeroAllClocks(self.raw()) };
-        let status = match watcher {
-            // SAFETY: the handle is valid.
-            None => unsafe { sys::Highs_run(self.raw()) },
-            Some(watcher) => self.run_watched(watcher)?,
-        };
+        let status = self.run_watched(watcher)?;
         succeeded(status, "Highs_run", String::new)?;
         Ok(self.status())
     }
@@ -222,7 +177,6 @@ impl Handle {
         match unsafe { sys::Highs_getModelStatus(self.raw()) } {
             sys::MODEL_STATUS_OPTIMAL | sys::MODEL_STATUS_MODEL_EMPTY => ModelStatus::Optimal,
             sys::MODEL_STATUS_INFEASIBLE => ModelStatus::Infeasible,
-            sys::MODEL_STATUS_UNBOUNDED => ModelStatus::Unbounded,
             sys::MODEL_STATUS_REACHED_TIME_LIMIT => ModelStatus::TimeLimit,
             sys::MODEL_STATUS_REACHED_INTERRUPT => ModelStatus::Interrupted,
             _ => ModelStatus::Other,
@@ -257,8 +211,8 @@ impl Handle {
         Ok(value == sys::SOLUTION_STATUS_FEASIBLE)
     }
 
-    /// The values of the columns and the duals of the rows.
-    pub fn solution(&mut self) -> Result<(Vec<f64>, Vec<f64>), Fault> {
+    /// The values of the columns.
+    pub fn solution(&mut self) -> Result<Vec<f64>, Fault> {
         let mut columns = vec![0.0; self.column_count()];
         let mut column_duals = columns.clone();
         let mut rows = vec![0.0; self.row_count()];
@@ -274,7 +228,7 @@ impl Handle {
             )
         };
         succeeded(status, "Highs_getSolution", String::new)?;
-        Ok((columns, row_duals))
+        Ok(columns)
     }
 }
 

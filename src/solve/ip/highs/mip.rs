@@ -151,14 +151,14 @@ impl Mip {
     ) -> Result<MipResult, Fault> {
         self.set_limits(limits)?;
         let watch = |primal, dual| watcher(&Sighting { incumbent: finite(primal), bound: finite(dual) });
-        let status = match self.handle.run(Some(&watch))? {
+        let status = match self.handle.run(&watch)? {
             ModelStatus::Optimal => MipStatus::Optimal,
             ModelStatus::Infeasible => MipStatus::Infeasible,
             ModelStatus::TimeLimit => MipStatus::TimeLimit,
             ModelStatus::Interrupted => MipStatus::Interrupted,
             _ => MipStatus::Stopped,
         };
-        let values = if self.handle.is_feasible()? { Some(self.handle.solution()?.0) } else { None };
+        let values = if self.handle.is_feasible()? { Some(self.handle.solution()?) } else { None };
         Ok(MipResult {
             status,
             values,

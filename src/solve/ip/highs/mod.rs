@@ -1,12 +1,10 @@
-//! HiGHS as this crate needs it: linear programs that grow, and integer programs with their dual bound.
+//! HiGHS as this crate needs it: integer programs with their dual bound.
 //!
 //! good_lp writes models but hides the dual bound and folds all limits into one status; both are read from HiGHS
 //! itself. `handle.rs` alone touches its interface.
 
 mod handle;
-mod lp;
 mod mip;
 
 pub use handle::Fault;
-pub use lp::{Lp, LpStatus};
 pub use mip::{Mip, MipLimits, MipResult, MipStatus, Sighting};
