@@ -94,6 +94,11 @@ proptest! {
         let found = solve_and_verify(&dp, &instance, &spec);
         prop_assert!(same(&spec, found, expected), "found {found:?}, expected {expected:?}");
     }
+}
+
+proptest! {
+    // Each case solves nine times, mostly by local search.
+    #![proptest_config(config(500))]
 
     #[test]
     fn stays_truthful_under_limits(
@@ -114,6 +119,10 @@ proptest! {
             check_anytime(&LinearizedDp { orders }, cx, asked, optimum)?;
         }
     }
+}
+
+proptest! {
+    #![proptest_config(config(2000))]
 
     #[test]
     fn stops_at_the_gap_and_reports_on_the_way(
