@@ -2,6 +2,7 @@
 
 use super::assignment::Setting;
 use super::covering::{Center, Devices, Generation, Pricers, Verdict};
+use super::crowding;
 use super::multilevel::Search;
 use super::tree::{self, Ending};
 use crate::bound;
@@ -104,7 +105,9 @@ struct Root<'a> {
 
 impl Root<'_> {
     fn refutes(&mut self, target: f64, cx: &SearchContext) -> bool {
-        self.generation.refute(target, &[], &mut self.pricers, &mut self.center, cx) == Verdict::Refuted
+        let devices = self.generation.devices;
+        crowding::refutes(devices.setting(), &devices.work(), target)
+            || self.generation.refute(target, &[], &mut self.pricers, &mut self.center, cx) == Verdict::Refuted
     }
 }
 
