@@ -7,6 +7,7 @@ mod annealing;
 mod assignment;
 mod branching;
 mod covering;
+mod crowding;
 pub mod multilevel;
 mod pricing;
 mod solver;

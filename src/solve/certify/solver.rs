@@ -2,6 +2,7 @@
 
 use super::assignment::Setting;
 use super::covering::{Center, Devices, Generation, Pricers, Verdict};
+use super::crowding;
 use super::multilevel::Search;
 use super::tree::{self, Ending};
 use crate::bound;
@@ -104,7 +105,9 @@ struct Root<'a> {
 
 impl Root<'_> {
     fn refutes(&mut self, target: f64, cx: &SearchContext) -> bool {
-        self.generation.refute(target, &[], &mut self.pricers, &mut self.center, cx) == Verdict::Refuted
+        let devices = self.generation.devices;
+        crowding::refutes(devices.setting(), &devices.work(), target)
+            || self.generation.refute(target, &[], &mut self.pricers, &mut self.center, cx) == Verdict::Refuted
     }
 }
 
@@ -190,6 +193,16 @@ impl<'a> Proof<'a> {
         }
     }
 
+    /// Anneals until many rounds in a row have not helped.
+    fn anneal_patiently(&mut self) {
+        let mut stale = 0;
+        while stale < PATIENCE && !self.is_done() {
+            let before = self.upper();
+            self.anneal(1);
+            stale = if self.upper() == before { stale + 1 } else { 0 };
+        }
+    }
+
     /// Finds some split where annealing found none; whether none exists.
     fn find_any(&mut self, root: &mut Root) -> bool {
         if self.upper().is_some() {
@@ -225,20 +238,30 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// Raises the bound as far as the root alone can: in steps towards the best split, then by bisection.
+    /// Raises the bound as far as the root alone can: in steps towards the best split, then by bisection. The split is
+    /// improved with patience once it is clear that the bound does not meet it at little cost.
     fn bound_root(&mut self, root: &mut Root) {
-        for step in STEPS {
-            let Some(upper) = self.upper() else { return };
+        if self.approach(root, &FAR_STEPS) {
+            self.anneal_patiently();
+            self.approach(root, &NEAR_STEPS);
+        }
+    }
+
+    /// Raises the bound to targets these parts below the best split; whether the root refutes all of them.
+    fn approach(&mut self, root: &mut Root, steps: &[f64]) -> bool {
+        for step in steps {
+            let Some(upper) = self.upper() else { return false };
             let target = (upper * (1.0 - step)).min(self.last_target(upper));
             if self.is_done() {
-                return;
+                return false;
             }
             if target > self.bound && !self.raise(root, target) {
                 self.bisect(root, target);
-                return;
+                return false;
             }
             self.anneal(1);
         }
+        true
     }
 
     /// Bisects between the bound and a target that the root does not refute.
@@ -248,7 +271,7 @@ impl<'a> Proof<'a> {
             if !self.raise(root, target) {
                 open = target;
             }
-            self.anneal(1);
+            self.anneal(ROUNDS_BETWEEN);
         }
         self.stats.set("root_bound", self.bound);
     }
@@ -309,14 +332,20 @@ impl<'a> Proof<'a> {
 /// Rounds of annealing before the first bound.
 const FIRST_ROUNDS: usize = 32;
 
-/// Rounds of annealing between two searches of the tree.
+/// Rounds of annealing between two searches of the tree, or two targets of the root's bisection.
 const ROUNDS_BETWEEN: usize = 16;
+
+/// Rounds of annealing in a row that do not help, after which it pauses before the first target near the best split.
+const PATIENCE: usize = 200;
 
 /// Rounds of annealing where the graph is too wide for pricing.
 const ROUNDS_WITHOUT_PROOF: usize = 1_000;
 
-/// How far below the best split the root's targets lie, one after another.
-const STEPS: [f64; 7] = [0.3, 0.05, 0.02, 0.01, 0.002, 5e-4, 0.0];
+/// How far below the best split the root's first targets lie, one after another.
+const FAR_STEPS: [f64; 2] = [0.3, 0.05];
+
+/// How far below it the others lie.
+const NEAR_STEPS: [f64; 5] = [0.02, 0.01, 0.002, 5e-4, 0.0];
 
 /// How closely the root's bound is found, as a part of it.
 const BISECTION_PRECISION: f64 = 1e-4;

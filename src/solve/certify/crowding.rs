@@ -1,0 +1,51 @@
+//! Counting heavy units: the devices cannot hold them all where few of them fit together.
+//!
+//! [`bound`](crate::bound) counts the heaviest units too, with Lagrangian prices for how many of them a device holds.
+//! Here each small group has a minimum cut of its own, which leaves no gap.
+
+use super::assignment::Setting;
+use crate::bound::Holder;
+
+/// Groups of more units than this are not tried: there are too many of them.
+const LARGEST_GROUP: usize = 3;
+
+/// No more units than this are counted.
+const MOST_COUNTED: usize = 20;
+
+/// Whether no split has a load of at most `target`, by the number of heavy units that each device can hold.
+///
+/// `work` is the least time of each unit. Tries one unit more than some number for each device of the most numerous
+/// kind. At most h³/6 minimum cuts for h units of each kind, fewer where a group fits.
+pub fn refutes(setting: &Setting, work: &[f64], target: f64) -> bool {
+    let units = &setting.unordered.units;
+    let mut heaviest: Vec<usize> = (0..work.len()).collect();
+    heaviest.sort_by(|&a, &b| work[b].total_cmp(&work[a]));
+    let mut holders = Holder::all(setting.problem, units);
+    let Some(devices) = units.kinds.iter().map(|kind| kind.count).max() else { return false };
+    let sizes = (1..LARGEST_GROUP).map(|each| each.saturating_mul(devices).saturating_add(1));
+    sizes.take_while(|&size| size <= heaviest.len().min(MOST_COUNTED)).any(|size| {
+        let room = holders.iter_mut().try_fold(0, |room: usize, holder| {
+            let most = most_together(holder, &heaviest[..size], target)?;
+            Some(room.saturating_add(units.kinds[holder.kind].count.saturating_mul(most)))
+        });
+        room.is_some_and(|room| room < size)
+    })
+}
+
+/// The most of these units that fit on a device together; `None` where a group of the largest size does.
+fn most_together(holder: &mut Holder, units: &[usize], target: f64) -> Option<usize> {
+    (0..LARGEST_GROUP).find(|&most| !any_group_fits(holder, units, &mut Vec::new(), most + 1, target))
+}
+
+/// Whether a device may hold `group` with `more` of these units.
+fn any_group_fits(holder: &mut Holder, units: &[usize], group: &mut Vec<usize>, more: usize, target: f64) -> bool {
+    if more == 0 {
+        return !holder.cuts.iter_mut().any(|cuts| cuts.exceeds(group, target));
+    }
+    (0..units.len()).any(|i| {
+        group.push(units[i]);
+        let fits = any_group_fits(holder, &units[i + 1..], group, more - 1, target);
+        group.pop();
+        fits
+    })
+}
