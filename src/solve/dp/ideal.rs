@@ -296,11 +296,9 @@ impl<'a> State<'a> {
 
     /// Walks over orders, each from the best split, until several bring nothing.
     fn walk(&mut self) {
-        // A small graph has few orders.
-        let rounds = LAST_ROUNDS.min(4 * self.setting.reduced.unit_count());
         let mut idle = 0;
         while idle < IDLE_WALKS && !self.is_done() {
-            idle = if self.reorder(self.setting, rounds) { 0 } else { idle + 1 };
+            idle = if self.reorder(self.setting, LAST_ROUNDS) { 0 } else { idle + 1 };
         }
     }
 
@@ -312,6 +310,8 @@ impl<'a> State<'a> {
         }
         let Some(incumbent) = &self.incumbent else { return false };
         let before = incumbent.objective();
+        // A small graph has few orders.
+        let patience = patience.min(MOST_ROUNDS_PER_UNIT * setting.reduced.unit_count());
         let mut walk = Reordering::new(setting, incumbent, self.cx.seed.wrapping_add(self.walks));
         self.walks += 1;
         let mut idle = 0;
@@ -340,6 +340,9 @@ impl<'a> State<'a> {
         Run { outcome, stats: self.stats }
     }
 }
+
+/// Rounds of local search without a better split, for each unit, after which more would bring nothing.
+const MOST_ROUNDS_PER_UNIT: usize = 4;
 
 /// The coarsest grid of the relaxation, as a part of the incumbent.
 const COARSEST_GRID: f64 = 1.0 / 32.0;
