@@ -201,7 +201,8 @@ impl<'a> State<'a> {
                 Verdict::Unknown => {
                     let before = self.bound;
                     self.tell_apart(setting, &frontier);
-                    if self.bound - before > HOPELESS * self.upper() {
+                    // Without a time limit a proof is asked for at any cost.
+                    if self.bound - before > HOPELESS * self.upper() && self.cx.remaining().is_some() {
                         return Proof::Impossible;
                     }
                     if !self.reorder(setting, budget / STAGES_PER_ROUND) {
