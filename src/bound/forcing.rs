@@ -15,7 +15,7 @@ use crate::solve::SearchContext;
 /// A unit leaves a kind of device when every set that holds it, without the units that have left, loads a device of the
 /// kind above the target (a minimum cut), or when the work of all units leaves no time for it. What left one kind
 /// burdens the others. The target is refuted when a unit can go nowhere, when the work exceeds the devices' time, or
-/// when the devices cannot hold the heaviest units ([`overcrowds`]). A false answer says nothing, and is given early
+/// when the devices cannot hold the heaviest units (`overcrowds`). A false answer says nothing, and is given early
 /// when `cx` says to stop.
 pub fn refutes(problem: &Problem, reduced: &Reduced, target: f64, cx: &SearchContext) -> bool {
     Forcing::new(problem, reduced, target).refutes(cx)

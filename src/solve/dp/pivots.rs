@@ -1,13 +1,13 @@
 //! The boundary relaxation, told apart by pivots.
 //!
 //! The boundary relaxation ([`super::relaxation`]) cannot charge a net that may stay live across a whole stage. Here
-//! boundaries have classes: how many of the pivots, units of one chain, lie below them ([`Pivots`]). A stage whose
+//! boundaries have classes: how many of the pivots, units of one chain, lie below them (`Pivots`). A stage whose
 //! boundaries are of the classes i and j holds the pivots i + 1 to j, so a net that bypasses it lies beside all of them.
 //! Every other net is charged in full, and classes never decrease along a pipeline. Only a stage without a pivot counts
 //! as free of communication. On networks with many skip connections this gives most of what ideals that may cross
 //! can give: 60.3 instead of 57.9 on NASNet-A mobile over six accelerators, where charging all nets would give 60.6.
 //!
-//! To keep fronts few, a stage is charged by its outermost [`MOST_NEAR`] pivots at each boundary; to keep them short,
+//! To keep fronts few, a stage is charged by its outermost `MOST_NEAR` pivots at each boundary; to keep them short,
 //! labels that are almost equal are joined to one at least as good as both.
 
 mod chain;

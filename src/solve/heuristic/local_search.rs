@@ -18,7 +18,7 @@ use crate::solve::{Guarantee, Progress, Run, SearchContext, SolveError, Solver, 
 /// anywhere else, or exchanges two classes. Placements whose subgraphs wait for each other are left out; those that
 /// exceed a memory pay a price for it that rises while they do and falls while they do not.
 /// Each restart begins with a greedy filling along a random topological order and cools for a fixed number of steps;
-/// the best placement of all is returned, with the bound of [`latency_bound`]. Restarts run on all threads, with the
+/// the best placement of all is returned, with the bound of [`latency_bound()`]. Restarts run on all threads, with the
 /// same answer on any number. O(n + m) for each step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalSearch {

@@ -1,7 +1,7 @@
 //! Pricing: the most profitable set that one device can hold under a target load.
 //!
 //! Given a profit π ≥ 0 for each unit, find the set S of largest π(S) whose load is at most T and whose memory fits.
-//! The sets are a [network](network) of variables with local costs; eliminating its variables one after another
+//! The sets are a [network] of variables with local costs; eliminating its variables one after another
 //! (dynamic programming over a tree decomposition) answers two questions exactly:
 //!
 //! - For prices λ of the resources, what is the largest π(S) − λ·use(S)? With λ·capacity added this bounds π(S) from
