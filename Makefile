@@ -6,7 +6,7 @@ export CARGO_TARGET_DIR := $(DAGSPLIT_TARGET_DIR)
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 
 DAGSPLIT := $(CARGO_TARGET_DIR)/release/dagsplit
-DEMO_INSTANCE := instances/bert6_training.json
+DEMO_INSTANCE := instances/bert12_inference.json
 DEMO_METHODS := dp,dpl,certify
 DEMO_SCOPES := acyclic,arbitrary
 DEMO_OUTPUT := demo
