@@ -7,15 +7,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use clap::{Parser, ValueEnum};
-use dagsplit::instance::formats::{ReadOptions, read_instance};
-use dagsplit::problem::{Problem, ProblemSpec, Scope};
+use clap::Parser;
 use dagsplit::solve::certify::Certify;
 use dagsplit::solve::{SearchContext, Solver};
 use dagsplit::verify;
 use support::figures::{head, or_dash, row};
-use support::published::THROUGHPUT;
-use support::workloads;
+use support::published::Selection;
 
 #[derive(Parser)]
 struct Args {
@@ -28,21 +25,8 @@ struct Args {
     /// How many threads to use.
     #[arg(long, default_value_t = 1)]
     threads: usize,
-    /// Accelerators, where not as many as published; then there is nothing to compare with.
-    #[arg(long)]
-    accelerators: Option<usize>,
-    /// Which splits count.
-    #[arg(long, value_enum, default_value_t = Shape::Arbitrary)]
-    scope: Shape,
-    /// Only workloads whose name holds this.
-    #[arg(long, default_value = "")]
-    only: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Shape {
-    Arbitrary,
-    Convex,
+    #[command(flatten)]
+    selection: Selection,
 }
 
 fn main() -> Result<()> {
@@ -52,23 +36,12 @@ fn main() -> Result<()> {
         return Ok(());
     }
     println!("{}", head(&["workload", "published", "found", "bound", "gap", "seconds"], 1));
-    for (name, published) in THROUGHPUT.iter().filter(|(name, _)| name.contains(&args.only)) {
-        if let Some(path) = workloads::find(&format!("tarnawski2020/throughput/{name}.json")) {
-            let published = published[args.scope as usize];
-            println!("{}", measure(&args, name, &path, Some(published).filter(|_| args.accelerators.is_none()))?);
-        }
-    }
-    Ok(())
+    args.selection.print(|name, path, published| measure(&args, name, path, published))
 }
 
 /// The line of one workload.
 fn measure(args: &Args, name: &str, path: &Path, published: Option<f64>) -> Result<String> {
-    let mut instance = read_instance(path, &ReadOptions::default())?;
-    if let Some(accelerators) = args.accelerators {
-        instance.platform.accelerators[0].count = accelerators;
-    }
-    let scope = if args.scope == Shape::Convex { Scope::Convex } else { Scope::Arbitrary };
-    let problem = Problem::new(&instance, ProblemSpec { scope, ..ProblemSpec::of(&instance) })?;
+    let (instance, problem) = args.selection.problem(path)?;
     let mut context = SearchContext::new().with_time_limit(Duration::from_secs_f64(args.time_limit));
     context.threads = args.threads;
     let start = Instant::now();

@@ -1,4 +1,14 @@
-//! Published figures that benchmarks stand beside.
+//! Published figures that benchmarks stand beside, and which of them a benchmark is to look at.
+
+use std::path::Path;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use dagsplit::instance::Instance;
+use dagsplit::instance::formats::{ReadOptions, read_instance};
+use dagsplit::problem::{Problem, ProblemSpec, Scope};
+
+use super::workloads;
 
 /// File, and the published values over arbitrary and over contiguous splits: Tarnawski et al. 2020, Table 1.
 pub const THROUGHPUT: [(&str, [f64; 2]); 16] = [
@@ -19,3 +29,47 @@ pub const THROUGHPUT: [(&str, [f64; 2]); 16] = [
     ("layer/inceptionv3_training", [117.72, 122.76]),
     ("layer/gnmt_training", [88.47, 107.00]),
 ];
+
+/// Which of the workloads at hand to look at, and what to ask of them.
+#[derive(clap::Args)]
+pub struct Selection {
+    /// Accelerators, where not as many as published; then there is nothing to compare with.
+    #[arg(long)]
+    accelerators: Option<usize>,
+    /// Which splits count.
+    #[arg(long, value_enum, default_value_t = Shape::Arbitrary)]
+    scope: Shape,
+    /// Only workloads whose name holds this.
+    #[arg(long, default_value = "")]
+    only: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Shape {
+    Arbitrary,
+    Convex,
+}
+
+impl Selection {
+    /// Prints the line that `line` makes of each workload, from its name, its file and the published value.
+    pub fn print(&self, line: impl Fn(&str, &Path, Option<f64>) -> Result<String>) -> Result<()> {
+        for (name, published) in THROUGHPUT.iter().filter(|(name, _)| name.contains(&self.only)) {
+            if let Some(path) = workloads::find(&format!("tarnawski2020/throughput/{name}.json")) {
+                let published = Some(published[self.scope as usize]).filter(|_| self.accelerators.is_none());
+                println!("{}", line(name, &path, published)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// The workload of a file, and what is asked of it.
+    pub fn problem(&self, path: &Path) -> Result<(Instance, Problem)> {
+        let mut instance = read_instance(path, &ReadOptions::default())?;
+        if let Some(accelerators) = self.accelerators {
+            instance.platform.accelerators[0].count = accelerators;
+        }
+        let scope = if self.scope == Shape::Convex { Scope::Convex } else { Scope::Arbitrary };
+        let problem = Problem::new(&instance, ProblemSpec { scope, ..ProblemSpec::of(&instance) })?;
+        Ok((instance, problem))
+    }
+}

@@ -8,7 +8,7 @@ use super::tree::{self, Ending};
 use crate::bound;
 use crate::preprocess::Unordered;
 use crate::problem::{Objective, Problem, Scope};
-use crate::solve::dp::ideal::OPTIMALITY_TOLERANCE;
+use crate::solve::OPTIMALITY_TOLERANCE;
 use crate::solve::in_pool;
 use crate::solve::{
     BoundSource, Guarantee, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported,

@@ -19,7 +19,7 @@ use crate::bound;
 use crate::graph::NodeId;
 use crate::preprocess::Reduced;
 use crate::problem::{Problem, Scope};
-pub use crate::solve::OPTIMALITY_TOLERANCE;
+use crate::solve::OPTIMALITY_TOLERANCE;
 use crate::solve::{
     BoundSource, Guarantee, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
 };
