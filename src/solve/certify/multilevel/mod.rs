@@ -69,7 +69,6 @@ impl<'a> Search<'a> {
         let rounds: Box<dyn Rounds + 'a> = match rows.count() {
             1 => Box::new(Hierarchy::<1>::new(setting, rows)),
             2 => Box::new(Hierarchy::<2>::new(setting, rows)),
-            3..=4 => Box::new(Hierarchy::<4>::new(setting, rows)),
             _ => Box::new(Hierarchy::<8>::new(setting, rows)),
         };
         let starts = Starts::new(setting.problem, seed);
