@@ -39,9 +39,10 @@ pub struct Args {
     problem: ProblemArgs,
 
     /// How to search: `auto` takes the first exact method that takes the problem, or else the first heuristic. Several
-    /// names, separated by commas, run one after the other and are compared.
-    #[arg(long, default_value = "auto", value_delimiter = ',', help_heading = "Search")]
-    method: Vec<String>,
+    /// specs, separated by commas, run one after the other and are compared. A spec is a name, with parameters after a
+    /// colon (`annealing:patience=50,seed=2`); `dagsplit methods` lists both.
+    #[arg(long, value_name = "SPEC,...", default_value = "auto", help_heading = "Search")]
+    method: String,
 
     /// Stop each method after this time and keep its best split and bound.
     #[arg(long, value_name = "SECONDS", value_parser = values::seconds, help_heading = "Search")]
@@ -99,12 +100,13 @@ impl Args {
 
     /// Each problem with each method that takes it; every method has to take one, and every problem needs one.
     fn pairs<'a>(&self, problems: &'a [Problem]) -> Result<Vec<Pair<'a>>, Failure> {
-        let mut refused = vec![None; self.method.len()];
+        let specs = registry::split_list(&self.method);
+        let mut refused = vec![None; specs.len()];
         let mut pairs = Vec::new();
         for problem in problems {
             let before = pairs.len();
             let mut last = None;
-            for (name, refused) in self.method.iter().zip(&mut refused) {
+            for (name, refused) in specs.iter().zip(&mut refused) {
                 match method(name, problem)? {
                     Ok(solver) => pairs.push((problem, solver)),
                     Err(refusal) => last = Some(refused.insert(refusal).clone()),
@@ -115,7 +117,7 @@ impl Args {
             }
         }
         let taken = |name: &str| name == "auto" || pairs.iter().any(|(_, solver)| solver.name() == name);
-        let idle = self.method.iter().zip(refused).find(|(name, _)| !taken(name));
+        let idle = specs.iter().zip(refused).find(|(name, _)| !taken(name));
         match idle.and_then(|(_, refusal)| refusal) {
             Some(refusal) => Err(Failure::message(Exit::Usage, refusal)),
             None => Ok(pairs),
@@ -227,7 +229,7 @@ mod tests {
     struct Liar;
 
     impl Solver for Liar {
-        fn name(&self) -> &'static str {
+        fn name(&self) -> &str {
             "liar"
         }
 

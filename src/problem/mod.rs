@@ -8,6 +8,7 @@ pub use spec::{CostKind, Interconnect, Objective, ProblemSpec, Replication, Scop
 
 use std::sync::Arc;
 
+use petgraph::unionfind::UnionFind;
 use rustc_hash::FxHashMap;
 
 use crate::cost::{CostModel, ProfiledCost};
@@ -52,8 +53,7 @@ impl Problem {
     pub fn new(instance: &Instance, spec: ProblemSpec) -> Result<Self, Problems> {
         validate(instance)?;
         spec.validate(instance)?;
-        let index: rustc_hash::FxHashMap<u64, NodeId> =
-            instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
+        let index: FxHashMap<u64, NodeId> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
         let edges: Vec<(NodeId, NodeId)> =
             instance.edges.iter().map(|e| (index[&e.source], index[&e.target])).collect();
         let graph = Graph::new(instance.nodes.len(), &edges)
@@ -73,6 +73,23 @@ impl Problem {
     /// How many nodes there are.
     pub fn node_count(&self) -> usize {
         self.graph.node_count()
+    }
+
+    /// The same problem where the nodes of each cluster share a device, besides those of each colour class.
+    /// `clusters` holds the cluster of each node. O(n α(n)).
+    #[must_use]
+    pub fn clustered(&self, clusters: &[usize]) -> Self {
+        let mut joined = UnionFind::new(self.node_count());
+        let mut first_of_cluster = FxHashMap::default();
+        let mut first_of_class = FxHashMap::default();
+        for (v, &cluster) in clusters.iter().enumerate() {
+            joined.union(v, *first_of_cluster.entry(cluster).or_insert(v));
+            if let Some(class) = self.color_class[v] {
+                joined.union(v, *first_of_class.entry(class).or_insert(v));
+            }
+        }
+        let color_class = joined.into_labeling().into_iter().map(|root| Some(root as u64)).collect();
+        Self { color_class, ..self.clone() }
     }
 
     /// The device kinds of the platform: each accelerator class that has a device, then the CPU.

@@ -146,7 +146,7 @@ impl SubgraphRecord {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MethodRecord {
     /// The method's name.
-    pub method: &'static str,
+    pub method: String,
     /// `arbitrary`, `convex` or `acyclic`.
     pub scope: &'static str,
     /// `optimal`, `feasible`, `infeasible` or `unknown`.
@@ -165,7 +165,7 @@ impl MethodRecord {
     /// The record of `run`, whose split the verifier has passed as `verified`.
     ///
     /// A bound, and with it a proof, counts only where it holds for every split of the scope that was asked for.
-    pub fn new(method: &'static str, scope: &Scope, run: &Run, verified: Option<&Verified>, seconds: f64) -> Self {
+    pub fn new(method: &str, scope: &Scope, run: &Run, verified: Option<&Verified>, seconds: f64) -> Self {
         let objective = verified.map(Verified::objective);
         let lower_bound = run.outcome.bound().filter(|bound| holds_for(bound, scope)).map(|bound| bound.value);
         let gap = objective.zip(lower_bound).and_then(|(objective, bound)| gap(objective, bound));
@@ -174,7 +174,7 @@ impl MethodRecord {
             "infeasible" if !infeasibility_holds(run, scope) => "unknown",
             status => status,
         };
-        Self { method, scope: scope.name(), status, objective, lower_bound, gap, seconds }
+        Self { method: method.into(), scope: scope.name(), status, objective, lower_bound, gap, seconds }
     }
 
     /// Whether a bound of this record holds for the splits that `other` is about.
@@ -204,11 +204,11 @@ pub enum Contradiction {
     #[error("method {finder} found a valid split of {objective}, but method {prover} claims a lower bound of {bound}")]
     BoundExceeded {
         /// Whose split it is.
-        finder: &'static str,
+        finder: String,
         /// The split's verified objective.
         objective: f64,
         /// Whose bound it is.
-        prover: &'static str,
+        prover: String,
         /// The bound.
         bound: f64,
     },
@@ -216,9 +216,9 @@ pub enum Contradiction {
     #[error("method {finder} found a valid split, but method {prover} claims that there is none")]
     NotInfeasible {
         /// Whose split it is.
-        finder: &'static str,
+        finder: String,
         /// Who claims that there is none.
-        prover: &'static str,
+        prover: String,
     },
 }
 
@@ -228,14 +228,19 @@ pub enum Contradiction {
 /// The first [`Contradiction`] found.
 pub fn consistent(records: &[MethodRecord]) -> Result<(), Contradiction> {
     for found in records {
-        let (finder, Some(objective)) = (found.method, found.objective) else { continue };
+        let (finder, Some(objective)) = (&found.method, found.objective) else { continue };
         for claim in records.iter().filter(|claim| claim.covers(found)) {
-            let prover = claim.method;
+            let prover = &claim.method;
             if claim.status == "infeasible" {
-                return Err(Contradiction::NotInfeasible { finder, prover });
+                return Err(Contradiction::NotInfeasible { finder: finder.clone(), prover: prover.clone() });
             }
             if let Some(bound) = claim.lower_bound.filter(|&bound| bound - objective > ROUNDING * objective) {
-                return Err(Contradiction::BoundExceeded { finder, objective, prover, bound });
+                return Err(Contradiction::BoundExceeded {
+                    finder: finder.clone(),
+                    objective,
+                    prover: prover.clone(),
+                    bound,
+                });
             }
         }
     }
@@ -250,7 +255,7 @@ pub struct RunRecord {
     /// What was solved.
     pub instance: InstanceRecord,
     /// Name of the method whose split this is.
-    pub method: &'static str,
+    pub method: String,
     /// `arbitrary`, `convex` or `acyclic`.
     pub scope: &'static str,
     /// `throughput`, `gpipe` or `latency`.
@@ -361,7 +366,7 @@ mod tests {
     }
 
     fn record(status: &'static str, objective: Option<f64>, lower_bound: Option<f64>) -> MethodRecord {
-        MethodRecord { method: "m", scope: "acyclic", status, objective, lower_bound, gap: None, seconds: 0.0 }
+        MethodRecord { method: "m".into(), scope: "acyclic", status, objective, lower_bound, gap: None, seconds: 0.0 }
     }
 
     #[test]

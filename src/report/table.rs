@@ -104,7 +104,7 @@ pub fn comparison(methods: &[MethodRecord]) -> String {
         let best_bound = bounds.max_by(f64::total_cmp);
         let gap = method.objective.zip(best_bound).and_then(|(objective, bound)| gap(objective, bound));
         let optional = |value: Option<f64>, shown: fn(f64) -> String| right(value.map_or_else(|| "–".into(), shown));
-        let mut row = vec![Cell::new(method.method)];
+        let mut row = vec![Cell::new(&method.method)];
         row.extend(several.then(|| Cell::new(method.scope)));
         row.extend([Cell::new(method.status), optional(method.objective, number), optional(best_bound, number)]);
         row.extend([optional(gap, percent), right(seconds(method.seconds))]);

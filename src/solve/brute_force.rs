@@ -51,7 +51,7 @@ impl BruteForce {
 }
 
 impl Solver for BruteForce {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "brute-force"
     }
 
@@ -60,7 +60,7 @@ impl Solver for BruteForce {
     }
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
-        let refuse = |reason| Err(Unsupported { solver: self.name(), reason });
+        let refuse = |reason| Err(Unsupported { solver: self.name().into(), reason });
         if let Objective::Latency { .. } = problem.spec.objective
             && problem.node_count() > LatencyEvaluation::MAX_NODES
         {

@@ -159,7 +159,7 @@ pub struct Run {
 #[error("{solver} does not take this problem: {reason}")]
 pub struct Unsupported {
     /// The solver's name.
-    pub solver: &'static str,
+    pub solver: String,
     /// What it cannot take, and what to use instead.
     pub reason: String,
 }
@@ -178,8 +178,8 @@ pub enum SolveError {
 
 /// A way to split a problem's graph.
 pub trait Solver: Send + Sync {
-    /// The name it is asked for by.
-    fn name(&self) -> &'static str;
+    /// The name, or the whole spec string, it is asked for by.
+    fn name(&self) -> &str;
 
     /// What it promises.
     fn guarantee(&self) -> Guarantee;

@@ -25,7 +25,7 @@ impl Default for Annealing {
 }
 
 impl Solver for Annealing {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "annealing"
     }
 
@@ -43,7 +43,7 @@ impl Solver for Annealing {
             _ if spec.interconnect.is_some() => "it does not place devices in servers; leave out the interconnect",
             Scope::Arbitrary | Scope::Convex => return Ok(()),
         };
-        Err(Unsupported { solver: self.name(), reason: reason.into() })
+        Err(Unsupported { solver: self.name().into(), reason: reason.into() })
     }
 
     fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {

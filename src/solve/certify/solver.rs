@@ -42,7 +42,7 @@ use crate::solve::{
 pub struct Certify;
 
 impl Solver for Certify {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "certify"
     }
 
@@ -51,7 +51,7 @@ impl Solver for Certify {
     }
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
-        let refuse = |reason: &str| Err(Unsupported { solver: self.name(), reason: reason.into() });
+        let refuse = |reason: &str| Err(Unsupported { solver: self.name().into(), reason: reason.into() });
         let spec = &problem.spec;
         match (&spec.scope, spec.objective) {
             (Scope::Acyclic | Scope::Linearized(_), _) => {

@@ -51,7 +51,7 @@ impl Default for IdealDp {
 }
 
 impl Solver for IdealDp {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "dp"
     }
 

@@ -36,7 +36,7 @@ impl Default for LinearizedDp {
 }
 
 impl Solver for LinearizedDp {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "dpl"
     }
 

@@ -33,7 +33,7 @@ use crate::solve::{Unsupported, in_pool};
 const MAX_USES: f64 = 1e6;
 
 /// Both dynamic programs split into successive ideals, and tabulate how many devices of each kind are in use.
-fn supports(solver: &'static str, problem: &Problem) -> Result<(), Unsupported> {
+fn supports(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
     let kinds = problem.device_kinds();
     let uses: f64 =
         kinds.iter().map(|&kind| problem.device_count(kind).min(problem.node_count()) as f64 + 1.0).product();
@@ -50,5 +50,5 @@ fn supports(solver: &'static str, problem: &Problem) -> Result<(), Unsupported> 
         ),
         Scope::Acyclic => return Ok(()),
     };
-    Err(Unsupported { solver, reason })
+    Err(Unsupported { solver: solver.into(), reason })
 }

@@ -36,7 +36,7 @@ use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Stats, Uns
 pub struct Greedy;
 
 impl Solver for Greedy {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "greedy"
     }
 

@@ -47,7 +47,7 @@ const PRICE: f64 = 1.0;
 const PRICE_STEP: f64 = 1.002;
 
 impl Solver for LocalSearch {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "local-search"
     }
 

@@ -15,10 +15,13 @@ use super::{LowerBound, OPTIMALITY_TOLERANCE, Outcome, Unsupported};
 use crate::problem::{Objective, Problem, Solution};
 
 /// Takes problems whose objective is the latency.
-fn supports_latency(solver: &'static str, problem: &Problem) -> Result<(), Unsupported> {
+fn supports_latency(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
     match problem.spec.objective {
         Objective::Latency { .. } => Ok(()),
-        _ => Err(Unsupported { solver, reason: "it minimises the latency; use dp or dpl for loads".into() }),
+        _ => Err(Unsupported {
+            solver: solver.into(),
+            reason: "it minimises the latency; use dp or dpl for loads".into(),
+        }),
     }
 }
 

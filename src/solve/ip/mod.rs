@@ -138,7 +138,7 @@ fn program(layout: &Layout, form: Form, bounds: Bounds, scale: f64) -> Model {
 }
 
 impl Solver for IntegerProgram {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         match self.form {
             Form::Published => "ip:published",
             Form::Strong => "ip:strong",
@@ -162,7 +162,7 @@ impl Solver for IntegerProgram {
         } else {
             return Ok(());
         };
-        Err(Unsupported { solver: self.name(), reason: reason.into() })
+        Err(Unsupported { solver: self.name().into(), reason: reason.into() })
     }
 
     fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {

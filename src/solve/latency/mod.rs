@@ -37,7 +37,7 @@ impl Default for LatencyDp {
 }
 
 impl Solver for LatencyDp {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "latency-dp"
     }
 
@@ -46,7 +46,7 @@ impl Solver for LatencyDp {
     }
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
-        let refuse = |reason: String| Err(Unsupported { solver: self.name(), reason });
+        let refuse = |reason: String| Err(Unsupported { solver: self.name().into(), reason });
         let classes = &problem.spec.platform.accelerators;
         match problem.spec.objective {
             Objective::Latency { subgraphs: 1 } => {}

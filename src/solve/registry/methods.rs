@@ -1,0 +1,145 @@
+//! The table of methods.
+
+use super::{Method, Parameter};
+use crate::solve::brute_force::BruteForce;
+use crate::solve::certify::{Annealing, Certify};
+use crate::solve::dp::{IdealDp, LinearizedDp};
+use crate::solve::heuristic::{Greedy, LocalSearch};
+#[cfg(feature = "highs")]
+use crate::solve::ip::IntegerProgram;
+use crate::solve::latency::LatencyDp;
+
+/// Every method, in the order in which [`automatic`] prefers them.
+pub(super) const METHODS: &[Method] = &[
+    Method {
+        name: "dp",
+        summary: "dynamic program over ideals, guided by a relaxation of stage boundaries",
+        scopes: &["acyclic"],
+        objectives: &["throughput", "gpipe"],
+        exact: true,
+        anytime: true,
+        limits: "proofs need a narrow graph (4 million frontier states, 30,000 units); all costs, replication, servers",
+        source: "Tarnawski 2020, section 5.1.1",
+        parameters: &[],
+        make: |_| Ok(Box::new(IdealDp::default())),
+    },
+    Method {
+        name: "certify",
+        summary: "branch and price: column generation over the sets that a device can hold, priced by tree decomposition",
+        scopes: &["arbitrary", "convex"],
+        objectives: &["throughput"],
+        exact: true,
+        anytime: true,
+        limits: "proofs need a graph of small treewidth; all costs, memory, classes; no replication, no servers",
+        source: "set partitioning, docs/certify.md",
+        parameters: &[],
+        make: |_| Ok(Box::new(Certify)),
+    },
+    Method {
+        name: "latency-dp",
+        summary: "dynamic program over ideals with labels of ready times",
+        scopes: &["arbitrary", "convex", "acyclic"],
+        objectives: &["latency"],
+        exact: true,
+        anytime: true,
+        limits: "one subgraph per accelerator, 4 accelerator classes; proofs need a narrow graph (400,000 ideals)",
+        source: "docs/latency.md; problem of Tarnawski 2020, section 4",
+        parameters: &[],
+        make: |_| Ok(Box::new(LatencyDp::default())),
+    },
+    Method {
+        name: "dpl",
+        summary: "linearized DP: the best intervals of several topological orders",
+        scopes: &["acyclic"],
+        objectives: &["throughput", "gpipe"],
+        exact: false,
+        anytime: true,
+        limits: "tens of thousands of nodes; all costs, replication, servers",
+        source: "Tarnawski 2020, section 5.1.2",
+        parameters: &[],
+        make: |_| Ok(Box::new(LinearizedDp::default())),
+    },
+    #[cfg(feature = "highs")]
+    Method {
+        name: "ip:strong",
+        summary: "integer program with numbered devices, merged producers, bounds and a start; HiGHS",
+        scopes: &["arbitrary", "convex"],
+        objectives: &["throughput", "gpipe", "latency"],
+        exact: true,
+        anytime: true,
+        limits: "proofs within minutes on some hundred nodes; all costs, several CPUs and classes, every scope of the latency",
+        source: "Tarnawski 2020, sections 4 and 5.1.3",
+        parameters: &[],
+        make: |_| Ok(Box::new(IntegerProgram::strong())),
+    },
+    #[cfg(feature = "highs")]
+    Method {
+        name: "ip:published",
+        summary: "integer program as published; HiGHS",
+        scopes: &["arbitrary", "convex"],
+        objectives: &["throughput", "gpipe", "latency"],
+        exact: true,
+        anytime: true,
+        limits: "proofs within minutes on a hundred nodes; all costs, several CPUs and classes, every scope of the latency",
+        source: "Tarnawski 2020, sections 4 and 5.1.3",
+        parameters: &[],
+        make: |_| Ok(Box::new(IntegerProgram::published())),
+    },
+    Method {
+        name: "annealing",
+        summary: "multilevel simulated annealing on the communication hypergraph",
+        scopes: &["arbitrary", "convex"],
+        objectives: &["throughput", "gpipe"],
+        exact: false,
+        anytime: true,
+        limits: "thousands of nodes (convex: 16,384); all costs, no replication, no servers",
+        source: "multilevel hypergraph partitioning, here with loads as the objective",
+        parameters: &[Parameter {
+            name: "patience",
+            default: "200",
+            meaning: "rounds in a row without a better split after which it stops, at least 1",
+        }],
+        make: |given| Ok(Box::new(Annealing { patience: given.at_least("patience", 1)? })),
+    },
+    Method {
+        name: "brute-force",
+        summary: "looks at every split: the oracle that other methods are tested against",
+        scopes: &["arbitrary", "convex", "acyclic", "linearized"],
+        objectives: &["throughput", "gpipe", "latency"],
+        exact: true,
+        anytime: true,
+        limits: "12 colour groups; all costs, replication, servers",
+        source: "exhaustive search",
+        parameters: &[],
+        make: |_| Ok(Box::new(BruteForce)),
+    },
+    Method {
+        name: "local-search",
+        summary: "simulated annealing over the subgraphs of colour classes, with restarts",
+        scopes: &["arbitrary", "convex", "acyclic"],
+        objectives: &["latency"],
+        exact: false,
+        anytime: true,
+        limits: "thousands of nodes; all costs",
+        source: "ours; its kind is the baseline of Tarnawski 2020",
+        parameters: &[
+            Parameter { name: "restarts", default: "16", meaning: "random starts, at least 1" },
+            Parameter { name: "steps", default: "200000", meaning: "moves tried from each start" },
+        ],
+        make: |given| {
+            Ok(Box::new(LocalSearch { restarts: given.at_least("restarts", 1)?, steps: given.get("steps")? }))
+        },
+    },
+    Method {
+        name: "greedy",
+        summary: "fills one accelerator after another along a depth-first topological order",
+        scopes: &["arbitrary", "convex", "acyclic"],
+        objectives: &["latency"],
+        exact: false,
+        anytime: true,
+        limits: "any size; all costs",
+        source: "Tarnawski 2020, appendix F",
+        parameters: &[],
+        make: |_| Ok(Box::new(Greedy)),
+    },
+];

@@ -1,0 +1,91 @@
+//! Parameters of methods, as spec strings give them.
+
+use std::str::FromStr;
+
+use super::SpecError;
+
+/// A parameter of a method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name in a spec string.
+    pub name: &'static str,
+    /// Its value where the spec string gives none.
+    pub default: &'static str,
+    /// What it does, and what values it takes.
+    pub meaning: &'static str,
+}
+
+/// The values of a method's parameters: those given, and the defaults of the others.
+#[derive(Debug, Clone)]
+pub struct Parameters<'a> {
+    method: &'static str,
+    declared: &'static [Parameter],
+    given: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Parameters<'a> {
+    /// The `given` values of a method's `declared` parameters.
+    ///
+    /// # Errors
+    /// A parameter that is not declared, or given twice.
+    pub(super) fn new(
+        method: &'static str,
+        declared: &'static [Parameter],
+        given: Vec<(&'a str, &'a str)>,
+    ) -> Result<Self, SpecError> {
+        for (i, (name, _)) in given.iter().enumerate() {
+            if !declared.iter().any(|parameter| parameter.name == *name) {
+                let known = declared.iter().map(|parameter| parameter.name).collect();
+                return Err(SpecError::UnknownParameter { method, name: (*name).into(), known });
+            }
+            if given[..i].iter().any(|(other, _)| other == name) {
+                return Err(SpecError::Twice { method, name: (*name).into() });
+            }
+        }
+        Ok(Self { method, declared, given })
+    }
+
+    /// The text of parameter `name`, which has to be declared.
+    fn text(&self, name: &str) -> (&'static Parameter, &str) {
+        let parameter = self.declared.iter().find(|parameter| parameter.name == name);
+        let parameter = parameter.unwrap_or_else(|| unreachable!("{} declares no parameter {name}", self.method));
+        let given = self.given.iter().find(|(given, _)| *given == name);
+        (parameter, given.map_or(parameter.default, |(_, value)| value))
+    }
+
+    /// The value of parameter `name`.
+    ///
+    /// # Errors
+    /// The text given is no such value.
+    pub fn get<T: FromStr>(&self, name: &str) -> Result<T, SpecError> {
+        let (parameter, text) = self.text(name);
+        text.parse().map_err(|_| self.bad(parameter, text))
+    }
+
+    /// The value of parameter `name` where it is not below `least`.
+    ///
+    /// # Errors
+    /// The text given is no such value.
+    pub fn at_least<T: FromStr + PartialOrd>(&self, name: &str, least: T) -> Result<T, SpecError> {
+        let (parameter, text) = self.text(name);
+        text.parse().ok().filter(|value| *value >= least).ok_or_else(|| self.bad(parameter, text))
+    }
+
+    /// The values of parameter `name`, which are separated by slashes.
+    ///
+    /// # Errors
+    /// The text given holds something else.
+    pub fn list<T: FromStr>(&self, name: &str) -> Result<Vec<T>, SpecError> {
+        let (parameter, text) = self.text(name);
+        text.split('/').map(|value| value.parse().map_err(|_| self.bad(parameter, text))).collect()
+    }
+
+    fn bad(&self, parameter: &Parameter, text: &str) -> SpecError {
+        SpecError::BadValue {
+            method: self.method,
+            name: parameter.name,
+            value: text.into(),
+            meaning: parameter.meaning,
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Spec strings: a method by name, its parameters, and chains of steps.
+//!
+//! `dp`, `local-search:restarts=10,seed=1`, `cluster:k=48+dp+refine`.
+
+use super::chain::{Chain, Clustering, Refinement};
+use super::methods::METHODS;
+use super::parameters::Parameters;
+use super::steps::{CLUSTERINGS, REFINEMENTS};
+use crate::problem::Problem;
+use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported};
+
+/// Why a spec string names no method.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// No method has the name asked for.
+    #[error("there is no method `{name}`; there are {}", known.join(", "))]
+    UnknownMethod {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: Vec<&'static str>,
+    },
+    /// A method has no parameter of this name.
+    #[error("{method} has no parameter `{name}`; {}", listed(known))]
+    UnknownParameter {
+        /// The method.
+        method: &'static str,
+        /// The name given.
+        name: String,
+        /// The names it has.
+        known: Vec<&'static str>,
+    },
+    /// A parameter is given twice.
+    #[error("{method}: parameter `{name}` is given twice; give it once")]
+    Twice {
+        /// The method.
+        method: &'static str,
+        /// The parameter.
+        name: String,
+    },
+    /// A parameter has a value that it cannot take.
+    #[error("{method}: parameter `{name}` cannot be `{value}`; it is {meaning}")]
+    BadValue {
+        /// The method.
+        method: &'static str,
+        /// The parameter.
+        name: &'static str,
+        /// The value given.
+        value: String,
+        /// What it stands for.
+        meaning: &'static str,
+    },
+    /// The steps of a chain are not in order.
+    #[error("`{spec}` is no chain of steps: it needs clusterings, then one method, then refinements, joined by +")]
+    NoChain {
+        /// The spec string.
+        spec: String,
+    },
+}
+
+fn listed(known: &[&str]) -> String {
+    if known.is_empty() { "it has none".into() } else { format!("it has {}", known.join(", ")) }
+}
+
+/// The spec strings of a list separated by commas. A piece such as `seed=1` belongs to the spec before it, whose
+/// parameters are separated by commas, too.
+pub fn split_list(text: &str) -> Vec<String> {
+    let mut specs: Vec<String> = Vec::new();
+    for piece in text.split(',').map(str::trim) {
+        let continues = piece.split_once('=').is_some_and(|(name, _)| !name.contains([':', '+']));
+        match specs.last_mut().filter(|_| continues) {
+            Some(spec) => {
+                spec.push(',');
+                spec.push_str(piece);
+            }
+            None => specs.push(piece.into()),
+        }
+    }
+    specs
+}
+
+/// The solver that `spec` names: a method with its parameters, or a chain of clusterings, a method and refinements.
+///
+/// Every method takes the parameter `seed`, which stands in for the seed of the run.
+///
+/// # Errors
+/// [`SpecError`] says what is wrong and what there is.
+pub fn solver(spec: &str) -> Result<Box<dyn Solver>, SpecError> {
+    if let Some(method) = METHODS.iter().find(|method| method.name == spec) {
+        return Ok(method.solver());
+    }
+    let no_chain = || SpecError::NoChain { spec: spec.into() };
+    let mut chain = Building::default();
+    for step in spec.split('+') {
+        match (step_of(step)?, &chain.solver) {
+            (Step::Clustering(clustering), None) => chain.clusterings.push(clustering),
+            (Step::Solver(solver), None) => chain.solver = Some(solver),
+            (Step::Refinement(refinement), Some(_)) => chain.refinements.push(refinement),
+            _ => return Err(no_chain()),
+        }
+    }
+    let Building { clusterings, solver, refinements } = chain;
+    let solver = solver.ok_or_else(no_chain)?;
+    let is_chain = !clusterings.is_empty() || !refinements.is_empty();
+    let solver = if is_chain { Box::new(Chain { clusterings, solver, refinements }) } else { solver };
+    Ok(Box::new(Named { spec: spec.into(), solver }))
+}
+
+/// A chain while its steps are read.
+#[derive(Default)]
+struct Building {
+    clusterings: Vec<Box<dyn Clustering>>,
+    solver: Option<Box<dyn Solver>>,
+    refinements: Vec<Box<dyn Refinement>>,
+}
+
+enum Step {
+    Clustering(Box<dyn Clustering>),
+    Solver(Box<dyn Solver>),
+    Refinement(Box<dyn Refinement>),
+}
+
+/// The step that `spec` names, `name` or `name:parameter=value,...`. Names may hold a colon themselves.
+fn step_of(spec: &str) -> Result<Step, SpecError> {
+    let (name, text) = match spec.find('=') {
+        None => (spec, None),
+        Some(equals) => match spec[..equals].rfind(':') {
+            None => (spec, None),
+            Some(colon) => (&spec[..colon], Some(&spec[colon + 1..])),
+        },
+    };
+    let mut given = Vec::new();
+    for piece in text.into_iter().flat_map(|text| text.split(',')) {
+        given.push(piece.split_once('=').unwrap_or((piece, "")));
+    }
+    if let Some(method) = METHODS.iter().find(|method| method.name == name) {
+        let seeds = given.iter().position(|(name, _)| *name == "seed").map(|at| given.remove(at).1);
+        let solver = (method.make)(&Parameters::new(method.name, method.parameters, given)?)?;
+        let seed = seeds.map(|text| seed(method.name, text)).transpose()?;
+        return Ok(Step::Solver(match seed {
+            Some(seed) => Box::new(Seeded { seed, solver }),
+            None => solver,
+        }));
+    }
+    if let Some(kind) = CLUSTERINGS.iter().find(|kind| kind.name == name) {
+        return Ok(Step::Clustering((kind.make)(&Parameters::new(kind.name, kind.parameters, given)?)?));
+    }
+    if let Some(kind) = REFINEMENTS.iter().find(|kind| kind.name == name) {
+        return Ok(Step::Refinement((kind.make)(&Parameters::new(kind.name, kind.parameters, given)?)?));
+    }
+    let steps = CLUSTERINGS.iter().map(|kind| kind.name).chain(REFINEMENTS.iter().map(|kind| kind.name));
+    Err(SpecError::UnknownMethod { name: name.into(), known: METHODS.iter().map(|m| m.name).chain(steps).collect() })
+}
+
+fn seed(method: &'static str, text: &str) -> Result<u64, SpecError> {
+    let bad = |_| SpecError::BadValue { method, name: "seed", value: text.into(), meaning: "a number from 0 on" };
+    text.parse().map_err(bad)
+}
+
+/// A solver under the name it was asked for by.
+struct Named {
+    spec: String,
+    solver: Box<dyn Solver>,
+}
+
+impl Solver for Named {
+    fn name(&self) -> &str {
+        &self.spec
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        self.solver.guarantee()
+    }
+
+    fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
+        self.solver.supports(problem)
+    }
+
+    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
+        self.solver.solve(problem, cx)
+    }
+}
+
+/// A solver with a seed of its own.
+struct Seeded {
+    seed: u64,
+    solver: Box<dyn Solver>,
+}
+
+impl Solver for Seeded {
+    fn name(&self) -> &str {
+        self.solver.name()
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        self.solver.guarantee()
+    }
+
+    fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
+        self.solver.supports(problem)
+    }
+
+    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
+        let outer = std::mem::replace(&mut cx.seed, self.seed);
+        let run = self.solver.solve(problem, cx);
+        cx.seed = outer;
+        run
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_separate_specs_and_parameters() {
+        let specs = split_list("dp, local-search:restarts=10,seed=1,ip:strong,cluster:k=48+dp:seed=2,seed=3");
+        let parts = ["dp", "local-search:restarts=10,seed=1", "ip:strong", "cluster:k=48+dp:seed=2,seed=3"];
+        assert_eq!(specs, parts);
+    }
+
+    #[test]
+    fn a_spec_keeps_its_name_and_its_method_s_guarantee() {
+        let solver = solver("annealing:patience=3,seed=7").unwrap();
+        assert_eq!((solver.name(), solver.guarantee()), ("annealing:patience=3,seed=7", Guarantee::Heuristic));
+    }
+
+    #[test]
+    fn each_error_says_what_there_is() {
+        let message = |spec| solver(spec).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(message("nonesuch").starts_with("there is no method `nonesuch`; there are dp, "));
+        assert_eq!(message("annealing:rounds=3"), "annealing has no parameter `rounds`; it has patience");
+        assert_eq!(message("dpl:seed=1,seed=2"), "dpl has no parameter `seed`; it has none");
+        assert!(message("annealing:patience=x").starts_with("annealing: parameter `patience` cannot be `x`; it is "));
+        assert!(message("dpl:seed=x").starts_with("dpl: parameter `seed` cannot be `x`"));
+        assert!(message("dp+dp").starts_with("`dp+dp` is no chain of steps"));
+    }
+}
