@@ -1,7 +1,7 @@
 //! The solver: primal search, root bounds, and the tree between them.
 
 use super::assignment::Setting;
-use super::covering::{Center, Devices, Generation, Pricers, Verdict};
+use super::covering::{Center, Devices, Generation, Pricers, Query, Verdict};
 use super::crowding;
 use super::multilevel::Search;
 use super::tree::{self, Ending};
@@ -104,10 +104,19 @@ struct Root<'a> {
 }
 
 impl Root<'_> {
-    fn refutes(&mut self, target: f64, cx: &SearchContext) -> bool {
+    /// Whether no split is below `target`, as far as so many rounds show; `beside` runs in each of them.
+    fn refute(&mut self, target: f64, max_rounds: usize, beside: &mut dyn FnMut() -> bool, cx: &SearchContext) -> Verdict {
         let devices = self.generation.devices;
-        crowding::refutes(devices.setting(), &devices.work(), target)
-            || self.generation.refute(target, &[], &mut self.pricers, &mut self.center, cx) == Verdict::Refuted
+        if crowding::refutes(devices.setting(), &devices.work(), target) {
+            return Verdict::Refuted;
+        }
+        let query = Query { target, decisions: &[], max_rounds };
+        self.generation.refute(query, &mut self.pricers, &mut self.center, beside, cx)
+    }
+
+    /// The largest target between two that the best profits so far refute; `low` is refuted.
+    fn refuted_by_profits(&mut self, low: f64, high: f64) -> f64 {
+        self.generation.refuted_by(&self.center, (low, high), &mut self.pricers)
     }
 }
 
@@ -209,7 +218,7 @@ impl<'a> Proof<'a> {
             return false;
         }
         let ceiling = root.generation.devices.ceiling();
-        if root.refutes(ceiling, self.cx) {
+        if root.refute(ceiling, usize::MAX, &mut || true, self.cx) == Verdict::Refuted {
             return true;
         }
         match tree::search(&mut root.generation, (ceiling, f64::MAX), &root.center, usize::MAX, self.cx) {
@@ -256,6 +265,9 @@ impl<'a> Proof<'a> {
                 return false;
             }
             if target > self.bound && !self.raise(root, target) {
+                if self.upper().is_some_and(|better| better < upper) {
+                    return self.approach(root, steps);
+                }
                 self.bisect(root, target);
                 return false;
             }
@@ -276,14 +288,37 @@ impl<'a> Proof<'a> {
         self.stats.set("root_bound", self.bound);
     }
 
-    /// Whether the root refutes `target`, which then is a bound.
+    /// Whether the root refutes `target`, which then is a bound; else the bound rises as far as its profits show.
+    /// Annealing goes on beside it, and ends it once it finds a split that is better.
     fn raise(&mut self, root: &mut Root, target: f64) -> bool {
-        let refuted = root.refutes(target, self.cx);
-        if refuted {
-            self.refuted(target);
+        for _ in 0..MOST_PARTS {
+            let (primal, cx) = (&mut self.primal, self.cx);
+            let least = target / (1.0 - cx.gap.max(0.5 * OPTIMALITY_TOLERANCE));
+            let mut rounds = 0;
+            let mut beside = || {
+                rounds += 1;
+                if rounds % ROUNDS_BESIDE == 0 {
+                    primal.advance(cx);
+                }
+                primal.best().is_none_or(|(upper, _)| upper >= least)
+            };
+            let verdict = root.refute(target, ROUNDS_PER_PART, &mut beside, cx);
+            if verdict == Verdict::Refuted {
+                self.refuted(target);
+                self.report("column generation");
+                return true;
+            }
+            let is_over = self.is_done() || self.upper().is_some_and(|upper| upper < least);
+            if !is_over {
+                let shown = root.refuted_by_profits(self.bound, target);
+                self.refuted(shown);
+            }
+            self.report("column generation");
+            if verdict == Verdict::Open || is_over {
+                break;
+            }
         }
-        self.report("column generation");
-        refuted
+        false
     }
 
     /// Searches the tree below a target this part of the way from the best split down to the bound.
@@ -293,10 +328,10 @@ impl<'a> Proof<'a> {
         if self.is_done() {
             return Ending::Limit;
         }
-        let ending = if root.refutes(target, self.cx) {
-            Ending::Refuted
-        } else {
-            tree::search(&mut root.generation, (target, upper), &root.center, max_nodes, self.cx)
+        let ending = match root.refute(target, usize::MAX, &mut || true, self.cx) {
+            Verdict::Refuted => Ending::Refuted,
+            Verdict::Limit => Ending::Limit,
+            Verdict::Open => tree::search(&mut root.generation, (target, upper), &root.center, max_nodes, self.cx),
         };
         match &ending {
             Ending::Refuted => self.refuted(target),
@@ -331,6 +366,13 @@ impl<'a> Proof<'a> {
 
 /// Rounds of annealing before the first bound.
 const FIRST_ROUNDS: usize = 32;
+
+/// Rounds of pricing after which the bound rises as far as the profits show, and how often.
+const ROUNDS_PER_PART: usize = 48;
+const MOST_PARTS: usize = 8;
+
+/// Rounds of pricing for each round of annealing beside them.
+const ROUNDS_BESIDE: usize = 2;
 
 /// Rounds of annealing between two searches of the tree, or two targets of the root's bisection.
 const ROUNDS_BETWEEN: usize = 16;

@@ -2,7 +2,7 @@
 
 use super::assignment::{Assignment, Setting};
 use super::branching::{Branching, Fractions};
-use super::covering::{Center, Decision, Generation, Verdict};
+use super::covering::{Center, Decision, Generation, Query, Verdict};
 use crate::solve::SearchContext;
 
 /// How a search of the tree ended.
@@ -39,8 +39,8 @@ pub fn search(
                 is_complete = false;
                 continue;
             };
-            let verdict = generation.refute(target, &decisions, &mut pricers, &mut center.clone(), cx);
-            if verdict == Verdict::Refuted {
+            let query = Query { target, decisions: &decisions, max_rounds: usize::MAX };
+            if generation.refute(query, &mut pricers, &mut center.clone(), &mut || true, cx) == Verdict::Refuted {
                 nodes += 1;
                 continue;
             }

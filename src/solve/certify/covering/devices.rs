@@ -129,4 +129,4 @@ const PINS: [usize; 4] = [2, 3, 4, 6];
 const MAX_ENTRIES: usize = 1 << 20;
 
 /// The most labels of a pricer's fronts.
-const MAX_LABELS: usize = 400_000;
+const MAX_LABELS: usize = 4_000_000;

@@ -13,6 +13,19 @@ pub enum Verdict {
     Refuted,
     /// Fractions of columns cover all units, or no proof was found that they do not.
     Open,
+    /// A limit came first.
+    Limit,
+}
+
+/// What column generation is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Query<'a> {
+    /// The load to refute.
+    pub target: f64,
+    /// What the splits obey that count.
+    pub decisions: &'a [Decision],
+    /// The most rounds of pricing.
+    pub max_rounds: usize,
 }
 
 /// The best profits so far, which new ones are drawn to: their bound moves less than that of the master's own profits
@@ -91,16 +104,17 @@ impl<'a> Generation<'a> {
         Self { devices, pool: Pool::default(), effort: Effort::default() }
     }
 
-    /// Refutes `target` for the splits that obey `decisions`, with the pricers made for them, or finds columns that
-    /// cover all units.
+    /// Refutes the target of `query`, with the pricers made for its decisions, or finds columns that cover all units.
+    /// `beside` is called in every round and says whether to go on.
     pub fn refute(
         &mut self,
-        target: f64,
-        decisions: &[Decision],
+        query: Query,
         pricers: &mut Pricers,
         center: &mut Center,
+        beside: &mut dyn FnMut() -> bool,
         cx: &SearchContext,
     ) -> Verdict {
+        let Query { target, decisions, max_rounds } = query;
         let counts = &self.devices.counts;
         let known = self.pool.below(target, decisions);
         let Some(mut cover) = Cover::new(self.devices.setting().unit_count(), counts, &known) else {
@@ -110,7 +124,12 @@ impl<'a> Generation<'a> {
         let mut pull = PULL;
         let mut rounds = 0;
         let mut profit = std::mem::take(&mut center.profit);
-        while !cx.should_stop() {
+        let mut verdict = Verdict::Open;
+        loop {
+            if cx.should_stop() || rounds == max_rounds || !beside() {
+                verdict = Verdict::Limit;
+                break;
+            }
             self.effort.rounds += 1;
             let is_proof = rounds % PROOF_PERIOD == 0;
             rounds += 1;
@@ -163,7 +182,20 @@ impl<'a> Generation<'a> {
         if center.profit.is_empty() {
             center.profit = self.devices.work();
         }
-        Verdict::Open
+        verdict
+    }
+
+    /// The largest target between `low`, which is refuted, and `high` that the best profits refute by themselves.
+    pub fn refuted_by(&mut self, center: &Center, (low, high): (f64, f64), pricers: &mut Pricers) -> f64 {
+        let (mut low, mut high) = (low, high);
+        for _ in 0..TARGET_STEPS {
+            let target = 0.5 * (low + high);
+            let mut trial = self.price(center.profit.clone(), target, pricers);
+            self.tighten(&mut trial, target, pricers, STEPS);
+            self.tighten(&mut trial, target, pricers, &[Rounding::Exact]);
+            if trial.refutes(&self.devices.counts) { low = target } else { high = target }
+        }
+        low
     }
 
     /// Prices the profits for each kind, quickly.
@@ -260,7 +292,10 @@ fn scale(profit: &[f64]) -> f64 {
 const PULL: f64 = 0.7;
 
 /// How much they are drawn at most.
-const MOST_PULL: f64 = 0.92;
+const MOST_PULL: f64 = 0.995;
+
+/// Steps of the search for the target that known profits refute.
+const TARGET_STEPS: usize = 7;
 
 /// Below this they are not drawn at all.
 const LEAST_PULL: f64 = 0.1;

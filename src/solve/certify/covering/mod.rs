@@ -12,4 +12,4 @@ mod generation;
 pub use columns::Column;
 pub use cover::weights;
 pub use devices::{Decision, Devices, Pricers};
-pub use generation::{Center, Generation, Verdict};
+pub use generation::{Center, Generation, Query, Verdict};

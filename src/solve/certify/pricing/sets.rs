@@ -1,6 +1,8 @@
 //! The exact dynamic program: the front of all sets that fit, pruned by what the Lagrangian says of the rest.
 
-use super::elimination::{Bucket, Child, Plan};
+use rayon::prelude::*;
+
+use super::elimination::{Child, Plan};
 use super::fronts::{Label, Rounding, Window, combine, front};
 use super::lagrangian::{Inward, Outward};
 use super::network::INSIDE;
@@ -28,42 +30,35 @@ impl<'a, const D: usize> Fronts<'a, D> {
     ) -> Option<Self> {
         let mut all = Self { plan, window, rounding, inward, outward, fronts: Vec::new(), labels: 0 };
         for (b, bucket) in plan.buckets.iter().enumerate() {
-            let mut rows = Vec::with_capacity(bucket.rows);
-            for row in 0..bucket.rows {
-                let mut labels: Vec<Label<D>> = Vec::new();
-                for value in 0..bucket.values {
-                    if all.pairs(bucket, row * bucket.values + value) > MAX_PAIRS {
-                        return None;
-                    }
-                    labels.extend(all.partial(b, row, value).pop().into_iter().flatten());
-                }
-                let labels = front(labels, &all.window.prices, rounding);
-                all.labels += labels.len();
-                if all.labels > max_labels {
-                    return None;
-                }
-                rows.push(labels);
+            let rows = (0..bucket.rows).into_par_iter().map(|row| all.row(b, row)).collect::<Option<Vec<_>>>()?;
+            all.labels += rows.iter().map(Vec::len).sum::<usize>();
+            if all.labels > max_labels {
+                return None;
             }
             all.fronts.push(rows);
         }
         Some(all)
     }
 
-    /// How many sums of labels an entry of a bucket's table may take.
-    fn pairs(&self, bucket: &Bucket<D>, at: usize) -> usize {
-        let front = |child: &Child| self.fronts[child.bucket][child.rows[at] as usize].len();
-        bucket.children.iter().map(front).fold(1, usize::saturating_mul)
+    /// The front at one row of a bucket's table; `None` where it takes too many sums of labels.
+    fn row(&self, b: usize, row: usize) -> Option<Vec<Label<D>>> {
+        let mut labels: Vec<Label<D>> = Vec::new();
+        for value in 0..self.plan.buckets[b].values {
+            labels.extend(self.partial(b, row, value)?.pop().into_iter().flatten());
+        }
+        Some(front(labels, &self.window.prices, self.rounding))
     }
 
-    /// The front at one entry of a bucket's table: first without children, then with each child more.
-    fn partial(&self, b: usize, row: usize, value: usize) -> Vec<Vec<Label<D>>> {
+    /// The front at one entry of a bucket's table: first without children, then with each child more. `None` where it
+    /// takes too many sums of labels.
+    fn partial(&self, b: usize, row: usize, value: usize) -> Option<Vec<Vec<Label<D>>>> {
         let bucket = &self.plan.buckets[b];
         let at = row * bucket.values + value;
-        let Some(base) = bucket.base[at] else { return Vec::new() };
+        let Some(base) = bucket.base[at] else { return Some(Vec::new()) };
         let below = |child: &Child| self.inward.best[child.bucket][child.rows[at] as usize];
         let mut rest = self.outward.best[b][row] + bucket.children.iter().map(below).sum::<f64>();
         if rest == f64::NEG_INFINITY {
-            return Vec::new();
+            return Some(Vec::new());
         }
         let own = Label { used: base, profit: self.window.prices.profit_of(bucket, value) };
         let mut partial = vec![Vec::from_iter(self.window.admits(&own, self.window.floor(rest)).then_some(own))];
@@ -71,9 +66,12 @@ impl<'a, const D: usize> Fronts<'a, D> {
             rest -= below(child);
             let front = &self.fronts[child.bucket][child.rows[at] as usize];
             let last = &partial[partial.len() - 1];
+            if last.len().saturating_mul(front.len()) > MAX_PAIRS {
+                return None;
+            }
             partial.push(combine(last, front, &self.window, self.window.floor(rest), self.rounding));
         }
-        partial
+        Some(partial)
     }
 
     /// The labels of whole sets, profits ascending.
@@ -106,9 +104,9 @@ impl<'a, const D: usize> Fronts<'a, D> {
 
     /// The value of a bucket's variable and its children's labels that make up `label`.
     fn parts(&self, b: usize, row: usize, label: Label<D>) -> Option<(usize, Vec<Label<D>>)> {
-        let bucket: &Bucket<D> = &self.plan.buckets[b];
+        let bucket = &self.plan.buckets[b];
         (0..bucket.values).find_map(|value| {
-            let partial = self.partial(b, row, value);
+            let partial = self.partial(b, row, value)?;
             let at = row * bucket.values + value;
             let mut label = label;
             let mut parts = vec![label; bucket.children.len()];
@@ -124,5 +122,5 @@ impl<'a, const D: usize> Fronts<'a, D> {
     }
 }
 
-/// The most sums of labels at one entry of a table.
-const MAX_PAIRS: usize = 1_000_000;
+/// The most sums of the labels of two fronts.
+const MAX_PAIRS: usize = 20_000_000;
