@@ -105,7 +105,13 @@ struct Root<'a> {
 
 impl Root<'_> {
     /// Whether no split is below `target`, as far as so many rounds show; `beside` runs in each of them.
-    fn refute(&mut self, target: f64, max_rounds: usize, beside: &mut dyn FnMut() -> bool, cx: &SearchContext) -> Verdict {
+    fn refute(
+        &mut self,
+        target: f64,
+        max_rounds: usize,
+        beside: &mut dyn FnMut() -> bool,
+        cx: &SearchContext,
+    ) -> Verdict {
         let devices = self.generation.devices;
         if crowding::refutes(devices.setting(), &devices.work(), target) {
             return Verdict::Refuted;

@@ -192,7 +192,7 @@ impl<'a> Generation<'a> {
             let target = 0.5 * (low + high);
             let mut trial = self.price(center.profit.clone(), target, pricers);
             self.tighten(&mut trial, target, pricers, STEPS);
-            self.tighten(&mut trial, target, pricers, &[Rounding::Exact]);
+            self.tighten(&mut trial, target, pricers, LAST_STEPS);
             if trial.refutes(&self.devices.counts) { low = target } else { high = target }
         }
         low
@@ -295,7 +295,7 @@ const PULL: f64 = 0.7;
 const MOST_PULL: f64 = 0.995;
 
 /// Steps of the search for the target that known profits refute.
-const TARGET_STEPS: usize = 7;
+const TARGET_STEPS: usize = 5;
 
 /// Below this they are not drawn at all.
 const LEAST_PULL: f64 = 0.1;
