@@ -15,7 +15,8 @@ use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupporte
 /// and device, so that a reassignment costs O(nets of the class) to judge and to make, and only those are judged
 /// that touch a device with the largest load: O(classes · nets of a class) for each step.
 ///
-/// The published program lets classes move between accelerators only, and minds no memory. Here they may go to CPUs, too.
+/// As published, classes stay on accelerators that can run them. They go to a CPU where memory does not suffice (the
+/// published program minds no memory), or at any time if `cpus` says so, which makes for better splits.
 ///
 /// **Latency**: simulated annealing over placements of colour classes, each on the CPU or in one of the subgraphs of the
 /// accelerators. A move takes a class, or all that comes before or after one of its nodes in a subgraph, to where a
@@ -31,11 +32,13 @@ pub struct LocalSearch {
     pub restarts: usize,
     /// For the latency: moves tried from each start.
     pub steps: usize,
+    /// For loads: whether classes may leave accelerators for CPUs though memory suffices.
+    pub cpus: bool,
 }
 
 impl Default for LocalSearch {
     fn default() -> Self {
-        Self { restarts: 10, steps: 320_000 }
+        Self { restarts: 10, steps: 320_000, cpus: false }
     }
 }
 
@@ -66,7 +69,7 @@ impl Solver for LocalSearch {
         self.supports(problem)?;
         Ok(match problem.spec.objective {
             Objective::Latency { .. } => latency::solve(*self, problem, cx),
-            Objective::Throughput | Objective::GPipe => loads::solve(self.restarts, problem, cx),
+            Objective::Throughput | Objective::GPipe => loads::solve(*self, problem, cx),
         })
     }
 }

@@ -128,9 +128,15 @@ pub(super) const METHODS: &[Method] = &[
         parameters: &[
             Parameter { name: "restarts", default: "10", meaning: "random starts, at least 1" },
             Parameter { name: "steps", default: "320000", meaning: "moves tried from each start, for the latency" },
+            Parameter {
+                name: "cpus",
+                default: "false",
+                meaning: "whether classes may go to CPUs though memory suffices, for loads: true or false",
+            },
         ],
         make: |given| {
-            Ok(Box::new(LocalSearch { restarts: given.at_least("restarts", 1)?, steps: given.get("steps")? }))
+            let (restarts, steps) = (given.at_least("restarts", 1)?, given.get("steps")?);
+            Ok(Box::new(LocalSearch { restarts, steps, cpus: given.get("cpus")? }))
         },
     },
     Method {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::super::greedy::fill;
 use super::super::placement::{Blocks, Evaluator, Place, Value};
 use super::super::{is_good_enough, latency_bound, outcome};
-use super::LocalSearch;
+use super::{BATCH, LocalSearch};
 use crate::graph::NodeId;
 use crate::graph::order_graph::Groups;
 use crate::problem::Problem;
@@ -26,7 +26,7 @@ const PRICE: f64 = 1.0;
 const PRICE_STEP: f64 = 1.002;
 
 /// The best placement of `restarts` annealings with `steps` moves each.
-pub(super) fn solve(LocalSearch { restarts, steps }: LocalSearch, problem: &Problem, cx: &SearchContext) -> Run {
+pub(super) fn solve(LocalSearch { restarts, steps, .. }: LocalSearch, problem: &Problem, cx: &SearchContext) -> Run {
     let bound = latency_bound(problem);
     let blocks = Blocks::new(problem);
     let neighbourhood = Neighbourhood::new(problem, &blocks);
@@ -35,7 +35,6 @@ pub(super) fn solve(LocalSearch { restarts, steps }: LocalSearch, problem: &Prob
     let is_enough =
         |best: &Option<Found>| best.as_ref().is_some_and(|found| is_good_enough(found.latency, &bound, cx.gap));
     let mut tried = 0;
-    // A fixed batch, so that the answer does not depend on the number of threads.
     while tried < restarts && !is_enough(&best) && (tried == 0 || !cx.should_stop()) {
         let batch = tried..restarts.min(tried + BATCH);
         tried = batch.end;
@@ -58,9 +57,6 @@ pub(super) fn solve(LocalSearch { restarts, steps }: LocalSearch, problem: &Prob
     let solution = best.map(|found| blocks.solution(&found.places, found.latency));
     Run { outcome: outcome(solution, bound), stats }
 }
-
-/// How many restarts share a look at the incumbent.
-const BATCH: usize = 4;
 
 /// A placement that fits.
 struct Found {

@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 
 use super::super::{is_good_enough, outcome, work_bound};
-use super::BATCH;
+use super::{BATCH, LocalSearch};
 use crate::preprocess::Unordered;
 use crate::problem::Problem;
 use crate::solve::certify::multilevel::{Level, Rows, Shift, State, overload};
@@ -21,13 +21,14 @@ const ROWS: usize = 8;
 /// Moves after which loads are counted anew, free of what rounding has left.
 const RECOUNT: usize = 256;
 
-/// The best local optimum from `restarts` random splits.
-pub(super) fn solve(restarts: usize, problem: &Problem, cx: &SearchContext) -> Run {
+/// The best local optimum from random splits.
+pub(super) fn solve(LocalSearch { restarts, cpus, .. }: LocalSearch, problem: &Problem, cx: &SearchContext) -> Run {
     let unordered = Unordered::new(problem);
     let setting = Setting::new(problem, &unordered);
     let rows = Rows::new(problem, &unordered.units);
     let level = Level::finest(&setting, &rows);
-    let descent = Descent { setting: &setting, level: &level, rows: &rows, limits: rows.limits([f64::MAX; 2]), cx };
+    let limits = rows.limits([f64::MAX; 2]);
+    let descent = Descent { setting: &setting, level: &level, rows: &rows, limits, cpus, cx };
     let bound = work_bound(&unordered.units);
     let mut best: Option<(f64, Assignment)> = None;
     let (mut tried, mut moves) = (0, 0);
@@ -90,6 +91,8 @@ struct Descent<'a> {
     rows: &'a Rows,
     /// No limit on loads, the memory on its row.
     limits: [f64; ROWS],
+    /// Whether units may leave accelerators for CPUs though memory suffices.
+    cpus: bool,
     cx: &'a SearchContext,
 }
 
@@ -132,7 +135,7 @@ impl<'a> Descent<'a> {
         for unit in 0..self.level.vertex_count {
             let from = state.device_of[unit] as usize;
             for to in (0..state.device_count()).filter(|&to| to != from && standing.can_help(from, to)) {
-                if !state.supports(unit, to) {
+                if !state.supports(unit, to) || !self.is_open(from, to, &standing) {
                     continue;
                 }
                 let shift = state.shift(unit, to);
@@ -143,6 +146,11 @@ impl<'a> Descent<'a> {
             }
         }
         best.filter(|best| best.worth.betters(&standing.worth))
+    }
+
+    /// Whether units may go from one device to the other.
+    fn is_open(&self, from: usize, to: usize, standing: &Standing) -> bool {
+        self.cpus || standing.worth.overload > 0.0 || !self.setting.is_cpu(to) || self.setting.is_cpu(from)
     }
 
     fn value(&self, rows: &[f64; ROWS]) -> Value {
@@ -196,5 +204,78 @@ impl Standing {
         let rest: f64 = (0..self.overloads.len()).filter(|&d| d != from && d != to).map(|d| self.overloads[d]).sum();
         let overload = rest + overload(&shift.from, &descent.limits) + overload(&shift.to, &descent.limits);
         Worth { overload, objective: objective(worse(others, moved)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{Dnn, RandomDag, RandomFamily, Recipe, generate};
+    use crate::problem::{CostKind, Objective, ProblemSpec, Scope};
+
+    /// Follows descents, and compares every move with all moves, each counted anew.
+    fn check(cost: CostKind, objective_kind: Objective, memory: f64) {
+        let family = RandomFamily::Dnn(Dnn { nodes: 24, ..Dnn::default() });
+        let instance = generate(&Recipe { training: true, ..Recipe::new(RandomDag::new(family, 1)) }).unwrap();
+        let mut spec =
+            ProblemSpec { scope: Scope::Arbitrary, cost, objective: objective_kind, ..ProblemSpec::of(&instance) };
+        let total: f64 = instance.nodes.iter().map(|node| node.memory).sum();
+        spec.platform.accelerators[0].count = 3;
+        spec.platform.accelerators[0].memory = Some(memory * total);
+        let problem = Problem::new(&instance, spec).unwrap();
+        let unordered = Unordered::new(&problem);
+        let setting = Setting::new(&problem, &unordered);
+        let rows = Rows::new(&problem, &unordered.units);
+        let level = Level::finest(&setting, &rows);
+        let (limits, cx) = (rows.limits([f64::MAX; 2]), SearchContext::new());
+        let descent = Descent { setting: &setting, level: &level, rows: &rows, limits, cpus: true, cx: &cx };
+        let anew = |device_of: &[u32]| {
+            let split = Assignment { device_of: device_of.to_vec() };
+            let values = setting.loads(&split).unwrap();
+            let memory = setting.memory(&split);
+            let excess = |d: usize| {
+                let limit = setting.kind(d).memory_limit.filter(|&limit| memory[d] > limit * (1.0 + 1e-9))?;
+                Some(rows.capacity.unwrap() * (memory[d] / limit - 1.0 - 1e-9))
+            };
+            let overload = (0..setting.device_count()).filter_map(excess).sum();
+            Worth { overload, objective: objective(values.into_iter().fold([0.0; 2], worse)) }
+        };
+        let close = |a: f64, b: f64| (a - b).abs() <= 1e-9 * (1.0 + b.abs());
+        for restart in 0..3 {
+            let mut state = State::new(&level, &setting.kind_of, descent.start(restart).unwrap());
+            let mut moves = 0;
+            loop {
+                let before = anew(&state.device_of);
+                let moved = |unit: usize, to: usize| {
+                    let mut device_of = state.device_of.clone();
+                    device_of[unit] = to as u32;
+                    device_of
+                };
+                let all =
+                    (0..setting.unit_count()).flat_map(|unit| (0..setting.device_count()).map(move |to| (unit, to)));
+                let possible = all.filter(|&(unit, to)| state.supports(unit, to));
+                let best = possible.map(|(unit, to)| anew(&moved(unit, to))).min_by(Worth::order).unwrap();
+                let Some(Move { unit, to, shift, worth }) = descent.best_move(&state) else {
+                    assert!(!best.betters(&before), "{best:?} betters {before:?}");
+                    break;
+                };
+                let found = anew(&moved(unit, to));
+                assert!(close(worth.overload, found.overload) && close(worth.objective, found.objective));
+                assert!(close(found.overload, best.overload) && close(found.objective, best.objective));
+                state.apply(unit, to, &shift);
+                moves += 1;
+            }
+            assert!(moves > 3, "{moves} moves");
+        }
+    }
+
+    #[test]
+    fn each_move_is_the_best_of_all() {
+        for cost in [CostKind::Additive, CostKind::Overlap, CostKind::Duplex] {
+            for memory in [1.0, 0.3] {
+                check(cost, Objective::Throughput, memory);
+                check(cost, Objective::GPipe, memory);
+            }
+        }
     }
 }
