@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use common::{InstanceOptions, config, problems, solve_and_verify};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
-use dagsplit::problem::{DeviceAssignment, Objective, Problem, ProblemSpec, Replication, Scope, Solution};
+use dagsplit::problem::{DeviceAssignment, DeviceKind, Objective, Problem, ProblemSpec, Replication, Scope, Solution};
 use dagsplit::solve::brute_force::BruteForce;
 use dagsplit::solve::heuristic::{Branchings, Greedy, LocalSearch, PipeDream, SingleDevice, Uniform};
 use dagsplit::solve::{Outcome, SearchContext, Solver, registry};
@@ -251,6 +251,33 @@ proptest! {
         let has_accelerators = spec.platform.accelerators.iter().any(|class| class.count > 0);
         if has_accelerators && spec.replication.is_none() {
             prop_assert!(value(&Uniform) <= value(&SingleDevice));
+        }
+    }
+
+    /// A chain is a path already, so that PipeDream's optimizer is exact; without transfers greedy is, too, on equal
+    /// devices; and uniform splits are what slices of the chain cost.
+    #[test]
+    fn on_chains_the_answers_are_known((mut instance, mut spec) in problems(5, InstanceOptions::PLAIN)) {
+        let ids: Vec<u64> = instance.nodes.iter().map(|node| node.id).collect();
+        instance.edges = ids.windows(2).map(|pair| Edge { source: pair[0], target: pair[1] }).collect();
+        (spec.scope, spec.interconnect) = (Scope::Acyclic, None);
+        prop_assert_eq!(
+            solve_and_verify(&PipeDream::default(), &instance, &spec),
+            solve_and_verify(&BruteForce, &instance, &spec)
+        );
+        (spec.platform.accelerators[0].count, spec.platform.cpus, spec.replication) = (3, 0, None);
+        let sliced = |count: usize| {
+            let slice = |i: usize| ids[i * ids.len() / count..(i + 1) * ids.len() / count].to_vec();
+            let device = |i| DeviceAssignment::new(DeviceKind::Accelerator(0), slice(i));
+            let split = Solution { devices: (0..count).map(device).collect(), objective: None };
+            verify::check(&instance, &spec, &split).unwrap().objective()
+        };
+        let best = (1..=3.min(ids.len())).map(sliced).fold(f64::MAX, f64::min);
+        prop_assert_eq!(solve_and_verify(&Uniform, &instance, &spec), Some(best));
+        if spec.objective == Objective::Throughput {
+            instance.nodes.iter_mut().for_each(|node| node.transfer_time = 0.0);
+            let optimum = solve_and_verify(&BruteForce, &instance, &spec);
+            prop_assert_eq!(solve_and_verify(&Greedy, &instance, &spec), optimum);
         }
     }
 

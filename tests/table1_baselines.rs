@@ -7,23 +7,27 @@ use common::solve_and_verify;
 use dagsplit::instance::Instance;
 use dagsplit::instance::formats::{ReadOptions, read_instance};
 use dagsplit::problem::{ProblemSpec, Scope};
-use dagsplit::solve::heuristic::{Expert, LocalSearch, PipeDream};
-use dagsplit::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported};
+use dagsplit::solve::heuristic::{Expert, PipeDream};
+use dagsplit::solve::registry;
 
-/// Time per sample in ms: PipeDream's column as printed, and what it finds here.
+/// PipeDream's column, in ms, and how far from it ours may be, relative to it, beyond the rounding of the print.
 ///
-/// On ResNet50 inference the path that is left has an optimum of 39.398, 0.05 % above the printed 39.38. No interval of
-/// that graph's order has a load that would be printed so; in training the same contraction gives the printed figure.
-const PIPEDREAM: [(&str, &str, &str); 8] = [
-    ("layer/bert24_inference", "17.79", "17.79"),
-    ("layer/resnet50_inference", "39.38", "39.40"),
-    ("layer/inceptionv3_inference", "60.42", "60.42"),
-    ("layer/gnmt_inference", "33.03", "33.03"),
-    ("layer/bert24_training", "41.75", "41.75"),
-    ("layer/resnet50_training", "83.67", "83.67"),
-    ("layer/inceptionv3_training", "128.32", "128.32"),
-    ("layer/gnmt_training", "107.35", "107.35"),
+/// On ResNet50 inference the path that is left has an optimum of 39.398. No interval of that graph's order has a load
+/// that would be printed as 39.38; in training the same contraction gives the printed figure. GNMT leaves no path, and
+/// its value depends on the order that is split.
+const PIPEDREAM: [(&str, f64, f64); 8] = [
+    ("layer/bert24_inference", 17.79, 0.0),
+    ("layer/resnet50_inference", 39.38, 5e-4),
+    ("layer/inceptionv3_inference", 60.42, 0.0),
+    ("layer/gnmt_inference", 33.03, 0.0),
+    ("layer/bert24_training", 41.75, 0.0),
+    ("layer/resnet50_training", 83.67, 0.0),
+    ("layer/inceptionv3_training", 128.32, 0.0),
+    ("layer/gnmt_training", 107.35, 5e-3),
 ];
+
+/// Half of the last digit printed.
+const ROUNDING: f64 = 0.005 + 1e-9;
 
 /// The expert's column, with the split file of each; training graphs without one of their own take that of inference.
 const EXPERT: [(&str, &str, &str); 8] = [
@@ -68,10 +72,11 @@ fn printed(value: Option<f64>) -> String {
 
 #[test]
 fn pipedream_finds_what_is_published() {
-    for (name, published, ours) in PIPEDREAM {
+    for (name, published, tolerance) in PIPEDREAM {
         let Some(instance) = workload(name) else { continue };
-        let found = printed(solve_and_verify(&PipeDream::default(), &instance, &ProblemSpec::of(&instance)));
-        assert_eq!(found, ours, "{name}, published as {published}");
+        let found = solve_and_verify(&PipeDream::default(), &instance, &ProblemSpec::of(&instance));
+        let deviation = (found.unwrap_or_else(|| panic!("{name}: no split")) - published).abs();
+        assert!(deviation <= ROUNDING + tolerance * published, "{name}: {found:?}, published as {published}");
     }
 }
 
@@ -85,28 +90,6 @@ fn experts_splits_are_worth_what_is_published() {
     }
 }
 
-/// Local search with a seed of its own.
-struct Seeded(LocalSearch, u64);
-
-impl Solver for Seeded {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn guarantee(&self) -> Guarantee {
-        self.0.guarantee()
-    }
-
-    fn supports(&self, problem: &dagsplit::problem::Problem) -> Result<(), Unsupported> {
-        self.0.supports(problem)
-    }
-
-    fn solve(&self, problem: &dagsplit::problem::Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        cx.seed = self.1;
-        self.0.solve(problem, cx)
-    }
-}
-
 /// The published figure lies between the best of all restarts and the worst single one.
 #[test]
 fn local_search_spreads_around_what_is_published() {
@@ -114,11 +97,11 @@ fn local_search_spreads_around_what_is_published() {
         let Some(instance) = workload(name) else { continue };
         let spec = ProblemSpec { scope: Scope::Arbitrary, ..ProblemSpec::of(&instance) };
         let find = |restarts: usize, seed: u64| {
-            let search = LocalSearch { restarts, ..LocalSearch::default() };
-            solve_and_verify(&Seeded(search, seed), &instance, &spec).unwrap_or_else(|| panic!("{name}: no split"))
+            let search = registry::solver(&format!("local-search:restarts={restarts},seed={seed}")).unwrap();
+            solve_and_verify(&*search, &instance, &spec).unwrap_or_else(|| panic!("{name}: no split"))
         };
         let best = (0..repeats).map(|i| find(10, 1000 * i)).fold(f64::MAX, f64::min);
         let worst = (0..10 * repeats.min(4)).map(|i| find(1, i)).fold(0.0, f64::max);
-        assert!(best <= published + 0.005 && published <= worst + 0.005, "{name}: {best} to {worst}");
+        assert!(best <= published + ROUNDING && published <= worst + ROUNDING, "{name}: {best} to {worst}");
     }
 }
