@@ -23,7 +23,7 @@ fn chain(shared: bool, platform: Platform) -> Instance {
         cpu_time: Some(10.0 * id as f64),
         memory: 1.0,
         transfer_time: 1.0,
-        color_class: (shared && id % 2 == 0).then_some(7),
+        color_class: (shared && id.is_multiple_of(2)).then_some(7),
         ..Node::new(id)
     };
     Instance {

@@ -241,9 +241,9 @@ mod tests {
             Worth { overload, objective: objective(values.into_iter().fold([0.0; 2], worse)) }
         };
         let close = |a: f64, b: f64| (a - b).abs() <= 1e-9 * (1.0 + b.abs());
+        let mut moves = 0;
         for restart in 0..3 {
             let mut state = State::new(&level, &setting.kind_of, descent.start(restart).unwrap());
-            let mut moves = 0;
             loop {
                 let before = anew(&state.device_of);
                 let moved = |unit: usize, to: usize| {
@@ -265,8 +265,8 @@ mod tests {
                 state.apply(unit, to, &shift);
                 moves += 1;
             }
-            assert!(moves > 3, "{moves} moves");
         }
+        assert!(moves > 9, "{moves} moves");
     }
 
     #[test]
