@@ -12,7 +12,7 @@ use crate::solve::heuristic::{Branchings, Expert, Greedy, LocalSearch, PipeDream
 use crate::solve::ip::IntegerProgram;
 use crate::solve::latency::LatencyDp;
 
-/// Every method, in the order in which [`automatic`] prefers them.
+/// Every method, in the order in which [`automatic`](super::automatic) prefers them.
 pub(super) const METHODS: &[Method] = &[
     Method {
         name: "dp",
