@@ -9,9 +9,11 @@ use common::{InstanceOptions, config, problems, solve_and_verify};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::problem::{DeviceAssignment, DeviceKind, Objective, Problem, ProblemSpec, Replication, Scope, Solution};
 use dagsplit::solve::brute_force::BruteForce;
+use dagsplit::solve::dp::IdealDp;
 use dagsplit::solve::heuristic::{Branchings, Greedy, LocalSearch, PipeDream, SingleDevice, Uniform};
 use dagsplit::solve::{Outcome, SearchContext, Solver, registry};
 use dagsplit::verify;
+use proptest::collection::vec;
 use proptest::prelude::*;
 
 /// Nodes 1, 2, ... with these times, ten times as much on CPUs, one byte and a transfer time of 1 each.
@@ -231,6 +233,26 @@ proptest! {
                 solver.solve(&problem, &mut cx).unwrap().outcome
             };
             prop_assert_eq!(outcome(1), outcome(2), "{}", solver.name());
+        }
+    }
+
+    /// Clusters only take splits away, also where they give a backward node without a partner the company of others.
+    #[test]
+    fn splits_of_clusters_are_splits((instance, spec) in problems(5, InstanceOptions::ALL), labels in vec(0..4usize, 10)) {
+        if matches!(spec.scope, Scope::Linearized(_)) {
+            return Ok(()); // Clusters interrupt intervals of one given order.
+        }
+        let problem = Problem::new(&instance, spec.clone()).unwrap();
+        let clustered = problem.clustered(&labels[..problem.node_count()]);
+        let best = |problem: &Problem| BruteForce.solve(problem, &mut SearchContext::new()).unwrap().outcome;
+        if let Some(solution) = best(&clustered).solution() {
+            prop_assert!(verify::check(&instance, &spec, solution).is_ok(), "{solution:?}");
+            let optimum = best(&problem).solution().and_then(|split| split.objective);
+            prop_assert!(optimum <= solution.objective);
+            if clustered.spec.scope == Scope::Acyclic {
+                let outcome = IdealDp::default().solve(&clustered, &mut SearchContext::new()).unwrap().outcome;
+                prop_assert_eq!(outcome.solution().and_then(|split| split.objective), solution.objective);
+            }
         }
     }
 
