@@ -16,7 +16,7 @@ use dagsplit::solve::{Outcome, SearchContext, Solver};
 use proptest::prelude::*;
 
 /// Enough to settle tiny problems.
-const SHORT: LocalSearch = LocalSearch { restarts: 4, steps: 500 };
+const SHORT: LocalSearch = LocalSearch { restarts: 4, steps: 500, cpus: false };
 
 fn latency_of(instance: &Instance) -> ProblemSpec {
     ProblemSpec { objective: Objective::Latency { subgraphs: 1 }, ..ProblemSpec::of(instance) }
@@ -41,7 +41,8 @@ fn greedy_finds_what_is_published() {
         assert!((found - greedy).abs() <= 0.005, "{name}: {found}");
         let bound = latency_bound(&Problem::new(&instance, spec.clone()).unwrap()).value;
         assert!(bound <= optimum * (1.0 + 1e-6), "{name}: {bound}");
-        let searched = solve_and_verify(&LocalSearch { restarts: 4, steps: 20_000 }, &instance, &spec).unwrap();
+        let searched =
+            solve_and_verify(&LocalSearch { restarts: 4, steps: 20_000, cpus: false }, &instance, &spec).unwrap();
         assert!(searched <= found && searched >= optimum * (1.0 - 1e-6), "{name}: {searched}");
     }
 }

@@ -1,5 +1,6 @@
 //! Immutable directed acyclic graphs with dense node indices, and what the solvers ask of them.
 
+pub mod biconnected;
 mod node_set;
 pub mod order_graph;
 pub mod paths;

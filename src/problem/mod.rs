@@ -12,6 +12,7 @@ use petgraph::unionfind::UnionFind;
 use rustc_hash::FxHashMap;
 
 use crate::cost::{CostModel, ProfiledCost};
+use crate::graph::order_graph::{Groups, OrderGraph};
 use crate::graph::{CycleError, Graph, NodeId};
 use crate::instance::{Instance, Problems, validate};
 
@@ -37,6 +38,8 @@ pub struct Problem {
     pub backward: Vec<bool>,
     /// Colour class of each node; nodes of one class share a device.
     pub color_class: Vec<Option<u64>>,
+    /// Colour class of each node before any clustering, which says how backward nodes are ordered.
+    pub given_class: Vec<Option<u64>>,
     /// Parameter bytes of each node.
     pub parameter_bytes: Vec<f64>,
     /// Devices, objective, scope and options.
@@ -64,6 +67,7 @@ impl Problem {
             ids: instance.nodes.iter().map(|v| v.id).collect(),
             backward: instance.nodes.iter().map(|v| v.backward).collect(),
             color_class: instance.nodes.iter().map(|v| v.color_class).collect(),
+            given_class: instance.nodes.iter().map(|v| v.color_class).collect(),
             parameter_bytes: instance.nodes.iter().map(|v| v.parameter_bytes).collect(),
             cost: Arc::new(ProfiledCost::new(instance, spec.cost)),
             spec,
@@ -77,6 +81,8 @@ impl Problem {
 
     /// The same problem where the nodes of each cluster share a device, besides those of each colour class.
     /// `clusters` holds the cluster of each node. O(n α(n)).
+    ///
+    /// Its splits are splits of this problem in the same scope, but for that of one given order, which clusters interrupt.
     #[must_use]
     pub fn clustered(&self, clusters: &[usize]) -> Self {
         let mut joined = UnionFind::new(self.node_count());
@@ -90,6 +96,15 @@ impl Problem {
         }
         let color_class = joined.into_labeling().into_iter().map(|root| Some(root as u64)).collect();
         Self { color_class, ..self.clone() }
+    }
+
+    /// The graph that contiguity is about, on `groups` of whole colour classes. A backward node without a forward partner
+    /// in its own class is an orphan, also where a cluster gives it the company of forward nodes.
+    pub fn order_graph(&self, groups: &Groups) -> OrderGraph {
+        let classes = Groups::new(&self.given_class);
+        let mut order = OrderGraph::new(&self.graph, &self.backward, &classes);
+        order.group_of.iter_mut().for_each(|class| *class = groups.of_node[classes.members[*class][0]]);
+        order
     }
 
     /// The device kinds of the platform: each accelerator class that has a device, then the CPU.

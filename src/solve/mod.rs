@@ -170,6 +170,12 @@ pub enum SolveError {
     /// The solver does not take the problem.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
+    /// A split file that cannot be read, or that does not count.
+    #[error(transparent)]
+    Expert(#[from] heuristic::ExpertError),
+    /// Another program that is missing or failed.
+    #[error(transparent)]
+    Program(#[from] heuristic::external::ProgramError),
     /// HiGHS failed.
     #[cfg(feature = "highs")]
     #[error(transparent)]

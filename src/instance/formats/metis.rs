@@ -4,10 +4,9 @@
 use std::fmt::Write;
 
 use super::undirected::Undirected;
-use crate::instance::Instance;
 
-pub(super) fn write(instance: &Instance) -> String {
-    let graph = Undirected::new(instance);
+/// The text of `graph`.
+pub fn write(graph: &Undirected) -> String {
     let mut out = format!("% weights are times multiplied by {}\n", graph.scale);
     // Writing to a string cannot fail.
     let _ = writeln!(out, "{} {} 011", graph.weights.len(), graph.edge_count);

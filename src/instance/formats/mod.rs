@@ -19,14 +19,14 @@ mod dot;
 mod error;
 mod file;
 mod json;
-mod metis;
+pub(crate) mod metis;
 mod native;
 mod pipedream;
 mod piper;
-mod scotch;
+pub(crate) mod scotch;
 mod split;
 mod tarnawski;
-mod undirected;
+pub(crate) mod undirected;
 
 pub use error::{ReadCause, ReadError, WriteError};
 pub use file::{MAX_FILE_BYTES, write_atomically};
@@ -40,7 +40,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::{Instance, Problems, validate};
-use crate::problem::Solution;
+use crate::problem::{Problem, Solution};
+use undirected::Undirected;
 
 /// The workload formats that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,8 +175,8 @@ pub fn write_instance(instance: &Instance, format: OutputFormat) -> Result<Strin
         OutputFormat::Native => Ok(native::write(instance)),
         OutputFormat::Tarnawski => tarnawski::write(instance),
         OutputFormat::Dot => Ok(dot::write(instance)),
-        OutputFormat::Metis => Ok(metis::write(instance)),
-        OutputFormat::Scotch => Ok(scotch::write(instance)),
+        OutputFormat::Metis => Ok(metis::write(&Undirected::of_instance(instance))),
+        OutputFormat::Scotch => Ok(scotch::write(&Undirected::of_instance(instance))),
     }
 }
 
@@ -185,7 +186,21 @@ pub fn write_instance(instance: &Instance, format: OutputFormat) -> Result<Strin
 /// # Errors
 /// A [`ReadError`] when the file cannot be read or is no split.
 pub fn read_split(path: &Path, instance: &Instance) -> Result<Solution, ReadError> {
-    file::read_text(path).and_then(|text| split::parse(&text, instance)).map_err(ReadError::at(path))
+    file::read_text(path).and_then(|text| split::parse(&text, &nodes(instance))).map_err(ReadError::at(path))
+}
+
+/// [`read_split`] for a problem that has been made of the instance.
+///
+/// # Errors
+/// A [`ReadError`] when the file cannot be read or is no split.
+pub fn read_split_of(path: &Path, problem: &Problem) -> Result<Solution, ReadError> {
+    let node = |v: usize| (problem.ids[v], problem.color_class[v], problem.backward[v]);
+    let nodes: Vec<split::Node> = (0..problem.node_count()).map(node).collect();
+    file::read_text(path).and_then(|text| split::parse(&text, &nodes)).map_err(ReadError::at(path))
+}
+
+fn nodes(instance: &Instance) -> Vec<split::Node> {
+    instance.nodes.iter().map(|node| (node.id, node.color_class, node.backward)).collect()
 }
 
 /// [`read_split`] from text.
@@ -193,7 +208,7 @@ pub fn read_split(path: &Path, instance: &Instance) -> Result<Solution, ReadErro
 /// # Errors
 /// A [`ReadError`] when the text is no split.
 pub fn parse_split(text: &str, instance: &Instance) -> Result<Solution, ReadError> {
-    Ok(split::parse(text, instance)?)
+    Ok(split::parse(text, &nodes(instance))?)
 }
 
 /// The text of a split of `instance` in the published shape. Devices keep their order within each of the two

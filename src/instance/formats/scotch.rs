@@ -4,10 +4,9 @@
 use std::fmt::Write;
 
 use super::undirected::Undirected;
-use crate::instance::Instance;
 
-pub(super) fn write(instance: &Instance) -> String {
-    let graph = Undirected::new(instance);
+/// The text of `graph`.
+pub fn write(graph: &Undirected) -> String {
     let mut out = format!("0\n{} {}\n0 011\n", graph.weights.len(), 2 * graph.edge_count);
     for (weight, neighbours) in graph.weights.iter().zip(&graph.neighbours) {
         // Writing to a string cannot fail.

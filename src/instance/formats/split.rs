@@ -53,7 +53,11 @@ fn is_default(class: &usize) -> bool {
     *class == 0
 }
 
-pub(super) fn parse(text: &str, instance: &Instance) -> Result<Solution, ReadCause> {
+/// A node as far as its place in a split goes: id, colour class, and whether it is a backward node.
+pub(super) type Node = (u64, Option<u64>, bool);
+
+/// The split in `text`, of a graph with these nodes.
+pub(super) fn parse(text: &str, nodes: &[Node]) -> Result<Solution, ReadCause> {
     let file: File = json::parse(text)?;
     if file.cpus.is_none() && file.fpgas.is_none() {
         return Err(ReadCause::Json("this is no split: it has neither `fpgas` nor `cpus`".to_owned()));
@@ -69,12 +73,12 @@ pub(super) fn parse(text: &str, instance: &Instance) -> Result<Solution, ReadCau
     let cpus = file.cpus.into_iter().flatten().map(|d| assign(DeviceKind::Cpu, d));
     let mut solution =
         Solution { devices: accelerators.chain(cpus).collect(), objective: file.max_load.filter(|&load| load >= 0.0) };
-    complete_backward_nodes(&mut solution, instance);
+    complete_backward_nodes(&mut solution, nodes);
     Ok(solution)
 }
 
 /// Puts each backward node that no device lists where the first listed node of its colour class is.
-fn complete_backward_nodes(solution: &mut Solution, instance: &Instance) {
+fn complete_backward_nodes(solution: &mut Solution, nodes: &[Node]) {
     let mut device_of: HashMap<u64, usize> = HashMap::new();
     for (d, device) in solution.devices.iter().enumerate() {
         for &id in &device.nodes {
@@ -82,14 +86,14 @@ fn complete_backward_nodes(solution: &mut Solution, instance: &Instance) {
         }
     }
     let mut device_of_class: HashMap<u64, usize> = HashMap::new();
-    for node in &instance.nodes {
-        if let (Some(class), Some(&d)) = (node.color_class, device_of.get(&node.id)) {
-            device_of_class.entry(class).or_insert(d);
+    for (id, class, _) in nodes {
+        if let (Some(class), Some(&d)) = (class, device_of.get(id)) {
+            device_of_class.entry(*class).or_insert(d);
         }
     }
-    for node in instance.nodes.iter().filter(|node| node.backward && !device_of.contains_key(&node.id)) {
-        if let Some(&d) = node.color_class.and_then(|class| device_of_class.get(&class)) {
-            solution.devices[d].nodes.push(node.id);
+    for (id, class, _) in nodes.iter().filter(|(id, _, backward)| *backward && !device_of.contains_key(id)) {
+        if let Some(&d) = class.and_then(|class| device_of_class.get(&class)) {
+            solution.devices[d].nodes.push(*id);
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::instance::{Instance, Node};
 const MAX_SUM: f64 = 1e9;
 
 /// An undirected graph with integer weights.
-pub(super) struct Undirected {
+pub struct Undirected {
     /// What times were multiplied by.
     pub scale: f64,
     /// Weight of each vertex.
@@ -27,7 +27,7 @@ pub(super) struct Undirected {
 
 impl Undirected {
     /// The graph of a valid instance.
-    pub(super) fn new(instance: &Instance) -> Self {
+    pub fn of_instance(instance: &Instance) -> Self {
         let index: HashMap<u64, usize> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
         let edges: BTreeSet<(usize, usize)> = instance
             .edges
@@ -35,10 +35,16 @@ impl Undirected {
             .filter_map(|edge| Some((*index.get(&edge.source)?, *index.get(&edge.target)?)))
             .collect();
         let times: Vec<f64> = instance.nodes.iter().map(time).collect();
-        let transfers: Vec<f64> = edges.iter().map(|&(u, _)| instance.nodes[u].transfer_time).collect();
-        let scale = scale(&times, &transfers);
+        let transfers: Vec<_> = edges.iter().map(|&(u, v)| (u, v, instance.nodes[u].transfer_time)).collect();
+        Self::new(&times, &transfers)
+    }
+
+    /// The graph of vertices with these times, and of edges between two of them, each pair given once, with these.
+    pub fn new(times: &[f64], edges: &[(usize, usize, f64)]) -> Self {
+        let transfers: Vec<f64> = edges.iter().map(|&(_, _, transfer)| transfer).collect();
+        let scale = scale(times, &transfers);
         let mut neighbours = vec![Vec::new(); times.len()];
-        for (&(u, v), transfer) in edges.iter().zip(&transfers) {
+        for &(u, v, transfer) in edges {
             let weight = rounded(transfer * scale).max(1);
             neighbours[u].push((v, weight));
             neighbours[v].push((u, weight));

@@ -31,7 +31,7 @@ pub(super) struct Evaluation<'a> {
 
 impl<'a> Evaluation<'a> {
     pub fn new(problem: &'a Problem, groups: &Groups) -> Self {
-        let order = OrderGraph::new(&problem.graph, &problem.backward, groups);
+        let order = problem.order_graph(groups);
         let mut predecessors = vec![0; groups.len()];
         for &(u, v) in &order.edges {
             predecessors[order.group_of[v]] |= 1 << order.group_of[u];

@@ -1,7 +1,7 @@
 //! Splits of units over devices, one device at a time, and what they cost.
 
 use crate::cost::{Terms, max_of_pieces};
-use crate::graph::Csr;
+use crate::graph::{Csr, Graph};
 use crate::preprocess::{KindCosts, Unordered, joint};
 use crate::problem::{DeviceAssignment, DeviceKind, Objective, Problem, Scope, Solution, fits};
 use crate::solve::dp::loads::{Value, objective, worse};
@@ -52,6 +52,11 @@ impl<'a> Setting<'a> {
     /// What the units cost on this device.
     pub fn kind(&self, device: usize) -> &'a KindCosts {
         &self.unordered.units.kinds[self.kind_of[device]]
+    }
+
+    /// Whether this device is a CPU.
+    pub fn is_cpu(&self, device: usize) -> bool {
+        self.kind(device).kind == DeviceKind::Cpu
     }
 
     /// What a device of this kind with these terms (forward, backward) contributes to the objective.
@@ -123,6 +128,14 @@ impl<'a> Setting<'a> {
         true
     }
 
+    /// Whether the devices can be ordered so that each prefix holds an ideal, where the scope asks for it. O(n + m).
+    fn is_acyclic(&self, split: &Assignment) -> bool {
+        let (Scope::Acyclic, Some(order)) = (&self.problem.spec.scope, &self.unordered.order) else { return true };
+        let device = |x: usize| split.device_of[order.group_of[x]] as usize;
+        let feeds = order.edges.iter().map(|&(x, y)| (device(x), device(y))).filter(|(from, to)| from != to);
+        Graph::new(self.device_count(), &feeds.collect::<Vec<_>>()).is_ok()
+    }
+
     /// The worst value of the split; `None` where a unit is unsupported, memory does not suffice or the scope is left.
     ///
     /// O(n + pins · log pins), and O(devices · (n + m)) more where sets have to be convex.
@@ -131,7 +144,7 @@ impl<'a> Setting<'a> {
         let memory = self.memory(split);
         let is_valid =
             (0..self.device_count()).all(|d| fits(memory[d], self.kind(d).memory_limit) && self.is_convex(split, d));
-        is_valid.then_some(worst)
+        (is_valid && self.is_acyclic(split)).then_some(worst)
     }
 
     /// The objective of the split; `None` where it is not valid, as in [`Self::value`].

@@ -1,28 +1,62 @@
 //! Methods without proof, one file each, and what they share.
 //!
-//! Both minimise the latency: [`Greedy`] is the published baseline, [`LocalSearch`] improves on it.
+//! [`Greedy`] and [`LocalSearch`] serve loads and the latency. For loads there are the published baselines too:
+//! [`PipeDream`]'s optimizer, [`Uniform`] splits, [`SingleDevice`], splits made by [`Expert`]s, and the graph partitioners
+//! behind [`ExternalPartitioner`].
 
+mod expert;
+pub mod external;
 mod greedy;
 mod latency_bound;
 mod local_search;
+mod pipedream;
 mod placement;
+mod single_device;
+mod uniform;
 
+pub use expert::{Expert, ExpertError};
+pub use external::ExternalPartitioner;
 pub use greedy::Greedy;
 pub use latency_bound::latency_bound;
 pub use local_search::LocalSearch;
+pub use pipedream::{Branchings, PipeDream};
+pub use single_device::SingleDevice;
+pub use uniform::Uniform;
 
-use super::{LowerBound, OPTIMALITY_TOLERANCE, Outcome, Unsupported};
-use crate::problem::{Objective, Problem, Solution};
+use super::{BoundSource, LowerBound, OPTIMALITY_TOLERANCE, Outcome, Unsupported};
+use crate::bound;
+use crate::preprocess::Reduced;
+use crate::problem::{Objective, Problem, Scope, Solution};
 
 /// Takes problems whose objective is the latency.
 fn supports_latency(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
     match problem.spec.objective {
         Objective::Latency { .. } => Ok(()),
-        _ => Err(Unsupported {
-            solver: solver.into(),
-            reason: "it minimises the latency; use dp or dpl for loads".into(),
-        }),
+        _ => Err(unsupported(solver, "it minimises the latency; use dp or dpl for loads")),
     }
+}
+
+/// Takes problems whose objective is made of loads, on devices without servers, in every scope but that of one order.
+fn supports_loads(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
+    let spec = &problem.spec;
+    let reason = match spec.scope {
+        _ if matches!(spec.objective, Objective::Latency { .. }) => {
+            "it minimises loads, not latency; use latency-dp or local-search"
+        }
+        Scope::Linearized(_) => "it does not take one given order; ask for the scope `acyclic`",
+        _ if spec.interconnect.is_some() => "it does not place devices in servers; use dp, dpl or pipedream",
+        _ => return Ok(()),
+    };
+    Err(unsupported(solver, reason))
+}
+
+fn unsupported(solver: &str, reason: &str) -> Unsupported {
+    Unsupported { solver: solver.into(), reason: reason.into() }
+}
+
+/// Total work over total speed, which bounds every split.
+fn work_bound(units: &Reduced) -> LowerBound {
+    LowerBound { value: bound::work(units), scope: Scope::Arbitrary, source: BoundSource::Work }
 }
 
 /// Whether a split of this value cannot be better by more than `gap`, or than the rounding of sums.

@@ -1,15 +1,18 @@
 //! The table of methods.
 
-use super::{Method, Parameter};
+use super::steps::BROADCAST;
+use super::{Method, Parameter, Parameters, SpecError};
+use crate::solve::Solver;
 use crate::solve::brute_force::BruteForce;
 use crate::solve::certify::{Annealing, Certify};
 use crate::solve::dp::{IdealDp, LinearizedDp};
-use crate::solve::heuristic::{Greedy, LocalSearch};
+use crate::solve::heuristic::external::{ExternalPartitioner, Partitioner};
+use crate::solve::heuristic::{Branchings, Expert, Greedy, LocalSearch, PipeDream, SingleDevice, Uniform};
 #[cfg(feature = "highs")]
 use crate::solve::ip::IntegerProgram;
 use crate::solve::latency::LatencyDp;
 
-/// Every method, in the order in which [`automatic`] prefers them.
+/// Every method, in the order in which [`automatic`](super::automatic) prefers them.
 pub(super) const METHODS: &[Method] = &[
     Method {
         name: "dp",
@@ -115,31 +118,143 @@ pub(super) const METHODS: &[Method] = &[
     },
     Method {
         name: "local-search",
-        summary: "simulated annealing over the subgraphs of colour classes, with restarts",
-        scopes: &["arbitrary", "convex", "acyclic"],
-        objectives: &["latency"],
+        summary: "the best reassignment of a colour class, over and over, from random splits; annealing for the latency",
+        scopes: &["arbitrary"],
+        objectives: &["throughput", "gpipe", "latency"],
         exact: false,
         anytime: true,
-        limits: "thousands of nodes; all costs",
-        source: "ours; its kind is the baseline of Tarnawski 2020",
+        limits: "thousands of nodes; all costs, memory, classes; no servers, stages are not replicated",
+        source: "Tarnawski 2020, section 6; the annealing is ours",
         parameters: &[
-            Parameter { name: "restarts", default: "16", meaning: "random starts, at least 1" },
-            Parameter { name: "steps", default: "200000", meaning: "moves tried from each start" },
+            Parameter { name: "restarts", default: "10", meaning: "random starts, at least 1" },
+            Parameter { name: "steps", default: "320000", meaning: "moves tried from each start, for the latency" },
+            Parameter {
+                name: "cpus",
+                default: "false",
+                meaning: "whether classes may go to CPUs though memory suffices, for loads: true or false",
+            },
         ],
         make: |given| {
-            Ok(Box::new(LocalSearch { restarts: given.at_least("restarts", 1)?, steps: given.get("steps")? }))
+            let (restarts, steps) = (given.at_least("restarts", 1)?, given.get("steps")?);
+            Ok(Box::new(LocalSearch { restarts, steps, cpus: given.get("cpus")? }))
         },
     },
     Method {
         name: "greedy",
-        summary: "fills one accelerator after another along a depth-first topological order",
+        summary: "fills one device after another along a depth-first topological order",
         scopes: &["arbitrary", "convex", "acyclic"],
-        objectives: &["latency"],
+        objectives: &["throughput", "gpipe", "latency"],
         exact: false,
         anytime: true,
-        limits: "any size; all costs",
-        source: "Tarnawski 2020, appendix F",
+        limits: "any size; all costs, memory, classes; no servers, stages are not replicated",
+        source: "Tarnawski 2020, appendix F; for loads below the least limit that bisection finds",
         parameters: &[],
         make: |_| Ok(Box::new(Greedy)),
     },
+    Method {
+        name: "pipedream",
+        summary: "PipeDream's optimizer: contracts branchings to a path, which it splits optimally",
+        scopes: &["arbitrary", "convex", "acyclic"],
+        objectives: &["throughput", "gpipe"],
+        exact: false,
+        anytime: true,
+        limits: "layer graphs: operator graphs become a few nodes; all costs, replication, servers",
+        source: "Narayanan 2019, section 3.1; Tarnawski 2020, section 6",
+        parameters: &[
+            BROADCAST,
+            Parameter { name: "orders", default: "16", meaning: "orders to try where no path is left, at least 1" },
+        ],
+        make: |given| {
+            let branchings = Branchings { broadcast: given.get("broadcast")? };
+            Ok(Box::new(PipeDream { branchings, orders: given.at_least("orders", 1)? }))
+        },
+    },
+    Method {
+        name: "uniform",
+        summary: "as many layers and replicas in each stage as in any other, the best number of stages",
+        scopes: &["arbitrary", "convex", "acyclic"],
+        objectives: &["throughput", "gpipe"],
+        exact: false,
+        anytime: true,
+        limits: "any size; all costs, replication; accelerators of one class; no servers",
+        source: "GPipe-Hybrid and PipeDream-2BW as in RaNNC 2021, section IV",
+        parameters: &[],
+        make: |_| Ok(Box::new(Uniform)),
+    },
+    Method {
+        name: "single-device",
+        summary: "everything on one accelerator, or on a CPU where it does not fit",
+        scopes: &["arbitrary", "convex", "acyclic"],
+        objectives: &["throughput", "gpipe"],
+        exact: false,
+        anytime: true,
+        limits: "any size; all costs; no servers",
+        source: "what a split has to beat",
+        parameters: &[],
+        make: |_| Ok(Box::new(SingleDevice)),
+    },
+    Method {
+        name: "expert",
+        summary: "the split of a file; backward nodes join their colour class",
+        scopes: &["arbitrary", "convex", "acyclic"],
+        objectives: &["throughput", "gpipe"],
+        exact: false,
+        anytime: true,
+        limits: "any size; all costs; no replicas, no servers",
+        source: "hand-made splits as in Tarnawski 2020, section 6",
+        parameters: &[Parameter { name: "file", default: "", meaning: "the split file, which has to be given" }],
+        make: |given| Ok(Box::new(Expert { file: given.path("file") })),
+    },
+    Method {
+        name: "scotch",
+        summary: "Scotch's gpart, where it is installed, on the undirected graph of colour classes",
+        scopes: &["arbitrary"],
+        objectives: &["throughput", "gpipe"],
+        exact: false,
+        anytime: false,
+        limits: "accelerators of one class; knows no memory; no servers, stages are not replicated",
+        source: "Tarnawski 2020, section 6; Pellegrini and Roman 1996",
+        parameters: &[PROGRAM, Parameter { default: "0.05", ..IMBALANCE }],
+        make: |given| external(Partitioner::Scotch, given),
+    },
+    Method {
+        name: "metis",
+        summary: "METIS' gpmetis, where it is installed, on the undirected graph of colour classes",
+        scopes: &["arbitrary"],
+        objectives: &["throughput", "gpipe"],
+        exact: false,
+        anytime: false,
+        limits: "accelerators of one class; knows no memory; no servers, stages are not replicated",
+        source: "Karypis and Kumar 1998",
+        parameters: &[PROGRAM, IMBALANCE],
+        make: |given| external(Partitioner::Metis, given),
+    },
+    Method {
+        name: "kahip",
+        summary: "KaHIP's kaffpa, where it is installed, on the undirected graph of colour classes",
+        scopes: &["arbitrary"],
+        objectives: &["throughput", "gpipe"],
+        exact: false,
+        anytime: false,
+        limits: "accelerators of one class; knows no memory; no servers, stages are not replicated",
+        source: "Sanders and Schulz 2011",
+        parameters: &[PROGRAM, IMBALANCE],
+        make: |given| external(Partitioner::Kahip, given),
+    },
 ];
+
+/// Where an external partitioner is.
+const PROGRAM: Parameter =
+    Parameter { name: "program", default: "", meaning: "the program's path; else it is looked for by its name" };
+
+/// How unequal the parts of an external partitioner may be.
+const IMBALANCE: Parameter = Parameter {
+    name: "imbalance",
+    default: "0.03",
+    meaning: "how far a part may exceed the mean weight, relative to it, at least 0",
+};
+
+fn external(partitioner: Partitioner, given: &Parameters) -> Result<Box<dyn Solver>, SpecError> {
+    let (program, imbalance) = (given.path("program"), given.at_least("imbalance", 0.0)?);
+    Ok(Box::new(ExternalPartitioner { partitioner, program, imbalance }))
+}

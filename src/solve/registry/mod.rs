@@ -43,6 +43,11 @@ pub struct Method {
 }
 
 impl Method {
+    /// Whether it needs something from outside, a file or a program: a parameter without a default says which.
+    fn needs_more(&self) -> bool {
+        self.parameters.iter().any(|parameter| parameter.default.is_empty())
+    }
+
     /// A solver of this method with its default settings.
     pub fn solver(&self) -> Box<dyn Solver> {
         let defaults = Parameters::new(self.name, self.parameters, Vec::new());
@@ -88,14 +93,15 @@ pub struct NoMethod {
     pub reasons: Vec<String>,
 }
 
-/// The first method that takes `problem`, exact ones before heuristics.
+/// The first method that takes `problem`, exact ones before heuristics. Those that need a file or a program of their own
+/// are left out.
 ///
 /// # Errors
 /// [`NoMethod`] gives each method's reason.
 pub fn automatic(problem: &Problem) -> Result<Box<dyn Solver>, NoMethod> {
     let mut reasons = Vec::new();
     let mut heuristic = None;
-    for solver in methods().iter().map(Method::solver) {
+    for solver in methods().iter().filter(|method| !method.needs_more()).map(Method::solver) {
         match solver.supports(problem) {
             Ok(()) if solver.guarantee() == Guarantee::Exact => return Ok(solver),
             Ok(()) => heuristic = heuristic.or(Some(solver)),

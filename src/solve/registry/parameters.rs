@@ -1,5 +1,6 @@
 //! Parameters of methods, as spec strings give them.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::SpecError;
@@ -60,6 +61,12 @@ impl<'a> Parameters<'a> {
     pub fn get<T: FromStr>(&self, name: &str) -> Result<T, SpecError> {
         let (parameter, text) = self.text(name);
         text.parse().map_err(|_| self.bad(parameter, text))
+    }
+
+    /// The path that parameter `name` gives; `None` where it gives none.
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        let (_, text) = self.text(name);
+        (!text.is_empty()).then(|| text.into())
     }
 
     /// The value of parameter `name` where it is not below `least`.

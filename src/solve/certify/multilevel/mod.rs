@@ -21,9 +21,10 @@ use super::{Assignment, Setting};
 use crate::problem::Scope;
 use crate::solve::SearchContext;
 use crate::solve::dp::orders::scramble;
-use level::Rows;
+pub(in crate::solve) use level::{Level, Rows};
 use round::{Hierarchy, Order, Rounds};
 use starts::Starts;
+pub(in crate::solve) use state::{Shift, State, overload};
 
 /// A generator whose numbers are the same on every platform and in every version.
 type Rng = Xoshiro256PlusPlus;
