@@ -3,14 +3,14 @@
 use petgraph::graph::DiGraph;
 
 use super::Reduced;
-use crate::graph::order_graph::{Groups, OrderGraph};
+use crate::graph::order_graph::Groups;
 use crate::graph::{Graph, NodeId, topological};
 use crate::problem::Problem;
 
 /// Contracts the colour classes of `problem`, then the cycles among them. Units are in topological order.
 pub(super) fn contract(problem: &Problem) -> Reduced {
     let groups = Groups::new(&problem.color_class);
-    let order = OrderGraph::new(&problem.graph, &problem.backward, &groups);
+    let order = problem.order_graph(&groups);
     let between: Vec<(usize, usize)> =
         order.edges.iter().map(|&(a, b)| (order.group_of[a], order.group_of[b])).filter(|&(a, b)| a != b).collect();
     let (component, count) = components(groups.members.len(), &between);

@@ -22,7 +22,7 @@ impl Unordered {
         let no_order = Graph::new(groups.len(), &[]).unwrap_or_else(|e| unreachable!("no edges, no cycle: {e}"));
         let units = Reduced::assemble(problem, &groups.of_node, groups.len(), no_order);
         let order = (problem.spec.scope != Scope::Arbitrary)
-            .then(|| OrderGraph::new(&problem.graph, &problem.backward, &groups));
+            .then(|| problem.order_graph(&groups));
         Self { units, order }
     }
 }

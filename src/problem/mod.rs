@@ -12,6 +12,7 @@ use petgraph::unionfind::UnionFind;
 use rustc_hash::FxHashMap;
 
 use crate::cost::{CostModel, ProfiledCost};
+use crate::graph::order_graph::{Groups, OrderGraph};
 use crate::graph::{CycleError, Graph, NodeId};
 use crate::instance::{Instance, Problems, validate};
 
@@ -37,6 +38,8 @@ pub struct Problem {
     pub backward: Vec<bool>,
     /// Colour class of each node; nodes of one class share a device.
     pub color_class: Vec<Option<u64>>,
+    /// The instance's own colour classes: the order of the nodes is defined on them, whatever else shares a device.
+    order_class: Vec<Option<u64>>,
     /// Parameter bytes of each node.
     pub parameter_bytes: Vec<f64>,
     /// Devices, objective, scope and options.
@@ -58,12 +61,14 @@ impl Problem {
             instance.edges.iter().map(|e| (index[&e.source], index[&e.target])).collect();
         let graph = Graph::new(instance.nodes.len(), &edges)
             .unwrap_or_else(|CycleError(_)| unreachable!("validated instances are acyclic"));
+        let color_class: Vec<Option<u64>> = instance.nodes.iter().map(|v| v.color_class).collect();
         Ok(Self {
             graph,
             edges,
             ids: instance.nodes.iter().map(|v| v.id).collect(),
             backward: instance.nodes.iter().map(|v| v.backward).collect(),
-            color_class: instance.nodes.iter().map(|v| v.color_class).collect(),
+            order_class: color_class.clone(),
+            color_class,
             parameter_bytes: instance.nodes.iter().map(|v| v.parameter_bytes).collect(),
             cost: Arc::new(ProfiledCost::new(instance, spec.cost)),
             spec,
@@ -76,7 +81,7 @@ impl Problem {
     }
 
     /// The same problem where the nodes of each cluster share a device, besides those of each colour class.
-    /// `clusters` holds the cluster of each node. O(n α(n)).
+    /// `clusters` holds the cluster of each node. Contiguity stays what it was. O(n α(n)).
     #[must_use]
     pub fn clustered(&self, clusters: &[usize]) -> Self {
         let mut joined = UnionFind::new(self.node_count());
@@ -90,6 +95,15 @@ impl Problem {
         }
         let color_class = joined.into_labeling().into_iter().map(|root| Some(root as u64)).collect();
         Self { color_class, ..self.clone() }
+    }
+
+    /// The graph that contiguity is about, over `groups` of nodes that share a device. A cluster of a backward node
+    /// without forward partner and of others leaves that node's place in the order as it was.
+    pub fn order_graph(&self, groups: &Groups) -> OrderGraph {
+        let classes = Groups::new(&self.order_class);
+        let mut order = OrderGraph::new(&self.graph, &self.backward, &classes);
+        order.group_of.iter_mut().for_each(|class| *class = groups.of_node[classes.members[*class][0]]);
+        order
     }
 
     /// The device kinds of the platform: each accelerator class that has a device, then the CPU.

@@ -31,7 +31,7 @@ pub(super) struct Evaluation<'a> {
 
 impl<'a> Evaluation<'a> {
     pub fn new(problem: &'a Problem, groups: &Groups) -> Self {
-        let order = OrderGraph::new(&problem.graph, &problem.backward, groups);
+        let order = problem.order_graph(groups);
         let mut predecessors = vec![0; groups.len()];
         for &(u, v) in &order.edges {
             predecessors[order.group_of[v]] |= 1 << order.group_of[u];
@@ -256,9 +256,6 @@ fn reachable_groups(order: &OrderGraph, neighbours: &[Vec<usize>], start: usize)
 /// first node.
 fn line(problem: &Problem, groups: &Groups, order: &OrderGraph) -> Vec<usize> {
     let Scope::Linearized(line) = &problem.spec.scope else { return Vec::new() };
-    let mut takes_part = NodeSet::from_nodes(problem.node_count(), order.forward.iter().copied());
-    for &group in &order.group_of[order.forward.len()..] {
-        takes_part.insert(groups.members[group][0]);
-    }
+    let takes_part = NodeSet::from_nodes(problem.node_count(), order.nodes.iter().copied());
     line.iter().filter(|&&v| takes_part.contains(v)).map(|&v| groups.of_node[v]).collect()
 }

@@ -1,15 +1,19 @@
 //! Methods without proof, one file each, and what they share.
 //!
-//! Both minimise the latency: [`Greedy`] is the published baseline, [`LocalSearch`] improves on it.
+//! [`Greedy`] and [`LocalSearch`] minimise the latency, the former as published. [`parmesan`] holds the steps of a
+//! published partitioner for pipelines.
 
 mod greedy;
+mod groups;
 mod latency_bound;
 mod local_search;
+pub mod parmesan;
 mod placement;
 
 pub use greedy::Greedy;
 pub use latency_bound::latency_bound;
 pub use local_search::LocalSearch;
+pub use parmesan::{IterativeRefinement, OperatorClustering};
 
 use super::{LowerBound, OPTIMALITY_TOLERANCE, Outcome, Unsupported};
 use crate::problem::{Objective, Problem, Solution};

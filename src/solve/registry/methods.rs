@@ -1,10 +1,12 @@
 //! The table of methods.
 
+use super::chain::Chain;
+use super::spec::Named;
 use super::{Method, Parameter};
 use crate::solve::brute_force::BruteForce;
 use crate::solve::certify::{Annealing, Certify};
 use crate::solve::dp::{IdealDp, LinearizedDp};
-use crate::solve::heuristic::{Greedy, LocalSearch};
+use crate::solve::heuristic::{Greedy, IterativeRefinement, LocalSearch, OperatorClustering};
 #[cfg(feature = "highs")]
 use crate::solve::ip::IntegerProgram;
 use crate::solve::latency::LatencyDp;
@@ -58,6 +60,34 @@ pub(super) const METHODS: &[Method] = &[
         source: "Tarnawski 2020, section 5.1.2",
         parameters: &[],
         make: |_| Ok(Box::new(LinearizedDp::default())),
+    },
+    Method {
+        name: "parmesan",
+        summary: "operator clustering, the ideal DP on the clusters, iterative refinement: cluster+dp+refine",
+        scopes: &["acyclic"],
+        objectives: &["throughput", "gpipe"],
+        exact: false,
+        anytime: true,
+        limits: "tens of thousands of nodes; all costs, replication, no servers",
+        source: "Parmesan 2024, section IV",
+        parameters: &[
+            Parameter { name: "k", default: "48", meaning: "clusters aimed at, at least 1" },
+            Parameter {
+                name: "alpha",
+                default: "0.01/1/100",
+                meaning: "weights of communication, of which the best is taken",
+            },
+            Parameter { name: "steps", default: "100", meaning: "the most moves of the refinement" },
+        ],
+        make: |given| {
+            let clustering = OperatorClustering { clusters: given.at_least("k", 1)?, alphas: given.list("alpha")? };
+            let chain = Chain {
+                clusterings: vec![Box::new(clustering)],
+                solver: Box::new(IdealDp::default()),
+                refinements: vec![Box::new(IterativeRefinement { steps: given.get("steps")? })],
+            };
+            Ok(Box::new(Named { spec: "parmesan".into(), solver: Box::new(chain) }))
+        },
     },
     #[cfg(feature = "highs")]
     Method {

@@ -1,7 +1,29 @@
 //! The tables of clusterings and refinements.
 
-use super::{Clustering, Refinement, StepKind};
+use super::{Clustering, Parameter, Refinement, StepKind};
+use crate::solve::heuristic::{IterativeRefinement, OperatorClustering};
 
-pub(super) const CLUSTERINGS: &[StepKind<dyn Clustering>] = &[];
+pub(super) const CLUSTERINGS: &[StepKind<dyn Clustering>] = &[StepKind {
+    name: "cluster",
+    summary: "joins the two adjacent operators of least cost until few are left",
+    parameters: &[
+        Parameter { name: "k", default: "48", meaning: "clusters aimed at, at least 1" },
+        Parameter {
+            name: "alpha",
+            default: "0.01/1/100",
+            meaning: "weights of communication, of which the best is taken",
+        },
+    ],
+    source: "Parmesan 2024, section IV-B",
+    make: |given| {
+        Ok(Box::new(OperatorClustering { clusters: given.at_least("k", 1)?, alphas: given.list("alpha")? }))
+    },
+}];
 
-pub(super) const REFINEMENTS: &[StepKind<dyn Refinement>] = &[];
+pub(super) const REFINEMENTS: &[StepKind<dyn Refinement>] = &[StepKind {
+    name: "refine",
+    summary: "moves operators over the boundaries between stages, one at a time",
+    parameters: &[Parameter { name: "steps", default: "100", meaning: "the most moves" }],
+    source: "Parmesan 2024, section IV-C",
+    make: |given| Ok(Box::new(IterativeRefinement { steps: given.get("steps")? })),
+}];
