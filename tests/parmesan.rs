@@ -174,13 +174,15 @@ fn a_pair_that_a_path_forbids_comes_back_once_the_path_is_joined() {
 fn refinement_moves_the_boundary_to_where_branches_meet() {
     // 0 → 1 → {2, 3} → 4 → 5: the branches part at 1 and meet at 4.
     let mut instance = chain(&[1.0; 6], &[1.0; 6], 2);
-    instance.edges = [(0, 1), (1, 2), (1, 3), (2, 4), (3, 4), (4, 5)].map(|(source, target)| Edge { source, target }).into();
+    instance.edges =
+        [(0, 1), (1, 2), (1, 3), (2, 4), (3, 4), (4, 5)].map(|(source, target)| Edge { source, target }).into();
     let spec = ProblemSpec::of(&instance);
     let problem = Problem::new(&instance, spec.clone()).expect("valid");
     let device = |nodes: &[u64]| DeviceAssignment::new(DeviceKind::Accelerator(0), nodes.to_vec());
     let split = Solution { devices: vec![device(&[0, 1, 2]), device(&[3, 4, 5])], objective: None };
     // Two producers cross: 3 + 2 on both. With 2 on the other side one does: 2 + 1 and 4 + 1.
-    let refined = IterativeRefinement { steps: 1 }.refine(&problem, split, &mut SearchContext::new()).expect("supported");
+    let refined =
+        IterativeRefinement { steps: 1 }.refine(&problem, split, &mut SearchContext::new()).expect("supported");
     assert_eq!(refined.objective, Some(5.0));
     assert_eq!(verify::check(&instance, &spec, &refined).expect("a split").objective(), 5.0);
 }
@@ -210,9 +212,11 @@ fn a_proof_on_clusters_is_none_on_nodes() {
 
 #[test]
 fn on_a_network_few_clusters_cost_little() {
-    let instance = generate(&Recipe::new(Transformer { elementary: true, ..Transformer::bert_base() })).expect("a network");
+    let instance =
+        generate(&Recipe::new(Transformer { elementary: true, ..Transformer::bert_base() })).expect("a network");
     let spec = ProblemSpec::of(&instance);
-    let value = |name: &str| solve_and_verify(&*solver(name).expect("a method"), &instance, &spec).expect("there is a split");
+    let value =
+        |name: &str| solve_and_verify(&*solver(name).expect("a method"), &instance, &spec).expect("there is a split");
     let best = value("dp");
     let (coarse, fine, refined) = (value("cluster:k=12+dp"), value("cluster:k=48+dp"), value("parmesan"));
     assert!(best <= refined && refined <= fine && fine <= coarse, "{best} {refined} {fine} {coarse}");

@@ -21,8 +21,7 @@ impl Unordered {
         let groups = Groups::new(&problem.color_class);
         let no_order = Graph::new(groups.len(), &[]).unwrap_or_else(|e| unreachable!("no edges, no cycle: {e}"));
         let units = Reduced::assemble(problem, &groups.of_node, groups.len(), no_order);
-        let order = (problem.spec.scope != Scope::Arbitrary)
-            .then(|| problem.order_graph(&groups));
+        let order = (problem.spec.scope != Scope::Arbitrary).then(|| problem.order_graph(&groups));
         Self { units, order }
     }
 }

@@ -1,7 +1,7 @@
 //! Methods without proof, one file each, and what they share.
 //!
-//! [`Greedy`] and [`LocalSearch`] minimise the latency, the former as published. [`parmesan`] holds the steps of a
-//! published partitioner for pipelines.
+//! [`Greedy`] and [`LocalSearch`] minimise the latency, the former as published. [`parmesan`] and [`rannc`] are
+//! published partitioners for pipelines.
 
 mod greedy;
 mod groups;
@@ -9,11 +9,13 @@ mod latency_bound;
 mod local_search;
 pub mod parmesan;
 mod placement;
+pub mod rannc;
 
 pub use greedy::Greedy;
 pub use latency_bound::latency_bound;
 pub use local_search::LocalSearch;
 pub use parmesan::{IterativeRefinement, OperatorClustering};
+pub use rannc::{Blocks, Rannc};
 
 use super::{LowerBound, OPTIMALITY_TOLERANCE, Outcome, Unsupported};
 use crate::problem::{Objective, Problem, Solution};

@@ -6,7 +6,7 @@ use super::{Method, Parameter};
 use crate::solve::brute_force::BruteForce;
 use crate::solve::certify::{Annealing, Certify};
 use crate::solve::dp::{IdealDp, LinearizedDp};
-use crate::solve::heuristic::{Greedy, IterativeRefinement, LocalSearch, OperatorClustering};
+use crate::solve::heuristic::{Greedy, IterativeRefinement, LocalSearch, OperatorClustering, Rannc};
 #[cfg(feature = "highs")]
 use crate::solve::ip::IntegerProgram;
 use crate::solve::latency::LatencyDp;
@@ -87,6 +87,26 @@ pub(super) const METHODS: &[Method] = &[
                 refinements: vec![Box::new(IterativeRefinement { steps: given.get("steps")? })],
             };
             Ok(Box::new(Named { spec: "parmesan".into(), solver: Box::new(chain) }))
+        },
+    },
+    Method {
+        name: "rannc",
+        summary: "balanced blocks of operators, and a dynamic program over stages, replicas and microbatches",
+        scopes: &["arbitrary", "convex", "acyclic"],
+        objectives: &["throughput", "gpipe"],
+        exact: false,
+        anytime: false,
+        limits: "tens of thousands of nodes; devices of one kind, all costs, replication, no servers",
+        source: "RaNNC 2021, section III",
+        parameters: &[
+            Parameter { name: "k", default: "32", meaning: "blocks aimed at, at least 1" },
+            Parameter { name: "coarsen", default: "true", meaning: "true, or false for stages of atomic components" },
+            Parameter { name: "batch", default: "256", meaning: "samples of a batch, at least 1" },
+            Parameter { name: "node", default: "0", meaning: "devices of a compute node, 0 for all in one" },
+        ],
+        make: |given| {
+            let (k, batch) = (given.at_least("k", 1)?, given.at_least("batch", 1)?);
+            Ok(Box::new(Rannc { k, coarsen: given.get("coarsen")?, batch, node: given.get("node")? }))
         },
     },
     #[cfg(feature = "highs")]

@@ -1,9 +1,11 @@
 //! The tables of clusterings and refinements.
 
 use super::{Clustering, Parameter, Refinement, StepKind};
-use crate::solve::heuristic::{IterativeRefinement, OperatorClustering};
+use crate::solve::heuristic::{Blocks, IterativeRefinement, OperatorClustering};
 
-pub(super) const CLUSTERINGS: &[StepKind<dyn Clustering>] = &[StepKind {
+pub(super) const CLUSTERINGS: &[StepKind<dyn Clustering>] = &[CLUSTER, BLOCKS];
+
+const CLUSTER: StepKind<dyn Clustering> = StepKind {
     name: "cluster",
     summary: "joins the two adjacent operators of least cost until few are left",
     parameters: &[
@@ -15,10 +17,16 @@ pub(super) const CLUSTERINGS: &[StepKind<dyn Clustering>] = &[StepKind {
         },
     ],
     source: "Parmesan 2024, section IV-B",
-    make: |given| {
-        Ok(Box::new(OperatorClustering { clusters: given.at_least("k", 1)?, alphas: given.list("alpha")? }))
-    },
-}];
+    make: |given| Ok(Box::new(OperatorClustering { clusters: given.at_least("k", 1)?, alphas: given.list("alpha")? })),
+};
+
+const BLOCKS: StepKind<dyn Clustering> = StepKind {
+    name: "blocks",
+    summary: "groups operators into balanced blocks by coarsening, uncoarsening and compaction",
+    parameters: &[Parameter { name: "k", default: "32", meaning: "blocks aimed at, at least 1" }],
+    source: "RaNNC 2021, sections III-A and III-B",
+    make: |given| Ok(Box::new(Blocks { k: given.at_least("k", 1)? })),
+};
 
 pub(super) const REFINEMENTS: &[StepKind<dyn Refinement>] = &[StepKind {
     name: "refine",

@@ -15,13 +15,19 @@ pub struct Demand {
 impl Demand {
     /// The demand of each unit on those of the device `kinds`.
     pub fn of_units(reduced: &Reduced, kinds: &[usize]) -> Vec<Self> {
-        let demand = |u: usize| {
-            let times = kinds.iter().filter_map(|&kind| reduced.kinds[kind].times[u]);
-            let compute = times.map(|time| time.total()).min_by(f64::total_cmp).unwrap_or(0.0);
-            let memory = |&kind: &usize| reduced.kinds[kind].times[u].map(|_| reduced.kinds[kind].memory[u]);
-            Self { compute, memory: kinds.iter().map(memory).collect() }
-        };
-        (0..reduced.unit_count()).map(demand).collect()
+        (0..reduced.unit_count()).map(|u| Self::of_unit(reduced, kinds, u)).collect()
+    }
+
+    fn of_unit(reduced: &Reduced, kinds: &[usize], u: usize) -> Self {
+        let times = kinds.iter().filter_map(|&kind| reduced.kinds[kind].times[u]);
+        let compute = times.map(|time| time.total()).min_by(f64::total_cmp).unwrap_or(0.0);
+        let memory = |&kind: &usize| reduced.kinds[kind].times[u].map(|_| reduced.kinds[kind].memory[u]);
+        Self { compute, memory: kinds.iter().map(memory).collect() }
+    }
+
+    /// The demand of some units together, by that of each; `None` where there are none.
+    pub fn sum(of_units: &[Self], units: &[usize]) -> Option<Self> {
+        units.iter().map(|&u| of_units[u].clone()).reduce(|sum, unit| sum.with(&unit))
     }
 
     /// The demand of both together.
@@ -31,7 +37,7 @@ impl Demand {
         Self { compute: self.compute + other.compute, memory }
     }
 
-    /// The demand without a part of it. Sums of whole bytes stay exact.
+    /// The demand without a part of it, of units that every kind can run. Sums of whole bytes stay exact.
     #[must_use]
     pub fn without(&self, part: &Self) -> Self {
         let memory = self.memory.iter().zip(&part.memory).map(|(a, b)| Some((*a)? - (*b)?)).collect();

@@ -125,7 +125,8 @@ impl<'a> Split<'a> {
             let mut targets: Vec<usize> = stages.filter(|&stage| stage != self.stage_of[unit]).collect();
             targets.sort_unstable();
             targets.dedup();
-            let gains = targets.into_iter().map(|to| Move { unit, to }).filter_map(|step| Some((self.gain(step)?, step)));
+            let gains =
+                targets.into_iter().map(|to| Move { unit, to }).filter_map(|step| Some((self.gain(step)?, step)));
             moves.extend(gains);
         }
         moves.sort_unstable_by(|(a, step), (b, other)| b.compare(a).then_with(|| step.cmp(other)));

@@ -43,7 +43,10 @@ impl Neighbourhood {
         let mut graph = UnGraph::<(), ()>::with_capacity(units, 0);
         (0..units).for_each(|_| _ = graph.add_node(()));
         for (u, neighbours) in of.iter().enumerate() {
-            neighbours.iter().filter(|&&v| u < v).for_each(|&v| _ = graph.add_edge((u as u32).into(), (v as u32).into(), ()));
+            neighbours
+                .iter()
+                .filter(|&&v| u < v)
+                .for_each(|&v| _ = graph.add_edge((u as u32).into(), (v as u32).into(), ()));
         }
         let mut meets: Vec<usize> = articulation_points(&graph).into_iter().map(|u| u.index()).collect();
         meets.retain(|&u| consumers[u].len() > 1 || producers[u].len() > 1);
