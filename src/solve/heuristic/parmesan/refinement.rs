@@ -58,7 +58,7 @@ impl Refinement for IterativeRefinement {
         let Some(mut split) = Split::new(problem, &loads, &neighbourhood, &solution, &unit_of) else {
             return Ok(solution);
         };
-        let mut best = (split.objective(), None);
+        let mut best = (solution.objective.unwrap_or_else(|| split.objective()), None);
         let mut has_moved = vec![false; reduced.unit_count()];
         for _ in 0..self.steps {
             if cx.should_stop() || !step(&mut split, &mut has_moved) {
