@@ -49,14 +49,18 @@ proptest! {
 
     #[test]
     fn without_limits_there_are_at_most_k_blocks(
-        (instance, spec) in problems(8, InstanceOptions { training: true, shared_colors: true, ..InstanceOptions::PLAIN }), k in 1..6usize
+        (instance, spec) in problems(8, InstanceOptions { training: true, shared_colors: true, ..InstanceOptions::PLAIN }),
+        k in 1..6usize,
     ) {
         let problem = Problem::new(&instance, spec).expect("valid");
         prop_assert!(count(&blocks(&problem, k)) <= k);
     }
 
     #[test]
-    fn blocks_fit_a_device((instance, spec) in problems(8, InstanceOptions { memory_limits: true, ..InstanceOptions::PLAIN }), k in 1..6usize) {
+    fn blocks_fit_a_device(
+        (instance, spec) in problems(8, InstanceOptions { memory_limits: true, ..InstanceOptions::PLAIN }),
+        k in 1..6usize,
+    ) {
         let problem = Problem::new(&instance, spec).expect("valid");
         let class = &problem.spec.platform.accelerators[0];
         prop_assume!(class.count >= problem.spec.platform.cpus);
@@ -75,18 +79,22 @@ proptest! {
         let spec = ProblemSpec { interconnect: None, ..spec };
         prop_assume!(!matches!(spec.scope, Scope::Linearized(_)));
         let least = solve_and_verify(&BruteForce, &instance, &spec);
-        for name in [format!("rannc:k={k},node={node},batch={batch}"), "rannc:coarsen=false".into(), format!("blocks:k={k}+brute-force")] {
+        let rannc = format!("rannc:k={k},node={node},batch={batch}");
+        for name in [rannc, "rannc:coarsen=false".into(), format!("blocks:k={k}+brute-force")] {
             let method = solver(&name).expect("a method");
             let value = solve_and_verify(&*method, &instance, &spec);
             prop_assert_eq!(value, solve_and_verify(&*method, &instance, &spec));
-            prop_assert!(value.is_none_or(|value| least.is_some_and(|least| value >= least)), "{}: {:?} {:?}", name, value, least);
+            let is_above = value.is_none_or(|value| least.is_some_and(|least| value >= least));
+            prop_assert!(is_above, "{}: {:?} {:?}", name, value, least);
         }
     }
 
     /// A path without free nodes has one order, and its atomic components are its nodes. Where every forward node may
     /// lie apart and nothing is sent, RaNNC's time is the load: the dynamic program is exact.
     #[test]
-    fn on_a_path_without_transfers_it_is_exact(times in prop::collection::vec((1..9u8, 0..4u8), 1..7), devices in 1..4usize, memory in 0..12u8) {
+    fn on_a_path_without_transfers_it_is_exact(
+        times in prop::collection::vec((1..9u8, 0..4u8), 1..7), devices in 1..4usize, memory in 0..12u8,
+    ) {
         let node = |(id, (time, memory)): (u64, &(u8, u8))| Node {
             accelerator_times: vec![Some((*time).into())], cpu_time: None, memory: (*memory).into(), ..Node::new(id)
         };
@@ -103,7 +111,9 @@ proptest! {
     }
 
     #[test]
-    fn it_finds_a_split_where_memory_is_ample((instance, spec) in problems(6, InstanceOptions { training: true, ..InstanceOptions::PLAIN })) {
+    fn it_finds_a_split_where_memory_is_ample(
+        (instance, spec) in problems(6, InstanceOptions { training: true, ..InstanceOptions::PLAIN })
+    ) {
         let spec = ProblemSpec { interconnect: None, replication: None, ..spec };
         prop_assume!(!matches!(spec.scope, Scope::Linearized(_)));
         prop_assert!(solve_and_verify(&Rannc::default(), &instance, &spec).is_some());
@@ -112,7 +122,8 @@ proptest! {
 
 #[test]
 fn constants_join_their_first_consumer() {
-    // Values 0 and 1; task 2 consumes 0, task 3 consumes 0 and 2, task 4 consumes 1 and 3; 5 consumes what only 1 gives.
+    // Values 0 and 1; task 2 consumes 0, task 3 consumes 0 and 2, task 4 consumes 1 and 3; 5 consumes what only 1
+    // gives.
     let mut nodes: Vec<Node> = (0..6).map(Node::new).collect();
     nodes[2..5].iter_mut().for_each(|node| node.accelerator_times = vec![Some(1.0)]);
     let edges = [(0, 2), (0, 3), (2, 3), (3, 4), (1, 5), (5, 4)];

@@ -230,3 +230,51 @@ fn take(edges: &mut BTreeMap<u32, u32>, group: u32, count: u32) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The places of groups in the order, unless an edge does not follow it.
+    fn is_ordered(quotient: &Quotient, graph: &Graph, group_of: &[usize]) -> bool {
+        let order: Vec<usize> = quotient.order().collect();
+        let place = |group: usize| order.iter().position(|&g| g == group);
+        graph.edges().all(|(u, v)| group_of[u] == group_of[v] || place(group_of[u]) < place(group_of[v]))
+    }
+
+    proptest! {
+        /// A step is refused exactly when it would close a cycle.
+        #[test]
+        fn steps_keep_it_acyclic(
+            n in 2..9usize,
+            pairs in prop::collection::vec((0..9usize, 0..9usize), 0..16),
+            steps in prop::collection::vec((0..9usize, 0..9usize, any::<bool>()), 1..24),
+        ) {
+            let edges: Vec<(usize, usize)> =
+                pairs.into_iter().map(|(u, v)| (u % n, v % n)).filter(|(u, v)| u < v).collect();
+            let graph = Graph::new(n, &edges).expect("edges ascend");
+            let mut group_of: Vec<usize> = (0..n).collect();
+            let mut quotient = Quotient::new(&graph, &group_of, n).expect("single units are acyclic");
+            for (u, v, joins) in steps.into_iter().map(|(u, v, joins)| (u % n, v % n, joins)) {
+                let (from, to) = (group_of[u], group_of[v]);
+                if from == to {
+                    continue;
+                }
+                let moves = |w: usize| if joins { group_of[w] == from } else { w == u };
+                let wanted: Vec<usize> = (0..n).map(|w| if moves(w) { to } else { group_of[w] }).collect();
+                let is_acyclic = Quotient::new(&graph, &wanted, n).is_some();
+                let links = Links::new(&graph, &[u], |w| w == u, |w| group_of[w]);
+                let done = if joins { quotient.join(to, from) } else { quotient.relocate(&links, from, to) };
+                prop_assert_eq!(done, is_acyclic, "{:?} to {:?}", group_of, wanted);
+                if done {
+                    group_of = wanted;
+                }
+                prop_assert!(is_ordered(&quotient, &graph, &group_of));
+                let beside: Vec<usize> = quotient.neighbours(to).collect();
+                prop_assert!(beside.iter().all(|&g| group_of.contains(&g)));
+            }
+        }
+    }
+}

@@ -37,7 +37,8 @@ use crate::solve::{SearchContext, SolveError, Solver, in_pool};
 ///
 /// let bert = generate(&Recipe::new(Transformer { layers: 2, ..Transformer::bert_base() }))?;
 /// let problem = Problem::new(&bert, ProblemSpec::of(&bert))?;
-/// let clusters = OperatorClustering { clusters: 8, ..Default::default() }.clusters(&problem, &mut SearchContext::new())?;
+/// let clustering = OperatorClustering { clusters: 8, ..Default::default() };
+/// let clusters = clustering.clusters(&problem, &mut SearchContext::new())?;
 /// assert_eq!(clusters.iter().max(), Some(&7));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -11,10 +11,10 @@ use crate::solve::{Progress, SearchContext, SolveError, Unsupported};
 /// Moves one operator at a time over a boundary between two stages (Parmesan 2024, section IV-C).
 ///
 /// A step makes the move of the highest gain among those that leave the stages in an order and in their memory. The
-/// gains are, each breaking the ties of the one before: how much nearer the boundary comes to a *reconverging* operator,
-/// one that the graph falls apart without and that several edges enter or leave; the decrease of all transfers; and the
-/// decrease of the longest compute time. Colour classes, and what needs each other, move as a whole. It ends after a
-/// number of steps, or where no move gains.
+/// gains are, each breaking the ties of the one before: how much nearer the boundary comes to a *reconverging*
+/// operator, one that the graph falls apart without and that several edges enter or leave; the decrease of all
+/// transfers; and the decrease of the longest compute time. Colour classes, and what needs each other, move as a whole.
+/// It ends after a number of steps, or where no move gains.
 ///
 /// The gains do not speak of the load, so that a step may raise it. The best split on the way is returned, which is the
 /// given one at worst. The paper leaves open what a boundary's distance is: here a move of u takes it from u to its

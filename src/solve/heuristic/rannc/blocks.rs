@@ -18,9 +18,9 @@ use crate::solve::{SearchContext, SolveError};
 /// 4. *Compaction*, where more than k groups are left: in topological order, the fastest joins the faster of its two
 ///    neighbours, where that fits.
 ///
-/// RaNNC asks each group to be convex, and sorts the groups topologically in the end. Convex groups may need each other,
-/// so that here the groups as a whole have to stay acyclic. Uncoarsening leaves no block empty. Devices are those of the
-/// kind that there are most of. More than k blocks are left where memory is short.
+/// RaNNC asks each group to be convex, and sorts the groups topologically in the end. Convex groups may need each
+/// other, so that here the groups as a whole have to stay acyclic. Uncoarsening leaves no block empty. Devices are
+/// those of the kind that there are most of. More than k blocks are left where memory is short.
 ///
 /// Paths between groups are searched from both ends within their places in a maintained order, so that no step looks at
 /// the whole graph: about O(m log m) for each of log(n / k) levels on networks, whose edges are mostly short.

@@ -16,10 +16,10 @@ use crate::solve::{Guarantee, Outcome, Progress, Run, SearchContext, SolveError,
 ///
 /// The search goes by RaNNC's own time of a pipeline, the sum of the longest forward and the longest backward time of a
 /// stage, each with the time to send its outputs. The split's objective is that of the problem. Where stages may have
-/// replicas, the fewest stages that fit are taken, as published: over 1, 2, 4, … compute nodes, whose pipeline the others
-/// copy, and over microbatches of 1, 2, 4, … to the batch, of which the pipeline with the least time of a batch,
-/// (microbatches + stages − 1) · time, is best. Where they may not, every number of stages is tried, and the one that is
-/// best by the problem's objective is taken. Devices are those of the kind that there are most of; others stay idle.
+/// replicas, the fewest stages that fit are taken, as published: over 1, 2, 4, … compute nodes, whose pipeline the
+/// others copy, and over microbatches of 1, 2, 4, … to the batch, of which the pipeline with the least time of a batch,
+/// (microbatches + stages − 1) · time, is best. Where they may not, every number of stages is tried, and the one that
+/// is best by the problem's objective is taken. Devices are those of the kind that there are most of; others stay idle.
 ///
 /// ```
 /// use dagsplit::generate::{Recipe, Transformer, generate};
@@ -41,7 +41,8 @@ pub struct Rannc {
     pub coarsen: bool,
     /// Samples of a batch; at least 1.
     pub batch: usize,
-    /// Devices of a compute node; 0 takes all devices for one node. A node count that is no power of two is rounded down.
+    /// Devices of a compute node; 0 takes all devices for one node. A node count that is no power of two is rounded
+    /// down.
     pub node: usize,
 }
 
