@@ -216,3 +216,35 @@ fn a_time_limit_ends_the_search() {
     let run = Rannc { coarsen: false, ..Rannc::default() }.solve(&problem, &mut cx).expect("supported");
     assert!(matches!(run.outcome, Outcome::Unknown { .. }));
 }
+
+/// Nodes that take these times and send for these times, and edges between them.
+fn network(costs: &[(f64, f64)], edges: &[(u64, u64)]) -> Problem {
+    let node = |(id, &(time, transfer_time)): (u64, &(f64, f64))| Node {
+        accelerator_times: vec![Some(time)],
+        cpu_time: None,
+        transfer_time,
+        ..Node::new(id)
+    };
+    let instance = Instance {
+        platform: Platform::uniform(2, None, 0),
+        nodes: (0..).zip(costs).map(node).collect(),
+        edges: edges.iter().map(|&(source, target)| Edge { source, target }).collect(),
+        ..Instance::default()
+    };
+    Problem::new(&instance, ProblemSpec::of(&instance)).expect("valid")
+}
+
+#[test]
+fn coarsening_joins_the_fastest_and_uncoarsening_lowers_communication() {
+    let path = [(0, 1), (1, 2), (2, 3)];
+    // 0 joins 1, 3 joins 2.
+    assert_eq!(blocks(&network(&[(1.0, 2.0), (2.0, 1.0), (2.0, 2.0), (1.0, 0.0)], &path), 2), [0, 0, 1, 1]);
+    // The same, but then 1 goes to where it sends most.
+    assert_eq!(blocks(&network(&[(1.0, 1.0), (2.0, 9.0), (2.0, 2.0), (1.0, 0.0)], &path), 2), [0, 1, 1, 1]);
+}
+
+#[test]
+fn compaction_joins_what_no_edge_does() {
+    // 1 is the fastest, and 2 the faster one of its neighbours.
+    assert_eq!(blocks(&network(&[(5.0, 0.0), (1.0, 0.0), (2.0, 0.0)], &[]), 2), [0, 1, 1]);
+}
