@@ -58,8 +58,8 @@ pub struct OrderGraph {
     pub edges: Vec<(usize, usize)>,
     /// Colour group of each order node.
     pub group_of: Vec<usize>,
-    /// The graph's node behind each of the first `forward.len()` order nodes.
-    pub forward: Vec<NodeId>,
+    /// The graph's node behind each order node: a forward node, or the first node of an orphan group.
+    pub nodes: Vec<NodeId>,
 }
 
 impl OrderGraph {
@@ -67,12 +67,12 @@ impl OrderGraph {
     ///
     /// O(n + m log m) where each group has a bounded number of forward nodes.
     pub fn new(graph: &Graph, backward: &[bool], groups: &Groups) -> Self {
-        let forward: Vec<NodeId> = (0..graph.node_count()).filter(|&v| !backward[v]).collect();
-        let mut group_of: Vec<usize> = forward.iter().map(|&v| groups.of_node[v]).collect();
+        let mut nodes: Vec<NodeId> = (0..graph.node_count()).filter(|&v| !backward[v]).collect();
+        let mut group_of: Vec<usize> = nodes.iter().map(|&v| groups.of_node[v]).collect();
         let mut order_node = vec![usize::MAX; graph.node_count()];
         // The order nodes f(·) of each group.
         let mut stand_ins: Vec<Vec<usize>> = vec![Vec::new(); groups.len()];
-        for (i, &v) in forward.iter().enumerate() {
+        for (i, &v) in nodes.iter().enumerate() {
             order_node[v] = i;
             stand_ins[group_of[i]].push(i);
         }
@@ -80,6 +80,7 @@ impl OrderGraph {
         for group in (0..groups.len()).filter(|&group| orphan[group]) {
             stand_ins[group].push(group_of.len());
             group_of.push(group);
+            nodes.push(groups.members[group][0]);
         }
 
         let mut edges = Vec::new();
@@ -93,7 +94,7 @@ impl OrderGraph {
         }
         edges.sort_unstable();
         edges.dedup();
-        Self { node_count: group_of.len(), edges, group_of, forward }
+        Self { node_count: group_of.len(), edges, group_of, nodes }
     }
 }
 
@@ -111,7 +112,7 @@ mod tests {
         let order = OrderGraph::new(&graph, &[false, false, true, true, true], &groups);
         assert_eq!(order.node_count, 3);
         assert_eq!(order.edges, [(0, 1), (0, 2), (2, 1)]);
-        assert_eq!((order.group_of, order.forward), (vec![0, 1, 2], vec![0, 1]));
+        assert_eq!((order.group_of, order.nodes), (vec![0, 1, 2], vec![0, 1, 3]));
     }
 
     #[test]

@@ -256,9 +256,6 @@ fn reachable_groups(order: &OrderGraph, neighbours: &[Vec<usize>], start: usize)
 /// first node.
 fn line(problem: &Problem, groups: &Groups, order: &OrderGraph) -> Vec<usize> {
     let Scope::Linearized(line) = &problem.spec.scope else { return Vec::new() };
-    let mut takes_part = NodeSet::from_nodes(problem.node_count(), order.forward.iter().copied());
-    for &group in &order.group_of[order.forward.len()..] {
-        takes_part.insert(groups.members[group][0]);
-    }
+    let takes_part = NodeSet::from_nodes(problem.node_count(), order.nodes.iter().copied());
     line.iter().filter(|&&v| takes_part.contains(v)).map(|&v| groups.of_node[v]).collect()
 }

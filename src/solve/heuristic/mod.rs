@@ -2,15 +2,18 @@
 //!
 //! [`Greedy`] and [`LocalSearch`] serve loads and the latency. For loads there are the published baselines too:
 //! [`PipeDream`]'s optimizer, [`Uniform`] splits, [`SingleDevice`], splits made by [`Expert`]s, and the graph partitioners
-//! behind [`ExternalPartitioner`].
+//! behind [`ExternalPartitioner`]. [`parmesan`] and [`rannc`] are published partitioners for pipelines.
 
 mod expert;
 pub mod external;
 mod greedy;
+mod groups;
 mod latency_bound;
 mod local_search;
+pub mod parmesan;
 mod pipedream;
 mod placement;
+pub mod rannc;
 mod single_device;
 mod uniform;
 
@@ -19,7 +22,9 @@ pub use external::ExternalPartitioner;
 pub use greedy::Greedy;
 pub use latency_bound::latency_bound;
 pub use local_search::LocalSearch;
+pub use parmesan::{IterativeRefinement, OperatorClustering};
 pub use pipedream::{Branchings, PipeDream};
+pub use rannc::{Blocks, Rannc};
 pub use single_device::SingleDevice;
 pub use uniform::Uniform;
 

@@ -13,11 +13,7 @@ impl Builder<'_> {
     pub fn make_convex(&mut self, i: usize, order: &OrderGraph) {
         let layout = self.layout;
         let device = &layout.devices.list[i].name;
-        let label = |node: usize| {
-            let stand_in = || layout.units.units.members[order.group_of[node]][0];
-            format!("v{}", layout.problem.ids[order.forward.get(node).copied().unwrap_or_else(stand_in)])
-        };
-        let labels: Vec<String> = (0..order.node_count).map(label).collect();
+        let labels: Vec<String> = order.nodes.iter().map(|&v| format!("v{}", layout.problem.ids[v])).collect();
         let x: Vec<_> = order.group_of.iter().map(|&unit| self.x[unit][i]).collect();
         let mut z = Vec::with_capacity(order.node_count);
         for (node, label) in labels.iter().enumerate() {

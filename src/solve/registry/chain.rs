@@ -5,6 +5,14 @@ use crate::solve::{Guarantee, Outcome, Run, SearchContext, SolveError, Solver, U
 
 /// A way to join nodes that then share a device.
 pub trait Clustering: Send + Sync {
+    /// Whether it takes `problem`.
+    ///
+    /// # Errors
+    /// What it cannot take.
+    fn supports(&self, _problem: &Problem) -> Result<(), Unsupported> {
+        Ok(())
+    }
+
     /// The cluster of each node of `problem`.
     ///
     /// # Errors
@@ -14,6 +22,14 @@ pub trait Clustering: Send + Sync {
 
 /// A way to better a split.
 pub trait Refinement: Send + Sync {
+    /// Whether it takes `problem`.
+    ///
+    /// # Errors
+    /// What it cannot take.
+    fn supports(&self, _problem: &Problem) -> Result<(), Unsupported> {
+        Ok(())
+    }
+
     /// A split that is no worse than `solution`, its objective filled in.
     ///
     /// # Errors
@@ -39,10 +55,13 @@ impl Solver for Chain {
     }
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
-        self.solver.supports(problem)
+        self.clusterings.iter().try_for_each(|step| step.supports(problem))?;
+        self.solver.supports(problem)?;
+        self.refinements.iter().try_for_each(|step| step.supports(problem))
     }
 
     fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
+        self.supports(problem)?;
         let mut clustered = problem.clone();
         for clustering in &self.clusterings {
             let clusters = clustering.clusters(&clustered, cx)?;

@@ -1,5 +1,7 @@
 //! The table of methods.
 
+use super::chain::Chain;
+use super::spec::Named;
 use super::steps::BROADCAST;
 use super::{Method, Parameter, Parameters, SpecError};
 use crate::solve::Solver;
@@ -7,7 +9,10 @@ use crate::solve::brute_force::BruteForce;
 use crate::solve::certify::{Annealing, Certify};
 use crate::solve::dp::{IdealDp, LinearizedDp};
 use crate::solve::heuristic::external::{ExternalPartitioner, Partitioner};
-use crate::solve::heuristic::{Branchings, Expert, Greedy, LocalSearch, PipeDream, SingleDevice, Uniform};
+use crate::solve::heuristic::{
+    Branchings, Expert, Greedy, IterativeRefinement, LocalSearch, OperatorClustering, PipeDream, Rannc, SingleDevice,
+    Uniform,
+};
 #[cfg(feature = "highs")]
 use crate::solve::ip::IntegerProgram;
 use crate::solve::latency::LatencyDp;
@@ -240,6 +245,54 @@ pub(super) const METHODS: &[Method] = &[
         source: "Sanders and Schulz 2011",
         parameters: &[PROGRAM, IMBALANCE],
         make: |given| external(Partitioner::Kahip, given),
+    },
+    Method {
+        name: "parmesan",
+        summary: "operator clustering, the ideal DP on the clusters, iterative refinement: cluster+dp+refine",
+        scopes: &["acyclic"],
+        objectives: &["throughput", "gpipe"],
+        exact: false,
+        anytime: true,
+        limits: "tens of thousands of nodes; all costs, replication, no servers",
+        source: "Parmesan 2024, section IV",
+        parameters: &[
+            Parameter { name: "k", default: "48", meaning: "clusters aimed at, at least 1" },
+            Parameter {
+                name: "alpha",
+                default: "0.01/1/100",
+                meaning: "weights of communication, of which the best is taken",
+            },
+            Parameter { name: "steps", default: "100", meaning: "the most moves of the refinement" },
+        ],
+        make: |given| {
+            let clustering = OperatorClustering { clusters: given.at_least("k", 1)?, alphas: given.list("alpha")? };
+            let chain = Chain {
+                clusterings: vec![Box::new(clustering)],
+                solver: Box::new(IdealDp::default()),
+                refinements: vec![Box::new(IterativeRefinement { steps: given.get("steps")? })],
+            };
+            Ok(Box::new(Named { spec: "parmesan".into(), solver: Box::new(chain) }))
+        },
+    },
+    Method {
+        name: "rannc",
+        summary: "balanced blocks of operators, and a dynamic program over stages, replicas and microbatches",
+        scopes: &["arbitrary", "convex", "acyclic"],
+        objectives: &["throughput", "gpipe"],
+        exact: false,
+        anytime: false,
+        limits: "tens of thousands of nodes; devices of one kind, all costs, replication, no servers",
+        source: "RaNNC 2021, section III",
+        parameters: &[
+            Parameter { name: "k", default: "32", meaning: "blocks aimed at, at least 1" },
+            Parameter { name: "coarsen", default: "true", meaning: "true, or false for stages of atomic components" },
+            Parameter { name: "batch", default: "256", meaning: "samples of a batch, at least 1" },
+            Parameter { name: "node", default: "0", meaning: "devices of a compute node, 0 for all in one" },
+        ],
+        make: |given| {
+            let (k, batch) = (given.at_least("k", 1)?, given.at_least("batch", 1)?);
+            Ok(Box::new(Rannc { k, coarsen: given.get("coarsen")?, batch, node: given.get("node")? }))
+        },
     },
 ];
 

@@ -158,9 +158,9 @@ fn seed(method: &'static str, text: &str) -> Result<u64, SpecError> {
 }
 
 /// A solver under the name it was asked for by.
-struct Named {
-    spec: String,
-    solver: Box<dyn Solver>,
+pub(super) struct Named {
+    pub spec: String,
+    pub solver: Box<dyn Solver>,
 }
 
 impl Solver for Named {

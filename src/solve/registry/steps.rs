@@ -1,15 +1,40 @@
 //! The tables of clusterings and refinements.
 
 use super::{Clustering, Parameter, Refinement, StepKind};
-use crate::solve::heuristic::Branchings;
+use crate::solve::heuristic::{Blocks, Branchings, IterativeRefinement, OperatorClustering};
 
-pub(super) const CLUSTERINGS: &[StepKind<dyn Clustering>] = &[StepKind {
+pub(super) const CLUSTERINGS: &[StepKind<dyn Clustering>] = &[CLUSTER, BLOCKS, BRANCHINGS];
+
+const CLUSTER: StepKind<dyn Clustering> = StepKind {
+    name: "cluster",
+    summary: "joins the two adjacent operators of least cost until few are left",
+    parameters: &[
+        Parameter { name: "k", default: "48", meaning: "clusters aimed at, at least 1" },
+        Parameter {
+            name: "alpha",
+            default: "0.01/1/100",
+            meaning: "weights of communication, of which the best is taken",
+        },
+    ],
+    source: "Parmesan 2024, section IV-B",
+    make: |given| Ok(Box::new(OperatorClustering { clusters: given.at_least("k", 1)?, alphas: given.list("alpha")? })),
+};
+
+const BLOCKS: StepKind<dyn Clustering> = StepKind {
+    name: "blocks",
+    summary: "groups operators into balanced blocks by coarsening, uncoarsening and compaction",
+    parameters: &[Parameter { name: "k", default: "32", meaning: "blocks aimed at, at least 1" }],
+    source: "RaNNC 2021, sections III-A and III-B",
+    make: |given| Ok(Box::new(Blocks { k: given.at_least("k", 1)? })),
+};
+
+const BRANCHINGS: StepKind<dyn Clustering> = StepKind {
     name: "branchings",
     summary: "contracts each branching of a layer graph to one node",
     parameters: &[BROADCAST],
     source: "Tarnawski 2020, section 6: PipeDream",
     make: |given| Ok(Box::new(Branchings { broadcast: given.get("broadcast")? })),
-}];
+};
 
 /// The parameter of [`Branchings`].
 pub(super) const BROADCAST: Parameter = Parameter {
@@ -18,4 +43,10 @@ pub(super) const BROADCAST: Parameter = Parameter {
     meaning: "the most consumers of a node without compute time that count as branches",
 };
 
-pub(super) const REFINEMENTS: &[StepKind<dyn Refinement>] = &[];
+pub(super) const REFINEMENTS: &[StepKind<dyn Refinement>] = &[StepKind {
+    name: "refine",
+    summary: "moves operators over the boundaries between stages, one at a time",
+    parameters: &[Parameter { name: "steps", default: "100", meaning: "the most moves" }],
+    source: "Parmesan 2024, section IV-C",
+    make: |given| Ok(Box::new(IterativeRefinement { steps: given.get("steps")? })),
+}];
