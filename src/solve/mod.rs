@@ -13,7 +13,7 @@ pub mod registry;
 use context::in_pool;
 pub use context::{Progress, SearchContext};
 
-use crate::problem::{Problem, Scope, Solution};
+use crate::problem::{Objective, Problem, Scope, Solution};
 
 /// What a solver promises about its answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,6 +162,17 @@ pub struct Unsupported {
     pub solver: String,
     /// What it cannot take, and what to use instead.
     pub reason: String,
+}
+
+/// Refuses the sharding cost on behalf of solvers that minimise times.
+fn refuse_sharding(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
+    match problem.spec.objective {
+        Objective::Sharding(_) => Err(Unsupported {
+            solver: solver.into(),
+            reason: "it minimises times; use sharding-bb, kernighan-lin or hierarchical for the sharding cost".into(),
+        }),
+        Objective::Throughput | Objective::GPipe | Objective::Latency { .. } => Ok(()),
+    }
 }
 
 /// A fault: not a limit, not an infeasible problem.

@@ -4,7 +4,7 @@ use super::Setting;
 use super::multilevel::Search;
 use crate::preprocess::{Unordered, joint};
 use crate::problem::{Objective, Problem, Scope};
-use crate::solve::in_pool;
+use crate::solve::{in_pool, refuse_sharding};
 use crate::solve::{
     BoundSource, Guarantee, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
 };
@@ -34,6 +34,7 @@ impl Solver for Annealing {
     }
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
+        refuse_sharding(self.name(), problem)?;
         let spec = &problem.spec;
         let reason = match spec.scope {
             _ if matches!(spec.objective, Objective::Latency { .. }) => "it minimises loads, not latency",

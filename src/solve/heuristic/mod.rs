@@ -11,11 +11,12 @@ pub use greedy::Greedy;
 pub use latency_bound::latency_bound;
 pub use local_search::LocalSearch;
 
-use super::{LowerBound, OPTIMALITY_TOLERANCE, Outcome, Unsupported};
+use super::{LowerBound, OPTIMALITY_TOLERANCE, Outcome, Unsupported, refuse_sharding};
 use crate::problem::{Objective, Problem, Solution};
 
 /// Takes problems whose objective is the latency.
 fn supports_latency(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
+    refuse_sharding(solver, problem)?;
     match problem.spec.objective {
         Objective::Latency { .. } => Ok(()),
         _ => Err(Unsupported {

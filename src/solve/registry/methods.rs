@@ -105,7 +105,7 @@ pub(super) const METHODS: &[Method] = &[
         name: "brute-force",
         summary: "looks at every split: the oracle that other methods are tested against",
         scopes: &["arbitrary", "convex", "acyclic", "linearized"],
-        objectives: &["throughput", "gpipe", "latency"],
+        objectives: &["throughput", "gpipe", "latency", "sharding"],
         exact: true,
         anytime: true,
         limits: "12 colour groups; all costs, replication, servers",
