@@ -1,9 +1,7 @@
 //! Options that say what is asked of a workload.
 
 use clap::ValueEnum;
-use dagsplit::problem::{
-    CostKind, Interconnect, NodeWeight, Objective, ProblemSpec, Replication, Scope, Sharding,
-};
+use dagsplit::problem::{CostKind, Interconnect, NodeWeight, Objective, ProblemSpec, Replication, Scope, Sharding};
 
 use super::reading_args::Workload;
 use super::values;

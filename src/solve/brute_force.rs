@@ -78,9 +78,7 @@ impl Solver for BruteForce {
         }
         let splits = enumeration_bound(problem, groups);
         if splits > Self::MAX_SPLITS {
-            return refuse(format!(
-                "there may be {splits:.0e} splits; ask for fewer devices, or use {instead}"
-            ));
+            return refuse(format!("there may be {splits:.0e} splits; ask for fewer devices, or use {instead}"));
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ pub mod heuristic;
 pub mod ip;
 pub mod latency;
 pub mod registry;
+pub mod sharding;
 
 use context::in_pool;
 pub use context::{Progress, SearchContext};
@@ -37,6 +38,8 @@ pub enum BoundSource {
     BoundaryRelaxation,
     /// The longest path, and what it leaves to the accelerators ([`heuristic::latency_bound`]).
     LongestPath,
+    /// Weights spread over devices as evenly as the edges that this cuts are worth ([`sharding`]).
+    Spreading,
     /// A target below which a search found nothing.
     Refuted,
     /// Every split was looked at.

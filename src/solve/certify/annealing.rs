@@ -4,10 +4,10 @@ use super::Setting;
 use super::multilevel::Search;
 use crate::preprocess::{Unordered, joint};
 use crate::problem::{Objective, Problem, Scope};
-use crate::solve::{in_pool, refuse_sharding};
 use crate::solve::{
     BoundSource, Guarantee, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
 };
+use crate::solve::{in_pool, refuse_sharding};
 
 /// Rounds of multilevel annealing ([`Search`]) until none has helped for a while, or a limit comes.
 ///

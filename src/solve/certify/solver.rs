@@ -9,10 +9,10 @@ use crate::bound;
 use crate::preprocess::Unordered;
 use crate::problem::{Objective, Problem, Scope};
 use crate::solve::OPTIMALITY_TOLERANCE;
-use crate::solve::{in_pool, refuse_sharding};
 use crate::solve::{
     BoundSource, Guarantee, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
 };
+use crate::solve::{in_pool, refuse_sharding};
 
 /// Exact search for splits whose devices need no order: branch and price.
 ///

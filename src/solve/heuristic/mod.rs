@@ -1,12 +1,15 @@
 //! Methods without proof, one file each, and what they share.
 //!
-//! Both minimise the latency: [`Greedy`] is the published baseline, [`LocalSearch`] improves on it.
+//! Two minimise the latency: [`Greedy`] is the published baseline, [`LocalSearch`] improves on it. Those of
+//! [`chen2024`] minimise the sharding cost.
 
+pub mod chen2024;
 mod greedy;
 mod latency_bound;
 mod local_search;
 mod placement;
 
+pub use chen2024::{Hierarchical, KernighanLin};
 pub use greedy::Greedy;
 pub use latency_bound::latency_bound;
 pub use local_search::LocalSearch;

@@ -133,7 +133,9 @@ impl IntegerProgram {
 fn program(layout: &Layout, form: Form, bounds: Bounds, scale: f64) -> Model {
     match layout.problem.spec.objective {
         Objective::Latency { .. } => latency::formulate(layout, form, bounds, scale).model,
-        Objective::Throughput | Objective::GPipe | Objective::Sharding(_) => throughput::formulate(layout, form, bounds, scale).model,
+        Objective::Throughput | Objective::GPipe | Objective::Sharding(_) => {
+            throughput::formulate(layout, form, bounds, scale).model
+        }
     }
 }
 

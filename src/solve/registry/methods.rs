@@ -4,10 +4,12 @@ use super::{Method, Parameter};
 use crate::solve::brute_force::BruteForce;
 use crate::solve::certify::{Annealing, Certify};
 use crate::solve::dp::{IdealDp, LinearizedDp};
+use crate::solve::heuristic::chen2024::{Hierarchical, KernighanLin};
 use crate::solve::heuristic::{Greedy, LocalSearch};
 #[cfg(feature = "highs")]
 use crate::solve::ip::IntegerProgram;
 use crate::solve::latency::LatencyDp;
+use crate::solve::sharding::ShardingBb;
 
 /// Every method, in the order in which [`automatic`] prefers them.
 pub(super) const METHODS: &[Method] = &[
@@ -102,6 +104,18 @@ pub(super) const METHODS: &[Method] = &[
         make: |given| Ok(Box::new(Annealing { patience: given.at_least("patience", 1)? })),
     },
     Method {
+        name: "sharding-bb",
+        summary: "branch and bound for the sharding cost: spreading bounds, dominance, symmetry",
+        scopes: &["arbitrary"],
+        objectives: &["sharding"],
+        exact: true,
+        anytime: true,
+        limits: "proofs within minutes on some dozens of nodes of a narrow graph; memory, classes, servers; no replication",
+        source: "ours; problem of Chen 2024, section 2.1",
+        parameters: &[Parameter { name: "starts", default: "64", meaning: "descents before the search, at least 1" }],
+        make: |given| Ok(Box::new(ShardingBb { starts: given.at_least("starts", 1)? })),
+    },
+    Method {
         name: "brute-force",
         summary: "looks at every split: the oracle that other methods are tested against",
         scopes: &["arbitrary", "convex", "acyclic", "linearized"],
@@ -141,5 +155,43 @@ pub(super) const METHODS: &[Method] = &[
         source: "Tarnawski 2020, appendix F",
         parameters: &[],
         make: |_| Ok(Box::new(Greedy)),
+    },
+    Method {
+        name: "kernighan-lin",
+        summary: "downhill moves of single nodes from random placements, each priced in constant time",
+        scopes: &["arbitrary"],
+        objectives: &["sharding"],
+        exact: false,
+        anytime: true,
+        limits: "50 million nodes times devices; memory, classes, servers; no replication",
+        source: "Chen 2024, section 2.3",
+        parameters: &[
+            Parameter { name: "starts", default: "16", meaning: "random placements, at least 1" },
+            Parameter { name: "sweeps", default: "1000", meaning: "the most sweeps over all pairs of devices" },
+        ],
+        make: |given| Ok(Box::new(KernighanLin { starts: given.at_least("starts", 1)?, sweeps: given.get("sweeps")? })),
+    },
+    Method {
+        name: "hierarchical",
+        summary: "the same search down a hierarchy of devices",
+        scopes: &["arbitrary"],
+        objectives: &["sharding"],
+        exact: false,
+        anytime: true,
+        limits: "50 million nodes times devices; memory, classes, servers; no replication",
+        source: "Chen 2024, section 2.5",
+        parameters: &[
+            Parameter {
+                name: "levels",
+                default: "auto",
+                meaning: "group counts from the top, as 4/4/6, that multiply to the number of devices; or auto",
+            },
+            Parameter { name: "starts", default: "16", meaning: "random placements in each split, at least 1" },
+            Parameter { name: "sweeps", default: "1000", meaning: "the most sweeps over all pairs of groups" },
+        ],
+        make: |given| {
+            let (levels, starts) = (given.get("levels")?, given.at_least("starts", 1)?);
+            Ok(Box::new(Hierarchical { levels, starts, sweeps: given.get("sweeps")? }))
+        },
     },
 ];
