@@ -33,7 +33,7 @@ use crate::solve::{Unsupported, in_pool, refuse_sharding};
 const MAX_USES: f64 = 1e6;
 
 /// Both dynamic programs split into successive ideals, and tabulate how many devices of each kind are in use.
-fn supports(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
+pub(super) fn supports(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
     refuse_sharding(solver, problem)?;
     let kinds = problem.device_kinds();
     let uses: f64 =

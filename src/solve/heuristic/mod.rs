@@ -1,18 +1,20 @@
 //! Methods without proof, one file each, and what they share.
 //!
 //! Two minimise the latency: [`Greedy`] is the published baseline, [`LocalSearch`] improves on it. Those of
-//! [`chen2024`] minimise the sharding cost.
+//! [`chen2024`] minimise the sharding cost, and [`SliceGraph`] the largest load.
 
 pub mod chen2024;
 mod greedy;
 mod latency_bound;
 mod local_search;
 mod placement;
+mod slicegraph;
 
 pub use chen2024::{Hierarchical, KernighanLin};
 pub use greedy::Greedy;
 pub use latency_bound::latency_bound;
 pub use local_search::LocalSearch;
+pub use slicegraph::SliceGraph;
 
 use super::{LowerBound, OPTIMALITY_TOLERANCE, Outcome, Unsupported, refuse_sharding};
 use crate::problem::{Objective, Problem, Solution};

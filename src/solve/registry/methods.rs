@@ -5,7 +5,7 @@ use crate::solve::brute_force::BruteForce;
 use crate::solve::certify::{Annealing, Certify};
 use crate::solve::dp::{IdealDp, LinearizedDp};
 use crate::solve::heuristic::chen2024::{Hierarchical, KernighanLin};
-use crate::solve::heuristic::{Greedy, LocalSearch};
+use crate::solve::heuristic::{Greedy, LocalSearch, SliceGraph};
 #[cfg(feature = "highs")]
 use crate::solve::ip::IntegerProgram;
 use crate::solve::latency::LatencyDp;
@@ -155,6 +155,32 @@ pub(super) const METHODS: &[Method] = &[
         source: "Tarnawski 2020, appendix F",
         parameters: &[],
         make: |_| Ok(Box::new(Greedy)),
+    },
+    Method {
+        name: "slicegraph",
+        summary: "linearized DP under a biased random-key genetic search over topological orders",
+        scopes: &["acyclic"],
+        objectives: &["throughput", "gpipe"],
+        exact: false,
+        anytime: true,
+        limits: "thousands of nodes; all costs, replication, servers",
+        source: "Archer et al. 2024",
+        parameters: &[
+            Parameter { name: "population", default: "64", meaning: "individuals of a generation, at least 2" },
+            Parameter { name: "generations", default: "64", meaning: "generations after the first" },
+            Parameter { name: "elite", default: "0.2", meaning: "the share that passes on unchanged, from 0 to 1" },
+            Parameter { name: "mutants", default: "0.15", meaning: "the share drawn anew, from 0 to 1" },
+            Parameter { name: "bias", default: "0.7", meaning: "the chance of a key from the elite parent, 0 to 1" },
+        ],
+        make: |given| {
+            Ok(Box::new(SliceGraph {
+                population: given.at_least("population", 2)?,
+                generations: given.get("generations")?,
+                elite: given.share("elite")?,
+                mutants: given.share("mutants")?,
+                bias: given.share("bias")?,
+            }))
+        },
     },
     Method {
         name: "kernighan-lin",
