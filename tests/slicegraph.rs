@@ -120,7 +120,7 @@ fn a_corrupted_split_fails_for_the_right_reason() {
     split.devices[first].nodes.retain(|&id| id != instance.nodes[0].id);
     split.devices[last].nodes.push(instance.nodes[0].id);
     let violations = verify::check(&instance, &spec, &split).unwrap_err();
-    let is_cycle = |violation: &Violation| matches!(violation, Violation::CyclicDevices { .. });
+    let is_cycle = |violation: &Violation| matches!(violation, Violation::Cyclic { .. });
     assert!(violations.iter().any(is_cycle), "{violations:?}");
 }
 
