@@ -96,7 +96,8 @@ fn squares_and_edges(instance: &Instance, spec: &ProblemSpec, split: &Solution) 
 fn heuristics() -> Vec<Box<dyn Solver>> {
     vec![
         Box::new(KernighanLin::default()),
-        Box::new(KernighanLin { starts: 1, sweeps: 1 }),
+        Box::new(KernighanLin { starts: 1, sweeps: 1, passes: 0 }),
+        Box::new(KernighanLin { starts: 2, passes: 9, ..KernighanLin::default() }),
         Box::new(Hierarchical::default()),
     ]
 }

@@ -194,8 +194,12 @@ pub(super) const METHODS: &[Method] = &[
         parameters: &[
             Parameter { name: "starts", default: "16", meaning: "random placements, at least 1" },
             Parameter { name: "sweeps", default: "1000", meaning: "the most sweeps over all pairs of devices" },
+            Parameter { name: "passes", default: "0", meaning: "the most passes of Kernighan and Lin after them" },
         ],
-        make: |given| Ok(Box::new(KernighanLin { starts: given.at_least("starts", 1)?, sweeps: given.get("sweeps")? })),
+        make: |given| {
+            let (starts, sweeps) = (given.at_least("starts", 1)?, given.get("sweeps")?);
+            Ok(Box::new(KernighanLin { starts, sweeps, passes: given.get("passes")? }))
+        },
     },
     Method {
         name: "hierarchical",
@@ -214,10 +218,12 @@ pub(super) const METHODS: &[Method] = &[
             },
             Parameter { name: "starts", default: "16", meaning: "random placements in each split, at least 1" },
             Parameter { name: "sweeps", default: "1000", meaning: "the most sweeps over all pairs of groups" },
+            Parameter { name: "passes", default: "0", meaning: "the most passes of Kernighan and Lin after them" },
         ],
         make: |given| {
             let (levels, starts) = (given.get("levels")?, given.at_least("starts", 1)?);
-            Ok(Box::new(Hierarchical { levels, starts, sweeps: given.get("sweeps")? }))
+            let (sweeps, passes) = (given.get("sweeps")?, given.get("passes")?);
+            Ok(Box::new(Hierarchical { levels, starts, sweeps, passes }))
         },
     },
 ];

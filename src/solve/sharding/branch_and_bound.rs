@@ -1,8 +1,9 @@
 //! Exact search for the sharding cost.
 
 use super::bound::{Completion, Filling};
+use super::descent::{self, Descent};
 use super::dominance::Dominance;
-use super::{Model, Shards, descent, order};
+use super::{Model, Shards, order};
 use crate::problem::{Problem, Scope, fits};
 use crate::solve::{
     BoundSource, Guarantee, LowerBound, OPTIMALITY_TOLERANCE, Outcome, Progress, Run, SearchContext, SolveError,
@@ -31,8 +32,8 @@ impl Default for ShardingBb {
     }
 }
 
-/// The most sweeps of each descent.
-const SWEEPS: usize = 1000;
+/// How the search begins.
+const DESCENT: Descent = Descent { sweeps: 1000, passes: 100 };
 
 /// Placements looked at between two looks at the clock.
 const PATIENCE: u64 = 256;
@@ -55,7 +56,7 @@ impl Solver for ShardingBb {
         let cx = &*cx;
         let shards = Shards::new(problem);
         let model = &shards.model;
-        let start = in_pool(cx, || descent::best_of_starts(model, self.starts.max(1), SWEEPS, cx.seed, cx));
+        let start = in_pool(cx, || descent::best_of_starts(model, self.starts.max(1), DESCENT, cx.seed, cx));
         let sites = shards.sites();
         let mut search = Search::new(model, &sites, start.map(|(_, part_of)| part_of), cx);
         search.run();

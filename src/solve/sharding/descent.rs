@@ -1,5 +1,7 @@
 //! Downhill search from random placements (Chen 2024, section 2.3).
 
+use std::collections::BTreeMap;
+
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -18,30 +20,54 @@ pub struct Effort {
     pub made: u64,
 }
 
-/// Moves units to other parts while that lowers the cost, for at most `sweeps` sweeps.
-///
-/// A sweep goes through all ordered pairs of parts and makes, for each, the first move from one to the other that lowers
-/// the cost. Where none is left, whole parts change places if that saves edges (the paper reassigns parts after every
-/// move). O(n · k) for each sweep, O(k³) for each reassignment.
-pub fn descend(placement: &mut Placement, sweeps: usize, cx: &SearchContext) -> Effort {
-    let model = placement.model();
-    let mut effort = Effort::default();
-    let mut members = vec![Vec::new(); model.part_count()];
-    placement.part_of().iter().enumerate().for_each(|(u, &d)| members[d as usize].push(u));
-    for _ in 0..sweeps {
-        let before = effort.made;
-        sweep(placement, &mut members, &mut effort);
-        if cx.should_stop() {
-            break;
+/// How a search goes downhill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Descent {
+    /// The most sweeps over all pairs of parts: N in the paper.
+    pub sweeps: usize,
+    /// The most passes of Kernighan and Lin once no single move helps; 0 in the paper.
+    pub passes: usize,
+}
+
+impl Descent {
+    /// Moves units of `placement` to other parts while that lowers the cost.
+    ///
+    /// A sweep goes through all ordered pairs of parts and makes, for each, the first move from one to the other that
+    /// lowers the cost. Where none is left, whole parts change places if that saves edges (the paper reassigns parts
+    /// after every move); then come passes, each of which moves every unit once, whichever move is best next, and
+    /// keeps the best placement on the way. O(n · k) for each sweep, O(k² · degree) for each reassignment, O(n² · k) for
+    /// each pass.
+    pub fn run(self, placement: &mut Placement, cx: &SearchContext) -> Effort {
+        let mut effort = Effort::default();
+        let mut members = members(placement);
+        let mut passes = 0;
+        for _ in 0..self.sweeps {
+            let before = effort.made;
+            sweep(placement, &mut members, &mut effort);
+            if cx.should_stop() {
+                break;
+            }
+            if effort.made > before {
+                continue;
+            }
+            if let Some(part_of) = reassigned(placement.model(), placement.part_of()) {
+                *placement = Placement::new(placement.model(), part_of);
+            } else if passes == self.passes || !pass(placement, &mut effort) {
+                break;
+            } else {
+                passes += 1;
+            }
+            members = self::members(placement);
         }
-        if effort.made == before {
-            let Some(part_of) = reassigned(model, placement.part_of()) else { break };
-            *placement = Placement::new(model, part_of);
-            members.iter_mut().for_each(Vec::clear);
-            placement.part_of().iter().enumerate().for_each(|(u, &d)| members[d as usize].push(u));
-        }
+        effort
     }
-    effort
+}
+
+/// The units on each part.
+fn members(placement: &Placement) -> Vec<Vec<usize>> {
+    let mut members = vec![Vec::new(); placement.model().part_count()];
+    placement.part_of().iter().enumerate().for_each(|(u, &d)| members[d as usize].push(u));
+    members
 }
 
 fn sweep(placement: &mut Placement, members: &mut [Vec<usize>], effort: &mut Effort) {
@@ -61,38 +87,77 @@ fn sweep(placement: &mut Placement, members: &mut [Vec<usize>], effort: &mut Eff
     }
 }
 
+/// Moves every unit once, the best move first even where the cost rises, and goes back to the best placement on the
+/// way; whether that is better than the first.
+fn pass(placement: &mut Placement, effort: &mut Effort) -> bool {
+    let k = placement.model().part_count();
+    let mut free: Vec<usize> = (0..placement.model().unit_count()).collect();
+    let mut moves: Vec<(usize, usize)> = Vec::with_capacity(free.len());
+    let (mut rise, mut least, mut kept) = (0.0, -placement.model().rounding(), 0);
+    loop {
+        let mut best: Option<(f64, usize, usize)> = None;
+        for (i, &u) in free.iter().enumerate() {
+            for to in (0..k).filter(|&to| to != placement.part_of()[u] as usize) {
+                let next = placement.rise(u, to);
+                if best.is_none_or(|(best, ..)| next < best) && placement.admits(u, to) {
+                    best = Some((next, i, to));
+                }
+            }
+        }
+        effort.tried += (free.len() * k.saturating_sub(1)) as u64;
+        let Some((next, i, to)) = best else { break };
+        let u = free.remove(i);
+        moves.push((u, placement.part_of()[u] as usize));
+        placement.apply(u, to);
+        rise += next;
+        if rise < least {
+            (least, kept) = (rise, moves.len());
+        }
+    }
+    moves[kept..].iter().rev().for_each(|&(u, from)| placement.apply(u, from));
+    effort.made += kept as u64;
+    kept > 0
+}
+
 /// The placement with whole parts exchanged as long as that saves edges; `None` where nothing is to be saved.
 fn reassigned(model: &Model, part_of: &[u32]) -> Option<Vec<u32>> {
     let k = model.part_count();
     if (1..k).all(|a| (0..a).all(|b| model.price(a, b) == model.price(0, 1))) {
         return None;
     }
-    let mut traffic = vec![0.0; k * k];
-    for (u, links) in model.links.iter().enumerate() {
-        links.iter().for_each(|&(v, edges)| traffic[part_of[u] as usize * k + part_of[v as usize] as usize] += edges);
-    }
-    // Which part's units each part gets.
+    let traffic = traffic(model, part_of);
+    // Which part's units each part gets, and the other way round.
     let mut content: Vec<usize> = (0..k).collect();
-    let mut improved = false;
-    let mut goes_on = true;
+    let mut place = content.clone();
+    let (mut improved, mut goes_on) = (false, true);
     while std::mem::take(&mut goes_on) {
         for a in 0..k {
             for b in (0..a).filter(|&b| model.parts[a] == model.parts[b]) {
-                let (of_a, of_b) = (&traffic[content[a] * k..][..k], &traffic[content[b] * k..][..k]);
-                let others = (0..k).filter(|&c| c != a && c != b);
-                let rise: f64 = others
-                    .map(|c| (of_b[content[c]] - of_a[content[c]]) * (model.price(a, c) - model.price(b, c)))
-                    .sum();
-                if rise < -model.rounding() {
+                let moved = |from: usize, to: usize| -> f64 {
+                    let others = traffic[content[from]].iter().map(|&(other, edges)| (place[other], edges));
+                    let others = others.filter(|&(c, _)| c != a && c != b);
+                    others.map(|(c, edges)| edges * (model.price(to, c) - model.price(from, c))).sum()
+                };
+                if moved(a, b) + moved(b, a) < -model.rounding() {
                     content.swap(a, b);
+                    place.swap(content[a], content[b]);
                     (improved, goes_on) = (true, true);
                 }
             }
         }
     }
-    let mut place = vec![0; k];
-    content.iter().enumerate().for_each(|(d, &old)| place[old] = d as u32);
-    improved.then(|| part_of.iter().map(|&d| place[d as usize]).collect())
+    improved.then(|| part_of.iter().map(|&d| place[d as usize] as u32).collect())
+}
+
+/// The parts that each part shares edges with, and how many.
+fn traffic(model: &Model, part_of: &[u32]) -> Vec<Vec<(usize, f64)>> {
+    let mut traffic = vec![BTreeMap::new(); model.part_count()];
+    for (u, links) in model.links.iter().enumerate() {
+        for &(v, edges) in links {
+            *traffic[part_of[u] as usize].entry(part_of[v as usize] as usize).or_insert(0.0) += edges;
+        }
+    }
+    traffic.into_iter().map(|row| row.into_iter().collect()).collect()
 }
 
 /// Placements drawn at random before one that fits is given up on.
@@ -139,7 +204,7 @@ fn fill(model: &Model, is_tight: bool, rng: &mut impl RngExt) -> Option<Vec<u32>
 pub fn best_of_starts(
     model: &Model,
     starts: usize,
-    sweeps: usize,
+    descent: Descent,
     seed: u64,
     cx: &SearchContext,
 ) -> Option<(f64, Vec<u32>)> {
@@ -149,7 +214,7 @@ pub fn best_of_starts(
         }
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_add(i as u64));
         let mut placement = Placement::new(model, random_placement(model, &mut rng)?);
-        descend(&mut placement, sweeps, cx);
+        descent.run(&mut placement, cx);
         Some((model.cost(placement.part_of()), placement.into_parts()))
     };
     let found: Vec<Option<(f64, Vec<u32>)>> = (0..starts).into_par_iter().map(run).collect();

@@ -9,7 +9,7 @@ use crate::problem::fits;
 pub struct Model {
     /// The weight of each unit.
     pub(super) weights: Vec<f64>,
-    /// For each unit the units it shares edges with, and how many.
+    /// For each unit the units it shares edges with, ascending, and how many.
     pub(super) links: Vec<Vec<(u32, f64)>>,
     /// The cost of a squared byte off the mean of the parts.
     pub(super) variance: f64,
@@ -89,8 +89,13 @@ impl Model {
 
     /// What the edges between parts cost.
     pub(super) fn edges(&self, part_of: &[u32]) -> f64 {
-        let each_twice: f64 = (0..self.unit_count()).map(|u| self.pull(part_of, u, part_of[u] as usize)).sum();
-        each_twice / 2.0
+        let mut cost = 0.0;
+        for (u, links) in self.links.iter().enumerate() {
+            let row = &self.prices[part_of[u] as usize * self.parts.len()..];
+            let below = links.iter().take_while(|&&(v, _)| (v as usize) < u);
+            cost += below.map(|&(v, edges)| edges * row[part_of[v as usize] as usize]).sum::<f64>();
+        }
+        cost
     }
 
     /// What the edges of unit `u` would cost if it were on part `d`.

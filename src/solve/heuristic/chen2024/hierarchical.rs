@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use crate::problem::Problem;
-use crate::solve::sharding::{self, Model, Shards, descent};
+use crate::solve::sharding::descent::{self, Descent};
+use crate::solve::sharding::{self, Model, Shards};
 use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Stats, Unsupported, in_pool};
 
 /// The recursive search of Chen 2024 over a hierarchy of devices: nodes are split over the groups of the first level,
@@ -22,11 +23,13 @@ pub struct Hierarchical {
     pub starts: usize,
     /// The most sweeps from each start: N in the paper.
     pub sweeps: usize,
+    /// The most passes in each split, as in [`KernighanLin`](super::KernighanLin::passes). The paper has none.
+    pub passes: usize,
 }
 
 impl Default for Hierarchical {
     fn default() -> Self {
-        Self { levels: Levels::Automatic, starts: 16, sweeps: 1000 }
+        Self { levels: Levels::Automatic, starts: 16, sweeps: 1000, passes: 0 }
     }
 }
 
@@ -87,24 +90,24 @@ impl Solver for Hierarchical {
             levels.push(1);
         }
         let model = &shards.model;
-        let mut descent = Descent { method: self, model, cx, part_of: vec![0; model.unit_count()] };
+        let mut recursion = Recursion { method: self, model, cx, part_of: vec![0; model.unit_count()] };
         let units: Vec<usize> = (0..model.unit_count()).collect();
-        let is_placed = in_pool(cx, || descent.place(&units, 0..model.part_count(), &levels).is_some());
-        let outcome = shards.outcome(is_placed.then_some(&descent.part_of[..]));
+        let is_placed = in_pool(cx, || recursion.place(&units, 0..model.part_count(), &levels).is_some());
+        let outcome = shards.outcome(is_placed.then_some(&recursion.part_of[..]));
         let stats = Stats(vec![("units", model.unit_count() as f64), ("levels", levels.len() as f64)]);
         Ok(Run { outcome, stats })
     }
 }
 
 /// The way down the hierarchy.
-struct Descent<'a> {
+struct Recursion<'a> {
     method: &'a Hierarchical,
     model: &'a Model,
     cx: &'a SearchContext,
     part_of: Vec<u32>,
 }
 
-impl Descent<'_> {
+impl Recursion<'_> {
     /// Places `units` on `parts`; `None` where they do not fit.
     fn place(&mut self, units: &[usize], parts: Range<usize>, levels: &[usize]) -> Option<()> {
         let Some((&groups, below)) = levels.split_first() else {
@@ -115,10 +118,10 @@ impl Descent<'_> {
         let groups: Vec<Range<usize>> =
             (0..groups).map(|g| parts.start + g * size..parts.start + (g + 1) * size).collect();
         let model = self.model.grouped(units, &groups);
-        let Hierarchical { starts, sweeps, .. } = *self.method;
+        let Hierarchical { starts, sweeps, passes, .. } = *self.method;
         // Sibling searches draw different numbers.
         let seed = self.cx.seed.wrapping_add((parts.start * starts) as u64);
-        let (_, group_of) = descent::best_of_starts(&model, starts.max(1), sweeps, seed, self.cx)?;
+        let (_, group_of) = descent::best_of_starts(&model, starts.max(1), Descent { sweeps, passes }, seed, self.cx)?;
         for (g, group) in groups.into_iter().enumerate() {
             let held = units.iter().zip(&group_of).filter(|&(_, &of)| of as usize == g).map(|(&u, _)| u);
             self.place(&held.collect::<Vec<_>>(), group, below)?;

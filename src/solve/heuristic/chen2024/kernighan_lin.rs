@@ -1,7 +1,8 @@
 //! Downhill moves of single nodes from many random placements (section 2.3).
 
 use crate::problem::Problem;
-use crate::solve::sharding::{self, Shards, descent};
+use crate::solve::sharding::descent::{self, Descent};
+use crate::solve::sharding::{self, Shards};
 use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Stats, Unsupported, in_pool};
 
 /// The flat search of Chen 2024, in the manner of Kernighan and Lin: for each ordered pair of devices it makes the first
@@ -10,7 +11,8 @@ use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Stats, Uns
 ///
 /// Nodes of one colour class move together; memory and support are respected. Every move is priced in O(1) by tables
 /// ([`Placement`](crate::solve::sharding::Placement)), where the paper recomputes the cost. Starts run on all threads,
-/// with the same answer on any number. O(n · k) for each sweep over n nodes and k devices, O(n · k) memory per thread.
+/// with the same answer on any number. O(n · k) for each sweep over n nodes and k devices, O(n² · k) for
+/// each pass, O(n · k) memory per thread.
 ///
 /// ```
 /// use dagsplit::instance::{Edge, Instance, Node, Platform};
@@ -37,11 +39,14 @@ pub struct KernighanLin {
     pub starts: usize,
     /// The most sweeps over all pairs of devices from each start: N in the paper.
     pub sweeps: usize,
+    /// The most passes of Kernighan and Lin where no single move helps: each moves every node once, the best move first,
+    /// and keeps the best placement on the way. The paper has none.
+    pub passes: usize,
 }
 
 impl Default for KernighanLin {
     fn default() -> Self {
-        Self { starts: 16, sweeps: 1000 }
+        Self { starts: 16, sweeps: 1000, passes: 0 }
     }
 }
 
@@ -62,8 +67,8 @@ impl Solver for KernighanLin {
         self.supports(problem)?;
         let cx = &*cx;
         let shards = Shards::new(problem);
-        let found =
-            in_pool(cx, || descent::best_of_starts(&shards.model, self.starts.max(1), self.sweeps, cx.seed, cx));
+        let descent = Descent { sweeps: self.sweeps, passes: self.passes };
+        let found = in_pool(cx, || descent::best_of_starts(&shards.model, self.starts.max(1), descent, cx.seed, cx));
         let outcome = shards.outcome(found.map(|(_, part_of)| part_of).as_deref());
         Ok(Run { outcome, stats: Stats(vec![("units", shards.model.unit_count() as f64)]) })
     }
