@@ -25,7 +25,7 @@ pub struct ProblemArgs {
     subgraphs: usize,
 
     /// For the sharding cost: what a node weighs.
-    #[arg(long, value_enum, default_value = "parameters")]
+    #[arg(long, value_enum, value_name = "WEIGHT", default_value = "parameters")]
     shard_weight: WeightArg,
 
     /// For the sharding cost: the cost of a squared byte that a device's weight is off the mean.
