@@ -195,7 +195,7 @@ fn proofs(args: &Args) -> Result<()> {
     let titles = [
         "nodes",
         "devices",
-        "optimum",
+        "best",
         "brute force s",
         "branch and bound s",
         "placements",
