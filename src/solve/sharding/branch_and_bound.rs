@@ -3,7 +3,7 @@
 use super::bound::{Completion, Filling};
 use super::descent::{self, Descent};
 use super::dominance::Dominance;
-use super::{Model, Shards, order};
+use super::{Model, Placement, Shards, order};
 use crate::problem::{Problem, Scope, fits};
 use crate::solve::{
     BoundSource, Guarantee, LowerBound, OPTIMALITY_TOLERANCE, Outcome, Progress, Run, SearchContext, SolveError,
@@ -12,7 +12,7 @@ use crate::solve::{
 
 /// Branch and bound for [`Objective::Sharding`](crate::problem::Objective::Sharding) over arbitrary splits.
 ///
-/// It begins with descents from random placements, then places colour classes one after another, along an order in
+/// It begins with descents, from random placements and from slices of an order, then places colour classes one after another, along an order in
 /// which few placed nodes have unplaced neighbours, and drops what cannot become better than the best split:
 /// - by a *bound*: the weight that is left spreads over the devices as evenly as the edges that this cuts are worth;
 /// - by *dominance*: an earlier placement of the same nodes is at least as good however both go on;
@@ -56,9 +56,16 @@ impl Solver for ShardingBb {
         let cx = &*cx;
         let shards = Shards::new(problem);
         let model = &shards.model;
-        let start = in_pool(cx, || descent::best_of_starts(model, self.starts.max(1), DESCENT, cx.seed, cx));
+        let order = order::narrow(model);
+        let random = in_pool(cx, || descent::best_of_starts(model, self.starts.max(1), DESCENT, cx.seed, cx));
+        let sliced = descent::slices(model, &order).map(|part_of| {
+            let mut placement = Placement::new(model, part_of);
+            DESCENT.run(&mut placement, cx);
+            (model.cost(placement.part_of()), placement.into_parts())
+        });
+        let start = sliced.into_iter().chain(random).min_by(|(a, _), (b, _)| a.total_cmp(b));
         let sites = shards.sites();
-        let mut search = Search::new(model, &sites, start.map(|(_, part_of)| part_of), cx);
+        let mut search = Search::new(model, &sites, order, start.map(|(_, part_of)| part_of), cx);
         search.run();
         let stats = Stats(vec![("units", model.unit_count() as f64), ("placements", search.looked_at as f64)]);
         let lower = search.open.map(|open| (open - search.offset - model.rounding()).max(0.0));
@@ -110,9 +117,14 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(model: &'a Model, sites: &'a [usize], start: Option<Vec<u32>>, cx: &'a SearchContext) -> Self {
+    fn new(
+        model: &'a Model,
+        sites: &'a [usize],
+        order: Vec<usize>,
+        start: Option<Vec<u32>>,
+        cx: &'a SearchContext,
+    ) -> Self {
         let k = model.part_count();
-        let order = order::narrow(model);
         let offset = model.variance * model.total().powi(2) / k as f64;
         let mut search = Self {
             model,

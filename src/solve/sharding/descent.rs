@@ -198,6 +198,22 @@ fn fill(model: &Model, is_tight: bool, rng: &mut impl RngExt) -> Option<Vec<u32>
     Some(part_of)
 }
 
+/// The placement that cuts `order` into one slice of even weight for each part; `None` where it does not fit.
+pub(super) fn slices(model: &Model, order: &[usize]) -> Option<Vec<u32>> {
+    let last = model.part_count() - 1;
+    let even = model.total() / model.part_count() as f64;
+    let (mut before, mut used, mut part_of) = (0.0, vec![0.0; last + 1], vec![0; order.len()]);
+    for &u in order {
+        let middle = before + model.weights[u] / 2.0;
+        let d = if even > 0.0 { ((middle / even) as usize).min(last) } else { 0 };
+        before += model.weights[u];
+        used[d] += model.need(u, d)?;
+        part_of[u] = d as u32;
+    }
+    let is_full = |d: usize| !fits(used[d], model.parts[d].limit);
+    (!(0..=last).any(is_full)).then_some(part_of)
+}
+
 /// The best of `starts` descents from random placements, with its cost; `None` where no placement that fits was found.
 ///
 /// Starts run in parallel, with the same answer on any number of threads. Once a limit comes the rest are left out.
