@@ -49,7 +49,7 @@ proptest! {
         let loads = || verified.devices().iter();
         let largest = |load: fn(&verify::VerifiedDevice) -> f64| loads().map(load).fold(0.0, f64::max);
         let expected = match spec.objective {
-            Objective::Throughput | Objective::Latency { .. } => largest(|device| device.load()),
+            Objective::Throughput | Objective::Latency { .. } | Objective::Sharding(_) => largest(|device| device.load()),
             Objective::GPipe => largest(|device| device.forward_load()) + largest(|device| device.backward_load()),
         };
         prop_assert_eq!(verified.objective(), expected);

@@ -1,7 +1,7 @@
 //! Options that say what is asked of a workload.
 
 use clap::ValueEnum;
-use dagsplit::problem::{CostKind, Interconnect, Objective, ProblemSpec, Replication, Scope};
+use dagsplit::problem::{CostKind, Interconnect, NodeWeight, Objective, ProblemSpec, Replication, Scope, Sharding};
 
 use super::reading_args::Workload;
 use super::values;
@@ -23,6 +23,18 @@ pub struct ProblemArgs {
     /// For the latency: the most subgraphs that one accelerator runs one after another.
     #[arg(long, value_name = "Q", default_value = "1")]
     subgraphs: usize,
+
+    /// For the sharding cost: what a node weighs.
+    #[arg(long, value_enum, value_name = "WEIGHT", default_value = "parameters")]
+    shard_weight: WeightArg,
+
+    /// For the sharding cost: the cost of a squared byte that a device's weight is off the mean.
+    #[arg(long, value_name = "F", value_parser = values::not_negative, default_value = "1")]
+    variance_weight: f64,
+
+    /// For the sharding cost: the cost of an edge between two devices.
+    #[arg(long, value_name = "F", value_parser = values::not_negative, default_value = "1")]
+    edge_cost: f64,
 
     /// How compute and communication of an accelerator combine to its load.
     #[arg(long, value_enum, default_value = "additive")]
@@ -63,6 +75,16 @@ enum ObjectiveArg {
     Gpipe,
     /// The time until one sample has passed, without a pipeline.
     Latency,
+    /// How unevenly weights lie on the devices, plus what the edges between devices cost.
+    Sharding,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum WeightArg {
+    /// The bytes of its parameters.
+    Parameters,
+    /// The bytes it occupies on an accelerator.
+    Memory,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -108,6 +130,14 @@ impl ProblemArgs {
                 ObjectiveArg::Throughput => Objective::Throughput,
                 ObjectiveArg::Gpipe => Objective::GPipe,
                 ObjectiveArg::Latency => Objective::Latency { subgraphs: self.subgraphs },
+                ObjectiveArg::Sharding => Objective::Sharding(Sharding {
+                    weight: match self.shard_weight {
+                        WeightArg::Parameters => NodeWeight::Parameters,
+                        WeightArg::Memory => NodeWeight::Memory,
+                    },
+                    variance: self.variance_weight,
+                    edge: self.edge_cost,
+                }),
             },
             cost: match self.cost {
                 CostArg::Additive => CostKind::Additive,

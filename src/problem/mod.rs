@@ -1,8 +1,10 @@
 //! What is to be solved: a graph, the devices, what a load is, and which splits count.
 
+mod sharding;
 mod solution;
 mod spec;
 
+pub use sharding::{NodeWeight, Sharding};
 pub use solution::{DeviceAssignment, Solution};
 pub use spec::{CostKind, Interconnect, Objective, ProblemSpec, Replication, Scope};
 
@@ -14,7 +16,7 @@ use rustc_hash::FxHashMap;
 use crate::cost::{CostModel, ProfiledCost};
 use crate::graph::order_graph::{Groups, OrderGraph};
 use crate::graph::{CycleError, Graph, NodeId};
-use crate::instance::{Instance, Problems, validate};
+use crate::instance::{Instance, Node, Problems, validate};
 
 /// A kind of device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,6 +44,8 @@ pub struct Problem {
     pub given_class: Vec<Option<u64>>,
     /// Parameter bytes of each node.
     pub parameter_bytes: Vec<f64>,
+    /// What each node weighs under [`Objective::Sharding`]; 0 under other objectives.
+    pub shard_weights: Vec<f64>,
     /// Devices, objective, scope and options.
     pub spec: ProblemSpec,
     /// What a load is.
@@ -69,6 +73,7 @@ impl Problem {
             color_class: instance.nodes.iter().map(|v| v.color_class).collect(),
             given_class: instance.nodes.iter().map(|v| v.color_class).collect(),
             parameter_bytes: instance.nodes.iter().map(|v| v.parameter_bytes).collect(),
+            shard_weights: instance.nodes.iter().map(|v| shard_weight(v, spec.objective)).collect(),
             cost: Arc::new(ProfiledCost::new(instance, spec.cost)),
             spec,
         })
@@ -137,6 +142,13 @@ impl Problem {
             DeviceKind::Accelerator(class) => self.spec.platform.accelerators[class].memory,
             DeviceKind::Cpu => None,
         }
+    }
+}
+
+fn shard_weight(node: &Node, objective: Objective) -> f64 {
+    match objective {
+        Objective::Sharding(sharding) => sharding.weight.of(node),
+        Objective::Throughput | Objective::GPipe | Objective::Latency { .. } => 0.0,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Sharding;
 use crate::graph::NodeId;
 use crate::instance::{Instance, Platform, Problems};
 
@@ -33,7 +34,7 @@ impl Scope {
 }
 
 /// What is minimised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Objective {
     /// The largest device load: the time per sample of a pipeline (1F1B in training).
@@ -57,6 +58,8 @@ pub enum Objective {
         /// The most subgraphs of one accelerator, called q in the paper; at least 1.
         subgraphs: usize,
     },
+    /// How unevenly weights lie on the devices, and what edges between them cost (Chen 2024, section 2.1).
+    Sharding(Sharding),
 }
 
 impl Objective {
@@ -66,6 +69,7 @@ impl Objective {
             Objective::Throughput => "throughput",
             Objective::GPipe => "gpipe",
             Objective::Latency { .. } => "latency",
+            Objective::Sharding(_) => "sharding",
         }
     }
 }
@@ -179,8 +183,16 @@ impl ProblemSpec {
                 "allow at least one replica and give a positive bandwidth in bytes per time unit",
             );
         }
-        if let Objective::Latency { subgraphs } = self.objective {
-            self.validate_latency(subgraphs, &mut found);
+        match self.objective {
+            Objective::Latency { subgraphs } => self.validate_latency(subgraphs, &mut found),
+            Objective::Sharding(sharding) => {
+                sharding.validate(instance, self.interconnect, &mut found);
+                if self.replication.is_some() {
+                    let cure = "ask for the sharding cost without replicas";
+                    found.add("replication", "the sharding cost is not defined for replicas", cure);
+                }
+            }
+            Objective::Throughput | Objective::GPipe => {}
         }
         if let Some(i) = self.interconnect {
             if i.server_size == 0 || !i.between_factor.is_finite() || i.between_factor < 1.0 {

@@ -68,17 +68,17 @@ impl Solver for BruteForce {
             return refuse(format!("it has {} nodes, more than {most}; use a heuristic", problem.node_count()));
         }
         let groups = Groups::new(&problem.color_class).len();
+        let instead = match problem.spec.objective {
+            Objective::Sharding(_) => "sharding-bb",
+            _ => "the ideal DP (dp)",
+        };
         if groups > Self::MAX_GROUPS {
-            return refuse(format!(
-                "it has {groups} colour groups, more than {}; use the ideal DP (dp) instead",
-                Self::MAX_GROUPS
-            ));
+            let most = Self::MAX_GROUPS;
+            return refuse(format!("it has {groups} colour groups, more than {most}; use {instead} instead"));
         }
         let splits = enumeration_bound(problem, groups);
         if splits > Self::MAX_SPLITS {
-            return refuse(format!(
-                "there may be {splits:.0e} splits; ask for fewer devices, or use the ideal DP (dp)"
-            ));
+            return refuse(format!("there may be {splits:.0e} splits; ask for fewer devices, or use {instead}"));
         }
         Ok(())
     }
@@ -129,7 +129,7 @@ impl<'a> Judge<'a> {
             Objective::Latency { subgraphs } => {
                 Self::Latency(problem, LatencyEvaluation::new(problem, groups, subgraphs))
             }
-            Objective::Throughput | Objective::GPipe => {
+            Objective::Throughput | Objective::GPipe | Objective::Sharding(_) => {
                 Self::Pipeline(problem, groups, Evaluation::new(problem, groups))
             }
         }

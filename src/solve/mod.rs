@@ -9,11 +9,12 @@ pub mod heuristic;
 pub mod ip;
 pub mod latency;
 pub mod registry;
+pub mod sharding;
 
 use context::in_pool;
 pub use context::{Progress, SearchContext};
 
-use crate::problem::{Problem, Scope, Solution};
+use crate::problem::{Objective, Problem, Scope, Solution};
 
 /// What a solver promises about its answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub enum BoundSource {
     BoundaryRelaxation,
     /// The longest path, and what it leaves to the accelerators ([`heuristic::latency_bound`]).
     LongestPath,
+    /// Weights spread over devices as evenly as the edges that this cuts are worth ([`sharding`]).
+    Spreading,
     /// A target below which a search found nothing.
     Refuted,
     /// Every split was looked at.
@@ -162,6 +165,17 @@ pub struct Unsupported {
     pub solver: String,
     /// What it cannot take, and what to use instead.
     pub reason: String,
+}
+
+/// Refuses the sharding cost on behalf of solvers that minimise times.
+fn refuse_sharding(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
+    match problem.spec.objective {
+        Objective::Sharding(_) => Err(Unsupported {
+            solver: solver.into(),
+            reason: "it minimises times; use sharding-bb, kernighan-lin or hierarchical for the sharding cost".into(),
+        }),
+        Objective::Throughput | Objective::GPipe | Objective::Latency { .. } => Ok(()),
+    }
 }
 
 /// A fault: not a limit, not an infeasible problem.

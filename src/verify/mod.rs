@@ -42,12 +42,17 @@
 //!   shares a device, not a subgraph.
 //! - *Splits that state no subgraphs.* Each device's set runs as a whole where that is possible; else it is cut at the
 //!   places where paths enter it anew, and once more where devices would still wait for each other.
+//!
+//! # What the sharding cost is
+//! [`Sharding`](crate::problem::Sharding) states it: squared deviations of the devices' weights from their mean over
+//! the whole platform, and a price for each distinct edge between two devices. Scopes bind such splits like any other.
 
 mod contiguity;
 mod cut;
 mod devices;
 mod loads;
 mod schedule;
+mod sharding;
 mod split;
 mod subgraphs;
 mod violation;
@@ -70,6 +75,8 @@ pub const CLAIM_TOLERANCE: f64 = 1e-9;
 pub struct Verified {
     devices: Vec<VerifiedDevice>,
     objective: f64,
+    /// How far the objective can be off by rounding, beyond [`CLAIM_TOLERANCE`].
+    rounding: f64,
 }
 
 impl Verified {
@@ -105,6 +112,7 @@ impl VerifiedDevice {
     /// Its share of the time per sample, replication counted: compute and transfers of both passes together, or the sum
     /// of [`forward_load`](Self::forward_load) and [`backward_load`](Self::backward_load) under [`Objective::GPipe`].
     /// Under [`Objective::Latency`] the time that it works on one sample: the sum over its subgraphs or CPU nodes.
+    /// [`Objective::Sharding`] does not count it.
     pub fn load(&self) -> f64 {
         self.load
     }
@@ -174,13 +182,13 @@ pub fn check(instance: &Instance, spec: &ProblemSpec, solution: &Solution) -> Re
                 None
             }
         },
-        Objective::Throughput | Objective::GPipe => {
+        Objective::Throughput | Objective::GPipe | Objective::Sharding(_) => {
             violations.extend(contiguity::violations(&split));
             violations.is_empty().then(|| of_pipeline(&split))
         }
     };
     let Some(verified) = verified.filter(|_| violations.is_empty()) else { return Err(violations) };
-    match solution.objective.filter(|&claimed| !agree(claimed, verified.objective)) {
+    match solution.objective.filter(|&claimed| !agree(claimed, &verified)) {
         Some(claimed) => Err(vec![Violation::WrongObjective { claimed, recomputed: verified.objective }]),
         None => Ok(verified),
     }
@@ -188,7 +196,13 @@ pub fn check(instance: &Instance, spec: &ProblemSpec, solution: &Solution) -> Re
 
 fn of_pipeline(split: &Split) -> Verified {
     let loads = loads::of_devices(split);
-    let objective = loads::time_per_sample(&loads, split.spec.objective);
+    let (objective, rounding) = match &split.spec.objective {
+        Objective::Sharding(sharding) => {
+            let cost = sharding::cost(split, sharding);
+            (cost.value, cost.rounding)
+        }
+        objective => (loads::time_per_sample(&loads, *objective), 0.0),
+    };
     let devices = loads.into_iter().enumerate().map(|(d, passes)| VerifiedDevice {
         assignment: split.devices[d].clone(),
         load: match split.spec.objective {
@@ -200,7 +214,7 @@ fn of_pipeline(split: &Split) -> Verified {
         subgraphs: Vec::new(),
         span: None,
     });
-    Verified { devices: devices.collect(), objective }
+    Verified { devices: devices.collect(), objective, rounding }
 }
 
 fn of_schedule(split: &Split, schedule: Schedule) -> Verified {
@@ -214,9 +228,11 @@ fn of_schedule(split: &Split, schedule: Schedule) -> Verified {
         subgraphs,
         span,
     });
-    Verified { devices: devices.collect(), objective: latency }
+    Verified { devices: devices.collect(), objective: latency, rounding: 0.0 }
 }
 
-fn agree(claimed: f64, recomputed: f64) -> bool {
-    claimed == recomputed || (claimed - recomputed).abs() <= CLAIM_TOLERANCE * claimed.abs().max(recomputed.abs())
+fn agree(claimed: f64, verified: &Verified) -> bool {
+    let recomputed = verified.objective;
+    let tolerance = CLAIM_TOLERANCE * claimed.abs().max(recomputed.abs()) + verified.rounding;
+    claimed == recomputed || (claimed - recomputed).abs() <= tolerance
 }

@@ -182,7 +182,9 @@ pub fn best_on_nodes(problem: &Problem, units: &Reduced, sets: &[Mask]) -> Optio
             Some(dagsplit::cost::max_of_pieces(problem.cost.pieces(kind), &terms))
         };
         let value = match problem.spec.objective {
-            Objective::Throughput | Objective::Latency { .. } => [problem.cost.load(&problem.graph, &held, kind)?, 0.0],
+            Objective::Throughput | Objective::Latency { .. } | Objective::Sharding(_) => {
+                [problem.cost.load(&problem.graph, &held, kind)?, 0.0]
+            }
             Objective::GPipe => [part(false)?, part(true)?],
         };
         fits(memory, problem.memory_limit(kind)).then_some(value)

@@ -6,7 +6,7 @@ use super::enumeration::Stage;
 use crate::cost::{Terms, max_of_pieces, replicated_load, ring_all_reduce};
 use crate::graph::order_graph::{Groups, OrderGraph};
 use crate::graph::{NodeId, NodeSet};
-use crate::problem::{DeviceKind, Objective, Problem, Scope, fits};
+use crate::problem::{DeviceKind, Objective, Problem, Scope, Sharding, fits};
 
 /// Ancestors and descendants of one node of the order graph, as masks of colour groups.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,6 +53,10 @@ impl<'a> Evaluation<'a> {
             return None;
         }
         let sets: Vec<NodeSet> = stages.iter().map(|stage| self.nodes(stage.mask)).collect();
+        if let Objective::Sharding(sharding) = self.problem.spec.objective {
+            let fits = stages.iter().zip(&sets).all(|(stage, set)| self.fits(stage.kind, set) == Some(true));
+            return fits.then(|| self.sharding_cost(sharding, stages, &sets));
+        }
         let mut largest = [0.0f64; 2];
         for (stage, set) in stages.iter().zip(&sets) {
             if !self.fits(stage.kind, set)? {
@@ -64,6 +68,28 @@ impl<'a> Evaluation<'a> {
             }
         }
         Some(largest[0] + largest[1])
+    }
+
+    fn sharding_cost(&self, sharding: Sharding, stages: &[Stage], sets: &[NodeSet]) -> f64 {
+        let Problem { graph, shard_weights, spec, .. } = self.problem;
+        let devices: usize = self.problem.device_kinds().into_iter().map(|kind| self.problem.device_count(kind)).sum();
+        let mean = shard_weights.iter().sum::<f64>() / devices as f64;
+        let weights = sets.iter().map(|set| set.iter().map(|v| shard_weights[v]).sum::<f64>());
+        let squares: f64 = weights.map(|weight| (weight - mean).powi(2)).sum();
+        let unused = (devices - stages.len()) as f64 * mean.powi(2);
+        let stage_of = |v: NodeId| sets.iter().position(|set| set.contains(v));
+        let price = |(u, v): (NodeId, NodeId)| {
+            let (from, to) = (stage_of(u).map(|s| &stages[s]), stage_of(v).map(|s| &stages[s]));
+            let server = |stage: Option<&Stage>| stage.and_then(|stage| stage.server);
+            match spec.interconnect {
+                _ if from == to => 0.0,
+                Some(interconnect) if server(from).is_none() || server(from) != server(to) => {
+                    sharding.edge * interconnect.between_factor
+                }
+                _ => sharding.edge,
+            }
+        };
+        sharding.variance * (squares + unused) + graph.edges().map(price).sum::<f64>()
     }
 
     /// The stages in pipeline order where there is one, else as they are.
@@ -108,7 +134,7 @@ impl<'a> Evaluation<'a> {
     fn loads(&self, stage: &Stage, set: &NodeSet, far: &NodeSet) -> Option<[f64; 2]> {
         let backward = &self.problem.backward;
         match self.problem.spec.objective {
-            Objective::Throughput | Objective::Latency { .. } => {
+            Objective::Throughput | Objective::Latency { .. } | Objective::Sharding(_) => {
                 Some([self.load(stage, set, far, &|_| true, self.all_reduce(stage, set))?, 0.0])
             }
             Objective::GPipe => {

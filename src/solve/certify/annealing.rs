@@ -4,10 +4,10 @@ use super::Setting;
 use super::multilevel::Search;
 use crate::preprocess::{Unordered, joint};
 use crate::problem::{Objective, Problem, Scope};
-use crate::solve::in_pool;
 use crate::solve::{
     BoundSource, Guarantee, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
 };
+use crate::solve::{in_pool, refuse_sharding};
 
 /// Rounds of multilevel annealing ([`Search`]) until none has helped for a while, or a limit comes.
 ///
@@ -34,6 +34,7 @@ impl Solver for Annealing {
     }
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
+        refuse_sharding(self.name(), problem)?;
         let spec = &problem.spec;
         let reason = match spec.scope {
             _ if matches!(spec.objective, Objective::Latency { .. }) => "it minimises loads, not latency",

@@ -9,10 +9,10 @@ use crate::bound;
 use crate::preprocess::Unordered;
 use crate::problem::{Objective, Problem, Scope};
 use crate::solve::OPTIMALITY_TOLERANCE;
-use crate::solve::in_pool;
 use crate::solve::{
     BoundSource, Guarantee, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
 };
+use crate::solve::{in_pool, refuse_sharding};
 
 /// Exact search for splits whose devices need no order: branch and price.
 ///
@@ -51,13 +51,14 @@ impl Solver for Certify {
     }
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
+        refuse_sharding(self.name(), problem)?;
         let refuse = |reason: &str| Err(Unsupported { solver: self.name().into(), reason: reason.into() });
         let spec = &problem.spec;
         match (&spec.scope, spec.objective) {
             (Scope::Acyclic | Scope::Linearized(_), _) => {
                 return refuse("its splits have no order of devices; use the ideal DP (dp), or ask for scope convex");
             }
-            (_, Objective::GPipe | Objective::Latency { .. }) => {
+            (_, Objective::GPipe | Objective::Latency { .. } | Objective::Sharding(_)) => {
                 return refuse(
                     "it minimises the largest load alone; use brute-force on tiny graphs, or objective throughput",
                 );

@@ -45,7 +45,7 @@ impl<'a> Dominance<'a> {
     pub fn new(problem: &Problem, reduced: &'a Reduced) -> Option<Self> {
         let symmetric = reduced.kinds.iter().all(|k| k.pieces.iter().all(|p| p.comm_in == p.comm_out));
         let passes = match problem.spec.objective {
-            Objective::Throughput | Objective::Latency { .. } => 2..3,
+            Objective::Throughput | Objective::Latency { .. } | Objective::Sharding(_) => 2..3,
             Objective::GPipe => 0..2,
         };
         symmetric.then_some(Self { reduced, passes })

@@ -84,10 +84,7 @@ pub fn best_of_orders(setting: &Setting, count: usize, bound: f64, cx: &SearchCo
             .clone()
             .into_par_iter()
             .map(|i| orders::numbered(setting.reduced, i, cx.seed))
-            .map(|order| match &flat {
-                Some(flat) => best_grouping(setting, flat, &order, upper),
-                None => best_intervals(setting, &order, upper),
-            })
+            .map(|order| best_split(setting, flat.as_ref(), &order, upper))
             .collect();
         for split in found.into_iter().flatten() {
             if best.as_ref().is_none_or(|b| split.objective() < b.objective()) {
@@ -97,6 +94,15 @@ pub fn best_of_orders(setting: &Setting, count: usize, bound: f64, cx: &SearchCo
         tried = batch.end;
     }
     best
+}
+
+/// The best split of `order` into intervals with an objective below `upper`. Where there are servers, `flat` prices
+/// their nets, and the intervals are the best of some.
+pub fn best_split(setting: &Setting, flat: Option<&[Setting; 2]>, order: &[usize], upper: f64) -> Option<Incumbent> {
+    match flat {
+        Some(flat) => best_grouping(setting, flat, order, upper),
+        None => best_intervals(setting, order, upper),
+    }
 }
 
 /// How many orders share one incumbent.

@@ -58,7 +58,7 @@ impl<'a> Loads<'a> {
         };
         let replicated = |load, sync| replicated_load(load, stage.replicas, sync, self.synchronisation);
         match self.objective {
-            Objective::Throughput | Objective::Latency { .. } => {
+            Objective::Throughput | Objective::Latency { .. } | Objective::Sharding(_) => {
                 [replicated(max_of_pieces(pieces, &joint(terms)), all_reduce), 0.0]
             }
             Objective::GPipe => {

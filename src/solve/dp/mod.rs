@@ -27,13 +27,14 @@ pub use linearized::LinearizedDp;
 pub use setting::{Incumbent, Setting};
 
 use crate::problem::{Objective, Problem, Scope};
-use crate::solve::{Unsupported, in_pool};
+use crate::solve::{Unsupported, in_pool, refuse_sharding};
 
 /// More uses of devices than this are not tabulated: every position of an order has an entry for each.
 const MAX_USES: f64 = 1e6;
 
 /// Both dynamic programs split into successive ideals, and tabulate how many devices of each kind are in use.
-fn supports(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
+pub(super) fn supports(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
+    refuse_sharding(solver, problem)?;
     let kinds = problem.device_kinds();
     let uses: f64 =
         kinds.iter().map(|&kind| problem.device_count(kind).min(problem.node_count()) as f64 + 1.0).product();

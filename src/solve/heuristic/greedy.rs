@@ -55,7 +55,7 @@ impl Solver for Greedy {
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
         match problem.spec.objective {
             Objective::Latency { .. } => supports_latency(self.name(), problem),
-            Objective::Throughput | Objective::GPipe => supports_loads(self.name(), problem),
+            _ => supports_loads(self.name(), problem),
         }
     }
 
@@ -63,7 +63,7 @@ impl Solver for Greedy {
         self.supports(problem)?;
         Ok(match problem.spec.objective {
             Objective::Latency { .. } => latency::solve(problem),
-            Objective::Throughput | Objective::GPipe => loads::solve(problem, cx),
+            _ => loads::solve(problem, cx),
         })
     }
 }

@@ -69,7 +69,7 @@ impl Solver for LocalSearch {
         self.supports(problem)?;
         Ok(match problem.spec.objective {
             Objective::Latency { .. } => latency::solve(*self, problem, cx),
-            Objective::Throughput | Objective::GPipe => loads::solve(*self, problem, cx),
+            _ => loads::solve(*self, problem, cx),
         })
     }
 }

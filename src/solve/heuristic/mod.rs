@@ -2,8 +2,10 @@
 //!
 //! [`Greedy`] and [`LocalSearch`] serve loads and the latency. For loads there are the published baselines too:
 //! [`PipeDream`]'s optimizer, [`Uniform`] splits, [`SingleDevice`], splits made by [`Expert`]s, and the graph partitioners
-//! behind [`ExternalPartitioner`]. [`parmesan`] and [`rannc`] are published partitioners for pipelines.
+//! behind [`ExternalPartitioner`]. [`parmesan`], [`rannc`] and [`SliceGraph`] are published partitioners for pipelines;
+//! those of [`chen2024`] minimise the sharding cost.
 
+pub mod chen2024;
 mod expert;
 pub mod external;
 mod greedy;
@@ -15,8 +17,10 @@ mod pipedream;
 mod placement;
 pub mod rannc;
 mod single_device;
+mod slicegraph;
 mod uniform;
 
+pub use chen2024::{Hierarchical, KernighanLin};
 pub use expert::{Expert, ExpertError};
 pub use external::ExternalPartitioner;
 pub use greedy::Greedy;
@@ -26,15 +30,17 @@ pub use parmesan::{IterativeRefinement, OperatorClustering};
 pub use pipedream::{Branchings, PipeDream};
 pub use rannc::{Blocks, Rannc};
 pub use single_device::SingleDevice;
+pub use slicegraph::SliceGraph;
 pub use uniform::Uniform;
 
-use super::{BoundSource, LowerBound, OPTIMALITY_TOLERANCE, Outcome, Unsupported};
+use super::{BoundSource, LowerBound, OPTIMALITY_TOLERANCE, Outcome, Unsupported, refuse_sharding};
 use crate::bound;
 use crate::preprocess::Reduced;
 use crate::problem::{Objective, Problem, Scope, Solution};
 
 /// Takes problems whose objective is the latency.
 fn supports_latency(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
+    refuse_sharding(solver, problem)?;
     match problem.spec.objective {
         Objective::Latency { .. } => Ok(()),
         _ => Err(unsupported(solver, "it minimises the latency; use dp or dpl for loads")),
@@ -43,6 +49,7 @@ fn supports_latency(solver: &str, problem: &Problem) -> Result<(), Unsupported> 
 
 /// Takes problems whose objective is made of loads, on devices without servers, in every scope but that of one order.
 fn supports_loads(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
+    refuse_sharding(solver, problem)?;
     let spec = &problem.spec;
     let reason = match spec.scope {
         _ if matches!(spec.objective, Objective::Latency { .. }) => {

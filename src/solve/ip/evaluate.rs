@@ -59,7 +59,7 @@ fn loads(problem: &Problem, kind: DeviceKind, set: &NodeSet) -> Option<[f64; 2]>
     };
     match problem.spec.objective {
         Objective::GPipe => Some([load(&|v| !backward[v])?, load(&|v| backward[v])?]),
-        Objective::Throughput | Objective::Latency { .. } => Some([load(&|_| true)?, 0.0]),
+        Objective::Throughput | Objective::Latency { .. } | Objective::Sharding(_) => Some([load(&|_| true)?, 0.0]),
     }
 }
 

@@ -28,7 +28,9 @@ impl<'a> Layout<'a> {
                 // CPU nodes run side by side, so one CPU does what several do.
                 (Unordered::new(&apart), Devices::new(problem, subgraphs, 1))
             }
-            Objective::Throughput | Objective::GPipe => (Unordered::new(problem), Devices::new(problem, 1, usize::MAX)),
+            Objective::Throughput | Objective::GPipe | Objective::Sharding(_) => {
+                (Unordered::new(problem), Devices::new(problem, 1, usize::MAX))
+            }
         };
         let labels = units.units.members.iter().map(|nodes| format!("v{}", problem.ids[nodes[0]])).collect();
         Self { problem, units, devices, labels }

@@ -23,7 +23,7 @@ pub use solution_file::{NotPlaced, read_solution};
 use std::path::Path;
 
 use super::dp::LinearizedDp;
-use super::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported};
+use super::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported, refuse_sharding};
 use crate::problem::{Objective, Problem, Scope, Solution};
 use layout::Layout;
 use model::Model;
@@ -133,7 +133,9 @@ impl IntegerProgram {
 fn program(layout: &Layout, form: Form, bounds: Bounds, scale: f64) -> Model {
     match layout.problem.spec.objective {
         Objective::Latency { .. } => latency::formulate(layout, form, bounds, scale).model,
-        Objective::Throughput | Objective::GPipe => throughput::formulate(layout, form, bounds, scale).model,
+        Objective::Throughput | Objective::GPipe | Objective::Sharding(_) => {
+            throughput::formulate(layout, form, bounds, scale).model
+        }
     }
 }
 
@@ -150,6 +152,7 @@ impl Solver for IntegerProgram {
     }
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
+        refuse_sharding(self.name(), problem)?;
         let spec = &problem.spec;
         let reason = if spec.replication.is_some() {
             "it does not replicate stages; use the ideal DP (dp) with --scope acyclic"

@@ -11,7 +11,7 @@ mod tails;
 mod trace;
 mod units;
 
-use super::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported};
+use super::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported, refuse_sharding};
 use crate::problem::{Objective, Problem};
 use labels::Used;
 
@@ -46,6 +46,7 @@ impl Solver for LatencyDp {
     }
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
+        refuse_sharding(self.name(), problem)?;
         let refuse = |reason: String| Err(Unsupported { solver: self.name().into(), reason });
         let classes = &problem.spec.platform.accelerators;
         match problem.spec.objective {

@@ -8,14 +8,16 @@ use crate::solve::Solver;
 use crate::solve::brute_force::BruteForce;
 use crate::solve::certify::{Annealing, Certify};
 use crate::solve::dp::{IdealDp, LinearizedDp};
+use crate::solve::heuristic::chen2024::{Hierarchical, KernighanLin};
 use crate::solve::heuristic::external::{ExternalPartitioner, Partitioner};
 use crate::solve::heuristic::{
     Branchings, Expert, Greedy, IterativeRefinement, LocalSearch, OperatorClustering, PipeDream, Rannc, SingleDevice,
-    Uniform,
+    SliceGraph, Uniform,
 };
 #[cfg(feature = "highs")]
 use crate::solve::ip::IntegerProgram;
 use crate::solve::latency::LatencyDp;
+use crate::solve::sharding::ShardingBb;
 
 /// Every method, in the order in which [`automatic`](super::automatic) prefers them.
 pub(super) const METHODS: &[Method] = &[
@@ -110,10 +112,22 @@ pub(super) const METHODS: &[Method] = &[
         make: |given| Ok(Box::new(Annealing { patience: given.at_least("patience", 1)? })),
     },
     Method {
+        name: "sharding-bb",
+        summary: "branch and bound for the sharding cost: spreading bounds, dominance, symmetry",
+        scopes: &["arbitrary"],
+        objectives: &["sharding"],
+        exact: true,
+        anytime: true,
+        limits: "proofs within minutes on some dozens of nodes of a narrow graph; memory, classes, servers; no replication",
+        source: "ours; problem of Chen 2024, section 2.1",
+        parameters: &[Parameter { name: "starts", default: "64", meaning: "descents before the search, at least 1" }],
+        make: |given| Ok(Box::new(ShardingBb { starts: given.at_least("starts", 1)? })),
+    },
+    Method {
         name: "brute-force",
         summary: "looks at every split: the oracle that other methods are tested against",
         scopes: &["arbitrary", "convex", "acyclic", "linearized"],
-        objectives: &["throughput", "gpipe", "latency"],
+        objectives: &["throughput", "gpipe", "latency", "sharding"],
         exact: true,
         anytime: true,
         limits: "12 colour groups; all costs, replication, servers",
@@ -292,6 +306,76 @@ pub(super) const METHODS: &[Method] = &[
         make: |given| {
             let (k, batch) = (given.at_least("k", 1)?, given.at_least("batch", 1)?);
             Ok(Box::new(Rannc { k, coarsen: given.get("coarsen")?, batch, node: given.get("node")? }))
+        },
+    },
+    Method {
+        name: "slicegraph",
+        summary: "linearized DP under a biased random-key genetic search over topological orders",
+        scopes: &["acyclic"],
+        objectives: &["throughput", "gpipe"],
+        exact: false,
+        anytime: true,
+        limits: "thousands of nodes; all costs, replication, servers",
+        source: "Archer et al. 2024",
+        parameters: &[
+            Parameter { name: "population", default: "64", meaning: "individuals of a generation, at least 2" },
+            Parameter { name: "generations", default: "64", meaning: "generations after the first" },
+            Parameter { name: "elite", default: "0.2", meaning: "the share that passes on unchanged, from 0 to 1" },
+            Parameter { name: "mutants", default: "0.15", meaning: "the share drawn anew, from 0 to 1" },
+            Parameter { name: "bias", default: "0.7", meaning: "the chance of a key from the elite parent, 0 to 1" },
+        ],
+        make: |given| {
+            Ok(Box::new(SliceGraph {
+                population: given.at_least("population", 2)?,
+                generations: given.get("generations")?,
+                elite: given.share("elite")?,
+                mutants: given.share("mutants")?,
+                bias: given.share("bias")?,
+            }))
+        },
+    },
+    Method {
+        name: "kernighan-lin",
+        summary: "downhill moves of single nodes from random placements, each priced in constant time",
+        scopes: &["arbitrary"],
+        objectives: &["sharding"],
+        exact: false,
+        anytime: true,
+        limits: "50 million nodes times devices; memory, classes, servers; no replication",
+        source: "Chen 2024, section 2.3",
+        parameters: &[
+            Parameter { name: "starts", default: "16", meaning: "random placements, at least 1" },
+            Parameter { name: "sweeps", default: "1000", meaning: "the most sweeps over all pairs of devices" },
+            Parameter { name: "passes", default: "0", meaning: "the most passes of Kernighan and Lin after them" },
+        ],
+        make: |given| {
+            let (starts, sweeps) = (given.at_least("starts", 1)?, given.get("sweeps")?);
+            Ok(Box::new(KernighanLin { starts, sweeps, passes: given.get("passes")? }))
+        },
+    },
+    Method {
+        name: "hierarchical",
+        summary: "the same search down a hierarchy of devices",
+        scopes: &["arbitrary"],
+        objectives: &["sharding"],
+        exact: false,
+        anytime: true,
+        limits: "50 million nodes times devices; memory, classes, servers; no replication",
+        source: "Chen 2024, section 2.5",
+        parameters: &[
+            Parameter {
+                name: "levels",
+                default: "auto",
+                meaning: "group counts from the top, as 4/4/6, that multiply to the number of devices; or auto",
+            },
+            Parameter { name: "starts", default: "16", meaning: "random placements in each split, at least 1" },
+            Parameter { name: "sweeps", default: "1000", meaning: "the most sweeps over all pairs of groups" },
+            Parameter { name: "passes", default: "0", meaning: "the most passes of Kernighan and Lin after them" },
+        ],
+        make: |given| {
+            let (levels, starts) = (given.get("levels")?, given.at_least("starts", 1)?);
+            let (sweeps, passes) = (given.get("sweeps")?, given.get("passes")?);
+            Ok(Box::new(Hierarchical { levels, starts, sweeps, passes }))
         },
     },
 ];

@@ -115,7 +115,7 @@ pub fn automatic(problem: &Problem) -> Result<Box<dyn Solver>, NoMethod> {
 mod tests {
     use super::*;
     use crate::instance::{Edge, Instance, Node, Platform};
-    use crate::problem::{Objective, ProblemSpec, Scope};
+    use crate::problem::{Objective, ProblemSpec, Scope, Sharding};
 
     /// Two nodes and an edge, for one accelerator.
     fn pair(scope: Scope, objective: Objective) -> Problem {
@@ -132,12 +132,14 @@ mod tests {
     #[test]
     fn the_table_says_what_the_solvers_say() {
         let scopes = [Scope::Arbitrary, Scope::Convex, Scope::Acyclic, Scope::Linearized(vec![0, 1])];
+        let sharding = Objective::Sharding(Sharding::default());
+        let objectives = [Objective::Throughput, Objective::GPipe, Objective::Latency { subgraphs: 1 }, sharding];
         for method in methods() {
             let solver = method.solver();
             assert_eq!(solver.name(), method.name);
             assert_eq!(solver.guarantee() == Guarantee::Exact, method.exact, "{}", method.name);
             for scope in &scopes {
-                for objective in [Objective::Throughput, Objective::GPipe, Objective::Latency { subgraphs: 1 }] {
+                for objective in objectives {
                     if objective.name() == "latency" && scope.name() == "linearized" {
                         continue; // No such problem exists.
                     }

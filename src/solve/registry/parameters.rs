@@ -78,6 +78,15 @@ impl<'a> Parameters<'a> {
         text.parse().ok().filter(|value| *value >= least).ok_or_else(|| self.bad(parameter, text))
     }
 
+    /// The value of parameter `name` where it is from 0 to 1.
+    ///
+    /// # Errors
+    /// The text given is no such value.
+    pub fn share(&self, name: &str) -> Result<f64, SpecError> {
+        let (parameter, text) = self.text(name);
+        text.parse().ok().filter(|value| (0.0..=1.0).contains(value)).ok_or_else(|| self.bad(parameter, text))
+    }
+
     /// The values of parameter `name`, which are separated by slashes.
     ///
     /// # Errors

@@ -233,6 +233,8 @@ mod tests {
         assert_eq!(message("dpl:seed=1,seed=2"), "dpl has no parameter `seed`; it has none");
         assert!(message("annealing:patience=x").starts_with("annealing: parameter `patience` cannot be `x`; it is "));
         assert!(message("dpl:seed=x").starts_with("dpl: parameter `seed` cannot be `x`"));
+        assert!(message("slicegraph:bias=1.5").starts_with("slicegraph: parameter `bias` cannot be `1.5`; it is "));
+        assert!(message("hierarchical:levels=4/x").contains("cannot be `4/x`"));
         assert!(message("dp+dp").starts_with("`dp+dp` is no chain of steps"));
     }
 }

@@ -1,0 +1,280 @@
+//! Exact search for the sharding cost.
+
+use super::bound::{Completion, Filling};
+use super::descent::{self, Descent};
+use super::dominance::Dominance;
+use super::{Model, Placement, Shards, order};
+use crate::problem::{Problem, Scope, fits};
+use crate::solve::{
+    BoundSource, Guarantee, LowerBound, OPTIMALITY_TOLERANCE, Outcome, Progress, Run, SearchContext, SolveError,
+    Solver, Stats, Unsupported, in_pool,
+};
+
+/// Branch and bound for [`Objective::Sharding`](crate::problem::Objective::Sharding) over arbitrary splits.
+///
+/// It begins with descents, from random placements and from slices of an order, then places colour classes one after another, along an order in
+/// which few placed nodes have unplaced neighbours, and drops what cannot become better than the best split:
+/// - by a *bound*: the weight that is left spreads over the devices as evenly as the edges that this cuts are worth;
+/// - by *dominance*: an earlier placement of the same nodes is at least as good however both go on;
+/// - by *symmetry*: of unused devices that do not differ only the first is opened, and likewise of servers.
+///
+/// Anytime: on a limit it returns the best split with the least bound of what it has not looked at. Exponential in the
+/// number of colour classes in the worst case; memory is limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShardingBb {
+    /// Descents before the search; at least 1.
+    pub starts: usize,
+}
+
+impl Default for ShardingBb {
+    fn default() -> Self {
+        Self { starts: 64 }
+    }
+}
+
+/// How the search begins.
+const DESCENT: Descent = Descent { sweeps: 1000, passes: 100 };
+
+/// Placements looked at between two looks at the clock.
+const PATIENCE: u64 = 256;
+
+impl Solver for ShardingBb {
+    fn name(&self) -> &str {
+        "sharding-bb"
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Exact
+    }
+
+    fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
+        super::supports(self.name(), problem)
+    }
+
+    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
+        self.supports(problem)?;
+        let cx = &*cx;
+        let shards = Shards::new(problem);
+        let model = &shards.model;
+        let order = order::narrow(model);
+        let random = in_pool(cx, || descent::best_of_starts(model, self.starts.max(1), DESCENT, cx.seed, cx));
+        let sliced = descent::slices(model, &order).map(|part_of| {
+            let mut placement = Placement::new(model, part_of);
+            DESCENT.run(&mut placement, cx);
+            (model.cost(placement.part_of()), placement.into_parts())
+        });
+        let start = sliced.into_iter().chain(random).min_by(|(a, _), (b, _)| a.total_cmp(b));
+        let sites = shards.sites();
+        let mut search = Search::new(model, &sites, order, start.map(|(_, part_of)| part_of), cx);
+        search.run();
+        let stats = Stats(vec![("units", model.unit_count() as f64), ("placements", search.looked_at as f64)]);
+        let lower = search.open.map(|open| (open - search.offset - model.rounding()).max(0.0));
+        let bound = |value| LowerBound { value, scope: Scope::Arbitrary, source: BoundSource::Refuted };
+        let outcome = match (search.best, lower) {
+            (Some((_, part_of)), lower) => {
+                let solution = shards.solution(&part_of);
+                let cost = model.cost(&part_of);
+                Outcome::found(solution, bound(lower.unwrap_or(cost)))
+            }
+            (None, None) => Outcome::Infeasible(Scope::Arbitrary),
+            (None, Some(lower)) => Outcome::Unknown { bound: Some(bound(lower)) },
+        };
+        Ok(Run { outcome, stats })
+    }
+}
+
+/// A unit on a part, what the placement costs at least then, and what its edges cost so far. All costs of the search are
+/// variance · Σ W² plus edges: more than the sharding cost by a constant.
+#[derive(Debug, Clone, Copy)]
+struct Child {
+    part: usize,
+    least: f64,
+    edges: f64,
+}
+
+/// A depth-first walk over placements.
+struct Search<'a> {
+    model: &'a Model,
+    sites: &'a [usize],
+    order: Vec<usize>,
+    completion: Completion<'a>,
+    dominance: Dominance<'a>,
+    cx: &'a SearchContext,
+    /// What the costs here exceed the sharding cost by.
+    offset: f64,
+    best: Option<(f64, Vec<u32>)>,
+    /// The least cost that a placement left out could have.
+    open: Option<f64>,
+    looked_at: u64,
+    part_of: Vec<u32>,
+    weights: Vec<f64>,
+    memory: Vec<f64>,
+    is_placed: Vec<bool>,
+    /// How many units each part holds, and each site.
+    held: Vec<usize>,
+    held_at: Vec<usize>,
+    filling: Filling,
+}
+
+impl<'a> Search<'a> {
+    fn new(
+        model: &'a Model,
+        sites: &'a [usize],
+        order: Vec<usize>,
+        start: Option<Vec<u32>>,
+        cx: &'a SearchContext,
+    ) -> Self {
+        let k = model.part_count();
+        let offset = model.variance * model.total().powi(2) / k as f64;
+        let mut search = Self {
+            model,
+            sites,
+            completion: Completion::new(model, &order, sites),
+            dominance: Dominance::new(model, &order, sites),
+            order,
+            cx,
+            offset,
+            best: None,
+            open: None,
+            looked_at: 0,
+            part_of: vec![0; model.unit_count()],
+            weights: vec![0.0; k],
+            memory: vec![0.0; k],
+            is_placed: vec![false; model.unit_count()],
+            held: vec![0; k],
+            held_at: vec![0; sites.iter().max().map_or(0, |last| last + 1)],
+            filling: Filling::default(),
+        };
+        search.best = start.map(|part_of| (search.cost(&part_of), part_of));
+        search
+    }
+
+    /// Looks at every placement until a limit comes.
+    fn run(&mut self) {
+        if self.order.is_empty() {
+            return;
+        }
+        let mut path: Vec<(Vec<Child>, usize)> = vec![(self.children(0, 0.0), 0)];
+        let mut stopped = self.cx.should_stop();
+        self.report(path[0].0.first().map(|child| child.least));
+        while let Some((children, next)) = path.last_mut() {
+            let Some(&child) = children.get(*next).filter(|child| !stopped && !self.is_refuted(child.least)) else {
+                // Children ascend by what they cost at least.
+                let least = children.get(*next).map(|child| child.least);
+                path.pop();
+                self.leave_open(least);
+                if let Some(u) = path.len().checked_sub(1).map(|depth| self.order[depth]) {
+                    self.take_back(u);
+                }
+                continue;
+            };
+            *next += 1;
+            let depth = path.len();
+            let u = self.order[depth - 1];
+            self.place(u, child.part);
+            self.looked_at += 1;
+            stopped = self.looked_at.is_multiple_of(PATIENCE) && self.cx.should_stop();
+            let totals = (&self.weights[..], &self.memory[..]);
+            if depth == self.order.len() {
+                self.best = Some((child.least, self.part_of.clone()));
+                self.report(None);
+                self.take_back(u);
+            } else if self.dominance.is_dominated(depth, &self.part_of, totals, child.edges) {
+                self.take_back(u);
+            } else {
+                path.push((self.children(depth, child.edges), 0));
+            }
+        }
+    }
+
+    /// The parts for the unit at position `depth`, by what they lead to at least.
+    fn children(&mut self, depth: usize, edges: f64) -> Vec<Child> {
+        let u = self.order[depth];
+        let mut children = Vec::new();
+        for part in 0..self.weights.len() {
+            let fits = self
+                .model
+                .need(u, part)
+                .is_some_and(|need| fits(self.memory[part] + need, self.model.parts[part].limit));
+            if !fits || self.is_like_an_earlier_one(part) {
+                continue;
+            }
+            let to_placed = self.pull(u, part);
+            self.place(u, part);
+            let edges = edges + to_placed;
+            let least = edges + self.completion.least(depth + 1, &self.part_of, &self.weights, &mut self.filling);
+            self.take_back(u);
+            children.push(Child { part, least, edges });
+        }
+        children.sort_by(|a, b| a.least.total_cmp(&b.least));
+        children
+    }
+
+    /// Whether `part` differs from an earlier one in nothing, both being unused.
+    fn is_like_an_earlier_one(&self, part: usize) -> bool {
+        let is_unused = |d: usize| self.held[d] == 0;
+        let is_untouched = |d: usize| self.held_at[self.sites[d]] == 0;
+        let is_like = |d: usize| {
+            let same_site = self.sites[d] == self.sites[part] || is_untouched(d) && is_untouched(part);
+            is_unused(d) && same_site && self.model.parts[d] == self.model.parts[part]
+        };
+        is_unused(part) && (0..part).any(is_like)
+    }
+
+    /// What the edges of `u` to placed units cost on `part`.
+    fn pull(&self, u: usize, part: usize) -> f64 {
+        let placed = self.model.links[u].iter().filter(|&&(v, _)| self.is_placed[v as usize]);
+        placed.map(|&(v, edges)| edges * self.model.price(part, self.part_of[v as usize] as usize)).sum()
+    }
+
+    fn place(&mut self, u: usize, part: usize) {
+        self.part_of[u] = part as u32;
+        self.is_placed[u] = true;
+        self.weights[part] += self.model.weights[u];
+        self.memory[part] += self.model.need(u, part).unwrap_or(0.0);
+        self.held[part] += 1;
+        self.held_at[self.sites[part]] += 1;
+    }
+
+    fn take_back(&mut self, u: usize) {
+        let part = self.part_of[u] as usize;
+        self.is_placed[u] = false;
+        self.weights[part] -= self.model.weights[u];
+        self.memory[part] -= self.model.need(u, part).unwrap_or(0.0);
+        self.held[part] -= 1;
+        self.held_at[self.sites[part]] -= 1;
+    }
+
+    /// The cost of a placement, as the search counts it.
+    fn cost(&self, part_of: &[u32]) -> f64 {
+        let mut weights = vec![0.0; self.weights.len()];
+        part_of.iter().zip(&self.model.weights).for_each(|(&d, weight)| weights[d as usize] += weight);
+        self.model.variance * weights.iter().map(|weight| weight * weight).sum::<f64>() + self.model.edges(part_of)
+    }
+
+    /// Whether a placement that costs at least this is not better than the best one by more than `gap`, or than the
+    /// rounding of sums.
+    fn is_within(&self, least: f64, gap: f64) -> bool {
+        self.best.as_ref().is_some_and(|&(best, _)| {
+            let tolerance = gap.max(OPTIMALITY_TOLERANCE) * (best - self.offset);
+            least >= best - tolerance.max(self.model.rounding())
+        })
+    }
+
+    fn is_refuted(&self, least: f64) -> bool {
+        self.is_within(least, self.cx.gap)
+    }
+
+    /// Notes that placements which cost at least this are left out.
+    fn leave_open(&mut self, least: Option<f64>) {
+        if let Some(least) = least.filter(|&least| !self.is_within(least, 0.0)) {
+            self.open = Some(self.open.map_or(least, |open| open.min(least)));
+        }
+    }
+
+    fn report(&self, least: Option<f64>) {
+        let incumbent = self.best.as_ref().map(|(best, _)| best - self.offset);
+        let bound = least.map(|least| (least - self.offset).max(0.0));
+        self.cx.report(&Progress { phase: "branch and bound", incumbent, bound });
+    }
+}
