@@ -1,8 +1,9 @@
 //! Tables for people.
 
-use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::record::{DeviceRecord, MethodRecord, RunRecord, gap};
+use super::sheet::Sheet;
 use super::units::{bar, bar_between, bytes, number, percent, seconds};
 
 /// No frame, and one line below the header.
@@ -111,6 +112,21 @@ pub fn comparison(methods: &[MethodRecord]) -> String {
         table.add_row(row);
     }
     format!("{table}\n")
+}
+
+/// Any table, with its caption above and its notes below.
+pub fn sheet(sheet: &Sheet) -> String {
+    let mut table = plain_table();
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(sheet.columns.iter().map(|column| &column.title));
+    for row in &sheet.rows {
+        let cells = row.iter().map(super::sheet::Cell::shown).zip(&sheet.columns);
+        table.add_row(cells.map(|(text, column)| if column.figures { right(text) } else { Cell::new(text) }));
+    }
+    let caption = if sheet.caption.is_empty() { String::new() } else { format!("{}\n\n", sheet.caption) };
+    let before = if sheet.notes.is_empty() { "" } else { "\n" };
+    let notes: String = sheet.notes.iter().map(|note| format!("{note}\n")).collect();
+    format!("{caption}{table}\n{before}{notes}")
 }
 
 /// An empty table that is as wide as its content.
