@@ -1,6 +1,7 @@
 //! The lower panel: a bar per run, by workload.
 
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::marks::COLOURS;
 use super::{AROUND_BARS, BAR, BETWEEN, Drawn, Panel, Shown, WIDTH};
@@ -12,31 +13,28 @@ const TOP: i32 = AROUND_BARS as i32 / 2;
 
 impl Shown<'_> {
     pub(super) fn draw_bars(&self, panel: &Panel<'_>) -> Drawn {
-        let style = ("sans-serif", 13);
         panel.draw(&Text::new("Gap by workload", (WIDTH as i32 / 2 - 70, 12), ("sans-serif", 19)))?;
-        let (bar, group) = (BAR as i32, (self.methods.len() as u32 * BAR + BETWEEN) as i32);
+        let font = ("sans-serif", 13);
         let scale = f64::from(RIGHT - LEFT) / self.largest_gap();
+        let mut top = TOP;
         for (i, workload) in self.workloads.iter().enumerate() {
-            let middle = TOP + i as i32 * group + (group - BETWEEN as i32) / 2;
-            let style = style.into_text_style(panel).pos(RIGHT_OF_TEXT);
-            panel.draw(&Text::new(workload.as_str(), (LEFT - 10, middle), style))?;
+            let first = top;
+            for run in self.runs.iter().filter(|run| run.workload == i) {
+                let end = LEFT + (run.gap.unwrap_or(0.0) * scale).round() as i32 + 1;
+                let corners = [(LEFT, top + 1), (end, top + BAR as i32 - 1)];
+                panel.draw(&Rectangle::new(corners, COLOURS[run.method % COLOURS.len()].filled()))?;
+                let label = run.gap.map_or_else(|| run.status.to_string(), |gap| format!("{gap:.2} %"));
+                panel.draw(&Text::new(label, (end + 5, top), font))?;
+                top += BAR as i32;
+            }
+            let style = font.into_text_style(panel).pos(BEFORE);
+            panel.draw(&Text::new(workload.as_str(), (LEFT - 10, (first + top) / 2), style))?;
+            top += BETWEEN as i32;
         }
-        for run in &self.runs {
-            let top = TOP + run.workload as i32 * group + run.method as i32 * bar;
-            let length = (run.gap.unwrap_or(0.0) * scale).round() as i32;
-            let (from, to) = ((LEFT, top + 1), (LEFT + length.max(1), top + bar - 1));
-            panel.draw(&Rectangle::new([from, to], COLOURS[run.method % COLOURS.len()].filled()))?;
-            let label = run.gap.map_or_else(|| run.status.to_string(), |gap| format!("{gap:.2} %"));
-            panel.draw(&Text::new(label, (to.0 + 5, top), style))?;
-        }
-        let bottom = TOP + self.workloads.len() as i32 * group;
-        panel.draw(&PathElement::new(vec![(LEFT, TOP - 4), (LEFT, bottom)], BLACK))?;
+        panel.draw(&PathElement::new(vec![(LEFT, TOP - 4), (LEFT, top)], BLACK))?;
         Ok(())
     }
 }
 
 /// Text that ends at its place, at half its height.
-const RIGHT_OF_TEXT: plotters::style::text_anchor::Pos = plotters::style::text_anchor::Pos {
-    h_pos: plotters::style::text_anchor::HPos::Right,
-    v_pos: plotters::style::text_anchor::VPos::Center,
-};
+const BEFORE: Pos = Pos { h_pos: HPos::Right, v_pos: VPos::Center };

@@ -51,7 +51,7 @@ struct Point<'a> {
 /// [`PlotError`] where plotters fails.
 pub fn plot(runs: &[Measured<'_>]) -> Result<String, PlotError> {
     let shown = Shown::new(runs);
-    let bars = shown.workloads.len() as u32 * (shown.methods.len() as u32 * BAR + BETWEEN);
+    let bars = shown.runs.len() as u32 * BAR + shown.workloads.len() as u32 * BETWEEN;
     let mut svg = String::new();
     {
         let root = SVGBackend::with_string(&mut svg, (WIDTH, POINTS_HEIGHT + AROUND_BARS + bars)).into_drawing_area();

@@ -15,15 +15,15 @@ impl Shown<'_> {
         let (plot, legend) = panel.split_horizontally(WIDTH - LEGEND_WIDTH);
         let measured = || self.runs.iter().filter_map(|run| Some((run, run.seconds.max(SHORTEST), run.gap?)));
         // An empty plot has its axes too.
-        let times = measured().map(|(_, seconds, _)| seconds).chain(self.runs.is_empty().then_some(1.0));
-        let times: Vec<f64> = if measured().next().is_none() { vec![1.0] } else { times.collect() };
+        let any = measured().next().is_none().then_some(1.0);
+        let times = measured().map(|(_, seconds, _)| seconds).chain(any);
         let highest = self.largest_gap();
         let mut chart = ChartBuilder::on(&plot)
             .caption("Gap against time", ("sans-serif", 19))
             .margin(15)
             .x_label_area_size(45)
             .y_label_area_size(60)
-            .build_cartesian_2d(log_axis(times.into_iter()), -0.04 * highest..highest)?;
+            .build_cartesian_2d(log_axis(times), -0.04 * highest..highest)?;
         chart
             .configure_mesh()
             .x_desc("seconds")
