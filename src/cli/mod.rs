@@ -58,7 +58,7 @@ struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Solve(solve::Args),
-    Compare(compare::Args),
+    Compare(Box<compare::Args>),
     Reproduce(reproduce::Args),
     Verify(verify::Args),
     Info(info::Args),

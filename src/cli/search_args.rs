@@ -29,6 +29,11 @@ pub struct SearchArgs {
 }
 
 impl SearchArgs {
+    /// Takes `limit` as the time limit where none was given.
+    pub fn default_time_limit(&mut self, limit: Duration) {
+        self.time_limit.get_or_insert(limit);
+    }
+
     /// A context with these limits, which begins now.
     pub fn context(&self) -> SearchContext {
         let mut context = SearchContext::new();
