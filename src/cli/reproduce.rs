@@ -139,11 +139,11 @@ impl Args {
         let Some(file) = shelf.file(&run.workload)? else { return Ok(Ran::Missing(place(&run.workload))) };
         let method = shelf.method(run);
         if let Err(error) = registry::solver(&method) {
-            return Ok(Ran::Unavailable(first_line(&error.to_string())));
+            return Ok(Ran::Unavailable(cause(&error.to_string())));
         }
         let options = match RunOptions::try_parse_from(&run.options) {
             Ok(options) => options,
-            Err(error) => return Ok(Ran::Unavailable(first_line(&error.to_string()))),
+            Err(error) => return Ok(Ran::Unavailable(cause(&error.to_string()))),
         };
         let question = Question { reading: &options.reading, problem: &options.problem, search: &self.search };
         let tasks: Vec<Task> = question.tasks(&file, &[method])?;
@@ -179,8 +179,10 @@ fn listing() -> String {
     studies().map(|study| format!("{:<width$}  {}: {}\n", study.name, study.source, study.title)).collect()
 }
 
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().trim_start_matches("error: ").into()
+/// What is wrong, without what there is in its place.
+fn cause(message: &str) -> String {
+    let first = message.lines().next().unwrap_or_default();
+    first.split(';').next().unwrap_or_default().trim_start_matches("error: ").into()
 }
 
 /// Where a workload comes from, in words.

@@ -16,8 +16,8 @@ pub fn markdown() -> String {
     sheets(&["source"]).iter().map(in_markdown).collect::<Vec<_>>().join("\n")
 }
 
-/// Methods, steps, parameters; `further` are columns that not every reader needs.
-fn sheets(further: &[&str]) -> [Sheet; 3] {
+/// Methods, steps, parameters, where there are any; `further` are columns that not every reader needs.
+fn sheets(further: &[&str]) -> Vec<Sheet> {
     let methods = ["method", "what it does", "scopes", "objectives", "exact", "anytime", "limits"];
     let steps = ["step", "place in a chain", "what it does"];
     let with_source = |mut row: Vec<Cell>, source: &str| {
@@ -33,7 +33,7 @@ fn sheets(further: &[&str]) -> [Sheet; 3] {
         rows,
         notes: Vec::new(),
     };
-    [
+    let all = [
         sheet("Methods:", &methods, further, method_rows.collect()),
         sheet(
             "Steps that a chain such as `cluster:k=48+dp+refine` puts before or after a method:",
@@ -47,13 +47,14 @@ fn sheets(further: &[&str]) -> [Sheet; 3] {
             &[],
             parameter_rows(),
         ),
-    ]
+    ];
+    all.into_iter().filter(|sheet| !sheet.rows.is_empty()).collect()
 }
 
 fn method_row(method: &Method) -> Vec<Cell> {
     let yes_no = |flag: bool| if flag { "yes" } else { "no" };
     vec![
-        code(method.name),
+        Cell::code(method.name),
         method.summary.into(),
         method.scopes.join(", ").into(),
         method.objectives.join(", ").into(),
@@ -64,7 +65,7 @@ fn method_row(method: &Method) -> Vec<Cell> {
 }
 
 fn step_row<T: ?Sized>(kind: &StepKind<T>, place: &str) -> Vec<Cell> {
-    vec![code(kind.name), format!("{place} the method").into(), kind.summary.into()]
+    vec![Cell::code(kind.name), format!("{place} the method").into(), kind.summary.into()]
 }
 
 fn parameter_rows() -> Vec<Vec<Cell>> {
@@ -72,13 +73,8 @@ fn parameter_rows() -> Vec<Vec<Cell>> {
     let clusterings = registry::clusterings().iter().map(|kind| (kind.name, kind.parameters));
     let refinements = registry::refinements().iter().map(|kind| (kind.name, kind.parameters));
     let row = |of: &str, parameter: &Parameter| {
-        vec![code(of), code(parameter.name), parameter.default.into(), parameter.meaning.into()]
+        vec![Cell::code(of), Cell::code(parameter.name), parameter.default.into(), parameter.meaning.into()]
     };
     let all = methods.chain(clusterings).chain(refinements);
     all.flat_map(|(of, parameters)| parameters.iter().map(move |parameter| row(of, parameter))).collect()
-}
-
-/// A word to type, as Markdown sets it.
-fn code(word: &str) -> Cell {
-    format!("`{word}`").into()
 }

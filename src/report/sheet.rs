@@ -7,6 +7,8 @@ use super::units::{bytes, number, percent, seconds};
 pub enum Cell {
     /// Words.
     Text(String),
+    /// Something to type, such as a method's name.
+    Code(String),
     /// A number in the unit of the workload.
     Number(f64),
     /// A ratio, shown as a percentage.
@@ -20,6 +22,11 @@ pub enum Cell {
 }
 
 impl Cell {
+    /// Something to type.
+    pub fn code(text: impl Into<String>) -> Self {
+        Self::Code(text.into())
+    }
+
     /// The cell that `kind` makes of a value, [`Cell::Empty`] where there is none.
     pub fn of(kind: fn(f64) -> Self, value: Option<f64>) -> Self {
         value.map_or(Self::Empty, kind)
@@ -28,7 +35,7 @@ impl Cell {
     /// As people read it.
     pub fn shown(&self) -> String {
         match self {
-            Self::Text(text) => text.clone(),
+            Self::Text(text) | Self::Code(text) => text.clone(),
             Self::Number(value) => number(*value),
             Self::Ratio(value) => percent(*value),
             Self::Seconds(value) => seconds(*value),
@@ -40,7 +47,7 @@ impl Cell {
     /// With all digits and without units; empty where nothing is known.
     pub fn raw(&self) -> String {
         match self {
-            Self::Text(text) => text.clone(),
+            Self::Text(text) | Self::Code(text) => text.clone(),
             Self::Number(value) | Self::Ratio(value) | Self::Seconds(value) | Self::Bytes(value) => value.to_string(),
             Self::Empty => String::new(),
         }

@@ -12,6 +12,9 @@ const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().f
 /// Width of a load bar, in terminal cells.
 const BAR: usize = 24;
 
+/// Tables with much text are not squeezed below this width, in terminal cells.
+const NARROWEST: u16 = 100;
+
 /// A run: one row per device, then the objective and what is known of the optimum.
 pub fn run(record: &RunRecord) -> String {
     let mut out = String::new();
@@ -118,6 +121,9 @@ pub fn comparison(methods: &[MethodRecord]) -> String {
 pub fn sheet(sheet: &Sheet) -> String {
     let mut table = plain_table();
     table.set_content_arrangement(ContentArrangement::Dynamic);
+    if table.width().is_some_and(|width| width < NARROWEST) {
+        table.set_width(NARROWEST);
+    }
     table.set_header(sheet.columns.iter().map(|column| &column.title));
     for row in &sheet.rows {
         let cells = row.iter().map(super::sheet::Cell::shown).zip(&sheet.columns);

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Figure, Plan, Published, Quantity};
-use crate::report::comparison::Record;
+use crate::report::comparison::{Record, Status};
 
 /// What became of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,6 +30,16 @@ impl Ran {
 
     fn record(&self) -> Option<&Record> {
         if let Self::Record(record) = self { Some(record) } else { None }
+    }
+
+    /// Whether its split is proven optimal.
+    fn is_proven(&self) -> bool {
+        self.record().is_some_and(|record| record.ending.status == Status::Optimal)
+    }
+
+    /// Whether it is an exact method's that had to stop before its proof.
+    fn is_stopped(&self) -> bool {
+        self.record().is_some_and(|record| !self.is_proven() && record.ending.lower_bound.is_some())
     }
 
     /// Why there is no figure.
@@ -82,6 +92,8 @@ pub struct Outcome {
     pub column: String,
     /// Ours.
     pub ours: Option<f64>,
+    /// Whether ours is the objective of a split that is proven optimal.
+    pub is_proven: bool,
     /// The published one, where it is a number.
     pub published: Option<f64>,
     /// Whether the published number is a least value.
@@ -107,10 +119,13 @@ fn outcome(figure: &Figure, ran: &[Ran]) -> Outcome {
         Published::Nothing => (None, false),
     };
     let verdict = ours.map_or(Verdict::Incomparable, |ours| judged(ours, figure.published));
+    let run = if let Quantity::Objective(run) = figure.quantity { Some(&ran[run]) } else { None };
+    let stopped =
+        if run.is_some_and(Ran::is_stopped) { "; ours is not proven optimal: it ran into its limit" } else { "" };
     let reason = match (ours, verdict) {
         (None, _) => missing(figure.quantity, ran),
         (_, Verdict::Agrees) => None,
-        _ => figure.because.map(str::to_owned),
+        _ => figure.because.map(|because| format!("{because}{stopped}")),
     };
     let deviation =
         ours.zip(published.filter(|value| *value > 0.0 && !is_least)).map(|(ours, value)| ours / value - 1.0);
@@ -118,6 +133,7 @@ fn outcome(figure: &Figure, ran: &[Ran]) -> Outcome {
         row: figure.row.clone(),
         column: figure.column.clone(),
         ours,
+        is_proven: run.is_some_and(Ran::is_proven),
         published,
         is_least,
         deviation,
@@ -184,7 +200,20 @@ mod tests {
         assert_eq!((higher.verdict, higher.reason.as_deref()), (Verdict::Higher, Some("chance")));
         assert!((higher.deviation.unwrap() - 2.08 / 27.92).abs() < 1e-12);
         assert_eq!(of(1, Published::within(27.92, 0.1)).verdict, Verdict::Agrees);
+        assert!(!higher.is_proven);
         assert_eq!(of(1, Published::Nothing).verdict, Verdict::Incomparable);
+    }
+
+    #[test]
+    fn a_stopped_proof_is_told_and_a_finished_one_marked() {
+        let mut stopped = record("dp", Some(30.0));
+        stopped.ending.lower_bound = Some(20.0);
+        let mut proven = stopped.clone();
+        proven.ending.status = Status::Optimal;
+        let runs = [stopped, proven].map(|record| Ran::Record(Box::new(record)));
+        let of = |run| outcome(&figure(Quantity::Objective(run), Published::printed(27.92)), &runs);
+        assert!(!of(0).is_proven && of(0).reason.is_some_and(|reason| reason.contains("limit")));
+        assert!(of(1).is_proven && of(1).reason.is_some_and(|reason| !reason.contains("limit")));
     }
 
     #[test]

@@ -66,7 +66,7 @@ fn coarsening() -> Plan {
     let mut plan = Plan { notes: vec![claim, WORKLOADS], ..Plan::default() };
     for layers in [24, 48, 96] {
         let mut run = |method| plan.run(Run::new(enlarged(layers, 1024), method, CLUSTER));
-        let (with, without) = (run("rannc:k=32"), run("rannc:k=32,coarsening=false"));
+        let (with, without) = (run("rannc:k=32"), run("rannc:k=32,coarsen=false"));
         let mut add = |column: &str, quantity, published| {
             plan.figures.push(Figure {
                 row: format!("{layers} layers, width 1024"),

@@ -17,9 +17,9 @@ pub fn sheet(study: &Study, plan: &Plan, outcomes: &[Outcome]) -> Sheet {
         std::iter::once(Cell::from(name)).chain(columns.iter().map(cell)).collect()
     };
     let remarks = reasons.iter().enumerate().map(|(i, reason)| format!("[{}] {reason}", letter(i)));
-    let explanation = "ours (published, deviation where it does not agree)";
+    let explanation = "Ours, * where proven optimal (published, with the deviation where the two do not agree)";
     Sheet {
-        caption: format!("{}: {}. {explanation}", study.source, study.title),
+        caption: format!("{}: {}. {explanation}.", study.source, study.title),
         columns: std::iter::once(Column::words("workload"))
             .chain(columns.iter().map(|&c| Column::figures(c)))
             .collect(),
@@ -31,13 +31,15 @@ pub fn sheet(study: &Study, plan: &Plan, outcomes: &[Outcome]) -> Sheet {
 /// One line per figure, for programs.
 pub fn data(study: &Study, outcomes: &[Outcome]) -> Sheet {
     let words = ["study", "row", "column"].map(Column::words);
-    let figures = ["ours", "published", "deviation"].map(Column::figures);
+    let ours = [Column::figures("ours"), Column::words("proven optimal")];
+    let figures = ["published", "deviation"].map(Column::figures);
     let row = |outcome: &Outcome| {
         vec![
             study.name.into(),
             outcome.row.as_str().into(),
             outcome.column.as_str().into(),
             Cell::of(Cell::Number, outcome.ours),
+            if outcome.is_proven { "yes" } else { "no" }.into(),
             Cell::of(Cell::Number, outcome.published),
             Cell::of(Cell::Ratio, outcome.deviation),
             outcome.verdict.name().into(),
@@ -46,7 +48,7 @@ pub fn data(study: &Study, outcomes: &[Outcome]) -> Sheet {
     };
     Sheet {
         caption: String::new(),
-        columns: words.into_iter().chain(figures).chain(["verdict", "reason"].map(Column::words)).collect(),
+        columns: words.into_iter().chain(ours).chain(figures).chain(["verdict", "reason"].map(Column::words)).collect(),
         rows: outcomes.iter().map(row).collect(),
         notes: Vec::new(),
     }
@@ -54,6 +56,7 @@ pub fn data(study: &Study, outcomes: &[Outcome]) -> Sheet {
 
 fn cell(outcome: &Outcome, reasons: &[&str]) -> Cell {
     let mut text = outcome.ours.map_or_else(|| "–".into(), rounded);
+    text += if outcome.is_proven { "*" } else { "" };
     if let Some(published) = outcome.published {
         let least = if outcome.is_least { "≥ " } else { "" };
         let deviation = outcome.deviation.filter(|_| outcome.verdict != Verdict::Agrees);
@@ -99,6 +102,7 @@ mod tests {
             row: row.into(),
             column: column.into(),
             ours,
+            is_proven: verdict == Verdict::Agrees,
             published,
             is_least: false,
             deviation,
@@ -117,7 +121,7 @@ mod tests {
         ];
         let table = sheet(study, &Plan::default(), &outcomes);
         let shown: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(Cell::shown).collect()).collect();
-        assert_eq!(shown[0], ["BERT-3", "20.00 (20.00)", "25.00 (20.00, +25.00 %) [a]"]);
+        assert_eq!(shown[0], ["BERT-3", "20.00* (20.00)", "25.00 (20.00, +25.00 %) [a]"]);
         assert_eq!(shown[1], ["GNMT", "", "– (20.00) [b]"]);
         assert_eq!(table.notes, ["[a] another version", "[b] not at hand"]);
         let lines = data(study, &outcomes);

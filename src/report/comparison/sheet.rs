@@ -23,7 +23,7 @@ fn row(run: &Measured<'_>) -> Vec<Cell> {
     let (trial, ending) = (&run.record.trial, &run.record.ending);
     vec![
         run.workload.into(),
-        trial.method.as_str().into(),
+        Cell::code(trial.method.as_str()),
         trial.problem.scope.name().into(),
         ending.status.name().into(),
         Cell::of(Cell::Number, ending.objective),

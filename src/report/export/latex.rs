@@ -5,8 +5,8 @@ use crate::report::sheet::{Cell, Sheet};
 /// A `table` environment that needs the package `booktabs`; notes stand below the rules.
 pub fn latex(sheet: &Sheet) -> String {
     let alignment: String = sheet.columns.iter().map(|column| if column.figures { 'r' } else { 'l' }).collect();
-    let titles = line(sheet.columns.iter().map(|column| column.title.clone()));
-    let rows: String = sheet.rows.iter().map(|row| line(row.iter().map(Cell::shown))).collect();
+    let titles = line(sheet.columns.iter().map(|column| escaped(&column.title)));
+    let rows: String = sheet.rows.iter().map(|row| line(row.iter().map(cell))).collect();
     let notes: String = sheet.notes.iter().map(|note| format!("\n\\par\\smallskip {}\n", escaped(note))).collect();
     let caption = escaped(&sheet.caption);
     format!(
@@ -17,8 +17,12 @@ pub fn latex(sheet: &Sheet) -> String {
 }
 
 fn line(cells: impl Iterator<Item = String>) -> String {
-    let cells: Vec<String> = cells.map(|text| escaped(&text)).collect();
-    format!("{} \\\\\n", cells.join(" & "))
+    format!("{} \\\\\n", cells.collect::<Vec<_>>().join(" & "))
+}
+
+fn cell(cell: &Cell) -> String {
+    let text = escaped(&cell.shown());
+    if let Cell::Code(_) = cell { format!("\\texttt{{{text}}}") } else { text }
 }
 
 fn escaped(text: &str) -> String {

@@ -9,7 +9,7 @@ pub fn markdown(sheet: &Sheet) -> String {
     let mut out = if sheet.caption.is_empty() { String::new() } else { format!("{}\n\n", sheet.caption) };
     out += &(line(&titles) + &line(&rule));
     for row in &sheet.rows {
-        out += &line(&row.iter().map(Cell::shown).map(|text| escaped(&text)).collect::<Vec<_>>());
+        out += &line(&row.iter().map(cell).collect::<Vec<_>>());
     }
     for note in &sheet.notes {
         out += &format!("\n{note}\n");
@@ -19,6 +19,11 @@ pub fn markdown(sheet: &Sheet) -> String {
 
 fn line(cells: &[String]) -> String {
     format!("| {} |\n", cells.join(" | "))
+}
+
+fn cell(cell: &Cell) -> String {
+    let text = escaped(&cell.shown());
+    if let Cell::Code(_) = cell { format!("`{text}`") } else { text }
 }
 
 fn escaped(text: &str) -> String {

@@ -15,7 +15,7 @@ pub(crate) mod tests {
             caption: "Gaps & times of 50% of it".into(),
             columns: vec![Column::words("workload"), Column::words("method"), Column::figures("gap")],
             rows: vec![
-                vec!["bert_24".into(), "cluster:k=48+dp".into(), Cell::Ratio(0.1 + 0.2)],
+                vec!["bert_24".into(), Cell::code("cluster:k=48+dp"), Cell::Ratio(0.1 + 0.2)],
                 vec!["a|b, \"c\"".into(), "line\nbreak".into(), Cell::Empty],
                 vec![Cell::Seconds(1.0 / 3.0), Cell::Bytes(1.5e6), Cell::Number(51.549_720_31)],
             ],
