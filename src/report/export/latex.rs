@@ -40,6 +40,7 @@ fn escaped(text: &str) -> String {
             '−' => out += "$-$",
             '≤' => out += "$\\le$",
             '×' => out += "$\\times$",
+            '≥' => out += "$\\ge$",
             '\n' | '\r' => out.push(' '),
             c => out.push(c),
         }

@@ -4,6 +4,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::marks::COLOURS;
+use crate::report::units::percent;
 use super::{AROUND_BARS, BAR, BETWEEN, Drawn, Panel, Shown, WIDTH};
 
 /// Where bars begin, and where the longest ends: workloads are named to the left, gaps to the right.
@@ -23,7 +24,9 @@ impl Shown<'_> {
                 let end = LEFT + (run.gap.unwrap_or(0.0) * scale).round() as i32 + 1;
                 let corners = [(LEFT, top + 1), (end, top + BAR as i32 - 1)];
                 panel.draw(&Rectangle::new(corners, COLOURS[run.method % COLOURS.len()].filled()))?;
-                let label = run.gap.map_or_else(|| run.status.to_string(), |gap| format!("{gap:.2} %"));
+                let least = if run.is_to_optimum { "" } else { "≤ " };
+                let gap = run.gap.map(|gap| format!("{least}{}", percent(gap / 100.0)));
+                let label = gap.unwrap_or_else(|| run.status.to_string());
                 panel.draw(&Text::new(label, (end + 5, top), font))?;
                 top += BAR as i32;
             }

@@ -32,20 +32,22 @@ struct Shown<'a> {
     methods: Vec<&'a str>,
     /// The workloads, with the scope where there are several, in the order of their first run.
     workloads: Vec<String>,
-    /// Workload, method, gap in per cent (`None` where it is not known), seconds and status.
+    /// The runs in their order.
     runs: Vec<Point<'a>>,
 }
 
+/// A run: its gap in per cent, where it is known, is to the proven optimum or else to a bound.
 struct Point<'a> {
     workload: usize,
     method: usize,
     gap: Option<f64>,
+    is_to_optimum: bool,
     seconds: f64,
     status: &'a str,
 }
 
 /// Gap against time with a point per run, and below it the gaps as bars by workload. The shapes are those of the
-/// methods; a run without a gap has its status in place of a bar.
+/// methods, hollow where the gap is to a bound and may be less; a run without a gap has its status in place of a bar.
 ///
 /// # Errors
 /// [`PlotError`] where plotters fails.
@@ -65,13 +67,14 @@ impl<'a> Shown<'a> {
         let first = runs.first().map(|run| &run.record.trial.problem.scope);
         let several = runs.iter().any(|run| Some(&run.record.trial.problem.scope) != first);
         let mut shown = Self { methods: Vec::new(), workloads: Vec::new(), runs: Vec::new() };
-        for Measured { record, workload, gap, .. } in runs {
+        for Measured { record, workload, gap, reference } in runs {
             let (trial, ending) = (&record.trial, &record.ending);
             let scope = if several { format!(", {}", trial.problem.scope.name()) } else { String::new() };
             shown.runs.push(Point {
                 workload: index(&mut shown.workloads, format!("{workload}{scope}")),
                 method: index(&mut shown.methods, trial.method.as_str()),
                 gap: gap.map(|gap| 100.0 * gap),
+                is_to_optimum: reference.is_some_and(|known| known.is_optimum),
                 seconds: ending.seconds.unwrap_or(ending.process_seconds),
                 status: ending.status.name(),
             });

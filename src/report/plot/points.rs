@@ -33,11 +33,16 @@ impl Shown<'_> {
             .bold_line_style(RGBColor(220, 220, 220))
             .x_label_formatter(&|x| tick(*x))
             .draw()?;
-        chart.draw_series(measured().map(|(run, seconds, gap)| marker((seconds, gap), run.method, true)))?;
+        chart.draw_series(measured().map(|(run, seconds, gap)| marker((seconds, gap), run.method, run.is_to_optimum)))?;
+        let font = ("sans-serif", 14);
         for (i, method) in self.methods.iter().enumerate() {
             let at = 60 + 24 * i as i32;
             legend.draw(&marker((10, at), i, true))?;
-            legend.draw(&Text::new(*method, (24, at - 7), ("sans-serif", 14)))?;
+            legend.draw(&Text::new(*method, (24, at - 7), font))?;
+        }
+        if self.runs.iter().any(|run| run.gap.is_some() && !run.is_to_optimum) {
+            let at = 60 + 24 * self.methods.len() as i32;
+            legend.draw(&Text::new("hollow: to a bound, at most", (4, at - 7), font))?;
         }
         Ok(())
     }
