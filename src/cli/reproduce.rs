@@ -1,7 +1,7 @@
 //! `dagsplit reproduce`
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
@@ -29,6 +29,9 @@ Examples:
   dagsplit reproduce chen-hierarchy --export-latex hierarchy.tex
 
 Each method runs in a process of its own, as in `dagsplit compare`.";
+
+/// What stands for the folder of published workloads in a spec string.
+const FOLDER: &str = "{workloads}/";
 
 /// How long each method may take where nothing else is said.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
@@ -137,7 +140,10 @@ impl Args {
 
     fn result(&self, run: &Run, shelf: &mut Shelf, series: &mut Series) -> Result<Ran, Failure> {
         let Some(file) = shelf.file(&run.workload)? else { return Ok(Ran::Missing(place(&run.workload))) };
-        let method = shelf.method(run);
+        let method = match shelf.method(run) {
+            Ok(method) => method,
+            Err(place) => return Ok(Ran::Missing(place)),
+        };
         if let Err(error) = registry::solver(&method) {
             return Ok(Ran::Unavailable(cause(&error.to_string())));
         }
@@ -224,8 +230,14 @@ impl Shelf {
         Ok(file)
     }
 
-    fn method(&self, run: &Run) -> String {
-        let folder = self.published.as_deref().unwrap_or(Path::new(""));
-        run.method.replace("{workloads}", &folder.to_string_lossy())
+    /// The method's spec string, or the place of a file that it names and that is not at hand.
+    fn method(&self, run: &Run) -> Result<String, String> {
+        let (Some(folder), Workload::Published { origin, .. }) = (&self.published, &run.workload) else {
+            return Ok(run.method.clone());
+        };
+        match run.method.split_once(FOLDER) {
+            Some((_, path)) if !folder.join(path).is_file() => Err(format!("{path}, from {origin}")),
+            _ => Ok(run.method.replace(FOLDER, &format!("{}/", folder.display()))),
+        }
     }
 }

@@ -65,7 +65,8 @@ impl Plan {
 pub struct Run {
     /// The workload.
     pub workload: Workload,
-    /// The method's spec string; `{workloads}` in it stands for the folder of the published workloads.
+    /// The method's spec string. A path that it ends in may begin with `{workloads}/`, the folder of the published
+    /// workloads.
     pub method: String,
     /// Further options of `dagsplit solve`.
     pub options: Vec<String>,

@@ -4,8 +4,8 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::marks::COLOURS;
-use crate::report::units::percent;
 use super::{AROUND_BARS, BAR, BETWEEN, Drawn, Panel, Shown, WIDTH};
+use crate::report::units::percent;
 
 /// Where bars begin, and where the longest ends: workloads are named to the left, gaps to the right.
 const LEFT: i32 = 250;

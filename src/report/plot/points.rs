@@ -33,7 +33,8 @@ impl Shown<'_> {
             .bold_line_style(RGBColor(220, 220, 220))
             .x_label_formatter(&|x| tick(*x))
             .draw()?;
-        chart.draw_series(measured().map(|(run, seconds, gap)| marker((seconds, gap), run.method, run.is_to_optimum)))?;
+        chart
+            .draw_series(measured().map(|(run, seconds, gap)| marker((seconds, gap), run.method, run.is_to_optimum)))?;
         let font = ("sans-serif", 14);
         for (i, method) in self.methods.iter().enumerate() {
             let at = 60 + 24 * i as i32;
