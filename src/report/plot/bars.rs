@@ -24,8 +24,8 @@ impl Shown<'_> {
                 let end = LEFT + (run.gap.unwrap_or(0.0) * scale).round() as i32 + 1;
                 let corners = [(LEFT, top + 1), (end, top + BAR as i32 - 1)];
                 panel.draw(&Rectangle::new(corners, COLOURS[run.method % COLOURS.len()].filled()))?;
-                let least = if run.is_to_optimum { "" } else { "≤ " };
-                let gap = run.gap.map(|gap| format!("{least}{}", percent(gap / 100.0)));
+                let at_most = if run.is_to_optimum { "" } else { "≤ " };
+                let gap = run.gap.map(|gap| format!("{at_most}{}", percent(gap / 100.0)));
                 let label = gap.unwrap_or_else(|| run.status.to_string());
                 panel.draw(&Text::new(label, (end + 5, top), font))?;
                 top += BAR as i32;
