@@ -41,6 +41,8 @@ pub struct Plan {
     pub runs: Vec<Run>,
     /// The figures, row by row.
     pub figures: Vec<Figure>,
+    /// The order of the columns, where the first rows do not have all of them.
+    pub columns: Vec<&'static str>,
     /// What differs from the publication as a whole.
     pub notes: Vec<&'static str>,
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{Figure, Plan, Published, Quantity};
 use crate::report::comparison::{Record, Status};
+use crate::solve::{Guarantee, registry};
 
 /// What became of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -39,7 +40,8 @@ impl Ran {
 
     /// Whether it is an exact method's that had to stop before its proof.
     fn is_stopped(&self) -> bool {
-        self.record().is_some_and(|record| !self.is_proven() && record.ending.lower_bound.is_some())
+        let is_exact = |spec: &str| registry::solver(spec).is_ok_and(|solver| solver.guarantee() == Guarantee::Exact);
+        self.record().is_some_and(|record| !self.is_proven() && is_exact(&record.trial.method))
     }
 
     /// Why there is no figure.
@@ -206,14 +208,14 @@ mod tests {
 
     #[test]
     fn a_stopped_proof_is_told_and_a_finished_one_marked() {
-        let mut stopped = record("dp", Some(30.0));
-        stopped.ending.lower_bound = Some(20.0);
-        let mut proven = stopped.clone();
+        let mut proven = record("dp", Some(30.0));
         proven.ending.status = Status::Optimal;
-        let runs = [stopped, proven].map(|record| Ran::Record(Box::new(record)));
+        let runs = [record("dp", Some(30.0)), proven, record("dpl", Some(30.0))];
+        let runs = runs.map(|record| Ran::Record(Box::new(record)));
         let of = |run| outcome(&figure(Quantity::Objective(run), Published::printed(27.92)), &runs);
         assert!(!of(0).is_proven && of(0).reason.is_some_and(|reason| reason.contains("limit")));
         assert!(of(1).is_proven && of(1).reason.is_some_and(|reason| !reason.contains("limit")));
+        assert!(!of(2).is_proven && of(2).reason.is_some_and(|reason| !reason.contains("limit")), "a heuristic's");
     }
 
     #[test]

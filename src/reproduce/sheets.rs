@@ -7,7 +7,8 @@ use crate::report::units::percent;
 /// The table with the rows and columns of the publication. A cell holds our figure, in brackets the published one with
 /// the deviation, and the letter of the remark that says why they differ or why ours is not there.
 pub fn sheet(study: &Study, plan: &Plan, outcomes: &[Outcome]) -> Sheet {
-    let columns = distinct(outcomes.iter().map(|outcome| outcome.column.as_str()));
+    let mut columns = distinct(outcomes.iter().map(|outcome| outcome.column.as_str()));
+    columns.sort_by_key(|column| plan.columns.iter().position(|planned| planned == column));
     let reasons = distinct(outcomes.iter().filter_map(|outcome| outcome.reason.as_deref()));
     let row = |name: &str| {
         let cell = |column: &&str| {
@@ -115,11 +116,12 @@ mod tests {
     fn rows_and_columns_are_those_of_the_publication() {
         let study = studies().next().unwrap();
         let outcomes = [
-            outcome("BERT-3", "DP", Some(20.004), Verdict::Agrees, None),
             outcome("BERT-3", "Scotch", Some(25.0), Verdict::Higher, Some("another version")),
+            outcome("BERT-3", "DP", Some(20.004), Verdict::Agrees, None),
             outcome("GNMT", "Scotch", None, Verdict::Incomparable, Some("not at hand")),
         ];
-        let table = sheet(study, &Plan::default(), &outcomes);
+        let plan = Plan { columns: vec!["DP", "Scotch"], ..Plan::default() };
+        let table = sheet(study, &plan, &outcomes);
         let shown: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(Cell::shown).collect()).collect();
         assert_eq!(shown[0], ["BERT-3", "20.00* (20.00)", "25.00 (20.00, +25.00 %) [a]"]);
         assert_eq!(shown[1], ["GNMT", "", "– (20.00) [b]"]);

@@ -129,6 +129,7 @@ const COLUMNS: [Column; 8] = [
 
 fn table1() -> Plan {
     let mut plan = Plan {
+        columns: COLUMNS.iter().map(|column| column.name).collect(),
         notes: vec![
             "Layer graphs are read as published, with transfer times 1000 times too small; see --transfer-scale.",
         ],
@@ -175,6 +176,7 @@ const LATENCY: [(&str, &str, [f64; 4]); 8] = [
 
 fn latency() -> Plan {
     let mut plan = Plan {
+        columns: vec!["greedy", "max-load DP", "expert", "optimum"],
         notes: vec![
             "The paper has no table of these: the values are those of its reference programs on its workloads, and of \
              proven optima.",
