@@ -189,7 +189,7 @@ mod tests {
     }
 
     fn ran(objective: f64) -> Ran {
-        Ran::Record(Box::new(record("dp", Some(objective))))
+        Ran::Record(Box::new(record("dpl", Some(objective))))
     }
 
     #[test]
