@@ -59,5 +59,6 @@ pub mod instance;
 pub mod preprocess;
 pub mod problem;
 pub mod report;
+pub mod reproduce;
 pub mod solve;
 pub mod verify;

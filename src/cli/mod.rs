@@ -1,8 +1,10 @@
 //! The command line: one file per verb.
 
+mod compare;
 mod convert;
 mod draw;
 mod exit;
+mod export_args;
 #[cfg(feature = "highs")]
 mod formulate;
 mod generate;
@@ -13,8 +15,14 @@ mod methods;
 mod problem_args;
 mod progress;
 mod reading_args;
+mod reproduce;
+mod search_args;
+mod series;
 mod solve;
+mod supervised;
+mod task;
 mod values;
+mod verbatim;
 mod verify;
 
 use std::io::{ErrorKind, Write};
@@ -50,6 +58,8 @@ struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Solve(solve::Args),
+    Compare(Box<compare::Args>),
+    Reproduce(reproduce::Args),
     Verify(verify::Args),
     Info(info::Args),
     Convert(convert::Args),
@@ -66,6 +76,8 @@ enum Verb {
 pub fn run() -> ExitCode {
     let result = match CommandLine::parse().verb {
         Verb::Solve(args) => args.run(),
+        Verb::Compare(args) => args.run(),
+        Verb::Reproduce(args) => args.run(),
         Verb::Verify(args) => args.run(),
         Verb::Info(args) => args.run(),
         Verb::Convert(args) => args.run(),

@@ -11,8 +11,8 @@ use super::{Exit, Failure};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Problem")]
 pub struct ProblemArgs {
-    /// Which splits count; for the latency it makes no difference. `solve` takes several, separated by commas, and
-    /// compares them.
+    /// Which splits count; for the latency it makes no difference. `solve` and `compare` take several, separated by
+    /// commas.
     #[arg(long, value_enum, default_value = "acyclic", value_delimiter = ',')]
     scope: Vec<ScopeArg>,
 
@@ -113,7 +113,7 @@ impl ProblemArgs {
         let mut specs = self.specs(workload)?;
         match specs.pop() {
             Some(spec) if specs.is_empty() => Ok(spec),
-            _ => Err(Failure::message(Exit::Usage, "give one --scope; only `solve` compares several")),
+            _ => Err(Failure::message(Exit::Usage, "give one --scope; only `solve` and `compare` take several")),
         }
     }
 

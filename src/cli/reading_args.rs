@@ -1,6 +1,6 @@
 //! Options of every verb that reads a workload.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use dagsplit::instance::formats::{Format, Pass, ReadOptions, read_instance};
@@ -16,6 +16,13 @@ pub struct ReadingArgs {
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
+    #[command(flatten)]
+    options: ReadingOptions,
+}
+
+/// How to read a workload, and the devices to split it over.
+#[derive(Debug, clap::Args)]
+pub struct ReadingOptions {
     /// The file's format; told from its content when left out.
     #[arg(long, value_enum, help_heading = "Reading")]
     format: Option<FormatArg>,
@@ -109,7 +116,14 @@ pub struct Workload {
 impl ReadingArgs {
     /// Reads and validates the file.
     pub fn read(&self) -> Result<Workload, Failure> {
-        let instance = read_instance(&self.file, &self.options()).or_fail(Exit::BadInput)?;
+        self.options.read(&self.file)
+    }
+}
+
+impl ReadingOptions {
+    /// Reads and validates `file`.
+    pub fn read(&self, file: &Path) -> Result<Workload, Failure> {
+        let instance = read_instance(file, &self.options()).or_fail(Exit::BadInput)?;
         let platform = self.platform.applied_to(&instance.platform)?;
         Ok(Workload { instance, platform })
     }

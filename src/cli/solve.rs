@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use dagsplit::instance::formats::write_split;
 use dagsplit::problem::Problem;
@@ -14,7 +14,8 @@ use dagsplit::verify::{self, Verified, Violation};
 
 use super::problem_args::ProblemArgs;
 use super::reading_args::{ReadingArgs, Workload};
-use super::{Exit, Failure, OrFail, listed, print, print_json, progress, values, write_out};
+use super::search_args::SearchArgs;
+use super::{Exit, Failure, OrFail, listed, print, print_json, progress, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,21 +45,8 @@ pub struct Args {
     #[arg(long, value_name = "SPEC,...", default_value = "auto", help_heading = "Search")]
     method: String,
 
-    /// Stop each method after this time and keep its best split and bound.
-    #[arg(long, value_name = "SECONDS", value_parser = values::seconds, help_heading = "Search")]
-    time_limit: Option<Duration>,
-
-    /// Stop at this relative gap; 0 asks for a proof of optimality.
-    #[arg(long, value_name = "REL", default_value = "0", value_parser = values::not_negative, help_heading = "Search")]
-    gap: f64,
-
-    /// How many threads to use; 0 takes all cores. The same input, seed and number of threads give the same split.
-    #[arg(long, value_name = "N", default_value = "1", help_heading = "Search")]
-    threads: usize,
-
-    /// Seed of everything random.
-    #[arg(long, value_name = "S", default_value = "0", help_heading = "Search")]
-    seed: u64,
+    #[command(flatten)]
+    search: SearchArgs,
 
     /// Print one JSON object (schema `dagsplit-run/1`) in place of the table.
     #[arg(long, help_heading = "Output")]
@@ -148,16 +136,7 @@ impl Args {
     }
 
     fn context(&self, cancelled: &Arc<AtomicBool>) -> SearchContext {
-        let mut context = SearchContext::new().with_cancellation(Arc::clone(cancelled));
-        if let Some(limit) = self.time_limit {
-            context = context.with_time_limit(limit);
-        }
-        context.gap = self.gap;
-        context.threads = match self.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            threads => threads,
-        };
-        context.seed = self.seed;
+        let context = self.search.context().with_cancellation(Arc::clone(cancelled));
         progress::with_progress_line(context, self.quiet)
     }
 

@@ -1,49 +1,80 @@
-//! The capability table of the methods: one table for the terminal, one for `docs/methods.md`.
+//! What there is to choose from: methods, the steps of chains, and the parameters of both. The same tables stand on the
+//! terminal and in `docs/methods.md`.
 
-use comfy_table::ContentArrangement;
+use super::export::markdown::markdown as in_markdown;
+use super::sheet::{Cell, Column, Sheet};
+use super::table;
+use crate::solve::registry::{self, Method, Parameter, StepKind};
 
-use super::table::plain_table;
-use crate::solve::registry::Method;
+/// The tables for a terminal.
+pub fn text() -> String {
+    sheets(&[]).iter().map(table::sheet).collect::<Vec<_>>().join("\n")
+}
 
-/// The table is not squeezed below this width, in terminal cells.
-const NARROWEST: u16 = 100;
-const HEADER: [&str; 7] = ["method", "what it does", "scopes", "objectives", "exact", "anytime", "limits"];
+/// The tables in Markdown, with one more column for the source.
+pub fn markdown() -> String {
+    sheets(&["source"]).iter().map(in_markdown).collect::<Vec<_>>().join("\n")
+}
 
-fn row(method: &Method) -> [String; 7] {
-    let yes_no = |flag: bool| if flag { "yes" } else { "no" }.to_string();
-    [
-        method.name.to_string(),
-        method.summary.to_string(),
-        method.scopes.join(", "),
-        method.objectives.join(", "),
-        yes_no(method.exact),
-        yes_no(method.anytime),
-        method.limits.to_string(),
+/// Methods, steps, parameters, where there are any; `further` are columns that not every reader needs.
+fn sheets(further: &[&str]) -> Vec<Sheet> {
+    let methods = ["method", "what it does", "scopes", "objectives", "exact", "anytime", "limits"];
+    let steps = ["step", "place in a chain", "what it does"];
+    let with_source = |mut row: Vec<Cell>, source: &str| {
+        row.extend((!further.is_empty()).then(|| source.into()));
+        row
+    };
+    let method_rows = registry::methods().iter().map(|method| with_source(method_row(method), method.source));
+    let clusterings = registry::clusterings().iter().map(|kind| with_source(step_row(kind, "before"), kind.source));
+    let refinements = registry::refinements().iter().map(|kind| with_source(step_row(kind, "after"), kind.source));
+    let sheet = |caption: &str, titles: &[&str], further: &[&str], rows: Vec<Vec<Cell>>| Sheet {
+        caption: caption.into(),
+        columns: titles.iter().chain(further).map(|&title| Column::words(title)).collect(),
+        rows,
+        notes: Vec::new(),
+    };
+    let all = [
+        sheet("Methods:", &methods, further, method_rows.collect()),
+        sheet(
+            "Steps that a chain such as `cluster:k=48+dp+refine` puts before or after a method:",
+            &steps,
+            further,
+            clusterings.chain(refinements).collect(),
+        ),
+        sheet(
+            "Parameters, given as in `annealing:patience=50,seed=2`; every method takes `seed`, too:",
+            &["of", "parameter", "default", "what it is"],
+            &[],
+            parameter_rows(),
+        ),
+    ];
+    all.into_iter().filter(|sheet| !sheet.rows.is_empty()).collect()
+}
+
+fn method_row(method: &Method) -> Vec<Cell> {
+    let yes_no = |flag: bool| if flag { "yes" } else { "no" };
+    vec![
+        Cell::code(method.name),
+        method.summary.into(),
+        method.scopes.join(", ").into(),
+        method.objectives.join(", ").into(),
+        yes_no(method.exact).into(),
+        yes_no(method.anytime).into(),
+        method.limits.into(),
     ]
 }
 
-/// The table for a terminal.
-pub fn text(methods: &[Method]) -> String {
-    let mut table = plain_table();
-    table.set_content_arrangement(ContentArrangement::Dynamic);
-    if table.width().is_some_and(|width| width < NARROWEST) {
-        table.set_width(NARROWEST);
-    }
-    table.set_header(HEADER).add_rows(methods.iter().map(row));
-    format!("{table}\n")
+fn step_row<T: ?Sized>(kind: &StepKind<T>, place: &str) -> Vec<Cell> {
+    vec![Cell::code(kind.name), format!("{place} the method").into(), kind.summary.into()]
 }
 
-/// The table in Markdown, with one more column for the source.
-pub fn markdown(methods: &[Method]) -> String {
-    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-    let header: Vec<String> = HEADER.iter().map(|&h| h.to_string()).chain(["source".to_string()]).collect();
-    let rule = vec!["---".to_string(); header.len()];
-    let mut out = line(&header) + &line(&rule);
-    for method in methods {
-        let mut cells = row(method).to_vec();
-        cells[0] = format!("`{}`", method.name);
-        cells.push(method.source.to_string());
-        out += &line(&cells);
-    }
-    out
+fn parameter_rows() -> Vec<Vec<Cell>> {
+    let methods = registry::methods().iter().map(|method| (method.name, method.parameters));
+    let clusterings = registry::clusterings().iter().map(|kind| (kind.name, kind.parameters));
+    let refinements = registry::refinements().iter().map(|kind| (kind.name, kind.parameters));
+    let row = |of: &str, parameter: &Parameter| {
+        vec![Cell::code(of), Cell::code(parameter.name), parameter.default.into(), parameter.meaning.into()]
+    };
+    let all = methods.chain(clusterings).chain(refinements);
+    all.flat_map(|(of, parameters)| parameters.iter().map(move |parameter| row(of, parameter))).collect()
 }

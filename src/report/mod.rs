@@ -4,10 +4,14 @@
 //! original instance.
 
 pub mod capabilities;
+pub mod comparison;
+pub mod export;
 pub mod facts;
 pub mod picture;
+pub mod plot;
 pub mod progress;
 pub mod record;
+pub mod sheet;
 pub mod table;
 pub mod units;
 

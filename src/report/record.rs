@@ -1,7 +1,7 @@
 //! The record of a run: the JSON object that other programs rely on.
 
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::instance::Instance;
 use crate::instance::formats::content_hash;
@@ -17,7 +17,7 @@ pub const RUN_SCHEMA: &str = "dagsplit-run/1";
 const ROUNDING: f64 = 1e-9;
 
 /// Which instance a record is about.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InstanceRecord {
     /// Its name, or its file's.
     pub name: String,

@@ -1,8 +1,9 @@
 //! Tables for people.
 
-use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::record::{DeviceRecord, MethodRecord, RunRecord, gap};
+use super::sheet::Sheet;
 use super::units::{bar, bar_between, bytes, number, percent, seconds};
 
 /// No frame, and one line below the header.
@@ -10,6 +11,9 @@ const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().f
 
 /// Width of a load bar, in terminal cells.
 const BAR: usize = 24;
+
+/// Tables with much text are not squeezed below this width, in terminal cells.
+const NARROWEST: u16 = 100;
 
 /// A run: one row per device, then the objective and what is known of the optimum.
 pub fn run(record: &RunRecord) -> String {
@@ -111,6 +115,24 @@ pub fn comparison(methods: &[MethodRecord]) -> String {
         table.add_row(row);
     }
     format!("{table}\n")
+}
+
+/// Any table, with its caption above and its notes below.
+pub fn sheet(sheet: &Sheet) -> String {
+    let mut table = plain_table();
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    if table.width().is_some_and(|width| width < NARROWEST) {
+        table.set_width(NARROWEST);
+    }
+    table.set_header(sheet.columns.iter().map(|column| &column.title));
+    for row in &sheet.rows {
+        let cells = row.iter().map(super::sheet::Cell::shown).zip(&sheet.columns);
+        table.add_row(cells.map(|(text, column)| if column.figures { right(text) } else { Cell::new(text) }));
+    }
+    let caption = if sheet.caption.is_empty() { String::new() } else { format!("{}\n\n", sheet.caption) };
+    let before = if sheet.notes.is_empty() { "" } else { "\n" };
+    let notes: String = sheet.notes.iter().map(|note| format!("{note}\n")).collect();
+    format!("{caption}{table}\n{before}{notes}")
 }
 
 /// An empty table that is as wide as its content.

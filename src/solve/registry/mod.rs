@@ -6,11 +6,13 @@
 mod chain;
 mod methods;
 mod parameters;
+mod settings;
 mod spec;
 mod steps;
 
 pub use chain::{Clustering, Refinement};
 pub use parameters::{Parameter, Parameters};
+pub use settings::{StepSettings, settings};
 pub use spec::{SpecError, solver, split_list};
 
 use super::{Guarantee, Solver};

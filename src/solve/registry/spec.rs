@@ -120,19 +120,18 @@ enum Step {
     Refinement(Box<dyn Refinement>),
 }
 
-/// The step that `spec` names, `name` or `name:parameter=value,...`. Names may hold a colon themselves.
+/// The name and the given parameters of one step, `name` or `name:parameter=value,...`. Names may hold a colon
+/// themselves.
+pub(super) fn parts(step: &str) -> (&str, Vec<(&str, &str)>) {
+    let colon = step.find('=').and_then(|equals| step[..equals].rfind(':'));
+    let (name, text) = colon.map_or((step, None), |colon| (&step[..colon], Some(&step[colon + 1..])));
+    let pieces = text.into_iter().flat_map(|text| text.split(','));
+    (name, pieces.map(|piece| piece.split_once('=').unwrap_or((piece, ""))).collect())
+}
+
+/// The step that `spec` names.
 fn step_of(spec: &str) -> Result<Step, SpecError> {
-    let (name, text) = match spec.find('=') {
-        None => (spec, None),
-        Some(equals) => match spec[..equals].rfind(':') {
-            None => (spec, None),
-            Some(colon) => (&spec[..colon], Some(&spec[colon + 1..])),
-        },
-    };
-    let mut given = Vec::new();
-    for piece in text.into_iter().flat_map(|text| text.split(',')) {
-        given.push(piece.split_once('=').unwrap_or((piece, "")));
-    }
+    let (name, mut given) = parts(spec);
     if let Some(method) = METHODS.iter().find(|method| method.name == name) {
         let seeds = given.iter().position(|(name, _)| *name == "seed").map(|at| given.remove(at).1);
         let solver = (method.make)(&Parameters::new(method.name, method.parameters, given)?)?;

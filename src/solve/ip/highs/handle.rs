@@ -18,6 +18,14 @@ pub struct Fault {
     pub detail: Option<String>,
 }
 
+/// The version of HiGHS, such as `1.15.0`.
+pub fn version() -> String {
+    // SAFETY: the three functions take nothing and return a number.
+    let [major, minor, patch] =
+        unsafe { [sys::Highs_versionMajor(), sys::Highs_versionMinor(), sys::Highs_versionPatch()] };
+    format!("{major}.{minor}.{patch}")
+}
+
 /// What HiGHS says of a model after a run; the numbers are those of its C interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ModelStatus {

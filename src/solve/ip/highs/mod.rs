@@ -6,5 +6,5 @@
 mod handle;
 mod mip;
 
-pub use handle::Fault;
+pub use handle::{Fault, version};
 pub use mip::{Mip, MipLimits, MipResult, MipStatus, Sighting};

@@ -1,0 +1,159 @@
+//! Many runs, one after another: progress, saving after each, resuming, Ctrl-C.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use dagsplit::report::comparison::{COMPARE_SCHEMA, Ending, Journal, JournalError, Machine, Record, Status, Versions};
+use dagsplit::solve::registry;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::supervised::{self, Supervision};
+use super::task::Task;
+use super::{Exit, Failure, OrFail, progress, values};
+
+/// Where results are kept while methods run.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Runs")]
+pub struct SeriesArgs {
+    /// Save each result to this file as soon as it is there, one JSON object (schema `dagsplit-compare/1`) a line.
+    #[arg(long, value_name = "FILE")]
+    results: Option<PathBuf>,
+
+    /// Go on with the results file: what it holds already (same workload, problem, method, seed and limits) is not run
+    /// again.
+    #[arg(long, requires = "results")]
+    resume: bool,
+
+    /// How long after its time limit a process that does not stop by itself is ended.
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = values::seconds)]
+    grace: Duration,
+
+    /// The dagsplit that runs the methods, such as another version [default: this one].
+    #[arg(long, value_name = "PROGRAM")]
+    program: Option<PathBuf>,
+
+    /// Show no progress bar.
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// Runs tasks and keeps their records.
+pub struct Series {
+    program: PathBuf,
+    grace: Duration,
+    journal: Journal,
+    interrupted: Arc<AtomicBool>,
+    bar: ProgressBar,
+    machine: Machine,
+    versions: Versions,
+}
+
+impl SeriesArgs {
+    /// Makes everything ready for `count` runs.
+    pub fn start(&self, count: usize) -> Result<Series, Failure> {
+        let journal = match &self.results {
+            Some(path) if self.resume => Journal::resume(path),
+            path => Journal::create(path.as_deref()),
+        };
+        Ok(Series {
+            program: self.program.clone().map_or_else(std::env::current_exe, Ok).or_fail(Exit::Bug)?,
+            grace: self.grace,
+            journal: journal.map_err(journal_failure)?,
+            interrupted: progress::interrupt_flag()?,
+            bar: if self.quiet { ProgressBar::hidden() } else { progress_bar(count) },
+            machine: Machine::here(),
+            versions: self.program.as_deref().map_or_else(Versions::of_this_program, versions_of),
+        })
+    }
+}
+
+impl Series {
+    /// Whether Ctrl-C came.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// The task's record: that of the results file, or that of a run. `None` once Ctrl-C came.
+    ///
+    /// # Errors
+    /// The results file cannot be written.
+    pub fn run(&mut self, task: &Task) -> Result<Option<Record>, Failure> {
+        self.bar.set_message(format!("{}: {}", task.trial.instance.name, task.trial.method));
+        let known = self.journal.find(&task.trial).cloned();
+        let record = match known {
+            Some(known) => Some(known),
+            None if self.is_interrupted() => None,
+            None => {
+                let record = self.record(task)?;
+                self.journal.add(record.clone()).map_err(journal_failure)?;
+                Some(record)
+            }
+        };
+        self.bar.inc(1);
+        Ok(record)
+    }
+
+    fn record(&self, task: &Task) -> Result<Record, Failure> {
+        let ending = match &task.refusal {
+            Some(refusal) => Ending::without_result(Status::Unsupported, refusal.clone()),
+            None => self.ending(task),
+        };
+        Ok(Record {
+            schema: COMPARE_SCHEMA.into(),
+            file: task.file.clone(),
+            trial: task.trial.clone(),
+            // `auto` stands for no method where none takes the problem.
+            steps: registry::settings(&task.trial.method).unwrap_or_default(),
+            ending,
+            command: std::iter::once("dagsplit".to_owned()).chain(task.arguments.iter().cloned()).collect(),
+            machine: self.machine.clone(),
+            versions: self.versions.clone(),
+        })
+    }
+
+    fn ending(&self, task: &Task) -> Ending {
+        let limit = task.trial.limits.time_limit.and_then(|limit| Duration::try_from_secs_f64(limit).ok());
+        let supervision = Supervision {
+            patience: limit.and_then(|limit| limit.checked_add(self.grace)),
+            interrupted: &self.interrupted,
+        };
+        let mut arguments = task.arguments.clone();
+        arguments.extend(["--json".to_owned(), "--quiet".to_owned()]);
+        supervised::run(&self.program, &arguments, &supervision)
+    }
+}
+
+impl Drop for Series {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn journal_failure(error: JournalError) -> Failure {
+    let exit = match &error {
+        JournalError::Exists(_) => Exit::Usage,
+        JournalError::NoRecord { .. } => Exit::BadInput,
+        JournalError::Io { .. } => Exit::Output,
+    };
+    Failure::new(exit, error.into())
+}
+
+/// What another program says of its version.
+fn versions_of(program: &Path) -> Versions {
+    let said = Command::new(program).arg("--version").output();
+    let text = said.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
+    let version = text.strip_prefix("dagsplit ").unwrap_or("unknown");
+    Versions { dagsplit: version.into(), highs: None }
+}
+
+/// A bar on standard error; indicatif hides it where that is no terminal.
+fn progress_bar(count: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:24} {pos}/{len} {elapsed_precise} {msg}");
+    let bar = ProgressBar::new(count as u64);
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}

@@ -1,0 +1,104 @@
+//! A method to run on a workload, as the command line of `dagsplit solve` that does it.
+
+use std::path::Path;
+
+use dagsplit::problem::Problem;
+use dagsplit::report::InstanceRecord;
+use dagsplit::report::comparison::{Limits, Trial};
+use dagsplit::solve::registry;
+
+use super::problem_args::ProblemArgs;
+use super::reading_args::ReadingOptions;
+use super::search_args::SearchArgs;
+use super::verbatim::Verbatim;
+use super::{Exit, Failure, OrFail};
+
+/// What to run, and how.
+pub struct Task {
+    /// What is run.
+    pub trial: Trial,
+    /// The workload's file.
+    pub file: String,
+    /// The words after `dagsplit` that run it.
+    pub arguments: Vec<String>,
+    /// Why the method does not take the problem; then there is nothing to run.
+    pub refusal: Option<String>,
+}
+
+/// What is asked of each workload.
+pub struct Question<'a> {
+    /// How to read it.
+    pub reading: &'a Verbatim<ReadingOptions>,
+    /// What is asked of it, in one scope or in several.
+    pub problem: &'a Verbatim<ProblemArgs>,
+    /// When to stop.
+    pub search: &'a SearchArgs,
+}
+
+impl Question<'_> {
+    /// Each of the `methods` in each scope that it takes. A method that takes no scope is refused in the first one.
+    ///
+    /// # Errors
+    /// The file cannot be read, the options do not fit it, or there is no such method.
+    pub fn tasks(&self, file: &Path, methods: &[String]) -> Result<Vec<Task>, Failure> {
+        let workload = self.reading.options.read(file)?;
+        let specs = self.problem.options.specs(&workload)?;
+        let problems = specs.into_iter().map(|spec| Problem::new(&workload.instance, spec).or_fail(Exit::Usage));
+        let problems = problems.collect::<Result<Vec<Problem>, Failure>>()?;
+        let edges = problems.first().map_or(0, |problem| problem.graph.edge_count());
+        let instance = InstanceRecord::new(&workload.instance, edges);
+        let mut tasks = Vec::new();
+        for method in methods {
+            let before = tasks.len();
+            let mut first_refusal = None;
+            for problem in &problems {
+                match taken(method, problem)? {
+                    Ok(name) => tasks.push(self.task(file, &instance, problem, &name, None)),
+                    Err(refusal) => {
+                        first_refusal.get_or_insert_with(|| self.task(file, &instance, problem, method, Some(refusal)));
+                    }
+                }
+            }
+            tasks.extend(first_refusal.filter(|_| tasks.len() == before));
+        }
+        Ok(tasks)
+    }
+
+    fn task(
+        &self,
+        file: &Path,
+        instance: &InstanceRecord,
+        problem: &Problem,
+        method: &str,
+        refusal: Option<String>,
+    ) -> Task {
+        let (limits, seed) = (self.search.limits(), self.search.seed);
+        let file = file.to_string_lossy().into_owned();
+        let mut arguments = vec!["solve".to_owned(), file.clone()];
+        arguments.extend(self.reading.words_without(""));
+        arguments.extend(self.problem.words_without("scope"));
+        arguments.push(format!("--scope={}", problem.spec.scope.name()));
+        arguments.push(format!("--method={method}"));
+        arguments.extend(limit_words(&limits));
+        arguments.push(format!("--seed={seed}"));
+        let trial =
+            Trial { instance: instance.clone(), problem: problem.spec.clone(), method: method.into(), seed, limits };
+        Task { trial, file, arguments, refusal }
+    }
+}
+
+fn limit_words(limits: &Limits) -> Vec<String> {
+    let time_limit = limits.time_limit.map(|seconds| format!("--time-limit={seconds}"));
+    time_limit.into_iter().chain([format!("--gap={}", limits.gap), format!("--threads={}", limits.threads)]).collect()
+}
+
+/// The name under which the method runs, or why it does not take `problem`.
+fn taken(method: &str, problem: &Problem) -> Result<Result<String, String>, Failure> {
+    if method == "auto" {
+        return Ok(registry::automatic(problem)
+            .map(|solver| solver.name().to_owned())
+            .map_err(|none| none.to_string()));
+    }
+    let solver = registry::solver(method).or_fail(Exit::Usage)?;
+    Ok(solver.supports(problem).map(|()| method.to_owned()).map_err(|unsupported| unsupported.to_string()))
+}

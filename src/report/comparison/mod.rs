@@ -1,0 +1,50 @@
+//! Methods beside each other: the record of each run, the file that keeps the records, and the table of gaps.
+
+mod gaps;
+mod journal;
+mod record;
+mod sheet;
+
+pub use gaps::{Measured, Reference, contradiction, measured};
+pub use journal::{Journal, JournalError};
+pub use record::{Answer, COMPARE_SCHEMA, Ending, Limits, Machine, Record, Status, Trial, Versions};
+pub use sheet::sheet;
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::problem::ProblemSpec;
+    use crate::report::InstanceRecord;
+    use crate::solve::registry;
+
+    /// A record of `method` on a workload called `w`; an objective makes it feasible, none a crash.
+    pub fn record(method: &str, objective: Option<f64>) -> Record {
+        let instance = InstanceRecord { name: "w".into(), hash: "00ff".into(), nodes: 4, edges: 4 };
+        let status = if objective.is_some() { Status::Feasible } else { Status::Crashed };
+        Record {
+            schema: COMPARE_SCHEMA.into(),
+            file: "w.json".into(),
+            trial: Trial {
+                instance,
+                problem: ProblemSpec::default(),
+                method: method.into(),
+                seed: 0,
+                limits: Limits { time_limit: Some(60.0), gap: 0.0, threads: 1 },
+            },
+            steps: registry::settings(method).unwrap(),
+            ending: Ending {
+                status,
+                objective,
+                lower_bound: None,
+                seconds: objective.map(|_| 0.5),
+                process_seconds: 0.75,
+                peak_bytes: Some(1 << 20),
+                verified: objective.is_some(),
+                message: objective.is_none().then(|| "signal 6".into()),
+            },
+            command: vec!["dagsplit".into(), "solve".into(), "w.json".into()],
+            machine: Machine { cpu: "a processor".into(), cores: 2, system: "linux".into() },
+            versions: Versions { dagsplit: "0.1.0".into(), highs: None },
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! What is kept of a run: what was asked, what came of it, and what it ran on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::problem::ProblemSpec;
+use crate::report::InstanceRecord;
+use crate::report::record::MethodRecord;
+use crate::solve::registry::StepSettings;
+
+/// Version of [`Record`]: it changes when a field changes its meaning or goes.
+pub const COMPARE_SCHEMA: &str = "dagsplit-compare/1";
+
+/// When a run has to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Seconds that the method may take.
+    pub time_limit: Option<f64>,
+    /// The relative gap at which it may stop.
+    pub gap: f64,
+    /// How many threads it may use.
+    pub threads: usize,
+}
+
+/// What is run. Equal trials are not run again when a comparison is resumed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// The workload.
+    pub instance: InstanceRecord,
+    /// Devices, objective, scope and cost.
+    pub problem: ProblemSpec,
+    /// The method's spec string.
+    pub method: String,
+    /// Seed of everything random, where the spec string gives none.
+    pub seed: u64,
+    /// When it has to stop.
+    pub limits: Limits,
+}
+
+impl Trial {
+    /// Whether `other` asks for the same; a workload is known by its content, not by its name.
+    pub fn equals(&self, other: &Self) -> bool {
+        self.instance.hash == other.instance.hash
+            && self.problem == other.problem
+            && self.method == other.method
+            && (self.seed, self.limits) == (other.seed, other.limits)
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Its split is proven optimal.
+    Optimal,
+    /// It found a split.
+    Feasible,
+    /// It proved that there is no split.
+    Infeasible,
+    /// It found nothing within its limit.
+    Unknown,
+    /// The method does not take the problem.
+    Unsupported,
+    /// The process died, or answered with something else than a result.
+    Crashed,
+    /// The process went on after its limit and was ended.
+    Killed,
+    /// Ctrl-C came; the split is the best so far.
+    Interrupted,
+}
+
+impl Status {
+    /// Its name in tables and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Optimal => "optimal",
+            Self::Feasible => "feasible",
+            Self::Infeasible => "infeasible",
+            Self::Unknown => "unknown",
+            Self::Unsupported => "unsupported",
+            Self::Crashed => "crashed",
+            Self::Killed => "killed",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ending {
+    /// How it ended.
+    pub status: Status,
+    /// The objective value, recomputed by the verifier in the method's process.
+    pub objective: Option<f64>,
+    /// The method's own lower bound.
+    pub lower_bound: Option<f64>,
+    /// Seconds that the method took.
+    pub seconds: Option<f64>,
+    /// Seconds that its process took, reading the file and verifying the split included.
+    pub process_seconds: f64,
+    /// The most memory that its process held, in bytes, where the system tells it.
+    pub peak_bytes: Option<u64>,
+    /// Whether the independent verifier has passed the split.
+    pub verified: bool,
+    /// Why there is no result.
+    pub message: Option<String>,
+}
+
+impl Ending {
+    /// A run without a result.
+    pub fn without_result(status: Status, message: String) -> Self {
+        Self {
+            status,
+            objective: None,
+            lower_bound: None,
+            seconds: None,
+            process_seconds: 0.0,
+            peak_bytes: None,
+            verified: false,
+            message: Some(message),
+        }
+    }
+}
+
+/// What `dagsplit solve --json` answers, as far as a comparison needs it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Answer {
+    status: Status,
+    objective: Option<f64>,
+    lower_bound: Option<f64>,
+    seconds: f64,
+    verified: bool,
+}
+
+impl Answer {
+    /// The ending of a run that answered so; an objective that the verifier has not passed counts for nothing.
+    pub fn into_ending(self) -> Ending {
+        if self.objective.is_some() && !self.verified {
+            return Ending::without_result(Status::Crashed, "it answered with a split that was not verified".into());
+        }
+        Ending {
+            status: self.status,
+            objective: self.objective,
+            lower_bound: self.lower_bound,
+            seconds: Some(self.seconds),
+            process_seconds: self.seconds,
+            peak_bytes: None,
+            verified: self.verified,
+            message: None,
+        }
+    }
+}
+
+/// The machine that a run was made on, without its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The processor's model; its architecture where the system does not tell.
+    pub cpu: String,
+    /// Cores that this process may use; 0 where the system does not tell.
+    pub cores: usize,
+    /// The operating system.
+    pub system: String,
+}
+
+impl Machine {
+    /// This machine.
+    pub fn here() -> Self {
+        let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model = info.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split_once(": "));
+        Self {
+            cpu: model.map_or(std::env::consts::ARCH, |(_, model)| model).trim().into(),
+            cores: std::thread::available_parallelism().map_or(0, usize::from),
+            system: std::env::consts::OS.into(),
+        }
+    }
+}
+
+/// Versions of the programs that worked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Versions {
+    /// Of dagsplit.
+    pub dagsplit: String,
+    /// Of HiGHS, where it is built in.
+    pub highs: Option<String>,
+}
+
+impl Versions {
+    /// Those of this program.
+    pub fn of_this_program() -> Self {
+        #[cfg(feature = "highs")]
+        let highs = Some(crate::solve::ip::highs::version());
+        #[cfg(not(feature = "highs"))]
+        let highs = None;
+        Self { dagsplit: env!("CARGO_PKG_VERSION").into(), highs }
+    }
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// [`COMPARE_SCHEMA`].
+    pub schema: String,
+    /// The workload's file, as it was given.
+    pub file: String,
+    /// What was asked.
+    #[serde(flatten)]
+    pub trial: Trial,
+    /// The steps of the method with all their parameters, those left to their defaults included.
+    pub steps: Vec<StepSettings>,
+    /// What came of it.
+    #[serde(flatten)]
+    pub ending: Ending,
+    /// The command line that does it again.
+    pub command: Vec<String>,
+    /// What it ran on.
+    pub machine: Machine,
+    /// What worked.
+    pub versions: Versions,
+}
+
+impl Record {
+    /// What the record claims, in the terms of a run of several methods.
+    pub fn claim(&self) -> MethodRecord {
+        let Ending { status, objective, lower_bound, seconds, process_seconds, .. } = &self.ending;
+        MethodRecord {
+            method: self.trial.method.clone(),
+            scope: self.trial.problem.scope.name(),
+            status: status.name(),
+            objective: *objective,
+            lower_bound: *lower_bound,
+            gap: None,
+            seconds: seconds.unwrap_or(*process_seconds),
+        }
+    }
+
+    /// Whether both are about one workload and problem, but for the scope.
+    pub fn is_comparable(&self, other: &Self) -> bool {
+        let (a, b) = (&self.trial, &other.trial);
+        let in_scope_of_b = ProblemSpec { scope: b.problem.scope.clone(), ..a.problem.clone() };
+        a.instance.hash == b.instance.hash && in_scope_of_b == b.problem
+    }
+}

@@ -1,0 +1,36 @@
+//! The table of a comparison.
+
+use super::gaps::Measured;
+use crate::report::sheet::{Cell, Column, Sheet};
+
+/// One row per run, in their order; runs without a result say why below the table.
+pub fn sheet(runs: &[Measured<'_>]) -> Sheet {
+    let words = ["workload", "method", "splits", "status"];
+    let figures = ["objective", "reference", "gap"];
+    let mut columns: Vec<Column> = words.into_iter().map(Column::words).collect();
+    columns.extend(figures.into_iter().map(Column::figures));
+    columns.push(Column::words("gap to"));
+    columns.extend(["time", "memory"].into_iter().map(Column::figures));
+    let notes = runs.iter().filter_map(|run| {
+        let (trial, ending) = (&run.record.trial, &run.record.ending);
+        let message = ending.message.as_ref()?;
+        Some(format!("{}, {}: {}: {message}", run.workload, trial.method, ending.status.name()))
+    });
+    Sheet { caption: String::new(), columns, rows: runs.iter().map(row).collect(), notes: notes.collect() }
+}
+
+fn row(run: &Measured<'_>) -> Vec<Cell> {
+    let (trial, ending) = (&run.record.trial, &run.record.ending);
+    vec![
+        run.workload.into(),
+        Cell::code(trial.method.as_str()),
+        trial.problem.scope.name().into(),
+        ending.status.name().into(),
+        Cell::of(Cell::Number, ending.objective),
+        Cell::of(Cell::Number, run.reference.map(|reference| reference.value)),
+        Cell::of(Cell::Ratio, run.gap),
+        run.reference.map_or(Cell::Empty, |known| if known.is_optimum { "optimum" } else { "bound" }.into()),
+        Cell::Seconds(ending.seconds.unwrap_or(ending.process_seconds)),
+        Cell::of(Cell::Bytes, ending.peak_bytes.map(|bytes| bytes as f64)),
+    ]
+}

@@ -1,0 +1,21 @@
+//! JSON: whole records, for programs.
+
+use serde::Serialize;
+
+/// `value` as indented JSON.
+///
+/// # Errors
+/// `value` has a map whose keys are no strings.
+pub fn json(value: &impl Serialize) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(value).map(|text| text + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::report::comparison::tests::record;
+
+    #[test]
+    fn a_record_is_the_contracted_object() {
+        insta::assert_snapshot!(super::json(&record("dp", Some(7.0))).unwrap());
+    }
+}

@@ -1,0 +1,189 @@
+//! Published tables made again: what to run, the published figures, and how close ours have to come.
+//!
+//! Each paper has a file of its own with its [`Study`]s. A study's [`Plan`] says which methods run on which workloads
+//! and which figures come of the runs; [`outcomes`] sets them beside the published ones, and [`sheet`](fn@sheet) and
+//! [`data`] make tables of that, for people and for programs.
+
+mod chen2024;
+mod outcome;
+mod parmesan2024;
+mod rannc2021;
+mod sheets;
+mod tarnawski2020;
+
+pub use outcome::{Outcome, Ran, Verdict, outcomes};
+pub use sheets::{data, sheet};
+
+use crate::generate::Recipe;
+
+/// A published table or figure.
+#[derive(Debug, Clone, Copy)]
+pub struct Study {
+    /// The name it is asked for by.
+    pub name: &'static str,
+    /// What it shows, in one line.
+    pub title: &'static str,
+    /// The paper, with the table, figure or section.
+    pub source: &'static str,
+    /// What to run and what comes of it.
+    pub plan: fn() -> Plan,
+}
+
+/// Every study.
+pub fn studies() -> impl Iterator<Item = &'static Study> {
+    [tarnawski2020::STUDIES, parmesan2024::STUDIES, rannc2021::STUDIES, chen2024::STUDIES].into_iter().flatten()
+}
+
+/// What to run for a study, and what comes of it.
+#[derive(Debug, Clone, Default)]
+pub struct Plan {
+    /// The runs.
+    pub runs: Vec<Run>,
+    /// The figures, row by row.
+    pub figures: Vec<Figure>,
+    /// The order of the columns, where the first rows do not have all of them.
+    pub columns: Vec<&'static str>,
+    /// What differs from the publication as a whole.
+    pub notes: Vec<&'static str>,
+}
+
+impl Plan {
+    /// Whether a figure comes of the run with this index.
+    pub fn uses(&self, run: usize) -> bool {
+        self.figures.iter().any(|figure| figure.quantity.runs().contains(&Some(run)))
+    }
+
+    /// The index of `run`, which is added where it is new.
+    fn run(&mut self, run: Run) -> usize {
+        self.runs.iter().position(|known| *known == run).unwrap_or_else(|| {
+            self.runs.push(run);
+            self.runs.len() - 1
+        })
+    }
+}
+
+/// A method on a workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// The workload.
+    pub workload: Workload,
+    /// The method's spec string. A path that it ends in may begin with `{workloads}/`, the folder of the published
+    /// workloads.
+    pub method: String,
+    /// Further options of `dagsplit solve`.
+    pub options: Vec<String>,
+}
+
+impl Run {
+    /// `method` on `workload` with `options`, separated by blanks.
+    fn new(workload: Workload, method: impl Into<String>, options: &str) -> Self {
+        let options = options.split_whitespace().map(str::to_owned).collect();
+        Self { workload, method: method.into(), options }
+    }
+}
+
+/// Where a workload comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Workload {
+    /// A file of the folder of published workloads.
+    Published {
+        /// Its path in the folder.
+        path: String,
+        /// Where it is published.
+        origin: &'static str,
+    },
+    /// A workload of our own.
+    Generated(Box<Recipe>),
+}
+
+/// One figure of a table.
+#[derive(Debug, Clone)]
+pub struct Figure {
+    /// Its row.
+    pub row: String,
+    /// Its column.
+    pub column: String,
+    /// How it comes of the runs.
+    pub quantity: Quantity,
+    /// What is published.
+    pub published: Published,
+    /// Why ours cannot be the same, where it cannot.
+    pub because: Option<&'static str>,
+}
+
+/// How a figure comes of the runs, by their indices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    /// The objective.
+    Objective(usize),
+    /// The seconds of the method.
+    Seconds(usize),
+    /// The first one's objective over the second one's: the speed-up of the second.
+    ObjectiveRatio(usize, usize),
+    /// The first one's seconds over the second one's.
+    SecondsRatio(usize, usize),
+    /// Nothing of ours gives it, for this reason.
+    Unavailable(&'static str),
+}
+
+impl Quantity {
+    /// The runs that it comes of.
+    fn runs(self) -> [Option<usize>; 2] {
+        match self {
+            Self::Objective(a) | Self::Seconds(a) => [Some(a), None],
+            Self::ObjectiveRatio(a, b) | Self::SecondsRatio(a, b) => [Some(a), Some(b)],
+            Self::Unavailable(_) => [None, None],
+        }
+    }
+}
+
+/// What is published.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Published {
+    /// A value.
+    Value {
+        /// The value.
+        value: f64,
+        /// How far ours may be from it, in its own unit, and still agree.
+        tolerance: f64,
+    },
+    /// A claim that the figure is at least this.
+    AtLeast(f64),
+    /// No number.
+    Nothing,
+}
+
+impl Published {
+    /// A value printed with two decimals, which were rounded or cut.
+    fn printed(value: f64) -> Self {
+        Self::Value { value, tolerance: 0.01 }
+    }
+
+    /// A value that ours agrees with within this part of it.
+    fn within(value: f64, part: f64) -> Self {
+        Self::Value { value, tolerance: part * value }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_study_has_a_name_of_its_own_and_a_sound_plan() {
+        let names: Vec<&str> = studies().map(|study| study.name).collect();
+        for (i, study) in studies().enumerate() {
+            assert!(!names[..i].contains(&study.name), "{}", study.name);
+            let plan = (study.plan)();
+            assert!(!plan.figures.is_empty(), "{}", study.name);
+            let used: Vec<usize> = plan.figures.iter().flat_map(|f| f.quantity.runs()).flatten().collect();
+            assert!((0..plan.runs.len()).all(|run| plan.uses(run)), "{}: a run is of no use", study.name);
+            assert!(used.iter().all(|&run| run < plan.runs.len()), "{}", study.name);
+            for run in &plan.runs {
+                if let Workload::Generated(recipe) = &run.workload {
+                    crate::generate::generate(recipe).unwrap_or_else(|error| panic!("{}: {error}", study.name));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! `dagsplit compare`: gaps, dead runs, resuming, exports.
+#![cfg(unix)] // Programs that misbehave are shell scripts.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+use assert_cmd::Command;
+use serde_json::{Value, json};
+
+/// A diamond: 7 is the best acyclic split.
+const DIAMOND: &str = r#"{"maxSizePerFPGA": 10, "maxFPGAs": 2, "maxCPUs": 1, "nodes": [
+    {"id": 10, "supportedOnFpga": 1, "cpuLatency": 20, "fpgaLatency": 2, "isBackwardNode": 0, "size": 4},
+    {"id": 11, "supportedOnFpga": 1, "cpuLatency": 20, "fpgaLatency": 3, "isBackwardNode": 0, "size": 4},
+    {"id": 12, "supportedOnFpga": 1, "cpuLatency": 20, "fpgaLatency": 2, "isBackwardNode": 0, "size": 4},
+    {"id": 13, "supportedOnFpga": 1, "cpuLatency": 5, "fpgaLatency": 4, "isBackwardNode": 0, "size": 4}],
+    "edges": [{"sourceId": 10, "destId": 11, "cost": 1}, {"sourceId": 11, "destId": 12, "cost": 1},
+              {"sourceId": 10, "destId": 13, "cost": 1}, {"sourceId": 12, "destId": 13, "cost": 1}]}"#;
+
+/// What a method would answer that splits the diamond at 10.
+const TEN: &str = r#"{"status": "feasible", "objective": 10, "lower_bound": null, "seconds": 0.1, "verified": true}"#;
+
+struct Bench {
+    directory: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let bench = Self { directory: tempfile::tempdir().unwrap() };
+        bench.file("diamond.json", DIAMOND);
+        bench
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn file(&self, name: &str, content: &str) {
+        fs::write(self.path(name), content).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// A program that does `does` when it is to run method dpl, and is dagsplit otherwise.
+    fn program(&self, does: &str) {
+        let dagsplit = assert_cmd::cargo::cargo_bin!("dagsplit").display();
+        let script = format!("#!/bin/sh\ncase \"$*\" in *--method=dpl*) {does};; esac\nexec '{dagsplit}' \"$@\"\n");
+        self.file("program", &script);
+        fs::set_permissions(self.path("program"), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Runs `dagsplit` with these arguments, which has to exit with `code`.
+    #[track_caller]
+    fn run(&self, arguments: &str, code: i32) -> Output {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("dagsplit"));
+        command.args(arguments.split_whitespace()).current_dir(self.directory.path());
+        command.assert().code(code).get_output().clone()
+    }
+
+    /// The records that `arguments` give.
+    #[track_caller]
+    fn records(&self, arguments: &str, code: i32) -> Vec<Value> {
+        self.run(&format!("compare {arguments} --export-json records.json"), code);
+        serde_json::from_str(&self.read("records.json")).unwrap()
+    }
+}
+
+fn cells(csv: &str, row: usize) -> Vec<String> {
+    csv.lines().nth(row).unwrap().split(',').map(str::to_owned).collect()
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn gaps_are_those_to_the_proven_optimum_of_the_same_scope() {
+    let bench = Bench::new();
+    bench.program(&format!("echo '{TEN}'; exit 0"));
+    bench.run(
+        "compare diamond.json --methods brute-force,dpl --scope acyclic,arbitrary --program ./program --export-csv t.csv",
+        0,
+    );
+    let csv = bench.read("t.csv");
+    // dpl takes acyclic splits alone, whose optimum is 7: (10 − 7) / 10.
+    let (acyclic, arbitrary, heuristic) = (cells(&csv, 1), cells(&csv, 2), cells(&csv, 3));
+    assert_eq!(acyclic[..8], ["diamond", "brute-force", "acyclic", "optimal", "7", "7", "0", "optimum"]);
+    assert_eq!(
+        (arbitrary[2].as_str(), arbitrary[3].as_str(), arbitrary[7].as_str()),
+        ("arbitrary", "optimal", "optimum")
+    );
+    assert!(arbitrary[4].parse::<f64>().unwrap() <= 7.0);
+    assert_eq!(heuristic[..8], ["diamond", "dpl", "acyclic", "feasible", "10", "7", "0.3", "optimum"]);
+    assert_eq!(csv.lines().count(), 4);
+}
+
+#[test]
+fn a_record_holds_what_it_takes_to_do_it_again() {
+    let bench = Bench::new();
+    let records =
+        bench.records("diamond.json --methods annealing:patience=7 --scope arbitrary --seed 3 --memory 12 --cpus 0", 0);
+    let record = &records[0];
+    assert_eq!(record["schema"], "dagsplit-compare/1");
+    assert_eq!((&record["instance"]["hash"].as_str().map(str::len), &record["seed"]), (&Some(16), &json!(3)));
+    assert_eq!(record["steps"], json!([{"step": "annealing", "parameters": {"patience": "7"}}]));
+    assert_eq!(record["problem"]["platform"]["accelerators"][0]["memory"], 12.0);
+    assert_eq!((&record["verified"], &record["limits"]["threads"]), (&json!(true), &json!(1)));
+    assert_eq!(record["versions"]["dagsplit"], env!("CARGO_PKG_VERSION"));
+    assert!(!record["machine"]["cpu"].as_str().unwrap().is_empty());
+    assert!(record["peak_bytes"].as_u64().unwrap() > 1 << 20, "{record}");
+
+    let command: Vec<&str> =
+        record["command"].as_array().unwrap()[1..].iter().map(|word| word.as_str().unwrap()).collect();
+    let again = bench.run(&format!("{} --json", command.join(" ")), 0);
+    let answer: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!((&answer["objective"], &answer["scope"]), (&record["objective"], &json!("arbitrary")));
+}
+
+#[test]
+fn a_run_that_dies_is_a_row_with_its_reason() {
+    for (does, status, reason) in [
+        ("kill -9 $$", "crashed", "signal: 9"),
+        ("echo broken pipes >&2; exit 70", "crashed", "broken pipes"),
+        ("echo garbage; exit 0", "crashed", "no result"),
+        ("exit 0", "crashed", "no result"),
+        (
+            r#"echo '{"status": "feasible", "objective": 1, "lower_bound": null, "seconds": 1, "verified": false}'; exit 0"#,
+            "crashed",
+            "not verified",
+        ),
+    ] {
+        let bench = Bench::new();
+        bench.program(does);
+        let records = bench.records("diamond.json --methods dpl,brute-force --program ./program", 0);
+        assert_eq!((&records[0]["status"], &records[0]["objective"]), (&json!(status), &Value::Null), "{does}");
+        let message = records[0]["message"].as_str().unwrap();
+        assert!(message.contains(reason), "{does}: {message}");
+        assert_eq!((&records[1]["status"], &records[1]["objective"]), (&json!("optimal"), &json!(7.0)));
+        let table = String::from_utf8(
+            bench.run("compare diamond.json --methods dpl,brute-force --program ./program", 0).stdout,
+        )
+        .unwrap();
+        assert!(table.contains("diamond, dpl: crashed: "), "{table}");
+    }
+}
+
+#[test]
+fn a_run_that_does_not_stop_is_killed() {
+    let bench = Bench::new();
+    bench.program("exec sleep 60");
+    let started = Instant::now();
+    let arguments = "diamond.json --methods dpl,brute-force --program ./program --time-limit 0.2 --grace 0.3";
+    let records = bench.records(arguments, 0);
+    assert!(started.elapsed() < Duration::from_secs(20));
+    assert_eq!((&records[0]["status"], &records[1]["status"]), (&json!("killed"), &json!("optimal")));
+    assert!(records[0]["process_seconds"].as_f64().unwrap() >= 0.5);
+}
+
+#[test]
+fn what_is_done_is_not_run_again() {
+    let bench = Bench::new();
+    bench.program("kill -9 $$");
+    let arguments = "compare diamond.json --program ./program --results runs.jsonl";
+    bench.run(&format!("{arguments} --methods brute-force,dpl"), 0);
+    let first = lines(&bench.path("runs.jsonl"));
+    assert_eq!((first.len(), &first[1]["status"]), (2, &json!("crashed")));
+
+    // A results file is not overwritten by mistake.
+    bench.run(&format!("{arguments} --methods brute-force"), 2);
+
+    // Whatever ran again would now differ.
+    bench.program(&format!("echo '{TEN}'; exit 0"));
+    bench.run(&format!("{arguments} --methods brute-force,dpl,dp --resume"), 0);
+    let second = lines(&bench.path("runs.jsonl"));
+    assert_eq!((second.len(), &second[..2]), (3, &first[..]));
+
+    // Another seed, other limits or another problem are other runs.
+    for other in ["--seed 1", "--gap 0.5", "--time-limit 9", "--memory 12", "--cost overlap", "--transfer-scale 2"] {
+        let before = lines(&bench.path("runs.jsonl")).len();
+        bench.run(&format!("{arguments} --methods dpl --resume {other}"), 0);
+        assert_eq!(lines(&bench.path("runs.jsonl")).len(), before + 1, "{other}");
+    }
+
+    bench.file("runs.jsonl", "{}\n");
+    bench.run(&format!("{arguments} --methods dpl --resume"), 3);
+}
+
+#[test]
+fn every_export_shows_every_run() {
+    let bench = Bench::new();
+    bench.file("other.json", &DIAMOND.replace("\"fpgaLatency\": 3", "\"fpgaLatency\": 6"));
+    let exports = "--export-json t.json --export-csv t.csv --export-markdown t.md --export-latex t.tex --plot t.svg";
+    bench.run(&format!("compare diamond.json other.json --methods dp,brute-force {exports}"), 0);
+    for (name, is_data) in [("t.json", true), ("t.csv", true), ("t.md", true), ("t.tex", true), ("t.svg", false)] {
+        let text = bench.read(name);
+        for part in ["diamond", "other"] {
+            assert!(text.matches(part).count() >= if is_data { 2 } else { 1 }, "no `{part}` in {name}:\n{text}");
+        }
+        assert!(text.contains("dp") && text.contains("brute-force"), "{name}:\n{text}");
+    }
+    bench.run("compare diamond.json --methods dp --export-csv no/t.csv", 74);
+}
+
+#[test]
+fn exit_codes_are_those_of_solve() {
+    let bench = Bench::new();
+    bench.run("compare diamond.json --methods dp,brute-force --cpus 0 --memory 7", 4);
+    bench.run("compare diamond.json --methods brute-force --time-limit 0", 5);
+    bench.run("compare diamond.json --methods certify --scope acyclic", 5);
+    bench.run("compare diamond.json --methods nonesuch", 2);
+    bench.run("compare diamond.json missing.json --methods dp", 3);
+    bench.program(&format!("echo '{}'; exit 0", TEN.replace("10", "3")));
+    let output = bench.run("compare diamond.json --methods brute-force,dpl --program ./program", 70);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("method dpl found a valid split of 3"));
+}
+
+#[test]
+fn ctrl_c_keeps_what_is_done() {
+    let bench = Bench::new();
+    // It stops when asked to, as dagsplit does, and tells its best split.
+    bench.program(&format!(
+        "trap \"echo '{}'; exit 0\" INT; touch began; while :; do sleep 0.05; done",
+        TEN.replace('"', "\\\"")
+    ));
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("dagsplit"));
+    let arguments = "compare diamond.json --methods brute-force,dpl,dp --program ./program --results runs.jsonl";
+    command.args(arguments.split(' ')).current_dir(bench.directory.path()).stdout(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    while !bench.path("began").exists() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(table.contains("optimal") && table.contains("interrupted") && !table.contains(" dp "), "{table}");
+    let kept = lines(&bench.path("runs.jsonl"));
+    assert_eq!((kept.len(), &kept[1]["status"], &kept[1]["objective"]), (2, &json!("interrupted"), &json!(10.0)));
+
+    // An interrupted run is run again.
+    bench.program(&format!("echo '{TEN}'; exit 0"));
+    bench.run(&format!("{arguments} --resume"), 0);
+    let resumed = lines(&bench.path("runs.jsonl"));
+    assert_eq!((resumed.len(), resumed.iter().filter(|r| r["status"] == "feasible").count()), (3, 1));
+}

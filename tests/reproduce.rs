@@ -1,0 +1,102 @@
+//! `dagsplit reproduce`: what is at hand is run, what is missing is named.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+/// Two nodes that one accelerator holds: 5 in every scope. It stands in for a published workload, and cannot agree.
+const PAIR: &str = r#"{"maxSizePerFPGA": 10, "maxFPGAs": 2, "maxCPUs": 0, "nodes": [
+    {"id": 0, "supportedOnFpga": 1, "cpuLatency": 20, "fpgaLatency": 2, "isBackwardNode": 0, "size": 4},
+    {"id": 1, "supportedOnFpga": 1, "cpuLatency": 20, "fpgaLatency": 3, "isBackwardNode": 0, "size": 4}],
+    "edges": [{"sourceId": 0, "destId": 1, "cost": 9}]}"#;
+
+#[track_caller]
+fn run(folder: &Path, arguments: &str, code: i32) -> String {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("dagsplit"));
+    command.args(arguments.split_whitespace()).current_dir(folder).env_remove("DAGSPLIT_WORKLOADS");
+    String::from_utf8(command.assert().code(code).get_output().stdout.clone()).unwrap()
+}
+
+/// A folder with one workload of Table 1.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let layers = folder.path().join("tarnawski2020/throughput/layer");
+    fs::create_dir_all(&layers).unwrap();
+    fs::write(layers.join("gnmt_inference.json"), PAIR).unwrap();
+    folder
+}
+
+#[test]
+fn ours_stand_beside_the_published_and_what_is_missing_is_named() {
+    let folder = folder();
+    let exports = "--export-csv t.csv --export-json t.json --export-markdown t.md --export-latex t.tex";
+    let table =
+        run(folder.path(), &format!("reproduce table1 --workloads . --only layers --columns DP,non {exports}"), 0);
+    for part in
+        ["5.00* (32.91, -84.81 %)", "5.00* (31.68, -84.22 %)", "– (107.00)", "gnmt_training.json, from https://"]
+    {
+        assert!(table.contains(part), "no `{part}` in\n{table}");
+    }
+    assert!(!table.contains("BERT-3") && !table.contains("Scotch"), "{table}");
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let csv = read("t.csv");
+    assert!(csv.contains("table1,\"GNMT, layers\",DP,5,yes,32.91,-0.848"), "{csv}");
+    assert!(
+        csv.contains(",lower,") && csv.contains("not at hand: tarnawski2020/throughput/layer/resnet50_inference.json")
+    );
+    let json: Value = serde_json::from_str(&read("t.json")).unwrap();
+    assert_eq!((&json["schema"], &json["study"]), (&"dagsplit-reproduce/1".into(), &"table1".into()));
+    let records: Vec<&Value> =
+        json["runs"].as_array().unwrap().iter().filter_map(|run| run["result"].get("record")).collect();
+    assert!(records.iter().any(|record| record["method"] == "dp" && record["verified"] == true), "{json}");
+    assert!(read("t.md").contains("5.00* (32.91") && read("t.tex").contains("\\begin{tabular}"));
+}
+
+#[test]
+fn a_split_that_is_not_at_hand_is_named() {
+    let folder = folder();
+    let table = run(folder.path(), "reproduce table1 --workloads . --only GNMT --columns expert,DP", 0);
+    assert!(
+        table.contains("– (46.21) [") && table.contains("not at hand: tarnawski2020/expert/gnmt_inference_expert.json"),
+        "{table}"
+    );
+}
+
+#[test]
+fn a_reproduction_is_resumed() {
+    let folder = folder();
+    let arguments = "reproduce table1 --workloads . --only GNMT --columns DPL --results runs.jsonl --resume";
+    run(folder.path(), arguments, 0);
+    let path = folder.path().join("runs.jsonl");
+    let first = fs::read_to_string(&path).unwrap();
+    run(folder.path(), arguments, 0);
+    assert_eq!(fs::read_to_string(&path).unwrap(), first);
+}
+
+#[test]
+fn generated_workloads_need_no_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = "reproduce parmesan-clusters --only clusters --columns Res152 --export-json t.json";
+    run(folder.path(), arguments, 0);
+    let json: Value = serde_json::from_str(&fs::read_to_string(folder.path().join("t.json")).unwrap()).unwrap();
+    let load = json["figures"].as_array().unwrap().iter().find(|figure| figure["column"] == "Res152, load").unwrap();
+    assert!(load["ours"].as_f64().unwrap() > 0.0 && load["is_proven"] == true, "{load}");
+    assert!(json["runs"].as_array().unwrap().iter().any(|run| {
+        run["workload"].as_str().is_some_and(|command| command.starts_with("dagsplit generate resnet"))
+    }));
+}
+
+#[test]
+fn what_there_is_is_listed_and_what_there_is_not_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = run(folder.path(), "reproduce", 0);
+    for name in ["table1", "latency", "parmesan-refinement", "rannc-bert", "chen-hierarchy"] {
+        assert!(list.contains(name), "{list}");
+    }
+    run(folder.path(), "reproduce table9", 2);
+    run(folder.path(), "reproduce table1 --only nonesuch", 2);
+    run(folder.path(), "reproduce table1 --workloads nowhere", 3);
+    run(folder.path(), "reproduce table1 --only GNMT", 5);
+}
