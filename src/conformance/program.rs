@@ -50,8 +50,7 @@ impl Program {
     pub fn new(line: &str) -> Result<Self, ProgramError> {
         let words = shlex::split(line).filter(|words| !words.is_empty());
         let words = words.ok_or_else(|| ProgramError::NoCommand(line.into()))?;
-        process::try_to_start(&words)
-            .map_err(|error| ProgramError::NotStarted { program: words[0].clone(), error })?;
+        process::try_to_start(&words).map_err(|error| ProgramError::NotStarted { program: words[0].clone(), error })?;
         Ok(Self { line: line.into(), words })
     }
 

@@ -66,7 +66,8 @@ fn oracle(problem: &Problem, besides: &str) -> Option<Box<dyn Solver>> {
 
 /// Whether a bound holds for every split of `scope`.
 pub(super) fn covers(bound: &LowerBound, scope: &Scope) -> bool {
-    let width = |scope: &Scope| ["linearized", "acyclic", "convex", "arbitrary"].iter().position(|n| *n == scope.name());
+    let width =
+        |scope: &Scope| ["linearized", "acyclic", "convex", "arbitrary"].iter().position(|n| *n == scope.name());
     bound.scope == *scope || width(&bound.scope) > width(scope)
 }
 

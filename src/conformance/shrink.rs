@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use proptest::strategy::ValueTree;
 
 use super::partitioner::Case;
-use super::trial::{Tried, Trial};
+use super::trial::{Trial, Tried};
 use super::{Breach, Law};
 use crate::instance::{Edge, Instance, Node};
 

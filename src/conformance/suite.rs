@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
+use super::Law;
 use super::families::{FAMILIES, Family, large};
 use super::partitioner::{Case, Partitioner};
 use super::report::{Collector, Finding, Report};
 use super::shrink::Shrinking;
-use super::trial::{Tried, Trial};
-use super::Law;
+use super::trial::{Trial, Tried};
 use crate::instance::Instance;
 use crate::problem::{Objective, ProblemSpec, Scope};
 use crate::solve::{Guarantee, Solver};

@@ -152,8 +152,9 @@ impl Trial<'_> {
             Ok(answer) => {
                 let mut cancelled = Judged::against(judged.reference.clone());
                 cancelled.answer(case, &answer.outcome, true);
-                let wrong = cancelled.breaches.into_iter().map(|breach| breach.detail).next();
-                wrong.or_else(|| late(&answer, Duration::ZERO, self.grace))
+                // What is wrong without cancellation, too, is another law's affair.
+                let wrong = cancelled.breaches.into_iter().find(|_| judged.breaches.is_empty());
+                wrong.map(|breach| breach.detail).or_else(|| late(&answer, Duration::ZERO, self.grace))
             }
         };
         judged.check(Law::Cancellation, breach);
