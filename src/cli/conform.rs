@@ -13,9 +13,6 @@ use super::problem_args::ProblemArgs;
 use super::reading_args::Workload;
 use super::{Exit, Failure, OrFail, print, print_json, progress, values};
 
-/// The time limit that a case is tried again with.
-const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(10);
-
 const HELP: &str = "\
 A program reads an instance (dagsplit's own JSON) on its standard input and writes a split \
 ({\"cpus\": [{\"nodes\": [..]}], \"fpgas\": [{\"nodes\": [..]}]}) to its standard output. \
@@ -36,14 +33,14 @@ Examples:
 /// It is tried on small problems of many families, whose optimum is known, and on some of a few hundred nodes. For each
 /// law that it breaks the smallest problem found is written to a file.
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = HELP, group = clap::ArgGroup::new("partitioner").required(true))]
 pub struct Args {
     /// The program to try, with its arguments; no shell reads them.
-    #[arg(long, value_name = "COMMAND", required_unless_present = "method", conflicts_with = "method")]
+    #[arg(long, value_name = "COMMAND", group = "partitioner")]
     exec: Option<String>,
 
     /// Try a method of dagsplit instead.
-    #[arg(long, value_name = "SPEC")]
+    #[arg(long, value_name = "SPEC", group = "partitioner")]
     method: Option<String>,
 
     #[command(flatten)]
@@ -100,13 +97,16 @@ impl Args {
         let watch = |done: u32| bar.set_position(done.into());
         let mut report = match (&self.exec, &self.method) {
             (Some(line), _) => suite.run_until(&Program::new(line).or_fail(Exit::Usage)?, &stop, watch),
-            (None, spec) => {
-                let solver = registry::solver(spec.as_deref().unwrap_or_default()).or_fail(Exit::Usage)?;
-                suite.run_until(&&*solver, &stop, watch)
+            (None, method) => {
+                let solver = registry::solver(method.as_deref().unwrap_or_default()).or_fail(Exit::Usage)?;
+                suite.run_until(&solver.as_ref(), &stop, watch)
             }
         };
         bar.finish_and_clear();
         report.save(&self.failures).or_fail(Exit::Output)?;
+        for finding in &mut report.findings {
+            finding.again = self.again(finding);
+        }
         self.show(&report)
     }
 
@@ -138,26 +138,22 @@ impl Args {
         if self.json {
             print_json(report)?;
         } else {
-            let again: String = report.findings.iter().filter_map(|finding| self.again(finding, report.seed)).collect();
-            print(&format!("{report}{again}"))?;
+            print(&report.to_string())?;
         }
         Ok(if report.passed() { Exit::Done } else { Exit::InvalidSplit })
     }
 
     /// The command line that tries the case of a finding again.
-    fn again(&self, finding: &Finding, seed: u64) -> Option<String> {
-        let file = finding.file.as_ref()?.display();
-        let environment = Program::environment(&finding.case, seed, self.time_limit.unwrap_or(DEFAULT_TIME_LIMIT));
-        let command = match (&self.exec, &self.method) {
-            (Some(line), _) => {
-                let set: String = environment.iter().map(|(name, value)| format!("{name}={value} ")).collect();
-                format!("{set}{line} < {file}")
-            }
-            (None, method) => {
-                let (scope, objective, method) = (finding.scope, finding.objective, method.as_deref()?);
-                format!("dagsplit solve {file} --scope {scope} --objective {objective} --method {method} --seed {seed}")
-            }
-        };
-        Some(format!("{:<12} {command}\n", finding.law))
+    fn again(&self, finding: &Finding) -> Option<String> {
+        let (file, scope, objective, seed) =
+            (finding.file.as_ref()?.display(), finding.scope, finding.objective, self.seed);
+        if let Some(method) = &self.method {
+            let asked = format!("--scope {scope} --objective {objective}");
+            return Some(format!("dagsplit solve {file} {asked} --method {method} --seed {seed}"));
+        }
+        let limit = self.time_limit.unwrap_or(Suite::default().time_limit);
+        let environment = Program::environment(&finding.case, seed, limit);
+        let set: String = environment.iter().map(|(name, value)| format!("{name}={value} ")).collect();
+        Some(format!("{set}{} < {file}", self.exec.as_ref()?))
     }
 }

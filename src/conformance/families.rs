@@ -100,6 +100,9 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "everything", summary: "all of this at once", options: InstanceOptions::ALL },
 ];
 
+/// What reports call the graphs of some hundred nodes.
+pub(super) const LARGE: &str = "large";
+
 /// A graph of about 200 nodes, for time limits: one of several shapes, with and without a backward pass.
 pub(super) fn large(index: u64) -> Instance {
     let family = if index.is_multiple_of(2) {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::families::LARGE;
 use super::judge::Judged;
 use super::partitioner::Case;
 use super::quality::{Quality, Tally};
@@ -60,6 +61,8 @@ pub struct Finding {
     pub edges: usize,
     /// The file that holds the instance, once it is [saved](Report::save).
     pub file: Option<PathBuf>,
+    /// A command line that tries the case again, where there is one.
+    pub again: Option<String>,
     /// The case.
     #[serde(skip)]
     pub case: Case,
@@ -76,6 +79,7 @@ impl Finding {
             nodes: case.instance.nodes.len(),
             edges: case.instance.edges.len(),
             file: None,
+            again: None,
             case,
         }
     }
@@ -204,7 +208,8 @@ impl Collector {
         self.findings.push(finding);
     }
 
-    pub fn report(self, elapsed: Duration) -> Report {
+    pub fn report(mut self, elapsed: Duration) -> Report {
+        self.families.sort_by_key(|(family, _)| *family == LARGE);
         let quality = self.overall.quality();
         let families = self.families.iter().map(|(family, tally)| FamilyReport { family, quality: tally.quality() });
         let laws = self.laws.iter().map(|(&law, &(checked, broken))| {

@@ -10,7 +10,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::Law;
-use super::families::{FAMILIES, Family, large};
+use super::families::{FAMILIES, Family, LARGE, large};
 use super::partitioner::{Case, Partitioner};
 use super::report::{Collector, Finding, Report};
 use super::shrink::Shrinking;
@@ -171,12 +171,19 @@ impl Suite {
             ..trial.with_laws(trial.laws.iter().copied().filter(once))
         };
         let case = Case::new(large(self.seed.wrapping_add(index.into())), request);
-        try_case(&trial, Drawn { family: "large", case, tree: None }, collector);
+        try_case(&trial, Drawn { family: LARGE, case, tree: None }, collector);
     }
 
     fn trial<'a>(&self, partitioner: &'a dyn Partitioner, stop: &'a Arc<AtomicBool>) -> Trial<'a> {
-        let promises = self.promises_renumbering || partitioner.guarantee() == Guarantee::Exact;
-        let is_held_to = |law: &Law| !self.waived.contains(law) && (promises || *law != Law::Renumbering);
+        let is_exact = partitioner.guarantee() == Guarantee::Exact;
+        let concerns = |law: &Law| match law {
+            Law::Readable => partitioner.is_program(),
+            Law::Cancellation => !partitioner.is_program(),
+            Law::Proof => is_exact,
+            Law::Renumbering => is_exact || self.promises_renumbering,
+            _ => true,
+        };
+        let is_held_to = |law: &Law| concerns(law) && !self.waived.contains(law);
         Trial {
             partitioner,
             laws: Law::ALL.into_iter().filter(is_held_to).collect(),

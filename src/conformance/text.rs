@@ -41,13 +41,11 @@ impl Display for LawReport {
 
 impl Display for Finding {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self { law, detail, family, scope, objective, nodes, edges, file, .. } = self;
+        let Self { law, detail, family, scope, objective, nodes, edges, file, again, .. } = self;
         writeln!(f, "broken       {law}: {detail}")?;
         writeln!(f, "  asked      {objective}, {scope} splits; nodes: {nodes}, edges: {edges}; family {family}")?;
-        match file {
-            Some(file) => writeln!(f, "  instance   {}", file.display()),
-            None => Ok(()),
-        }
+        file.iter().try_for_each(|file| writeln!(f, "  instance   {}", file.display()))?;
+        again.iter().try_for_each(|again| writeln!(f, "  again      {again}"))
     }
 }
 

@@ -12,7 +12,7 @@ use super::reference::{Reference, is_enumerated};
 use super::renumber::renumbered;
 use crate::problem::Problem;
 use crate::report::units::number;
-use crate::solve::{Guarantee, Outcome, Unsupported};
+use crate::solve::{Outcome, Unsupported};
 use crate::verify;
 
 /// The conditions under which a partitioner is tried.
@@ -78,9 +78,7 @@ impl Trial<'_> {
         let reference = if self.with_reference { Reference::of(case, problem, name) } else { Reference::default() };
         let mut judged = Judged::against(reference);
         judged.check(Law::Runs, None);
-        if self.partitioner.is_program() {
-            judged.check(Law::Readable, None);
-        }
+        judged.check(Law::Readable, None);
         judged.check(Law::Limits, late(answer, self.time_limit, self.grace));
         judged.answer(case, &answer.outcome, !self.partitioner.is_program());
         if self.had_time(answer) {
@@ -98,7 +96,7 @@ impl Trial<'_> {
     }
 
     fn proof(&self, problem: &Problem, answer: &Answer, judged: &mut Judged) {
-        if self.partitioner.guarantee() == Guarantee::Exact && is_enumerated(problem) {
+        if is_enumerated(problem) {
             let gave_up = matches!(answer.outcome, Outcome::Feasible { .. } | Outcome::Unknown { .. });
             let status = answer.outcome.status();
             judged.check(Law::Proof, gave_up.then(|| format!("it ended without a limit and says `{status}`")));
@@ -144,7 +142,7 @@ impl Trial<'_> {
     }
 
     fn cancellation(&self, case: &Case, problem: &Problem, judged: &mut Judged) {
-        if !self.laws.contains(&Law::Cancellation) || self.partitioner.is_program() {
+        if !self.laws.contains(&Law::Cancellation) {
             return;
         }
         let breach = match self.split(case, problem, &Arc::new(AtomicBool::new(true))) {
