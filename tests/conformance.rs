@@ -6,7 +6,7 @@ mod even_cuts;
 
 use std::time::Duration;
 
-use dagsplit::conformance::{Law, Program, Report, Suite};
+use dagsplit::conformance::{FAMILIES, Law, Program, Report, Suite};
 use dagsplit::problem::{Objective, ProblemSpec, Scope};
 use dagsplit::solve::registry::{self, Method, Parameter};
 
@@ -92,6 +92,16 @@ fn every_law_is_looked_at() {
     let looked_at: Vec<Law> = report.laws.iter().filter(|law| law.checked > 0).map(|law| law.law).collect();
     let concerning: Vec<Law> = Law::ALL.into_iter().filter(|law| *law != Law::Readable).collect();
     assert_eq!(looked_at, concerning, "{report}");
+}
+
+#[test]
+fn the_guide_names_every_law_and_family() {
+    let guide = include_str!("../docs/your-partitioner.md");
+    let laws = Law::ALL.into_iter().map(|law| (law.name(), law.statement()));
+    let families = FAMILIES.iter().map(|family| (family.name, family.summary));
+    for (name, summary) in laws.chain(families) {
+        assert!(guide.contains(&format!("| `{name}` | {summary} |")), "{name}");
+    }
 }
 
 #[test]
