@@ -12,8 +12,7 @@
 //! The suite draws small problems of several [families](FAMILIES), some larger ones and some of a few hundred nodes,
 //! and holds the answers to the [laws](Law): the independent verifier says whether splits are valid and what they are
 //! worth, exhaustive search and the exact methods say what the optimum is. For each law that is broken the [`Report`]
-//! has a small instance that breaks it: the strategy shrinks what it drew, then nodes, edges, devices and costs are
-//! taken away one by one as long as the law stays broken. Besides the laws it tells how far the splits are from
+//! has a small instance that breaks it: nodes, edges, devices and costs are taken away as long as the law stays broken. Besides the laws it tells how far the splits are from
 //! the optimum.
 //!
 //! A [`Program`] in any language is held to the same laws: it reads an instance on its standard input and writes a

@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use proptest::strategy::ValueTree;
-
 use super::partitioner::Case;
 use super::trial::{Trial, Tried};
 use super::{Breach, Law};
@@ -13,7 +11,7 @@ use crate::instance::{Edge, Instance, Node};
 const MAX_TRIALS: usize = 1000;
 
 /// The longest search for a small one.
-const MAX_TIME: Duration = Duration::from_secs(20);
+const MAX_TIME: Duration = Duration::from_secs(30);
 
 /// The way to a small case.
 pub(super) struct Shrinking<'a> {
@@ -33,16 +31,8 @@ impl<'a> Shrinking<'a> {
         Self { trial, law, best: case, detail, trials: 0, until: Instant::now() + MAX_TIME }
     }
 
-    /// Lets the strategy that made the case shrink it.
-    pub fn by_strategy(&mut self, mut tree: Box<dyn ValueTree<Value = Instance>>) {
-        let mut goes_on = tree.simplify();
-        while goes_on && !self.is_over() {
-            goes_on = if self.takes(tree.current()) { tree.simplify() } else { tree.complicate() };
-        }
-    }
-
     /// Takes away nodes, edges and devices, and lowers costs, as long as the law stays broken.
-    pub fn by_parts(mut self) -> (Case, Breach) {
+    pub fn smallest(mut self) -> (Case, Breach) {
         let mut has_improved = true;
         while has_improved && !self.is_over() {
             has_improved = false;
@@ -86,6 +76,7 @@ enum Edit {
 
 /// Simplifications of one node.
 const NODE_EDITS: &[fn(&mut Node)] = &[
+    |node| node.backward = false,
     |node| node.color_class = None,
     |node| node.memory = 0.0,
     |node| node.transfer_time = 0.0,

@@ -15,7 +15,6 @@ use super::partitioner::{Case, Partitioner};
 use super::report::{Collector, Finding, Report};
 use super::shrink::Shrinking;
 use super::trial::{Trial, Tried};
-use crate::instance::Instance;
 use crate::problem::{Objective, ProblemSpec, Scope};
 use crate::solve::{Guarantee, Solver};
 
@@ -120,7 +119,7 @@ impl Suite {
                 break;
             }
             if let Some(drawn) = self.draw(index, &requests) {
-                try_case(&trial, drawn, &mut collector);
+                try_case(&trial, &drawn, &mut collector);
             }
             if (index + 1) % CASES_PER_LARGE_ONE == 0 && !collector.has_found(Law::Limits) {
                 self.try_large(&trial, index / CASES_PER_LARGE_ONE, &requests, &mut collector);
@@ -150,7 +149,7 @@ impl Suite {
         let is_larger = (at + round) % LARGER == LARGER - 1;
         let strategy = family.instances(if is_larger { self.larger } else { self.small }.max(1));
         let tree = strategy.new_tree(&mut self.runner(index)).ok()?;
-        Some(Drawn { family: family.name, case: Case::new(tree.current(), request), tree: Some(tree) })
+        Some(Drawn { family: family.name, case: Case::new(tree.current(), request) })
     }
 
     /// Randomness that depends on the seed and the index alone.
@@ -171,7 +170,7 @@ impl Suite {
             ..trial.with_laws(trial.laws.iter().copied().filter(once))
         };
         let case = Case::new(large(self.seed.wrapping_add(index.into())), request);
-        try_case(&trial, Drawn { family: LARGE, case, tree: None }, collector);
+        try_case(&trial, &Drawn { family: LARGE, case }, collector);
     }
 
     fn trial<'a>(&self, partitioner: &'a dyn Partitioner, stop: &'a Arc<AtomicBool>) -> Trial<'a> {
@@ -196,15 +195,14 @@ impl Suite {
     }
 }
 
-/// A case, and what shrinks it.
+/// A case, and where it comes from.
 struct Drawn {
     family: &'static str,
     case: Case,
-    tree: Option<Box<dyn ValueTree<Value = Instance>>>,
 }
 
 /// Tries a case, and makes it small for each law that it is the first to break.
-fn try_case(trial: &Trial, mut drawn: Drawn, collector: &mut Collector) {
+fn try_case(trial: &Trial, drawn: &Drawn, collector: &mut Collector) {
     let judged = match trial.run(&drawn.case) {
         Tried::Nothing => return,
         Tried::Refused(unsupported) => return collector.refuse(&unsupported),
@@ -215,11 +213,7 @@ fn try_case(trial: &Trial, mut drawn: Drawn, collector: &mut Collector) {
         if collector.has_found(breach.law) {
             continue;
         }
-        let mut shrinking = Shrinking::new(trial, drawn.case.clone(), breach);
-        if let Some(tree) = drawn.tree.take() {
-            shrinking.by_strategy(tree);
-        }
-        let (case, breach) = shrinking.by_parts();
+        let (case, breach) = Shrinking::new(trial, drawn.case.clone(), breach).smallest();
         collector.find(Finding::new(breach, drawn.family, case));
     }
 }
