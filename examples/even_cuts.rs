@@ -88,5 +88,5 @@ fn main() {
     let report = Suite::default().run(&EvenCuts);
     println!("{report}");
     // In a test of yours one line does: `Suite::default().check(&EvenCuts);`
-    std::process::exit(i32::from(!report.passed()));
+    std::process::exit(i32::from(!report.passed));
 }

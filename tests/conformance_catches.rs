@@ -94,7 +94,7 @@ fn breaks_promise(
 fn only(law: Law, nodes: usize, report: &Report) {
     let broken: Vec<Law> = report.findings.iter().map(|finding| finding.law).collect();
     assert_eq!(broken, [law], "{report}");
-    assert!(!report.passed());
+    assert!(!report.passed);
     let finding = report.finding(law).unwrap();
     assert!(finding.nodes <= nodes, "{finding}\n{:?}", finding.case.instance);
 }
@@ -103,7 +103,7 @@ fn only(law: Law, nodes: usize, report: &Report) {
 fn a_partitioner_that_tells_the_truth_passes() {
     let report =
         suite().run(&Wrong { guarantee: Guarantee::Exact, outcome: |problem: &Problem, _: &mut _| truth(problem) });
-    assert!(report.passed(), "{report}");
+    assert!(report.passed, "{report}");
     assert_eq!(report.quality.gaps.map(|gaps| gaps.max), Some(0.0));
 }
 
@@ -255,7 +255,7 @@ fn a_partitioner_that_takes_nothing_does_not_pass() {
         }
     }
     let report = suite().run(&Refuses);
-    assert!(!report.passed() && report.findings.is_empty());
+    assert!(!report.passed && report.findings.is_empty());
     assert_eq!(report.refusal.as_deref(), Some("it takes nothing"));
 }
 
@@ -308,7 +308,7 @@ fn programs_that_crash_or_print_garbage_are_found() {
     assert!(detail(&script(&suite, "echo help >&2; exit 3")).contains("exit status: 3: help"));
     only(Law::Feasible, 1, &script(&suite, "echo '{\"fpgas\": [{\"nodes\": [123456]}]}'"));
     let unknown = script(&suite, "cat > /dev/null; echo '{\"status\": \"unknown\"}'");
-    assert!(unknown.passed() && unknown.quality.missed > 0, "{unknown}");
+    assert!(unknown.passed && unknown.quality.missed > 0, "{unknown}");
     only(Law::Bound, 1, &script(&suite, "echo '{\"status\": \"unknown\", \"lowerBound\": 1e9}'"));
     only(Law::Infeasible, 1, &script(&suite, "echo '{\"status\": \"infeasible\"}'"));
 }
@@ -334,7 +334,7 @@ fn programs_are_told_what_is_asked() {
                  = 'acyclic throughput additive 5 2.5' && echo '{\"status\": \"unknown\"}'";
     let suite = Suite { cases: 1, seed: 5, time_limit: Duration::from_millis(2500), ..suite() };
     let report = script(&suite, check);
-    assert!(report.passed(), "{report}");
+    assert!(report.passed, "{report}");
 }
 
 #[test]

@@ -140,7 +140,7 @@ impl Args {
         } else {
             print(&report.to_string())?;
         }
-        Ok(if report.passed() { Exit::Done } else { Exit::InvalidSplit })
+        Ok(if report.passed { Exit::Done } else { Exit::InvalidSplit })
     }
 
     /// The command line that tries the case of a finding again.

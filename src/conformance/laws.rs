@@ -102,8 +102,7 @@ impl fmt::Display for Law {
 
 /// A law that was broken, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Breach {
-    /// The law.
+pub(super) struct Breach {
     pub law: Law,
     /// What happened.
     pub detail: String,

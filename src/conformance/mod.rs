@@ -12,8 +12,8 @@
 //! The suite draws small problems of several [families](FAMILIES), some larger ones and some of a few hundred nodes,
 //! and holds the answers to the [laws](Law): the independent verifier says whether splits are valid and what they are
 //! worth, exhaustive search and the exact methods say what the optimum is. For each law that is broken the [`Report`]
-//! has a small instance that breaks it: nodes, edges, devices and costs are taken away as long as the law stays broken. Besides the laws it tells how far the splits are from
-//! the optimum.
+//! has a small instance that breaks it: nodes, edges, devices and costs are taken away as long as the law stays broken.
+//! Besides the laws it tells how far the splits are from the optimum.
 //!
 //! A [`Program`] in any language is held to the same laws: it reads an instance on its standard input and writes a
 //! split to its standard output. `dagsplit conform` does this from the command line; `docs/your-partitioner.md` is the
@@ -37,7 +37,8 @@ mod text;
 mod trial;
 
 pub use families::{FAMILIES, Family};
-pub use laws::{Breach, Law};
+use laws::Breach;
+pub use laws::Law;
 pub use partitioner::{Answer, Case, Fault, Partitioner, Request};
 pub use program::{Program, ProgramError};
 pub use quality::{Gaps, Quality};

@@ -121,11 +121,6 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether the partitioner took some case and broke no law.
-    pub fn passed(&self) -> bool {
-        self.passed
-    }
-
     /// The finding about `law`, if it was broken.
     pub fn finding(&self, law: Law) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.law == law)

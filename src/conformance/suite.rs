@@ -92,7 +92,7 @@ impl Suite {
     /// A law is broken, or the solver took no case at all: the message is the report.
     pub fn check(&self, solver: &dyn Solver) {
         let mut report = self.run(solver);
-        if !report.passed() {
+        if !report.passed {
             let note = report.save(&self.failures).err().map_or_else(String::new, |error| format!("\n{error}"));
             panic!("{report}{note}");
         }
@@ -103,7 +103,8 @@ impl Suite {
         self.run_until(&solver, &Arc::default(), |_| ())
     }
 
-    /// Runs the suite on a solver or a program until it is done or `stop` is set, and tells `watch` how many cases it has behind it.
+    /// Runs the suite on a solver or a program until it is done or `stop` is set, and tells `watch` how many cases it has
+    /// behind it. A partitioner that broke the law [`Limits`](Law::Limits) is given no more cases.
     pub fn run_until(
         &self,
         partitioner: &dyn Partitioner,
