@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dagsplit::conformance::{FAMILIES, Family, Finding, Law, Program, Report, Suite};
@@ -20,8 +21,9 @@ DAGSPLIT_SCOPE, DAGSPLIT_OBJECTIVE, DAGSPLIT_COST, DAGSPLIT_SEED and DAGSPLIT_TI
 say what is asked. docs/your-partitioner.md is the guide.
 
 Exit codes:
-  0  it obeys every law         2  usage: also a program that cannot be started
+  0  it obeys every law         5  interrupted before a law was broken
   1  it breaks a law           74  an instance cannot be written
+  2  usage: also a program that cannot be started
 
 Examples:
   dagsplit conform --exec \"python3 my_partitioner.py\"
@@ -107,7 +109,12 @@ impl Args {
         for finding in &mut report.findings {
             finding.again = self.again(finding);
         }
-        self.show(&report)
+        self.show(&report)?;
+        match (report.passed, stop.load(Ordering::Relaxed)) {
+            (false, _) => Ok(Exit::InvalidSplit),
+            (true, false) => Ok(Exit::Done),
+            (true, true) => Err(Failure::message(Exit::NothingFound, "interrupted before all cases were tried")),
+        }
     }
 
     fn suite(&self) -> Result<Suite, Failure> {
@@ -130,30 +137,31 @@ impl Args {
         })
     }
 
-    fn show(&self, report: &Report) -> Result<Exit, Failure> {
+    fn show(&self, report: &Report) -> Result<(), Failure> {
         if report.quality.cases == 0 {
             let why = report.refusal.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
             return Err(Failure::message(Exit::Usage, format!("no case was tried{why}")));
         }
-        if self.json {
-            print_json(report)?;
-        } else {
-            print(&report.to_string())?;
-        }
-        Ok(if report.passed { Exit::Done } else { Exit::InvalidSplit })
+        if self.json { print_json(report) } else { print(&report.to_string()) }
     }
 
     /// The command line that tries the case of a finding again.
     fn again(&self, finding: &Finding) -> Option<String> {
-        let (file, scope, objective, seed) =
-            (finding.file.as_ref()?.display(), finding.scope, finding.objective, self.seed);
-        if let Some(method) = &self.method {
-            let asked = format!("--scope {scope} --objective {objective}");
-            return Some(format!("dagsplit solve {file} {asked} --method {method} --seed {seed}"));
-        }
+        let file = finding.file.as_ref()?.display();
         let limit = self.time_limit.unwrap_or(Suite::default().time_limit);
-        let environment = Program::environment(&finding.case, seed, limit);
-        let set: String = environment.iter().map(|(name, value)| format!("{name}={value} ")).collect();
-        Some(format!("{set}{} < {file}", self.exec.as_ref()?))
+        let environment = Program::environment(&finding.case, self.seed, limit);
+        let words: String = environment.iter().map(|(name, value)| self.word(name, value)).collect();
+        Some(match (&self.exec, &self.method) {
+            (Some(line), _) => format!("{words}{line} < {file}"),
+            (None, method) => format!("dagsplit solve {file} {words}--method {}", method.as_ref()?),
+        })
+    }
+
+    /// A variable of a program's environment, or the option of `solve` that says the same.
+    fn word(&self, name: &str, value: &str) -> String {
+        match name.strip_prefix("DAGSPLIT_").filter(|_| self.exec.is_none()) {
+            Some(name) => format!("--{} {value} ", name.to_lowercase().replace('_', "-")),
+            None => format!("{name}={value} "),
+        }
     }
 }

@@ -6,7 +6,7 @@ use super::partitioner::Case;
 use crate::graph::order_graph::Groups;
 use crate::problem::{Problem, Scope};
 use crate::solve::brute_force::BruteForce;
-use crate::solve::{Guarantee, LowerBound, Outcome, SearchContext, Solver, registry};
+use crate::solve::{Guarantee, LowerBound, SearchContext, Solver, registry};
 use crate::verify;
 
 /// The most colour groups that are looked at exhaustively.
@@ -22,8 +22,6 @@ pub struct Reference {
     pub lower: Option<f64>,
     /// A verified split has this value.
     pub upper: Option<f64>,
-    /// It is proven that there is no split.
-    pub infeasible: bool,
 }
 
 impl Reference {
@@ -39,11 +37,7 @@ impl Reference {
         let solution = run.outcome.solution();
         let verified = solution.and_then(|solution| verify::check(&case.instance, &case.spec, solution).ok());
         let bound = run.outcome.bound().filter(|bound| covers(bound, &case.spec.scope));
-        Self {
-            lower: bound.map(|bound| bound.value),
-            upper: verified.map(|verified| verified.objective()),
-            infeasible: matches!(run.outcome, Outcome::Infeasible(_)),
-        }
+        Self { lower: bound.map(|bound| bound.value), upper: verified.map(|verified| verified.objective()) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Strategies that generate whole problems, for [`proptest`].
+//! Strategies that generate whole problems, for [`mod@proptest`].
 //!
 //! All weights are integers, so that sums are exact and ties are frequent; shrinking leads to few nodes with zero
 //! costs. Every instance is valid: each colour class has a kind of device that runs it. A split need not exist.
