@@ -60,11 +60,11 @@ pub struct Args {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = family, help_heading = "Cases")]
     families: Vec<Family>,
 
-    /// The time for one case [default: 10 for small problems, 0.5 for large graphs].
-    #[arg(long, value_name = "SECONDS", value_parser = values::seconds, help_heading = "Laws")]
-    time_limit: Option<Duration>,
+    /// The time for one case; large graphs get half a second at most.
+    #[arg(long, value_name = "SECONDS", value_parser = values::seconds, default_value = "10", help_heading = "Laws")]
+    time_limit: Duration,
 
-    /// The time beyond the limit after which a program is killed.
+    /// The time beyond the limit after which a program is killed; what takes long to start needs more.
     #[arg(long, value_name = "SECONDS", value_parser = values::seconds, default_value = "2", help_heading = "Laws")]
     grace: Duration,
 
@@ -128,8 +128,8 @@ impl Args {
             requests: self.problem.specs(&any)?,
             waived: self.waive.iter().copied().collect::<BTreeSet<Law>>(),
             promises_renumbering: self.renumbering,
-            time_limit: self.time_limit.unwrap_or(default.time_limit),
-            short_time_limit: self.time_limit.unwrap_or(default.short_time_limit),
+            time_limit: self.time_limit,
+            short_time_limit: default.short_time_limit.min(self.time_limit),
             grace: self.grace,
             failures: self.failures.clone(),
             small: default.small,
@@ -148,8 +148,7 @@ impl Args {
     /// The command line that tries the case of a finding again.
     fn again(&self, finding: &Finding) -> Option<String> {
         let file = finding.file.as_ref()?.display();
-        let limit = self.time_limit.unwrap_or(Suite::default().time_limit);
-        let environment = Program::environment(&finding.case, self.seed, limit);
+        let environment = Program::environment(&finding.case, self.seed, self.time_limit);
         let words: String = environment.iter().map(|(name, value)| self.word(name, value)).collect();
         Some(match (&self.exec, &self.method) {
             (Some(line), _) => format!("{words}{line} < {file}"),
