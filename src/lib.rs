@@ -52,6 +52,8 @@
 //! - A cost model of your own implements [`cost::CostModel`].
 
 pub mod bound;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod cost;
 pub mod generate;
 pub mod graph;

@@ -369,6 +369,50 @@ fn big_graphs_are_drawn_quickly() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn conform_tells_which_programs_obey_the_laws() {
+    let bench = Bench::new();
+    let run = |program: &str, arguments: &str| {
+        let mut command = bench.command(&format!("conform {arguments}"));
+        let output = command.args(["--exec", program]).output().unwrap();
+        Ran { arguments: format!("conform {arguments} --exec '{program}'"), output }
+    };
+    bench.file("unknown.sh", "echo '{\"status\": \"unknown\"}'");
+    let report = run("sh unknown.sh", "--cases 3 --json").exits(0).json();
+    assert_eq!((&report["schema"], &report["passed"]), (&json!("dagsplit-conformance/1"), &json!(true)));
+    assert_eq!(report["quality"]["cases"], 3);
+
+    bench.file("infeasible.sh", "echo '{\"status\": \"infeasible\"}'");
+    let report = run("sh infeasible.sh", "--cases 3 --json").exits(1).json();
+    let finding = &report["findings"][0];
+    assert_eq!((&finding["law"], &finding["nodes"]), (&json!("infeasible"), &json!(1)));
+    assert_eq!(finding["file"], "conform-failures/infeasible.json");
+    bench.run("solve conform-failures/infeasible.json").exits(0);
+    let again = finding["again"].as_str().unwrap();
+    let again = Command::new("sh").args(["-c", again]).current_dir(bench.directory.path()).output().unwrap();
+    assert_eq!(String::from_utf8(again.stdout).unwrap().trim(), r#"{"status": "infeasible"}"#);
+
+    let table = run("sh infeasible.sh", "--cases 3 --waive deterministic --failures elsewhere").exits(1).out();
+    for part in ["1 law is broken", "elsewhere/infeasible.json", "there is a split", "DAGSPLIT_SCOPE=acyclic"] {
+        assert!(table.contains(part), "no `{part}` in\n{table}");
+    }
+    assert!(!table.contains("deterministic"), "{table}");
+    run("sh infeasible.sh", "--cases 3 --waive infeasible").exits(0);
+    run("no/such/program", "").exits(2).complains(&["no/such/program"]);
+}
+
+#[test]
+fn conform_tries_methods() {
+    let bench = Bench::new();
+    let table = bench.run("conform --method dpl --families chain,training --cases 2").exits(0).out();
+    assert!(table.contains("result       passed") && table.contains("training"), "{table}");
+    bench.run("conform").exits(2).complains(&["--exec", "--method"]);
+    bench.run("conform --method latency-dp").exits(2).complains(&["no case was tried", "latency"]);
+    bench.run("conform --method nonesuch").exits(2).complains(&["nonesuch", "brute-force"]);
+    bench.run("conform --method dpl --families nonesuch").exits(2).complains(&["series-parallel"]);
+}
+
 #[test]
 #[cfg(feature = "highs")] // The page is that of the default build.
 fn the_table_of_methods_is_up_to_date() {

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 pub enum Exit {
     /// Solved, valid, done.
     Done = 0,
-    /// The split breaks a rule.
+    /// The split breaks a rule, or the partitioner a law.
     InvalidSplit = 1,
     /// The command line makes no sense.
     Usage = 2,

@@ -1,6 +1,8 @@
 //! The command line: one file per verb.
 
 mod compare;
+#[cfg(feature = "conformance")]
+mod conform;
 mod convert;
 mod draw;
 mod exit;
@@ -37,7 +39,7 @@ pub use exit::{Exit, Failure, OrFail};
 const AFTER_HELP: &str = "\
 Exit codes:
   0  solved, or the split is valid        4  no split exists (infeasible)
-  1  the split is invalid                 5  nothing found within the limit
+  1  a split is invalid, a law is broken  5  nothing found within the limit
   2  usage                               70  a bug in dagsplit: please report it
   3  an input file is bad                74  output cannot be written
 
@@ -65,6 +67,8 @@ enum Verb {
     Convert(convert::Args),
     Generate(generate::Args),
     Draw(draw::Args),
+    #[cfg(feature = "conformance")]
+    Conform(conform::Args),
     #[cfg(feature = "highs")]
     Formulate(formulate::Args),
     #[cfg(feature = "highs")]
@@ -83,6 +87,8 @@ pub fn run() -> ExitCode {
         Verb::Convert(args) => args.run(),
         Verb::Generate(args) => args.run(),
         Verb::Draw(args) => args.run(),
+        #[cfg(feature = "conformance")]
+        Verb::Conform(args) => args.run(),
         #[cfg(feature = "highs")]
         Verb::Formulate(args) => args.run(),
         #[cfg(feature = "highs")]

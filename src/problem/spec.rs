@@ -87,6 +87,17 @@ pub enum CostKind {
     Duplex,
 }
 
+impl CostKind {
+    /// The kind's name on the command line and in JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            CostKind::Additive => "additive",
+            CostKind::Overlap => "overlap",
+            CostKind::Duplex => "duplex",
+        }
+    }
+}
+
 /// A stage may be replicated over several accelerators of one class, which share its samples.
 ///
 /// Over r replicas compute and communication are divided by r, and weights are synchronised by a ring

@@ -46,6 +46,8 @@ pub enum BoundSource {
     Enumeration,
     /// The dual bound of an integer program, less its solver's tolerance.
     IntegerProgram,
+    /// A program of its own states it.
+    Stated,
 }
 
 /// A value that no split of the scope can be below.

@@ -1,0 +1,166 @@
+//! `dagsplit conform`
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use dagsplit::conformance::{FAMILIES, Family, Finding, Law, Program, Report, Suite};
+use dagsplit::instance::{Instance, Platform};
+use dagsplit::solve::registry;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::problem_args::ProblemArgs;
+use super::reading_args::Workload;
+use super::{Exit, Failure, OrFail, print, print_json, progress, values};
+
+const HELP: &str = "\
+A program reads an instance (dagsplit's own JSON) on its standard input and writes a split \
+({\"cpus\": [{\"nodes\": [..]}], \"fpgas\": [{\"nodes\": [..]}]}) to its standard output. \
+DAGSPLIT_SCOPE, DAGSPLIT_OBJECTIVE, DAGSPLIT_COST, DAGSPLIT_SEED and DAGSPLIT_TIME_LIMIT (seconds) \
+say what is asked. docs/your-partitioner.md is the guide.
+
+Exit codes:
+  0  it obeys every law         5  interrupted before a law was broken
+  1  it breaks a law           74  an instance cannot be written
+  2  usage: also a program that cannot be started
+
+Examples:
+  dagsplit conform --exec \"python3 my_partitioner.py\"
+  dagsplit conform --exec ./split --scope arbitrary --objective latency --cases 1000 --seed 7
+  dagsplit conform --method dpl --scope acyclic --json";
+
+/// Hold a partitioner of your own to the laws: valid splits, honest claims, in time.
+///
+/// It is tried on small problems of many families, whose optimum is known, and on some of a few hundred nodes. For each
+/// law that it breaks the smallest problem found is written to a file.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP, group = clap::ArgGroup::new("partitioner").required(true))]
+pub struct Args {
+    /// The program to try, with its arguments; no shell reads them.
+    #[arg(long, value_name = "COMMAND", group = "partitioner")]
+    exec: Option<String>,
+
+    /// Try a method of dagsplit instead.
+    #[arg(long, value_name = "SPEC", group = "partitioner")]
+    method: Option<String>,
+
+    #[command(flatten)]
+    problem: ProblemArgs,
+
+    /// How many cases to try, besides one large graph for every ten of them.
+    #[arg(long, value_name = "N", default_value_t = Suite::default().cases, help_heading = "Cases")]
+    cases: u32,
+
+    /// Equal seeds give equal cases.
+    #[arg(long, value_name = "S", default_value_t = Suite::default().seed, help_heading = "Cases")]
+    seed: u64,
+
+    /// Draw from these families alone.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = family, help_heading = "Cases")]
+    families: Vec<Family>,
+
+    /// The time for one case; large graphs get half a second at most.
+    #[arg(long, value_name = "SECONDS", value_parser = values::seconds, default_value = "10", help_heading = "Laws")]
+    time_limit: Duration,
+
+    /// The time beyond the limit after which a program is killed; what takes long to start needs more.
+    #[arg(long, value_name = "SECONDS", value_parser = values::seconds, default_value = "2", help_heading = "Laws")]
+    grace: Duration,
+
+    /// Do not hold it to these laws.
+    #[arg(long, value_enum, value_name = "LAW,...", value_delimiter = ',', help_heading = "Laws")]
+    waive: Vec<Law>,
+
+    /// Hold it to the law `renumbering`, too, as exact methods are.
+    #[arg(long, help_heading = "Laws")]
+    renumbering: bool,
+
+    /// Print one JSON object (schema `dagsplit-conformance/1`) in place of the table.
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
+    /// Write the instances that break a law to this directory.
+    #[arg(long, value_name = "DIRECTORY", default_value = "conform-failures", help_heading = "Output")]
+    failures: PathBuf,
+}
+
+fn family(name: &str) -> Result<Family, String> {
+    let names = || FAMILIES.iter().map(|family| family.name).collect::<Vec<_>>().join(", ");
+    Family::named(name).ok_or_else(|| format!("there are the families {}", names()))
+}
+
+impl Args {
+    pub fn run(self) -> Result<Exit, Failure> {
+        let suite = self.suite()?;
+        let stop = progress::interrupt_flag()?;
+        let bar = ProgressBar::new(suite.cases.into());
+        bar.set_style(ProgressStyle::with_template("{pos} of {len} cases  {elapsed}").or_fail(Exit::Bug)?);
+        let watch = |done: u32| bar.set_position(done.into());
+        let mut report = match (&self.exec, &self.method) {
+            (Some(line), _) => suite.run_until(&Program::new(line).or_fail(Exit::Usage)?, &stop, watch),
+            (None, method) => {
+                let solver = registry::solver(method.as_deref().unwrap_or_default()).or_fail(Exit::Usage)?;
+                suite.run_until(&solver.as_ref(), &stop, watch)
+            }
+        };
+        bar.finish_and_clear();
+        report.save(&self.failures).or_fail(Exit::Output)?;
+        for finding in &mut report.findings {
+            finding.again = self.again(finding);
+        }
+        self.show(&report)?;
+        match (report.passed, stop.load(Ordering::Relaxed)) {
+            (false, _) => Ok(Exit::InvalidSplit),
+            (true, false) => Ok(Exit::Done),
+            (true, true) => Err(Failure::message(Exit::NothingFound, "interrupted before all cases were tried")),
+        }
+    }
+
+    fn suite(&self) -> Result<Suite, Failure> {
+        // What is asked goes for the devices of each instance.
+        let any = Workload { instance: Instance::default(), platform: Platform::default() };
+        let default = Suite::default();
+        Ok(Suite {
+            cases: self.cases,
+            seed: self.seed,
+            families: if self.families.is_empty() { default.families } else { self.families.clone() },
+            requests: self.problem.specs(&any)?,
+            waived: self.waive.iter().copied().collect::<BTreeSet<Law>>(),
+            promises_renumbering: self.renumbering,
+            time_limit: self.time_limit,
+            short_time_limit: default.short_time_limit.min(self.time_limit),
+            grace: self.grace,
+            failures: self.failures.clone(),
+            small: default.small,
+            larger: default.larger,
+        })
+    }
+
+    fn show(&self, report: &Report) -> Result<(), Failure> {
+        if report.quality.cases == 0 {
+            let why = report.refusal.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+            return Err(Failure::message(Exit::Usage, format!("no case was tried{why}")));
+        }
+        if self.json { print_json(report) } else { print(&report.to_string()) }
+    }
+
+    /// The command line that tries the case of a finding again.
+    fn again(&self, finding: &Finding) -> Option<String> {
+        let file = finding.file.as_ref()?.display();
+        let environment = Program::environment(&finding.case, self.seed, self.time_limit);
+        let words: String = environment.iter().map(|(name, value)| self.word(name, value)).collect();
+        Some(match (&self.exec, &self.method) {
+            (Some(line), _) => format!("{words}{line} < {file}"),
+            (None, method) => format!("dagsplit solve {file} {words}--method {}", method.as_ref()?),
+        })
+    }
+
+    /// A variable of a program's environment, or the option of `solve` that says the same.
+    fn word(&self, name: &str, value: &str) -> String {
+        match name.strip_prefix("DAGSPLIT_").filter(|_| self.exec.is_none()) {
+            Some(name) => format!("--{} {value} ", name.to_lowercase().replace('_', "-")),
+            None => format!("{name}={value} "),
+        }
+    }
+}

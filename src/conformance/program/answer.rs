@@ -1,0 +1,51 @@
+//! What a program says.
+
+use serde::Deserialize;
+
+use crate::conformance::Case;
+use crate::instance::formats::parse_split;
+use crate::solve::{BoundSource, LowerBound, Outcome};
+
+/// What may stand beside a split.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Beside {
+    #[serde(default)]
+    status: Status,
+    lower_bound: Option<f64>,
+}
+
+#[derive(Default, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    #[default]
+    Feasible,
+    Optimal,
+    Infeasible,
+    Unknown,
+}
+
+/// The outcome that a program's output states.
+///
+/// # Errors
+/// What cannot be read.
+pub(super) fn parse(output: &str, case: &Case) -> Result<Outcome, String> {
+    if output.trim().is_empty() {
+        return Err("it printed nothing".into());
+    }
+    let Beside { status, lower_bound } = serde_json::from_str(output).map_err(|error| error.to_string())?;
+    let scope = case.spec.scope.clone();
+    let bound = |value| LowerBound { value, scope: scope.clone(), source: BoundSource::Stated };
+    let split = || parse_split(output, &case.instance).map_err(|error| error.to_string());
+    match status {
+        Status::Infeasible => Ok(Outcome::Infeasible(scope)),
+        Status::Unknown => Ok(Outcome::Unknown { bound: lower_bound.map(bound) }),
+        Status::Feasible => Ok(Outcome::Feasible { solution: split()?, bound: lower_bound.map(bound) }),
+        Status::Optimal => {
+            let solution = split()?;
+            let value = lower_bound.or(solution.objective);
+            let value = value.ok_or("it says `optimal` without `maxLoad` or `lowerBound`")?;
+            Ok(Outcome::Optimal { solution, bound: bound(value) })
+        }
+    }
+}

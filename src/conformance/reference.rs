@@ -1,0 +1,71 @@
+//! What is known of a case from exact methods: the oracle.
+
+use std::time::Duration;
+
+use super::partitioner::Case;
+use crate::graph::order_graph::Groups;
+use crate::problem::{Problem, Scope};
+use crate::solve::brute_force::BruteForce;
+use crate::solve::{Guarantee, LowerBound, SearchContext, Solver, registry};
+use crate::verify;
+
+/// The most colour groups that are looked at exhaustively.
+const ENUMERATED_GROUPS: usize = 6;
+
+/// The time that other exact methods may take for one case.
+const TIME_LIMIT: Duration = Duration::from_secs(2);
+
+/// What is known of a case.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reference {
+    /// No split is below this value.
+    pub lower: Option<f64>,
+    /// A verified split has this value.
+    pub upper: Option<f64>,
+}
+
+impl Reference {
+    /// Solves `case` by an exact method other than the one named `besides`: exhaustively where it is tiny, by the first
+    /// exact method that takes it otherwise. Nothing is known where there is none. Splits pass the verifier first.
+    pub fn of(case: &Case, problem: &Problem, besides: &str) -> Self {
+        let Some(oracle) = oracle(problem, besides) else { return Self::default() };
+        let mut cx = SearchContext::new();
+        if oracle.name() != BruteForce.name() {
+            cx = cx.with_time_limit(TIME_LIMIT);
+        }
+        let Ok(run) = oracle.solve(problem, &mut cx) else { return Self::default() };
+        let solution = run.outcome.solution();
+        let verified = solution.and_then(|solution| verify::check(&case.instance, &case.spec, solution).ok());
+        let bound = run.outcome.bound().filter(|bound| covers(bound, &case.spec.scope));
+        Self { lower: bound.map(|bound| bound.value), upper: verified.map(|verified| verified.objective()) }
+    }
+}
+
+/// Whether a problem is so small that every split of it can be looked at.
+pub(super) fn is_enumerated(problem: &Problem) -> bool {
+    Groups::new(&problem.color_class).len() <= ENUMERATED_GROUPS
+}
+
+fn oracle(problem: &Problem, besides: &str) -> Option<Box<dyn Solver>> {
+    let takes = |solver: &dyn Solver| solver.name() != besides && solver.supports(problem).is_ok();
+    if is_enumerated(problem) && takes(&BruteForce) {
+        return Some(Box::new(BruteForce));
+    }
+    let mut methods = registry::methods().iter().filter(|method| method.exact && method.name != BruteForce.name());
+    methods.find_map(|method| {
+        let solver = method.solver();
+        (solver.guarantee() == Guarantee::Exact && takes(solver.as_ref())).then_some(solver)
+    })
+}
+
+/// Whether a bound holds for every split of `scope`.
+pub(super) fn covers(bound: &LowerBound, scope: &Scope) -> bool {
+    let width =
+        |scope: &Scope| ["linearized", "acyclic", "convex", "arbitrary"].iter().position(|n| *n == scope.name());
+    bound.scope == *scope || width(&bound.scope) > width(scope)
+}
+
+/// Whether `a` is below `b` by more than the rounding of sums.
+pub(super) fn below(a: f64, b: f64) -> bool {
+    a < b - verify::CLAIM_TOLERANCE * b.abs()
+}

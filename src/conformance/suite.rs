@@ -1,0 +1,220 @@
+//! The suite: which cases, which laws, under which limits.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use super::Law;
+use super::families::{FAMILIES, Family, LARGE, large};
+use super::partitioner::{Case, Partitioner};
+use super::report::{Collector, Finding, Report};
+use super::shrink::Shrinking;
+use super::trial::{Trial, Tried};
+use crate::problem::{Objective, ProblemSpec, Scope};
+use crate::solve::{Guarantee, Solver};
+
+/// How many of the cases are larger than what can be enumerated: every fifth.
+const LARGER: usize = 5;
+
+/// How many cases there are for each graph of some hundred nodes.
+const CASES_PER_LARGE_ONE: u32 = 10;
+
+/// What a partitioner is to be tried on.
+///
+/// Case after case it draws an instance from each family in turn, tries the partitioner and judges its answers. For each
+/// law that is broken it then looks for a small instance that breaks the law.
+#[derive(Debug, Clone)]
+pub struct Suite {
+    /// How many cases are tried, besides one of some hundred nodes for every ten of them.
+    pub cases: u32,
+    /// Equal seeds give equal cases; the partitioner is given it, too.
+    pub seed: u64,
+    /// Where the instances come from.
+    pub families: Vec<Family>,
+    /// What is asked of the instances, in turn; the platform is always that of the instance.
+    pub requests: Vec<ProblemSpec>,
+    /// Laws that the partitioner is not held to.
+    pub waived: BTreeSet<Law>,
+    /// Whether the objective value does not depend on the numbers of nodes. Exact methods promise it.
+    pub promises_renumbering: bool,
+    /// The most colour groups of a small instance, whose optimum is found by looking at every split.
+    pub small: usize,
+    /// The most colour groups of a larger instance, whose optimum other exact methods find.
+    pub larger: usize,
+    /// The time that the partitioner may take for a case.
+    pub time_limit: Duration,
+    /// The time that it may take for a graph of some hundred nodes.
+    pub short_time_limit: Duration,
+    /// The time beyond a limit after which it counts as broken.
+    pub grace: Duration,
+    /// Where [`check`](Self::check) writes instances that break a law.
+    pub failures: PathBuf,
+}
+
+impl Default for Suite {
+    /// 130 cases of every family, asked for the throughput in every scope, for GPipe's and for the latency.
+    fn default() -> Self {
+        let throughput = |scope| ProblemSpec { scope, ..ProblemSpec::default() };
+        let other = |objective| ProblemSpec { objective, ..ProblemSpec::default() };
+        Self {
+            cases: 130,
+            seed: 0,
+            families: FAMILIES.to_vec(),
+            requests: vec![
+                throughput(Scope::Acyclic),
+                throughput(Scope::Convex),
+                throughput(Scope::Arbitrary),
+                other(Objective::GPipe),
+                other(Objective::Latency { subgraphs: 1 }),
+            ],
+            waived: BTreeSet::new(),
+            promises_renumbering: false,
+            small: 6,
+            larger: 14,
+            time_limit: Duration::from_secs(10),
+            short_time_limit: Duration::from_millis(500),
+            grace: Duration::from_secs(2),
+            failures: PathBuf::from("conform-failures"),
+        }
+    }
+}
+
+impl Suite {
+    /// Runs the suite on a solver. If that breaks a law, the instances are written to the directory
+    /// [`failures`](Self::failures).
+    ///
+    /// # Panics
+    /// A law is broken, or the solver took no case at all: the message is the report.
+    pub fn check(&self, solver: &dyn Solver) {
+        let mut report = self.run(solver);
+        if !report.passed {
+            let note = report.save(&self.failures).err().map_or_else(String::new, |error| format!("\n{error}"));
+            panic!("{report}{note}");
+        }
+    }
+
+    /// Runs the suite on a solver.
+    pub fn run(&self, solver: &dyn Solver) -> Report {
+        self.run_until(&solver, &Arc::default(), |_| ())
+    }
+
+    /// Runs the suite on a solver or a program until it is done or `stop` is set, and tells `watch` how many cases it has
+    /// behind it. A partitioner that broke the law [`Limits`](Law::Limits) is given no more cases.
+    pub fn run_until(
+        &self,
+        partitioner: &dyn Partitioner,
+        stop: &Arc<AtomicBool>,
+        mut watch: impl FnMut(u32),
+    ) -> Report {
+        let started = Instant::now();
+        let trial = self.trial(partitioner, stop);
+        let requests = self.requests_taken(partitioner);
+        let mut collector = Collector::new(partitioner.name(), self.seed, &trial.laws);
+        for index in 0..self.cases {
+            if stop.load(Ordering::Relaxed) || collector.has_found(Law::Limits) {
+                break;
+            }
+            if let Some(drawn) = self.draw(index, &requests) {
+                try_case(&trial, &drawn, &mut collector);
+            }
+            if (index + 1) % CASES_PER_LARGE_ONE == 0 && !collector.has_found(Law::Limits) {
+                self.try_large(&trial, index / CASES_PER_LARGE_ONE, &requests, &mut collector);
+            }
+            watch(index + 1);
+        }
+        collector.report(started.elapsed())
+    }
+
+    /// The requests of which the partitioner takes some case; all where it takes none, so that it can say why.
+    fn requests_taken(&self, partitioner: &dyn Partitioner) -> Vec<ProblemSpec> {
+        let takes = |request: &&ProblemSpec| {
+            let first_of_each = 0..self.families.len() as u32;
+            let mut drawn = first_of_each.filter_map(|index| self.draw(index, std::slice::from_ref(*request)));
+            drawn.any(|drawn| drawn.case.problem().is_some_and(|problem| partitioner.supports(&problem).is_ok()))
+        };
+        let taken: Vec<ProblemSpec> = self.requests.iter().filter(takes).cloned().collect();
+        if taken.is_empty() { self.requests.clone() } else { taken }
+    }
+
+    /// The case of this index: families and requests go round.
+    fn draw(&self, index: u32, requests: &[ProblemSpec]) -> Option<Drawn> {
+        let at = index as usize;
+        let family = self.families.get(at.checked_rem(self.families.len())?)?;
+        let round = at / self.families.len();
+        let request = requests.get(round.checked_rem(requests.len())?)?;
+        let is_larger = (at + round) % LARGER == LARGER - 1;
+        let strategy = family.instances(if is_larger { self.larger } else { self.small }.max(1));
+        let tree = strategy.new_tree(&mut self.runner(index)).ok()?;
+        Some(Drawn { family: family.name, case: Case::new(tree.current(), request) })
+    }
+
+    /// Randomness that depends on the seed and the index alone.
+    fn runner(&self, index: u32) -> TestRunner {
+        let mut seed = [0; 32];
+        seed[..8].copy_from_slice(&self.seed.to_le_bytes());
+        seed[8..12].copy_from_slice(&index.to_le_bytes());
+        TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &seed))
+    }
+
+    /// Tries a graph of some hundred nodes under the short limit. What its optimum is nobody says.
+    fn try_large(&self, trial: &Trial, index: u32, requests: &[ProblemSpec], collector: &mut Collector) {
+        let Some(request) = (index as usize).checked_rem(requests.len()).map(|at| &requests[at]) else { return };
+        let once = |law: &Law| !matches!(law, Law::Deterministic | Law::Renumbering);
+        let trial = Trial {
+            time_limit: self.short_time_limit,
+            with_reference: false,
+            ..trial.with_laws(trial.laws.iter().copied().filter(once))
+        };
+        let case = Case::new(large(self.seed.wrapping_add(index.into())), request);
+        try_case(&trial, &Drawn { family: LARGE, case }, collector);
+    }
+
+    fn trial<'a>(&self, partitioner: &'a dyn Partitioner, stop: &'a Arc<AtomicBool>) -> Trial<'a> {
+        let is_exact = partitioner.guarantee() == Guarantee::Exact;
+        let concerns = |law: &Law| match law {
+            Law::Readable => partitioner.is_program(),
+            Law::Cancellation => !partitioner.is_program(),
+            Law::Proof => is_exact,
+            Law::Renumbering => is_exact || self.promises_renumbering,
+            _ => true,
+        };
+        let is_held_to = |law: &Law| concerns(law) && !self.waived.contains(law);
+        Trial {
+            partitioner,
+            laws: Law::ALL.into_iter().filter(is_held_to).collect(),
+            seed: self.seed,
+            time_limit: self.time_limit,
+            grace: self.grace,
+            with_reference: true,
+            stop,
+        }
+    }
+}
+
+/// A case, and where it comes from.
+struct Drawn {
+    family: &'static str,
+    case: Case,
+}
+
+/// Tries a case, and makes it small for each law that it is the first to break.
+fn try_case(trial: &Trial, drawn: &Drawn, collector: &mut Collector) {
+    let judged = match trial.run(&drawn.case) {
+        Tried::Nothing => return,
+        Tried::Refused(unsupported) => return collector.refuse(&unsupported),
+        Tried::Judged(judged) => judged,
+    };
+    collector.add(drawn.family, &judged);
+    for breach in judged.breaches {
+        if collector.has_found(breach.law) {
+            continue;
+        }
+        let (case, breach) = Shrinking::new(trial, drawn.case.clone(), breach).smallest();
+        collector.find(Finding::new(breach, drawn.family, case));
+    }
+}
