@@ -7,11 +7,11 @@ mod even_cuts;
 use std::time::Duration;
 
 use dagsplit::conformance::{FAMILIES, Law, Program, Report, Suite};
-use dagsplit::problem::{Objective, ProblemSpec, Scope};
+use dagsplit::problem::{NodeWeight, Objective, ProblemSpec, Scope, Sharding};
 use dagsplit::solve::registry::{self, Method, Parameter};
 
 /// The methods that cannot run on an instance alone: they need a file or a program.
-const NEEDS_MORE: &[&str] = &["expert", "scotch", "external"];
+const NEEDS_MORE: &[&str] = &["expert", "scotch", "metis", "kahip"];
 
 /// Settings under which methods that take their time answer sooner.
 const QUICK: &[(&str, &str)] =
@@ -32,7 +32,8 @@ fn requests(method: &Method) -> Vec<ProblemSpec> {
 }
 
 fn objective(name: &str) -> Option<Objective> {
-    let known = [Objective::Throughput, Objective::GPipe, Objective::Latency { subgraphs: 1 }];
+    let sharding = Objective::Sharding(Sharding { weight: NodeWeight::Memory, ..Sharding::default() });
+    let known = [Objective::Throughput, Objective::GPipe, Objective::Latency { subgraphs: 1 }, sharding];
     known.into_iter().find(|objective| objective.name() == name)
 }
 

@@ -23,6 +23,7 @@ impl<'a> Layout<'a> {
             Objective::Latency { subgraphs } => {
                 let mut apart = problem.clone();
                 apart.color_class.fill(None);
+                apart.given_class.fill(None);
                 // Subgraphs have to be convex in every scope.
                 apart.spec.scope = Scope::Convex;
                 // CPU nodes run side by side, so one CPU does what several do.

@@ -3,8 +3,9 @@
 use super::moves::{Gain, Split};
 use super::reconvergence::Neighbourhood;
 use crate::preprocess::{Reduced, Unordered};
-use crate::problem::{DeviceAssignment, Objective, Problem, Scope, Solution};
+use crate::problem::{DeviceAssignment, Problem, Scope, Solution};
 use crate::solve::dp::loads::Loads;
+use crate::solve::heuristic::supports_loads;
 use crate::solve::registry::Refinement;
 use crate::solve::{Progress, SearchContext, SolveError, Unsupported};
 
@@ -36,13 +37,7 @@ impl Default for IterativeRefinement {
 
 impl Refinement for IterativeRefinement {
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
-        let reason = match &problem.spec {
-            spec if matches!(spec.objective, Objective::Latency { .. }) => "it refines pipelines, not the latency",
-            spec if matches!(spec.scope, Scope::Linearized(_)) => "it does not keep a given order",
-            spec if spec.interconnect.is_some() => "it does not know servers",
-            _ => return Ok(()),
-        };
-        Err(Unsupported { solver: "refine".into(), reason: reason.into() })
+        supports_loads("refine", problem)
     }
 
     fn refine(&self, problem: &Problem, solution: Solution, cx: &mut SearchContext) -> Result<Solution, SolveError> {

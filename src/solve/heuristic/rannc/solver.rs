@@ -4,10 +4,11 @@ use super::blocks::{Blocks, atoms, main_kind};
 use super::profile::Profile;
 use super::stages::{Pipeline, Request, form_stages};
 use crate::preprocess::Reduced;
-use crate::problem::{DeviceKind, Objective, Problem, Scope};
+use crate::problem::{DeviceKind, Problem};
 use crate::solve::dp::loads::{SetLoads, objective, worse};
 use crate::solve::dp::stage::StageKind;
 use crate::solve::dp::{Incumbent, Setting};
+use crate::solve::heuristic::supports_loads;
 use crate::solve::registry::Clustering;
 use crate::solve::{Guarantee, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported};
 
@@ -62,13 +63,7 @@ impl Solver for Rannc {
     }
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
-        let reason = match &problem.spec {
-            spec if matches!(spec.objective, Objective::Latency { .. }) => "it minimises loads, not latency",
-            spec if matches!(spec.scope, Scope::Linearized(_)) => "it does not take a given order",
-            spec if spec.interconnect.is_some() => "it does not know two-level interconnects; use dp",
-            _ => return Ok(()),
-        };
-        Err(Unsupported { solver: self.name().into(), reason: reason.into() })
+        supports_loads(self.name(), problem)
     }
 
     fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
