@@ -212,7 +212,10 @@ fn what_cannot_be_refined_is_refused() {
     let spec = ProblemSpec { scope: Scope::Linearized(vec![0, 1, 2]), ..ProblemSpec::of(&instance) };
     let problem = Problem::new(&instance, spec).expect("valid");
     let reason = solver("brute-force+refine").expect("a chain").supports(&problem).expect_err("a given order");
-    assert_eq!(reason.to_string(), "refine does not take this problem: it does not take one given order; ask for the scope `acyclic`");
+    assert_eq!(
+        reason.to_string(),
+        "refine does not take this problem: it does not take one given order; ask for the scope `acyclic`"
+    );
 }
 
 #[test]

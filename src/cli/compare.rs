@@ -67,7 +67,7 @@ impl Args {
             records.extend(series.run(task)?);
         }
         drop(series);
-        self.report(&records)
+        self.report(&records, tasks.len())
     }
 
     fn tasks(&self) -> Result<Vec<Task>, Failure> {
@@ -77,7 +77,7 @@ impl Args {
         Ok(tasks.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
-    fn report(&self, records: &[Record]) -> Result<Exit, Failure> {
+    fn report(&self, records: &[Record], tasks: usize) -> Result<Exit, Failure> {
         let runs = measured(records);
         let sheet = comparison::sheet(&runs);
         print(&table::sheet(&sheet))?;
@@ -87,6 +87,7 @@ impl Args {
         }
         match contradiction(records) {
             Some(contradiction) => Err(Failure::new(Exit::Bug, contradiction.into())),
+            None if records.len() < tasks => Ok(Exit::NothingFound),
             None => Ok(exit(&runs)),
         }
     }

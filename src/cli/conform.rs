@@ -109,6 +109,9 @@ impl Args {
         for finding in &mut report.findings {
             finding.again = self.again(finding);
         }
+        if stop.load(Ordering::Relaxed) && report.quality.cases == 0 {
+            return Err(Failure::message(Exit::NothingFound, "interrupted before any case was tried"));
+        }
         self.show(&report)?;
         match (report.passed, stop.load(Ordering::Relaxed)) {
             (false, _) => Ok(Exit::InvalidSplit),
@@ -147,8 +150,11 @@ impl Args {
 
     /// The command line that tries the case of a finding again.
     fn again(&self, finding: &Finding) -> Option<String> {
-        let file = finding.file.as_ref()?.display();
-        let environment = Program::environment(&finding.case, self.seed, self.time_limit);
+        let file = finding.file.as_ref()?.display().to_string();
+        let file = shlex::try_quote(&file).ok()?;
+        let is_large = finding.family == "large";
+        let limit = if is_large { self.time_limit.min(Suite::default().short_time_limit) } else { self.time_limit };
+        let environment = Program::environment(&finding.case, self.seed, limit);
         let words: String = environment.iter().map(|(name, value)| self.word(name, value)).collect();
         Some(match (&self.exec, &self.method) {
             (Some(line), _) => format!("{words}{line} < {file}"),

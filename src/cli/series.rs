@@ -135,8 +135,8 @@ impl Drop for Series {
 fn journal_failure(error: JournalError) -> Failure {
     let exit = match &error {
         JournalError::Exists(_) => Exit::Usage,
-        JournalError::NoRecord { .. } => Exit::BadInput,
-        JournalError::Io { .. } => Exit::Output,
+        JournalError::NoRecord { .. } | JournalError::Read { .. } => Exit::BadInput,
+        JournalError::Write { .. } => Exit::Output,
     };
     Failure::new(exit, error.into())
 }

@@ -61,8 +61,9 @@ fn answer_of(program: &Path, arguments: &[String], supervision: &Supervision<'_>
 
 fn watch(mut child: Child, supervision: &Supervision<'_>) -> std::io::Result<Exited> {
     let mut deadline = supervision.patience.and_then(|patience| Instant::now().checked_add(patience));
-    let (mut interrupted, mut killed) = (false, false);
+    let (mut interrupted, mut killed, mut peak) = (false, false, None);
     while !system::has_exited(&mut child)? {
+        peak = system::peak_bytes(&child).or(peak);
         if !interrupted && supervision.interrupted.load(Ordering::Relaxed) {
             interrupted = true;
             system::ask_to_stop(&mut child)?;
@@ -70,12 +71,12 @@ fn watch(mut child: Child, supervision: &Supervision<'_>) -> std::io::Result<Exi
         }
         if !killed && deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             killed = true;
-            child.kill()?;
+            system::kill(&mut child)?;
         }
         std::thread::sleep(PAUSE);
     }
-    let (status, peak_bytes) = system::reap(&mut child)?;
-    Ok(Exited { status, peak_bytes, interrupted, killed })
+    let (status, reported) = system::reap(&mut child)?;
+    Ok(Exited { status, peak_bytes: peak.or(reported), interrupted, killed })
 }
 
 fn judge(exited: &Exited, answer: Result<Answer, String>, last_words: impl FnOnce() -> String) -> Ending {
@@ -116,7 +117,7 @@ mod system {
     use std::process::{Child, ExitStatus};
 
     use nix::errno::Errno;
-    use nix::sys::signal::{Signal, kill};
+    use nix::sys::signal::{self, Signal, killpg};
     use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
     use nix::unistd::Pid;
     use wait4::Wait4;
@@ -132,7 +133,20 @@ mod system {
     }
 
     pub fn ask_to_stop(child: &mut Child) -> io::Result<()> {
-        Ok(kill(pid(child), Signal::SIGINT)?)
+        Ok(signal::kill(pid(child), Signal::SIGINT)?)
+    }
+
+    /// Ends the process and all that it started.
+    pub fn kill(child: &mut Child) -> io::Result<()> {
+        Ok(killpg(pid(child), Signal::SIGKILL)?)
+    }
+
+    /// The most memory that the process has held so far, where the system tells it of a process that runs. What
+    /// [`reap`] tells counts on Linux what this process held when it began the other one, too.
+    pub fn peak_bytes(child: &Child) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
+        let kibibytes = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        Some(kibibytes.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
     }
 
     pub fn reap(child: &mut Child) -> io::Result<(ExitStatus, Option<u64>)> {
@@ -157,6 +171,14 @@ mod system {
     /// There is no gentle way that every such system knows.
     pub fn ask_to_stop(child: &mut Child) -> io::Result<()> {
         child.kill()
+    }
+
+    pub fn kill(child: &mut Child) -> io::Result<()> {
+        child.kill()
+    }
+
+    pub fn peak_bytes(_: &Child) -> Option<u64> {
+        None
     }
 
     pub fn reap(child: &mut Child) -> io::Result<(ExitStatus, Option<u64>)> {

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::partitioner::{Answer, Case, Fault, Partitioner, Request};
 use crate::instance::formats::{OutputFormat, write_instance};
-use crate::problem::{Objective, Problem};
+use crate::problem::{Objective, Problem, Sharding};
 use crate::solve::{Guarantee, Unsupported};
 use process::Ended;
 
@@ -56,6 +56,7 @@ impl Program {
 
     /// What the program is told about `case` besides the instance, as environment variables: `DAGSPLIT_SCOPE`,
     /// `DAGSPLIT_OBJECTIVE` and `DAGSPLIT_COST` as on the command line, `DAGSPLIT_SUBGRAPHS` for the latency,
+    /// `DAGSPLIT_SHARD_WEIGHT`, `DAGSPLIT_VARIANCE_WEIGHT` and `DAGSPLIT_EDGE_COST` for the sharding cost,
     /// `DAGSPLIT_REPLICAS` and `DAGSPLIT_SYNC_BANDWIDTH` where stages may be replicated, `DAGSPLIT_SERVER_SIZE` and
     /// `DAGSPLIT_BETWEEN_FACTOR` where there are servers, `DAGSPLIT_SEED`, and `DAGSPLIT_TIME_LIMIT` in seconds.
     pub fn environment(case: &Case, seed: u64, time_limit: Duration) -> Vec<(&'static str, String)> {
@@ -67,6 +68,11 @@ impl Program {
         ];
         if let Objective::Latency { subgraphs } = spec.objective {
             variables.push(("DAGSPLIT_SUBGRAPHS", subgraphs.to_string()));
+        }
+        if let Objective::Sharding(Sharding { weight, variance, edge }) = spec.objective {
+            variables.push(("DAGSPLIT_SHARD_WEIGHT", weight.name().to_owned()));
+            variables.push(("DAGSPLIT_VARIANCE_WEIGHT", variance.to_string()));
+            variables.push(("DAGSPLIT_EDGE_COST", edge.to_string()));
         }
         if let Some(replication) = spec.replication {
             variables.push(("DAGSPLIT_REPLICAS", replication.max_replicas.to_string()));
@@ -103,7 +109,7 @@ impl Partitioner for Program {
         let failed = |error: &dyn std::error::Error| Fault::Failed(format!("it could not be run: {error}"));
         let input = write_instance(&request.case.instance, OutputFormat::Native).map_err(|error| failed(&error))?;
         let environment = Self::environment(request.case, request.seed, request.time_limit);
-        let limit = request.time_limit + request.grace;
+        let limit = request.time_limit.saturating_add(request.grace);
         let ended = process::run(&self.words, &environment, &input, limit, &request.stop);
         match ended.map_err(|error| failed(&error))? {
             Ended::ByItself { output, elapsed } => {

@@ -146,7 +146,7 @@ impl Suite {
         let at = index as usize;
         let family = self.families.get(at.checked_rem(self.families.len())?)?;
         let round = at / self.families.len();
-        let request = requests.get(round.checked_rem(requests.len())?)?;
+        let request = requests.get((at % self.families.len() + round).checked_rem(requests.len())?)?;
         let is_larger = (at + round) % LARGER == LARGER - 1;
         let strategy = family.instances(if is_larger { self.larger } else { self.small }.max(1));
         let tree = strategy.new_tree(&mut self.runner(index)).ok()?;

@@ -161,7 +161,7 @@ impl Trial<'_> {
 
 fn late(answer: &Answer, limit: Duration, grace: Duration) -> Option<String> {
     let elapsed = answer.elapsed;
-    (elapsed > limit + grace).then(|| format!("it took {elapsed:.1?} where {limit:.1?} were allowed"))
+    (elapsed > limit.saturating_add(grace)).then(|| format!("it took {elapsed:.1?} where {limit:.1?} were allowed"))
 }
 
 /// What an answer claims.

@@ -48,6 +48,14 @@ pub enum NodeWeight {
 }
 
 impl NodeWeight {
+    /// The weight's name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            NodeWeight::Parameters => "parameters",
+            NodeWeight::Memory => "memory",
+        }
+    }
+
     /// The weight of `node` in bytes.
     pub fn of(self, node: &Node) -> f64 {
         match self {

@@ -258,7 +258,7 @@ pub struct RunRecord {
     pub method: String,
     /// `arbitrary`, `convex` or `acyclic`.
     pub scope: &'static str,
-    /// `throughput`, `gpipe` or `latency`.
+    /// `throughput`, `gpipe`, `latency` or `sharding`.
     pub objective_kind: &'static str,
     /// `optimal`, `feasible`, `infeasible` or `unknown`.
     pub status: &'static str,

@@ -80,7 +80,7 @@ impl Verdict {
             Self::Agrees => "agrees",
             Self::Lower => "lower",
             Self::Higher => "higher",
-            Self::Incomparable => "–",
+            Self::Incomparable => "incomparable",
         }
     }
 }
@@ -122,12 +122,15 @@ fn outcome(figure: &Figure, ran: &[Ran]) -> Outcome {
     };
     let verdict = ours.map_or(Verdict::Incomparable, |ours| judged(ours, figure.published));
     let run = if let Quantity::Objective(run) = figure.quantity { Some(&ran[run]) } else { None };
-    let stopped =
-        if run.is_some_and(Ran::is_stopped) { "; ours is not proven optimal: it ran into its limit" } else { "" };
+    let because = figure.because.filter(|_| figure.published != Published::Nothing);
+    let stopped = run.is_some_and(Ran::is_stopped).then_some("ours is not proven optimal: it ran into its limit");
     let reason = match (ours, verdict) {
         (None, _) => missing(figure.quantity, ran),
         (_, Verdict::Agrees) => None,
-        _ => figure.because.map(|because| format!("{because}{stopped}")),
+        _ => {
+            let why: Vec<&str> = because.into_iter().chain(stopped).collect();
+            (!why.is_empty()).then(|| why.join("; "))
+        }
     };
     let deviation =
         ours.zip(published.filter(|value| *value > 0.0 && !is_least)).map(|(ours, value)| ours / value - 1.0);

@@ -39,7 +39,7 @@ fn enlarged(layers: u32, hidden: u32) -> Workload {
 /// 32 GPUs of 32 GB, of which any number may share a stage.
 const CLUSTER: &str = "--scope acyclic --accelerators 32 --memory 32GB --replicas 32";
 
-/// Depths and widths; the paper has 48, 96, 144 and 192 layers and width 1536 between them as well.
+/// Depths and widths; the paper also has 48, 144 and 192 layers, width 1536, and 96 layers of width 2048.
 const MODELS: [(u32, u32); 5] = [(24, 1024), (96, 1024), (256, 1024), (24, 2048), (256, 2048)];
 
 fn bert() -> Plan {

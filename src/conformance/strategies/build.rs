@@ -27,7 +27,7 @@ pub(super) fn build(
         share_color(&mut colors, a.index(forward), b.index(forward));
     }
     // Ids fall as indices rise, so that no one can confuse the two.
-    let id = |v: usize| 100 - v as u64;
+    let id = |v: usize| (costs.len().max(100) - v) as u64;
     let node = |v: usize| Node {
         accelerator_times: costs[v].accelerator_times[..platform.accelerators.len()]
             .iter()

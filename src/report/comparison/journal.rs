@@ -8,9 +8,17 @@ use crate::instance::formats::write_atomically;
 /// Why a file of results cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// It cannot be read or written.
-    #[error("{path}: {cause}")]
-    Io {
+    /// It cannot be read.
+    #[error("{path}: it cannot be read: {cause}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        cause: std::io::Error,
+    },
+    /// It cannot be written.
+    #[error("{path}: it cannot be written: {cause}")]
+    Write {
         /// The file.
         path: PathBuf,
         /// What the system says.
@@ -58,7 +66,7 @@ impl Journal {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(cause) => return Err(JournalError::Io { path: path.into(), cause }),
+            Err(cause) => return Err(JournalError::Read { path: path.into(), cause }),
         };
         let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
         let read = |(line, number): (&str, usize)| {
@@ -84,7 +92,7 @@ impl Journal {
         let line = |record| serde_json::to_string(record).map(|json| json + "\n");
         let text: Result<String, _> = self.records.iter().map(line).collect();
         let written = text.map_err(Into::into).and_then(|text| write_atomically(path, text.as_bytes()));
-        written.map_err(|cause| JournalError::Io { path: path.clone(), cause })
+        written.map_err(|cause| JournalError::Write { path: path.clone(), cause })
     }
 }
 
