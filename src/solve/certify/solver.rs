@@ -106,19 +106,13 @@ struct Root<'a> {
 
 impl Root<'_> {
     /// Whether no split is below `target`, as far as so many rounds show; `beside` runs in each of them.
-    fn refute(
-        &mut self,
-        target: f64,
-        max_rounds: usize,
-        beside: &mut dyn FnMut() -> bool,
-        cx: &SearchContext,
-    ) -> Verdict {
+    fn refute(&mut self, target: f64, max_rounds: usize, beside: &mut dyn FnMut() -> bool) -> Verdict {
         let devices = self.generation.devices;
         if crowding::refutes(devices.setting(), &devices.work(), target) {
             return Verdict::Refuted;
         }
         let query = Query { target, decisions: &[], max_rounds };
-        self.generation.refute(query, &mut self.pricers, &mut self.center, beside, cx)
+        self.generation.refute(query, &mut self.pricers, &mut self.center, beside)
     }
 
     /// The largest target between two that the best profits so far refute; `low` is refuted.
@@ -167,7 +161,7 @@ impl<'a> Proof<'a> {
         self.bound_cheaply();
         let devices = Devices::new(self.setting);
         let root = devices.as_ref().and_then(|devices| {
-            let generation = Generation::new(devices);
+            let generation = Generation::new(devices, self.cx);
             Some(Root { generation, pricers: devices.pricers(&[])?, center: Center { profit: devices.work() } })
         });
         let Some(mut root) = root else {
@@ -225,7 +219,7 @@ impl<'a> Proof<'a> {
             return false;
         }
         let ceiling = root.generation.devices.ceiling();
-        if root.refute(ceiling, usize::MAX, &mut || true, self.cx) == Verdict::Refuted {
+        if root.refute(ceiling, usize::MAX, &mut || true) == Verdict::Refuted {
             return true;
         }
         match tree::search(&mut root.generation, (ceiling, f64::MAX), &root.center, usize::MAX, self.cx) {
@@ -309,7 +303,7 @@ impl<'a> Proof<'a> {
                 }
                 primal.best().is_none_or(|(upper, _)| upper >= least)
             };
-            let verdict = root.refute(target, ROUNDS_PER_PART, &mut beside, cx);
+            let verdict = root.refute(target, ROUNDS_PER_PART, &mut beside);
             if verdict == Verdict::Refuted {
                 self.refuted(target);
                 self.report("column generation");
@@ -335,7 +329,7 @@ impl<'a> Proof<'a> {
         if self.is_done() {
             return Ending::Limit;
         }
-        let ending = match root.refute(target, usize::MAX, &mut || true, self.cx) {
+        let ending = match root.refute(target, usize::MAX, &mut || true) {
             Verdict::Refuted => Ending::Refuted,
             Verdict::Limit => Ending::Limit,
             Verdict::Open => tree::search(&mut root.generation, (target, upper), &root.center, max_nodes, self.cx),

@@ -40,7 +40,7 @@ pub fn search(
                 continue;
             };
             let query = Query { target, decisions: &decisions, max_rounds: usize::MAX };
-            if generation.refute(query, &mut pricers, &mut center.clone(), &mut || true, cx) == Verdict::Refuted {
+            if generation.refute(query, &mut pricers, &mut center.clone(), &mut || true) == Verdict::Refuted {
                 nodes += 1;
                 continue;
             }

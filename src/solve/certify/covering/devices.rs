@@ -130,3 +130,79 @@ const MAX_ENTRIES: usize = 1 << 20;
 
 /// The most labels of a pricer's fronts.
 const MAX_LABELS: usize = 4_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::instance::{Edge, Instance, Node, Platform};
+    use crate::preprocess::Unordered;
+    use crate::problem::{Problem, ProblemSpec, Scope};
+    use crate::solve::SearchContext;
+    use crate::solve::certify::pricing::{Rounding, Search};
+
+    /// `n` nodes whose times and transfer times come from a mixed counter, for one accelerator; edges join node v to
+    /// the nodes at these distances.
+    fn problem(n: u64, distances: &[u64]) -> Problem {
+        let mixed = |v: u64, most: u64| (v.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % most;
+        let node = |v| Node {
+            accelerator_times: vec![Some((1 + mixed(v, 9)) as f64)],
+            transfer_time: mixed(v + 100, 4) as f64,
+            ..Node::new(v)
+        };
+        let edges = |v: u64| distances.iter().map(move |d| Edge { source: v, target: v + d }).filter(|e| e.target < n);
+        let instance = Instance {
+            platform: Platform::uniform(1, None, 0),
+            nodes: (0..n).map(node).collect(),
+            edges: (0..n).flat_map(edges).collect(),
+            ..Instance::default()
+        };
+        let spec = ProblemSpec { scope: Scope::Arbitrary, ..ProblemSpec::of(&instance) };
+        Problem::new(&instance, spec).unwrap()
+    }
+
+    /// What the pricer of the only kind says of these profits with this rounding.
+    fn best(devices: &Devices, profit: &[f64], target: f64, rounding: Rounding) -> f64 {
+        let mut pricers = devices.pricers(&[]).unwrap();
+        let query = Search { profit, target, threshold: 0.0, rounding };
+        let priced = pricers[0].search(query, &SearchContext::new()).expect("few labels");
+        let is_real = |set: &crate::solve::certify::pricing::PricedSet| {
+            set.units.iter().map(|&u| profit[u]).sum::<f64>() == set.profit && devices.load(0, &set.units) <= target
+        };
+        assert!(priced.sets.iter().all(is_real), "{priced:?}");
+        priced.upper
+    }
+
+    #[test]
+    fn prices_are_those_of_enumeration() {
+        let problem = problem(9, &[1, 3]);
+        let unordered = Unordered::new(&problem);
+        let setting = Setting::new(&problem, &unordered);
+        let devices = Devices::new(&setting).unwrap();
+        let profit: Vec<f64> = (0..9).map(|u| f64::from(u * 7 % 5 + 1)).collect();
+        for target in (4..40).map(f64::from) {
+            let sets = (0..1u32 << 9).map(|bits| (0..9).filter(|u| bits >> u & 1 == 1).collect::<Vec<usize>>());
+            let fitting = sets.filter(|units| devices.load(0, units) <= target);
+            let most = fitting.map(|units| units.iter().map(|&u| profit[u]).sum()).fold(0.0, f64::max);
+            let exact = best(&devices, &profit, target, Rounding::Exact);
+            assert!((exact - most).abs() <= 1e-8 * most, "{target}: {exact}, by enumeration {most}");
+            assert!(best(&devices, &profit, target, Rounding::Optimistic(4)) >= most, "{target}");
+        }
+    }
+
+    #[test]
+    fn many_units_without_nets_are_priced_one_after_another() {
+        let problem = problem(60, &[]);
+        let unordered = Unordered::new(&problem);
+        let setting = Setting::new(&problem, &unordered);
+        let devices = Devices::new(&setting).unwrap();
+        let profit: Vec<f64> = (0..60).map(|u| f64::from(u * 37 % 11 + 1)).collect();
+        // A knapsack: the largest profit by load.
+        let mut most = vec![0.0f64; 101];
+        for u in 0..60 {
+            let time = devices.load(0, &[u]) as usize;
+            (time..=100).rev().for_each(|load| most[load] = most[load].max(most[load - time] + profit[u]));
+        }
+        let exact = best(&devices, &profit, 100.0, Rounding::Exact);
+        assert!((exact - most[100]).abs() <= 1e-8 * most[100], "{exact}, by the knapsack {}", most[100]);
+    }
+}

@@ -4,7 +4,7 @@ use super::columns::Pool;
 use super::cover::Cover;
 use super::devices::{Decision, Devices, Pricers};
 use crate::solve::SearchContext;
-use crate::solve::certify::pricing::{Priced, PricedSet, Rounding};
+use crate::solve::certify::pricing::{Priced, PricedSet, Rounding, Search};
 
 /// What is known of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +53,7 @@ pub struct Generation<'a> {
     pub pool: Pool,
     /// What was done.
     pub effort: Effort,
+    cx: &'a SearchContext,
 }
 
 /// The profits of a round, with what pricing says of them by kind.
@@ -100,8 +101,8 @@ impl Trial {
 
 impl<'a> Generation<'a> {
     /// No column yet.
-    pub fn new(devices: &'a Devices<'a>) -> Self {
-        Self { devices, pool: Pool::default(), effort: Effort::default() }
+    pub fn new(devices: &'a Devices<'a>, cx: &'a SearchContext) -> Self {
+        Self { devices, pool: Pool::default(), effort: Effort::default(), cx }
     }
 
     /// Refutes the target of `query`, with the pricers made for its decisions, or finds columns that cover all units.
@@ -112,7 +113,6 @@ impl<'a> Generation<'a> {
         pricers: &mut Pricers,
         center: &mut Center,
         beside: &mut dyn FnMut() -> bool,
-        cx: &SearchContext,
     ) -> Verdict {
         let Query { target, decisions, max_rounds } = query;
         let counts = &self.devices.counts;
@@ -126,7 +126,7 @@ impl<'a> Generation<'a> {
         let mut profit = std::mem::take(&mut center.profit);
         let mut verdict = Verdict::Open;
         loop {
-            if cx.should_stop() || rounds == max_rounds || !beside() {
+            if self.cx.should_stop() || rounds == max_rounds || !beside() {
                 verdict = Verdict::Limit;
                 break;
             }
@@ -185,10 +185,14 @@ impl<'a> Generation<'a> {
         verdict
     }
 
-    /// The largest target between `low`, which is refuted, and `high` that the best profits refute by themselves.
+    /// A target between `low`, which is refuted, and `high` that the best profits refute by themselves: the largest one,
+    /// up to 1/32 of the way.
     pub fn refuted_by(&mut self, center: &Center, (low, high): (f64, f64), pricers: &mut Pricers) -> f64 {
         let (mut low, mut high) = (low, high);
         for _ in 0..TARGET_STEPS {
+            if self.cx.should_stop() {
+                break;
+            }
             let target = 0.5 * (low + high);
             let mut trial = self.price(center.profit.clone(), target, pricers);
             self.tighten(&mut trial, target, pricers, STEPS);
@@ -251,7 +255,8 @@ impl<'a> Generation<'a> {
             return;
         }
         self.effort.searches += 1;
-        if let Some(found) = pricers[kind].search(&trial.profit, target, threshold, rounding) {
+        let query = Search { profit: &trial.profit, target, threshold, rounding };
+        if let Some(found) = pricers[kind].search(query, self.cx) {
             let known = &mut trial.priced[kind];
             known.upper = known.upper.min(found.upper);
             known.sets.extend(found.sets);

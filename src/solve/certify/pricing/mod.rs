@@ -23,6 +23,8 @@ use fronts::Window;
 use lagrangian::{Inward, Outward, Prices};
 use sets::Fronts;
 
+use crate::solve::SearchContext;
+
 /// A set of units that one device can hold under the target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PricedSet {
@@ -48,14 +50,27 @@ impl Priced {
     }
 }
 
+/// What sets are asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Search<'a> {
+    /// Profit of each unit.
+    pub profit: &'a [f64],
+    /// The most load of a device.
+    pub target: f64,
+    /// Only sets of more profit matter.
+    pub threshold: f64,
+    /// Which sets are looked at.
+    pub rounding: Rounding,
+}
+
 /// Prices the sets of one kind of device.
 pub trait Pricing: Send {
     /// Bounds the profit and finds good sets by Lagrangian relaxation alone.
     fn relax(&mut self, profit: &[f64], target: f64) -> Priced;
 
-    /// Finds the sets of more profit than `threshold` among those that `rounding` leaves, and bounds the rest. The
-    /// bound is at least `threshold`, and exact above it without rounding. `None` where it takes too many labels.
-    fn search(&mut self, profit: &[f64], target: f64, threshold: f64, rounding: Rounding) -> Option<Priced>;
+    /// Finds sets of more profit than the threshold, and bounds the rest. The bound is at least the threshold, and exact
+    /// above it without rounding. `None` where it takes too many labels, or `cx` says to stop.
+    fn search(&mut self, query: Search<'_>, cx: &SearchContext) -> Option<Priced>;
 
     /// How many entries the tables of its dynamic program hold.
     fn entry_count(&self) -> usize;
@@ -206,7 +221,8 @@ impl<const D: usize> Pricing for Pricer<D> {
         self.relaxed(profit, target).0
     }
 
-    fn search(&mut self, profit: &[f64], target: f64, threshold: f64, rounding: Rounding) -> Option<Priced> {
+    fn search(&mut self, query: Search<'_>, cx: &SearchContext) -> Option<Priced> {
+        let Search { profit, target, threshold, rounding } = query;
         let (mut priced, best) = self.relaxed(profit, target);
         if priced.upper <= threshold {
             return Some(priced);
@@ -215,7 +231,7 @@ impl<const D: usize> Pricing for Pricer<D> {
         let prices = Prices { profit, lambda: self.lambda };
         let outward = Outward::new(&self.plan, &prices, &best.inward);
         let window = Window { prices, capacity, threshold };
-        let fronts = Fronts::new(&self.plan, window, (&best.inward, &outward), rounding, self.max_labels)?;
+        let fronts = Fronts::new(&self.plan, window, (&best.inward, &outward), rounding, self.max_labels, cx)?;
         let complete = fronts.complete();
         let found = complete.iter().map(|label| label.profit).fold(threshold, f64::max);
         if !matches!(rounding, Rounding::Thinned(_)) {

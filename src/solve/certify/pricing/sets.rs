@@ -1,11 +1,14 @@
 //! The exact dynamic program: the front of all sets that fit, pruned by what the Lagrangian says of the rest.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use rayon::prelude::*;
 
 use super::elimination::{Child, Plan};
 use super::fronts::{Label, Rounding, Window, combine, front};
 use super::lagrangian::{Inward, Outward};
 use super::network::INSIDE;
+use crate::solve::SearchContext;
 
 /// The fronts below every bucket, by the joint value of its separator.
 pub struct Fronts<'a, const D: usize> {
@@ -15,38 +18,53 @@ pub struct Fronts<'a, const D: usize> {
     inward: &'a Inward,
     outward: &'a Outward,
     fronts: Vec<Vec<Vec<Label<D>>>>,
-    /// How many labels they hold.
-    pub labels: usize,
+    /// How many labels may still be kept.
+    room: AtomicUsize,
+    cx: &'a SearchContext,
 }
 
 impl<'a, const D: usize> Fronts<'a, D> {
-    /// Runs over all buckets; `None` once there are more than `max_labels`, or too many sums of them.
+    /// Runs over all buckets; `None` once there are more than `max_labels`, or too many sums of them, or `cx` says to
+    /// stop.
     pub fn new(
         plan: &'a Plan<D>,
         window: Window<'a, D>,
         (inward, outward): (&'a Inward, &'a Outward),
         rounding: Rounding,
         max_labels: usize,
+        cx: &'a SearchContext,
     ) -> Option<Self> {
-        let mut all = Self { plan, window, rounding, inward, outward, fronts: Vec::new(), labels: 0 };
+        let mut all = Self {
+            plan,
+            window,
+            rounding,
+            inward,
+            outward,
+            fronts: Vec::new(),
+            room: AtomicUsize::new(max_labels),
+            cx,
+        };
         for (b, bucket) in plan.buckets.iter().enumerate() {
             let rows = (0..bucket.rows).into_par_iter().map(|row| all.row(b, row)).collect::<Option<Vec<_>>>()?;
-            all.labels += rows.iter().map(Vec::len).sum::<usize>();
-            if all.labels > max_labels {
-                return None;
-            }
             all.fronts.push(rows);
         }
         Some(all)
     }
 
-    /// The front at one row of a bucket's table; `None` where it takes too many sums of labels.
+    /// The front at one row of a bucket's table; `None` where it takes too many labels, or sums of them, or too long.
     fn row(&self, b: usize, row: usize) -> Option<Vec<Label<D>>> {
         let mut labels: Vec<Label<D>> = Vec::new();
         for value in 0..self.plan.buckets[b].values {
+            if self.cx.should_stop() {
+                return None;
+            }
             labels.extend(self.partial(b, row, value)?.pop().into_iter().flatten());
         }
-        Some(front(labels, &self.window.prices, self.rounding))
+        let labels = front(labels, &self.window.prices, self.rounding);
+        // The rows of a bucket share the room side by side: it runs out for all orders of them or for none.
+        let take = |room: usize| room.checked_sub(labels.len());
+        self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
+        Some(labels)
     }
 
     /// The front at one entry of a bucket's table: first without children, then with each child more. `None` where it
