@@ -31,6 +31,21 @@ impl Scope {
             Scope::Linearized(_) => "linearized",
         }
     }
+
+    /// Whether what holds for every split of this scope holds for every split of the scope `asked`.
+    pub fn covers(&self, asked: &Self) -> bool {
+        self == asked || self.width() > asked.width()
+    }
+
+    /// How many splits a scope holds, from few to many.
+    fn width(&self) -> u8 {
+        match self {
+            Scope::Linearized(_) => 0,
+            Scope::Acyclic => 1,
+            Scope::Convex => 2,
+            Scope::Arbitrary => 3,
+        }
+    }
 }
 
 /// What is minimised.

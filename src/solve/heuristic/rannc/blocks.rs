@@ -4,7 +4,7 @@ use super::coarsening::Hierarchy;
 use super::{atomic, compaction, uncoarsening};
 use crate::preprocess::Reduced;
 use crate::problem::Problem;
-use crate::solve::heuristic::groups::{Demand, limits};
+use crate::solve::heuristic::groups::{Demand, by_node, limits};
 use crate::solve::registry::Clustering;
 use crate::solve::{SearchContext, SolveError};
 
@@ -67,12 +67,4 @@ fn blocks(reduced: &Reduced, kind: usize, k: usize, stop: &dyn Fn() -> bool) -> 
     let mut hierarchy = Hierarchy::new(reduced, &demands, &limits, k, stop);
     let top = uncoarsening::uncoarsen(reduced, kind, &mut hierarchy, &demands, &limits, stop);
     compaction::compact(top, k, &limits, stop)
-}
-
-fn by_node(problem: &Problem, reduced: &Reduced, group_of: &[usize]) -> Vec<usize> {
-    let mut groups = vec![0; problem.node_count()];
-    for (members, &group) in reduced.members.iter().zip(group_of) {
-        members.iter().for_each(|&v| groups[v] = group);
-    }
-    groups
 }
