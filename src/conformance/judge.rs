@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::partitioner::Case;
-use super::reference::{Reference, below, covers};
+use super::reference::{Reference, below};
 use super::{Breach, Law};
 use crate::problem::Solution;
 use crate::report::units::number;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::partitioner::Case;
 use crate::graph::order_graph::Groups;
-use crate::problem::{Problem, Scope};
+use crate::problem::Problem;
 use crate::solve::brute_force::BruteForce;
-use crate::solve::{Guarantee, LowerBound, SearchContext, Solver, registry};
+use crate::solve::{Guarantee, SearchContext, Solver, registry};
 use crate::verify;
 
 /// The most colour groups that are looked at exhaustively.
