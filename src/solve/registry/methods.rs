@@ -2,7 +2,7 @@
 
 use super::chain::Chain;
 use super::spec::Named;
-use super::steps::{ALPHA, BROADCAST, CLUSTERS, STEPS, iterative_refinement, operator_clustering};
+use super::steps::{ALPHA, BLOCK_COUNT, BROADCAST, CLUSTERS, STEPS, iterative_refinement, operator_clustering};
 use super::{Method, Parameter, Parameters, SpecError};
 use crate::solve::Solver;
 use crate::solve::brute_force::BruteForce;
@@ -288,7 +288,7 @@ pub(super) const METHODS: &[Method] = &[
         limits: "tens of thousands of nodes; devices of one kind, all costs, replication, no servers",
         source: "RaNNC 2021, section III",
         parameters: &[
-            Parameter { name: "k", default: "32", meaning: "blocks aimed at, at least 1" },
+            BLOCK_COUNT,
             Parameter { name: "coarsen", default: "true", meaning: "true, or false for stages of atomic components" },
             Parameter { name: "batch", default: "256", meaning: "samples of a batch, at least 1" },
             Parameter { name: "node", default: "0", meaning: "devices of a compute node, 0 for all in one" },

@@ -16,7 +16,7 @@ const CLUSTER: StepKind<dyn Clustering> = StepKind {
 const BLOCKS: StepKind<dyn Clustering> = StepKind {
     name: "blocks",
     summary: "groups operators into balanced blocks by coarsening, uncoarsening and compaction",
-    parameters: &[Parameter { name: "k", default: "32", meaning: "blocks aimed at, at least 1" }],
+    parameters: &[BLOCK_COUNT],
     source: "RaNNC 2021, sections III-A and III-B",
     make: |given| Ok(Box::new(Blocks { k: given.at_least("k", 1)? })),
 };
@@ -47,6 +47,10 @@ pub(super) fn operator_clustering(given: &Parameters) -> Result<OperatorClusteri
 pub(super) fn iterative_refinement(given: &Parameters) -> Result<IterativeRefinement, SpecError> {
     Ok(IterativeRefinement { steps: given.get("steps")? })
 }
+
+/// The parameter of [`Blocks`].
+pub(super) const BLOCK_COUNT: Parameter =
+    Parameter { name: "k", default: "32", meaning: "blocks aimed at, at least 1" };
 
 /// The parameter of [`Branchings`].
 pub(super) const BROADCAST: Parameter = Parameter {
