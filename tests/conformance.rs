@@ -10,16 +10,13 @@ use dagsplit::conformance::{FAMILIES, Law, Program, Report, Suite};
 use dagsplit::problem::{NodeWeight, Objective, ProblemSpec, Scope, Sharding};
 use dagsplit::solve::registry::{self, Method, Parameter};
 
-/// The methods that cannot run on an instance alone: they need a file or a program.
-const NEEDS_MORE: &[&str] = &["expert", "scotch", "metis", "kahip"];
-
 /// Settings under which methods that take their time answer sooner.
 const QUICK: &[(&str, &str)] =
     &[("annealing", "annealing:patience=20"), ("local-search", "local-search:restarts=2,steps=5000")];
 
-/// The methods to try.
+/// The methods that can run on an instance alone.
 fn methods() -> impl Iterator<Item = &'static Method> {
-    registry::methods().iter().filter(|method| !NEEDS_MORE.iter().any(|name| method.name.starts_with(name)))
+    registry::methods().iter().filter(|method| !method.needs_more())
 }
 
 /// What the table says that `method` takes.

@@ -319,3 +319,20 @@ proptest! {
         }
     }
 }
+
+/// Two colour classes that need each other share a device in every acyclic split, and not in the best of all.
+#[test]
+fn a_bound_for_arbitrary_splits_parts_what_acyclic_ones_cannot() {
+    let mut instance = graph(&[1.0, 10.0, 10.0, 1.0], &[(1, 2), (3, 4)], Platform::uniform(1, None, 1));
+    for (node, (class, cpu_time)) in instance.nodes.iter_mut().zip([(0, 90.0), (1, 1.0), (1, 1.0), (0, 90.0)]) {
+        (node.color_class, node.cpu_time, node.transfer_time) = (Some(class), Some(cpu_time), 0.0);
+    }
+    let spec = ProblemSpec { scope: Scope::Arbitrary, ..ProblemSpec::of(&instance) };
+    assert_eq!(solve_and_verify(&BruteForce, &instance, &spec), Some(2.0));
+    let problem = Problem::new(&instance, spec).expect("valid");
+    for method in [&Greedy as &dyn Solver, &PipeDream::default(), &Uniform] {
+        let run = method.solve(&problem, &mut SearchContext::new()).expect("supported");
+        let bound = run.outcome.bound().expect("a bound");
+        assert!(bound.scope != Scope::Arbitrary || bound.value <= 2.0, "{}: {bound:?}", method.name());
+    }
+}

@@ -7,7 +7,7 @@ use dagsplit::generate::{Recipe, Transformer, generate};
 use dagsplit::graph::{Graph, order_graph::Groups};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::preprocess::Reduced;
-use dagsplit::problem::{DeviceAssignment, DeviceKind, Problem, ProblemSpec, Scope, Solution};
+use dagsplit::problem::{DeviceAssignment, DeviceKind, Objective, Problem, ProblemSpec, Scope, Sharding, Solution};
 use dagsplit::solve::brute_force::BruteForce;
 use dagsplit::solve::heuristic::{IterativeRefinement, OperatorClustering};
 use dagsplit::solve::registry::{Clustering, Refinement, solver};
@@ -160,6 +160,12 @@ fn the_cheapest_pair_is_joined_first() {
     assert_eq!(clusters(&problem, 3, &[0.01]), [0, 1, 1, 2]);
     assert_eq!(clusters(&problem, 3, &[100.0]), [0, 1, 2, 2]);
     // The first leaves a cut of 0 only between 4 and 3; the second balances 5 and 11 without a transfer.
+    assert_eq!(clusters(&problem, 2, &[0.01, 100.0]), [0, 0, 1, 1]);
+    // The sharding cost has no linear DP: there, too, loads choose the weight.
+    let objective = Objective::Sharding(Sharding::default());
+    let spec = ProblemSpec { objective, scope: Scope::Arbitrary, ..ProblemSpec::of(&instance) };
+    let problem = Problem::new(&instance, spec).expect("valid");
+    assert_ne!(clusters(&problem, 2, &[0.01]), [0, 0, 1, 1]);
     assert_eq!(clusters(&problem, 2, &[0.01, 100.0]), [0, 0, 1, 1]);
 }
 

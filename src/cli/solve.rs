@@ -169,7 +169,7 @@ impl Args {
 }
 
 /// The method of this name, or why it does not take `problem`.
-fn method(name: &str, problem: &Problem) -> Result<Result<Box<dyn Solver>, String>, Failure> {
+pub(super) fn method(name: &str, problem: &Problem) -> Result<Result<Box<dyn Solver>, String>, Failure> {
     if name == "auto" {
         return Ok(registry::automatic(problem).map_err(|none| none.to_string()));
     }

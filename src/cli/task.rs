@@ -5,13 +5,12 @@ use std::path::Path;
 use dagsplit::problem::Problem;
 use dagsplit::report::InstanceRecord;
 use dagsplit::report::comparison::{Limits, Trial};
-use dagsplit::solve::registry;
 
 use super::problem_args::ProblemArgs;
 use super::reading_args::ReadingOptions;
 use super::search_args::SearchArgs;
 use super::verbatim::Verbatim;
-use super::{Exit, Failure, OrFail};
+use super::{Exit, Failure, OrFail, solve};
 
 /// What to run, and how.
 pub struct Task {
@@ -52,8 +51,8 @@ impl Question<'_> {
             let before = tasks.len();
             let mut first_refusal = None;
             for problem in &problems {
-                match taken(method, problem)? {
-                    Ok(name) => tasks.push(self.task(file, &instance, problem, &name, None)),
+                match solve::method(method, problem)? {
+                    Ok(solver) => tasks.push(self.task(file, &instance, problem, solver.name(), None)),
                     Err(refusal) => {
                         first_refusal.get_or_insert_with(|| self.task(file, &instance, problem, method, Some(refusal)));
                     }
@@ -90,15 +89,4 @@ impl Question<'_> {
 fn limit_words(limits: &Limits) -> Vec<String> {
     let time_limit = limits.time_limit.map(|seconds| format!("--time-limit={seconds}"));
     time_limit.into_iter().chain([format!("--gap={}", limits.gap), format!("--threads={}", limits.threads)]).collect()
-}
-
-/// The name under which the method runs, or why it does not take `problem`.
-fn taken(method: &str, problem: &Problem) -> Result<Result<String, String>, Failure> {
-    if method == "auto" {
-        return Ok(registry::automatic(problem)
-            .map(|solver| solver.name().to_owned())
-            .map_err(|none| none.to_string()));
-    }
-    let solver = registry::solver(method).or_fail(Exit::Usage)?;
-    Ok(solver.supports(problem).map(|()| method.to_owned()).map_err(|unsupported| unsupported.to_string()))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::partitioner::Case;
-use super::reference::{Reference, below, covers};
+use super::reference::{Reference, below};
 use super::{Breach, Law};
 use crate::problem::Solution;
 use crate::report::units::number;
@@ -38,7 +38,7 @@ impl Judged {
     /// Holds `outcome` to the laws about its content; whether each split `must_claim` its objective value.
     pub fn answer(&mut self, case: &Case, outcome: &Outcome, must_claim: bool) {
         self.objective = outcome.solution().and_then(|split| self.split(case, split, must_claim));
-        let bound = outcome.bound().filter(|bound| covers(bound, &case.spec.scope));
+        let bound = outcome.bound().filter(|bound| bound.scope.covers(&case.spec.scope));
         match outcome {
             Outcome::Optimal { .. } => {
                 if let Some(objective) = self.objective {

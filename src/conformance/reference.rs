@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::partitioner::Case;
 use crate::graph::order_graph::Groups;
-use crate::problem::{Problem, Scope};
+use crate::problem::Problem;
 use crate::solve::brute_force::BruteForce;
-use crate::solve::{Guarantee, LowerBound, SearchContext, Solver, registry};
+use crate::solve::{Guarantee, SearchContext, Solver, registry};
 use crate::verify;
 
 /// The most colour groups that are looked at exhaustively.
@@ -36,7 +36,7 @@ impl Reference {
         let Ok(run) = oracle.solve(problem, &mut cx) else { return Self::default() };
         let solution = run.outcome.solution();
         let verified = solution.and_then(|solution| verify::check(&case.instance, &case.spec, solution).ok());
-        let bound = run.outcome.bound().filter(|bound| covers(bound, &case.spec.scope));
+        let bound = run.outcome.bound().filter(|bound| bound.scope.covers(&case.spec.scope));
         Self { lower: bound.map(|bound| bound.value), upper: verified.map(|verified| verified.objective()) }
     }
 }
@@ -56,13 +56,6 @@ fn oracle(problem: &Problem, besides: &str) -> Option<Box<dyn Solver>> {
         let solver = method.solver();
         (solver.guarantee() == Guarantee::Exact && takes(solver.as_ref())).then_some(solver)
     })
-}
-
-/// Whether a bound holds for every split of `scope`.
-pub(super) fn covers(bound: &LowerBound, scope: &Scope) -> bool {
-    let width =
-        |scope: &Scope| ["linearized", "acyclic", "convex", "arbitrary"].iter().position(|n| *n == scope.name());
-    bound.scope == *scope || width(&bound.scope) > width(scope)
 }
 
 /// Whether `a` is below `b` by more than the rounding of sums.

@@ -31,6 +31,16 @@ impl Scope {
             Scope::Linearized(_) => "linearized",
         }
     }
+
+    /// Whether what holds for every split of this scope holds for every split of the scope `asked`.
+    pub fn covers(&self, asked: &Self) -> bool {
+        self == asked || Self::width(self.name()) > Self::width(asked.name())
+    }
+
+    /// How many splits the scope of this name holds, from few to many.
+    pub(crate) fn width(name: &str) -> Option<usize> {
+        ["linearized", "acyclic", "convex", "arbitrary"].iter().position(|&scope| scope == name)
+    }
 }
 
 /// What is minimised.
@@ -247,4 +257,16 @@ fn is_permutation(order: &[NodeId], n: usize) -> bool {
     let mut sorted = order.to_vec();
     sorted.sort_unstable();
     sorted.into_iter().eq(0..n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_holds_for_narrower_splits_need_not_hold_for_wider_ones() {
+        let order = |nodes: &[usize]| Scope::Linearized(nodes.to_vec());
+        assert!(Scope::Arbitrary.covers(&Scope::Acyclic) && Scope::Acyclic.covers(&order(&[0, 1])));
+        assert!(!Scope::Acyclic.covers(&Scope::Convex) && !order(&[0, 1]).covers(&order(&[1, 0])));
+    }
 }

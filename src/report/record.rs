@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::instance::Instance;
 use crate::instance::formats::content_hash;
 use crate::problem::{DeviceKind, ProblemSpec, Scope};
-use crate::solve::{LowerBound, Run, Stats};
+use crate::solve::{Run, Stats};
 use crate::verify::{ScheduledSubgraph, Verified, VerifiedDevice};
 
 /// Version of [`RunRecord`]: it changes when a field changes its meaning or goes.
@@ -167,7 +167,7 @@ impl MethodRecord {
     /// A bound, and with it a proof, counts only where it holds for every split of the scope that was asked for.
     pub fn new(method: &str, scope: &Scope, run: &Run, verified: Option<&Verified>, seconds: f64) -> Self {
         let objective = verified.map(Verified::objective);
-        let lower_bound = run.outcome.bound().filter(|bound| holds_for(bound, scope)).map(|bound| bound.value);
+        let lower_bound = run.outcome.bound().filter(|bound| bound.scope.covers(scope)).map(|bound| bound.value);
         let gap = objective.zip(lower_bound).and_then(|(objective, bound)| gap(objective, bound));
         let status = match run.outcome.status() {
             "optimal" if gap != Some(0.0) => "feasible",
@@ -179,7 +179,7 @@ impl MethodRecord {
 
     /// Whether a bound of this record holds for the splits that `other` is about.
     pub fn covers(&self, other: &Self) -> bool {
-        self.scope == other.scope || width(self.scope) > width(other.scope)
+        self.scope == other.scope || Scope::width(self.scope) > Scope::width(other.scope)
     }
 
     /// Position of the best record: least objective, then highest bound, then first; a split beats none, and a proof
@@ -317,23 +317,9 @@ pub fn gap(objective: f64, bound: f64) -> Option<f64> {
     if gap <= ROUNDING * objective { Some(0.0) } else { (objective > 0.0).then(|| gap / objective) }
 }
 
-/// Whether what holds for every split of `proven` holds for every split of `asked`.
-fn covers(proven: &Scope, asked: &Scope) -> bool {
-    proven == asked || width(proven.name()) > width(asked.name())
-}
-
-/// How many splits a scope holds, from few to many.
-fn width(scope: &str) -> Option<usize> {
-    ["linearized", "acyclic", "convex", "arbitrary"].iter().position(|&name| name == scope)
-}
-
-fn holds_for(bound: &LowerBound, asked: &Scope) -> bool {
-    covers(&bound.scope, asked)
-}
-
 fn infeasibility_holds(run: &Run, asked: &Scope) -> bool {
     match &run.outcome {
-        crate::solve::Outcome::Infeasible(scope) => covers(scope, asked),
+        crate::solve::Outcome::Infeasible(scope) => scope.covers(asked),
         _ => true,
     }
 }
@@ -349,13 +335,6 @@ fn as_object<S: Serializer>(stats: &Stats, serializer: S) -> Result<S::Ok, S::Er
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_bound_for_narrower_splits_is_no_bound() {
-        let order = |nodes: &[usize]| Scope::Linearized(nodes.to_vec());
-        assert!(covers(&Scope::Arbitrary, &Scope::Acyclic) && covers(&Scope::Acyclic, &order(&[0, 1])));
-        assert!(!covers(&Scope::Acyclic, &Scope::Convex) && !covers(&order(&[0, 1]), &order(&[1, 0])));
-    }
 
     #[test]
     fn gaps_are_relative_to_the_objective() {

@@ -34,6 +34,9 @@ pub fn studies() -> impl Iterator<Item = &'static Study> {
     [tarnawski2020::STUDIES, parmesan2024::STUDIES, rannc2021::STUDIES, chen2024::STUDIES].into_iter().flatten()
 }
 
+/// Why figures differ where the workloads and their costs do.
+const OTHER_COSTS: &str = "another workload and another cost model; only the shape is to be compared";
+
 /// What to run for a study, and what comes of it.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {

@@ -1,7 +1,7 @@
 //! RaNNC (Tanaka et al. 2021): atomic, block and stage partitioning. Its throughputs stand in plots; what its text says of
 //! them is reproduced on graphs of our own.
 
-use super::{Figure, Plan, Published, Quantity, Run, Study, Workload};
+use super::{Figure, OTHER_COSTS, Plan, Published, Quantity, Run, Study, Workload};
 use crate::generate::{Head, Recipe, Transformer};
 
 pub(super) const STUDIES: &[Study] = &[
@@ -54,7 +54,7 @@ fn bert() -> Plan {
             column: "RaNNC over uniform".into(),
             quantity: Quantity::ObjectiveRatio(uniform, rannc),
             published: Published::AtLeast(1.0),
-            because: Some("another workload and another cost model; only the shape is to be compared"),
+            because: Some(OTHER_COSTS),
         });
     }
     plan

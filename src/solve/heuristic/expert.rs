@@ -63,7 +63,7 @@ impl Solver for Expert {
         let setting = Setting::new(problem, &unordered);
         let solution = taken(&setting, &split)
             .map_err(|reason| SolveError::from(ExpertError::Invalid { file: file.clone(), reason }))?;
-        Ok(Run { outcome: outcome(Some(solution), work_bound(&unordered.units)), stats: Stats::default() })
+        Ok(Run { outcome: outcome(Some(solution), work_bound(&unordered)), stats: Stats::default() })
     }
 }
 

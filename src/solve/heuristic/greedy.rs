@@ -19,7 +19,8 @@ use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupporte
 /// **Loads**: each device gets the longest run of the order whose load does not exceed a limit and which fits in its
 /// memory; the kind of device that holds the longest comes next. The limit is lowered by bisection as long as the
 /// devices suffice. The splits are acyclic, and count in every wider scope; stages are not replicated.
-/// O(n · nets of a unit · kinds of device) for each of some 50 limits.
+/// O(n · nets of a unit · kinds of device · devices) for each of some 50 limits: where it is transfers that end runs, each
+/// device may look at all that is left.
 ///
 /// ```
 /// use dagsplit::instance::{Edge, Instance, Node, Platform};

@@ -35,7 +35,7 @@ pub use uniform::Uniform;
 
 use super::{BoundSource, LowerBound, OPTIMALITY_TOLERANCE, Outcome, Unsupported, refuse_sharding};
 use crate::bound;
-use crate::preprocess::Reduced;
+use crate::preprocess::Unordered;
 use crate::problem::{Objective, Problem, Scope, Solution};
 
 /// Takes problems whose objective is the latency.
@@ -66,9 +66,9 @@ fn unsupported(solver: &str, reason: &str) -> Unsupported {
     Unsupported { solver: solver.into(), reason: reason.into() }
 }
 
-/// Total work over total speed, which bounds every split.
-fn work_bound(units: &Reduced) -> LowerBound {
-    LowerBound { value: bound::work(units), scope: Scope::Arbitrary, source: BoundSource::Work }
+/// Total work over total speed, which bounds every split. Units contracted further would bound fewer.
+fn work_bound(unordered: &Unordered) -> LowerBound {
+    LowerBound { value: bound::work(&unordered.units), scope: Scope::Arbitrary, source: BoundSource::Work }
 }
 
 /// Whether a split of this value cannot be better by more than `gap`, or than the rounding of sums.

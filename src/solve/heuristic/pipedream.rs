@@ -5,7 +5,7 @@ use petgraph::unionfind::UnionFind;
 use super::{outcome, unsupported, work_bound};
 use crate::graph::biconnected;
 use crate::graph::order_graph::Groups;
-use crate::preprocess::Reduced;
+use crate::preprocess::Unordered;
 use crate::problem::{Objective, Problem, Scope};
 use crate::solve::dp::LinearizedDp;
 use crate::solve::registry::Clustering;
@@ -19,7 +19,7 @@ use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupporte
 ///
 /// Inputs and broadcasts would tie the graph together: edges from a node without compute time that nothing feeds, or
 /// that feeds more than `broadcast` others, are left out. PipeDream's own optimizer drops the inputs; the program of
-/// Tarnawski 2020 names such nodes of its graphs by their ids, and this rule finds the same ones. O(n + m).
+/// Tarnawski 2020 names such nodes of its graphs by their ids, and this rule finds the same ones. O(n + m log m).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Branchings {
     /// The most consumers of a node without compute time that count as branches.
@@ -124,7 +124,7 @@ impl Solver for PipeDream {
         self.supports(problem)?;
         let path = acyclic(problem.clustered(&self.branchings.of(problem)));
         let Run { outcome: of_path, stats } = self.splitter().solve(&path, cx)?;
-        let bound = work_bound(&Reduced::contracted_only(problem));
+        let bound = work_bound(&Unordered::new(problem));
         Ok(Run { outcome: outcome(of_path.solution().cloned(), bound), stats })
     }
 }

@@ -34,6 +34,6 @@ impl Solver for SingleDevice {
         let splits = first_of_kind.filter_map(|d| Some((setting.is_cpu(d), setting.objective(&on(d))?, d)));
         let best = splits.min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         let solution = best.map(|(_, _, d)| setting.to_solution(&on(d)));
-        Ok(Run { outcome: outcome(solution, work_bound(&unordered.units)), stats: Stats::default() })
+        Ok(Run { outcome: outcome(solution, work_bound(&unordered)), stats: Stats::default() })
     }
 }

@@ -2,18 +2,16 @@
 
 use rayon::prelude::*;
 
-use crate::bound;
 use crate::graph::topological;
-use crate::preprocess::Reduced;
-use crate::problem::{Problem, Scope};
+use crate::preprocess::{Reduced, Unordered};
+use crate::problem::Problem;
 use crate::solve::dp::grouping::Flat;
 use crate::solve::dp::linearized::best_split;
 use crate::solve::dp::orders::{self, Random};
 use crate::solve::dp::{self, Incumbent, Setting};
-use crate::solve::heuristic::is_good_enough;
+use crate::solve::heuristic::{is_good_enough, outcome, work_bound};
 use crate::solve::{
-    BoundSource, Guarantee, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
-    in_pool,
+    Guarantee, LowerBound, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported, in_pool,
 };
 
 /// SliceGraph of Archer, Fahrbach, Liu and Prabhu, "Practical Performance Guarantees for Pipelined DNN Inference" (ICML
@@ -66,7 +64,7 @@ impl Solver for SliceGraph {
         let cx = &*cx;
         let reduced = Reduced::new(problem);
         let setting = Setting::new(problem, &reduced);
-        let bound = LowerBound { value: bound::work(&reduced), scope: Scope::Acyclic, source: BoundSource::Work };
+        let bound = work_bound(&Unordered::new(problem));
         let mut evolution = Evolution::new(self, &setting, cx);
         in_pool(cx, || evolution.run(&bound));
         let stats = Stats(vec![
@@ -74,11 +72,8 @@ impl Solver for SliceGraph {
             ("orders", evolution.orders as f64),
             ("generations", evolution.generations as f64),
         ]);
-        let outcome = match evolution.best {
-            Some(split) => Outcome::found(setting.lift(&split, split.objective()), bound),
-            None => Outcome::Unknown { bound: Some(bound) },
-        };
-        Ok(Run { outcome, stats })
+        let solution = evolution.best.map(|split| setting.lift(&split, split.objective()));
+        Ok(Run { outcome: outcome(solution, bound), stats })
     }
 }
 

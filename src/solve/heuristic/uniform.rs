@@ -1,7 +1,7 @@
 //! Uniform splits: as many layers and as many replicas in each stage as in any other.
 
 use super::{outcome, supports_loads, work_bound};
-use crate::preprocess::Reduced;
+use crate::preprocess::{Reduced, Unordered};
 use crate::problem::{DeviceKind, Problem};
 use crate::solve::dp::loads::{SetLoads, worse};
 use crate::solve::dp::{Incumbent, Setting};
@@ -61,7 +61,7 @@ impl Solver for Uniform {
         stats.set("layers", layers.unit_count() as f64);
         stats.set("uniform splits", tried as f64);
         let solution = best.map(|best| setting.lift(&best, best.objective()));
-        Ok(Run { outcome: outcome(solution, work_bound(&layers)), stats })
+        Ok(Run { outcome: outcome(solution, work_bound(&Unordered::new(problem))), stats })
     }
 }
 

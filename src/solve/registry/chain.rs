@@ -4,6 +4,10 @@ use crate::problem::{Problem, Solution};
 use crate::solve::{Guarantee, Outcome, Run, SearchContext, SolveError, Solver, Unsupported};
 
 /// A way to join nodes that then share a device.
+///
+/// Whether a chain takes a problem is asked of each step without running any: of the method, too, about the problem as
+/// it is, before nodes are joined. So one with a limit on size, as brute force has, refuses a problem whose clusters would
+/// be few enough.
 pub trait Clustering: Send + Sync {
     /// Whether it takes `problem`.
     ///

@@ -2,7 +2,7 @@
 
 use super::chain::Chain;
 use super::spec::Named;
-use super::steps::BROADCAST;
+use super::steps::{ALPHA, BLOCK_COUNT, BROADCAST, CLUSTERS, STEPS, iterative_refinement, operator_clustering};
 use super::{Method, Parameter, Parameters, SpecError};
 use crate::solve::Solver;
 use crate::solve::brute_force::BruteForce;
@@ -11,8 +11,7 @@ use crate::solve::dp::{IdealDp, LinearizedDp};
 use crate::solve::heuristic::chen2024::{Hierarchical, KernighanLin};
 use crate::solve::heuristic::external::{ExternalPartitioner, Partitioner};
 use crate::solve::heuristic::{
-    Branchings, Expert, Greedy, IterativeRefinement, LocalSearch, OperatorClustering, PipeDream, Rannc, SingleDevice,
-    SliceGraph, Uniform,
+    Branchings, Expert, Greedy, LocalSearch, PipeDream, Rannc, SingleDevice, SliceGraph, Uniform,
 };
 #[cfg(feature = "highs")]
 use crate::solve::ip::IntegerProgram;
@@ -269,21 +268,12 @@ pub(super) const METHODS: &[Method] = &[
         anytime: true,
         limits: "tens of thousands of nodes; all costs, replication, no servers",
         source: "Parmesan 2024, section IV",
-        parameters: &[
-            Parameter { name: "k", default: "48", meaning: "clusters aimed at, at least 1" },
-            Parameter {
-                name: "alpha",
-                default: "0.01/1/100",
-                meaning: "weights of communication, of which the best is taken",
-            },
-            Parameter { name: "steps", default: "100", meaning: "the most moves of the refinement" },
-        ],
+        parameters: &[CLUSTERS, ALPHA, STEPS],
         make: |given| {
-            let clustering = OperatorClustering { clusters: given.at_least("k", 1)?, alphas: given.list("alpha")? };
             let chain = Chain {
-                clusterings: vec![Box::new(clustering)],
+                clusterings: vec![Box::new(operator_clustering(given)?)],
                 solver: Box::new(IdealDp::default()),
-                refinements: vec![Box::new(IterativeRefinement { steps: given.get("steps")? })],
+                refinements: vec![Box::new(iterative_refinement(given)?)],
             };
             Ok(Box::new(Named { spec: "parmesan".into(), solver: Box::new(chain) }))
         },
@@ -298,7 +288,7 @@ pub(super) const METHODS: &[Method] = &[
         limits: "tens of thousands of nodes; devices of one kind, all costs, replication, no servers",
         source: "RaNNC 2021, section III",
         parameters: &[
-            Parameter { name: "k", default: "32", meaning: "blocks aimed at, at least 1" },
+            BLOCK_COUNT,
             Parameter { name: "coarsen", default: "true", meaning: "true, or false for stages of atomic components" },
             Parameter { name: "batch", default: "256", meaning: "samples of a batch, at least 1" },
             Parameter { name: "node", default: "0", meaning: "devices of a compute node, 0 for all in one" },
@@ -343,11 +333,7 @@ pub(super) const METHODS: &[Method] = &[
         anytime: true,
         limits: "50 million nodes times devices; memory, classes, servers; no replication",
         source: "Chen 2024, section 2.3",
-        parameters: &[
-            Parameter { name: "starts", default: "16", meaning: "random placements, at least 1" },
-            Parameter { name: "sweeps", default: "1000", meaning: "the most sweeps over all pairs of devices" },
-            Parameter { name: "passes", default: "0", meaning: "the most passes of Kernighan and Lin after them" },
-        ],
+        parameters: &[STARTS, SWEEPS, PASSES],
         make: |given| {
             let (starts, sweeps) = (given.at_least("starts", 1)?, given.get("sweeps")?);
             Ok(Box::new(KernighanLin { starts, sweeps, passes: given.get("passes")? }))
@@ -368,9 +354,9 @@ pub(super) const METHODS: &[Method] = &[
                 default: "auto",
                 meaning: "group counts from the top, as 4/4/6, that multiply to the number of devices; or auto",
             },
-            Parameter { name: "starts", default: "16", meaning: "random placements in each split, at least 1" },
-            Parameter { name: "sweeps", default: "1000", meaning: "the most sweeps over all pairs of groups" },
-            Parameter { name: "passes", default: "0", meaning: "the most passes of Kernighan and Lin after them" },
+            Parameter { meaning: "random placements in each split, at least 1", ..STARTS },
+            Parameter { meaning: "the most sweeps over all pairs of groups", ..SWEEPS },
+            PASSES,
         ],
         make: |given| {
             let (levels, starts) = (given.get("levels")?, given.at_least("starts", 1)?);
@@ -379,6 +365,17 @@ pub(super) const METHODS: &[Method] = &[
         },
     },
 ];
+
+/// Starts of the search for the sharding cost.
+const STARTS: Parameter = Parameter { name: "starts", default: "16", meaning: "random placements, at least 1" };
+
+/// Sweeps of that search.
+const SWEEPS: Parameter =
+    Parameter { name: "sweeps", default: "1000", meaning: "the most sweeps over all pairs of devices" };
+
+/// Passes after its sweeps.
+const PASSES: Parameter =
+    Parameter { name: "passes", default: "0", meaning: "the most passes of Kernighan and Lin after them" };
 
 /// Where an external partitioner is.
 const PROGRAM: Parameter =

@@ -46,7 +46,7 @@ pub struct Method {
 
 impl Method {
     /// Whether it needs something from outside, a file or a program: a parameter without a default says which.
-    fn needs_more(&self) -> bool {
+    pub fn needs_more(&self) -> bool {
         self.parameters.iter().any(|parameter| parameter.default.is_empty())
     }
 

@@ -60,7 +60,7 @@ impl<'a> Parameters<'a> {
     /// The text given is no such value.
     pub fn get<T: FromStr>(&self, name: &str) -> Result<T, SpecError> {
         let (parameter, text) = self.text(name);
-        text.parse().map_err(|_| self.bad(parameter, text))
+        self.value(parameter, text, text)
     }
 
     /// The path that parameter `name` gives; `None` where it gives none.
@@ -75,7 +75,9 @@ impl<'a> Parameters<'a> {
     /// The text given is no such value.
     pub fn at_least<T: FromStr + PartialOrd>(&self, name: &str, least: T) -> Result<T, SpecError> {
         let (parameter, text) = self.text(name);
-        text.parse().ok().filter(|value| *value >= least).ok_or_else(|| self.bad(parameter, text))
+        Some(self.value(parameter, text, text)?)
+            .filter(|value| *value >= least)
+            .ok_or_else(|| self.bad(parameter, text))
     }
 
     /// The value of parameter `name` where it is from 0 to 1.
@@ -93,7 +95,13 @@ impl<'a> Parameters<'a> {
     /// The text given holds something else.
     pub fn list<T: FromStr>(&self, name: &str) -> Result<Vec<T>, SpecError> {
         let (parameter, text) = self.text(name);
-        text.split('/').map(|value| value.parse().map_err(|_| self.bad(parameter, text))).collect()
+        text.split('/').map(|value| self.value(parameter, text, value)).collect()
+    }
+
+    /// The value that one `piece` of a parameter's `text` gives. No number may be infinite, or none.
+    fn value<T: FromStr>(&self, parameter: &Parameter, text: &str, piece: &str) -> Result<T, SpecError> {
+        let is_finite = piece.parse().map_or(true, f64::is_finite);
+        piece.parse().ok().filter(|_| is_finite).ok_or_else(|| self.bad(parameter, text))
     }
 
     fn bad(&self, parameter: &Parameter, text: &str) -> SpecError {

@@ -81,7 +81,9 @@ pub fn split_list(text: &str) -> Vec<String> {
 
 /// The solver that `spec` names: a method with its parameters, or a chain of clusterings, a method and refinements.
 ///
-/// Every method takes the parameter `seed`, which stands in for the seed of the run.
+/// Every method takes the parameter `seed`, which stands in for the seed of the run. Commas part parameters and plus
+/// signs part steps, so that a value, such as a path, holds neither. Whether a chain takes a problem is asked of its
+/// method before anything is joined; see [`Clustering`].
 ///
 /// # Errors
 /// [`SpecError`] says what is wrong and what there is.
@@ -133,9 +135,12 @@ pub(super) fn parts(step: &str) -> (&str, Vec<(&str, &str)>) {
 fn step_of(spec: &str) -> Result<Step, SpecError> {
     let (name, mut given) = parts(spec);
     if let Some(method) = METHODS.iter().find(|method| method.name == name) {
-        let seeds = given.iter().position(|(name, _)| *name == "seed").map(|at| given.remove(at).1);
+        let seeds: Vec<&str> = given.extract_if(.., |(name, _)| *name == "seed").map(|(_, text)| text).collect();
+        if seeds.len() > 1 {
+            return Err(SpecError::Twice { method: method.name, name: "seed".into() });
+        }
         let solver = (method.make)(&Parameters::new(method.name, method.parameters, given)?)?;
-        let seed = seeds.map(|text| seed(method.name, text)).transpose()?;
+        let seed = seeds.first().map(|text| seed(method.name, text)).transpose()?;
         return Ok(Step::Solver(match seed {
             Some(seed) => Box::new(Seeded { seed, solver }),
             None => solver,
@@ -229,10 +234,14 @@ mod tests {
         let message = |spec| solver(spec).err().map(|error| error.to_string()).unwrap_or_default();
         assert!(message("nonesuch").starts_with("there is no method `nonesuch`; there are dp, "));
         assert_eq!(message("annealing:rounds=3"), "annealing has no parameter `rounds`; it has patience");
-        assert_eq!(message("dpl:seed=1,seed=2"), "dpl has no parameter `seed`; it has none");
+        assert_eq!(message("dpl:seed=1,seed=2"), "dpl: parameter `seed` is given twice; give it once");
+        assert_eq!(message("dpl:depth=1"), "dpl has no parameter `depth`; it has none");
         assert!(message("annealing:patience=x").starts_with("annealing: parameter `patience` cannot be `x`; it is "));
         assert!(message("dpl:seed=x").starts_with("dpl: parameter `seed` cannot be `x`"));
         assert!(message("slicegraph:bias=1.5").starts_with("slicegraph: parameter `bias` cannot be `1.5`; it is "));
+        assert!(message("cluster:alpha=1/nan+dp").contains("cannot be `1/nan`"));
+        assert!(message("cluster:alpha=inf+dp").contains("cannot be `inf`"));
+        assert!(message("metis:imbalance=1e999").contains("cannot be `1e999`"));
         assert!(message("hierarchical:levels=4/x").contains("cannot be `4/x`"));
         assert!(message("dp+dp").starts_with("`dp+dp` is no chain of steps"));
     }

@@ -1,6 +1,6 @@
 //! The tables of clusterings and refinements.
 
-use super::{Clustering, Parameter, Refinement, StepKind};
+use super::{Clustering, Parameter, Parameters, Refinement, SpecError, StepKind};
 use crate::solve::heuristic::{Blocks, Branchings, IterativeRefinement, OperatorClustering};
 
 pub(super) const CLUSTERINGS: &[StepKind<dyn Clustering>] = &[CLUSTER, BLOCKS, BRANCHINGS];
@@ -8,22 +8,15 @@ pub(super) const CLUSTERINGS: &[StepKind<dyn Clustering>] = &[CLUSTER, BLOCKS, B
 const CLUSTER: StepKind<dyn Clustering> = StepKind {
     name: "cluster",
     summary: "joins the two adjacent operators of least cost until few are left",
-    parameters: &[
-        Parameter { name: "k", default: "48", meaning: "clusters aimed at, at least 1" },
-        Parameter {
-            name: "alpha",
-            default: "0.01/1/100",
-            meaning: "weights of communication, of which the best is taken",
-        },
-    ],
+    parameters: &[CLUSTERS, ALPHA],
     source: "Parmesan 2024, section IV-B",
-    make: |given| Ok(Box::new(OperatorClustering { clusters: given.at_least("k", 1)?, alphas: given.list("alpha")? })),
+    make: |given| Ok(Box::new(operator_clustering(given)?)),
 };
 
 const BLOCKS: StepKind<dyn Clustering> = StepKind {
     name: "blocks",
     summary: "groups operators into balanced blocks by coarsening, uncoarsening and compaction",
-    parameters: &[Parameter { name: "k", default: "32", meaning: "blocks aimed at, at least 1" }],
+    parameters: &[BLOCK_COUNT],
     source: "RaNNC 2021, sections III-A and III-B",
     make: |given| Ok(Box::new(Blocks { k: given.at_least("k", 1)? })),
 };
@@ -36,6 +29,29 @@ const BRANCHINGS: StepKind<dyn Clustering> = StepKind {
     make: |given| Ok(Box::new(Branchings { broadcast: given.get("broadcast")? })),
 };
 
+/// The clusters of [`OperatorClustering`].
+pub(super) const CLUSTERS: Parameter = Parameter { name: "k", default: "48", meaning: "clusters aimed at, at least 1" };
+
+/// The weights of [`OperatorClustering`].
+pub(super) const ALPHA: Parameter =
+    Parameter { name: "alpha", default: "0.01/1/100", meaning: "weights of communication, of which the best is taken" };
+
+/// The parameter of [`IterativeRefinement`].
+pub(super) const STEPS: Parameter =
+    Parameter { name: "steps", default: "100", meaning: "the most moves of the refinement" };
+
+pub(super) fn operator_clustering(given: &Parameters) -> Result<OperatorClustering, SpecError> {
+    Ok(OperatorClustering { clusters: given.at_least("k", 1)?, alphas: given.list("alpha")? })
+}
+
+pub(super) fn iterative_refinement(given: &Parameters) -> Result<IterativeRefinement, SpecError> {
+    Ok(IterativeRefinement { steps: given.get("steps")? })
+}
+
+/// The parameter of [`Blocks`].
+pub(super) const BLOCK_COUNT: Parameter =
+    Parameter { name: "k", default: "32", meaning: "blocks aimed at, at least 1" };
+
 /// The parameter of [`Branchings`].
 pub(super) const BROADCAST: Parameter = Parameter {
     name: "broadcast",
@@ -46,7 +62,7 @@ pub(super) const BROADCAST: Parameter = Parameter {
 pub(super) const REFINEMENTS: &[StepKind<dyn Refinement>] = &[StepKind {
     name: "refine",
     summary: "moves operators over the boundaries between stages, one at a time",
-    parameters: &[Parameter { name: "steps", default: "100", meaning: "the most moves" }],
+    parameters: &[STEPS],
     source: "Parmesan 2024, section IV-C",
-    make: |given| Ok(Box::new(IterativeRefinement { steps: given.get("steps")? })),
+    make: |given| Ok(Box::new(iterative_refinement(given)?)),
 }];

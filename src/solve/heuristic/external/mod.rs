@@ -78,7 +78,7 @@ impl Solver for ExternalPartitioner {
         });
         let fitting = split.filter(|split| setting.objective(split).is_some());
         let solution = fitting.map(|split| setting.to_solution(&split));
-        Ok(Run { outcome: outcome(solution, work_bound(&unordered.units)), stats: Stats::default() })
+        Ok(Run { outcome: outcome(solution, work_bound(&unordered)), stats: Stats::default() })
     }
 }
 

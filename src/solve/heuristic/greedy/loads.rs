@@ -2,7 +2,7 @@
 
 use super::super::{outcome, work_bound};
 use crate::cost::compute_load;
-use crate::preprocess::{Reduced, joint};
+use crate::preprocess::{Reduced, Unordered, joint};
 use crate::problem::Problem;
 use crate::solve::dp::loads::{Sums, Value, objective, worse};
 use crate::solve::dp::orders::depth_first;
@@ -17,7 +17,7 @@ pub(super) fn solve(problem: &Problem, cx: &SearchContext) -> Run {
     let reduced = Reduced::new(problem);
     let setting = Setting::new(problem, &reduced);
     let filling = Filling { setting: &setting, order: depth_first(&reduced.order, |u| u) };
-    let bound = work_bound(&reduced);
+    let bound = work_bound(&Unordered::new(problem));
     let mut best = filling.below(setting.ceiling);
     let (mut low, mut high) = (bound.value, best.as_ref().map_or(setting.ceiling, Incumbent::objective));
     let mut steps = 0;

@@ -29,7 +29,7 @@ pub(super) fn solve(LocalSearch { restarts, cpus, .. }: LocalSearch, problem: &P
     let level = Level::finest(&setting, &rows);
     let limits = rows.limits([f64::MAX; 2]);
     let descent = Descent { setting: &setting, level: &level, rows: &rows, limits, cpus, cx };
-    let bound = work_bound(&unordered.units);
+    let bound = work_bound(&unordered);
     let mut best: Option<(f64, Assignment)> = None;
     let (mut tried, mut moves) = (0, 0);
     let is_enough = |best: &Option<(f64, Assignment)>| {

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::preprocess::Reduced;
 use crate::problem::{Objective, Problem, ProblemSpec, Scope};
 use crate::solve::dp::LinearizedDp;
-use crate::solve::heuristic::groups::{Demand, Quotient, limits};
+use crate::solve::heuristic::groups::{Demand, Quotient, by_node, limits};
 use crate::solve::registry::Clustering;
 use crate::solve::{SearchContext, SolveError, Solver, in_pool};
 
@@ -62,7 +62,7 @@ impl Clustering for OperatorClustering {
         let reduced = Reduced::contracted_only(problem);
         let stop = || cx.should_stop();
         let mut found: Vec<Vec<usize>> = in_pool(cx, || {
-            let of_alpha = |&alpha: &f64| nodes(problem, &reduced, &cluster(&reduced, self.clusters, alpha, &stop));
+            let of_alpha = |&alpha: &f64| by_node(problem, &reduced, &cluster(&reduced, self.clusters, alpha, &stop));
             self.alphas.par_iter().map(of_alpha).collect()
         });
         found.dedup();
@@ -79,21 +79,12 @@ impl Clustering for OperatorClustering {
     }
 }
 
-/// The cluster of each node, by that of each unit.
-fn nodes(problem: &Problem, reduced: &Reduced, group_of: &[usize]) -> Vec<usize> {
-    let mut clusters = vec![0; problem.node_count()];
-    for (members, &group) in reduced.members.iter().zip(group_of) {
-        members.iter().for_each(|&v| clusters[v] = group);
-    }
-    clusters
-}
-
 /// The objective of the linearized DP on the clusters; `None` where it finds no split, or takes no such problem.
 fn promise(problem: &Problem, clusters: &[usize], cx: &mut SearchContext) -> Result<Option<f64>, SolveError> {
     let mut clustered = problem.clustered(clusters);
     // Contiguous splits by load tell clusterings apart, whatever is asked for in the end.
     let objective = match problem.spec.objective {
-        Objective::Latency { .. } => Objective::Throughput,
+        Objective::Latency { .. } | Objective::Sharding(_) => Objective::Throughput,
         pipelined => pipelined,
     };
     clustered.spec = ProblemSpec { scope: Scope::Acyclic, objective, ..clustered.spec };

@@ -22,7 +22,7 @@ use crate::solve::{Progress, SearchContext, SolveError, Unsupported};
 /// nearest neighbour left behind. And no operator moves twice, for two boundaries could pass one back and forth.
 ///
 /// The scope [`Arbitrary`](Scope::Arbitrary) needs no order. A convex split whose stages have none is left as it is.
-/// O(steps · (boundary · nets of an operator + a stage)).
+/// O(steps · (n + m + boundary · (stages + pins of an operator's nets) + a stage)), but for sorting the moves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IterativeRefinement {
     /// The most moves, I in the paper.

@@ -4,7 +4,7 @@ use super::coarsening::Hierarchy;
 use super::{atomic, compaction, uncoarsening};
 use crate::preprocess::Reduced;
 use crate::problem::Problem;
-use crate::solve::heuristic::groups::{Demand, limits};
+use crate::solve::heuristic::groups::{Demand, by_node, limits};
 use crate::solve::registry::Clustering;
 use crate::solve::{SearchContext, SolveError};
 
@@ -12,7 +12,8 @@ use crate::solve::{SearchContext, SolveError};
 ///
 /// 1. [Atomic components](atomic): constants join what consumes them.
 /// 2. *Coarsening*, level by level: from the fastest group on, each joins the fastest adjacent one that leaves the
-///    groups acyclic and fits a device; each at most once in a level. It ends at k groups, or where none can be joined.
+///    groups acyclic and fits a device; each at most once in a level. It ends at k groups, or where a
+///    level could join less than 1 % of its groups, as on a star.
 /// 3. *Uncoarsening*, from the last level back: of two groups that a level joined, either moves to an adjacent group of
 ///    that level where that lowers the communication between groups, keeps both there and at the end acyclic, and fits.
 /// 4. *Compaction*, where more than k groups are left: in topological order, the fastest joins the faster of its two
@@ -65,13 +66,5 @@ fn blocks(reduced: &Reduced, kind: usize, k: usize, stop: &dyn Fn() -> bool) -> 
     let (demands, limits) = (Demand::of_units(reduced, &[kind]), limits(reduced, &[kind]));
     let mut hierarchy = Hierarchy::new(reduced, &demands, &limits, k, stop);
     let top = uncoarsening::uncoarsen(reduced, kind, &mut hierarchy, &demands, &limits, stop);
-    compaction::compact(top, k, &limits)
-}
-
-fn by_node(problem: &Problem, reduced: &Reduced, group_of: &[usize]) -> Vec<usize> {
-    let mut groups = vec![0; problem.node_count()];
-    for (members, &group) in reduced.members.iter().zip(group_of) {
-        members.iter().for_each(|&v| groups[v] = group);
-    }
-    groups
+    compaction::compact(top, k, &limits, stop)
 }

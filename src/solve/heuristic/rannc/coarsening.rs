@@ -3,6 +3,9 @@
 use crate::preprocess::Reduced;
 use crate::solve::heuristic::groups::{Demand, Quotient};
 
+/// A level that joins less than one in this many of its groups is not worth the passes over the graph that each takes.
+const LEAST_JOINED: usize = 100;
+
 /// The groups of every level. Those of level 0 are single units.
 pub struct Hierarchy {
     /// For each level but the last, the group of the next level that each of its groups lies in.
@@ -12,7 +15,9 @@ pub struct Hierarchy {
 }
 
 impl Hierarchy {
-    /// Joins groups until `k` are left, no two can be joined, or `stop` says so.
+    /// Joins groups until `k` are left, a level could join less than 1 % of its groups, or `stop` says so.
+    ///
+    /// So there are O(log(n / k)) levels, where a star would have one for each of its leaves.
     pub fn new(reduced: &Reduced, units: &[Demand], limits: &[Option<f64>], k: usize, stop: &dyn Fn() -> bool) -> Self {
         let mut hierarchy = Self { parents: Vec::new(), counts: vec![units.len()] };
         let mut demands = units.to_vec();
@@ -21,7 +26,8 @@ impl Hierarchy {
             let quotient = Quotient::new(&reduced.order, &group_of, demands.len());
             let quotient = quotient.unwrap_or_else(|| unreachable!("groups stay acyclic"));
             let parents = level(quotient, &mut demands, limits, k);
-            if demands.len() == parents.len() {
+            let joined = parents.len() - demands.len();
+            if joined * LEAST_JOINED < parents.len() {
                 break;
             }
             group_of.iter_mut().for_each(|group| *group = parents[*group]);
@@ -77,4 +83,32 @@ fn level(mut quotient: Quotient, demands: &mut Vec<Demand>, limits: &[Option<f64
     }
     *demands = next;
     parents
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::instance::{Edge, Instance, Node, Platform};
+    use crate::problem::{Problem, ProblemSpec};
+
+    /// How many groups each level has, of nodes of equal times and these edges.
+    fn counts(n: u64, edges: impl Iterator<Item = (u64, u64)>) -> Vec<usize> {
+        let instance = Instance {
+            platform: Platform::uniform(1, None, 0),
+            nodes: (0..n).map(|id| Node { accelerator_times: vec![Some(1.0)], ..Node::new(id) }).collect(),
+            edges: edges.map(|(source, target)| Edge { source, target }).collect(),
+            ..Instance::default()
+        };
+        let problem = Problem::new(&instance, ProblemSpec::of(&instance)).expect("valid");
+        let reduced = Reduced::contracted_only(&problem);
+        Hierarchy::new(&reduced, &Demand::of_units(&reduced, &[0]), &[None], 2, &|| false).counts
+    }
+
+    #[test]
+    fn it_ends_where_next_to_nothing_can_be_joined() {
+        assert_eq!(counts(8, (1..8).map(|v| (v - 1, v))), [8, 4, 2]);
+        // Each level joins one leaf of a star, which is enough while they are few.
+        assert_eq!(counts(5, (1..5).map(|v| (0, v))), [5, 4, 3, 2]);
+        assert_eq!(counts(201, (1..201).map(|v| (0, v))), [201]);
+    }
 }

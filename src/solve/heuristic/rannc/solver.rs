@@ -131,8 +131,7 @@ impl<'a> Search<'a> {
         let count = self.reduced.kinds[self.kind].count;
         let per_node = if self.options.node == 0 { count } else { self.options.node.min(count) };
         let nodes = count / per_node.max(1);
-        let sizes = std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|&n| n <= nodes);
-        sizes.map(|n| (n, nodes / n)).find_map(|(n, copies)| {
+        powers_of_two(nodes).map(|n| (n, nodes / n)).find_map(|(n, copies)| {
             let mut stages = per_node * (n - 1) + 1..=per_node * n;
             stages.find_map(|stages| self.best_microbatches(stages, per_node * n, copies))
         })
@@ -141,11 +140,10 @@ impl<'a> Search<'a> {
     /// The best pipeline of these numbers of stages and devices, of which there are several copies, over microbatches.
     fn best_microbatches(&self, stages: usize, devices: usize, copies: usize) -> Option<Found> {
         let most = self.options.batch / copies;
-        let microbatches = std::iter::successors(Some(1), |m| Some(2 * m)).take_while(|&m| m <= most);
-        let pipelines = microbatches.filter_map(|microbatches| {
+        let pipelines = powers_of_two(most).filter_map(|microbatches| {
             let (samples, most_replicas) = (most / microbatches, self.most_replicas / copies);
             let pipeline = self.form(&Request { stages, devices, most_replicas, samples })?;
-            let time = (pipeline.time[0] + pipeline.time[1]) * (microbatches + stages - 1) as f64;
+            let time = (pipeline.time[0] + pipeline.time[1]) * (microbatches as f64 + (stages - 1) as f64);
             Some((time, microbatches, pipeline))
         });
         let (_, microbatches, pipeline) = pipelines.min_by(|a, b| a.0.total_cmp(&b.0))?;
@@ -171,5 +169,22 @@ impl<'a> Search<'a> {
             from = to;
         }
         Some(Found { objective: objective(value), split: Incumbent { value, stages }, microbatches })
+    }
+}
+
+/// 1, 2, 4, … up to `most`.
+fn powers_of_two(most: usize) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(1_usize), |n| n.checked_mul(2)).take_while(move |&n| n <= most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn powers_of_two_end_at_the_most() {
+        assert_eq!(powers_of_two(0).count(), 0);
+        assert_eq!(powers_of_two(9).collect::<Vec<_>>(), [1, 2, 4, 8]);
+        assert_eq!(powers_of_two(usize::MAX).last(), Some(1 << (usize::BITS - 1)));
     }
 }
