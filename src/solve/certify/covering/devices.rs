@@ -198,9 +198,9 @@ mod tests {
         let profit: Vec<f64> = (0..60).map(|u| f64::from(u * 37 % 11 + 1)).collect();
         // A knapsack: the largest profit by load.
         let mut most = vec![0.0f64; 101];
-        for u in 0..60 {
+        for (u, profit) in profit.iter().enumerate() {
             let time = devices.load(0, &[u]) as usize;
-            (time..=100).rev().for_each(|load| most[load] = most[load].max(most[load - time] + profit[u]));
+            (time..=100).rev().for_each(|load| most[load] = most[load].max(most[load - time] + profit));
         }
         let exact = best(&devices, &profit, 100.0, Rounding::Exact);
         assert!((exact - most[100]).abs() <= 1e-8 * most[100], "{exact}, by the knapsack {}", most[100]);
