@@ -54,9 +54,13 @@ impl Model {
         };
         let is_free = parts.iter().all(holds_all);
         let total: f64 = weights.iter().sum();
-        // Sums of whole bytes are exact, so that only the mean and differences from it round.
+        // Sums of whole bytes are exact, so that only the mean and differences from it round, if it is not whole too.
         let is_exact = total < MAX_EXACT && weights.iter().all(|weight| weight.fract() == 0.0);
-        let roundings = if is_exact { 1 } else { weights.len() + k };
+        let roundings = match (is_exact, total % k as f64 == 0.0) {
+            (true, true) => 0,
+            (true, false) => 1,
+            (false, _) => weights.len() + k,
+        };
         let off = 4.0 * roundings as f64 * f64::EPSILON * total;
         Self { weights, links, variance, prices, parts, needs, is_free, off }
     }
