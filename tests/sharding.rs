@@ -4,6 +4,7 @@ mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use common::{InstanceOptions, config, instances, solve_and_verify};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
@@ -225,8 +226,124 @@ fn cliques_stay_whole() {
     }
 }
 
+/// A weight of a node in bytes, as real layers have it: its square is worth more edges than a float has digits.
+const BYTES: f64 = 987_654_321.0;
+
+/// Nodes with these parameters and edges between them, for accelerators alone.
+fn graph(accelerators: usize, weights: &[f64], edges: impl IntoIterator<Item = (u64, u64)>) -> (Instance, ProblemSpec) {
+    let node = |(id, &parameter_bytes): (u64, &f64)| Node { parameter_bytes, ..Node::new(id) };
+    let instance = Instance {
+        platform: Platform::uniform(accelerators, None, 0),
+        nodes: (0..).zip(weights).map(node).collect(),
+        edges: edges.into_iter().map(|(source, target)| Edge { source, target }).collect(),
+        ..Instance::default()
+    };
+    let objective = Objective::Sharding(Sharding::default());
+    let spec = ProblemSpec { objective, scope: Scope::Arbitrary, ..ProblemSpec::of(&instance) };
+    (instance, spec)
+}
+
+fn limited(limit: Duration) -> SearchContext {
+    SearchContext::new().with_time_limit(limit)
+}
+
+#[test]
+fn weightless_nodes_follow_their_neighbours_however_heavy_others_are() {
+    let weights: Vec<f64> = (0..22).map(|id| if id < 2 { BYTES } else { 0.0 }).collect();
+    let (instance, spec) = graph(2, &weights, (2..22).map(|id| (id % 2, id)));
+    let once = KernighanLin { starts: 1, ..KernighanLin::default() };
+    assert_eq!(solve_and_verify(&once, &instance, &spec), Some(0.0));
+}
+
+#[test]
+fn heavy_parts_change_servers_to_save_an_edge() {
+    let (instance, spec) = graph(4, &[BYTES; 4], [(0, 1), (2, 3)]);
+    let interconnect = Some(Interconnect { server_size: 2, between_factor: 5.0 });
+    let problem = Problem::new(&instance, ProblemSpec { interconnect, ..spec }).unwrap();
+    for seed in 0..8 {
+        let mut cx = SearchContext::new();
+        cx.seed = seed;
+        let once = KernighanLin { starts: 1, ..KernighanLin::default() };
+        let run = once.solve(&problem, &mut cx).unwrap();
+        assert_eq!(run.outcome.solution().unwrap().objective, Some(2.0), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_claim_off_by_an_edge_is_wrong_however_heavy_nodes_are() {
+    let (instance, spec) = graph(2, &[BYTES; 8], (0..7).map(|id| (id, id + 1)));
+    let claimed = |objective| Solution { objective, ..split(&instance, &spec, &[0, 0, 0, 0, 1, 1, 1, 1]) };
+    assert!(verify::check(&instance, &spec, &claimed(Some(1.0))).is_ok());
+    for wrong in [0.0, 2.0, 1000.0] {
+        let violations = verify::check(&instance, &spec, &claimed(Some(wrong))).unwrap_err();
+        assert!(matches!(violations[..], [Violation::WrongObjective { .. }]), "{violations:?}");
+    }
+}
+
+#[test]
+fn weights_whose_squares_are_no_numbers_are_refused() {
+    let (instance, spec) = graph(2, &[1e200], []);
+    let objective = Objective::Sharding(Sharding { variance: 0.0, ..Sharding::default() });
+    assert!(Problem::new(&instance, ProblemSpec { objective, ..spec }).is_err());
+}
+
+#[test]
+fn large_graphs_are_not_searched() {
+    let (instance, spec) = graph(2, &[1.0; 2001], (1..2001).map(|id| (0, id)));
+    let problem = Problem::new(&instance, spec.clone()).unwrap();
+    let run = ShardingBb { starts: 1 }.solve(&problem, &mut limited(Duration::from_secs(1))).unwrap();
+    assert_eq!(run.stats.get("placements"), None);
+    assert!(run.outcome.bound().is_some());
+    verify::check(&instance, &spec, run.outcome.solution().unwrap()).unwrap();
+}
+
+#[test]
+fn a_limit_is_kept_within_a_pass_and_over_all_starts() {
+    let (instance, spec) = graph(8, &[1.0; 8000], (1..8000).map(|id| (id / 2, id)));
+    let problem = Problem::new(&instance, spec).unwrap();
+    for method in
+        [KernighanLin { starts: 1, sweeps: 9000, passes: 9 }, KernighanLin { starts: usize::MAX, sweeps: 1, passes: 0 }]
+    {
+        let start = Instant::now();
+        let run = method.solve(&problem, &mut limited(Duration::from_secs(1))).unwrap();
+        assert!(run.outcome.solution().is_some());
+        assert!(start.elapsed() < Duration::from_secs(20), "{method:?}: {:?}", start.elapsed());
+    }
+    let hierarchical = Hierarchical { starts: usize::MAX, sweeps: 1, ..Hierarchical::default() };
+    assert!(hierarchical.solve(&problem, &mut limited(Duration::from_secs(1))).is_ok());
+}
+
 proptest! {
     #![proptest_config(config(96))]
+
+    /// Nodes of no weight or of a gigabyte, which devices can share evenly: then edges alone decide.
+    #[test]
+    fn branch_and_bound_counts_edges_beside_heavy_nodes(
+        (heavy, light, edges, heaviest) in (2..=3u64, 0..=3u64, vec(any::<(Index, Index)>(), 0..14), 5e8..1e9f64)
+    ) {
+        let weights: Vec<f64> =
+            (0..2 * heavy + light).map(|id| if id < 2 * heavy { heaviest.round() } else { 0.0 }).collect();
+        let ends = edges.iter().map(|(u, v)| (u.index(weights.len()) as u64, v.index(weights.len()) as u64));
+        let (instance, spec) = graph(heavy as usize, &weights, ends.filter(|(u, v)| u < v));
+        let found = solve_and_verify(&ShardingBb { starts: 1 }, &instance, &spec);
+        let optimum = solve_and_verify(&BruteForce, &instance, &spec);
+        prop_assert!(near(found, optimum), "{found:?} {optimum:?}");
+    }
+
+    /// Sums of fractions round, and depend on their order.
+    #[test]
+    fn branch_and_bound_takes_fractions(
+        (mut instance, spec) in problems(7, InstanceOptions { max_accelerators: 3, ..InstanceOptions::ALL })
+    ) {
+        for node in &mut instance.nodes {
+            node.parameter_bytes /= 10.0;
+        }
+        let objective = Sharding { weight: NodeWeight::Parameters, ..sharding_of(&spec) };
+        let spec = ProblemSpec { objective: Objective::Sharding(objective), ..spec };
+        let found = solve_and_verify(&ShardingBb { starts: 1 }, &instance, &spec);
+        let optimum = solve_and_verify(&BruteForce, &instance, &spec);
+        prop_assert!(near(found, optimum), "{found:?} {optimum:?}");
+    }
 
     /// Every assignment of nodes to devices, with the verifier as the only judge.
     #[test]

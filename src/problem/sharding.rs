@@ -76,7 +76,7 @@ impl Sharding {
         let total: f64 = instance.nodes.iter().map(|node| self.weight.of(node)).sum();
         let factor = interconnect.map_or(1.0, |interconnect| interconnect.between_factor);
         let most = self.variance * total.powi(2) + self.edge * factor * instance.edges.len() as f64;
-        if most.is_infinite() {
+        if !most.is_finite() {
             found.add("sharding cost", "it can exceed all numbers", "give a smaller variance weight or edge cost");
         }
     }

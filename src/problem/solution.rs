@@ -31,6 +31,6 @@ impl DeviceAssignment {
 pub struct Solution {
     /// The devices, in pipeline order where the split has one.
     pub devices: Vec<DeviceAssignment>,
-    /// The objective value its maker claims, in the instance's time unit.
+    /// The value its maker claims, in the unit of the objective.
     pub objective: Option<f64>,
 }

@@ -262,7 +262,7 @@ pub struct RunRecord {
     pub objective_kind: &'static str,
     /// `optimal`, `feasible`, `infeasible` or `unknown`.
     pub status: &'static str,
-    /// The verified objective value, in the instance's time unit.
+    /// The verified value, in the unit of the objective.
     pub objective: Option<f64>,
     /// No split of the scope is below it.
     pub lower_bound: Option<f64>,

@@ -53,7 +53,7 @@ pub enum BoundSource {
 /// A value that no split of the scope can be below.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LowerBound {
-    /// The bound, in the instance's time unit.
+    /// The bound, in the unit of the objective.
     pub value: f64,
     /// The splits it holds for. A bound for contiguous splits says nothing about arbitrary ones.
     pub scope: Scope,

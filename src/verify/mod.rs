@@ -85,7 +85,7 @@ impl Verified {
         &self.devices
     }
 
-    /// The objective value, in the instance's time unit.
+    /// The value, in the unit of the objective.
     pub fn objective(&self) -> f64 {
         self.objective
     }

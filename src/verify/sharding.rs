@@ -21,14 +21,13 @@ pub(super) fn cost(split: &Split, sharding: &Sharding) -> Cost {
     let total: f64 = weights.iter().sum();
     let mean = total / devices as f64;
     let used: Vec<usize> = split.used().map(|(d, _)| d).collect();
-    let mut squares: f64 = used.iter().map(|&d| (weights[d] - mean).powi(2)).sum();
-    squares += (devices - used.len()) as f64 * mean.powi(2);
-    // Each weight and the mean carry one rounding per addend, and enter twice.
-    let roundings = 8.0 * (split.device_of.len() + devices) as f64 * f64::EPSILON;
-    Cost {
-        value: sharding.variance * squares + edges(split, sharding),
-        rounding: roundings * sharding.variance * total.powi(2),
-    }
+    let unused = std::iter::repeat_n(mean, devices - used.len());
+    let off_mean: Vec<f64> = used.iter().map(|&d| (weights[d] - mean).abs()).chain(unused).collect();
+    let squares: f64 = off_mean.iter().map(|x| x.powi(2)).sum();
+    // Each weight and the mean carry one rounding per addend; (x + off)² − x² is off · (2 x + off).
+    let off = 4.0 * (split.device_of.len() + devices) as f64 * f64::EPSILON * total;
+    let rounding: f64 = off_mean.iter().map(|x| off * (2.0 * x + off)).sum();
+    Cost { value: sharding.variance * squares + edges(split, sharding), rounding: sharding.variance * rounding }
 }
 
 /// The weight of each device of the split.

@@ -117,7 +117,7 @@ pub(super) const METHODS: &[Method] = &[
         objectives: &["sharding"],
         exact: true,
         anytime: true,
-        limits: "proofs within minutes on some dozens of nodes of a narrow graph; memory, classes, servers; no replication",
+        limits: "proofs within minutes on some dozens of nodes of a narrow graph, no search above 2,000 classes; memory, classes, servers; no replication",
         source: "ours; problem of Chen 2024, section 2.1",
         parameters: &[Parameter { name: "starts", default: "64", meaning: "descents before the search, at least 1" }],
         make: |given| Ok(Box::new(ShardingBb { starts: given.at_least("starts", 1)? })),

@@ -24,6 +24,8 @@ struct Suffix {
 pub(super) struct Completion<'a> {
     model: &'a Model,
     suffixes: Vec<Suffix>,
+    /// The mean weight of the parts. All filling is off it: squares of whole weights would round by more than an edge.
+    mean: f64,
     /// The least cost of an edge between two parts.
     near: f64,
     /// The least cost of an edge between two sites.
@@ -35,9 +37,9 @@ pub(super) struct Completion<'a> {
 /// Parts as they are filled so far.
 #[derive(Default)]
 pub(super) struct Filling {
-    /// Weights of the parts that water may fill, ascending.
+    /// Weights off the mean of the parts that water may fill, ascending.
     wet: Vec<f64>,
-    /// Weights of the others, descending.
+    /// Those of the others, descending.
     dry: Vec<f64>,
 }
 
@@ -58,7 +60,7 @@ impl<'a> Completion<'a> {
         let near = least(false).unwrap_or(0.0);
         let size = |site: usize| sites.iter().filter(|&&other| other == site).count();
         let site_size = sites.iter().map(|&site| size(site)).max().unwrap_or(1);
-        Self { model, suffixes, near, far: least(true).unwrap_or(near), site_size }
+        Self { model, suffixes, mean: model.mean(), near, far: least(true).unwrap_or(near), site_size }
     }
 
     /// A lower bound on the sharding cost of any placement. O(n + m + k²).
@@ -67,11 +69,11 @@ impl<'a> Completion<'a> {
         let all: Vec<usize> = (0..model.unit_count()).collect();
         let none_placed = Self::with_suffixes(model, vec![Suffix::new(model, &[], &all)], sites);
         let least = none_placed.least(0, &[], &vec![0.0; k], &mut Filling::default());
-        (least - model.variance * model.total().powi(2) / k as f64 - model.rounding()).max(0.0)
+        (least - model.rounding(least)).max(0.0)
     }
 
-    /// What variance · Σ W² of all parts and the edges of unplaced units are at least, once the units before position
-    /// `depth` are placed as `part_of` says, so that the parts weigh `weights`.
+    /// What variance · Σ (W − W̄)² of all parts and the edges of unplaced units are at least, once the units before
+    /// position `depth` are placed as `part_of` says, so that the parts weigh `weights`.
     pub fn least(&self, depth: usize, part_of: &[u32], weights: &[f64], filling: &mut Filling) -> f64 {
         let suffix = &self.suffixes[depth];
         let mut is_hung_on = vec![false; weights.len()];
@@ -90,18 +92,18 @@ impl<'a> Completion<'a> {
             }
         }
         let forced = self.pulls(suffix, part_of).max(self.near * conflicts as f64);
-        let squares: f64 = weights.iter().map(|weight| weight * weight).sum();
         if suffix.weight <= 0.0 {
+            let squares: f64 = weights.iter().map(|weight| (weight - self.mean).powi(2)).sum();
             return self.model.variance * squares + forced;
         }
-        filling.start(weights, &is_hung_on);
+        filling.start(weights, self.mean, &is_hung_on);
         let mut least = f64::INFINITY;
         for parts in hung.. {
-            if let Some(rise) = filling.rise(suffix.weight, suffix.heaviest) {
+            if let Some(squares) = filling.squares(suffix.weight, suffix.heaviest) {
                 let cut = (parts + weightless).saturating_sub(suffix.components) as f64;
                 let sites_cut = parts.div_ceil(self.site_size).saturating_sub(suffix.components) as f64;
                 let edges = (self.near * cut + (self.far - self.near) * sites_cut).max(forced);
-                least = least.min(self.model.variance * (squares + rise) + edges);
+                least = least.min(self.model.variance * squares + edges);
             }
             if !filling.wet_another() {
                 break;
@@ -165,11 +167,11 @@ impl Suffix {
 
 impl Filling {
     /// Lets water fill the parts that something hangs on.
-    fn start(&mut self, weights: &[f64], is_hung_on: &[bool]) {
+    fn start(&mut self, weights: &[f64], mean: f64, is_hung_on: &[bool]) {
         self.wet.clear();
         self.dry.clear();
         for (&weight, &is_hung_on) in weights.iter().zip(is_hung_on) {
-            if is_hung_on { self.wet.push(weight) } else { self.dry.push(weight) }
+            if is_hung_on { self.wet.push(weight - mean) } else { self.dry.push(weight - mean) }
         }
         self.wet.sort_unstable_by(f64::total_cmp);
         self.dry.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -183,14 +185,15 @@ impl Filling {
         true
     }
 
-    /// By how much Σ W² rises at least when this weight fills the wet parts, `heaviest` of it on one of them; `None`
-    /// where there are none.
-    fn rise(&self, weight: f64, heaviest: f64) -> Option<f64> {
+    /// What Σ (W − W̄)² of all parts is at least once this weight fills the wet ones, `heaviest` of it on one of them;
+    /// `None` where there are none.
+    fn squares(&self, weight: f64, heaviest: f64) -> Option<f64> {
         let (&lightest, others) = self.wet.split_first()?;
+        let dry: f64 = self.dry.iter().map(|part| part * part).sum();
         if level(&self.wet, weight) >= lightest + heaviest || others.is_empty() {
-            return Some(filled(&self.wet, weight));
+            return Some(dry + filled(&self.wet, weight));
         }
-        Some((2.0 * lightest + heaviest) * heaviest + filled(others, weight - heaviest))
+        Some(dry + (lightest + heaviest).powi(2) + filled(others, weight - heaviest))
     }
 }
 
@@ -208,8 +211,8 @@ fn level(parts: &[f64], weight: f64) -> f64 {
     level
 }
 
-/// By how much Σ W² rises when `weight` fills parts of ascending weights.
+/// The sum of squares once `weight` fills parts of ascending weights.
 fn filled(parts: &[f64], weight: f64) -> f64 {
     let level = level(parts, weight);
-    parts.iter().take_while(|&&part| part < level).map(|part| level * level - part * part).sum()
+    parts.iter().map(|&part| part.max(level).powi(2)).sum()
 }

@@ -12,14 +12,16 @@ use crate::solve::{
 
 /// Branch and bound for [`Objective::Sharding`](crate::problem::Objective::Sharding) over arbitrary splits.
 ///
-/// It begins with descents, from random placements and from slices of an order, then places colour classes one after another, along an order in
-/// which few placed nodes have unplaced neighbours, and drops what cannot become better than the best split:
+/// It begins with descents, from random placements and from slices of an order, then places colour classes one after
+/// another, along an order in which few placed nodes have unplaced neighbours, and drops what cannot become better than
+/// the best split:
 /// - by a *bound*: the weight that is left spreads over the devices as evenly as the edges that this cuts are worth;
 /// - by *dominance*: an earlier placement of the same nodes is at least as good however both go on;
 /// - by *symmetry*: of unused devices that do not differ only the first is opened, and likewise of servers.
 ///
 /// Anytime: on a limit it returns the best split with the least bound of what it has not looked at. Exponential in the
-/// number of colour classes in the worst case; memory is limited.
+/// number of colour classes in the worst case; memory is limited. Above 2,000 classes, or where the limit comes before the
+/// search, the descents' best split stands with a bound that takes no search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShardingBb {
     /// Descents before the search; at least 1.
@@ -34,6 +36,9 @@ impl Default for ShardingBb {
 
 /// How the search begins.
 const DESCENT: Descent = Descent { sweeps: 1000, passes: 100 };
+
+/// The most colour classes that are searched: the bound's tables grow with their square.
+const MAX_UNITS: usize = 2000;
 
 /// Placements looked at between two looks at the clock.
 const PATIENCE: u64 = 256;
@@ -56,7 +61,8 @@ impl Solver for ShardingBb {
         let cx = &*cx;
         let shards = Shards::new(problem);
         let model = &shards.model;
-        let order = order::narrow(model);
+        let is_searched = model.unit_count() <= MAX_UNITS;
+        let order = if is_searched { order::narrow(model) } else { (0..model.unit_count()).collect() };
         let random = in_pool(cx, || descent::best_of_starts(model, self.starts.max(1), DESCENT, cx.seed, cx));
         let sliced = descent::slices(model, &order).map(|part_of| {
             let mut placement = Placement::new(model, part_of);
@@ -64,32 +70,45 @@ impl Solver for ShardingBb {
             (model.cost(placement.part_of()), placement.into_parts())
         });
         let start = sliced.into_iter().chain(random).min_by(|(a, _), (b, _)| a.total_cmp(b));
+        let start = start.map(|(_, part_of)| part_of);
+        let mut stats = Stats(vec![("units", model.unit_count() as f64)]);
+        if !is_searched || cx.should_stop() {
+            return Ok(Run { outcome: shards.outcome(start.as_deref()), stats });
+        }
         let sites = shards.sites();
-        let mut search = Search::new(model, &sites, order, start.map(|(_, part_of)| part_of), cx);
+        let mut search = Search::new(model, &sites, order, start, cx);
         search.run();
-        let stats = Stats(vec![("units", model.unit_count() as f64), ("placements", search.looked_at as f64)]);
-        let lower = search.open.map(|open| (open - search.offset - model.rounding()).max(0.0));
-        let bound = |value| LowerBound { value, scope: Scope::Arbitrary, source: BoundSource::Refuted };
-        let outcome = match (search.best, lower) {
-            (Some((_, part_of)), lower) => {
-                let solution = shards.solution(&part_of);
-                let cost = model.cost(&part_of);
-                Outcome::found(solution, bound(lower.unwrap_or(cost)))
+        stats.set("placements", search.looked_at as f64);
+        let bound = |least: f64| {
+            let value = (least - model.rounding(least)).max(0.0);
+            LowerBound { value, scope: Scope::Arbitrary, source: BoundSource::Refuted }
+        };
+        let outcome = match (search.best, search.open) {
+            (Some((cost, part_of)), open) => {
+                // What was dropped costs no less than this, as the search counts costs.
+                let dropped = cost - model.rounding(cost);
+                Outcome::found(shards.solution(&part_of), bound(open.unwrap_or(dropped)))
             }
             (None, None) => Outcome::Infeasible(Scope::Arbitrary),
-            (None, Some(lower)) => Outcome::Unknown { bound: Some(bound(lower)) },
+            (None, Some(open)) => Outcome::Unknown { bound: Some(bound(open)) },
         };
         Ok(Run { outcome, stats })
     }
 }
 
-/// A unit on a part, what the placement costs at least then, and what its edges cost so far. All costs of the search are
-/// variance · Σ W² plus edges: more than the sharding cost by a constant.
+/// A unit on a part, what the placement costs at least then, and what its edges cost so far.
 #[derive(Debug, Clone, Copy)]
 struct Child {
     part: usize,
     least: f64,
     edges: f64,
+}
+
+/// What a part holds.
+#[derive(Debug, Clone, Copy)]
+struct Totals {
+    weight: f64,
+    memory: f64,
 }
 
 /// A depth-first walk over placements.
@@ -100,8 +119,6 @@ struct Search<'a> {
     completion: Completion<'a>,
     dominance: Dominance<'a>,
     cx: &'a SearchContext,
-    /// What the costs here exceed the sharding cost by.
-    offset: f64,
     best: Option<(f64, Vec<u32>)>,
     /// The least cost that a placement left out could have.
     open: Option<f64>,
@@ -125,16 +142,14 @@ impl<'a> Search<'a> {
         cx: &'a SearchContext,
     ) -> Self {
         let k = model.part_count();
-        let offset = model.variance * model.total().powi(2) / k as f64;
-        let mut search = Self {
+        Self {
             model,
             sites,
             completion: Completion::new(model, &order, sites),
             dominance: Dominance::new(model, &order, sites),
             order,
             cx,
-            offset,
-            best: None,
+            best: start.map(|part_of| (model.cost(&part_of), part_of)),
             open: None,
             looked_at: 0,
             part_of: vec![0; model.unit_count()],
@@ -144,9 +159,7 @@ impl<'a> Search<'a> {
             held: vec![0; k],
             held_at: vec![0; sites.iter().max().map_or(0, |last| last + 1)],
             filling: Filling::default(),
-        };
-        search.best = start.map(|part_of| (search.cost(&part_of), part_of));
-        search
+        }
     }
 
     /// Looks at every placement until a limit comes.
@@ -155,6 +168,7 @@ impl<'a> Search<'a> {
             return;
         }
         let mut path: Vec<(Vec<Child>, usize)> = vec![(self.children(0, 0.0), 0)];
+        let mut totals: Vec<Totals> = Vec::with_capacity(self.order.len());
         let mut stopped = self.cx.should_stop();
         self.report(path[0].0.first().map(|child| child.least));
         while let Some((children, next)) = path.last_mut() {
@@ -163,25 +177,25 @@ impl<'a> Search<'a> {
                 let least = children.get(*next).map(|child| child.least);
                 path.pop();
                 self.leave_open(least);
-                if let Some(u) = path.len().checked_sub(1).map(|depth| self.order[depth]) {
-                    self.take_back(u);
+                if let Some(before) = totals.pop() {
+                    self.take_back(self.order[totals.len()], before);
                 }
                 continue;
             };
             *next += 1;
             let depth = path.len();
             let u = self.order[depth - 1];
-            self.place(u, child.part);
+            let before = self.place(u, child.part);
             self.looked_at += 1;
             stopped = self.looked_at.is_multiple_of(PATIENCE) && self.cx.should_stop();
-            let totals = (&self.weights[..], &self.memory[..]);
             if depth == self.order.len() {
                 self.best = Some((child.least, self.part_of.clone()));
                 self.report(None);
-                self.take_back(u);
-            } else if self.dominance.is_dominated(depth, &self.part_of, totals, child.edges) {
-                self.take_back(u);
+                self.take_back(u, before);
+            } else if self.is_dominated(depth, child.edges) {
+                self.take_back(u, before);
             } else {
+                totals.push(before);
                 path.push((self.children(depth, child.edges), 0));
             }
         }
@@ -200,10 +214,10 @@ impl<'a> Search<'a> {
                 continue;
             }
             let to_placed = self.pull(u, part);
-            self.place(u, part);
+            let before = self.place(u, part);
             let edges = edges + to_placed;
             let least = edges + self.completion.least(depth + 1, &self.part_of, &self.weights, &mut self.filling);
-            self.take_back(u);
+            self.take_back(u, before);
             children.push(Child { part, least, edges });
         }
         children.sort_by(|a, b| a.least.total_cmp(&b.least));
@@ -227,37 +241,38 @@ impl<'a> Search<'a> {
         placed.map(|&(v, edges)| edges * self.model.price(part, self.part_of[v as usize] as usize)).sum()
     }
 
-    fn place(&mut self, u: usize, part: usize) {
+    fn is_dominated(&mut self, depth: usize, edges: f64) -> bool {
+        self.dominance.is_dominated(depth, &self.part_of, (&self.weights, &self.memory), edges)
+    }
+
+    /// Places `u` on `part`; returns what that part held before.
+    fn place(&mut self, u: usize, part: usize) -> Totals {
+        let before = Totals { weight: self.weights[part], memory: self.memory[part] };
         self.part_of[u] = part as u32;
         self.is_placed[u] = true;
         self.weights[part] += self.model.weights[u];
         self.memory[part] += self.model.need(u, part).unwrap_or(0.0);
         self.held[part] += 1;
         self.held_at[self.sites[part]] += 1;
+        before
     }
 
-    fn take_back(&mut self, u: usize) {
+    /// Takes `u`, the unit placed last, off a part that held `before` without it.
+    fn take_back(&mut self, u: usize, before: Totals) {
         let part = self.part_of[u] as usize;
         self.is_placed[u] = false;
-        self.weights[part] -= self.model.weights[u];
-        self.memory[part] -= self.model.need(u, part).unwrap_or(0.0);
+        self.weights[part] = before.weight;
+        self.memory[part] = before.memory;
         self.held[part] -= 1;
         self.held_at[self.sites[part]] -= 1;
-    }
-
-    /// The cost of a placement, as the search counts it.
-    fn cost(&self, part_of: &[u32]) -> f64 {
-        let mut weights = vec![0.0; self.weights.len()];
-        part_of.iter().zip(&self.model.weights).for_each(|(&d, weight)| weights[d as usize] += weight);
-        self.model.variance * weights.iter().map(|weight| weight * weight).sum::<f64>() + self.model.edges(part_of)
     }
 
     /// Whether a placement that costs at least this is not better than the best one by more than `gap`, or than the
     /// rounding of sums.
     fn is_within(&self, least: f64, gap: f64) -> bool {
         self.best.as_ref().is_some_and(|&(best, _)| {
-            let tolerance = gap.max(OPTIMALITY_TOLERANCE) * (best - self.offset);
-            least >= best - tolerance.max(self.model.rounding())
+            let tolerance = gap.max(OPTIMALITY_TOLERANCE) * best;
+            least >= best - tolerance.max(self.model.rounding(best))
         })
     }
 
@@ -273,8 +288,8 @@ impl<'a> Search<'a> {
     }
 
     fn report(&self, least: Option<f64>) {
-        let incumbent = self.best.as_ref().map(|(best, _)| best - self.offset);
-        let bound = least.map(|least| (least - self.offset).max(0.0));
+        let incumbent = self.best.as_ref().map(|&(best, _)| best);
+        let bound = least.map(|least| (least - self.model.rounding(least)).max(0.0));
         self.cx.report(&Progress { phase: "branch and bound", incumbent, bound });
     }
 }

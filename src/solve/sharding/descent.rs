@@ -40,10 +40,11 @@ impl Descent {
     pub fn run(self, placement: &mut Placement, cx: &SearchContext) -> Effort {
         let mut effort = Effort::default();
         let mut members = members(placement);
+        let least_gains = placement.model().least_gains();
         let mut passes = 0;
         for _ in 0..self.sweeps {
             let before = effort.made;
-            sweep(placement, &mut members, &mut effort);
+            sweep(placement, &mut members, &least_gains, &mut effort);
             if cx.should_stop() {
                 break;
             }
@@ -52,7 +53,7 @@ impl Descent {
             }
             if let Some(part_of) = reassigned(placement.model(), placement.part_of()) {
                 *placement = Placement::new(placement.model(), part_of);
-            } else if passes == self.passes || !pass(placement, &mut effort) {
+            } else if passes == self.passes || !pass(placement, &least_gains, &mut effort, cx) {
                 break;
             } else {
                 passes += 1;
@@ -70,11 +71,10 @@ fn members(placement: &Placement) -> Vec<Vec<usize>> {
     members
 }
 
-fn sweep(placement: &mut Placement, members: &mut [Vec<usize>], effort: &mut Effort) {
-    let least_gain = -placement.model().rounding();
+fn sweep(placement: &mut Placement, members: &mut [Vec<usize>], least_gains: &[f64], effort: &mut Effort) {
     for from in 0..members.len() {
         for to in (0..members.len()).filter(|&to| to != from) {
-            let lowers = |&u: &usize| placement.rise(u, to) < least_gain && placement.admits(u, to);
+            let lowers = |&u: &usize| placement.rise(u, to) < -least_gains[u] && placement.admits(u, to);
             let found = members[from].iter().position(lowers);
             effort.tried += found.map_or(members[from].len(), |i| i + 1) as u64;
             if let Some(i) = found {
@@ -89,12 +89,12 @@ fn sweep(placement: &mut Placement, members: &mut [Vec<usize>], effort: &mut Eff
 
 /// Moves every unit once, the best move first even where the cost rises, and goes back to the best placement on the
 /// way; whether that is better than the first.
-fn pass(placement: &mut Placement, effort: &mut Effort) -> bool {
+fn pass(placement: &mut Placement, least_gains: &[f64], effort: &mut Effort, cx: &SearchContext) -> bool {
     let k = placement.model().part_count();
     let mut free: Vec<usize> = (0..placement.model().unit_count()).collect();
     let mut moves: Vec<(usize, usize)> = Vec::with_capacity(free.len());
-    let (mut rise, mut least, mut kept) = (0.0, -placement.model().rounding(), 0);
-    loop {
+    let (mut rise, mut least, mut least_gain, mut kept) = (0.0, 0.0, 0.0f64, 0);
+    while !cx.should_stop() {
         let mut best: Option<(f64, usize, usize)> = None;
         for (i, &u) in free.iter().enumerate() {
             for to in (0..k).filter(|&to| to != placement.part_of()[u] as usize) {
@@ -110,7 +110,8 @@ fn pass(placement: &mut Placement, effort: &mut Effort) -> bool {
         moves.push((u, placement.part_of()[u] as usize));
         placement.apply(u, to);
         rise += next;
-        if rise < least {
+        least_gain = least_gain.max(least_gains[u]);
+        if rise < least - least_gain {
             (least, kept) = (rise, moves.len());
         }
     }
@@ -126,6 +127,8 @@ fn reassigned(model: &Model, part_of: &[u32]) -> Option<Vec<u32>> {
         return None;
     }
     let traffic = traffic(model, part_of);
+    let edges = |d: usize| traffic[d].iter().map(|&(_, edges)| edges).sum::<f64>();
+    let least_gain = model.least_gain_of_edges() * (0..k).map(edges).sum::<f64>();
     // Which part's units each part gets, and the other way round.
     let mut content: Vec<usize> = (0..k).collect();
     let mut place = content.clone();
@@ -138,7 +141,7 @@ fn reassigned(model: &Model, part_of: &[u32]) -> Option<Vec<u32>> {
                     let others = others.filter(|&(c, _)| c != a && c != b);
                     others.map(|(c, edges)| edges * (model.price(to, c) - model.price(from, c))).sum()
                 };
-                if moved(a, b) + moved(b, a) < -model.rounding() {
+                if moved(a, b) + moved(b, a) < -least_gain {
                     content.swap(a, b);
                     place.swap(content[a], content[b]);
                     (improved, goes_on) = (true, true);
@@ -216,7 +219,8 @@ pub(super) fn slices(model: &Model, order: &[usize]) -> Option<Vec<u32>> {
 
 /// The best of `starts` descents from random placements, with its cost; `None` where no placement that fits was found.
 ///
-/// Starts run in parallel, with the same answer on any number of threads. Once a limit comes the rest are left out.
+/// Starts run in parallel, with the same answer on any number of threads. Once a limit comes all but the first are left
+/// out.
 pub fn best_of_starts(
     model: &Model,
     starts: usize,
@@ -225,15 +229,17 @@ pub fn best_of_starts(
     cx: &SearchContext,
 ) -> Option<(f64, Vec<u32>)> {
     let run = |i: usize| {
-        if i > 0 && cx.should_stop() {
-            return None;
-        }
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_add(i as u64));
         let mut placement = Placement::new(model, random_placement(model, &mut rng)?);
         descent.run(&mut placement, cx);
-        Some((model.cost(placement.part_of()), placement.into_parts()))
+        Some((model.cost(placement.part_of()), i, placement.into_parts()))
     };
-    let found: Vec<Option<(f64, Vec<u32>)>> = (0..starts).into_par_iter().map(run).collect();
-    // The first of equals.
-    found.into_iter().flatten().min_by(|(a, _), (b, _)| a.total_cmp(b))
+    let others = || {
+        let starts = (1..starts).into_par_iter().take_any_while(|_| !cx.should_stop());
+        // The first of equals.
+        starts.filter_map(run).min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
+    };
+    let (first, others) = rayon::join(|| run(0), others);
+    let best = first.into_iter().chain(others).min_by(|a, b| a.0.total_cmp(&b.0));
+    best.map(|(cost, _, part_of)| (cost, part_of))
 }

@@ -75,13 +75,15 @@ impl<'a> Dominance<'a> {
             memory: if self.model.is_free { Vec::new() } else { parts.iter().map(|&d| memory[d]).collect() },
         };
         let (variance, to_come) = (self.model.variance, self.to_come[depth]);
-        let kept = self.kept.entry((depth, pattern)).or_default();
-        if kept.iter().rev().take(MAX_COMPARED).any(|other| other.is_as_good_as(&label, variance, to_come)) {
+        let key = (depth, pattern);
+        let is_better = |other: &Label| other.is_as_good_as(&label, variance, to_come);
+        if self.kept.get(&key).is_some_and(|kept| kept.iter().rev().take(MAX_COMPARED).any(is_better)) {
             return true;
         }
         if self.numbers < MAX_NUMBERS {
-            self.numbers += label.weights.len() + label.memory.len() + 8;
-            kept.push(label);
+            // A label may come with a pattern of its own, which holds two numbers for each part.
+            self.numbers += 3 * weights.len() + label.memory.len() + 3 * self.sites.len() + 16;
+            self.kept.entry(key).or_default().push(label);
         }
         false
     }
@@ -110,12 +112,16 @@ impl<'a> Dominance<'a> {
 impl Label {
     /// Whether every completion of this placement costs at most as much as the same completion of `other`.
     fn is_as_good_as(&self, other: &Label, variance: f64, to_come: f64) -> bool {
-        let (mut squares, mut least) = (0.0, 0.0f64);
+        let (mut squares, mut sizes, mut least) = (0.0, 0.0, 0.0f64);
         for (own, other) in self.weights.iter().zip(&other.weights) {
-            squares += (other - own) * (other + own);
+            let difference = (other - own) * (other + own);
+            squares += difference;
+            sizes += difference.abs();
             least = least.min(other - own);
         }
+        let worst = 2.0 * to_come * least;
+        let rounding = 4.0 * (self.weights.len() + 2) as f64 * f64::EPSILON * (sizes - worst);
         let needs_no_more = self.memory.iter().zip(&other.memory).all(|(own, other)| own <= other);
-        needs_no_more && other.edges - self.edges + variance * (squares + 2.0 * to_come * least) >= 0.0
+        needs_no_more && other.edges - self.edges + variance * (squares + worst - rounding) >= 0.0
     }
 }

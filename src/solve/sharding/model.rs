@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use crate::problem::fits;
 
+/// Whole numbers below are told apart, and so are their sums.
+const MAX_EXACT: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
+
 /// Units, parts, and the sharding cost of placing one on the other.
 #[derive(Debug, Clone)]
 pub struct Model {
@@ -20,6 +23,8 @@ pub struct Model {
     pub(super) needs: Vec<Vec<Option<f64>>>,
     /// Whether every part can run and hold all units at once.
     pub(super) is_free: bool,
+    /// How far the weight of a part off the mean can be from what it is.
+    off: f64,
 }
 
 /// A device, or a group of devices.
@@ -48,7 +53,16 @@ impl Model {
             total.is_some_and(|total| fits(total, part.limit))
         };
         let is_free = parts.iter().all(holds_all);
-        Self { weights, links, variance, prices, parts, needs, is_free }
+        let total: f64 = weights.iter().sum();
+        // Sums of whole bytes are exact, so that only the mean and differences from it round, if it is not whole too.
+        let is_exact = total < MAX_EXACT && weights.iter().all(|weight| weight.fract() == 0.0);
+        let roundings = match (is_exact, total % k as f64 == 0.0) {
+            (true, true) => 0,
+            (true, false) => 1,
+            (false, _) => weights.len() + k,
+        };
+        let off = 4.0 * roundings as f64 * f64::EPSILON * total;
+        Self { weights, links, variance, prices, parts, needs, is_free, off }
     }
 
     /// How many units there are.
@@ -83,8 +97,10 @@ impl Model {
     }
 
     fn squares_off_mean(&self, weights: &[f64]) -> f64 {
-        let mean = self.total() / self.parts.len() as f64;
-        weights.iter().map(|weight| (weight - mean).powi(2)).sum()
+        let mean = self.mean();
+        // What rounding alone explains is no deviation: an even placement costs nothing.
+        let off_mean = weights.iter().map(|weight| weight - mean).filter(|off| off.abs() > self.off);
+        off_mean.map(|off| off.powi(2)).sum()
     }
 
     /// What the edges between parts cost.
@@ -109,10 +125,38 @@ impl Model {
         self.weights.iter().sum()
     }
 
-    /// How far two sums of the same costs can be apart: squares of deviations are small differences of large weights.
-    pub(super) fn rounding(&self) -> f64 {
-        let roundings = 8.0 * (self.unit_count() + self.parts.len()) as f64 * f64::EPSILON;
-        roundings * self.variance * self.total().powi(2)
+    /// The mean weight of the parts.
+    pub(super) fn mean(&self) -> f64 {
+        self.total() / self.parts.len() as f64
+    }
+
+    /// How far a cost of about `cost` can be from what it is, beyond rounding in proportion to it.
+    ///
+    /// With each part's weight off the mean, x, known up to e, variance · Σ x² is known up to
+    /// variance · (2 e Σ |x| + k e²), where Σ |x| ≤ √(k · Σ x²).
+    pub(super) fn rounding(&self, cost: f64) -> f64 {
+        let k = self.parts.len() as f64;
+        2.0 * self.off * (k * self.variance * cost.max(0.0)).sqrt() + k * self.variance * self.off.powi(2)
+    }
+
+    /// What each unit's moves have to save at least to be more than rounding. O(n + m + k²).
+    pub(super) fn least_gains(&self) -> Vec<f64> {
+        let total = self.total();
+        let of_edges = self.least_gain_of_edges();
+        let of_weight = 2.0 * self.variance * total * self.roundings();
+        let gain = |(links, weight): (&Vec<(u32, f64)>, &f64)| {
+            of_weight * weight + of_edges * links.iter().map(|&(_, edges)| edges).sum::<f64>()
+        };
+        self.links.iter().zip(&self.weights).map(gain).collect()
+    }
+
+    /// What a change has to save for each edge it touches to be more than rounding. O(k²).
+    pub(super) fn least_gain_of_edges(&self) -> f64 {
+        self.prices.iter().copied().fold(0.0, f64::max) * self.roundings()
+    }
+
+    fn roundings(&self) -> f64 {
+        8.0 * (self.unit_count() + self.parts.len()) as f64 * f64::EPSILON
     }
 
     /// The model of some units on groups of parts, all groups of one size: what a placement costs at least once the

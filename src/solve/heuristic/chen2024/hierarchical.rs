@@ -120,7 +120,7 @@ impl Recursion<'_> {
         let model = self.model.grouped(units, &groups);
         let Hierarchical { starts, sweeps, passes, .. } = *self.method;
         // Sibling searches draw different numbers.
-        let seed = self.cx.seed.wrapping_add((parts.start * starts) as u64);
+        let seed = self.cx.seed.wrapping_add(parts.start.wrapping_mul(starts) as u64);
         let (_, group_of) = descent::best_of_starts(&model, starts.max(1), Descent { sweeps, passes }, seed, self.cx)?;
         for (g, group) in groups.into_iter().enumerate() {
             let held = units.iter().zip(&group_of).filter(|&(_, &of)| of as usize == g).map(|(&u, _)| u);
