@@ -1,47 +1,18 @@
 //! The command line as other programs see it: exit codes, JSON, files.
 
-use std::path::PathBuf;
+mod bench;
+
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use bench::{Bench, DIAMOND};
 use serde_json::{Value, json};
-
-/// A diamond whose last node a CPU can take: 7 is optimal.
-const DIAMOND: &str = r#"{"maxSizePerFPGA": 10, "maxFPGAs": 2, "maxCPUs": 1, "nodes": [
-    {"id": 10, "supportedOnFpga": 1, "cpuLatency": 20, "fpgaLatency": 2, "isBackwardNode": 0, "size": 4},
-    {"id": 11, "supportedOnFpga": 1, "cpuLatency": 20, "fpgaLatency": 3, "isBackwardNode": 0, "size": 4},
-    {"id": 12, "supportedOnFpga": 1, "cpuLatency": 20, "fpgaLatency": 2, "isBackwardNode": 0, "size": 4},
-    {"id": 13, "supportedOnFpga": 1, "cpuLatency": 5, "fpgaLatency": 4, "isBackwardNode": 0, "size": 4}],
-    "edges": [{"sourceId": 10, "destId": 11, "cost": 1}, {"sourceId": 11, "destId": 12, "cost": 1},
-              {"sourceId": 10, "destId": 13, "cost": 1}, {"sourceId": 12, "destId": 13, "cost": 1}]}"#;
 
 /// Two accelerators that take turns: each needs two subgraphs.
 const ALTERNATING: &str = r#"{"fpgas": [
     {"nodes": [10, 12], "subgraphs": [[10], [12]]}, {"nodes": [11, 13], "subgraphs": [[11], [13]]}]}"#;
 
-struct Bench {
-    directory: tempfile::TempDir,
-}
-
 impl Bench {
-    fn new() -> Self {
-        let bench = Self { directory: tempfile::tempdir().unwrap() };
-        bench.file("diamond.json", DIAMOND);
-        bench
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn file(&self, name: &str, content: &str) {
-        std::fs::write(self.path(name), content).unwrap();
-    }
-
-    fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).unwrap()
-    }
-
     fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dagsplit"));
         command.args(arguments.split_whitespace()).current_dir(self.directory.path());
@@ -416,7 +387,7 @@ fn conform_tries_methods() {
 #[test]
 #[cfg(feature = "highs")] // The page is that of the default build.
 fn the_table_of_methods_is_up_to_date() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/methods.md");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/methods.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let (begin, end) = ("<!-- table: begin -->\n", "<!-- table: end -->");
     let (before, rest) = page.split_once(begin).unwrap();

@@ -1,50 +1,22 @@
 //! `dagsplit compare`: gaps, dead runs, resuming, exports.
 #![cfg(unix)] // Programs that misbehave are shell scripts.
 
+mod bench;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Output;
 use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
+use bench::{Bench, DIAMOND};
 use serde_json::{Value, json};
-
-/// A diamond: 7 is the best acyclic split.
-const DIAMOND: &str = r#"{"maxSizePerFPGA": 10, "maxFPGAs": 2, "maxCPUs": 1, "nodes": [
-    {"id": 10, "supportedOnFpga": 1, "cpuLatency": 20, "fpgaLatency": 2, "isBackwardNode": 0, "size": 4},
-    {"id": 11, "supportedOnFpga": 1, "cpuLatency": 20, "fpgaLatency": 3, "isBackwardNode": 0, "size": 4},
-    {"id": 12, "supportedOnFpga": 1, "cpuLatency": 20, "fpgaLatency": 2, "isBackwardNode": 0, "size": 4},
-    {"id": 13, "supportedOnFpga": 1, "cpuLatency": 5, "fpgaLatency": 4, "isBackwardNode": 0, "size": 4}],
-    "edges": [{"sourceId": 10, "destId": 11, "cost": 1}, {"sourceId": 11, "destId": 12, "cost": 1},
-              {"sourceId": 10, "destId": 13, "cost": 1}, {"sourceId": 12, "destId": 13, "cost": 1}]}"#;
 
 /// What a method would answer that splits the diamond at 10.
 const TEN: &str = r#"{"status": "feasible", "objective": 10, "lower_bound": null, "seconds": 0.1, "verified": true}"#;
 
-struct Bench {
-    directory: tempfile::TempDir,
-}
-
 impl Bench {
-    fn new() -> Self {
-        let bench = Self { directory: tempfile::tempdir().unwrap() };
-        bench.file("diamond.json", DIAMOND);
-        bench
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn file(&self, name: &str, content: &str) {
-        fs::write(self.path(name), content).unwrap();
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path(name)).unwrap()
-    }
-
     /// A program that does `does` when it is to run method dpl, and is dagsplit otherwise.
     fn program(&self, does: &str) {
         let dagsplit = assert_cmd::cargo::cargo_bin!("dagsplit").display();

@@ -107,15 +107,22 @@ struct Root<'a> {
 impl Root<'_> {
     /// Whether no split is below `target`, as far as so many rounds show; `beside` runs in each of them.
     fn refute(&mut self, target: f64, max_rounds: usize, beside: &mut dyn FnMut() -> bool) -> Verdict {
-        let devices = self.generation.devices;
-        if crowding::refutes(devices.setting(), &devices.work(), target) {
-            return Verdict::Refuted;
-        }
         let query = Query { target, decisions: &[], max_rounds };
         self.generation.refute(query, &mut self.pricers, &mut self.center, beside)
     }
 
-    /// The largest target between two that the best profits so far refute; `low` is refuted.
+    /// Whether crowding refutes `target`, which costs less than a round of pricing.
+    fn is_crowded(&self, target: f64) -> bool {
+        let devices = self.generation.devices;
+        crowding::refutes(devices.setting(), &devices.work(), target)
+    }
+
+    /// What crowding, and then as many rounds as it takes, say of `target`.
+    fn settle(&mut self, target: f64) -> Verdict {
+        if self.is_crowded(target) { Verdict::Refuted } else { self.refute(target, usize::MAX, &mut || true) }
+    }
+
+    /// A target between two that the best profits so far refute; `low` is refuted.
     fn refuted_by_profits(&mut self, low: f64, high: f64) -> f64 {
         self.generation.refuted_by(&self.center, (low, high), &mut self.pricers)
     }
@@ -219,7 +226,7 @@ impl<'a> Proof<'a> {
             return false;
         }
         let ceiling = root.generation.devices.ceiling();
-        if root.refute(ceiling, usize::MAX, &mut || true) == Verdict::Refuted {
+        if root.settle(ceiling) == Verdict::Refuted {
             return true;
         }
         match tree::search(&mut root.generation, (ceiling, f64::MAX), &root.center, usize::MAX, self.cx) {
@@ -292,7 +299,7 @@ impl<'a> Proof<'a> {
     /// Whether the root refutes `target`, which then is a bound; else the bound rises as far as its profits show.
     /// Annealing goes on beside it, and ends it once it finds a split that is better.
     fn raise(&mut self, root: &mut Root, target: f64) -> bool {
-        for _ in 0..MOST_PARTS {
+        for part in 0..MOST_PARTS {
             let (primal, cx) = (&mut self.primal, self.cx);
             let least = target / (1.0 - cx.gap.max(0.5 * OPTIMALITY_TOLERANCE));
             let mut rounds = 0;
@@ -303,7 +310,8 @@ impl<'a> Proof<'a> {
                 }
                 primal.best().is_none_or(|(upper, _)| upper >= least)
             };
-            let verdict = root.refute(target, ROUNDS_PER_PART, &mut beside);
+            let is_crowded = part == 0 && root.is_crowded(target);
+            let verdict = if is_crowded { Verdict::Refuted } else { root.refute(target, ROUNDS_PER_PART, &mut beside) };
             if verdict == Verdict::Refuted {
                 self.refuted(target);
                 self.report("column generation");
@@ -329,7 +337,7 @@ impl<'a> Proof<'a> {
         if self.is_done() {
             return Ending::Limit;
         }
-        let ending = match root.refute(target, usize::MAX, &mut || true) {
+        let ending = match root.settle(target) {
             Verdict::Refuted => Ending::Refuted,
             Verdict::Limit => Ending::Limit,
             Verdict::Open => tree::search(&mut root.generation, (target, upper), &root.center, max_nodes, self.cx),
