@@ -58,6 +58,7 @@ pub mod cost;
 pub mod generate;
 pub mod graph;
 pub mod instance;
+pub mod mapping;
 pub mod preprocess;
 pub mod problem;
 pub mod report;

@@ -1,0 +1,15 @@
+//! Placing the stages of a pipeline on devices joined by any interconnect (Liu et al. 2024, section V).
+//!
+//! A [`StageGraph`] says what each stage computes and sends, a [`Topology`] what each pair of devices can carry. A
+//! [`MappingProblem`] asks for a [`Mapping`] of the stages' copies to distinct devices that makes the slowest copy
+//! as fast as possible, and a [`Mapper`] answers it.
+
+mod mapper;
+mod problem;
+mod stages;
+mod topology;
+
+pub use mapper::{Mapper, MappingOutcome, MappingRun};
+pub use problem::{Counted, Mapping, MappingProblem, StageCost};
+pub use stages::{Message, Stage, StageGraph};
+pub use topology::{Device, Topology};

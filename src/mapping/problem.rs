@@ -1,0 +1,142 @@
+//! What is asked of a mapping, and what a mapping costs.
+
+use super::{StageGraph, Topology};
+use crate::cost::{Piece, Synchronisation, Terms, max_of_pieces};
+
+/// Which communication a stage's time counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Counted {
+    /// Messages between stages: c^m (equations 6 and 8).
+    Messages,
+    /// The all-reduce among a stage's replicas: c^AR (equations 7 and 9).
+    AllReduce,
+    /// Both, which the paper leaves out for its cost (section V-B).
+    #[default]
+    Both,
+}
+
+impl Counted {
+    /// Whether messages between stages count.
+    pub fn messages(self) -> bool {
+        self != Counted::AllReduce
+    }
+
+    /// Whether the all-reduce among replicas counts.
+    pub fn all_reduce(self) -> bool {
+        self != Counted::Messages
+    }
+}
+
+/// How compute, messages and all-reduce make the time of a stage.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StageCost {
+    /// Which communication counts.
+    pub counted: Counted,
+    /// The pieces whose maximum is the time without the all-reduce, as in [`crate::cost::CostModel::pieces`].
+    pub pieces: Vec<Piece>,
+    /// Whether the all-reduce's time is added or hides behind the rest.
+    pub synchronisation: Synchronisation,
+}
+
+impl StageCost {
+    /// The paper's stage times: compute, messages and all-reduce are added.
+    pub fn additive(counted: Counted) -> Self {
+        Self { counted, pieces: vec![Piece::new(1.0, 1.0, 1.0)], synchronisation: Synchronisation::Added }
+    }
+}
+
+/// A device for each copy of each stage: copy r of stage s stands at s · replicas + r.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapping {
+    /// The devices' indices, all different.
+    pub devices: Vec<usize>,
+}
+
+/// Stages, each in equally many copies, to be placed on distinct devices so that the slowest copy is fastest
+/// (equation 5). Copies with the same number form a pipeline of their own; a stage's copies form a ring in the order
+/// of their numbers. There may be more devices than copies.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MappingProblem {
+    /// The stages.
+    pub stages: StageGraph,
+    /// How many copies of each stage: R in the paper; at least 1.
+    pub replicas: usize,
+    /// The devices.
+    pub topology: Topology,
+    /// What a stage's time is.
+    pub cost: StageCost,
+}
+
+impl MappingProblem {
+    /// Number of copies to be placed: stages times replicas.
+    pub fn copies(&self) -> usize {
+        self.stages.stages.len() * self.replicas
+    }
+
+    /// Whether a copy of stage `stage` fits in the memory of device `device`.
+    pub fn fits(&self, stage: usize, device: usize) -> bool {
+        self.topology.devices[device].memory.is_none_or(|limit| self.stages.stages[stage].memory <= limit)
+    }
+
+    /// Time that the link from device `a` to device `b` adds to the all-reduce of `stage`: a ring all-reduce sends
+    /// 2(R−1) messages of 1/R of the weights over each of its links.
+    #[inline]
+    pub fn all_reduce_time(&self, stage: usize, a: usize, b: usize) -> f64 {
+        let bytes = self.stages.stages[stage].parameter_bytes;
+        let (r, steps) = (self.replicas as f64, 2.0 * (self.replicas - 1) as f64);
+        steps * self.topology.message_time(a, b, bytes / r)
+    }
+
+    /// The time of every copy under a complete mapping, by copy. O(copies + replicas · messages).
+    pub fn times(&self, mapping: &Mapping) -> Vec<f64> {
+        let terms = self.terms(mapping);
+        terms.iter().enumerate().map(|(copy, terms)| self.time(terms, self.ring_time(mapping, copy))).collect()
+    }
+
+    /// The objective: the largest time of any copy.
+    pub fn objective(&self, mapping: &Mapping) -> f64 {
+        self.times(mapping).into_iter().fold(0.0, f64::max)
+    }
+
+    /// A copy's time from its terms and its stage's all-reduce time.
+    #[inline]
+    pub fn time(&self, terms: &Terms, all_reduce: f64) -> f64 {
+        let load = max_of_pieces(&self.cost.pieces, terms);
+        match self.cost.synchronisation {
+            Synchronisation::Added => load + all_reduce,
+            Synchronisation::Overlapped => load.max(all_reduce),
+        }
+    }
+
+    fn terms(&self, mapping: &Mapping) -> Vec<Terms> {
+        let compute = |copy: usize| {
+            self.stages.stages[copy / self.replicas].compute() / self.topology.devices[mapping.devices[copy]].speed
+        };
+        let mut terms: Vec<Terms> =
+            (0..self.copies()).map(|copy| Terms { compute: compute(copy), ..Terms::default() }).collect();
+        if !self.cost.counted.messages() {
+            return terms;
+        }
+        for message in &self.stages.messages {
+            for replica in 0..self.replicas {
+                let (source, target) =
+                    (message.source * self.replicas + replica, message.target * self.replicas + replica);
+                let (from, to) = (mapping.devices[source], mapping.devices[target]);
+                let time = self.topology.message_time(from, to, message.bytes);
+                terms[source].comm_out += time;
+                terms[target].comm_in += time;
+            }
+        }
+        terms
+    }
+
+    fn ring_time(&self, mapping: &Mapping, copy: usize) -> f64 {
+        if !self.cost.counted.all_reduce() {
+            return 0.0;
+        }
+        let stage = copy / self.replicas;
+        let ring = &mapping.devices[stage * self.replicas..][..self.replicas];
+        let next = ring.iter().cycle().skip(1);
+        ring.iter().zip(next).map(|(&a, &b)| self.all_reduce_time(stage, a, b)).fold(0.0, f64::max)
+    }
+}

@@ -1,0 +1,88 @@
+//! Devices and what the links between them carry.
+
+/// One device.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Device {
+    /// Its name, as it is shown.
+    pub name: String,
+    /// How fast it computes: a stage takes its compute time divided by this. Above zero.
+    pub speed: f64,
+    /// Bytes of memory; `None` where it sets no limit.
+    pub memory: Option<f64>,
+}
+
+impl Device {
+    /// A device of speed 1 without a memory limit.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), speed: 1.0, memory: None }
+    }
+}
+
+/// Devices and the links of every ordered pair of them, in the postal model: a message of b bytes takes
+/// latency + b / bandwidth (Liu et al. 2024, section VII).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Topology {
+    /// What it is called.
+    pub name: String,
+    /// Where its figures come from: a measurement, a data sheet, a generator and its seed.
+    pub source: String,
+    /// The devices.
+    pub devices: Vec<Device>,
+    bandwidth: Vec<f64>,
+    latency: Vec<f64>,
+}
+
+impl Topology {
+    /// The topology in which data goes from device `a` to device `b` at `bandwidth(a, b)` bytes per time unit and
+    /// without latency.
+    pub fn new(
+        name: impl Into<String>,
+        source: impl Into<String>,
+        devices: Vec<Device>,
+        bandwidth: impl Fn(usize, usize) -> f64,
+    ) -> Self {
+        let count = devices.len();
+        let bandwidth = pairs(count).map(|(a, b)| if a == b { f64::MAX } else { bandwidth(a, b) }).collect();
+        Self { name: name.into(), source: source.into(), devices, bandwidth, latency: vec![0.0; count * count] }
+    }
+
+    /// The same topology where a message from `a` to `b` takes `latency(a, b)` time units before its first byte.
+    #[must_use]
+    pub fn with_latency(mut self, latency: impl Fn(usize, usize) -> f64) -> Self {
+        self.latency = pairs(self.len()).map(|(a, b)| if a == b { 0.0 } else { latency(a, b) }).collect();
+        self
+    }
+
+    /// Number of devices.
+    pub fn len(&self) -> usize {
+        self.devices.len()
+    }
+
+    /// Whether there is no device.
+    pub fn is_empty(&self) -> bool {
+        self.devices.is_empty()
+    }
+
+    /// Bytes per time unit from device `a` to device `b`.
+    #[inline]
+    pub fn bandwidth(&self, a: usize, b: usize) -> f64 {
+        self.bandwidth[a * self.devices.len() + b]
+    }
+
+    /// Time from device `a` to device `b` before a message's first byte arrives.
+    #[inline]
+    pub fn latency(&self, a: usize, b: usize) -> f64 {
+        self.latency[a * self.devices.len() + b]
+    }
+
+    /// Time of a message of `bytes` from device `a` to device `b`. Nothing is sent within a device, and no message
+    /// of no bytes is.
+    #[inline]
+    pub fn message_time(&self, a: usize, b: usize, bytes: f64) -> f64 {
+        if bytes == 0.0 || a == b { 0.0 } else { self.latency(a, b) + bytes / self.bandwidth(a, b) }
+    }
+}
+
+fn pairs(count: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..count * count).map(move |pair| (pair / count, pair % count))
+}
