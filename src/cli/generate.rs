@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use dagsplit::generate::{
     Architecture, Chain, Costs, Dnn, ErdosRenyi, Hardware, Inception, Layered, Model, Nasnet, RandomDag, RandomFamily,
-    Recipe, Resnet, SeriesParallel, Transformer, Workload, generate,
+    Recipe, Resnet, SemanticFpn, SeriesParallel, Swin, Transformer, Workload, generate,
 };
 use dagsplit::instance::formats::{OutputFormat, write_instance};
 
@@ -38,6 +38,10 @@ enum Family {
     Inception(ModelArgs<Inception>),
     /// NASNet-A.
     Nasnet(ModelArgs<Nasnet>),
+    /// A Swin transformer.
+    Swin(ModelArgs<Swin>),
+    /// SemanticFPN: segmentation by a feature pyramid on ResNet-50.
+    SemanticFpn(ModelArgs<SemanticFpn>),
     /// One path.
     Chain(RandomArgs<Chain>),
     /// A two-terminal series-parallel graph.
@@ -127,6 +131,8 @@ impl Family {
             Family::Resnet(args) => args.into_workload(Architecture::Resnet),
             Family::Inception(args) => args.into_workload(Architecture::Inception),
             Family::Nasnet(args) => args.into_workload(Architecture::Nasnet),
+            Family::Swin(args) => args.into_workload(Architecture::Swin),
+            Family::SemanticFpn(args) => args.into_workload(Architecture::SemanticFpn),
             Family::Chain(args) => args.into_workload(RandomFamily::Chain),
             Family::SeriesParallel(args) => args.into_workload(RandomFamily::SeriesParallel),
             Family::Layered(args) => args.into_workload(RandomFamily::Layered),
