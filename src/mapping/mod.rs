@@ -4,6 +4,7 @@
 //! [`MappingProblem`] asks for a [`Mapping`] of the stages' copies to distinct devices that makes the slowest copy
 //! as fast as possible, and a [`Mapper`] answers it.
 
+pub mod formats;
 mod mapper;
 mod problem;
 mod stages;
