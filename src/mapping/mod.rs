@@ -4,11 +4,17 @@
 //! [`MappingProblem`] asks for a [`Mapping`] of the stages' copies to distinct devices that makes the slowest copy
 //! as fast as possible, and a [`Mapper`] answers it.
 
+mod annealing;
+mod branch_and_bound;
+mod exhaustive;
 mod mapper;
 mod problem;
 mod stages;
 mod topology;
 
+pub use annealing::MappingAnnealing;
+pub use branch_and_bound::BranchAndBound;
+pub use exhaustive::Exhaustive;
 pub use mapper::{Mapper, MappingOutcome, MappingRun};
 pub use problem::{Counted, Mapping, MappingProblem, StageCost};
 pub use stages::{Message, Stage, StageGraph};
