@@ -7,6 +7,7 @@
 mod annealing;
 mod branch_and_bound;
 mod exhaustive;
+pub mod formats;
 mod mapper;
 mod problem;
 mod stages;

@@ -33,6 +33,9 @@ pub struct Topology {
 }
 
 impl Topology {
+    /// The most devices that files and generators may give it: its matrices hold the square of it.
+    pub const MAX_DEVICES: usize = 4096;
+
     /// The topology in which data goes from device `a` to device `b` at `bandwidth(a, b)` bytes per time unit and
     /// without latency.
     pub fn new(

@@ -17,8 +17,8 @@
 
 mod dot;
 mod error;
-mod file;
-mod json;
+pub(crate) mod file;
+pub(crate) mod json;
 pub(crate) mod metis;
 mod native;
 mod pipedream;
