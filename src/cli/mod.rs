@@ -10,6 +10,7 @@ mod export_args;
 #[cfg(feature = "highs")]
 mod formulate;
 mod generate;
+mod generate_topology;
 #[cfg(feature = "highs")]
 mod import_solution;
 mod info;

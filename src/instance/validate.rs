@@ -103,7 +103,7 @@ pub(super) fn node_place(node: &Node) -> String {
 }
 
 /// The first `limit` characters of `text`.
-pub(super) fn shorten(text: &str, limit: usize) -> String {
+pub(crate) fn shorten(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

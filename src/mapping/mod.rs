@@ -4,12 +4,17 @@
 //! [`MappingProblem`] asks for a [`Mapping`] of the stages' copies to distinct devices that makes the slowest copy
 //! as fast as possible, and a [`Mapper`] answers it.
 
+mod claim;
+pub mod formats;
 mod mapper;
 mod problem;
+mod rate;
 mod stages;
 mod topology;
 
+pub use claim::{ClaimedMapping, PlacedCopy};
 pub use mapper::{Mapper, MappingOutcome, MappingRun};
 pub use problem::{Counted, Mapping, MappingProblem, StageCost};
+pub use rate::Rate;
 pub use stages::{Message, Stage, StageGraph};
 pub use topology::{Device, Topology};
