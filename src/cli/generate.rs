@@ -113,49 +113,19 @@ struct CommonArgs {
 
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
-<<<<<<< HEAD
-        let (workload, common) = self.family.into_workload();
-        let recipe = Recipe {
-            workload,
-            training: common.training,
-            accelerators: common.accelerators,
-            cpus: common.cpus,
-            memory: common.memory.and_then(|memory| memory.0),
-        };
-        let instance = generate(&recipe).or_fail(Exit::Usage)?;
-        let text = write_instance(&instance, OutputFormat::Native).or_fail(Exit::Bug)?;
-        write_out(common.output.as_deref(), &text)?;
-        Ok(Exit::Done)
-    }
-}
-
-impl Family {
-    fn into_workload(self) -> (Workload, CommonArgs) {
-        match self {
-            Family::Transformer(args) => args.into_workload(Architecture::Transformer),
-            Family::Resnet(args) => args.into_workload(Architecture::Resnet),
-            Family::Inception(args) => args.into_workload(Architecture::Inception),
-            Family::Nasnet(args) => args.into_workload(Architecture::Nasnet),
-            Family::Swin(args) => args.into_workload(Architecture::Swin),
-            Family::SemanticFpn(args) => args.into_workload(Architecture::SemanticFpn),
-            Family::Chain(args) => args.into_workload(RandomFamily::Chain),
-            Family::SeriesParallel(args) => args.into_workload(RandomFamily::SeriesParallel),
-            Family::Layered(args) => args.into_workload(RandomFamily::Layered),
-            Family::Dnn(args) => args.into_workload(RandomFamily::Dnn),
-            Family::ErdosRenyi(args) => args.into_workload(RandomFamily::ErdosRenyi),
-=======
         match self.family {
             Family::Transformer(args) => args.run(Architecture::Transformer),
             Family::Resnet(args) => args.run(Architecture::Resnet),
             Family::Inception(args) => args.run(Architecture::Inception),
             Family::Nasnet(args) => args.run(Architecture::Nasnet),
+            Family::Swin(args) => args.run(Architecture::Swin),
+            Family::SemanticFpn(args) => args.run(Architecture::SemanticFpn),
             Family::Chain(args) => args.run(RandomFamily::Chain),
             Family::SeriesParallel(args) => args.run(RandomFamily::SeriesParallel),
             Family::Layered(args) => args.run(RandomFamily::Layered),
             Family::Dnn(args) => args.run(RandomFamily::Dnn),
             Family::ErdosRenyi(args) => args.run(RandomFamily::ErdosRenyi),
             Family::Topology(args) => args.run(),
->>>>>>> rannc-s4
         }
     }
 }
