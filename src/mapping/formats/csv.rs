@@ -30,6 +30,11 @@ fn quantity(corner: &str) -> Option<Quantity> {
     }
 }
 
+/// Whether the first matrix of a file has a unit in its corner, as no other file has.
+pub(super) fn begins_with_unit(text: &str) -> bool {
+    tables(text).first().is_some_and(|table| quantity(table.corner).is_some())
+}
+
 /// A matrix as the file has it.
 struct Table<'a> {
     corner: &'a str,

@@ -144,6 +144,20 @@ pub fn is_stage_file(path: &Path) -> bool {
     header.is_ok_and(|header| header.schema.starts_with("dagsplit-stages/"))
 }
 
+/// Whether the file at `path` looks like a topology, and not, say, a workload. A file that cannot be read does not.
+pub fn is_topology_file(path: &Path) -> bool {
+    let Ok(text) = file::read_text(path) else { return false };
+    let text = without_mark(&text);
+    match detect(text) {
+        Some(TopologyFormat::Native) => {
+            json::parse::<Header>(text).is_ok_and(|header| header.schema.starts_with("dagsplit-topology/"))
+        }
+        Some(TopologyFormat::Csv) => csv::begins_with_unit(text),
+        Some(TopologyFormat::NvidiaSmi | TopologyFormat::Cuda) => true,
+        None => false,
+    }
+}
+
 /// Reads the mapping at `path`. Whether it makes sense is for [`crate::verify::mapping`] to say.
 ///
 /// # Errors
