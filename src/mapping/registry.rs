@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::{Consecutive, GreedyMapping, Mapper, Parmesan2024, PointToPoint, RandomMapping, SwapSearch};
+use super::{
+    BranchAndBound, Consecutive, GreedyMapping, Mapper, Parmesan2024, PointToPoint, RandomMapping, SwapSearch,
+};
 use crate::solve::registry::{Parameter, Parameters, SpecError, parts};
 
 /// A mapper and what it can do.
@@ -27,6 +29,14 @@ pub fn mappers() -> &'static [MapperKind] {
 }
 
 const MAPPERS: &[MapperKind] = &[
+    MapperKind {
+        name: "branch-and-bound",
+        summary: "branch and bound over targets, with swap annealing for mappings",
+        exact: true,
+        source: "constraint satisfaction under a target, docs/mapping.md",
+        parameters: &[],
+        make: |_| Ok(Box::new(BranchAndBound::default())),
+    },
     MapperKind {
         name: "parmesan",
         summary: "the published search: bisection outside, depth-first search inside",
