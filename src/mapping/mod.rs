@@ -4,7 +4,10 @@
 //! [`MappingProblem`] asks for a [`Mapping`] of the stages' copies to distinct devices that makes the slowest copy
 //! as fast as possible, and a [`Mapper`] answers it.
 
+mod annealing;
+mod branch_and_bound;
 mod claim;
+mod exhaustive;
 pub mod formats;
 mod heuristic;
 mod local;
@@ -17,7 +20,10 @@ pub mod registry;
 mod stages;
 mod topology;
 
+pub use annealing::MappingAnnealing;
+pub use branch_and_bound::BranchAndBound;
 pub use claim::{ClaimedMapping, PlacedCopy};
+pub use exhaustive::Exhaustive;
 pub use heuristic::{Consecutive, GreedyMapping, PointToPoint, RandomMapping, SwapSearch};
 pub use mapper::{Mapper, MappingOutcome, MappingRun};
 pub use parmesan2024::Parmesan2024;

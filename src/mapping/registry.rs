@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::{Consecutive, GreedyMapping, Mapper, Parmesan2024, PointToPoint, RandomMapping, SwapSearch};
+use super::{
+    BranchAndBound, Consecutive, Exhaustive, GreedyMapping, Mapper, Parmesan2024, PointToPoint, RandomMapping,
+    SwapSearch,
+};
 use crate::solve::registry::{Parameter, Parameters, SpecError, parts};
 
 /// A mapper and what it can do.
@@ -28,6 +31,22 @@ pub fn mappers() -> &'static [MapperKind] {
 
 const MAPPERS: &[MapperKind] = &[
     MapperKind {
+        name: "branch-and-bound",
+        summary: "targets refuted by propagation and search, mappings found by annealing; exact and anytime",
+        exact: true,
+        source: "docs/mapping.md",
+        parameters: &[
+            Parameter { name: "moves", default: "500", meaning: "moves of the first round of annealing, per copy" },
+            Parameter { name: "decisions", default: "50", meaning: "decisions of the first round of searches" },
+        ],
+        make: |given| {
+            Ok(Box::new(BranchAndBound {
+                moves: given.at_least("moves", 1)?,
+                decisions: given.at_least("decisions", 1)?,
+            }))
+        },
+    },
+    MapperKind {
         name: "parmesan",
         summary: "the published search: bisection outside, depth-first search inside",
         exact: true,
@@ -43,6 +62,14 @@ const MAPPERS: &[MapperKind] = &[
             let timeout = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
             Ok(Box::new(Parmesan2024 { timeout }))
         },
+    },
+    MapperKind {
+        name: "exhaustive",
+        summary: "every mapping, for at most 8 devices or so",
+        exact: true,
+        source: "oracle",
+        parameters: &[],
+        make: |_| Ok(Box::new(Exhaustive)),
     },
     MapperKind {
         name: "consecutive",
