@@ -60,11 +60,8 @@ fn stages(count: usize) -> impl Strategy<Value = StageGraph> {
     let bytes = proptest::collection::vec(prop_oneof![1 => Just(0u8), 1 => 1..20u8], count * count);
     (proptest::collection::vec(stage, count), bytes).prop_map(move |(stages, bytes)| {
         let pairs = (0..count * count).map(|pair| (pair / count, pair % count)).filter(|(a, b)| a != b);
-        let message = |(source, target): (usize, usize)| Message {
-            source,
-            target,
-            bytes: bytes[source * count + target].into(),
-        };
+        let message =
+            |(source, target): (usize, usize)| Message { source, target, bytes: bytes[source * count + target].into() };
         StageGraph { name: "generated".into(), stages, messages: pairs.map(message).collect() }
     })
 }
@@ -83,8 +80,12 @@ fn problem(most_devices: usize) -> impl Strategy<Value = MappingProblem> {
         (1..=most_devices).flat_map(|s| (1..=most_devices / s).map(move |r| (s, r))).collect();
     (select(sizes), 0..2usize).prop_flat_map(move |((count, replicas), spare)| {
         let devices = (count * replicas + spare).min(most_devices);
-        (stages(count), topology(devices), cost())
-            .prop_map(move |(stages, topology, cost)| MappingProblem { stages, replicas, topology, cost })
+        (stages(count), topology(devices), cost()).prop_map(move |(stages, topology, cost)| MappingProblem {
+            stages,
+            replicas,
+            topology,
+            cost,
+        })
     })
 }
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    BranchAndBound, Consecutive, GreedyMapping, Mapper, Parmesan2024, PointToPoint, RandomMapping, SwapSearch,
+    BranchAndBound, Consecutive, Exhaustive, GreedyMapping, Mapper, Parmesan2024, PointToPoint, RandomMapping,
+    SwapSearch,
 };
 use crate::solve::registry::{Parameter, Parameters, SpecError, parts};
 
@@ -31,11 +32,19 @@ pub fn mappers() -> &'static [MapperKind] {
 const MAPPERS: &[MapperKind] = &[
     MapperKind {
         name: "branch-and-bound",
-        summary: "branch and bound over targets, with swap annealing for mappings",
+        summary: "targets refuted by propagation and search, mappings found by annealing; exact and anytime",
         exact: true,
-        source: "constraint satisfaction under a target, docs/mapping.md",
-        parameters: &[],
-        make: |_| Ok(Box::new(BranchAndBound::default())),
+        source: "docs/mapping.md",
+        parameters: &[
+            Parameter { name: "moves", default: "500", meaning: "moves of the first round of annealing, per copy" },
+            Parameter { name: "decisions", default: "50", meaning: "decisions of the first round of searches" },
+        ],
+        make: |given| {
+            Ok(Box::new(BranchAndBound {
+                moves: given.at_least("moves", 1)?,
+                decisions: given.at_least("decisions", 1)?,
+            }))
+        },
     },
     MapperKind {
         name: "parmesan",
@@ -53,6 +62,14 @@ const MAPPERS: &[MapperKind] = &[
             let timeout = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
             Ok(Box::new(Parmesan2024 { timeout }))
         },
+    },
+    MapperKind {
+        name: "exhaustive",
+        summary: "every mapping, for at most 8 devices or so",
+        exact: true,
+        source: "oracle",
+        parameters: &[],
+        make: |_| Ok(Box::new(Exhaustive)),
     },
     MapperKind {
         name: "consecutive",

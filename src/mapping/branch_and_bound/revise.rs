@@ -183,9 +183,8 @@ impl<const W: usize> State<'_, W> {
         if after != before || next == previous {
             return Some(time);
         }
-        let evade = |link: &Link, copy: usize, other: f64| {
-            cheapest(link, copy, Some(after)).map(|(cost, _)| cost.max(other))
-        };
+        let evade =
+            |link: &Link, copy: usize, other: f64| cheapest(link, copy, Some(after)).map(|(cost, _)| cost.max(other));
         match (evade(&ring.next, next, to_previous), evade(&ring.previous, previous, to_next)) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
