@@ -11,6 +11,7 @@ mod blocks;
 mod model;
 mod relation;
 mod revise;
+mod rings;
 mod search;
 mod set;
 mod state;

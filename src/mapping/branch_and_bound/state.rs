@@ -127,6 +127,9 @@ impl<'a, const W: usize> State<'a, W> {
                 return Ok(());
             }
             self.all_different()?;
+            if self.waiting.is_empty() {
+                self.pack_rings()?;
+            }
         }
     }
 
