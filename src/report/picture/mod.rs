@@ -5,7 +5,7 @@
 
 mod layout;
 mod scene;
-mod svg;
+pub(in crate::report) mod svg;
 
 use crate::graph::Graph;
 use crate::instance::Instance;

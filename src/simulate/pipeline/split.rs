@@ -94,8 +94,9 @@ impl<'a> Builder<'a> {
     /// The stages of each device: one for each forward piece and the backward piece that mirrors it, where the
     /// numbers agree; else one for the whole device.
     fn stages(&self) -> Vec<Members> {
-        let mut devices: Vec<Members> =
-            (0..self.devices.len()).map(|device| Members { device, forward: Vec::new(), backward: Vec::new() }).collect();
+        let mut devices: Vec<Members> = (0..self.devices.len())
+            .map(|device| Members { device, forward: Vec::new(), backward: Vec::new() })
+            .collect();
         for piece in 0..self.pieces.len() {
             let members = &mut devices[self.device(piece)];
             match self.pass(piece) {
@@ -191,7 +192,8 @@ impl<'a> Builder<'a> {
     fn turn_around(&self, pipeline: &mut Pipeline) {
         let forward = pipeline.blocks_by_stage(Pass::Forward);
         let backward = pipeline.blocks_by_stage(Pass::Backward);
-        let turns = forward.iter().zip(&backward).filter_map(|(forward, backward)| forward.last().zip(backward.first()));
+        let turns =
+            forward.iter().zip(&backward).filter_map(|(forward, backward)| forward.last().zip(backward.first()));
         let turns = turns.map(|(&source, &target)| Flow { source, target, way: Way::Kept });
         pipeline.flows.extend(turns);
     }
