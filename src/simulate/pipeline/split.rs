@@ -6,7 +6,6 @@ use crate::cost::ring_all_reduce;
 use crate::graph::NodeId;
 use crate::instance::Instance;
 use crate::problem::{CostKind, DeviceKind, Problem};
-use crate::report::DeviceRecord;
 use crate::verify::{Verified, VerifiedDevice};
 
 impl Pipeline {
@@ -23,7 +22,7 @@ impl Pipeline {
         let stages = builder.stages();
         let mut pipeline = Self {
             name: instance.metadata.name.clone().unwrap_or_else(|| "unnamed".into()),
-            devices: DeviceRecord::labels(&DeviceRecord::all(split, &problem.spec)),
+            devices: names(split.devices()),
             blocks: builder.blocks(&stages),
             stages: stages.iter().map(|members| builder.stage(members)).collect(),
             flows: Vec::new(),
@@ -245,4 +244,14 @@ fn rank(stages: &mut [Stage], members: &[Members], pieces: usize) {
         stages[stage].rank = rank;
         stages[stage].name = format!("stage {rank}");
     }
+}
+
+/// What to call each of `devices`: kinds are counted apart, from 0.
+fn names(devices: &[VerifiedDevice]) -> Vec<String> {
+    let (mut accelerators, mut cpus) = (0.., 0..);
+    let mut name = |device: &VerifiedDevice| match device.kind() {
+        DeviceKind::Accelerator(_) => format!("accelerator {}", accelerators.next().unwrap_or(0)),
+        DeviceKind::Cpu => format!("CPU {}", cpus.next().unwrap_or(0)),
+    };
+    devices.iter().map(&mut name).collect()
 }
