@@ -245,7 +245,7 @@ impl<'a> Planner<'a> {
     ) -> Result<MappedPipeline, String> {
         let options = Options { microbatches, recompute: self.options.recompute };
         let actual = MappingProblem { stages: partition.stages.clone(), ..problem.clone() };
-        let pipeline = Pipeline::of_mapping(&actual, mapping, 1, self.options.links);
+        let pipeline = Pipeline::of_mapping(&actual, mapping, self.options.links);
         let simulation = simulate(&pipeline, self.options.schedule, options).map_err(|error| error.to_string())?;
         let peaks = simulation.memory().peak;
         let limit = |place: usize| self.topology.devices[mapping.devices[place]].memory;

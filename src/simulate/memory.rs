@@ -1,8 +1,8 @@
 //! How many microbatches are in flight, and what they occupy.
 
 use super::pipeline::Pass;
-use super::timeline::{Simulation, Span};
 use super::template::Work;
+use super::timeline::{Simulation, Span};
 
 /// What the devices of a simulation had to hold at most.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,7 +33,9 @@ impl Simulation {
 
 fn occupied(simulation: &Simulation, mut events: Vec<Event>) -> Memory {
     // What ends makes room for what begins.
-    events.sort_by(|a, b| a.time.total_cmp(&b.time).then(a.bytes.total_cmp(&b.bytes)).then(a.microbatches.cmp(&b.microbatches)));
+    events.sort_by(|a, b| {
+        a.time.total_cmp(&b.time).then(a.bytes.total_cmp(&b.bytes)).then(a.microbatches.cmp(&b.microbatches))
+    });
     let (stages, devices) = (&simulation.pipeline.stages, simulation.pipeline.devices.len());
     let (mut now, mut in_flight) = (vec![0i32; stages.len()], vec![0i32; stages.len()]);
     let (mut held, mut most) = (vec![0.0f64; devices], vec![0.0f64; devices]);
@@ -87,7 +89,8 @@ fn events(simulation: &Simulation) -> Vec<Event> {
         let at = |bounds: &[Option<usize>]| bounds[stage] == Some(operation);
         let mut add = |time, bytes, microbatches| events.push(Event { stage, time, bytes, microbatches });
         let (begins, ends) = (forward.first[stage].is_some(), backward.last[stage].is_some());
-        let dropped = if simulation.options.recompute && begins && ends { kept.activations - kept.boundary } else { 0.0 };
+        let dropped =
+            if simulation.options.recompute && begins && ends { kept.activations - kept.boundary } else { 0.0 };
         if at(&forward.first) || !begins && at(&backward.first) {
             add(start, kept.activations, 1);
         }

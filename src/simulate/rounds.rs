@@ -33,7 +33,13 @@ impl Rounds {
                 let later = match template.tracks[track].exclusive {
                     true => u32::from(operations[b].track != track),
                     // A message that shares its link with none may take longer than a round.
-                    false => if round > 0.0 { (duration / round).ceil().max(1.0) as u32 } else { 1 },
+                    false => {
+                        if round > 0.0 {
+                            (duration / round).ceil().max(1.0) as u32
+                        } else {
+                            1
+                        }
+                    }
                 };
                 rounds.levels[b] = rounds.levels[b].max(rounds.levels[a] + later);
             }

@@ -68,9 +68,9 @@ impl Tasks {
         }
         let repeated = self.repeated;
         for (device, turns) in devices.iter().enumerate() {
-            let tasks = turns.iter().flat_map(|turn| {
-                of_block[turn.block].iter().map(|operation| turn.microbatch * repeated + operation)
-            });
+            let tasks = turns
+                .iter()
+                .flat_map(|turn| of_block[turn.block].iter().map(|operation| turn.microbatch * repeated + operation));
             self.chain(device, tasks);
         }
     }

@@ -16,29 +16,30 @@ pub enum Links {
 }
 
 impl Pipeline {
-    /// The pipelines of `problem` under `mapping`: one for each replica, all alike.
+    /// The pipelines of `problem` under `mapping`: one for each replica.
     ///
-    /// A device holds `chunks` stages, as the interleaved schedule has it: of p · `chunks` stages on p devices (times
-    /// the replicas), stage s stands where `mapping` has stage s mod p. Activations go from a stage to a later one,
-    /// gradients from a stage to an earlier one, and each takes the time that `problem.topology` says. A stage waits
-    /// for gradients from wherever it sends activations to, also where no message says so. What a stage's memory
-    /// holds beyond its weights it keeps for each microbatch in flight.
+    /// `mapping` has a device for each copy; one device may hold several stages of a replica, as the interleaved
+    /// schedule has it. Activations go from a stage to a later one, gradients from a stage to an earlier one, and each
+    /// takes the time that the topology says. A stage waits for gradients from wherever it sends activations to, also
+    /// where no message says so. What a stage's memory holds beyond its weights it keeps for each microbatch in
+    /// flight. What `problem` counts to a stage's time does not matter: everything is simulated.
+    /// O(copies + replicas · messages).
     ///
     /// # Panics
-    /// If `chunks` is 0 or no divisor of the number of stages, or `mapping` has not the right number of devices.
-    pub fn of_mapping(problem: &MappingProblem, mapping: &Mapping, chunks: usize, links: Links) -> Self {
-        let graph = &problem.stages;
-        let (count, replicas) = (graph.stages.len(), problem.replicas);
-        assert!(chunks > 0 && count % chunks == 0, "{count} stages cannot stand in chunks of {chunks}");
-        let ranks = count / chunks;
-        assert_eq!(mapping.devices.len(), ranks * replicas, "a device for each of {ranks} ranks in each replica");
-        let placed = Placed { problem, mapping, ranks, links };
-        let has_backward = graph.stages.iter().any(|stage| stage.backward > 0.0);
+    /// If `mapping` names a device that the topology does not have, or not one for each copy.
+    pub fn of_mapping(problem: &MappingProblem, mapping: &Mapping, links: Links) -> Self {
+        let (graph, copies, replicas) = (&problem.stages, problem.copies(), problem.replicas);
+        assert_eq!(mapping.devices.len(), copies, "a device for each copy");
+        let mut used = mapping.devices.clone();
+        used.sort_unstable();
+        used.dedup();
+        let placed = Placed { problem, mapping, links };
+        let index = |copy: usize| used.binary_search(&mapping.devices[copy]).unwrap_or_default();
         let mut pipeline = Self {
             name: graph.name.clone(),
-            devices: mapping.devices.iter().map(|&device| problem.topology.devices[device].name.clone()).collect(),
-            stages: (0..count * replicas).map(|copy| placed.stage(copy)).collect(),
-            blocks: (0..count * replicas).map(|copy| placed.block(copy, Pass::Forward)).collect(),
+            devices: used.iter().map(|&device| problem.topology.devices[device].name.clone()).collect(),
+            stages: (0..copies).map(|copy| placed.stage(copy, index(copy))).collect(),
+            blocks: (0..copies).map(|copy| placed.block(copy, Pass::Forward)).collect(),
             flows: Vec::new(),
             all_reduces: Vec::new(),
             transfers: match links {
@@ -48,9 +49,9 @@ impl Pipeline {
             },
             replicas,
         };
+        let has_backward = graph.stages.iter().any(|stage| stage.backward > 0.0);
         if has_backward {
-            let last_first = (0..count * replicas).rev();
-            pipeline.blocks.extend(last_first.map(|copy| placed.block(copy, Pass::Backward)));
+            pipeline.blocks.extend((0..copies).rev().map(|copy| placed.block(copy, Pass::Backward)));
             pipeline.all_reduces = placed.all_reduces();
         }
         placed.connect(&mut pipeline, has_backward);
@@ -62,8 +63,6 @@ impl Pipeline {
 struct Placed<'a> {
     problem: &'a MappingProblem,
     mapping: &'a Mapping,
-    /// How many stages are next to each other on distinct devices.
-    ranks: usize,
     links: Links,
 }
 
@@ -73,24 +72,18 @@ impl Placed<'_> {
     }
 
     fn copies(&self) -> usize {
-        self.graph().stages.len() * self.problem.replicas
-    }
-
-    /// The place in the mapping of copy `copy`.
-    fn place(&self, copy: usize) -> usize {
-        let (stage, replica) = (copy / self.problem.replicas, copy % self.problem.replicas);
-        stage % self.ranks * self.problem.replicas + replica
+        self.problem.copies()
     }
 
     fn device(&self, copy: usize) -> usize {
-        self.mapping.devices[self.place(copy)]
+        self.mapping.devices[copy]
     }
 
     fn backward_block(&self, copy: usize) -> usize {
         2 * self.copies() - 1 - copy
     }
 
-    fn stage(&self, copy: usize) -> Stage {
+    fn stage(&self, copy: usize, device: usize) -> Stage {
         let rank = copy / self.problem.replicas;
         let stage = &self.graph().stages[rank];
         let activations = self.graph().messages.iter().filter(|m| m.target == rank && m.source < rank);
@@ -99,7 +92,7 @@ impl Placed<'_> {
             name: stage.name.clone(),
             rank,
             replica: copy % self.problem.replicas,
-            device: self.place(copy),
+            device,
             weights: stage.memory - kept,
             activations: kept,
             boundary: activations.map(|message| message.bytes).sum::<f64>().min(kept),

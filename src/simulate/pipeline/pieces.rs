@@ -1,5 +1,7 @@
 //! Virtual devices: a device's nodes cut into pieces that can run one after another (Tarnawski 2020, section 5.2).
 
+use std::cmp::Reverse;
+
 use crate::graph::{Graph, NodeId};
 
 /// Nodes of one part that run without interruption.
@@ -13,8 +15,8 @@ pub(super) struct Piece {
 
 /// Cuts the parts of a graph, `part_of` each node, into pieces of which none waits for a later one.
 ///
-/// The next piece is all that can run of some part: of one that can be completed where there is one, else of the one
-/// with the most nodes that can run; of the first of these. Parts with an acyclic quotient stay whole.
+/// The next piece is all that can run of some part: of the first one that can be completed, else of the first one with
+/// the most nodes that can run. Parts with an acyclic quotient stay whole.
 /// O((n + m) · pieces) at worst.
 pub(super) fn cut(graph: &Graph, part_of: &[usize]) -> Vec<Piece> {
     let parts = part_of.iter().max().map_or(0, |last| last + 1);
@@ -61,7 +63,8 @@ impl<'a> Cutter<'a> {
         }
         let length = |part: usize| self.runnable[part].as_ref().map_or(0, Vec::len);
         let open = (0..self.left.len()).filter(|&part| length(part) > 0);
-        open.max_by_key(|&part| (length(part) == self.left[part], length(part), std::cmp::Reverse(part)))
+        let completes = |part: usize| length(part) == self.left[part];
+        open.max_by_key(|&part| (completes(part), if completes(part) { 0 } else { length(part) }, Reverse(part)))
     }
 
     /// All that can run of `part` before any other part goes on.

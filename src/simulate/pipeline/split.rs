@@ -6,7 +6,6 @@ use crate::cost::ring_all_reduce;
 use crate::graph::NodeId;
 use crate::instance::Instance;
 use crate::problem::{CostKind, DeviceKind, Problem};
-use crate::report::DeviceRecord;
 use crate::verify::{Verified, VerifiedDevice};
 
 impl Pipeline {
@@ -23,7 +22,7 @@ impl Pipeline {
         let stages = builder.stages();
         let mut pipeline = Self {
             name: instance.metadata.name.clone().unwrap_or_else(|| "unnamed".into()),
-            devices: DeviceRecord::labels(&DeviceRecord::all(split, &problem.spec)),
+            devices: names(split.devices()),
             blocks: builder.blocks(&stages),
             stages: stages.iter().map(|members| builder.stage(members)).collect(),
             flows: Vec::new(),
@@ -94,8 +93,9 @@ impl<'a> Builder<'a> {
     /// The stages of each device: one for each forward piece and the backward piece that mirrors it, where the
     /// numbers agree; else one for the whole device.
     fn stages(&self) -> Vec<Members> {
-        let mut devices: Vec<Members> =
-            (0..self.devices.len()).map(|device| Members { device, forward: Vec::new(), backward: Vec::new() }).collect();
+        let mut devices: Vec<Members> = (0..self.devices.len())
+            .map(|device| Members { device, forward: Vec::new(), backward: Vec::new() })
+            .collect();
         for piece in 0..self.pieces.len() {
             let members = &mut devices[self.device(piece)];
             match self.pass(piece) {
@@ -191,7 +191,8 @@ impl<'a> Builder<'a> {
     fn turn_around(&self, pipeline: &mut Pipeline) {
         let forward = pipeline.blocks_by_stage(Pass::Forward);
         let backward = pipeline.blocks_by_stage(Pass::Backward);
-        let turns = forward.iter().zip(&backward).filter_map(|(forward, backward)| forward.last().zip(backward.first()));
+        let turns =
+            forward.iter().zip(&backward).filter_map(|(forward, backward)| forward.last().zip(backward.first()));
         let turns = turns.map(|(&source, &target)| Flow { source, target, way: Way::Kept });
         pipeline.flows.extend(turns);
     }
@@ -243,4 +244,14 @@ fn rank(stages: &mut [Stage], members: &[Members], pieces: usize) {
         stages[stage].rank = rank;
         stages[stage].name = format!("stage {rank}");
     }
+}
+
+/// What to call each of `devices`: kinds are counted apart, from 0.
+fn names(devices: &[VerifiedDevice]) -> Vec<String> {
+    let (mut accelerators, mut cpus) = (0.., 0..);
+    let mut name = |device: &VerifiedDevice| match device.kind() {
+        DeviceKind::Accelerator(_) => format!("accelerator {}", accelerators.next().unwrap_or(0)),
+        DeviceKind::Cpu => format!("CPU {}", cpus.next().unwrap_or(0)),
+    };
+    devices.iter().map(&mut name).collect()
 }
