@@ -67,7 +67,7 @@ fn line(name: &str, instance: &Instance, stages: usize, replicas: usize, topolog
     let clustering = OperatorClustering { clusters: CLUSTERS, ..OperatorClustering::default() };
     let clusters = clustering.clusters(&problem, &mut SearchContext::new()).unwrap_or_else(|error| panic!("{error}"));
     let clustered = problem.clustered(&clusters);
-    let (units, members) = UnitGraph::new(instance, &clustered);
+    let (units, members) = UnitGraph::new(instance, &clustered).unwrap_or_else(|problems| panic!("{problems}"));
     let cost = StageCost::additive(Counted::Both);
     let joint = JointProblem { units, stages, replicas, topology: topology.clone(), cost };
     let two_phases = two_phases(&joint, &members, &clustered, limit);

@@ -37,7 +37,7 @@ impl Case {
 
     fn problem(&self) -> (JointProblem, Vec<Vec<u64>>) {
         let problem = Problem::new(&self.instance, self.spec()).unwrap();
-        let (units, members) = UnitGraph::new(&self.instance, &problem);
+        let (units, members) = UnitGraph::new(&self.instance, &problem).unwrap();
         let Case { stages, replicas, topology, cost, .. } = self.clone();
         (JointProblem { units, stages, replicas, topology, cost }, members)
     }

@@ -30,7 +30,8 @@ impl Breakdown {
             recompute: sum(|work| work.recompute),
             messages: sum(|work| work.transfers),
             all_reduce: sum(|work| work.all_reduces),
-            idle: (all - sum(DeviceWork::busy)).max(0.0),
+            // Where nobody waits the difference is rounding.
+            idle: Some(all - sum(DeviceWork::busy)).filter(|idle| *idle > 1e-9 * all).unwrap_or(0.0),
         }
     }
 

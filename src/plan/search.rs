@@ -187,7 +187,8 @@ impl<'a> Planner<'a> {
                 seen.push(mapping.clone());
                 let verified = self.verified(&problem, mapping, mapper.as_ref())?;
                 let gap = Some(run.bound).filter(|&bound| bound > 0.0);
-                let gap = gap.map(|bound| ((verified - bound) / verified).max(0.0));
+                let gap = gap.map(|bound| (verified - bound) / verified);
+                let gap = gap.map(|gap| if gap <= verify::CLAIM_TOLERANCE * 2.0 { 0.0 } else { gap });
                 match self.simulated(partition, problem, mapping, microbatches) {
                     Ok(pipeline) => {
                         let pipeline = MappedPipeline { mapper: spec.clone(), counted, gap, ..pipeline };

@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::mapping::{CopyRecord, Named};
 use super::record::InstanceRecord;
 use super::sheet::{Cell, Column, Sheet};
-use super::units::{bytes, number, percent};
-use crate::mapping::{ClaimedMapping, Topology};
+use super::units::{bytes, number};
+use crate::mapping::Topology;
 use crate::plan::{Breakdown, Candidate, Fate, MappedPipeline, Plan, PlanOptions};
 use crate::simulate::Links;
 use crate::verify;
@@ -201,7 +201,7 @@ impl CandidateRecord {
             mapping_gap: pipeline.and_then(|pipeline| pipeline.gap),
             time: pipeline.map(|pipeline| pipeline.time),
             throughput: pipeline.filter(|pipeline| pipeline.time > 0.0).map(|pipeline| 1e3 / pipeline.time),
-            bubble: pipeline.map(|pipeline| pipeline.simulation.bubble()),
+            bubble: pipeline.map(|pipeline| pipeline.breakdown.idle / pipeline.breakdown.total()),
             peak_memory: pipeline.map(|pipeline| pipeline.peak_memory),
             breakdown: pipeline.map(|pipeline| {
                 let Breakdown { compute, recompute, messages, all_reduce, idle } = pipeline.breakdown;
@@ -212,7 +212,6 @@ impl CandidateRecord {
 }
 
 fn copies(pipeline: &MappedPipeline) -> Vec<CopyRecord> {
-    let ClaimedMapping { .. } = &pipeline.mapping;
     let verified = verify::mapping::check(&pipeline.problem, &pipeline.mapping);
     verified.map(|verified| CopyRecord::all(&pipeline.problem, &verified)).unwrap_or_default()
 }
@@ -237,7 +236,7 @@ fn reasons(sorted: &[&Candidate]) -> Vec<String> {
         .into_iter()
         .map(|(name, time)| (name, time / pipeline.breakdown.total()))
         .filter(|(_, share)| *share >= WORTH_TELLING)
-        .map(|(name, share)| format!("{} {name}", percent((share * 1e3).round() / 1e3)))
+        .map(|(name, share)| format!("{:.1} % {name}", 100.0 * share))
         .collect();
     let mut lines = vec![format!(
         "{} is the best: {} ms per microbatch. Its devices' time is {}.",
@@ -251,18 +250,15 @@ fn reasons(sorted: &[&Candidate]) -> Vec<String> {
 
 /// By how much a candidate is slower than the best one, and through what.
 fn difference(candidate: &Candidate, slower: &MappedPipeline, best: &MappedPipeline) -> String {
-    let more = |ratio: f64| percent((ratio * 1e3).round() / 1e3);
     let total = best.breakdown.total();
     let parts = slower.breakdown.parts().into_iter().zip(best.breakdown.parts());
     let mut changes: Vec<(&str, f64)> = parts.map(|((name, a), (_, b))| (name, (a - b) / total)).collect();
     changes.retain(|(_, change)| change.abs() >= WORTH_TELLING);
     changes.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
-    let changes: Vec<String> = changes
-        .into_iter()
-        .map(|(name, change)| format!("{}{} {name}", if change > 0.0 { "+" } else { "" }, more(change)))
-        .collect();
+    let changes: Vec<String> =
+        changes.into_iter().map(|(name, change)| format!("{:+.1} % {name}", 100.0 * change)).collect();
     let through = if changes.is_empty() { String::new() } else { format!(": {}", changes.join(", ")) };
-    format!("{} takes {} longer{through}.", named(candidate), more(slower.time / best.time - 1.0))
+    format!("{} takes {:.1} % longer{through}.", named(candidate), 100.0 * (slower.time / best.time - 1.0))
 }
 
 fn named(candidate: &Candidate) -> String {

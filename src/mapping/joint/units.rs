@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::super::of_split::output_bytes;
 use super::super::{Message, Stage, StageGraph};
 use crate::graph::{CycleError, Graph};
-use crate::instance::Instance;
+use crate::instance::validate::node_place;
+use crate::instance::{Instance, Problems};
 use crate::preprocess::Reduced;
 use crate::problem::Problem;
 
@@ -33,7 +35,10 @@ pub struct UnitNet {
 impl UnitGraph {
     /// The units of `problem`, and the instance's nodes of each. The nodes' times are those of the first accelerator
     /// class, 0 where it cannot run them. O(n log n + m log m).
-    pub fn new(instance: &Instance, problem: &Problem) -> (Self, Vec<Vec<u64>>) {
+    ///
+    /// # Errors
+    /// Nodes whose output goes to another unit and has no size; see [`StageGraph::of`].
+    pub fn new(instance: &Instance, problem: &Problem) -> Result<(Self, Vec<Vec<u64>>), Problems> {
         let reduced = Reduced::contracted_only(problem);
         let mut unit_of = vec![0; problem.node_count()];
         for (unit, members) in reduced.members.iter().enumerate() {
@@ -50,19 +55,29 @@ impl UnitGraph {
             stage
         });
         let units = units.collect();
+        let mut problems = Problems::default();
         let nets = (0..problem.node_count()).filter_map(|v| {
             let source = unit_of[v];
-            let bytes = instance.nodes[v].output_bytes.filter(|&bytes| bytes > 0.0)?;
             let consumers = problem.graph.successors(v).iter().map(|&w| unit_of[w as usize]);
             let mut consumers: Vec<usize> = consumers.filter(|&unit| unit != source).collect();
             consumers.sort_unstable();
             consumers.dedup();
-            (!consumers.is_empty()).then_some(UnitNet { source, consumers, bytes })
+            if consumers.is_empty() {
+                return None;
+            }
+            let node = &instance.nodes[v];
+            let Some(bytes) = output_bytes(node, instance.platform.bandwidth) else {
+                let cure = "state its `output_bytes`, or the platform's `bandwidth`";
+                problems.add(node_place(node), "its output goes to another unit and has no size", cure);
+                return None;
+            };
+            (bytes > 0.0).then_some(UnitNet { source, consumers, bytes })
         });
         let nets = nets.collect();
+        problems.into_result()?;
         let ids = |members: &Vec<usize>| members.iter().map(|&v| problem.ids[v]).collect();
         let members = reduced.members.iter().map(ids).collect();
-        (Self { units, order: reduced.order, nets }, members)
+        Ok((Self { units, order: reduced.order, nets }, members))
     }
 
     /// The stages that these sets of units make.

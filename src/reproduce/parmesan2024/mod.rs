@@ -28,6 +28,12 @@ const SIMULATED: &str = "Ours are simulated: GPipe with 4 microbatches and recom
                          all-reduce per step; memory is no limit. Published ones are measured on machines, but for the \
                          non-regular topologies.";
 
+const LAYERS: &str = "PipeDream is the best split of whole layers: on operator graphs it did not end, so the authors gave \
+                      it layers, too.";
+
+const STAGES: &str = "Our map minimises the time of the slowest stage. A step has bubbles besides, so that it can be a little \
+                      slower than a rule's all the same.";
+
 /// What "our map" is: exact mapping under each of the costs, the best by simulation.
 const OURS: &str = "--mapper branch-and-bound --mapping-time 2";
 

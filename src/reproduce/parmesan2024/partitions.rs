@@ -59,7 +59,17 @@ fn refinement() -> Plan {
             add(format!("({s},{r}), refined to DP without clusters"), optimum, Published::Nothing, None);
         }
     }
-    plan.columns = vec!["(4,4)", "(8,2)", "(16,1)"];
+    plan.columns = vec![
+        "(4,4)",
+        "(8,2)",
+        "(16,1)",
+        "(4,4), by load",
+        "(8,2), by load",
+        "(16,1), by load",
+        "(4,4), refined to DP without clusters",
+        "(8,2), refined to DP without clusters",
+        "(16,1), refined to DP without clusters",
+    ];
     plan
 }
 

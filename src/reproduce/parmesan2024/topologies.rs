@@ -1,7 +1,7 @@
 //! Tables III and VI: mappings of SemanticFPN on meshes, tori and random topologies.
 
 use super::workloads::semantic_fpn;
-use super::{OURS, SIMULATED, WORKLOADS, by_rule};
+use super::{OURS, SIMULATED, STAGES, WORKLOADS, by_rule};
 use crate::generate::topology::{
     GridShape, Mesh, RandomBlk1, RandomBlk2, TopologyFamily, TopologyRecipe, Torus, UniformDist,
 };
@@ -38,7 +38,7 @@ pub(super) const OVER_RULES_LARGE: Study = Study {
 const NOTE: &str = "The published random topologies are drawn with seeds that are not told; ours have seed 0.";
 
 /// Numbers of devices with the numbers of stages.
-const STAGES: [usize; 3] = [4, 8, 16];
+const COUNTS: [usize; 3] = [4, 8, 16];
 
 /// Numbers of devices, by their place among the published columns.
 const SMALL: (usize, usize) = (64, 0);
@@ -91,8 +91,8 @@ fn topology(name: &str, devices: usize) -> Option<TopologyRecipe> {
 
 /// Our mapping over the best of `rules`, on these numbers of devices.
 fn speed_ups(sizes: &[(usize, usize)], rows: &[Row; 7], rules: &str) -> Plan {
-    let mut plan = Plan { notes: vec![WORKLOADS, SIMULATED, NOTE], ..Plan::default() };
-    let columns = sizes.iter().flat_map(|&(devices, first)| (0..3).map(move |i| (devices, STAGES[i], first + i)));
+    let mut plan = Plan { notes: vec![WORKLOADS, SIMULATED, STAGES, NOTE], ..Plan::default() };
+    let columns = sizes.iter().flat_map(|&(devices, first)| (0..3).map(move |i| (devices, COUNTS[i], first + i)));
     let columns: Vec<(usize, usize, usize)> = columns.collect();
     for (name, values) in rows {
         for &(devices, stages, column) in &columns {
