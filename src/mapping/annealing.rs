@@ -4,16 +4,20 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
 use super::{Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun};
-use crate::cost::Terms;
+use crate::cost::{Synchronisation, Terms, max_of_pieces};
 use crate::solve::SearchContext;
 
 /// Marks a device without a copy.
 const FREE: usize = usize::MAX;
 
+/// How many coolings share the moves of one call.
+const ROUNDS: u64 = 8;
+
 /// The best mapping so far, and swap annealing to better it.
 ///
 /// The objective is a maximum and says little about which way is down. So the energy is the sum over copies of what they
-/// take above a target that lies below the best mapping: once it is zero, there is a better one.
+/// take above a target that lies below the best mapping: once it is zero, there is a better one. Half of it counts, in
+/// place of the slowest link of a copy's ring, only the copy's own two links, so that every slow link of a ring counts.
 pub struct Annealer<'a> {
     problem: &'a MappingProblem,
     /// By stage: neighbour, bytes to it, bytes from it.
@@ -22,16 +26,60 @@ pub struct Annealer<'a> {
     objective: f64,
     devices: Vec<usize>,
     copies: Vec<usize>,
-    times: Vec<f64>,
+    times: Times,
     rng: Xoshiro256PlusPlus,
     moves: u64,
 }
 
-/// What a round of annealing aims at.
-struct Round {
-    target: f64,
-    temperature: f64,
-    energy: f64,
+/// Times that follow from where the copies are, and how to take back the latest changes.
+#[derive(Debug, Default)]
+struct Times {
+    /// By copy, without the all-reduce.
+    loads: usize,
+    /// By copy: of the link to the next replica.
+    links: usize,
+    /// By copy: its share of the energy.
+    energies: usize,
+    /// By stage: of the slowest link of its ring.
+    rings: usize,
+    values: Vec<f64>,
+    changes: Vec<(usize, f64)>,
+}
+
+impl Times {
+    fn new(copies: usize, stages: usize) -> Self {
+        let values = vec![0.0; 3 * copies + stages];
+        Self { loads: 0, links: copies, energies: 2 * copies, rings: 3 * copies, values, changes: Vec::new() }
+    }
+
+    fn load(&self, copy: usize) -> f64 {
+        self.values[self.loads + copy]
+    }
+
+    fn link(&self, copy: usize) -> f64 {
+        self.values[self.links + copy]
+    }
+
+    fn energy(&self, copy: usize) -> f64 {
+        self.values[self.energies + copy]
+    }
+
+    fn ring(&self, stage: usize) -> f64 {
+        self.values[self.rings + stage]
+    }
+
+    /// Sets a value and returns by how much it grew.
+    fn set(&mut self, index: usize, value: f64) -> f64 {
+        let before = std::mem::replace(&mut self.values[index], value);
+        self.changes.push((index, before));
+        value - before
+    }
+
+    fn take_back(&mut self) {
+        while let Some((index, before)) = self.changes.pop() {
+            self.values[index] = before;
+        }
+    }
 }
 
 impl<'a> Annealer<'a> {
@@ -45,7 +93,7 @@ impl<'a> Annealer<'a> {
             objective,
             devices: Vec::new(),
             copies: Vec::new(),
-            times: Vec::new(),
+            times: Times::new(problem.copies(), problem.stages.stages.len()),
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             moves: 0,
         };
@@ -81,74 +129,67 @@ impl<'a> Annealer<'a> {
             let before = self.objective;
             // Near the best, aim at anything better.
             let target = (self.objective - depth * (self.objective - bound)).min(self.objective * (1.0 - 1e-9));
-            self.round(target, moves / 8, cx);
+            self.round(target, moves.div_ceil(ROUNDS), cx);
             depth = if self.objective < before { 0.5 } else { depth * 0.5 };
         }
     }
 
     /// One cooling under a fixed target, from the best mapping on.
     fn round(&mut self, target: f64, moves: u64, cx: &SearchContext) {
-        self.restart();
-        let mut round = Round { target, temperature: 0.0, energy: self.energy(target) };
+        let mut energy = self.restart(target);
         let hot = 0.3 * (self.objective - target).max(0.002 * self.objective);
         for step in 0..moves {
             if step % 1024 == 0 && cx.should_stop() {
                 return;
             }
-            round.temperature = hot * (1.0 - step as f64 / moves as f64).powi(3);
-            self.step(&mut round);
-            if round.energy <= 0.0 {
-                return;
+            let temperature = hot * (1.0 - step as f64 / moves as f64).powi(3);
+            self.moves += 1;
+            energy += self.step(target, temperature);
+            if energy < 1e-9 * target {
+                self.keep_if_best();
+                energy = (0..self.devices.len()).map(|copy| self.times.energy(copy)).sum();
+                if energy <= 0.0 {
+                    return;
+                }
             }
         }
     }
 
-    fn restart(&mut self) {
+    /// Goes back to the best mapping, and returns its energy.
+    fn restart(&mut self, target: f64) -> f64 {
         self.devices.clone_from(&self.best.devices);
         self.copies = vec![FREE; self.problem.topology.len()];
         for (copy, &device) in self.devices.iter().enumerate() {
             self.copies[device] = copy;
         }
-        self.times = (0..self.devices.len()).map(|copy| self.time(copy)).collect();
-    }
-
-    fn energy(&self, target: f64) -> f64 {
-        self.times.iter().map(|time| (time - target).max(0.0)).sum()
+        let all: Vec<usize> = (0..self.devices.len()).collect();
+        let stages: Vec<usize> = (0..self.traffic.len()).collect();
+        self.update(&all, &all, &stages, &all, target);
+        all.iter().map(|&copy| self.times.energy(copy)).sum()
     }
 
     /// Swaps the contents of two devices where that is worth it, one of them often of a copy that takes too long.
-    fn step(&mut self, round: &mut Round) {
-        self.moves += 1;
-        let (copy, device) = self.pick(round.target);
+    /// Returns by how much the energy grew.
+    fn step(&mut self, target: f64, temperature: f64) -> f64 {
+        let (copy, device) = self.pick();
         let (from, other) = (self.devices[copy], self.copies[device]);
         if from == device || !self.fits(copy, device) || other != FREE && !self.fits(other, from) {
-            return;
+            return 0.0;
         }
-        let affected = self.affected(copy, other);
-        let before: Vec<f64> = affected.iter().map(|&copy| self.times[copy]).collect();
         self.swap(from, device);
-        let above = |time: f64| (time - round.target).max(0.0);
-        let mut change = 0.0;
-        for (&copy, &before) in affected.iter().zip(&before) {
-            self.times[copy] = self.time(copy);
-            change += above(self.times[copy]) - above(before);
+        let change = self.update_around(copy, other, target);
+        if change <= 0.0 || self.rng.random::<f64>() < (-change / temperature).exp() {
+            return change;
         }
-        if change <= 0.0 || self.rng.random::<f64>() < (-change / round.temperature).exp() {
-            round.energy += change;
-            if change < 0.0 && round.energy < self.objective - round.target + 1e-9 * self.objective {
-                round.energy = self.energy(round.target);
-                self.keep_if_best();
-            }
-        } else {
-            self.swap(from, device);
-            affected.iter().zip(before).for_each(|(&copy, before)| self.times[copy] = before);
-        }
+        self.swap(from, device);
+        self.times.take_back();
+        0.0
     }
 
-    fn pick(&mut self, target: f64) -> (usize, usize) {
+    fn pick(&mut self) -> (usize, usize) {
         let mut copy = self.rng.random_range(0..self.devices.len());
         for _ in 0..8 {
-            if self.times[copy] > target {
+            if self.times.energy(copy) > 0.0 {
                 break;
             }
             copy = self.rng.random_range(0..self.devices.len());
@@ -170,31 +211,75 @@ impl<'a> Annealer<'a> {
     }
 
     fn keep_if_best(&mut self) {
-        let longest = self.times.iter().copied().fold(0.0, f64::max);
-        if longest < self.objective {
-            self.offer(&Mapping { devices: self.devices.clone() });
-        }
+        self.offer(&Mapping { devices: self.devices.clone() });
     }
 
-    /// The copies whose times depend on where these two are.
-    fn affected(&self, copy: usize, other: usize) -> Vec<usize> {
+    /// Brings the times up to date where two copies have moved.
+    fn update_around(&mut self, copy: usize, other: usize, target: f64) -> f64 {
         let replicas = self.problem.replicas;
-        let mut affected = Vec::with_capacity(16);
+        let has_ring = self.problem.cost.counted.all_reduce() && replicas > 1;
+        let (mut loads, mut links, mut stages, mut energies) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for copy in [copy, other].into_iter().filter(|&copy| copy != FREE) {
             let (stage, replica) = (copy / replicas, copy % replicas);
-            if self.problem.cost.counted.all_reduce() {
-                affected.extend(stage * replicas..(stage + 1) * replicas);
-            } else {
-                affected.push(copy);
+            loads.push(copy);
+            loads.extend(self.traffic[stage].iter().map(|&(neighbour, ..)| neighbour * replicas + replica));
+            if has_ring && !stages.contains(&stage) {
+                stages.push(stage);
+                energies.extend(stage * replicas..(stage + 1) * replicas);
             }
-            affected.extend(self.traffic[stage].iter().map(|&(neighbour, ..)| neighbour * replicas + replica));
+            if has_ring {
+                links.extend([copy, stage * replicas + (replica + replicas - 1) % replicas]);
+            }
         }
-        affected.sort_unstable();
-        affected.dedup();
-        affected
+        for &copy in &loads {
+            if !energies.contains(&copy) {
+                energies.push(copy);
+            }
+        }
+        self.update(&loads, &links, &stages, &energies, target)
     }
 
-    fn time(&self, copy: usize) -> f64 {
+    /// Brings the loads, links, rings and energies of these copies and stages up to date. Returns by how much the energy
+    /// grew.
+    fn update(&mut self, loads: &[usize], links: &[usize], rings: &[usize], energies: &[usize], target: f64) -> f64 {
+        let replicas = self.problem.replicas;
+        self.times.changes.clear();
+        for &copy in loads {
+            let load = self.load(copy);
+            self.times.set(self.times.loads + copy, load);
+        }
+        if self.problem.cost.counted.all_reduce() && replicas > 1 {
+            for &copy in links {
+                let next = copy - copy % replicas + (copy + 1) % replicas;
+                let time = self.problem.all_reduce_time(copy / replicas, self.devices[copy], self.devices[next]);
+                self.times.set(self.times.links + copy, time);
+            }
+            for &stage in rings {
+                let ring = (stage * replicas..(stage + 1) * replicas).map(|copy| self.times.link(copy));
+                let ring = ring.fold(0.0, f64::max);
+                self.times.set(self.times.rings + stage, ring);
+            }
+        }
+        let mut growth = 0.0;
+        for &copy in energies {
+            let energy = self.energy(copy, target);
+            growth += self.times.set(self.times.energies + copy, energy);
+        }
+        growth
+    }
+
+    fn energy(&self, copy: usize, target: f64) -> f64 {
+        let (replicas, load) = (self.problem.replicas, self.times.load(copy));
+        let above = |ring: f64| match self.problem.cost.synchronisation {
+            Synchronisation::Added => (load + ring - target).max(0.0),
+            Synchronisation::Overlapped => (load.max(ring) - target).max(0.0),
+        };
+        let previous = copy - copy % replicas + (copy % replicas + replicas - 1) % replicas;
+        let own = self.times.link(copy).max(self.times.link(previous));
+        0.5 * (above(self.times.ring(copy / replicas)) + above(own))
+    }
+
+    fn load(&self, copy: usize) -> f64 {
         let problem = self.problem;
         let (stage, replica, device) = (copy / problem.replicas, copy % problem.replicas, self.devices[copy]);
         let topology = &problem.topology;
@@ -207,27 +292,22 @@ impl<'a> Annealer<'a> {
             terms.comm_out += topology.message_time(device, there, bytes_out);
             terms.comm_in += topology.message_time(there, device, bytes_in);
         }
-        problem.time(&terms, self.ring_time(stage))
-    }
-
-    fn ring_time(&self, stage: usize) -> f64 {
-        if !self.problem.cost.counted.all_reduce() || self.problem.replicas == 1 {
-            return 0.0;
-        }
-        let ring = &self.devices[stage * self.problem.replicas..][..self.problem.replicas];
-        let next = ring.iter().cycle().skip(1);
-        ring.iter().zip(next).map(|(&a, &b)| self.problem.all_reduce_time(stage, a, b)).fold(0.0, f64::max)
+        max_of_pieces(&problem.cost.pieces, &terms)
     }
 }
 
 /// By stage: the stages it shares messages with, the bytes to each and from each.
 fn traffic(problem: &MappingProblem) -> Vec<Vec<(usize, f64, f64)>> {
-    let mut traffic = vec![Vec::new(); problem.stages.stages.len()];
-    if problem.cost.counted.messages() {
-        for message in &problem.stages.messages {
-            traffic[message.source].push((message.target, message.bytes, 0.0));
-            traffic[message.target].push((message.source, 0.0, message.bytes));
+    let mut traffic: Vec<Vec<(usize, f64, f64)>> = vec![Vec::new(); problem.stages.stages.len()];
+    let mut add = |stage: usize, other: usize, bytes_out: f64, bytes_in: f64| {
+        match traffic[stage].iter_mut().find(|(known, ..)| *known == other) {
+            Some(entry) => *entry = (other, entry.1 + bytes_out, entry.2 + bytes_in),
+            None => traffic[stage].push((other, bytes_out, bytes_in)),
         }
+    };
+    for message in problem.stages.messages.iter().filter(|_| problem.cost.counted.messages()) {
+        add(message.source, message.target, message.bytes, 0.0);
+        add(message.target, message.source, 0.0, message.bytes);
     }
     traffic
 }

@@ -11,10 +11,12 @@ mod blocks;
 mod model;
 mod relation;
 mod revise;
+mod rings;
 mod search;
 mod set;
 mod state;
 mod symmetry;
+mod touched;
 
 use all_different::Matching;
 use model::Model;
@@ -32,13 +34,13 @@ use crate::solve::{OPTIMALITY_TOLERANCE, Progress, SearchContext};
 pub struct BranchAndBound {
     /// Moves of the first round of annealing, per copy; each later round takes twice as many.
     pub moves: u64,
-    /// Decisions of the first round of searches; each later round takes four times as many.
+    /// Decisions of the first round of searches; each later round takes three times as many.
     pub decisions: u64,
 }
 
 impl Default for BranchAndBound {
     fn default() -> Self {
-        Self { moves: 500, decisions: 50 }
+        Self { moves: std::env::var("MV").map_or(1000, |v| v.parse().unwrap()), decisions: std::env::var("DC").map_or(10, |v| v.parse().unwrap()) }
     }
 }
 
@@ -91,13 +93,16 @@ impl<const W: usize> Proof<'_, W> {
     fn run(&mut self, settings: &BranchAndBound) {
         let copies = self.annealer.best().0.devices.len() as u64;
         let (mut moves, mut decisions) = (settings.moves * copies, settings.decisions);
-        self.bisect(0, 1e-6);
+        self.bisect(0, 1e-4);
         while !self.is_done() {
             self.annealer.anneal(self.bound, moves, self.cx);
             self.tell("searching");
+            if moves == settings.moves * copies {
+                self.settle(0);
+            }
             self.settle(decisions);
             moves = moves.saturating_mul(2);
-            decisions = decisions.saturating_mul(4);
+            decisions = decisions.saturating_mul(3);
         }
     }
 
@@ -106,7 +111,7 @@ impl<const W: usize> Proof<'_, W> {
         while !self.is_done() {
             let target = self.objective() * (1.0 - OPTIMALITY_TOLERANCE);
             match self.search(target, decisions) {
-                Verdict::Unknown => return self.bisect(decisions, 1e-3),
+                Verdict::Unknown => return self.bisect(decisions, 1e-2),
                 Verdict::Refuted | Verdict::Found(_) => self.tell("searching"),
             }
         }

@@ -116,14 +116,16 @@ impl<const W: usize> Relation<W> {
         self.cost[a * self.devices + b]
     }
 
-    /// The least cost from `device` to another of `set`, and one that has it.
+    /// The least cost from `device` to another of `set`, and all of them that have it.
     #[inline]
-    pub fn cheapest(&self, device: usize, set: &Set<W>) -> Option<(f64, usize)> {
+    pub fn cheapest(&self, device: usize, set: &Set<W>) -> Option<(f64, Set<W>)> {
         let range = self.starts[device]..self.starts[device + 1];
         let within = &self.within[range.clone()];
-        let level = within.partition_point(|within| !within.meets(set));
-        let device = (*within.get(level)? & *set).first()?;
-        Some((self.levels[range.start + level], device))
+        // Most often one of the first levels does.
+        let near = within.iter().take(4).position(|within| within.meets(set));
+        let level = near.unwrap_or_else(|| within.partition_point(|within| !within.meets(set)));
+        let devices = *within.get(level)? & *set;
+        Some((self.levels[range.start + level], devices))
     }
 
     /// The other devices that cost at most `limit` from `device`.

@@ -14,8 +14,8 @@ pub struct Scratch<const W: usize> {
     support: Vec<Set<W>>,
     /// By neighbour: the devices that the device looked at leaves it.
     reach: Vec<Set<W>>,
-    /// By link of the piece looked at: its least cost and the device that has it.
-    cheapest: Vec<(f64, usize)>,
+    /// By link of the piece looked at: its least cost and the devices that have it.
+    cheapest: Vec<(f64, Set<W>)>,
 }
 
 /// What one device of a copy costs it at least.
@@ -149,15 +149,14 @@ impl<const W: usize> State<'_, W> {
         if sum > budget {
             return None;
         }
-        let second = |index: usize| {
+        let extra = |index: usize| {
             let (neighbour, link) = piece.links[index];
             let (cost, taken) = scratch.cheapest[index];
-            let mut rest = *domain(neighbour);
-            rest.remove(taken);
-            let (dearer, _) = model.relations[link.relation].cheapest(device, &rest)?;
-            Some(dearer * link.scale - cost)
+            let rest = domain(neighbour).minus(&taken);
+            let dearer = model.relations[link.relation].cheapest(device, &rest);
+            dearer.map_or(f64::MAX / 1e3, |(dearer, _)| dearer * link.scale - cost)
         };
-        let detour = detour(&scratch.cheapest, second);
+        let detour = detour(&scratch.cheapest, extra);
         if sum + detour > budget {
             return None;
         }
@@ -171,20 +170,21 @@ impl<const W: usize> State<'_, W> {
     /// The least time of a copy's two links in its ring.
     fn least_ring(&self, ring: &Ring, copy: usize, device: usize) -> Option<f64> {
         let (next, previous) = around(copy, self.model.replicas());
-        let cheapest = |link: &Link, copy: usize, without: Option<usize>| {
-            let mut domain = self.domains.devices[copy];
-            without.into_iter().for_each(|device| domain.remove(device));
+        let cheapest = |link: &Link, copy: usize, without: Option<&Set<W>>| {
+            let domain = self.domains.devices[copy];
+            let domain = without.map_or(domain, |without| domain.minus(without));
             let (cost, other) = self.model.relations[link.relation].cheapest(device, &domain)?;
             Some((cost * link.scale, other))
         };
         let (to_next, after) = cheapest(&ring.next, next, None)?;
         let (to_previous, before) = cheapest(&ring.previous, previous, None)?;
         let time = to_next.max(to_previous);
-        if after != before || next == previous {
+        if next == previous || (after | before).single().is_none() {
             return Some(time);
         }
-        let evade =
-            |link: &Link, copy: usize, other: f64| cheapest(link, copy, Some(after)).map(|(cost, _)| cost.max(other));
+        let evade = |link: &Link, copy: usize, other: f64| {
+            cheapest(link, copy, Some(&after)).map(|(cost, _)| cost.max(other))
+        };
         match (evade(&ring.next, next, to_previous), evade(&ring.previous, previous, to_next)) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
@@ -192,21 +192,22 @@ impl<const W: usize> State<'_, W> {
     }
 }
 
-/// What links that would all like the same device cost more at least: all but one of them take their second best.
-fn detour(cheapest: &[(f64, usize)], second: impl Fn(usize) -> Option<f64>) -> f64 {
-    let mut total = 0.0;
-    for (index, &(_, device)) in cheapest.iter().enumerate() {
-        let rivals = || (index + 1..cheapest.len()).filter(|&other| cheapest[other].1 == device);
-        let is_first = cheapest[..index].iter().all(|&(_, other)| other != device);
-        if !is_first || rivals().next().is_none() {
-            continue;
-        }
-        let extra = |index| second(index).unwrap_or(f64::MAX / 4.0);
-        let (sum, largest) = std::iter::once(index)
-            .chain(rivals())
-            .map(extra)
-            .fold((0.0, 0.0f64), |(sum, largest), extra| (sum + extra, largest.max(extra)));
-        total += sum - largest;
+/// What links cost more at least than each by itself: no two of them lead to the same device. Where all or two of them
+/// are cheapest at too few devices, some take their second best.
+fn detour<const W: usize>(cheapest: &[(f64, Set<W>)], extra: impl Fn(usize) -> f64) -> f64 {
+    let all = cheapest.iter().fold(Set::EMPTY, |all, (_, devices)| all | *devices).len();
+    if all < cheapest.len() {
+        let mut extras: Vec<f64> = (0..cheapest.len()).map(&extra).collect();
+        extras.sort_unstable_by(f64::total_cmp);
+        return extras[..cheapest.len() - all].iter().sum();
     }
-    total
+    let mut most = 0.0f64;
+    for second in 1..cheapest.len() {
+        for first in 0..second {
+            if cheapest[first].1 == cheapest[second].1 && cheapest[first].1.single().is_some() {
+                most = most.max(extra(first).min(extra(second)));
+            }
+        }
+    }
+    most
 }

@@ -7,7 +7,7 @@ use super::model::Model;
 use super::set::Set;
 use super::state::{Conflict, Domains, State};
 use super::symmetry::{Orbits, Symmetry};
-use crate::mapping::{Counted, Mapping};
+use crate::mapping::Mapping;
 use crate::solve::SearchContext;
 
 /// What a search found out about its target.
@@ -49,14 +49,15 @@ enum Place {
     Block(usize, usize),
 }
 
+/// Searches of at least so many decisions begin with shaving.
+const SHAVING: u64 = 500;
+
 /// A search for a mapping whose copies all take at most a target.
 pub struct Search<'s, 'a, const W: usize> {
     knowledge: &'s mut Knowledge<'a, W>,
     state: State<'a, W>,
     cx: &'s SearchContext,
     budget: u64,
-    /// By copy: whether a decision was about it.
-    touched: Vec<bool>,
     decisions: Vec<Place>,
 }
 
@@ -64,14 +65,14 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
     /// A search under `target` that takes at most `budget` decisions.
     pub fn new(knowledge: &'s mut Knowledge<'a, W>, target: f64, budget: u64, cx: &'s SearchContext) -> Self {
         let state = State::new(knowledge.model, target);
-        let touched = vec![false; knowledge.model.copies()];
-        Self { knowledge, state, cx, budget, touched, decisions: Vec::new() }
+        Self { knowledge, state, cx, budget, decisions: Vec::new() }
     }
 
     /// Searches.
     pub fn run(mut self) -> Verdict {
         match self.state.propagate() {
             Ok(()) if self.budget == 0 => Verdict::Unknown,
+            Ok(()) if self.budget < SHAVING => self.explore(),
             Ok(()) => match self.shave() {
                 Ok(()) => self.explore(),
                 Err(Conflict) => Verdict::Refuted,
@@ -105,7 +106,9 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
 
     fn fails(&mut self, copy: usize, device: usize) -> bool {
         let saved = self.state.domains.clone();
+        self.state.touched.add(copy);
         let result = self.state.keep(copy, &Set::only(device)).and_then(|()| self.state.propagate());
+        self.state.touched.remove(copy);
         self.state.restore(&saved);
         result.is_err()
     }
@@ -117,7 +120,7 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
             self.budget -= 1;
             let orbits = self.orbits();
             let images = self.image(&orbits, place);
-            let twins = self.twins(copy);
+            let twins = self.state.touched.images(copy);
             let saved = self.state.domains.clone();
             match self.descend(copy, place) {
                 Verdict::Refuted => (),
@@ -134,7 +137,7 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
     }
 
     fn descend(&mut self, copy: usize, place: Place) -> Verdict {
-        let before = std::mem::replace(&mut self.touched[copy], true);
+        self.state.touched.add(copy);
         self.decisions.push(place);
         let set = self.set(place);
         let result = self.state.keep(copy, &set).and_then(|()| self.state.propagate());
@@ -143,13 +146,13 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
             Ok(()) => self.explore(),
             Err(Conflict) => Verdict::Refuted,
         };
-        self.touched[copy] = before;
+        self.state.touched.remove(copy);
         self.decisions.pop();
         verdict
     }
 
     fn exclude(&mut self, copy: usize, images: &Set<W>) -> Result<(), Conflict> {
-        self.exclude_all(&self.twins(copy), images)
+        self.exclude_all(&self.state.touched.images(copy), images)
     }
 
     fn exclude_all(&mut self, copies: &[usize], images: &Set<W>) -> Result<(), Conflict> {
@@ -196,38 +199,6 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
         }
     }
 
-    /// The copies of the same stage that are interchangeable with `copy` after the decisions so far, itself among them.
-    fn twins(&self, copy: usize) -> Vec<usize> {
-        let model = self.state.model;
-        let replicas = model.replicas();
-        let (stage, replica) = (copy / replicas, copy % replicas);
-        let in_stage = |replica: usize| self.touched[stage * replicas + replica];
-        let anywhere = |replica: usize| (replica..self.touched.len()).step_by(replicas).any(|copy| self.touched[copy]);
-        let touched: Vec<bool> = match model.problem.cost.counted {
-            Counted::AllReduce => (0..replicas).map(in_stage).collect(),
-            _ => (0..replicas).map(anywhere).collect(),
-        };
-        let has_ring = model.stages.iter().any(|row| row.ring.is_some());
-        let image = |turn: usize, flip: bool, replica: usize| {
-            (turn + if flip { replicas - replica } else { replica }) % replicas
-        };
-        let mut images = if has_ring {
-            let flips: &[bool] = if model.form.symmetric { &[false, true] } else { &[false] };
-            let moves = (0..replicas).flat_map(|turn| flips.iter().map(move |&flip| (turn, flip)));
-            let keeps = |&(turn, flip): &(usize, bool)| {
-                (0..replicas).all(|replica| !touched[replica] || image(turn, flip, replica) == replica)
-            };
-            moves.filter(keeps).map(|(turn, flip)| image(turn, flip, replica)).collect()
-        } else if touched[replica] {
-            vec![replica]
-        } else {
-            (0..replicas).filter(|&other| !touched[other]).collect()
-        };
-        images.sort_unstable();
-        images.dedup();
-        images.into_iter().map(|replica| stage * replicas + replica).collect()
-    }
-
     /// The next copy to decide about and where to try it; `None` where all copies have their devices.
     fn choose(&self) -> Option<(usize, Place)> {
         let domains = &self.state.domains.devices;
@@ -244,7 +215,7 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
 
     /// The copy with the least size above one by its conflicts.
     fn tightest(&self, size: impl Fn(usize) -> usize) -> Option<usize> {
-        let sized = (0..self.touched.len()).map(|copy| (copy, size(copy))).filter(|&(_, size)| size > 1);
+        let sized = (0..self.state.model.copies()).map(|copy| (copy, size(copy))).filter(|&(_, size)| size > 1);
         let score = |copy: usize, size: usize| size as f64 / (1.0 + self.state.conflicts[copy]);
         sized.min_by(|&(a, size_a), &(b, size_b)| score(a, size_a).total_cmp(&score(b, size_b))).map(|(copy, _)| copy)
     }

@@ -3,6 +3,7 @@
 use super::all_different::Matching;
 use super::model::Model;
 use super::set::Set;
+use super::touched::Touched;
 
 /// The devices that each copy may still have, and what follows for times.
 #[derive(Debug, Clone)]
@@ -29,6 +30,8 @@ pub struct State<'a, const W: usize> {
     pub domains: Domains<W>,
     /// By copy: how often it has led to a conflict.
     pub conflicts: Vec<f64>,
+    /// What decisions were about.
+    pub(super) touched: Touched,
     pub(super) matching: Matching,
     pub(super) scratch: super::revise::Scratch<W>,
     waiting: Vec<usize>,
@@ -54,6 +57,7 @@ impl<'a, const W: usize> State<'a, W> {
             limit: target * (1.0 + ROUNDING),
             domains,
             conflicts: vec![0.0; copies],
+            touched: Touched::new(model),
             matching: Matching::new(copies, model.devices()),
             scratch: super::revise::Scratch::default(),
             waiting: Vec::new(),
@@ -70,25 +74,26 @@ impl<'a, const W: usize> State<'a, W> {
         self.forget();
     }
 
-    /// Leaves a copy only the devices of `allowed`.
+    /// Leaves a copy, and those whose domains equal its own for symmetry, only the devices of `allowed`.
     pub fn keep(&mut self, copy: usize, allowed: &Set<W>) -> Result<(), Conflict> {
         let domain = self.domains.devices[copy];
         let left = domain & *allowed;
         if left == domain {
             return Ok(());
         }
-        self.domains.devices[copy] = left;
         self.has_shrunk = true;
-        if left.is_empty() {
+        let first = copy - copy % self.model.replicas();
+        let like = self.touched.like(copy);
+        let single = left.single();
+        // Two copies cannot share their only device.
+        if left.is_empty() || single.is_some() && like.len() > 1 {
             self.conflicts[copy] += 1.0;
             return Err(Conflict);
         }
+        like.iter().for_each(|replica| self.domains.devices[first + replica] = left);
         self.enqueue(copy);
         self.enqueue_around(copy);
-        match left.single() {
-            Some(device) => self.take(copy, device),
-            None => Ok(()),
-        }
+        single.map_or(Ok(()), |device| self.take(copy, device))
     }
 
     /// Takes the device of a copy from all others.
@@ -122,6 +127,9 @@ impl<'a, const W: usize> State<'a, W> {
                 return Ok(());
             }
             self.all_different()?;
+            if self.waiting.is_empty() {
+                self.pack_rings()?;
+            }
         }
     }
 
@@ -130,6 +138,7 @@ impl<'a, const W: usize> State<'a, W> {
     }
 
     pub(super) fn enqueue(&mut self, copy: usize) {
+        let copy = copy - copy % self.model.replicas() + self.touched.like(copy)[0];
         if !std::mem::replace(&mut self.is_waiting[copy], true) {
             self.waiting.push(copy);
         }
