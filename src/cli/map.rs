@@ -34,10 +34,11 @@ search: the best mapping so far is still verified, printed and written.";
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
-    stages: StageArgs,
-
-    #[command(flatten)]
     topology: TopologyArgs,
+
+    // The headings of its options would stand over whatever came after it without one.
+    #[command(flatten)]
+    stages: StageArgs,
 
     /// How many copies of each stage there are: pipelines that work side by side and all-reduce their gradients.
     #[arg(long, value_name = "R", default_value = "1", help_heading = "Problem")]

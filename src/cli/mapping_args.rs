@@ -15,7 +15,7 @@ use super::{Exit, Failure, OrFail, listed};
 #[derive(Debug, clap::Args)]
 pub struct StageArgs {
     /// A stage graph, or a workload with --split.
-    #[arg(value_name = "STAGES")]
+    #[arg(value_name = "STAGES", index = 1)]
     stages: PathBuf,
 
     /// The split that makes the stages of a workload: one for each of its devices.
@@ -30,7 +30,7 @@ pub struct StageArgs {
 #[derive(Debug, clap::Args)]
 pub struct TopologyArgs {
     /// The topology: dagsplit's JSON, a CSV matrix, or what `nvidia-smi topo -m` or p2pBandwidthLatencyTest prints.
-    #[arg(value_name = "TOPOLOGY")]
+    #[arg(value_name = "TOPOLOGY", index = 2)]
     topology: PathBuf,
 
     #[command(flatten)]
@@ -39,11 +39,10 @@ pub struct TopologyArgs {
 
 /// What `nvidia-smi topo -m` leaves open.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Reading")]
 pub struct LinkArgs {
     /// The bandwidth of a kind of link of `nvidia-smi topo -m`, in bytes per second: NV (of one NVLink), PIX, PXB, PHB,
     /// NODE or SYS. Several are separated by commas.
-    #[arg(long, value_name = "KIND=RATE", value_delimiter = ',', value_parser = link)]
+    #[arg(long, value_name = "KIND=RATE", value_delimiter = ',', value_parser = link, help_heading = "Reading")]
     link: Vec<(&'static str, Rate)>,
 }
 

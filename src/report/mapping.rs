@@ -82,7 +82,8 @@ impl MapMethodRecord {
             Some(run.bound).filter(|bound| *bound > 0.0 || matches!(run.outcome, MappingOutcome::Optimal(_)));
         let gap = objective.zip(lower_bound).and_then(|(objective, bound)| gap(objective, bound));
         let status = match run.outcome {
-            MappingOutcome::Optimal(_) if gap == Some(0.0) => "optimal",
+            // The bound is the proof, whatever the mapper calls it.
+            MappingOutcome::Optimal(_) | MappingOutcome::Feasible(_) if gap == Some(0.0) => "optimal",
             MappingOutcome::Optimal(_) | MappingOutcome::Feasible(_) => "feasible",
             MappingOutcome::Infeasible => "infeasible",
             MappingOutcome::Unknown => "unknown",

@@ -70,7 +70,8 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Topology {
         return Topology::default();
     };
     let size = names.len();
-    let devices = names.iter().map(|&name| Device::new(name)).collect();
+    let name = |(d, &name): (usize, &&str)| if name.is_empty() { format!("gpu{d}") } else { name.to_owned() };
+    let devices = names.iter().enumerate().map(name).map(Device::new).collect();
     let topology = Topology::new("", "CSV matrix", devices, |a, b| bandwidth[a * size + b]);
     match latency {
         Some((others, latency)) if others == names => topology.with_latency(|a, b| latency[a * size + b]),

@@ -126,7 +126,8 @@ pub(super) fn parse(text: &str, links: &LinkBandwidths, problems: &mut Problems)
         let line = numbers.get(a).copied().unwrap_or(header + 1);
         b.map_or_else(|| format!("line {line}"), |b| format!("line {line}, GPU{b}"))
     };
-    let quantity = Quantity::bandwidth("bytes/ms, or a link such as NV2, PIX, PXB, PHB, NODE or SYS,", 1.0);
+    let cure = "give X on the diagonal, elsewhere NV1 to NV64, PIX, PXB, PHB, NODE or SYS".to_owned();
+    let quantity = Quantity { cure, ..Quantity::bandwidth("bytes/ms", 1.0) };
     let bandwidth = matrix::values(&rows, size, &quantity, &place, problems);
     let devices = names.iter().map(|&name| Device::new(name)).collect();
     let source = format!("nvidia-smi topo -m, with {}", links.describe());

@@ -113,7 +113,7 @@ fn messages(entries: Vec<MessageEntry>, stages: Option<usize>, problems: &mut Pr
 
 fn check_amount(place: &str, field: &str, value: f64, unit: &str, problems: &mut Problems) {
     if !(0.0..=MOST).contains(&value) {
-        problems.add(place, format!("its {field} is {value}"), format!("give 0 to {MOST:e} {unit}"));
+        problems.add(place, format!("`{field}` is {value}"), format!("give 0 to {MOST:e} {unit}"));
     }
 }
 
