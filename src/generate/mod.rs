@@ -42,7 +42,7 @@ pub const MAX_EDGES: usize = 40_000_000;
 
 /// The recipe makes no sense; every option concerned, with the cause and the cure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("cannot generate this workload: {0}")]
+#[error("cannot generate this: {0}")]
 pub struct GenerateError(pub Problems);
 
 /// What is to be generated: the graph and its costs.

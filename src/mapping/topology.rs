@@ -20,7 +20,7 @@ impl Device {
 
 /// Devices and the links of every ordered pair of them, in the postal model: a message of b bytes takes
 /// latency + b / bandwidth (Liu et al. 2024, section VII).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Topology {
     /// What it is called.
     pub name: String,

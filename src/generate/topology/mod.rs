@@ -15,7 +15,6 @@ mod fat_tree;
 mod grid;
 mod hierarchical;
 mod nvswitch;
-mod rate;
 mod uniform;
 
 pub use blocks::{RandomBlk1, RandomBlk2};
@@ -24,7 +23,6 @@ pub use fat_tree::FatTree;
 pub use grid::{GridShape, Mesh, Torus, bandwidth_of_hops};
 pub use hierarchical::Hierarchical;
 pub use nvswitch::{Nvswitch, Server};
-pub use rate::Rate;
 pub use uniform::UniformDist;
 
 use rand::SeedableRng;
@@ -34,7 +32,7 @@ use serde::Serialize;
 use super::GenerateError;
 use super::checks::Checks;
 use super::command_line::command_line;
-use crate::mapping::{Device, Topology};
+use crate::mapping::{Device, Rate, Topology};
 
 /// A generator whose numbers are the same on every platform and in every version.
 type Rng = Xoshiro256PlusPlus;

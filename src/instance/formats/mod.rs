@@ -30,6 +30,7 @@ pub(crate) mod undirected;
 
 pub use error::{ReadCause, ReadError, WriteError};
 pub use file::{MAX_FILE_BYTES, write_atomically};
+pub(crate) use native::Units;
 pub use native::{SCHEMA, content_hash};
 pub use pipedream::{Pass, PipeDreamOptions};
 pub use piper::PiperOptions;

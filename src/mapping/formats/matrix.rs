@@ -41,8 +41,8 @@ impl<'de> Deserialize<'de> for Entry {
 pub(super) struct Quantity {
     /// Its name, as it is shown.
     pub name: &'static str,
-    /// The unit of the file, as it is shown.
-    pub unit: String,
+    /// What an entry has to be, as it is shown.
+    pub cure: String,
     /// What an entry is multiplied by to be in the program's unit.
     pub factor: f64,
     /// The least and the largest value in the program's unit.
@@ -58,13 +58,16 @@ const LONGEST_LATENCY: f64 = 1e9;
 
 impl Quantity {
     /// Bandwidths in a unit of so many bytes per millisecond.
-    pub fn bandwidth(unit: impl Into<String>, factor: f64) -> Self {
-        Self { name: "bandwidth", unit: unit.into(), factor, range: BANDWIDTHS }
+    pub fn bandwidth(unit: &str, factor: f64) -> Self {
+        let (least, most) = BANDWIDTHS;
+        let cure = format!("give a number of {unit} from {:e} to {:e}", least / factor, most / factor);
+        Self { name: "bandwidth", cure, factor, range: BANDWIDTHS }
     }
 
     /// Latencies in a unit of so many milliseconds.
-    pub fn latency(unit: impl Into<String>, factor: f64) -> Self {
-        Self { name: "latency", unit: unit.into(), factor, range: (0.0, LONGEST_LATENCY) }
+    pub fn latency(unit: &str, factor: f64) -> Self {
+        let cure = format!("give a number of {unit} from 0 to {:e}", LONGEST_LATENCY / factor);
+        Self { name: "latency", cure, factor, range: (0.0, LONGEST_LATENCY) }
     }
 }
 
@@ -90,7 +93,7 @@ pub(super) fn values(
         for (b, entry) in row.iter().take(size).enumerate().filter(|&(b, _)| b != a) {
             match quantity.value(entry) {
                 Ok(value) => values[a * size + b] = value,
-                Err(cause) => problems.add(place(a, Some(b)), cause, quantity.cure()),
+                Err(cause) => problems.add(place(a, Some(b)), cause, &quantity.cure),
             }
         }
     }
@@ -109,10 +112,5 @@ impl Quantity {
             Entry::Empty => Err(format!("there is no {}", self.name)),
             Entry::Other(other) => Err(format!("the {} is {other}", self.name)),
         }
-    }
-
-    fn cure(&self) -> String {
-        let (least, most) = (self.range.0 / self.factor, self.range.1 / self.factor);
-        format!("give a number of {} from {least:e} to {most:e}", self.unit)
     }
 }

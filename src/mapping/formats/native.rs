@@ -6,7 +6,6 @@ use super::matrix::{self, Entry, Quantity};
 use crate::instance::Problems;
 use crate::instance::formats::ReadCause;
 use crate::instance::formats::json::{self, List, Object};
-use crate::instance::validate::shorten;
 use crate::mapping::{Device, Topology};
 
 /// The version of topology files that this program reads and writes.
@@ -62,22 +61,8 @@ fn is_one(speed: &f64) -> bool {
     *speed == 1.0
 }
 
-#[derive(Deserialize)]
-struct Header {
-    schema: String,
-}
-
-/// Checks that `text` is of the version `schema`, which comes first: a later one may have any other shape.
-pub(super) fn check_schema(text: &str, schema: &str) -> Result<(), ReadCause> {
-    let Header { schema: found } = json::parse(text)?;
-    if found == schema {
-        return Ok(());
-    }
-    Err(ReadCause::Json(format!("the schema is {:?}; here {schema:?} is read", shorten(&found, 40))))
-}
-
 pub(super) fn parse(text: &str, problems: &mut Problems) -> Result<Topology, ReadCause> {
-    check_schema(text, TOPOLOGY_SCHEMA)?;
+    super::check_schema(text, TOPOLOGY_SCHEMA)?;
     let file: File = json::parse(text)?;
     if file.units != Units::standard() {
         let Units { time, memory, bandwidth } = &file.units;

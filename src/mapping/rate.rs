@@ -32,7 +32,7 @@ impl Rate {
         Self { amount, unit: 2 }
     }
 
-    /// Bytes per millisecond, the unit of [`crate::mapping::Topology`].
+    /// Bytes per millisecond, the unit of [`super::Topology`].
     pub fn bytes_per_ms(self) -> f64 {
         self.amount * (UNITS[self.unit].1 / 1e3)
     }
