@@ -1,6 +1,6 @@
 //! Rounds: in each of them every operation runs once, for the microbatch whose turn it is (Tarnawski 2020, section 5.2).
 
-use super::template::{Operation, Template};
+use super::template::{Operation, Template, Work};
 use crate::graph::{CycleError, Graph, topological};
 
 /// How many rounds each operation of a template is behind the first, and its place within a round.
@@ -37,6 +37,10 @@ impl Rounds {
                 let level = rounds.levels[a] + later(&operations[a], &operations[b as usize]);
                 rounds.levels[b as usize] = rounds.levels[b as usize].max(level);
             }
+        }
+        // Activations are computed again in the round that needs them, and not as early as they could be.
+        for &(a, b) in template.dependencies.iter().filter(|&&(a, _)| operations[a].work == Work::Recompute) {
+            rounds.levels[a] = rounds.levels[b];
         }
         Ok(rounds)
     }
