@@ -96,6 +96,11 @@ fn check(simulation: &Simulation) {
             if let Some(input) = find(i, Work::Input, microbatch) {
                 assert!(input.end <= computed.start);
             }
+            if let Some(again) = find(i, Work::Recompute, microbatch) {
+                let stage = |other: &usize| simulation.pipeline.blocks[*other].stage == block.stage;
+                let forward = (0..i).filter(stage).filter_map(|other| find(other, Work::Compute, microbatch));
+                assert!(again.end <= computed.start && forward.into_iter().all(|forward| forward.end <= again.start));
+            }
             if let Some(output) = find(i, Work::Output, microbatch) {
                 assert!(computed.end <= output.start);
             }

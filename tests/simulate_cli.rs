@@ -88,7 +88,7 @@ fn the_record_is_the_contracted_object() {
     // 10, 11: 2 + 3, and 2 to hand both on; 12, 13: 2 + 4, and 2 to fetch both.
     let device = |name: &str, compute, memory| {
         json!({"name": name, "compute": compute, "recompute": 0.0, "transfers": 4.0, "all_reduces": 0.0,
-               "idle": 23.0 - compute - 4.0, "utilisation": compute / 23.0, "peak_memory": memory})
+               "idle": 23.0 - compute - 4.0, "utilisation": compute / 23.0, "peak_memory": memory, "memory_limit": 10.0})
     };
     let expected = json!({
         "schema": "dagsplit-simulate/1",

@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 
 use crate::graph::Csr;
 
-/// What a task stands in the queue of, where no queue is needed.
+/// The queue of a task that stands in none.
 const NO_QUEUE: u32 = u32::MAX;
 
 /// Tasks `0..n`, ready to be run.

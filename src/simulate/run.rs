@@ -58,7 +58,7 @@ pub fn simulate(pipeline: &Pipeline, schedule: &dyn Schedule, options: Options) 
     };
     let template = Template::new(pipeline, scope);
     check_size(template.operations.len(), microbatches)?;
-    let rounds = Rounds::new(&template)?;
+    let rounds = Rounds::new(&template, microbatches)?;
     let computes = computes(&template, pipeline.blocks.len());
     let order = schedule.order(&Setting { pipeline, microbatches, rounds: &rounds, computes: &computes })?;
     let mut tasks = Tasks::new(template, microbatches);

@@ -86,9 +86,10 @@ impl Tasks {
         self.ordered[track] = true;
     }
 
-    /// Adds the all-reduces of a step, each after the last microbatch of all copies of its stage.
+    /// Adds the all-reduces of a step, each after the last microbatch of all copies of its stage; on each device that of
+    /// its last stage first, whose gradients are complete first.
     pub fn add_all_reduces(&mut self, pipeline: &Pipeline, computes: &[Option<usize>]) {
-        for reduce in &pipeline.all_reduces {
+        for reduce in pipeline.all_reduces.iter().rev() {
             let ends: Option<Vec<usize>> =
                 reduce.after.iter().map(|&block| self.last_of_operation[computes[block]?]).collect();
             let Some(ends) = ends else { continue };

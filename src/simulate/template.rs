@@ -155,8 +155,7 @@ impl<'a> Builder<'a> {
 
     fn add_block(&mut self, i: usize, recompute: bool) {
         let (block, device) = (&self.pipeline.blocks[i], self.pipeline.device_of(i));
-        let again = if recompute { self.recomputation(i) } else { 0.0 };
-        let again = (again > 0.0).then(|| self.add(Work::Recompute, i, device, again));
+        let again = if recompute { self.add_recomputation(i) } else { None };
         let input = (block.input > 0.0).then(|| {
             let track = self.payer(device, TrackKind::Inputs);
             self.add(Work::Input, i, track, block.input)
@@ -171,15 +170,19 @@ impl<'a> Builder<'a> {
         self.places[i] = Some(Place { input, compute, output });
     }
 
-    /// Time to compute again what the first backward block of a stage needs: the forward compute of the stage.
-    fn recomputation(&self, i: usize) -> f64 {
+    /// The first backward block of a stage computes again what the stage computed in its forward pass.
+    fn add_recomputation(&mut self, i: usize) -> Option<usize> {
         let blocks = &self.pipeline.blocks;
-        let same_pass = |j: usize| blocks[j].stage == blocks[i].stage && blocks[j].pass == blocks[i].pass;
-        if blocks[i].pass == Pass::Forward || (0..i).any(same_pass) {
-            return 0.0;
+        let of_stage =
+            |pass: Pass| (0..i).filter(move |&j| blocks[j].stage == blocks[i].stage && blocks[j].pass == pass);
+        if blocks[i].pass == Pass::Forward || of_stage(Pass::Backward).next().is_some() {
+            return None;
         }
-        let forward = blocks.iter().filter(|block| block.stage == blocks[i].stage && block.pass == Pass::Forward);
-        forward.map(|block| block.compute).sum()
+        let duration: f64 = of_stage(Pass::Forward).map(|j| blocks[j].compute).sum();
+        let before: Vec<usize> = of_stage(Pass::Forward).filter_map(|j| Some(self.places[j]?.compute)).collect();
+        let again = (duration > 0.0).then(|| self.add(Work::Recompute, i, self.pipeline.device_of(i), duration))?;
+        self.template.dependencies.extend(before.into_iter().map(|forward| (forward, again)));
+        Some(again)
     }
 
     /// The track that pays for the transfers of a device in the direction of `engine`.

@@ -17,10 +17,17 @@ const GAP: f64 = 3.0;
 const AXIS: f64 = 30.0;
 /// About how many marks the time axis has.
 const MARKS: f64 = 10.0;
-/// Spans of one track that are less apart than this many pixels are drawn as one.
-const FINEST: f64 = 0.25;
+/// Spans that are narrower together than this many pixels are drawn as one, if they are no further apart than that.
+const NARROWEST: f64 = 2.0;
+const CLOSEST: f64 = 0.25;
 /// The width of a character of a span's label.
 const CHARACTER: f64 = 6.5;
+
+const FORWARD: &str = "#4c78a8";
+const BACKWARD: &str = "#54a24b";
+const RECOMPUTE: &str = "#9ecae9";
+const TRANSFER: &str = "#d6a800";
+const ALL_REDUCE: &str = "#b279a2";
 
 /// A row per device, and below it one for each of its engines and links that was busy: forward passes in blue,
 /// backward passes in green, lighter from stage to stage of one device, and the rest in colours of its own. What is
@@ -93,15 +100,17 @@ fn boxes(simulation: &Simulation, row: &Row, scale: f64) -> Vec<Shown> {
     let mut boxes: Vec<Shown> = Vec::new();
     let looks = |span: &Span| (simulation.operation(span).work, simulation.pass(span));
     for &span in &row.spans {
-        match boxes.last_mut() {
-            Some(last)
-                if (span.end - last.first.start) * scale < 1.0 && (span.start - last.end) * scale < FINEST
-                    || span.start < last.end && looks(&span) == looks(&last.first) =>
-            {
+        let joins = |last: &Shown| {
+            let too_narrow = (span.end - last.first.start) * scale < NARROWEST;
+            let side_by_side = span.start < last.end && looks(&span) == looks(&last.first);
+            too_narrow && (span.start - last.end) * scale < CLOSEST || side_by_side
+        };
+        match boxes.last_mut().filter(|last| joins(last)) {
+            Some(last) => {
                 last.end = last.end.max(span.end);
                 last.count += 1;
             }
-            _ => boxes.push(Shown { first: span, end: span.end, count: 1 }),
+            None => boxes.push(Shown { first: span, end: span.end, count: 1 }),
         }
     }
     boxes
@@ -121,11 +130,11 @@ fn draw(simulation: &Simulation, shown: &Shown, top: f64, scale: f64, shades: &[
     let span = &shown.first;
     let operation = simulation.operation(span);
     let colour = match (operation.work, simulation.pass(span)) {
-        (Work::Compute, Pass::Forward) => "#4c78a8",
-        (Work::Compute, Pass::Backward) => "#54a24b",
-        (Work::Recompute, _) => "#9ecae9",
-        (Work::AllReduce, _) => "#b279a2",
-        (Work::Input | Work::Output | Work::Message, _) => "#d6a800",
+        (Work::Compute, Pass::Forward) => FORWARD,
+        (Work::Compute, Pass::Backward) => BACKWARD,
+        (Work::Recompute, _) => RECOMPUTE,
+        (Work::AllReduce, _) => ALL_REDUCE,
+        (Work::Input | Work::Output | Work::Message, _) => TRANSFER,
     };
     let shade = shades[simulation.pipeline.blocks[operation.block].stage];
     let (left, width) = (span.start * scale, (shown.end - span.start) * scale);
@@ -174,11 +183,11 @@ fn header(simulation: &Simulation) -> Group {
         percent(simulation.bubble()),
     );
     let kinds = [
-        ("forward", "#4c78a8"),
-        ("backward", "#54a24b"),
-        ("recompute", "#9ecae9"),
-        ("transfer", "#d6a800"),
-        ("all-reduce", "#b279a2"),
+        ("forward", FORWARD),
+        ("backward", BACKWARD),
+        ("recompute", RECOMPUTE),
+        ("transfer", TRANSFER),
+        ("all-reduce", ALL_REDUCE),
     ];
     let mut group = Group::new()
         .add(text(printable, MARGIN, 24.0, 15.0).set("font-weight", 600))

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use crate::problem::fits;
 use crate::report::sheet::{Cell, Column, Sheet};
 use crate::report::table;
-use crate::report::units::{number, percent};
+use crate::report::units::{bytes, number, percent};
 use crate::simulate::{Simulation, Transfers};
 
 /// Version of [`SimulationRecord`]: it changes when a field changes its meaning or goes.
@@ -61,6 +62,9 @@ pub struct SimulatedDevice {
     pub utilisation: f64,
     /// The most bytes that it held: weights, and activations of the microbatches in flight.
     pub peak_memory: f64,
+    /// The bytes that it has, where it sets a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_limit: Option<f64>,
 }
 
 /// What a stage held.
@@ -78,7 +82,7 @@ impl SimulationRecord {
     /// The record of `simulation`, whose steady time is `steady_time`.
     pub fn new(simulation: &Simulation, steady_time: Option<f64>) -> Self {
         let (pipeline, makespan, memory) = (&simulation.pipeline, simulation.makespan(), simulation.memory());
-        let device = |((name, work), &peak_memory): ((&String, _), &f64)| {
+        let device = |(((name, work), &peak_memory), &memory_limit): (((&String, _), &f64), &Option<f64>)| {
             let crate::simulate::DeviceWork { compute, recompute, transfers, all_reduces } = work;
             SimulatedDevice {
                 name: name.clone(),
@@ -89,6 +93,7 @@ impl SimulationRecord {
                 idle: (makespan - work.busy()).max(0.0),
                 utilisation: if makespan > 0.0 { (compute + recompute) / makespan } else { 0.0 },
                 peak_memory,
+                memory_limit,
             }
         };
         let mut by_rank: Vec<usize> = (0..pipeline.stages.len()).collect();
@@ -116,7 +121,14 @@ impl SimulationRecord {
             throughput: simulation.throughput(),
             steady_time,
             bubble: simulation.bubble(),
-            devices: pipeline.devices.iter().zip(simulation.work()).zip(&memory.peak).map(device).collect(),
+            devices: pipeline
+                .devices
+                .iter()
+                .zip(simulation.work())
+                .zip(&memory.peak)
+                .zip(&pipeline.memory)
+                .map(device)
+                .collect(),
             stages: by_rank.into_iter().map(stage).collect(),
         }
     }
@@ -157,6 +169,11 @@ impl SimulationRecord {
             row
         };
         let rows = self.devices.iter().map(row).collect();
-        Sheet { caption: String::new(), columns, rows, notes: Vec::new() }
+        let too_small = self.devices.iter().filter(|device| !fits(device.peak_memory, device.memory_limit));
+        let note = |device: &SimulatedDevice| {
+            let limit = device.memory_limit.map_or_else(String::new, bytes);
+            format!("{} needs more than its {limit} under this schedule", device.name)
+        };
+        Sheet { caption: String::new(), columns, rows, notes: too_small.map(note).collect() }
     }
 }

@@ -38,6 +38,7 @@ impl Pipeline {
         let mut pipeline = Self {
             name: graph.name.clone(),
             devices: used.iter().map(|&device| problem.topology.devices[device].name.clone()).collect(),
+            memory: used.iter().map(|&device| problem.topology.devices[device].memory).collect(),
             stages: (0..copies).map(|copy| placed.stage(copy, index(copy))).collect(),
             blocks: (0..copies).map(|copy| placed.block(copy, Pass::Forward)).collect(),
             flows: Vec::new(),

@@ -115,6 +115,8 @@ pub struct Pipeline {
     pub name: String,
     /// The names of the devices.
     pub devices: Vec<String>,
+    /// The bytes that each device has; `None` where it sets no limit.
+    pub memory: Vec<Option<f64>>,
     /// The stages.
     pub stages: Vec<Stage>,
     /// The blocks, in an order in which they can run.

@@ -23,6 +23,7 @@ impl Pipeline {
         let mut pipeline = Self {
             name: instance.metadata.name.clone().unwrap_or_else(|| "unnamed".into()),
             devices: names(split.devices()),
+            memory: split.devices().iter().map(|device| problem.memory_limit(device.kind())).collect(),
             blocks: builder.blocks(&stages),
             stages: stages.iter().map(|members| builder.stage(members)).collect(),
             flows: Vec::new(),
