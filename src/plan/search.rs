@@ -260,7 +260,7 @@ impl<'a> Planner<'a> {
             counted,
             gap,
             time: simulation.makespan() / simulation.samples() as f64,
-            breakdown: Breakdown::of(&simulation),
+            breakdown: Breakdown::of(&simulation, self.topology.len()),
             peak_memory: peaks.iter().copied().fold(0.0, f64::max),
             overfull: overfull.map(|place| mapping.devices[place]),
             simulation,
