@@ -3,11 +3,11 @@
 use comfy_table::{Cell, CellAlignment};
 use serde::Serialize;
 
-use super::record::{ROUNDING, as_object, gap};
+use super::record::{ROUNDING, as_object};
 use super::table::plain_table;
 use super::units::{bar, number, percent, seconds};
 use crate::mapping::{MappingOutcome, MappingProblem, MappingRun};
-use crate::solve::Stats;
+use crate::solve::{OPTIMALITY_TOLERANCE, Stats};
 use crate::verify::mapping::{VerifiedCopy, VerifiedMapping};
 
 /// Version of [`MapRecord`]: it changes when a field changes its meaning or goes.
@@ -15,6 +15,11 @@ pub const MAP_SCHEMA: &str = "dagsplit-map/1";
 
 /// Width of a time bar, in terminal cells.
 const BAR: usize = 24;
+
+/// The relative gap; 0 where it is that at which a search may call its mapping the best, or less by rounding.
+fn gap(objective: f64, bound: f64) -> Option<f64> {
+    super::record::gap(objective, bound).map(|gap| if gap <= 2.0 * OPTIMALITY_TOLERANCE { 0.0 } else { gap })
+}
 
 /// A copy of a stage on its device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
