@@ -1,4 +1,5 @@
-//! No text makes the readers of topologies, stage graphs and mappings panic, and what they accept survives a round trip.
+//! No text makes the readers of topologies, stage graphs and mappings panic, and what they accept survives a round
+//! trip.
 
 #![no_main]
 
