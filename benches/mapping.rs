@@ -149,7 +149,8 @@ fn measure(args: &Args, mapper: &dyn Mapper, problem: &MappingProblem) -> Result
     ensure!(watch.join().is_ok(), "the watch failed");
     let objective = run.mapping().map(|mapping| problem.objective(mapping));
     let gap = objective.map_or(1.0, |objective| ((objective - run.bound) / objective).max(0.0));
-    let decisions = run.stats.iter().find(|(name, _)| matches!(*name, "decisions" | "nodes")).map_or(0, |stat| stat.1);
+    let decisions =
+        run.stats.iter().find(|(name, _)| matches!(*name, "decisions" | "placements")).map_or(0, |stat| stat.1);
     let is_proven = matches!(run.outcome, MappingOutcome::Optimal(_));
     if args.cases {
         let (stages, objective) = (problem.stages.stages.len(), objective.unwrap_or_default());

@@ -23,12 +23,8 @@ pub const NETWORKS: [&str; 4] = ["semantic-fpn", "swin-l", "resnet-152", "bert-l
 /// `network` in `stages` stages, its compute times multiplied by `scale`.
 pub fn pipeline(network: &str, stages: usize, scale: f64) -> StageGraph {
     let layers = match network {
-        "resnet-152" => {
-            rows(&[(3, 5.0, 0.3, 205.0), (8, 4.4, 1.1, 103.0), (36, 4.2, 4.5, 51.0), (3, 4.6, 18.0, 25.0)])
-        }
-        "swin-l" => {
-            rows(&[(2, 13.0, 1.8, 77.0), (2, 12.5, 7.1, 38.5), (18, 12.2, 28.0, 19.3), (2, 12.0, 113.0, 9.6)])
-        }
+        "resnet-152" => rows(&[(3, 5.0, 0.3, 205.0), (8, 4.4, 1.1, 103.0), (36, 4.2, 4.5, 51.0), (3, 4.6, 18.0, 25.0)]),
+        "swin-l" => rows(&[(2, 13.0, 1.8, 77.0), (2, 12.5, 7.1, 38.5), (18, 12.2, 28.0, 19.3), (2, 12.0, 113.0, 9.6)]),
         "bert-l" => rows(&[(1, 1.0, 125.0, 8.4), (48, 7.0, 25.2, 8.4), (1, 40.0, 125.0, 8.4)]),
         _ => semantic_fpn(),
     };
@@ -50,8 +46,7 @@ fn rows(rows: &[Row]) -> Vec<Layer> {
 
 /// A ResNet-50 whose four scales also feed a pyramid, from the coarsest to the finest, and a head.
 fn semantic_fpn() -> Vec<Layer> {
-    let mut layers =
-        rows(&[(4, 6.5, 0.2, 268.0), (4, 6.6, 1.2, 134.0), (6, 6.4, 4.5, 67.0), (3, 7.4, 20.0, 33.5)]);
+    let mut layers = rows(&[(4, 6.5, 0.2, 268.0), (4, 6.6, 1.2, 134.0), (6, 6.4, 4.5, 67.0), (3, 7.4, 20.0, 33.5)]);
     let mut add = |time: f64, weights: f64, inputs: &[(usize, f64)]| {
         let inputs = inputs.iter().map(|&(layer, sent)| (layer, sent * MB)).collect();
         layers.push(Layer { time, parameter_bytes: weights * MB, inputs });

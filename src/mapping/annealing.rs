@@ -215,7 +215,8 @@ impl<'a> Annealer<'a> {
             copy / replicas..copy / replicas + 1
         };
         let at = |stage: usize, step: usize| self.devices[stage * replicas + (start + step) % replicas];
-        stages.flat_map(|stage| (0..length / 2).map(move |step| (stage, step)))
+        stages
+            .flat_map(|stage| (0..length / 2).map(move |step| (stage, step)))
             .map(|(stage, step)| (at(stage, step), at(stage, length - 1 - step)))
             .collect()
     }
