@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Parser;
@@ -33,7 +33,7 @@ struct Args {
 /// A workload with what is published of it.
 struct Case {
     name: String,
-    path: PathBuf,
+    source: Source,
     accelerators: Option<usize>,
     published: Option<f64>,
 }
@@ -61,26 +61,31 @@ fn main() -> Result<()> {
 
 fn cases() -> Vec<Case> {
     let table = THROUGHPUT.iter().filter_map(|&(name, [_, published])| {
-        let path = workloads::find(&format!("tarnawski2020/throughput/{name}.json"))?;
-        Some(Case { name: name.to_owned(), path, accelerators: None, published: Some(published) })
+        let source = Source::File(workloads::find(&format!("tarnawski2020/throughput/{name}.json"))?);
+        Some(Case { name: name.to_owned(), source, accelerators: None, published: Some(published) })
     });
     let profiles =
         PROFILES.iter().filter_map(|name| Some((name, workloads::find(&format!("pipedream2019/{name}.txt"))?)));
-    let split = |(name, path): (&&str, PathBuf)| {
+    table.chain(profiles.flat_map(|(name, path)| profile_cases(name, &path))).collect()
+}
+
+/// A profile for each number of accelerators, as it was published and as PipeDream's optimizer takes it.
+fn profile_cases(name: &str, path: &Path) -> impl Iterator<Item = Case> {
+    let sources = [(" with inputs", Source::WholeProfile(path.to_owned())), ("", Source::File(path.to_owned()))];
+    let case = move |(note, source): (&str, Source)| {
         PROFILE_ACCELERATORS.map(|accelerators| Case {
-            name: format!("{name}, k = {accelerators}"),
-            path: path.clone(),
+            name: format!("{name}{note}, k = {accelerators}"),
+            source: source.clone(),
             accelerators: Some(accelerators),
             published: None,
         })
     };
-    table.chain(profiles.flat_map(split)).collect()
+    sources.into_iter().flat_map(case)
 }
 
 impl Case {
     fn measure(&self, threads: usize, time_limit: f64) -> Result<Measurement> {
-        let source = Source::File(self.path.clone());
-        Task { source, method: Method::Dp, accelerators: self.accelerators, threads, time_limit }.measure()
+        Task { source: self.source.clone(), method: Method::Dp, accelerators: self.accelerators, threads, time_limit }.measure()
     }
 
     fn row(&self, single: &Measurement, double: Option<&Measurement>) -> String {
