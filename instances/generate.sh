@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes every workload of this directory again; see README.md.
+# Makes every workload and topology of this directory again; see README.md.
 # DAGSPLIT is the program to use, by default the one that cargo builds from this tree.
 set -eu
 cd "$(dirname "$0")"
@@ -24,3 +24,25 @@ make inceptionv3_inference.json inception
 make inceptionv3_training.json inception --training
 make nasnet_mobile_inference.json nasnet --repeats 4 --filters 1056 --stem-filters 32 --resolution 224
 make nasnet_large_inference.json nasnet --repeats 6 --filters 4032 --stem-filters 96 --resolution 331
+
+mkdir -p topologies
+topology() {
+    file=$1
+    shift
+    make "topologies/$file.json" topology "$@"
+}
+
+topology hierarchical-4x4 hierarchical
+topology dgx1-4x8 dgx1
+topology mesh-4x4 mesh --shape 4x4
+topology torus-4x4 torus --shape 4x4
+topology mesh-8x8 mesh --shape 8x8
+topology torus-8x8 torus --shape 8x8
+topology mesh-4x4x4 mesh --shape 4x4x4
+topology torus-4x4x4 torus --shape 4x4x4
+topology random-blk-1-64 random-blk-1
+topology random-blk-2-64 random-blk-2
+topology uniform-dist-64 uniform-dist
+topology fat-tree-16 fat-tree
+topology dgx-a100-4x8 nvswitch --server dgx-a100
+topology dgx-h100-4x8 nvswitch --server dgx-h100

@@ -48,6 +48,7 @@
 //! - [`instance::formats`] reads and writes published workloads, [`generate`] makes new ones.
 //! - [`problem::ProblemSpec`] asks for other devices, objectives, cost models, replication or servers.
 //! - [`solve::dp`] is the exact dynamic program over ideals; [`solve::registry`] lists all methods.
+//! - [`mapping`] places the stages of a split on the devices of any interconnect.
 //! - [`solve::SearchContext`] sets limits, threads and seed, and lets a run be cancelled and watched.
 //! - A cost model of your own implements [`cost::CostModel`].
 

@@ -4,25 +4,42 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use dagsplit::instance::formats::read_split;
+use dagsplit::mapping::formats::{is_topology_file, read_mapping, read_stages, read_topology};
+use dagsplit::mapping::{ClaimedMapping, Counted, MappingProblem, PlacedCopy, StageCost};
 use dagsplit::problem::{Problem, ProblemSpec, Scope};
 use dagsplit::report::DeviceRecord;
-use dagsplit::report::picture::{Detail, draw};
-use dagsplit::verify;
+use dagsplit::report::mapping::CopyRecord;
+use dagsplit::report::picture::{Detail, draw, draw_topology};
+use dagsplit::verify::{self, mapping::check};
 
+use super::mapping_args::LinkArgs;
 use super::reading_args::{ReadingArgs, Workload};
-use super::{Exit, Failure, OrFail, listed, write_out};
+use super::{Exit, Failure, OrFail, listed, map, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
   dagsplit draw bert.json --output bert.svg
-  dagsplit draw bert.json --split split.json --detail stages --output split.svg";
+  dagsplit draw bert.json --split split.json --detail stages --output split.svg
+  dagsplit draw dgx1.json --output dgx1.svg
+  dagsplit draw dgx1.json --mapping mapping.json --stages stages.json --output mapping.svg";
 
-/// Draw a workload as SVG, coloured by the devices of a split.
+/// Draw a workload as SVG, coloured by the devices of a split, or a topology, coloured by the stages mapped onto it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
     reading: ReadingArgs,
+
+    #[command(flatten)]
+    links: LinkArgs,
+
+    /// For a topology: the mapping that gives the colours, as `dagsplit map --output` writes it.
+    #[arg(long, value_name = "MAPPING", requires = "stages", conflicts_with_all = ["split", "detail"])]
+    mapping: Option<PathBuf>,
+
+    /// The stage graph that the mapping is of.
+    #[arg(long, value_name = "STAGES", requires = "mapping")]
+    stages: Option<PathBuf>,
 
     /// The split that gives the colours; any valid split will do, contiguous or not.
     #[arg(long, value_name = "SPLIT")]
@@ -49,6 +66,33 @@ enum DetailArg {
 
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
+        let is_topology = self.mapping.is_some() || is_topology_file(self.reading.file());
+        let picture = if is_topology { self.topology()? } else { self.workload()? };
+        write_out(self.output.as_deref(), &picture)?;
+        Ok(Exit::Done)
+    }
+
+    fn topology(&self) -> Result<String, Failure> {
+        let topology = read_topology(self.reading.file(), &self.links.options()).or_fail(Exit::BadInput)?;
+        let (Some(path), Some(stages)) = (&self.mapping, &self.stages) else {
+            return Ok(draw_topology(&topology, &[]));
+        };
+        let claim = read_mapping(path).or_fail(Exit::BadInput)?;
+        let stages = read_stages(stages).or_fail(Exit::BadInput)?;
+        // What the claimed times count is not said, so they are not held against it.
+        let copies = claim.copies.into_iter().map(|copy| PlacedCopy { time: None, ..copy }).collect();
+        let claim = ClaimedMapping { copies, objective: None };
+        let replicas = claim.copies.iter().map(|copy| copy.replica.saturating_add(1)).max().unwrap_or(1);
+        let replicas = replicas.min(topology.len() + 1);
+        let problem = MappingProblem { stages, replicas, topology, cost: StageCost::additive(Counted::Both) };
+        let verified = check(&problem, &claim).map_err(|violations| {
+            let message = format!("{}: the mapping is invalid:{}", path.display(), map::listed(&violations));
+            Failure::message(Exit::InvalidSplit, message)
+        })?;
+        Ok(draw_topology(&problem.topology, &CopyRecord::all(&problem, &verified)))
+    }
+
+    fn workload(&self) -> Result<String, Failure> {
         let workload = self.reading.read()?;
         let spec = ProblemSpec {
             platform: workload.platform.clone(),
@@ -62,9 +106,7 @@ impl Args {
             DetailArg::Chains => Detail::Chains,
             DetailArg::Stages => Detail::Stages,
         });
-        let picture = draw(&workload.instance, &problem.graph, devices.as_deref(), detail);
-        write_out(self.output.as_deref(), &picture)?;
-        Ok(Exit::Done)
+        Ok(draw(&workload.instance, &problem.graph, devices.as_deref(), detail))
     }
 
     fn devices(&self, workload: &Workload, spec: &ProblemSpec) -> Result<Option<Vec<DeviceRecord>>, Failure> {

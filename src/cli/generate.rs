@@ -9,6 +9,7 @@ use dagsplit::generate::{
 };
 use dagsplit::instance::formats::{OutputFormat, write_instance};
 
+use super::generate_topology;
 use super::values::{self, Memory};
 use super::{Exit, Failure, OrFail, write_out};
 
@@ -17,10 +18,11 @@ Examples:
   dagsplit generate transformer --layers 24 --hidden 1024 --heads 16 --feed-forward 4096 --output bert-large.json
   dagsplit generate resnet --depth 50 --training --accelerator a100 --output resnet50.json
   dagsplit generate dnn --nodes 10000 --seed 7 --output random.json
+  dagsplit generate topology dgx1 --nodes 4 --output dgx1.json
 
 `dagsplit generate FAMILY --help` lists the options of a family. Equal command lines give equal files.";
 
-/// Make a workload: a model graph with modelled costs, or a seeded random DAG.
+/// Make a workload (a model graph with modelled costs, or a seeded random DAG) or an interconnect to map it onto.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -48,6 +50,8 @@ enum Family {
     Dnn(RandomArgs<Dnn>),
     /// Each pair of nodes joined independently.
     ErdosRenyi(RandomArgs<ErdosRenyi>),
+    /// Devices and the bandwidths between them.
+    Topology(generate_topology::Args),
 }
 
 #[derive(Debug, clap::Args)]
@@ -105,47 +109,47 @@ struct CommonArgs {
 
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
-        let (workload, common) = self.family.into_workload();
-        let recipe = Recipe {
-            workload,
-            training: common.training,
-            accelerators: common.accelerators,
-            cpus: common.cpus,
-            memory: common.memory.and_then(|memory| memory.0),
-        };
-        let instance = generate(&recipe).or_fail(Exit::Usage)?;
-        let text = write_instance(&instance, OutputFormat::Native).or_fail(Exit::Bug)?;
-        write_out(common.output.as_deref(), &text)?;
-        Ok(Exit::Done)
-    }
-}
-
-impl Family {
-    fn into_workload(self) -> (Workload, CommonArgs) {
-        match self {
-            Family::Transformer(args) => args.into_workload(Architecture::Transformer),
-            Family::Resnet(args) => args.into_workload(Architecture::Resnet),
-            Family::Inception(args) => args.into_workload(Architecture::Inception),
-            Family::Nasnet(args) => args.into_workload(Architecture::Nasnet),
-            Family::Chain(args) => args.into_workload(RandomFamily::Chain),
-            Family::SeriesParallel(args) => args.into_workload(RandomFamily::SeriesParallel),
-            Family::Layered(args) => args.into_workload(RandomFamily::Layered),
-            Family::Dnn(args) => args.into_workload(RandomFamily::Dnn),
-            Family::ErdosRenyi(args) => args.into_workload(RandomFamily::ErdosRenyi),
+        match self.family {
+            Family::Transformer(args) => args.run(Architecture::Transformer),
+            Family::Resnet(args) => args.run(Architecture::Resnet),
+            Family::Inception(args) => args.run(Architecture::Inception),
+            Family::Nasnet(args) => args.run(Architecture::Nasnet),
+            Family::Chain(args) => args.run(RandomFamily::Chain),
+            Family::SeriesParallel(args) => args.run(RandomFamily::SeriesParallel),
+            Family::Layered(args) => args.run(RandomFamily::Layered),
+            Family::Dnn(args) => args.run(RandomFamily::Dnn),
+            Family::ErdosRenyi(args) => args.run(RandomFamily::ErdosRenyi),
+            Family::Topology(args) => args.run(),
         }
     }
 }
 
+impl CommonArgs {
+    fn run(self, workload: Workload) -> Result<Exit, Failure> {
+        let recipe = Recipe {
+            workload,
+            training: self.training,
+            accelerators: self.accelerators,
+            cpus: self.cpus,
+            memory: self.memory.and_then(|memory| memory.0),
+        };
+        let instance = generate(&recipe).or_fail(Exit::Usage)?;
+        let text = write_instance(&instance, OutputFormat::Native).or_fail(Exit::Bug)?;
+        write_out(self.output.as_deref(), &text)?;
+        Ok(Exit::Done)
+    }
+}
+
 impl<N: clap::Args> ModelArgs<N> {
-    fn into_workload(self, architecture: fn(N) -> Architecture) -> (Workload, CommonArgs) {
+    fn run(self, architecture: fn(N) -> Architecture) -> Result<Exit, Failure> {
         let model = Model { architecture: architecture(self.network), hardware: self.hardware };
-        (Workload::Model(model), self.common)
+        self.common.run(Workload::Model(model))
     }
 }
 
 impl<F: clap::Args> RandomArgs<F> {
-    fn into_workload(self, family: fn(F) -> RandomFamily) -> (Workload, CommonArgs) {
+    fn run(self, family: fn(F) -> RandomFamily) -> Result<Exit, Failure> {
         let random = RandomDag { family: family(self.family), seed: self.seed, costs: self.costs };
-        (Workload::Random(random), self.common)
+        self.common.run(Workload::Random(random))
     }
 }

@@ -10,9 +10,12 @@ mod export_args;
 #[cfg(feature = "highs")]
 mod formulate;
 mod generate;
+mod generate_topology;
 #[cfg(feature = "highs")]
 mod import_solution;
 mod info;
+mod map;
+mod mapping_args;
 mod methods;
 mod problem_args;
 mod progress;
@@ -38,7 +41,7 @@ pub use exit::{Exit, Failure, OrFail};
 
 const AFTER_HELP: &str = "\
 Exit codes:
-  0  solved, or the split is valid        4  no split exists (infeasible)
+  0  solved, or the split is valid        4  no split or mapping exists (infeasible)
   1  a split is invalid, a law is broken  5  nothing found within the limit
   2  usage                               70  a bug in dagsplit: please report it
   3  an input file is bad                74  output cannot be written
@@ -60,6 +63,7 @@ struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Solve(solve::Args),
+    Map(map::Args),
     Compare(Box<compare::Args>),
     Reproduce(reproduce::Args),
     Verify(verify::Args),
@@ -80,6 +84,7 @@ enum Verb {
 pub fn run() -> ExitCode {
     let result = match CommandLine::parse().verb {
         Verb::Solve(args) => args.run(),
+        Verb::Map(args) => args.run(),
         Verb::Compare(args) => args.run(),
         Verb::Reproduce(args) => args.run(),
         Verb::Verify(args) => args.run(),
@@ -127,6 +132,12 @@ fn write_out(path: Option<&Path>, text: &str) -> Result<(), Failure> {
             .map_err(|error| anyhow::anyhow!("{}: cannot write the file: {error}", path.display()))
             .or_fail(Exit::Output),
     }
+}
+
+/// A contradiction of dagsplit with itself.
+fn bug(what: &str) -> Failure {
+    let cure = "this is a bug in dagsplit; please report it with the workload and the command line";
+    Failure::message(Exit::Bug, format!("{what}\n{cure}"))
 }
 
 /// One violation a line, indented, each line begun by a line break.

@@ -114,6 +114,11 @@ pub struct Workload {
 }
 
 impl ReadingArgs {
+    /// The file to read.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
     /// Reads and validates the file.
     pub fn read(&self) -> Result<Workload, Failure> {
         self.options.read(&self.file)

@@ -15,7 +15,7 @@ use dagsplit::verify::{self, Verified, Violation};
 use super::problem_args::ProblemArgs;
 use super::reading_args::{ReadingArgs, Workload};
 use super::search_args::SearchArgs;
-use super::{Exit, Failure, OrFail, listed, print, print_json, progress, write_out};
+use super::{Exit, Failure, OrFail, bug, listed, print, print_json, progress, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -183,11 +183,6 @@ pub(super) fn method(name: &str, problem: &Problem) -> Result<Result<Box<dyn Sol
 /// A split that its solver takes for good and the verifier does not.
 fn rejected(method: &str, violations: &[Violation]) -> Failure {
     bug(&format!("the split that method {method} found is invalid:{}", listed(violations)))
-}
-
-fn bug(what: &str) -> Failure {
-    let cure = "this is a bug in dagsplit; please report it with the workload and the command line";
-    Failure::message(Exit::Bug, format!("{what}\n{cure}"))
 }
 
 #[cfg(test)]

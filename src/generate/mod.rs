@@ -1,9 +1,9 @@
-//! Workloads made to order: seeded random DAGs and operator graphs of published networks.
+//! Workloads and topologies made to order: seeded random DAGs, operator graphs of published networks, interconnects.
 //!
 //! A [`Recipe`] says everything about a workload, and [`generate`] makes the same [`Instance`] from it every time.
 //! Random DAGs ([`RandomDag`]) serve tests and measurements of growth. Model graphs ([`Model`]) follow the published
 //! architecture of a network operator by operator; a roofline of a named accelerator gives their costs, so they are
-//! *modelled*, not measured, and their metadata says so.
+//! *modelled*, not measured, and their metadata says so. [`topology`] has the interconnects to map them onto.
 //!
 //! ```
 //! use dagsplit::generate::{Recipe, Transformer, generate};
@@ -16,9 +16,11 @@
 //! ```
 
 mod checks;
+mod command_line;
 mod model;
 mod random;
 mod rounding;
+pub mod topology;
 mod training;
 
 pub use model::{
@@ -28,7 +30,6 @@ pub use model::{
 pub use random::{Chain, Costs, Dnn, ErdosRenyi, Layered, RandomDag, RandomFamily, SeriesParallel};
 
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::instance::{AcceleratorClass, Instance, Metadata, Platform, Problems, Provenance};
 use checks::Checks;
@@ -41,7 +42,7 @@ pub const MAX_EDGES: usize = 40_000_000;
 
 /// The recipe makes no sense; every option concerned, with the cause and the cure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("cannot generate this workload: {0}")]
+#[error("cannot generate this: {0}")]
 pub struct GenerateError(pub Problems);
 
 /// What is to be generated: the graph and its costs.
@@ -81,20 +82,7 @@ impl Recipe {
     /// keeps its meaning when a default changes: option `--x-y` is field `x_y` of the recipe or one of its parts, and
     /// values are spelled as serde spells them.
     pub fn command_line(&self) -> String {
-        let Ok(Value::Object(mut fields)) = serde_json::to_value(self) else {
-            unreachable!("a recipe is a struct of plain fields");
-        };
-        let family = fields.remove("family").unwrap_or_default();
-        let mut words = vec!["dagsplit generate".to_owned(), text(&family)];
-        for (field, value) in fields {
-            let option = format!("--{}", field.replace('_', "-"));
-            match value {
-                Value::Null | Value::Bool(false) => {}
-                Value::Bool(true) => words.push(option),
-                value => words.push(format!("{option} {}", text(&value))),
-            }
-        }
-        words.join(" ")
+        command_line::command_line("dagsplit generate", self)
     }
 
     fn check(&self) -> Result<(), GenerateError> {
@@ -141,15 +129,6 @@ impl Recipe {
                 provenance: Some(Provenance::Modelled),
             },
         }
-    }
-}
-
-/// A string as it is, a number without needless decimals.
-fn text(value: &Value) -> String {
-    match value {
-        Value::String(string) => string.clone(),
-        Value::Number(number) if number.is_f64() => number.as_f64().unwrap_or_default().to_string(),
-        other => other.to_string(),
     }
 }
 

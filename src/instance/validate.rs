@@ -95,7 +95,7 @@ pub(super) fn check(instance: &Instance, found: &mut Problems) {
 }
 
 /// How a node is shown: its id and the start of its name.
-pub(super) fn node_place(node: &Node) -> String {
+pub(crate) fn node_place(node: &Node) -> String {
     match &node.name {
         Some(name) => format!("node {} ({:?})", node.id, shorten(name, 40)),
         None => format!("node {}", node.id),
@@ -103,7 +103,7 @@ pub(super) fn node_place(node: &Node) -> String {
 }
 
 /// The first `limit` characters of `text`.
-pub(super) fn shorten(text: &str, limit: usize) -> String {
+pub(crate) fn shorten(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

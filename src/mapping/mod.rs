@@ -4,12 +4,30 @@
 //! [`MappingProblem`] asks for a [`Mapping`] of the stages' copies to distinct devices that makes the slowest copy
 //! as fast as possible, and a [`Mapper`] answers it.
 
+mod annealing;
+mod branch_and_bound;
+mod claim;
+mod exhaustive;
+pub mod formats;
+mod heuristic;
+mod local;
 mod mapper;
+mod of_split;
+mod parmesan2024;
 mod problem;
+mod rate;
+pub mod registry;
 mod stages;
 mod topology;
 
+pub use annealing::MappingAnnealing;
+pub use branch_and_bound::BranchAndBound;
+pub use claim::{ClaimedMapping, PlacedCopy};
+pub use exhaustive::Exhaustive;
+pub use heuristic::{Consecutive, GreedyMapping, PointToPoint, RandomMapping, SwapSearch};
 pub use mapper::{Mapper, MappingOutcome, MappingRun};
+pub use parmesan2024::Parmesan2024;
 pub use problem::{Counted, Mapping, MappingProblem, StageCost};
+pub use rate::Rate;
 pub use stages::{Message, Stage, StageGraph};
 pub use topology::{Device, Topology};

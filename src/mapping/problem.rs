@@ -16,6 +16,24 @@ pub enum Counted {
 }
 
 impl Counted {
+    /// What the paper counts of this stage graph (section V-B): the all-reduce where it sends more bytes than all messages
+    /// together, else the messages. The all-reduce of a stage sends 2(R−1)/R of its weights from each replica.
+    pub fn dominant(stages: &StageGraph, replicas: usize) -> Self {
+        let share = 2.0 * (1.0 - 1.0 / replicas.max(1) as f64);
+        let all_reduce: f64 = stages.stages.iter().map(|stage| share * stage.parameter_bytes).sum();
+        let messages: f64 = stages.messages.iter().map(|message| message.bytes).sum();
+        if all_reduce > messages { Self::AllReduce } else { Self::Messages }
+    }
+
+    /// What it is called on the command line and in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Messages => "messages",
+            Self::AllReduce => "all-reduce",
+            Self::Both => "both",
+        }
+    }
+
     /// Whether messages between stages count.
     pub fn messages(self) -> bool {
         self != Counted::AllReduce
@@ -42,6 +60,11 @@ impl StageCost {
     /// The paper's stage times: compute, messages and all-reduce are added.
     pub fn additive(counted: Counted) -> Self {
         Self { counted, pieces: vec![Piece::new(1.0, 1.0, 1.0)], synchronisation: Synchronisation::Added }
+    }
+
+    /// Whether the all-reduce's time is added, rather than hidden behind the rest.
+    pub fn adds_all_reduce(&self) -> bool {
+        self.synchronisation == Synchronisation::Added
     }
 }
 

@@ -20,7 +20,7 @@ impl Device {
 
 /// Devices and the links of every ordered pair of them, in the postal model: a message of b bytes takes
 /// latency + b / bandwidth (Liu et al. 2024, section VII).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Topology {
     /// What it is called.
     pub name: String,
@@ -33,6 +33,9 @@ pub struct Topology {
 }
 
 impl Topology {
+    /// The most devices that files and generators may give it: its matrices hold the square of it.
+    pub const MAX_DEVICES: usize = 4096;
+
     /// The topology in which data goes from device `a` to device `b` at `bandwidth(a, b)` bytes per time unit and
     /// without latency.
     pub fn new(

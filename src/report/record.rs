@@ -14,7 +14,7 @@ pub const RUN_SCHEMA: &str = "dagsplit-run/1";
 
 /// How far a bound may be from an objective, relative to it, and still count as equal: the error of sums in
 /// floating-point numbers.
-const ROUNDING: f64 = 1e-9;
+pub(super) const ROUNDING: f64 = 1e-9;
 
 /// Which instance a record is about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -324,7 +324,7 @@ fn infeasibility_holds(run: &Run, asked: &Scope) -> bool {
     }
 }
 
-fn as_object<S: Serializer>(stats: &Stats, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn as_object<S: Serializer>(stats: &Stats, serializer: S) -> Result<S::Ok, S::Error> {
     let mut object = serializer.serialize_map(Some(stats.0.len()))?;
     for (name, value) in &stats.0 {
         object.serialize_entry(name, value)?;

@@ -16,7 +16,7 @@ pub struct Progress {
 }
 
 /// Runs `work` on as many threads as the context allows.
-pub(super) fn in_pool<T: Send>(cx: &SearchContext, work: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn in_pool<T: Send>(cx: &SearchContext, work: impl FnOnce() -> T + Send) -> T {
     match rayon::ThreadPoolBuilder::new().num_threads(cx.threads.max(1)).build() {
         Ok(pool) => pool.install(work),
         // Without threads of its own the work runs on the global pool, with the same answer.

@@ -11,7 +11,7 @@ pub mod latency;
 pub mod registry;
 pub mod sharding;
 
-use context::in_pool;
+pub(crate) use context::in_pool;
 pub use context::{Progress, SearchContext};
 
 use crate::problem::{Objective, Problem, Scope, Solution};

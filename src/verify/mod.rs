@@ -51,6 +51,7 @@ mod contiguity;
 mod cut;
 mod devices;
 mod loads;
+pub mod mapping;
 mod schedule;
 mod sharding;
 mod split;

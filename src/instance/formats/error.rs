@@ -25,7 +25,7 @@ impl fmt::Display for ReadError {
 }
 
 impl ReadError {
-    pub(super) fn at(path: &Path) -> impl Fn(ReadCause) -> Self {
+    pub(crate) fn at(path: &Path) -> impl Fn(ReadCause) -> Self {
         move |cause| Self { path: Some(path.to_path_buf()), cause }
     }
 }
@@ -51,6 +51,9 @@ pub enum ReadCause {
     /// It is in none of the known formats.
     #[error("this is no known workload format: {0}")]
     UnknownFormat(&'static str),
+    /// It is in none of the formats of a topology.
+    #[error("this is no known topology format: {0}")]
+    UnknownTopology(&'static str),
     /// It is not JSON, or not the JSON that the format asks for.
     #[error("{0}")]
     Json(String),

@@ -10,7 +10,7 @@ use super::ReadCause;
 pub const MAX_FILE_BYTES: u64 = 1 << 29;
 
 /// The text of the file at `path`.
-pub(super) fn read_text(path: &Path) -> Result<String, ReadCause> {
+pub(crate) fn read_text(path: &Path) -> Result<String, ReadCause> {
     let file = File::open(path)?;
     let size = file.metadata()?.len();
     if size > MAX_FILE_BYTES {

@@ -11,17 +11,23 @@ use super::ReadCause;
 use crate::instance::Problems;
 use crate::instance::validate::shorten;
 
-/// A list of `T` that reads on after a malformed entry.
-pub(super) struct List<T> {
+/// A list of `T` that reads on after a malformed entry. What is wrong with an entry has its cure from [`List::take_as`].
+pub(crate) struct List<T> {
     entries: Vec<T>,
     malformed: Problems,
 }
 
 impl<T> List<T> {
     /// The well-formed entries; the others are added to `problems` as `name[index]`.
-    pub(super) fn take(self, name: &str, problems: &mut Problems) -> Vec<T> {
+    pub(crate) fn take(self, name: &str, problems: &mut Problems) -> Vec<T> {
+        self.take_as(name, "docs/format.md", problems)
+    }
+
+    /// The well-formed entries; the others are added to `problems` as `name[index]`, with the document that says how
+    /// they are written.
+    pub(crate) fn take_as(self, name: &str, document: &str, problems: &mut Problems) -> Vec<T> {
         for issue in self.malformed.issues {
-            problems.add(format!("{name}{}", issue.place), issue.cause, issue.cure);
+            problems.add(format!("{name}{}", issue.place), issue.cause, format!("write it as {document} states"));
         }
         problems.more += self.malformed.more;
         self.entries
@@ -58,7 +64,7 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for ListVisitor<T> {
                 Err(cause) => {
                     let id = id.map(|id| format!(" (id {id})")).unwrap_or_default();
                     let cause = shorten(&cause, 200);
-                    list.malformed.add(format!("[{index}]{id}"), cause, "write it as docs/format.md states");
+                    list.malformed.add(format!("[{index}]{id}"), cause, "");
                 }
             }
             index += 1;
@@ -68,7 +74,7 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for ListVisitor<T> {
 }
 
 /// Parses `text`, which must be an object; nesting is limited by serde_json, so no text can exhaust the stack.
-pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ReadCause> {
+pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ReadCause> {
     if !text.trim_start().starts_with('{') {
         return Err(ReadCause::Json("expected a JSON object, which begins with `{`".to_owned()));
     }
@@ -90,7 +96,7 @@ fn explain(text: &str, error: &serde_json::Error) -> String {
 }
 
 /// Reads a flag written as `0`, `1`, `false` or `true`.
-pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+pub(crate) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     match Value::deserialize(deserializer)? {
         Value::Bool(flag) => Ok(flag),
         Value::Number(number) if number.as_f64() == Some(0.0) => Ok(false),
@@ -100,22 +106,22 @@ pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D
 }
 
 /// A JSON object with `fields` first and then each list with one entry per line.
-pub(super) struct Object(String);
+pub(crate) struct Object(String);
 
 impl Object {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self("{".to_owned())
     }
 
     /// Adds a field on a line of its own.
-    pub(super) fn field(mut self, name: &str, value: &impl Serialize) -> Self {
+    pub(crate) fn field(mut self, name: &str, value: &impl Serialize) -> Self {
         self.key(name);
         self.0.push_str(&compact(value));
         self
     }
 
     /// Adds a list with one entry per line.
-    pub(super) fn list<T: Serialize>(mut self, name: &str, entries: impl IntoIterator<Item = T>) -> Self {
+    pub(crate) fn list<T: Serialize>(mut self, name: &str, entries: impl IntoIterator<Item = T>) -> Self {
         self.key(name);
         self.0.push('[');
         let mut separator = "\n    ";
@@ -128,7 +134,7 @@ impl Object {
         self
     }
 
-    pub(super) fn finish(mut self) -> String {
+    pub(crate) fn finish(mut self) -> String {
         self.0.push_str("\n}\n");
         self.0
     }

@@ -17,8 +17,8 @@
 
 mod dot;
 mod error;
-mod file;
-mod json;
+pub(crate) mod file;
+pub(crate) mod json;
 pub(crate) mod metis;
 mod native;
 mod pipedream;
@@ -30,6 +30,7 @@ pub(crate) mod undirected;
 
 pub use error::{ReadCause, ReadError, WriteError};
 pub use file::{MAX_FILE_BYTES, write_atomically};
+pub(crate) use native::Units;
 pub use native::{SCHEMA, content_hash};
 pub use pipedream::{Pass, PipeDreamOptions};
 pub use piper::PiperOptions;

@@ -12,14 +12,22 @@ pub const SCHEMA: &str = "dagsplit-instance/1";
 /// The units of a file, stated for its readers; no others are allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Units {
+pub(crate) struct Units {
     time: String,
     memory: String,
 }
 
 impl Units {
-    fn standard() -> Self {
+    pub(crate) fn standard() -> Self {
         Self { time: "ms".to_owned(), memory: "bytes".to_owned() }
+    }
+
+    /// Adds to `problems` when these are other units.
+    pub(crate) fn check(&self, problems: &mut Problems) {
+        if *self != Self::standard() {
+            let cause = format!("time is in {:?} and memory in {:?}", self.time, self.memory);
+            problems.add("units", cause, "convert times to \"ms\" and memory to \"bytes\"");
+        }
     }
 }
 
@@ -50,13 +58,7 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Result<Instance, Rea
         return Err(ReadCause::Json(format!("the schema is {schema:?}; this program reads {SCHEMA:?}")));
     }
     let file: File = json::parse(text)?;
-    if file.units != Units::standard() {
-        problems.add(
-            "units",
-            format!("time is in {:?} and memory in {:?}", file.units.time, file.units.memory),
-            "convert times to \"ms\" and memory to \"bytes\"",
-        );
-    }
+    file.units.check(problems);
     Ok(Instance {
         metadata: file.metadata,
         platform: file.platform,

@@ -1,11 +1,15 @@
-//! Pictures of a graph and its split, as SVG.
+//! Pictures of a graph and its split, and of a topology and a mapping onto it, as SVG.
 //!
 //! A graph is laid out layer by layer ([`rust_sugiyama`]), each box in the colour of its device. Big graphs are drawn at a coarser [`Detail`], so that a picture stays readable and takes well
 //! under a second whatever the size of the graph.
 
+mod blocks;
 mod layout;
 mod scene;
 mod svg;
+mod topology;
+
+pub use topology::draw_topology;
 
 use crate::graph::Graph;
 use crate::instance::Instance;

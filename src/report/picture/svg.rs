@@ -9,14 +9,14 @@ use super::scene::{Arrow, Scene, Shape, Subject};
 use crate::report::DeviceRecord;
 use crate::report::units::{bytes, number, short};
 
-const MARGIN: f64 = 24.0;
-const HEADER: f64 = 62.0;
+pub(super) const MARGIN: f64 = 24.0;
+pub(super) const HEADER: f64 = 62.0;
 const HEADER_CHARACTER: f64 = 6.0;
 const LEGEND_COLUMN: f64 = 400.0;
 const LEGEND_ROW: f64 = 22.0;
-const INK: &str = "#1f2933";
+pub(super) const INK: &str = "#1f2933";
 const FAINT: &str = "#9aa5b1";
-const FONT: &str = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif";
+pub(super) const FONT: &str = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif";
 
 /// Ten colours that stay apart also for most colour-blind readers; more devices get shades by the golden angle.
 const PALETTE: [&str; 10] =
@@ -46,12 +46,12 @@ pub fn render(subject: &Subject, scene: &Scene, layout: &Layout) -> String {
     format!("{document}\n")
 }
 
-fn rectangle(x: f64, y: f64, width: f64, height: f64) -> Rectangle {
+pub(super) fn rectangle(x: f64, y: f64, width: f64, height: f64) -> Rectangle {
     let place = |value: f64| format!("{value:.1}");
     Rectangle::new().set("x", place(x)).set("y", place(y)).set("width", place(width)).set("height", place(height))
 }
 
-fn text(content: impl Into<String>, x: f64, y: f64, size: f64) -> Text {
+pub(super) fn text(content: impl Into<String>, x: f64, y: f64, size: f64) -> Text {
     Text::new(content).set("x", format!("{x:.1}")).set("y", format!("{y:.1}")).set("font-size", size).set("fill", INK)
 }
 
@@ -202,7 +202,11 @@ fn device_colour(subject: &Subject, device: usize) -> String {
     if devices.get(device).is_some_and(DeviceRecord::is_cpu) {
         return "#7b8794".into();
     }
-    let index = devices[..device].iter().filter(|d| !d.is_cpu()).count();
+    colour(devices[..device].iter().filter(|d| !d.is_cpu()).count())
+}
+
+/// The colour of what has this number: of an accelerator, or of a stage.
+pub(super) fn colour(index: usize) -> String {
     match PALETTE.get(index) {
         Some(colour) => (*colour).into(),
         None => format!("hsl({:.0}, 55%, 50%)", index as f64 * 137.508 % 360.0),

@@ -13,6 +13,7 @@ mod steps;
 pub use chain::{Clustering, Refinement};
 pub use parameters::{Parameter, Parameters};
 pub use settings::{StepSettings, settings};
+pub(crate) use spec::parts;
 pub use spec::{SpecError, solver, split_list};
 
 use super::{Guarantee, Solver};

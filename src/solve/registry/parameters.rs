@@ -29,7 +29,7 @@ impl<'a> Parameters<'a> {
     ///
     /// # Errors
     /// A parameter that is not declared, or given twice.
-    pub(super) fn new(
+    pub(crate) fn new(
         method: &'static str,
         declared: &'static [Parameter],
         given: Vec<(&'a str, &'a str)>,

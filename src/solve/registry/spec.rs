@@ -124,7 +124,7 @@ enum Step {
 
 /// The name and the given parameters of one step, `name` or `name:parameter=value,...`. Names may hold a colon
 /// themselves.
-pub(super) fn parts(step: &str) -> (&str, Vec<(&str, &str)>) {
+pub(crate) fn parts(step: &str) -> (&str, Vec<(&str, &str)>) {
     let colon = step.find('=').and_then(|equals| step[..equals].rfind(':'));
     let (name, text) = colon.map_or((step, None), |colon| (&step[..colon], Some(&step[colon + 1..])));
     let pieces = text.into_iter().flat_map(|text| text.split(','));

@@ -1,0 +1,125 @@
+//! `dagsplit generate topology`
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use dagsplit::generate::topology::{
+    Dgx1, FatTree, Hierarchical, Mesh, Nvswitch, RandomBlk1, RandomBlk2, TopologyFamily, TopologyRecipe, Torus,
+    UniformDist, generate,
+};
+use dagsplit::mapping::formats::write_topology;
+
+use super::values::{self, Memory};
+use super::{Exit, Failure, OrFail, write_out};
+
+const EXAMPLES: &str = "\
+Examples:
+  dagsplit generate topology hierarchical --nodes 2 --node-size 8 --inside 11GiB --between 1.1GiB
+  dagsplit generate topology torus --shape 8x8x8 --output torus.json
+  dagsplit generate topology uniform-dist --devices 64 --seed 7 --output random.json
+
+Bandwidths are bytes per second in one direction; GiB is 2^30 bytes, GB is 10^9.";
+
+/// Make an interconnect: devices and the bandwidth of every pair of them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(subcommand)]
+    family: Family,
+}
+
+#[derive(Debug, Subcommand)]
+enum Family {
+    /// Equal nodes, one bandwidth inside them and one between.
+    Hierarchical(FamilyArgs<Hierarchical>),
+    /// DGX-1 servers: eight V100 in a hybrid cube mesh of NVLinks.
+    Dgx1(FamilyArgs<Dgx1>),
+    /// A mesh; bandwidth falls with the hops.
+    Mesh(FamilyArgs<Mesh>),
+    /// A torus; bandwidth falls with the hops.
+    Torus(FamilyArgs<Torus>),
+    /// Nodes of random size, a random bandwidth inside each.
+    #[command(name = "random-blk-1")]
+    RandomBlk1(SeededArgs<RandomBlk1>),
+    /// Nodes of random size, random bandwidths inside, distances between.
+    #[command(name = "random-blk-2")]
+    RandomBlk2(SeededArgs<RandomBlk2>),
+    /// A random bandwidth for every pair.
+    UniformDist(SeededArgs<UniformDist>),
+    /// A three-level fat tree of switches.
+    FatTree(FamilyArgs<FatTree>),
+    /// NVSwitch servers (A100 or H100) joined by InfiniBand.
+    Nvswitch(FamilyArgs<Nvswitch>),
+}
+
+#[derive(Debug, clap::Args)]
+struct FamilyArgs<F: clap::Args> {
+    #[command(flatten, next_help_heading = "Interconnect")]
+    family: F,
+
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct SeededArgs<F: clap::Args> {
+    #[command(flatten, next_help_heading = "Interconnect")]
+    family: F,
+
+    /// Seed of everything random.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+/// What every family takes.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Topology")]
+struct CommonArgs {
+    /// Memory of each device, such as `16GiB` [default: no limit; 80GB with NVSwitch].
+    #[arg(long, value_name = "BYTES", value_parser = values::memory)]
+    memory: Option<Memory>,
+
+    /// The file to write, in dagsplit's own format [default: standard output].
+    #[arg(long, value_name = "OUT")]
+    output: Option<PathBuf>,
+}
+
+impl Args {
+    pub fn run(self) -> Result<Exit, Failure> {
+        match self.family {
+            Family::Hierarchical(args) => args.run(),
+            Family::Dgx1(args) => args.run(),
+            Family::Mesh(args) => args.run(),
+            Family::Torus(args) => args.run(),
+            Family::RandomBlk1(args) => args.run(),
+            Family::RandomBlk2(args) => args.run(),
+            Family::UniformDist(args) => args.run(),
+            Family::FatTree(args) => args.run(),
+            Family::Nvswitch(args) => args.run(),
+        }
+    }
+}
+
+impl<F: clap::Args + Into<TopologyFamily>> FamilyArgs<F> {
+    fn run(self) -> Result<Exit, Failure> {
+        self.common.write(TopologyRecipe::new(self.family))
+    }
+}
+
+impl<F: clap::Args + Into<TopologyFamily>> SeededArgs<F> {
+    fn run(self) -> Result<Exit, Failure> {
+        self.common.write(TopologyRecipe::seeded(self.family, self.seed))
+    }
+}
+
+impl CommonArgs {
+    fn write(self, recipe: TopologyRecipe) -> Result<Exit, Failure> {
+        let recipe = TopologyRecipe { memory: self.memory.and_then(|memory| memory.0), ..recipe };
+        let topology = generate(&recipe).or_fail(Exit::Usage)?;
+        write_out(self.output.as_deref(), &write_topology(&topology))?;
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,206 @@
+//! `dagsplit map`
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use clap::ValueEnum;
+use dagsplit::mapping::formats::write_mapping;
+use dagsplit::mapping::{ClaimedMapping, Counted, Mapper, MappingProblem, StageCost, registry};
+use dagsplit::report::mapping::{MapMethodRecord, MapRecord};
+use dagsplit::report::picture::draw_topology;
+use dagsplit::solve::registry::split_list;
+use dagsplit::verify::mapping::{MappingViolation, VerifiedMapping, check};
+
+use super::mapping_args::{StageArgs, TopologyArgs};
+use super::search_args::SearchArgs;
+use super::{Exit, Failure, OrFail, bug, print, print_json, progress, write_out};
+
+const EXAMPLES: &str = "\
+Examples:
+  dagsplit map stages.json dgx1.json --replicas 4
+  dagsplit map bert.json dgx1.json --split split.json --replicas 8 --draw mapping.svg
+  dagsplit map stages.json torus.json --replicas 4 --cost auto --time-limit 30 --json
+  dagsplit map stages.json nodes.csv --method branch-and-bound,parmesan,consecutive,p2p   # compare
+  nvidia-smi topo -m > host.txt && dagsplit map stages.json host.txt --link NV=21.4GiB
+
+STAGES is a stage graph (schema dagsplit-stages/1), or a workload with the split that makes its stages.
+`dagsplit generate topology` makes topologies; docs/mapping.md describes all files. Ctrl-C stops the \
+search: the best mapping so far is still verified, printed and written.";
+
+/// Place the stages of a pipeline, each in several copies, on the devices of an interconnect.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    topology: TopologyArgs,
+
+    // The headings of its options would stand over whatever came after it without one.
+    #[command(flatten)]
+    stages: StageArgs,
+
+    /// How many copies of each stage there are: pipelines that work side by side and all-reduce their gradients.
+    #[arg(long, value_name = "R", default_value = "1", help_heading = "Problem")]
+    replicas: usize,
+
+    /// Which communication the time of a copy counts beside its compute.
+    #[arg(long, value_enum, default_value = "both", help_heading = "Problem")]
+    cost: CostArg,
+
+    /// How to search. Several specs, separated by commas, run one after the other and are compared. A spec is a name, with
+    /// parameters after a colon: `swap:restarts=20`. The names are listed below.
+    #[arg(long, value_name = "SPEC,...", default_value_t = default_method(), help_heading = "Search", long_help = method_help())]
+    method: String,
+
+    #[command(flatten)]
+    search: SearchArgs,
+
+    /// Print one JSON object (schema `dagsplit-map/1`) in place of the table.
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
+    /// Write the mapping to this file (schema `dagsplit-mapping/1`).
+    #[arg(long, value_name = "MAPPING", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Draw the mapping on the topology to this file.
+    #[arg(long, value_name = "SVG", help_heading = "Output")]
+    draw: Option<PathBuf>,
+
+    /// Show no progress line.
+    #[arg(long, help_heading = "Output")]
+    quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum CostArg {
+    /// Messages between stages: c^m of Liu et al. (2024).
+    Messages,
+    /// The all-reduce among a stage's copies: c^AR.
+    AllReduce,
+    /// Both.
+    Both,
+    /// The paper's rule: the all-reduce where it sends more bytes than all messages, else the messages.
+    Auto,
+}
+
+/// What one mapper did.
+struct Attempt {
+    record: MapMethodRecord,
+    stats: Vec<(&'static str, u64)>,
+    verified: Option<VerifiedMapping>,
+    claim: Option<ClaimedMapping>,
+}
+
+fn default_method() -> String {
+    registry::mappers().first().map_or_else(String::new, |kind| kind.name.to_owned())
+}
+
+fn method_help() -> String {
+    let mut help =
+        "How to search. Several specs, separated by commas, run one after the other and are compared. A spec is a \
+                    name, with parameters after a colon: `swap:restarts=20`. There are:\n"
+            .to_owned();
+    for kind in registry::mappers() {
+        help += &format!("\n  {}: {} ({})", kind.name, kind.summary, kind.source);
+        for parameter in kind.parameters {
+            help += &format!("\n      {} [{}]: {}", parameter.name, parameter.default, parameter.meaning);
+        }
+    }
+    help
+}
+
+impl Args {
+    pub fn run(self) -> Result<Exit, Failure> {
+        let problem = self.problem()?;
+        let specs = split_list(&self.method);
+        let mappers = specs.iter().map(|spec| registry::mapper(spec).or_fail(Exit::Usage));
+        let mappers = mappers.collect::<Result<Vec<_>, _>>()?;
+        let cancelled = progress::interrupt_flag()?;
+        let mut attempts = Vec::with_capacity(specs.len());
+        for (spec, mapper) in specs.iter().zip(&mappers) {
+            attempts.push(self.attempt(spec, mapper.as_ref(), &problem, &cancelled)?);
+        }
+        self.report(&problem, attempts)
+    }
+
+    fn problem(&self) -> Result<MappingProblem, Failure> {
+        let (stages, topology) = (self.stages.read()?, self.topology.read()?);
+        let (copies, devices) = (stages.stages.len().saturating_mul(self.replicas), topology.len());
+        if self.replicas == 0 || copies > devices {
+            let count = stages.stages.len();
+            let cause =
+                format!("--replicas {}: {count} stages make {copies} copies for {devices} devices", self.replicas);
+            let cure = if self.replicas == 0 {
+                "give at least 1"
+            } else {
+                "give fewer replicas, fewer stages or more devices"
+            };
+            return Err(Failure::message(Exit::Usage, format!("{cause}; {cure}")));
+        }
+        let counted = match self.cost {
+            CostArg::Messages => Counted::Messages,
+            CostArg::AllReduce => Counted::AllReduce,
+            CostArg::Both => Counted::Both,
+            CostArg::Auto => Counted::dominant(&stages, self.replicas),
+        };
+        Ok(MappingProblem { stages, replicas: self.replicas, topology, cost: StageCost::additive(counted) })
+    }
+
+    fn attempt(
+        &self,
+        spec: &str,
+        mapper: &dyn Mapper,
+        problem: &MappingProblem,
+        cancelled: &Arc<AtomicBool>,
+    ) -> Result<Attempt, Failure> {
+        let started = Instant::now();
+        let context = self.search.context().with_cancellation(Arc::clone(cancelled));
+        let context = progress::with_progress_line(context, self.quiet);
+        let run = mapper.map(problem, &context);
+        drop(context);
+        let seconds = started.elapsed().as_secs_f64();
+        let claim = run.mapping().map(|mapping| ClaimedMapping::new(problem, mapping));
+        let verified = claim.as_ref().map(|claim| check(problem, claim)).transpose();
+        let verified = verified.map_err(|violations| {
+            bug(&format!("the mapping that method {spec} found is invalid:{}", listed(&violations)))
+        })?;
+        let record = MapMethodRecord::new(spec, &run, verified.as_ref(), seconds);
+        Ok(Attempt { record, stats: run.stats, verified, claim })
+    }
+
+    /// Reports the best mapping, and how the mappers compare.
+    fn report(&self, problem: &MappingProblem, mut attempts: Vec<Attempt>) -> Result<Exit, Failure> {
+        let records: Vec<MapMethodRecord> = attempts.iter().map(|attempt| attempt.record.clone()).collect();
+        if let Some(contradiction) = MapMethodRecord::contradiction(&records) {
+            return Err(bug(&contradiction));
+        }
+        let best = attempts.swap_remove(MapMethodRecord::best(&records));
+        let mut record = MapRecord::new(problem, best.record, &best.stats, best.verified.as_ref());
+        if records.len() > 1 {
+            record.compared = records;
+        }
+        if let (Some(path), Some(claim)) = (&self.output, &best.claim) {
+            write_out(Some(path), &write_mapping(&problem.stages, &problem.topology, claim))?;
+        }
+        if let Some(path) = self.draw.as_ref().filter(|_| record.verified) {
+            write_out(Some(path), &draw_topology(&problem.topology, &record.copies))?;
+        }
+        if self.json {
+            print_json(&record)?
+        } else {
+            print(&record.text())?
+        }
+        Ok(match record.outcome.status {
+            "infeasible" => Exit::Infeasible,
+            "unknown" => Exit::NothingFound,
+            _ => Exit::Done,
+        })
+    }
+}
+
+/// One violation a line, indented, each line begun by a line break.
+pub(super) fn listed(violations: &[MappingViolation]) -> String {
+    violations.iter().map(|violation| format!("\n  {violation}")).collect()
+}

@@ -1,0 +1,113 @@
+//! Options of every verb that reads stages and a topology.
+
+use std::path::{Path, PathBuf};
+
+use dagsplit::instance::formats::read_split;
+use dagsplit::mapping::formats::{LinkBandwidths, TopologyOptions, is_stage_file, read_stages, read_topology};
+use dagsplit::mapping::{Rate, StageGraph, Topology};
+use dagsplit::problem::{ProblemSpec, Scope};
+use dagsplit::verify;
+
+use super::reading_args::ReadingOptions;
+use super::{Exit, Failure, OrFail, listed};
+
+/// The stages to place.
+#[derive(Debug, clap::Args)]
+pub struct StageArgs {
+    /// A stage graph, or a workload with --split.
+    #[arg(value_name = "STAGES", index = 1)]
+    stages: PathBuf,
+
+    /// The split that makes the stages of a workload: one for each of its devices.
+    #[arg(long, value_name = "SPLIT")]
+    split: Option<PathBuf>,
+
+    #[command(flatten)]
+    reading: ReadingOptions,
+}
+
+/// The topology to place them on.
+#[derive(Debug, clap::Args)]
+pub struct TopologyArgs {
+    /// The topology: dagsplit's JSON, a CSV matrix, or what `nvidia-smi topo -m` or p2pBandwidthLatencyTest prints.
+    #[arg(value_name = "TOPOLOGY", index = 2)]
+    topology: PathBuf,
+
+    #[command(flatten)]
+    links: LinkArgs,
+}
+
+/// What `nvidia-smi topo -m` leaves open.
+#[derive(Debug, clap::Args)]
+pub struct LinkArgs {
+    /// The bandwidth of a kind of link of `nvidia-smi topo -m`, in bytes per second: NV (of one NVLink), PIX, PXB, PHB,
+    /// NODE or SYS. Several are separated by commas.
+    #[arg(long, value_name = "KIND=RATE", value_delimiter = ',', value_parser = link, help_heading = "Reading")]
+    link: Vec<(&'static str, Rate)>,
+}
+
+fn link(text: &str) -> Result<(&'static str, Rate), String> {
+    let (kind, rate) = text.split_once('=').ok_or("give a kind of link and its rate, such as `NV=21.4GiB`")?;
+    let kinds = LinkBandwidths::KINDS;
+    let kind =
+        kinds.into_iter().find(|known| *known == kind).ok_or_else(|| format!("name one of {}", kinds.join(", ")))?;
+    Ok((kind, rate.parse()?))
+}
+
+impl LinkArgs {
+    /// How to read a topology.
+    pub fn options(&self) -> TopologyOptions {
+        let mut options = TopologyOptions::default();
+        for (kind, rate) in &self.link {
+            if let Some(bandwidth) = options.links.of_kind(kind) {
+                *bandwidth = *rate;
+            }
+        }
+        options
+    }
+}
+
+impl TopologyArgs {
+    /// Reads and validates the topology.
+    pub fn read(&self) -> Result<Topology, Failure> {
+        read_topology(&self.topology, &self.links.options()).or_fail(Exit::BadInput)
+    }
+}
+
+impl StageArgs {
+    /// Reads the stage graph, or makes it of a workload and its split.
+    pub fn read(&self) -> Result<StageGraph, Failure> {
+        match (&self.split, is_stage_file(&self.stages)) {
+            (None, true) => read_stages(&self.stages).or_fail(Exit::BadInput),
+            (Some(_), true) => Err(Failure::message(
+                Exit::Usage,
+                format!("{}: it is a stage graph, which has no split; leave --split out", self.stages.display()),
+            )),
+            (Some(split), false) => self.of_split(split),
+            (None, false) => Err(Failure::message(
+                Exit::Usage,
+                format!(
+                    "{}: it is no stage graph (schema dagsplit-stages/1); for a workload, name its split with --split",
+                    self.stages.display()
+                ),
+            )),
+        }
+    }
+
+    fn of_split(&self, path: &Path) -> Result<StageGraph, Failure> {
+        let workload = self.reading.read(&self.stages)?;
+        let spec = ProblemSpec {
+            platform: workload.platform.clone(),
+            scope: Scope::Arbitrary,
+            ..ProblemSpec::of(&workload.instance)
+        };
+        let split = read_split(path, &workload.instance).or_fail(Exit::BadInput)?;
+        let verified = verify::check(&workload.instance, &spec, &split).map_err(|violations| {
+            Failure::message(
+                Exit::InvalidSplit,
+                format!("{}: the split is invalid:{}", path.display(), listed(&violations)),
+            )
+        })?;
+        StageGraph::of(&workload.instance, &verified.to_solution()).or_fail(Exit::BadInput)
+    }
+}

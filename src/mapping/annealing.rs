@@ -1,0 +1,353 @@
+//! Swap annealing of mappings.
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+
+use super::{Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun};
+use crate::cost::{Synchronisation, Terms, max_of_pieces};
+use crate::solve::SearchContext;
+
+/// Marks a device without a copy.
+const FREE: usize = usize::MAX;
+
+/// How many coolings share the moves of one call.
+const ROUNDS: u64 = 8;
+
+/// The best mapping so far, and swap annealing to better it.
+///
+/// The objective is a maximum and says little about which way is down. So the energy is the sum over copies of what they
+/// take above a target that lies below the best mapping: once it is zero, there is a better one. Half of it counts, in
+/// place of the slowest link of a copy's ring, only the copy's own two links, so that every slow link of a ring counts.
+pub struct Annealer<'a> {
+    problem: &'a MappingProblem,
+    /// By stage: neighbour, bytes to it, bytes from it.
+    traffic: Vec<Vec<(usize, f64, f64)>>,
+    best: Mapping,
+    objective: f64,
+    devices: Vec<usize>,
+    copies: Vec<usize>,
+    times: Times,
+    rng: Xoshiro256PlusPlus,
+    moves: u64,
+}
+
+/// Times that follow from where the copies are, and how to take back the latest changes.
+#[derive(Debug, Default)]
+struct Times {
+    /// By copy, without the all-reduce.
+    loads: usize,
+    /// By copy: of the link to the next replica.
+    links: usize,
+    /// By copy: its share of the energy.
+    energies: usize,
+    /// By stage: of the slowest link of its ring.
+    rings: usize,
+    values: Vec<f64>,
+    changes: Vec<(usize, f64)>,
+}
+
+impl Times {
+    fn new(copies: usize, stages: usize) -> Self {
+        let values = vec![0.0; 3 * copies + stages];
+        Self { loads: 0, links: copies, energies: 2 * copies, rings: 3 * copies, values, changes: Vec::new() }
+    }
+
+    fn load(&self, copy: usize) -> f64 {
+        self.values[self.loads + copy]
+    }
+
+    fn link(&self, copy: usize) -> f64 {
+        self.values[self.links + copy]
+    }
+
+    fn energy(&self, copy: usize) -> f64 {
+        self.values[self.energies + copy]
+    }
+
+    fn ring(&self, stage: usize) -> f64 {
+        self.values[self.rings + stage]
+    }
+
+    /// Sets a value and returns by how much it grew.
+    fn set(&mut self, index: usize, value: f64) -> f64 {
+        let before = std::mem::replace(&mut self.values[index], value);
+        self.changes.push((index, before));
+        value - before
+    }
+
+    fn take_back(&mut self) {
+        while let Some((index, before)) = self.changes.pop() {
+            self.values[index] = before;
+        }
+    }
+}
+
+impl<'a> Annealer<'a> {
+    /// Starts from `mapping`, a mapping that fits, and from the orders that come to mind.
+    pub fn new(problem: &'a MappingProblem, mapping: Mapping, seed: u64) -> Self {
+        let objective = problem.objective(&mapping);
+        let mut annealer = Self {
+            problem,
+            traffic: traffic(problem),
+            best: mapping,
+            objective,
+            devices: Vec::new(),
+            copies: Vec::new(),
+            times: Times::new(problem.copies(), problem.stages.stages.len()),
+            rng: Xoshiro256PlusPlus::seed_from_u64(seed),
+            moves: 0,
+        };
+        for mapping in seeds(problem) {
+            annealer.offer(&mapping);
+        }
+        annealer
+    }
+
+    /// The best mapping and its objective.
+    pub fn best(&self) -> (&Mapping, f64) {
+        (&self.best, self.objective)
+    }
+
+    /// How many moves it has tried.
+    pub fn moves(&self) -> u64 {
+        self.moves
+    }
+
+    /// Takes up a mapping where it is the best so far.
+    pub fn offer(&mut self, mapping: &Mapping) {
+        let objective = self.problem.objective(mapping);
+        if objective < self.objective {
+            (self.best, self.objective) = (mapping.clone(), objective);
+        }
+    }
+
+    /// Anneals for about so many moves, until the best mapping is no longer than `bound`, or a limit comes.
+    pub fn anneal(&mut self, bound: f64, moves: u64, cx: &SearchContext) {
+        let end = self.moves + moves;
+        let mut depth = 0.5;
+        while self.moves < end && self.objective > bound && !cx.should_stop() {
+            let before = self.objective;
+            // Near the best, aim at anything better.
+            let target = (self.objective - depth * (self.objective - bound)).min(self.objective * (1.0 - 1e-9));
+            self.round(target, moves.div_ceil(ROUNDS), cx);
+            depth = if self.objective < before { 0.5 } else { depth * 0.5 };
+        }
+    }
+
+    /// One cooling under a fixed target, from the best mapping on.
+    fn round(&mut self, target: f64, moves: u64, cx: &SearchContext) {
+        let mut energy = self.restart(target);
+        let hot = 0.3 * (self.objective - target).max(0.002 * self.objective);
+        for step in 0..moves {
+            if step % 1024 == 0 && cx.should_stop() {
+                return;
+            }
+            let temperature = hot * (1.0 - step as f64 / moves as f64).powi(3);
+            self.moves += 1;
+            energy += self.step(target, temperature);
+            if energy < 1e-9 * target {
+                self.keep_if_best();
+                energy = (0..self.devices.len()).map(|copy| self.times.energy(copy)).sum();
+                if energy <= 0.0 {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Goes back to the best mapping, and returns its energy.
+    fn restart(&mut self, target: f64) -> f64 {
+        self.devices.clone_from(&self.best.devices);
+        self.copies = vec![FREE; self.problem.topology.len()];
+        for (copy, &device) in self.devices.iter().enumerate() {
+            self.copies[device] = copy;
+        }
+        let all: Vec<usize> = (0..self.devices.len()).collect();
+        let stages: Vec<usize> = (0..self.traffic.len()).collect();
+        self.update(&all, &all, &stages, &all, target);
+        all.iter().map(|&copy| self.times.energy(copy)).sum()
+    }
+
+    /// Swaps the contents of two devices where that is worth it, one of them often of a copy that takes too long.
+    /// Returns by how much the energy grew.
+    fn step(&mut self, target: f64, temperature: f64) -> f64 {
+        let (copy, device) = self.pick();
+        let (from, other) = (self.devices[copy], self.copies[device]);
+        if from == device || !self.fits(copy, device) || other != FREE && !self.fits(other, from) {
+            return 0.0;
+        }
+        self.swap(from, device);
+        let change = self.update_around(copy, other, target);
+        if change <= 0.0 || self.rng.random::<f64>() < (-change / temperature).exp() {
+            return change;
+        }
+        self.swap(from, device);
+        self.times.take_back();
+        0.0
+    }
+
+    fn pick(&mut self) -> (usize, usize) {
+        let mut copy = self.rng.random_range(0..self.devices.len());
+        for _ in 0..8 {
+            if self.times.energy(copy) > 0.0 {
+                break;
+            }
+            copy = self.rng.random_range(0..self.devices.len());
+        }
+        (copy, self.rng.random_range(0..self.copies.len()))
+    }
+
+    fn fits(&self, copy: usize, device: usize) -> bool {
+        self.problem.fits(copy / self.problem.replicas, device)
+    }
+
+    fn swap(&mut self, a: usize, b: usize) {
+        self.copies.swap(a, b);
+        for device in [a, b] {
+            if self.copies[device] != FREE {
+                self.devices[self.copies[device]] = device;
+            }
+        }
+    }
+
+    fn keep_if_best(&mut self) {
+        self.offer(&Mapping { devices: self.devices.clone() });
+    }
+
+    /// Brings the times up to date where two copies have moved.
+    fn update_around(&mut self, copy: usize, other: usize, target: f64) -> f64 {
+        let replicas = self.problem.replicas;
+        let has_ring = self.problem.cost.counted.all_reduce() && replicas > 1;
+        let (mut loads, mut links, mut stages, mut energies) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for copy in [copy, other].into_iter().filter(|&copy| copy != FREE) {
+            let (stage, replica) = (copy / replicas, copy % replicas);
+            loads.push(copy);
+            loads.extend(self.traffic[stage].iter().map(|&(neighbour, ..)| neighbour * replicas + replica));
+            if has_ring && !stages.contains(&stage) {
+                stages.push(stage);
+                energies.extend(stage * replicas..(stage + 1) * replicas);
+            }
+            if has_ring {
+                links.extend([copy, stage * replicas + (replica + replicas - 1) % replicas]);
+            }
+        }
+        for &copy in &loads {
+            if !energies.contains(&copy) {
+                energies.push(copy);
+            }
+        }
+        self.update(&loads, &links, &stages, &energies, target)
+    }
+
+    /// Brings the loads, links, rings and energies of these copies and stages up to date. Returns by how much the energy
+    /// grew.
+    fn update(&mut self, loads: &[usize], links: &[usize], rings: &[usize], energies: &[usize], target: f64) -> f64 {
+        let replicas = self.problem.replicas;
+        self.times.changes.clear();
+        for &copy in loads {
+            let load = self.load(copy);
+            self.times.set(self.times.loads + copy, load);
+        }
+        if self.problem.cost.counted.all_reduce() && replicas > 1 {
+            for &copy in links {
+                let next = copy - copy % replicas + (copy + 1) % replicas;
+                let time = self.problem.all_reduce_time(copy / replicas, self.devices[copy], self.devices[next]);
+                self.times.set(self.times.links + copy, time);
+            }
+            for &stage in rings {
+                let ring = (stage * replicas..(stage + 1) * replicas).map(|copy| self.times.link(copy));
+                let ring = ring.fold(0.0, f64::max);
+                self.times.set(self.times.rings + stage, ring);
+            }
+        }
+        let mut growth = 0.0;
+        for &copy in energies {
+            let energy = self.energy(copy, target);
+            growth += self.times.set(self.times.energies + copy, energy);
+        }
+        growth
+    }
+
+    fn energy(&self, copy: usize, target: f64) -> f64 {
+        let (replicas, load) = (self.problem.replicas, self.times.load(copy));
+        let above = |ring: f64| match self.problem.cost.synchronisation {
+            Synchronisation::Added => (load + ring - target).max(0.0),
+            Synchronisation::Overlapped => (load.max(ring) - target).max(0.0),
+        };
+        let previous = copy - copy % replicas + (copy % replicas + replicas - 1) % replicas;
+        let own = self.times.link(copy).max(self.times.link(previous));
+        0.5 * (above(self.times.ring(copy / replicas)) + above(own))
+    }
+
+    fn load(&self, copy: usize) -> f64 {
+        let problem = self.problem;
+        let (stage, replica, device) = (copy / problem.replicas, copy % problem.replicas, self.devices[copy]);
+        let topology = &problem.topology;
+        let mut terms = Terms {
+            compute: problem.stages.stages[stage].compute() / topology.devices[device].speed,
+            ..Terms::default()
+        };
+        for &(neighbour, bytes_out, bytes_in) in &self.traffic[stage] {
+            let there = self.devices[neighbour * problem.replicas + replica];
+            terms.comm_out += topology.message_time(device, there, bytes_out);
+            terms.comm_in += topology.message_time(there, device, bytes_in);
+        }
+        max_of_pieces(&problem.cost.pieces, &terms)
+    }
+}
+
+/// By stage: the stages it shares messages with, the bytes to each and from each.
+fn traffic(problem: &MappingProblem) -> Vec<Vec<(usize, f64, f64)>> {
+    let mut traffic: Vec<Vec<(usize, f64, f64)>> = vec![Vec::new(); problem.stages.stages.len()];
+    let mut add = |stage: usize, other: usize, bytes_out: f64, bytes_in: f64| {
+        match traffic[stage].iter_mut().find(|(known, ..)| *known == other) {
+            Some(entry) => *entry = (other, entry.1 + bytes_out, entry.2 + bytes_in),
+            None => traffic[stage].push((other, bytes_out, bytes_in)),
+        }
+    };
+    for message in problem.stages.messages.iter().filter(|_| problem.cost.counted.messages()) {
+        add(message.source, message.target, message.bytes, 0.0);
+        add(message.target, message.source, 0.0, message.bytes);
+    }
+    traffic
+}
+
+/// Replicas of a stage next to each other, and pipelines next to each other, along the devices' numbers and along a path
+/// that goes on to the nearest device each time.
+fn seeds(problem: &MappingProblem) -> Vec<Mapping> {
+    let (stages, replicas) = (problem.stages.stages.len(), problem.replicas);
+    let orders = [(0..problem.topology.len()).collect(), nearest_next(problem)];
+    let fits = |mapping: &Mapping| {
+        mapping.devices.iter().enumerate().all(|(copy, &device)| problem.fits(copy / replicas, device))
+    };
+    let by_stage = |order: &Vec<usize>| Mapping { devices: order[..stages * replicas].to_vec() };
+    let by_pipeline = |order: &Vec<usize>| Mapping {
+        devices: (0..stages * replicas).map(|copy| order[copy % replicas * stages + copy / replicas]).collect(),
+    };
+    orders.iter().flat_map(|order| [by_stage(order), by_pipeline(order)]).filter(fits).collect()
+}
+
+fn nearest_next(problem: &MappingProblem) -> Vec<usize> {
+    let topology = &problem.topology;
+    let mut order: Vec<usize> = vec![0];
+    let mut rest: Vec<usize> = (1..topology.len()).collect();
+    while let Some(&last) = order.last().filter(|_| !rest.is_empty()) {
+        let time = |device: usize| topology.message_time(last, device, 1.0);
+        let nearest = (0..rest.len()).min_by(|&a, &b| time(rest[a]).total_cmp(&time(rest[b])));
+        order.extend(nearest.map(|index| rest.remove(index)));
+    }
+    order
+}
+
+/// Swap annealing from consecutive placements. A heuristic: its bound is nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MappingAnnealing {
+    /// How many swaps it tries for each copy.
+    pub moves: u64,
+}
+
+impl Default for MappingAnnealing {
+    fn default() -> Self {
+        Self { moves: 20_000 }
+    }
+}

@@ -1,0 +1,162 @@
+//! All copies on different devices (Régin, A filtering algorithm for constraints of difference in CSPs, 1994).
+
+use super::set::Set;
+use super::state::{Conflict, State};
+
+/// Marks a device without a copy.
+const NONE: usize = usize::MAX;
+
+/// A device for each copy within its domain, kept from call to call.
+#[derive(Debug)]
+pub struct Matching {
+    device: Vec<usize>,
+    copy: Vec<usize>,
+}
+
+impl Matching {
+    /// No copy has a device.
+    pub fn new(copies: usize, devices: usize) -> Self {
+        Self { device: vec![NONE; copies], copy: vec![NONE; devices] }
+    }
+
+    /// The device of each copy, all different, each in its domain; false where there are none.
+    pub fn repair<const W: usize>(&mut self, domains: &[Set<W>]) -> bool {
+        for (copy, domain) in domains.iter().enumerate() {
+            let device = self.device[copy];
+            if device != NONE && !domain.contains(device) {
+                self.copy[device] = NONE;
+                self.device[copy] = NONE;
+            }
+        }
+        (0..domains.len()).all(|copy| {
+            self.device[copy] != NONE || {
+                let mut open = Set::below(64 * W);
+                self.augment(copy, domains, &mut open)
+            }
+        })
+    }
+
+    fn augment<const W: usize>(&mut self, copy: usize, domains: &[Set<W>], open: &mut Set<W>) -> bool {
+        if let Some(device) = (domains[copy] & *open).iter().find(|&device| self.copy[device] == NONE) {
+            self.assign(copy, device);
+            return true;
+        }
+        while let Some(device) = (domains[copy] & *open).first() {
+            open.remove(device);
+            if self.augment(self.copy[device], domains, open) {
+                self.assign(copy, device);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn assign(&mut self, copy: usize, device: usize) {
+        self.device[copy] = device;
+        self.copy[device] = copy;
+    }
+
+    /// The devices of the copies.
+    pub fn devices(&self) -> &[usize] {
+        &self.device
+    }
+}
+
+impl<const W: usize> State<'_, W> {
+    /// Takes from every copy the devices that it has in no way of giving all copies different ones.
+    pub(super) fn all_different(&mut self) -> Result<(), Conflict> {
+        if !self.matching.repair(&self.domains.devices) {
+            return Err(Conflict);
+        }
+        let mut components = Components::new(&self.domains.devices, &self.matching, self.model.devices());
+        (0..self.domains.devices.len()).for_each(|copy| {
+            if components.number[copy] == 0 {
+                components.visit(copy);
+            }
+        });
+        let allowed = components.allowed;
+        for (copy, allowed) in allowed.iter().enumerate() {
+            self.keep(copy, allowed)?;
+        }
+        Ok(())
+    }
+}
+
+/// Strongly connected components of copies, where a copy leads to those whose devices are in its domain (Tarjan). All
+/// copies that lead to a free device form one component with it.
+struct Components<'a, const W: usize> {
+    domains: &'a [Set<W>],
+    matching: &'a Matching,
+    free: Set<W>,
+    number: Vec<usize>,
+    lowest: Vec<usize>,
+    counter: usize,
+    path: Vec<usize>,
+    /// The devices of the components that are not done.
+    open: Set<W>,
+    /// Those of copies that lead to a free device.
+    loose: Set<W>,
+    allowed: Vec<Set<W>>,
+}
+
+impl<'a, const W: usize> Components<'a, W> {
+    fn new(domains: &'a [Set<W>], matching: &'a Matching, devices: usize) -> Self {
+        let free: Set<W> = (0..devices).filter(|&device| matching.copy[device] == NONE).collect();
+        let mut components = Self {
+            domains,
+            matching,
+            free,
+            number: vec![0; domains.len()],
+            lowest: vec![0; domains.len()],
+            counter: 0,
+            path: Vec::new(),
+            open: Set::below(devices).minus(&free),
+            loose: free,
+            allowed: vec![Set::EMPTY; domains.len()],
+        };
+        components.loosen();
+        components
+    }
+
+    /// Settles the copies that lead to a free device, and their devices.
+    fn loosen(&mut self) {
+        loop {
+            let before = self.loose;
+            for copy in 0..self.domains.len() {
+                if self.number[copy] == 0 && self.domains[copy].meets(&self.loose) {
+                    self.number[copy] = NONE;
+                    self.loose.insert(self.matching.device[copy]);
+                }
+            }
+            if self.loose == before {
+                break;
+            }
+        }
+        self.open = self.open.minus(&self.loose);
+        for copy in (0..self.domains.len()).filter(|&copy| self.number[copy] == NONE) {
+            self.allowed[copy] = self.loose;
+        }
+    }
+
+    fn visit(&mut self, copy: usize) {
+        self.counter += 1;
+        (self.number[copy], self.lowest[copy]) = (self.counter, self.counter);
+        self.path.push(copy);
+        let start = self.path.len() - 1;
+        for device in (self.domains[copy] & self.open).iter() {
+            let other = self.matching.copy[device];
+            if self.number[other] == 0 {
+                self.visit(other);
+                self.lowest[copy] = self.lowest[copy].min(self.lowest[other]);
+            } else if self.open.contains(device) {
+                self.lowest[copy] = self.lowest[copy].min(self.number[other]);
+            }
+        }
+        if self.lowest[copy] == self.number[copy] {
+            let members = self.path.split_off(start);
+            let devices: Set<W> = members.iter().map(|&member| self.matching.device[member]).collect();
+            self.open = self.open.minus(&devices);
+            members.iter().for_each(|&member| self.allowed[member] = devices);
+        }
+    }
+}

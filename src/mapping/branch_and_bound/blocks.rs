@@ -1,0 +1,60 @@
+//! Blocks: devices that look alike from outside, as the devices of a node or a rack.
+
+use super::set::Set;
+use crate::mapping::Topology;
+
+/// A partition of the devices into blocks. The link between devices of two blocks depends on the blocks alone.
+#[derive(Debug, Clone)]
+pub struct Partition<const W: usize> {
+    /// The blocks, each with its devices.
+    pub blocks: Vec<Set<W>>,
+    /// By device: its block.
+    pub block: Vec<usize>,
+}
+
+impl<const W: usize> Partition<W> {
+    /// The partitions of a topology from the coarsest to the finest: the components that its links of at least some
+    /// bandwidth leave, where these are blocks. O(D³) at worst.
+    pub fn all(topology: &Topology) -> Vec<Self> {
+        let devices = topology.len();
+        let width = |a: usize, b: usize| topology.bandwidth(a, b).max(topology.bandwidth(b, a));
+        let mut pairs: Vec<(usize, usize)> = (0..devices).flat_map(|a| (0..a).map(move |b| (a, b))).collect();
+        pairs.sort_by(|&(a, b), &(c, d)| width(c, d).total_cmp(&width(a, b)));
+        let mut block: Vec<usize> = (0..devices).collect();
+        let (mut partitions, mut has_changed) = (Vec::new(), false);
+        for (index, &(a, b)) in pairs.iter().enumerate() {
+            let (low, high) = (block[a].min(block[b]), block[a].max(block[b]));
+            if low != high {
+                block.iter_mut().filter(|block| **block == high).for_each(|block| *block = low);
+                has_changed = true;
+            }
+            let is_last = pairs.get(index + 1).is_none_or(|&(c, d)| width(c, d) < width(a, b));
+            if is_last && std::mem::take(&mut has_changed) && block.iter().any(|&block| block != 0) {
+                partitions.extend(Some(&block).filter(|block| are_blocks(topology, block)).map(|block| Self::of(block)));
+            }
+        }
+        partitions.reverse();
+        partitions
+    }
+
+    fn of(block: &[usize]) -> Self {
+        let mut numbers: Vec<usize> = block.to_vec();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let block: Vec<usize> = block.iter().map(|block| numbers.partition_point(|number| number < block)).collect();
+        let devices = |number: usize| (0..block.len()).filter(|&device| block[device] == number).collect();
+        Self { blocks: (0..numbers.len()).map(devices).collect(), block }
+    }
+}
+
+/// Whether links between blocks depend on the blocks alone. Blocks are named by their lowest device.
+fn are_blocks(topology: &Topology, block: &[usize]) -> bool {
+    let devices = topology.len();
+    let alike = |a: usize, b: usize| {
+        let (low_a, low_b) = (block[a], block[b]);
+        low_a == low_b
+            || topology.bandwidth(a, b) == topology.bandwidth(low_a, low_b)
+                && topology.latency(a, b) == topology.latency(low_a, low_b)
+    };
+    (0..devices).all(|a| (0..devices).all(|b| alike(a, b)))
+}

@@ -1,0 +1,170 @@
+//! Branch and bound for mapping: exact, anytime.
+//!
+//! "Is there a mapping whose copies all take at most t?" is a constraint satisfaction problem: a domain of devices for
+//! each copy ([`state`]), made consistent with the copies' times ([`revise`]) and with each other ([`all_different`]), and
+//! searched depth first ([`search`]), blocks of devices before devices ([`blocks`]), with the images of whatever failed
+//! under interchangeable replicas and devices left out ([`symmetry`]). Every target refuted is a bound; every mapping
+//! found is a new target.
+
+mod all_different;
+mod blocks;
+mod model;
+mod relation;
+mod revise;
+mod rings;
+mod search;
+mod set;
+mod state;
+mod symmetry;
+mod touched;
+
+use all_different::Matching;
+use model::Model;
+use search::{Knowledge, Search, Verdict};
+
+use super::annealing::Annealer;
+use super::{Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun};
+use crate::solve::{OPTIMALITY_TOLERANCE, Progress, SearchContext};
+
+/// Branch and bound over targets.
+///
+/// Exact for any topology, stage time, speeds and memory. Within a limit it returns the best mapping and bound so far.
+/// Exponential in the number of copies at worst.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BranchAndBound {
+    /// Moves of the first round of annealing, per copy; each later round takes twice as many.
+    pub moves: u64,
+    /// Decisions of the first round of searches; each later round takes three times as many.
+    pub decisions: u64,
+}
+
+impl Default for BranchAndBound {
+    fn default() -> Self {
+        Self { moves: std::env::var("MV").map_or(1000, |v| v.parse().unwrap()), decisions: std::env::var("DC").map_or(10, |v| v.parse().unwrap()) }
+    }
+}
+
+impl Mapper for BranchAndBound {
+    fn name(&self) -> &str {
+        "branch-and-bound"
+    }
+
+    fn map(&self, problem: &MappingProblem, cx: &SearchContext) -> MappingRun {
+        match problem.topology.len().div_ceil(64) {
+            0..=1 => self.map_within::<1>(problem, cx),
+            2 => self.map_within::<2>(problem, cx),
+            3..=4 => self.map_within::<4>(problem, cx),
+            5..=8 => self.map_within::<8>(problem, cx),
+            9..=16 => self.map_within::<16>(problem, cx),
+            _ => todo!(),
+        }
+    }
+}
+
+impl BranchAndBound {
+    fn map_within<const W: usize>(&self, problem: &MappingProblem, cx: &SearchContext) -> MappingRun {
+        let model = Model::<W>::new(problem);
+        let fits: Vec<_> = (0..problem.copies()).map(|copy| model.stages[copy / problem.replicas].fits).collect();
+        let mut matching = Matching::new(problem.copies(), problem.topology.len());
+        if !matching.repair(&fits) {
+            return MappingRun { outcome: MappingOutcome::Infeasible, bound: 0.0, stats: Vec::new() };
+        }
+        let first = Mapping { devices: matching.devices().to_vec() };
+        let mut proof = Proof {
+            annealer: Annealer::new(problem, first, cx.seed),
+            knowledge: Knowledge::new(&model),
+            bound: 0.0,
+            cx,
+        };
+        proof.run(self);
+        proof.finish()
+    }
+}
+
+/// A run: the best mapping, the best bound, and the means to better either.
+struct Proof<'p, const W: usize> {
+    annealer: Annealer<'p>,
+    knowledge: Knowledge<'p, W>,
+    bound: f64,
+    cx: &'p SearchContext,
+}
+
+impl<const W: usize> Proof<'_, W> {
+    fn run(&mut self, settings: &BranchAndBound) {
+        let copies = self.annealer.best().0.devices.len() as u64;
+        let (mut moves, mut decisions) = (settings.moves * copies, settings.decisions);
+        self.bisect(0, 1e-4);
+        while !self.is_done() {
+            self.annealer.anneal(self.bound, moves, self.cx);
+            self.tell("searching");
+            if moves == settings.moves * copies {
+                self.settle(0);
+            }
+            self.settle(decisions);
+            moves = moves.saturating_mul(2);
+            decisions = decisions.saturating_mul(3);
+        }
+    }
+
+    /// Tries to refute everything better than the best mapping, and failing that, to raise the bound.
+    fn settle(&mut self, decisions: u64) {
+        while !self.is_done() {
+            let target = self.objective() * (1.0 - OPTIMALITY_TOLERANCE);
+            match self.search(target, decisions) {
+                Verdict::Unknown => return self.bisect(decisions, 1e-2),
+                Verdict::Refuted | Verdict::Found(_) => self.tell("searching"),
+            }
+        }
+    }
+
+    /// Bisects between bound and best mapping as far as searches of so many decisions can tell, down to a part
+    /// `precision` of the objective.
+    fn bisect(&mut self, decisions: u64, precision: f64) {
+        let mut high = self.objective();
+        while high - self.bound > precision * high && !self.is_done() {
+            let target = f64::midpoint(self.bound, high);
+            match self.search(target, decisions) {
+                Verdict::Refuted => (),
+                Verdict::Found(_) => high = self.objective(),
+                Verdict::Unknown => high = target,
+            }
+            self.tell("bisecting");
+        }
+    }
+
+    /// Searches under a target and keeps what comes of it.
+    fn search(&mut self, target: f64, decisions: u64) -> Verdict {
+        let verdict = Search::new(&mut self.knowledge, target, decisions, self.cx).run();
+        match &verdict {
+            Verdict::Refuted => self.bound = self.bound.max(target),
+            Verdict::Found(mapping) => self.annealer.offer(mapping),
+            Verdict::Unknown => (),
+        }
+        verdict
+    }
+
+    fn objective(&self) -> f64 {
+        self.annealer.best().1
+    }
+
+    fn is_done(&self) -> bool {
+        let tolerance = self.cx.gap.max(OPTIMALITY_TOLERANCE * (1.0 + 1e-3));
+        self.objective() - self.bound <= tolerance * self.objective() || self.cx.should_stop()
+    }
+
+    fn tell(&self, phase: &'static str) {
+        self.cx.report(&Progress { phase, incumbent: Some(self.objective()), bound: Some(self.bound) });
+    }
+
+    fn finish(self) -> MappingRun {
+        let (mapping, objective) = self.annealer.best();
+        let bound = self.bound.min(objective);
+        let is_optimal = objective - bound <= OPTIMALITY_TOLERANCE * (1.0 + 1e-3) * objective;
+        let mapping = mapping.clone();
+        MappingRun {
+            outcome: if is_optimal { MappingOutcome::Optimal(mapping) } else { MappingOutcome::Feasible(mapping) },
+            bound,
+            stats: vec![("decisions", self.knowledge.nodes), ("moves", self.annealer.moves())],
+        }
+    }
+}

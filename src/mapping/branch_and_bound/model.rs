@@ -1,0 +1,175 @@
+//! A mapping problem as the search sees it: for each stage, what bounds the time of its copies.
+
+use super::relation::{Form, Relation, Weights};
+use super::set::Set;
+use crate::cost::{Piece, Synchronisation, Terms};
+use crate::mapping::MappingProblem;
+
+/// What a stage's copy pays for the link to its neighbour: the relation's cost times the scale.
+#[derive(Debug, Clone, Copy)]
+pub struct Link {
+    /// Index of the relation.
+    pub relation: usize,
+    /// What its costs are multiplied by.
+    pub scale: f64,
+}
+
+/// One piece of a stage's load: a sum over its own device and the links to its neighbours.
+#[derive(Debug)]
+pub struct PieceRow {
+    /// By device.
+    pub compute: Vec<f64>,
+    /// Neighbour, as an index into [`StageRow::neighbours`], and link.
+    pub links: Vec<(usize, Link)>,
+}
+
+/// The links that a copy's all-reduce waits for, seen from it.
+#[derive(Debug, Clone, Copy)]
+pub struct Ring {
+    /// The link to the next replica.
+    pub next: Link,
+    /// The link from the previous replica.
+    pub previous: Link,
+}
+
+/// What bounds the time of a stage's copies.
+#[derive(Debug)]
+pub struct StageRow<const W: usize> {
+    /// The stages it shares messages with.
+    pub neighbours: Vec<usize>,
+    /// The pieces whose maximum is the load.
+    pub pieces: Vec<PieceRow>,
+    /// The all-reduce, where it takes time.
+    pub ring: Option<Ring>,
+    /// The devices with enough memory.
+    pub fits: Set<W>,
+}
+
+/// The problem, with its costs sorted.
+#[derive(Debug)]
+pub struct Model<'a, const W: usize> {
+    /// The problem.
+    pub problem: &'a MappingProblem,
+    /// By stage.
+    pub stages: Vec<StageRow<W>>,
+    /// The costs that links refer to.
+    pub relations: Vec<Relation<W>>,
+    /// What the links have in common.
+    pub form: Form,
+}
+
+impl<'a, const W: usize> Model<'a, W> {
+    /// The model of `problem`. O(D² log D) for each different cost of links.
+    pub fn new(problem: &'a MappingProblem) -> Self {
+        let mut builder =
+            Builder { problem, form: Form::of(&problem.topology), known: Vec::new(), relations: Vec::new() };
+        let stages = (0..problem.stages.stages.len()).map(|stage| builder.stage(stage)).collect();
+        Self { problem, stages, relations: builder.relations, form: builder.form }
+    }
+
+    /// Number of copies of each stage.
+    pub fn replicas(&self) -> usize {
+        self.problem.replicas
+    }
+
+    /// Number of devices.
+    pub fn devices(&self) -> usize {
+        self.problem.topology.len()
+    }
+
+    /// Number of copies.
+    pub fn copies(&self) -> usize {
+        self.problem.copies()
+    }
+
+    /// Whether the all-reduce is added to the load.
+    pub fn adds_ring(&self) -> bool {
+        self.problem.cost.synchronisation == Synchronisation::Added
+    }
+}
+
+struct Builder<'a, const W: usize> {
+    problem: &'a MappingProblem,
+    form: Form,
+    known: Vec<Weights>,
+    relations: Vec<Relation<W>>,
+}
+
+impl<const W: usize> Builder<'_, W> {
+    fn stage(&mut self, stage: usize) -> StageRow<W> {
+        let traffic = self.traffic(stage);
+        let pieces = &self.problem.cost.pieces;
+        let devices = 0..self.problem.topology.len();
+        StageRow {
+            neighbours: traffic.iter().map(|&(neighbour, ..)| neighbour).collect(),
+            pieces: pieces.iter().map(|piece| self.piece(stage, piece, &traffic)).collect(),
+            ring: self.ring(stage),
+            fits: devices.filter(|&device| self.problem.fits(stage, device)).collect(),
+        }
+    }
+
+    /// The stages that a stage shares messages with, and the bytes out and in.
+    fn traffic(&self, stage: usize) -> Vec<(usize, f64, f64)> {
+        let mut traffic: Vec<(usize, f64, f64)> = Vec::new();
+        if !self.problem.cost.counted.messages() {
+            return traffic;
+        }
+        for message in self.problem.stages.messages.iter().filter(|message| message.bytes > 0.0) {
+            let (neighbour, bytes_out, bytes_in) = match (message.source == stage, message.target == stage) {
+                (true, false) => (message.target, message.bytes, 0.0),
+                (false, true) => (message.source, 0.0, message.bytes),
+                _ => continue,
+            };
+            match traffic.iter_mut().find(|(known, ..)| *known == neighbour) {
+                Some((_, known_out, known_in)) => {
+                    *known_out += bytes_out;
+                    *known_in += bytes_in;
+                }
+                None => traffic.push((neighbour, bytes_out, bytes_in)),
+            }
+        }
+        traffic
+    }
+
+    fn piece(&mut self, stage: usize, piece: &Piece, traffic: &[(usize, f64, f64)]) -> PieceRow {
+        let compute = self.problem.stages.stages[stage].compute();
+        let time = |speed: f64| piece.value(&Terms { compute: compute / speed, ..Terms::default() });
+        let sent = |bytes: f64| if bytes > 0.0 { 1.0 } else { 0.0 };
+        let mut links = Vec::new();
+        for (index, &(_, bytes_out, bytes_in)) in traffic.iter().enumerate() {
+            let weights = Weights {
+                bytes_out: piece.comm_out * bytes_out,
+                bytes_in: piece.comm_in * bytes_in,
+                latency_out: piece.comm_out * sent(bytes_out),
+                latency_in: piece.comm_in * sent(bytes_in),
+            };
+            links.extend(self.link(weights).map(|link| (index, link)));
+        }
+        PieceRow { compute: self.problem.topology.devices.iter().map(|device| time(device.speed)).collect(), links }
+    }
+
+    fn ring(&mut self, stage: usize) -> Option<Ring> {
+        let replicas = self.problem.replicas as f64;
+        if !self.problem.cost.counted.all_reduce() || self.problem.replicas == 1 {
+            return None;
+        }
+        let steps = 2.0 * (replicas - 1.0);
+        let bytes = steps * self.problem.stages.stages[stage].parameter_bytes / replicas;
+        let next = Weights { bytes_out: bytes, bytes_in: 0.0, latency_out: steps, latency_in: 0.0 };
+        let previous = Weights { bytes_out: 0.0, bytes_in: bytes, latency_out: 0.0, latency_in: steps };
+        Some(Ring { next: self.link(next)?, previous: self.link(previous)? })
+    }
+
+    fn link(&mut self, weights: Weights) -> Option<Link> {
+        if weights.bytes_out <= 0.0 && weights.bytes_in <= 0.0 {
+            return None;
+        }
+        let (weights, scale) = weights.normalised(&self.form);
+        let relation = self.known.iter().position(|known| *known == weights).unwrap_or_else(|| {
+            self.known.push(weights);
+            self.relations.push(Relation::new(&self.problem.topology, &weights));
+            self.relations.len() - 1
+        });
+        Some(Link { relation, scale })
+    }
+}

@@ -1,0 +1,94 @@
+//! Rings on what their target leaves of the links.
+//!
+//! A stage whose all-reduce has little time left can only use fast links, and these may fall into several components, such
+//! as the nodes of a cluster. Its ring lies within one of them. A component of n devices has room for ⌊n / R⌋ rings, so
+//! that too many such stages are a conflict although there are devices enough.
+
+use super::model::{Link, Ring};
+use super::set::Set;
+use super::state::{Conflict, State};
+
+impl<const W: usize> State<'_, W> {
+    /// Keeps every ring within one component of its links, and checks that all rings find room.
+    pub(super) fn pack_rings(&mut self) -> Result<(), Conflict> {
+        let mut tight: Vec<(f64, usize)> = Vec::new();
+        for stage in 0..self.model.stages.len() {
+            let Some(ring) = self.model.stages[stage].ring else { continue };
+            let longest = self.longest_link(stage);
+            if self.connects_all(&ring, longest) {
+                continue;
+            }
+            self.keep_in_components(stage, &ring, longest)?;
+            tight.push((longest / ring.next.scale, stage));
+        }
+        tight.sort_by(|a, b| a.0.total_cmp(&b.0));
+        (0..tight.len()).try_for_each(|count| self.find_room(&tight[..=count]))
+    }
+
+    /// The longest time that the all-reduce of `stage` may take.
+    fn longest_link(&self, stage: usize) -> f64 {
+        let replicas = self.model.replicas();
+        let loads = &self.domains.least_load[stage * replicas..(stage + 1) * replicas];
+        let load = loads.iter().copied().fold(0.0, f64::max);
+        if self.model.adds_ring() { self.limit - load } else { self.limit }
+    }
+
+    /// The devices that a device may be joined to in a ring.
+    fn joined(&self, ring: &Ring, longest: f64, device: usize) -> Set<W> {
+        let within = |link: &Link| self.model.relations[link.relation].within(device, longest / link.scale);
+        within(&ring.next) | within(&ring.previous)
+    }
+
+    fn connects_all(&self, ring: &Ring, longest: f64) -> bool {
+        self.joined(ring, longest, 0).len() + 1 == self.model.devices()
+    }
+
+    /// The component of `start` among the devices of `all`.
+    fn component(&self, ring: &Ring, longest: f64, start: usize, all: &Set<W>) -> Set<W> {
+        let mut reached = Set::only(start);
+        let mut fresh = reached;
+        while let Some(device) = fresh.first() {
+            let next = (self.joined(ring, longest, device) & *all).minus(&reached);
+            reached |= next;
+            fresh |= next;
+            fresh.remove(device);
+        }
+        reached
+    }
+
+    fn keep_in_components(&mut self, stage: usize, ring: &Ring, longest: f64) -> Result<(), Conflict> {
+        let replicas = self.model.replicas();
+        let copies = stage * replicas..(stage + 1) * replicas;
+        let all = copies.clone().fold(Set::EMPTY, |all, copy| all | self.domains.devices[copy]);
+        let (mut rest, mut allowed) = (all, Set::EMPTY);
+        while let Some(start) = rest.first() {
+            let component = self.component(ring, longest, start, &all);
+            rest = rest.minus(&component);
+            let meets_all = copies.clone().all(|copy| self.domains.devices[copy].meets(&component));
+            if component.len() >= replicas && meets_all {
+                allowed |= component;
+            }
+        }
+        copies.into_iter().try_for_each(|copy| self.keep(copy, &allowed))
+    }
+
+    /// Whether the stages of `tight`, the tightest last, find room in the components of the last one's links beside the
+    /// copies of other stages that must be there.
+    fn find_room(&mut self, tight: &[(f64, usize)]) -> Result<(), Conflict> {
+        let Some(&(_, loosest)) = tight.last() else { return Ok(()) };
+        let Some(ring) = self.model.stages[loosest].ring else { return Ok(()) };
+        let replicas = self.model.replicas();
+        let longest = self.longest_link(loosest);
+        let all = Set::below(self.model.devices());
+        let (mut rest, mut room) = (all, 0);
+        while let Some(start) = rest.first() {
+            let component = self.component(&ring, longest, start, &all);
+            rest = rest.minus(&component);
+            let is_other = |copy: &usize| tight.iter().all(|&(_, stage)| stage != copy / replicas);
+            let others = (0..self.model.copies()).filter(is_other);
+            let taken = others.filter(|&copy| self.domains.devices[copy].is_within(&component)).count();
+            room += component.len().saturating_sub(taken) / replicas;
+        }
+        if room < tight.len() { Err(Conflict) } else { Ok(()) }
+    }
+}

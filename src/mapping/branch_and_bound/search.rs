@@ -1,0 +1,233 @@
+//! Depth-first search for a mapping within a target.
+
+use std::rc::Rc;
+
+use super::blocks::Partition;
+use super::model::Model;
+use super::set::Set;
+use super::state::{Conflict, Domains, State};
+use super::symmetry::{Orbits, Symmetry};
+use crate::mapping::Mapping;
+use crate::solve::SearchContext;
+
+/// What a search found out about its target.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// No mapping is within the target.
+    Refuted,
+    /// This one is.
+    Found(Mapping),
+    /// A limit came first.
+    Unknown,
+}
+
+/// What searches of one problem share.
+pub struct Knowledge<'a, const W: usize> {
+    /// The problem.
+    pub model: &'a Model<'a, W>,
+    /// Blocks of devices, coarse to fine.
+    pub partitions: Vec<Partition<W>>,
+    /// Interchangeable devices.
+    pub symmetry: Symmetry,
+    /// Decisions taken so far.
+    pub nodes: u64,
+}
+
+impl<'a, const W: usize> Knowledge<'a, W> {
+    /// What is known of the problem before any search.
+    pub fn new(model: &'a Model<'a, W>) -> Self {
+        let topology = &model.problem.topology;
+        Self { model, partitions: Partition::all(topology), symmetry: Symmetry::new(topology), nodes: 0 }
+    }
+}
+
+/// Where a decision sends a copy.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Device(usize),
+    /// Partition and block.
+    Block(usize, usize),
+}
+
+/// Searches of at least so many decisions begin with shaving.
+const SHAVING: u64 = 500;
+
+/// A search for a mapping whose copies all take at most a target.
+pub struct Search<'s, 'a, const W: usize> {
+    knowledge: &'s mut Knowledge<'a, W>,
+    state: State<'a, W>,
+    cx: &'s SearchContext,
+    budget: u64,
+    decisions: Vec<Place>,
+}
+
+impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
+    /// A search under `target` that takes at most `budget` decisions.
+    pub fn new(knowledge: &'s mut Knowledge<'a, W>, target: f64, budget: u64, cx: &'s SearchContext) -> Self {
+        let state = State::new(knowledge.model, target);
+        Self { knowledge, state, cx, budget, decisions: Vec::new() }
+    }
+
+    /// Searches.
+    pub fn run(mut self) -> Verdict {
+        match self.state.propagate() {
+            Ok(()) if self.budget == 0 => Verdict::Unknown,
+            Ok(()) if self.budget < SHAVING => self.explore(),
+            Ok(()) => match self.shave() {
+                Ok(()) => self.explore(),
+                Err(Conflict) => Verdict::Refuted,
+            },
+            Err(Conflict) => Verdict::Refuted,
+        }
+    }
+
+    /// Tries every stage on every device, and takes those away that lead to a conflict at once.
+    fn shave(&mut self) -> Result<(), Conflict> {
+        let orbits = self.orbits();
+        loop {
+            let mut has_shrunk = false;
+            for stage in 0..self.state.model.stages.len() {
+                let copy = stage * self.state.model.replicas();
+                for device in self.state.domains.devices[copy].iter().filter(|&device| orbits[device] == device) {
+                    if self.cx.should_stop() {
+                        return Ok(());
+                    }
+                    if self.state.domains.devices[copy].contains(device) && self.fails(copy, device) {
+                        self.exclude(copy, &self.image(&orbits, Place::Device(device)))?;
+                        has_shrunk = true;
+                    }
+                }
+            }
+            if !has_shrunk {
+                return Ok(());
+            }
+        }
+    }
+
+    fn fails(&mut self, copy: usize, device: usize) -> bool {
+        let saved = self.state.domains.clone();
+        self.state.touched.add(copy);
+        let result = self.state.keep(copy, &Set::only(device)).and_then(|()| self.state.propagate());
+        self.state.touched.remove(copy);
+        self.state.restore(&saved);
+        result.is_err()
+    }
+
+    fn explore(&mut self) -> Verdict {
+        loop {
+            let Some((copy, place)) = self.choose() else { return self.leaf() };
+            self.knowledge.nodes += 1;
+            self.budget -= 1;
+            let orbits = self.orbits();
+            let images = self.image(&orbits, place);
+            let twins = self.state.touched.images(copy);
+            let saved = self.state.domains.clone();
+            match self.descend(copy, place) {
+                Verdict::Refuted => (),
+                verdict => return verdict,
+            }
+            if self.budget == 0 || self.cx.should_stop() {
+                return Verdict::Unknown;
+            }
+            self.state.restore(&saved);
+            if self.exclude_all(&twins, &images).is_err() {
+                return Verdict::Refuted;
+            }
+        }
+    }
+
+    fn descend(&mut self, copy: usize, place: Place) -> Verdict {
+        self.state.touched.add(copy);
+        self.decisions.push(place);
+        let set = self.set(place);
+        let result = self.state.keep(copy, &set).and_then(|()| self.state.propagate());
+        let verdict = match result {
+            Ok(()) if self.budget == 0 => Verdict::Unknown,
+            Ok(()) => self.explore(),
+            Err(Conflict) => Verdict::Refuted,
+        };
+        self.state.touched.remove(copy);
+        self.decisions.pop();
+        verdict
+    }
+
+    fn exclude(&mut self, copy: usize, images: &Set<W>) -> Result<(), Conflict> {
+        self.exclude_all(&self.state.touched.images(copy), images)
+    }
+
+    fn exclude_all(&mut self, copies: &[usize], images: &Set<W>) -> Result<(), Conflict> {
+        for &copy in copies {
+            let left = self.state.domains.devices[copy].minus(images);
+            self.state.keep(copy, &left)?;
+        }
+        self.state.propagate()
+    }
+
+    fn leaf(&self) -> Verdict {
+        let domains: &Domains<W> = &self.state.domains;
+        Verdict::Found(Mapping { devices: domains.devices.iter().filter_map(Set::first).collect() })
+    }
+
+    fn set(&self, place: Place) -> Set<W> {
+        match place {
+            Place::Device(device) => Set::only(device),
+            Place::Block(partition, block) => self.knowledge.partitions[partition].blocks[block],
+        }
+    }
+
+    /// The devices that are interchangeable after the decisions so far.
+    fn orbits(&mut self) -> Rc<Orbits> {
+        let mut colours = vec![0; self.state.model.devices()];
+        for &place in &self.decisions {
+            tell_apart(&mut colours, &self.set(place));
+        }
+        self.knowledge.symmetry.orbits(&colours)
+    }
+
+    /// The devices that interchanging takes a place to.
+    fn image(&self, orbits: &Orbits, place: Place) -> Set<W> {
+        match place {
+            Place::Device(device) => (0..orbits.len()).filter(|&other| orbits[other] == orbits[device]).collect(),
+            Place::Block(partition, block) => {
+                let blocks = &self.knowledge.partitions[partition].blocks;
+                // A block's orbits are those of its devices: an automorphism that takes one of them to another block
+                // takes the whole block there.
+                let Some(first) = blocks[block].first() else { return Set::EMPTY };
+                let holds_image = |other: &&Set<W>| other.iter().any(|device| orbits[device] == orbits[first]);
+                blocks.iter().filter(holds_image).fold(Set::EMPTY, |all, block| all | *block)
+            }
+        }
+    }
+
+    /// The next copy to decide about and where to try it; `None` where all copies have their devices.
+    fn choose(&self) -> Option<(usize, Place)> {
+        let domains = &self.state.domains.devices;
+        for (index, partition) in self.knowledge.partitions.iter().enumerate() {
+            let spread = |copy: usize| partition.blocks.iter().filter(|block| block.meets(&domains[copy])).count();
+            if let Some(copy) = self.tightest(spread) {
+                let device = self.state.cheapest_device(copy)?;
+                return Some((copy, Place::Block(index, partition.block[device])));
+            }
+        }
+        let copy = self.tightest(|copy| domains[copy].len())?;
+        Some((copy, Place::Device(self.state.cheapest_device(copy)?)))
+    }
+
+    /// The copy with the least size above one by its conflicts.
+    fn tightest(&self, size: impl Fn(usize) -> usize) -> Option<usize> {
+        let sized = (0..self.state.model.copies()).map(|copy| (copy, size(copy))).filter(|&(_, size)| size > 1);
+        let score = |copy: usize, size: usize| size as f64 / (1.0 + self.state.conflicts[copy]);
+        sized.min_by(|&(a, size_a), &(b, size_b)| score(a, size_a).total_cmp(&score(b, size_b))).map(|(copy, _)| copy)
+    }
+}
+
+/// Gives the devices of `set` other colours than the rest, and keeps the colours apart that were.
+fn tell_apart<const W: usize>(colours: &mut [usize], set: &Set<W>) {
+    let pairs: Vec<(usize, bool)> = colours.iter().enumerate().map(|(d, &colour)| (colour, set.contains(d))).collect();
+    let mut sorted = pairs.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    for (colour, pair) in colours.iter_mut().zip(pairs) {
+        *colour = sorted.partition_point(|&other| other < pair);
+    }
+}

@@ -1,0 +1,139 @@
+//! Sets of devices.
+
+use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign};
+
+/// A set of devices below 64 · W.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Set<const W: usize>([u64; W]);
+
+impl<const W: usize> Set<W> {
+    /// No device.
+    pub const EMPTY: Self = Self([0; W]);
+
+    /// The devices below `count`.
+    pub fn below(count: usize) -> Self {
+        (0..count).collect()
+    }
+
+    /// One device.
+    #[inline]
+    pub fn only(device: usize) -> Self {
+        let mut set = Self::EMPTY;
+        set.insert(device);
+        set
+    }
+
+    /// Adds a device.
+    #[inline]
+    pub fn insert(&mut self, device: usize) {
+        self.0[device / 64] |= 1 << (device % 64);
+    }
+
+    /// Takes a device out.
+    #[inline]
+    pub fn remove(&mut self, device: usize) {
+        self.0[device / 64] &= !(1 << (device % 64));
+    }
+
+    /// Whether the set holds `device`.
+    #[inline]
+    pub fn contains(&self, device: usize) -> bool {
+        self.0[device / 64] >> (device % 64) & 1 == 1
+    }
+
+    /// Whether it holds none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|&word| word == 0)
+    }
+
+    /// How many devices it holds.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// The one device, where there is just one.
+    #[inline]
+    pub fn single(&self) -> Option<usize> {
+        let first = self.first()?;
+        (*self == Self::only(first)).then_some(first)
+    }
+
+    /// The lowest device.
+    #[inline]
+    pub fn first(&self) -> Option<usize> {
+        let word = self.0.iter().position(|&word| word != 0)?;
+        Some(word * 64 + self.0[word].trailing_zeros() as usize)
+    }
+
+    /// Its devices, ascending.
+    #[inline]
+    pub fn iter(self) -> impl Iterator<Item = usize> {
+        self.0.into_iter().enumerate().flat_map(|(index, mut word)| {
+            std::iter::from_fn(move || {
+                let bit = (word != 0).then(|| word.trailing_zeros() as usize)?;
+                word &= word - 1;
+                Some(index * 64 + bit)
+            })
+        })
+    }
+
+    /// Its devices that `other` lacks.
+    #[inline]
+    pub fn minus(&self, other: &Self) -> Self {
+        Self(std::array::from_fn(|word| self.0[word] & !other.0[word]))
+    }
+
+    /// Whether the two share a device.
+    #[inline]
+    pub fn meets(&self, other: &Self) -> bool {
+        (0..W).any(|word| self.0[word] & other.0[word] != 0)
+    }
+
+    /// Whether `other` holds all its devices.
+    #[inline]
+    pub fn is_within(&self, other: &Self) -> bool {
+        (0..W).all(|word| self.0[word] & !other.0[word] == 0)
+    }
+}
+
+impl<const W: usize> BitAnd for Set<W> {
+    type Output = Self;
+
+    #[inline]
+    fn bitand(self, other: Self) -> Self {
+        Self(std::array::from_fn(|word| self.0[word] & other.0[word]))
+    }
+}
+
+impl<const W: usize> BitOr for Set<W> {
+    type Output = Self;
+
+    #[inline]
+    fn bitor(self, other: Self) -> Self {
+        Self(std::array::from_fn(|word| self.0[word] | other.0[word]))
+    }
+}
+
+impl<const W: usize> BitAndAssign for Set<W> {
+    #[inline]
+    fn bitand_assign(&mut self, other: Self) {
+        *self = *self & other;
+    }
+}
+
+impl<const W: usize> BitOrAssign for Set<W> {
+    #[inline]
+    fn bitor_assign(&mut self, other: Self) {
+        *self = *self | other;
+    }
+}
+
+impl<const W: usize> FromIterator<usize> for Set<W> {
+    fn from_iter<I: IntoIterator<Item = usize>>(devices: I) -> Self {
+        let mut set = Self::EMPTY;
+        devices.into_iter().for_each(|device| set.insert(device));
+        set
+    }
+}

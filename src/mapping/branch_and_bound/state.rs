@@ -1,0 +1,175 @@
+//! Domains of copies under a target, and what propagation makes of them.
+
+use super::all_different::Matching;
+use super::model::Model;
+use super::set::Set;
+use super::touched::Touched;
+
+/// The devices that each copy may still have, and what follows for times.
+#[derive(Debug, Clone)]
+pub struct Domains<const W: usize> {
+    /// By copy.
+    pub devices: Vec<Set<W>>,
+    /// By copy: no load is below this.
+    pub least_load: Vec<f64>,
+    /// By copy: neither of its links in the ring takes less.
+    pub least_ring: Vec<f64>,
+}
+
+/// That no mapping below the target is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Conflict;
+
+/// Domains under a target, with what waits to be propagated.
+pub struct State<'a, const W: usize> {
+    /// The problem.
+    pub model: &'a Model<'a, W>,
+    /// Times above this are too long: the target and a margin for rounding.
+    pub limit: f64,
+    /// The domains.
+    pub domains: Domains<W>,
+    /// By copy: how often it has led to a conflict.
+    pub conflicts: Vec<f64>,
+    /// What decisions were about.
+    pub(super) touched: Touched,
+    pub(super) matching: Matching,
+    pub(super) scratch: super::revise::Scratch<W>,
+    waiting: Vec<usize>,
+    is_waiting: Vec<bool>,
+    has_shrunk: bool,
+}
+
+/// Sums of few terms are exact to this part.
+const ROUNDING: f64 = 1e-12;
+
+impl<'a, const W: usize> State<'a, W> {
+    /// All copies anywhere they fit, with times up to `target`.
+    pub fn new(model: &'a Model<'a, W>, target: f64) -> Self {
+        let copies = model.copies();
+        let fits = |copy: usize| model.stages[copy / model.replicas()].fits;
+        let domains = Domains {
+            devices: (0..copies).map(fits).collect(),
+            least_load: vec![0.0; copies],
+            least_ring: vec![0.0; copies],
+        };
+        let mut state = Self {
+            model,
+            limit: target * (1.0 + ROUNDING),
+            domains,
+            conflicts: vec![0.0; copies],
+            touched: Touched::new(model),
+            matching: Matching::new(copies, model.devices()),
+            scratch: super::revise::Scratch::default(),
+            waiting: Vec::new(),
+            is_waiting: vec![false; copies],
+            has_shrunk: true,
+        };
+        (0..copies).rev().for_each(|copy| state.enqueue(copy));
+        state
+    }
+
+    /// Takes up domains saved before.
+    pub fn restore(&mut self, domains: &Domains<W>) {
+        self.domains.clone_from(domains);
+        self.forget();
+    }
+
+    /// Leaves a copy, and those whose domains equal its own for symmetry, only the devices of `allowed`.
+    pub fn keep(&mut self, copy: usize, allowed: &Set<W>) -> Result<(), Conflict> {
+        let domain = self.domains.devices[copy];
+        let left = domain & *allowed;
+        if left == domain {
+            return Ok(());
+        }
+        self.has_shrunk = true;
+        let first = copy - copy % self.model.replicas();
+        let like = self.touched.like(copy);
+        let single = left.single();
+        // Two copies cannot share their only device.
+        if left.is_empty() || single.is_some() && like.len() > 1 {
+            self.conflicts[copy] += 1.0;
+            return Err(Conflict);
+        }
+        like.iter().for_each(|replica| self.domains.devices[first + replica] = left);
+        self.enqueue(copy);
+        self.enqueue_around(copy);
+        single.map_or(Ok(()), |device| self.take(copy, device))
+    }
+
+    /// Takes the device of a copy from all others.
+    fn take(&mut self, owner: usize, device: usize) -> Result<(), Conflict> {
+        for copy in (0..self.domains.devices.len()).filter(|&copy| copy != owner) {
+            if self.domains.devices[copy].contains(device) {
+                let mut left = self.domains.devices[copy];
+                left.remove(device);
+                self.keep(copy, &left)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Propagates until nothing changes.
+    pub fn propagate(&mut self) -> Result<(), Conflict> {
+        let result = self.propagate_waiting();
+        if result.is_err() {
+            self.forget();
+        }
+        result
+    }
+
+    fn propagate_waiting(&mut self) -> Result<(), Conflict> {
+        loop {
+            while let Some(copy) = self.waiting.pop() {
+                self.is_waiting[copy] = false;
+                self.revise(copy)?;
+            }
+            if !std::mem::take(&mut self.has_shrunk) {
+                return Ok(());
+            }
+            self.all_different()?;
+            if self.waiting.is_empty() {
+                self.pack_rings()?;
+            }
+        }
+    }
+
+    fn forget(&mut self) {
+        self.waiting.drain(..).for_each(|copy| self.is_waiting[copy] = false);
+    }
+
+    pub(super) fn enqueue(&mut self, copy: usize) {
+        let copy = copy - copy % self.model.replicas() + self.touched.like(copy)[0];
+        if !std::mem::replace(&mut self.is_waiting[copy], true) {
+            self.waiting.push(copy);
+        }
+    }
+
+    /// Enqueues the copies whose times depend on where `copy` is.
+    fn enqueue_around(&mut self, copy: usize) {
+        let model = self.model;
+        let replicas = model.replicas();
+        let row = &model.stages[copy / replicas];
+        for &stage in &row.neighbours {
+            self.enqueue(stage * replicas + copy % replicas);
+        }
+        if row.ring.is_some() {
+            let (next, previous) = around(copy, replicas);
+            self.enqueue(next);
+            self.enqueue(previous);
+        }
+    }
+
+    /// Enqueues the copies of the same stage.
+    pub(super) fn enqueue_ring(&mut self, copy: usize) {
+        let replicas = self.model.replicas();
+        let first = copy / replicas * replicas;
+        (first..first + replicas).for_each(|copy| self.enqueue(copy));
+    }
+}
+
+/// The next and the previous copy in a copy's ring.
+#[inline]
+pub fn around(copy: usize, replicas: usize) -> (usize, usize) {
+    let (first, replica) = (copy - copy % replicas, copy % replicas);
+    (first + (replica + 1) % replicas, first + (replica + replicas - 1) % replicas)
+}

@@ -1,0 +1,41 @@
+//! Mappings as files state them, to be held against a problem.
+
+use super::{Mapping, MappingProblem};
+
+/// Where a copy of a stage is said to be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlacedCopy {
+    /// Index of the stage.
+    pub stage: usize,
+    /// Number of the copy, from 0.
+    pub replica: usize,
+    /// Index of the device.
+    pub device: usize,
+    /// The time that it is said to take.
+    pub time: Option<f64>,
+}
+
+/// What somebody says of a mapping; nothing of it is checked.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ClaimedMapping {
+    /// The copies in any order.
+    pub copies: Vec<PlacedCopy>,
+    /// The time that the slowest copy is said to take.
+    pub objective: Option<f64>,
+}
+
+impl ClaimedMapping {
+    /// What a mapper says of its `mapping` of `problem`, with the times of the shared cost model.
+    pub fn new(problem: &MappingProblem, mapping: &Mapping) -> Self {
+        let times = problem.times(mapping);
+        let replicas = problem.replicas;
+        let copy = |(copy, &device): (usize, &usize)| PlacedCopy {
+            stage: copy / replicas,
+            replica: copy % replicas,
+            device,
+            time: Some(times[copy]),
+        };
+        let copies = mapping.devices.iter().enumerate().map(copy).collect();
+        Self { copies, objective: Some(times.iter().copied().fold(0.0, f64::max)) }
+    }
+}

@@ -1,0 +1,66 @@
+//! Every mapping there is: the oracle of tiny problems.
+
+use super::{Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun};
+use crate::solve::SearchContext;
+
+/// Looks at every mapping. O(D! / (D − S · R)! · D): for at most 8 devices or so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Exhaustive;
+
+impl Mapper for Exhaustive {
+    fn name(&self) -> &str {
+        "exhaustive"
+    }
+
+    fn map(&self, problem: &MappingProblem, cx: &SearchContext) -> MappingRun {
+        let mut enumeration = Enumeration { problem, cx, devices: Vec::new(), best: None, count: 0 };
+        let is_complete = enumeration.place_next();
+        let bound = if is_complete { enumeration.best.as_ref().map_or(0.0, |(_, objective)| *objective) } else { 0.0 };
+        let outcome = match (enumeration.best, is_complete) {
+            (Some((mapping, _)), true) => MappingOutcome::Optimal(mapping),
+            (Some((mapping, _)), false) => MappingOutcome::Feasible(mapping),
+            (None, true) => MappingOutcome::Infeasible,
+            (None, false) => MappingOutcome::Unknown,
+        };
+        MappingRun { outcome, bound, stats: vec![("mappings", enumeration.count)] }
+    }
+}
+
+struct Enumeration<'a> {
+    problem: &'a MappingProblem,
+    cx: &'a SearchContext,
+    devices: Vec<usize>,
+    best: Option<(Mapping, f64)>,
+    count: u64,
+}
+
+impl Enumeration<'_> {
+    /// Places the remaining copies in every way; false where a limit came first.
+    fn place_next(&mut self) -> bool {
+        let copy = self.devices.len();
+        if copy == self.problem.copies() {
+            self.look();
+            return !self.cx.should_stop();
+        }
+        for device in 0..self.problem.topology.len() {
+            if !self.devices.contains(&device) && self.problem.fits(copy / self.problem.replicas, device) {
+                self.devices.push(device);
+                let is_complete = self.place_next();
+                self.devices.pop();
+                if !is_complete {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    fn look(&mut self) {
+        self.count += 1;
+        let mapping = Mapping { devices: self.devices.clone() };
+        let objective = self.problem.objective(&mapping);
+        if self.best.as_ref().is_none_or(|(_, best)| objective < *best) {
+            self.best = Some((mapping, objective));
+        }
+    }
+}

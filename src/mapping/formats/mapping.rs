@@ -1,0 +1,60 @@
+//! Mappings as dagsplit's own JSON.
+
+use serde::{Deserialize, Serialize};
+
+use crate::instance::Problems;
+use crate::instance::formats::ReadCause;
+use crate::instance::formats::json::{self, List, Object};
+use crate::mapping::{ClaimedMapping, PlacedCopy, StageGraph, Topology};
+
+/// The version of mapping files that this program reads and writes.
+pub const MAPPING_SCHEMA: &str = "dagsplit-mapping/1";
+
+#[derive(Deserialize)]
+struct File {
+    objective: Option<f64>,
+    copies: List<CopyEntry>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct CopyEntry {
+    stage: usize,
+    replica: usize,
+    device: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<f64>,
+    #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none")]
+    stage_name: Option<String>,
+    #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none")]
+    device_name: Option<String>,
+}
+
+pub(super) fn parse(text: &str) -> Result<ClaimedMapping, ReadCause> {
+    let text = super::without_mark(text);
+    super::check_schema(text, MAPPING_SCHEMA)?;
+    let file: File = json::parse(text)?;
+    let mut problems = Problems::default();
+    let copies = file.copies.take_as("copies", super::DOCUMENT, &mut problems);
+    problems.into_result()?;
+    let copy =
+        |copy: CopyEntry| PlacedCopy { stage: copy.stage, replica: copy.replica, device: copy.device, time: copy.time };
+    Ok(ClaimedMapping { copies: copies.into_iter().map(copy).collect(), objective: file.objective })
+}
+
+pub(super) fn write(graph: &StageGraph, topology: &Topology, mapping: &ClaimedMapping) -> String {
+    let copy = |copy: &PlacedCopy| CopyEntry {
+        stage: copy.stage,
+        replica: copy.replica,
+        device: copy.device,
+        time: copy.time,
+        stage_name: graph.stages.get(copy.stage).map(|stage| stage.name.clone()),
+        device_name: topology.devices.get(copy.device).map(|device| device.name.clone()),
+    };
+    Object::new()
+        .field("schema", &MAPPING_SCHEMA)
+        .field("stages", &graph.name)
+        .field("topology", &topology.name)
+        .field("objective", &mapping.objective)
+        .list("copies", mapping.copies.iter().map(copy))
+        .finish()
+}

@@ -1,0 +1,23 @@
+//! Mappings by rule and by local search: fast, without a bound.
+
+mod greedy;
+mod orders;
+mod swap;
+
+pub use greedy::GreedyMapping;
+pub use orders::{Consecutive, PointToPoint, RandomMapping};
+pub(super) use orders::{by_pipeline, by_stage};
+pub use swap::SwapSearch;
+
+use super::{Mapping, MappingOutcome, MappingProblem, MappingRun};
+
+/// What a heuristic says of the mapping it found, if any.
+fn found(mapping: Option<Mapping>, stats: Vec<(&'static str, u64)>) -> MappingRun {
+    let outcome = mapping.map_or(MappingOutcome::Unknown, MappingOutcome::Feasible);
+    MappingRun { outcome, bound: 0.0, stats }
+}
+
+/// The best of several mappings, the first among equals.
+pub(super) fn best_of(problem: &MappingProblem, mappings: impl IntoIterator<Item = Mapping>) -> Option<Mapping> {
+    mappings.into_iter().min_by(|a, b| problem.objective(a).total_cmp(&problem.objective(b)))
+}

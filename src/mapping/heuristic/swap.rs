@@ -1,0 +1,161 @@
+//! Swap local search.
+
+use rand::SeedableRng;
+use rand::rngs::Xoshiro256PlusPlus;
+
+use super::{Consecutive, GreedyMapping, PointToPoint, RandomMapping, found};
+use crate::mapping::local::{LocalCost, UNPLACED};
+use crate::mapping::{Mapper, Mapping, MappingProblem, MappingRun};
+use crate::solve::{Progress, SearchContext};
+
+/// Swaps the contents of two devices, one of which holds the slowest copy or one that its time depends on, as long as
+/// that makes the slowest copy faster, or else the sum of all times less. It starts from the consecutive, the
+/// point-to-point and the greedy mapping and from random ones, and keeps the best.
+/// O(dependencies · devices · copies) for each round of swaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SwapSearch {
+    /// How many random mappings it starts from, besides the other three.
+    pub restarts: usize,
+}
+
+impl Default for SwapSearch {
+    fn default() -> Self {
+        Self { restarts: 8 }
+    }
+}
+
+impl Mapper for SwapSearch {
+    fn name(&self) -> &str {
+        "swap"
+    }
+
+    fn map(&self, problem: &MappingProblem, cx: &SearchContext) -> MappingRun {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(cx.seed);
+        let rules = [Consecutive::place, PointToPoint::place, GreedyMapping::place];
+        let mut best: Option<(Mapping, f64)> = None;
+        let mut swaps = 0;
+        for start in 0..rules.len() + self.restarts {
+            if start > 0 && cx.should_stop() {
+                break;
+            }
+            let mapping = match rules.get(start) {
+                Some(rule) => rule(problem),
+                None => RandomMapping::draw(problem, &mut rng),
+            };
+            let Some(mapping) = mapping else { continue };
+            let mut descent = Descent::new(problem, &mapping);
+            while !cx.should_stop() && descent.improve() {
+                swaps += 1;
+            }
+            let mapping = Mapping { devices: descent.devices };
+            let objective = problem.objective(&mapping);
+            if best.as_ref().is_none_or(|(_, least)| objective < *least) {
+                best = Some((mapping, objective));
+                cx.report(&Progress { phase: "swapping", incumbent: Some(objective), bound: None });
+            }
+        }
+        found(best.map(|(mapping, _)| mapping), vec![("swaps", swaps)])
+    }
+}
+
+/// A complete mapping on its way down.
+struct Descent<'a> {
+    cost: LocalCost<'a>,
+    /// By copy.
+    devices: Vec<usize>,
+    /// By device: its copy, or [`UNPLACED`].
+    copies: Vec<usize>,
+    /// By copy.
+    times: Vec<f64>,
+}
+
+/// The largest and the sum of all times; less is better, beyond rounding.
+#[derive(Clone, Copy)]
+struct Height {
+    most: f64,
+    sum: f64,
+}
+
+impl Height {
+    fn is_below(self, other: Self) -> bool {
+        let less = |a: f64, b: f64| a < b * (1.0 - 1e-12);
+        less(self.most, other.most) || !less(other.most, self.most) && less(self.sum, other.sum)
+    }
+}
+
+impl<'a> Descent<'a> {
+    fn new(problem: &'a MappingProblem, mapping: &Mapping) -> Self {
+        let cost = LocalCost::new(problem);
+        let devices = mapping.devices.clone();
+        let mut copies = vec![UNPLACED; problem.topology.len()];
+        devices.iter().enumerate().for_each(|(copy, &device)| copies[device] = copy);
+        let times = (0..devices.len()).map(|copy| cost.time(copy, &devices)).collect();
+        Self { cost, devices, copies, times }
+    }
+
+    fn height(&self) -> Height {
+        Height { most: self.times.iter().copied().fold(0.0, f64::max), sum: self.times.iter().sum() }
+    }
+
+    /// Makes the best swap there is; false where none helps.
+    fn improve(&mut self) -> bool {
+        let mut best = self.height();
+        let mut swap = None;
+        let slowest = (0..self.times.len()).max_by(|&a, &b| self.times[a].total_cmp(&self.times[b]));
+        let involved: Vec<usize> = slowest.into_iter().flat_map(|copy| self.cost.dependencies(copy)).collect();
+        for copy in involved {
+            for device in 0..self.copies.len() {
+                if let Some(height) = self.height_after(copy, device).filter(|height| height.is_below(best)) {
+                    (best, swap) = (height, Some((copy, device)));
+                }
+            }
+        }
+        if let Some((copy, device)) = swap {
+            let from = self.devices[copy];
+            self.swap(copy, device);
+            self.evaluate(&self.affected(copy, from));
+        }
+        swap.is_some()
+    }
+
+    /// The height when `copy` changes places with what `device` holds; `None` where memory forbids it.
+    fn height_after(&mut self, copy: usize, device: usize) -> Option<Height> {
+        let (from, other, problem) = (self.devices[copy], self.copies[device], self.cost.problem);
+        let fits = |copy: usize, device: usize| copy == UNPLACED || problem.fits(copy / problem.replicas, device);
+        if from == device || !fits(copy, device) || !fits(other, from) {
+            return None;
+        }
+        self.swap(copy, device);
+        let affected = self.affected(copy, from);
+        let before: Vec<f64> = affected.iter().map(|&copy| self.times[copy]).collect();
+        self.evaluate(&affected);
+        let height = self.height();
+        affected.iter().zip(before).for_each(|(&copy, before)| self.times[copy] = before);
+        self.swap(copy, from);
+        Some(height)
+    }
+
+    fn evaluate(&mut self, copies: &[usize]) {
+        copies.iter().for_each(|&copy| self.times[copy] = self.cost.time(copy, &self.devices));
+    }
+
+    fn swap(&mut self, copy: usize, device: usize) {
+        let from = self.devices[copy];
+        self.copies.swap(from, device);
+        for device in [from, device] {
+            if self.copies[device] != UNPLACED {
+                self.devices[self.copies[device]] = device;
+            }
+        }
+    }
+
+    /// The copies whose times depend on `copy` or on what `device` holds.
+    fn affected(&self, copy: usize, device: usize) -> Vec<usize> {
+        let moved = [copy, self.copies[device]].into_iter().filter(|&copy| copy != UNPLACED);
+        // What a time depends on is mutual: partners exchange messages, and copies of one stage form a ring.
+        let mut affected: Vec<usize> = moved.flat_map(|copy| self.cost.dependencies(copy)).collect();
+        affected.sort_unstable();
+        affected.dedup();
+        affected
+    }
+}

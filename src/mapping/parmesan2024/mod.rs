@@ -1,0 +1,170 @@
+//! The published search (Liu et al. 2024, section V): bisection outside, depth-first search inside.
+
+mod bounds;
+mod scheme;
+mod search;
+
+use std::time::Duration;
+
+use rand::SeedableRng;
+use rand::rngs::Xoshiro256PlusPlus;
+use rayon::prelude::*;
+
+use super::heuristic::{Consecutive, PointToPoint, RandomMapping, best_of};
+use super::local::LocalCost;
+use super::{Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun};
+use crate::solve::{OPTIMALITY_TOLERANCE, Progress, SearchContext, in_pool};
+use scheme::Scheme;
+use search::{Inner, Verdict};
+
+/// The search of the paper, Algorithms 1 and 2, as it is given there.
+///
+/// The interval between the bounds of equations 10 and 11 and the better of a random and a rule's mapping is bisected; with
+/// several threads it is divided evenly by as many targets, searched at once. A depth-first search places the copies in
+/// a fixed order and checks the copies whose times a placement has settled. For c^m the order is pipeline by pipeline,
+/// for c^AR and for the full time stage by stage, which the paper leaves open.
+///
+/// A search that runs into the timeout counts as not found, as in the paper; the bound returned is that of finished
+/// searches only, so it holds. O(D!) at worst.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Parmesan2024 {
+    /// How long each inner search may take; the paper names no figure.
+    pub timeout: Duration,
+}
+
+impl Default for Parmesan2024 {
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(60) }
+    }
+}
+
+impl Mapper for Parmesan2024 {
+    fn name(&self) -> &str {
+        "parmesan"
+    }
+
+    fn map(&self, problem: &MappingProblem, cx: &SearchContext) -> MappingRun {
+        if problem.copies() > problem.topology.len() {
+            return MappingRun { outcome: MappingOutcome::Infeasible, bound: 0.0, stats: Vec::new() };
+        }
+        let cost = LocalCost::new(problem);
+        let scheme = Scheme::new(&cost);
+        let mut outer = Outer::new(&cost, cx);
+        while !outer.is_done() && !cx.should_stop() {
+            outer.batch(&scheme, self.timeout, cx);
+        }
+        outer.finish()
+    }
+}
+
+/// How the search for a first mapping ended in vain.
+#[derive(PartialEq)]
+enum Ended {
+    Infeasible,
+    TimedOut,
+}
+
+/// Algorithm 1: the interval in which the least time lies.
+struct Outer<'a> {
+    problem: &'a MappingProblem,
+    cost: &'a LocalCost<'a>,
+    best: Option<Mapping>,
+    /// The paper's t_l, which timeouts raise, too.
+    low: f64,
+    /// The paper's t_r: the time of the best mapping; infinite without one.
+    high: f64,
+    /// No mapping is faster.
+    bound: f64,
+    /// A search for any mapping at all found none, or ran out of time.
+    ended: Option<Ended>,
+    gap: f64,
+    searches: u64,
+    placements: u64,
+    timeouts: u64,
+}
+
+impl<'a> Outer<'a> {
+    fn new(cost: &'a LocalCost<'a>, cx: &SearchContext) -> Self {
+        let problem = cost.problem;
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(cx.seed);
+        let starts =
+            [RandomMapping::draw(problem, &mut rng), Consecutive::place(problem), PointToPoint::place(problem)];
+        let best = best_of(problem, starts.into_iter().flatten());
+        let high = best.as_ref().map_or(f64::INFINITY, |mapping| problem.objective(mapping));
+        let bound = bounds::initial(cost).min(high);
+        Self {
+            problem,
+            cost,
+            best,
+            low: bound,
+            high,
+            bound,
+            ended: None,
+            gap: cx.gap.max(OPTIMALITY_TOLERANCE),
+            searches: 0,
+            placements: 0,
+            timeouts: 0,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.ended.is_some() || self.high.is_finite() && self.is_narrow()
+    }
+
+    fn is_narrow(&self) -> bool {
+        self.high - self.low <= OPTIMALITY_TOLERANCE * self.high || self.high - self.bound <= self.gap * self.high
+    }
+
+    /// The targets of one batch, ascending: they divide the interval evenly. Without any mapping yet there is one target,
+    /// which every mapping meets.
+    fn targets(&self, count: usize) -> Vec<f64> {
+        if self.high.is_infinite() {
+            return vec![f64::MAX];
+        }
+        let step = (self.high - self.low) / (count + 1) as f64;
+        (1..=count).map(|i| self.low + i as f64 * step).collect()
+    }
+
+    /// Searches for mappings under the targets of one batch and narrows the interval.
+    fn batch(&mut self, scheme: &Scheme, timeout: Duration, cx: &SearchContext) {
+        let targets = self.targets(cx.threads.max(1));
+        let cost = self.cost;
+        let search = |&target: &f64| Inner::new(cost, scheme, target, timeout, cx).run();
+        let searched: Vec<(Verdict, u64)> = in_pool(cx, || targets.par_iter().map(search).collect());
+        for (target, (verdict, placements)) in targets.into_iter().zip(searched) {
+            self.searches += 1;
+            self.placements += placements;
+            match verdict {
+                Verdict::Found(mapping) => self.keep(mapping),
+                Verdict::None if target == f64::MAX => self.ended = Some(Ended::Infeasible),
+                Verdict::TimedOut if target == f64::MAX => self.ended = Some(Ended::TimedOut),
+                Verdict::None => (self.low, self.bound) = (self.low.max(target), self.bound.max(target)),
+                Verdict::TimedOut => {
+                    self.timeouts += 1;
+                    self.low = self.low.max(target);
+                }
+            }
+        }
+        let incumbent = self.best.is_some().then_some(self.high);
+        cx.report(&Progress { phase: "bisecting", incumbent, bound: Some(self.bound) });
+    }
+
+    fn keep(&mut self, mapping: Mapping) {
+        let objective = self.problem.objective(&mapping);
+        if objective < self.high {
+            (self.best, self.high) = (Some(mapping), objective);
+        }
+    }
+
+    fn finish(self) -> MappingRun {
+        let stats = vec![("searches", self.searches), ("placements", self.placements), ("timeouts", self.timeouts)];
+        let proven = self.high - self.bound <= OPTIMALITY_TOLERANCE * self.high;
+        let outcome = match self.best {
+            Some(mapping) if proven => MappingOutcome::Optimal(mapping),
+            Some(mapping) => MappingOutcome::Feasible(mapping),
+            None if self.ended == Some(Ended::Infeasible) => MappingOutcome::Infeasible,
+            None => MappingOutcome::Unknown,
+        };
+        MappingRun { outcome, bound: self.bound, stats }
+    }
+}

@@ -1,0 +1,152 @@
+//! Every mapper by name.
+
+use std::time::Duration;
+
+use super::{
+    BranchAndBound, Consecutive, Exhaustive, GreedyMapping, Mapper, Parmesan2024, PointToPoint, RandomMapping,
+    SwapSearch,
+};
+use crate::solve::registry::{Parameter, Parameters, SpecError, parts};
+
+/// A mapper and what it can do.
+#[derive(Debug, Clone, Copy)]
+pub struct MapperKind {
+    /// The name it is asked for by.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Whether it proves optimality given time.
+    pub exact: bool,
+    /// The paper or the section that describes it.
+    pub source: &'static str,
+    /// What can be given in a spec string.
+    pub parameters: &'static [Parameter],
+    make: fn(&Parameters) -> Result<Box<dyn Mapper>, SpecError>,
+}
+
+/// Every mapper; the first is the one to take where none is named.
+pub fn mappers() -> &'static [MapperKind] {
+    MAPPERS
+}
+
+const MAPPERS: &[MapperKind] = &[
+    MapperKind {
+        name: "branch-and-bound",
+        summary: "targets refuted by propagation and search, mappings found by annealing; exact and anytime",
+        exact: true,
+        source: "docs/mapping.md",
+        parameters: &[
+            Parameter { name: "moves", default: "500", meaning: "moves of the first round of annealing, per copy" },
+            Parameter { name: "decisions", default: "50", meaning: "decisions of the first round of searches" },
+        ],
+        make: |given| {
+            Ok(Box::new(BranchAndBound {
+                moves: given.at_least("moves", 1)?,
+                decisions: given.at_least("decisions", 1)?,
+            }))
+        },
+    },
+    MapperKind {
+        name: "parmesan",
+        summary: "the published search: bisection outside, depth-first search inside",
+        exact: true,
+        source: "Liu et al. 2024, section V",
+        parameters: &[Parameter {
+            name: "timeout",
+            default: "60",
+            meaning: "seconds that each inner search may take; one that takes longer counts as not found",
+        }],
+        make: |given| {
+            let seconds: f64 = given.at_least("timeout", 0.0)?;
+            // A longer time than can be told is no limit.
+            let timeout = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+            Ok(Box::new(Parmesan2024 { timeout }))
+        },
+    },
+    MapperKind {
+        name: "exhaustive",
+        summary: "every mapping, for at most 8 devices or so",
+        exact: true,
+        source: "oracle",
+        parameters: &[],
+        make: |_| Ok(Box::new(Exhaustive)),
+    },
+    MapperKind {
+        name: "consecutive",
+        summary: "replicas of a stage side by side, consecutive stages on consecutive devices",
+        exact: false,
+        source: "Liu et al. 2024, section VIII-A",
+        parameters: &[],
+        make: |_| Ok(Box::new(Consecutive)),
+    },
+    MapperKind {
+        name: "p2p",
+        summary: "stages of a pipeline side by side, one pipeline after another",
+        exact: false,
+        source: "Liu et al. 2024, section VIII-C",
+        parameters: &[],
+        make: |_| Ok(Box::new(PointToPoint)),
+    },
+    MapperKind {
+        name: "random",
+        summary: "the best of some random mappings",
+        exact: false,
+        source: "baseline",
+        parameters: &[Parameter { name: "samples", default: "1", meaning: "how many are drawn, from 1" }],
+        make: |given| Ok(Box::new(RandomMapping { samples: given.at_least("samples", 1)? })),
+    },
+    MapperKind {
+        name: "greedy",
+        summary: "one copy after another where the slowest copy it touches is fastest",
+        exact: false,
+        source: "baseline",
+        parameters: &[],
+        make: |_| Ok(Box::new(GreedyMapping)),
+    },
+    MapperKind {
+        name: "swap",
+        summary: "local search that swaps the contents of two devices, from several starts",
+        exact: false,
+        source: "baseline",
+        parameters: &[Parameter {
+            name: "restarts",
+            default: "8",
+            meaning: "how many random mappings it starts from, besides consecutive, p2p and greedy",
+        }],
+        make: |given| Ok(Box::new(SwapSearch { restarts: given.get("restarts")? })),
+    },
+];
+
+/// The mapper that `spec` names, with its parameters: `swap:restarts=20`.
+///
+/// # Errors
+/// [`SpecError`] says what is wrong and what there is.
+pub fn mapper(spec: &str) -> Result<Box<dyn Mapper>, SpecError> {
+    let (name, given) = parts(spec);
+    let Some(kind) = MAPPERS.iter().find(|kind| kind.name == name) else {
+        let known = MAPPERS.iter().map(|kind| kind.name).collect();
+        return Err(SpecError::UnknownMethod { name: name.into(), known });
+    };
+    (kind.make)(&Parameters::new(kind.name, kind.parameters, given)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mappers_are_called_as_they_are_listed_and_defaults_are_values() {
+        for kind in mappers() {
+            assert_eq!(mapper(kind.name).expect("defaults are values").name(), kind.name);
+        }
+    }
+
+    #[test]
+    fn each_error_says_what_there_is() {
+        let message = |spec| mapper(spec).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(message("nonesuch").starts_with("there is no method `nonesuch`; there are "));
+        assert_eq!(message("swap:rounds=3"), "swap has no parameter `rounds`; it has restarts");
+        assert!(message("random:samples=0").starts_with("random: parameter `samples` cannot be `0`"));
+        assert!(message("parmesan:timeout=-1").starts_with("parmesan: parameter `timeout` cannot be `-1`"));
+    }
+}

@@ -1,0 +1,182 @@
+//! `dagsplit map`, `generate topology` and `draw` of topologies, as other programs see them.
+
+mod bench;
+
+use std::process::{Command, Output};
+
+use bench::Bench;
+use serde_json::{Value, json};
+
+/// Two stages: what each has to send is two fast milliseconds, and its weights two.
+const STAGES: &str = r#"{"schema": "dagsplit-stages/1", "name": "pair",
+    "stages": [{"name": "a", "forward": 1, "backward": 2, "parameter_bytes": 20, "memory": 4},
+               {"name": "b", "forward": 1, "backward": 2, "parameter_bytes": 20, "memory": 2}],
+    "messages": [{"source": 0, "target": 1, "bytes": 10}, {"source": 1, "target": 0, "bytes": 10}]}"#;
+
+/// Two nodes of two devices: 10 bytes per ms inside, 1 between.
+const NODES: &str = "bytes/ms, a0, a1, b0, b1\na0, , 10, 1, 1\na1, 10, , 1, 1\nb0, 1, 1, , 10\nb1, 1, 1, 10,\n";
+
+struct Ran(Output);
+
+impl Ran {
+    #[track_caller]
+    fn exits(self, code: i32) -> Self {
+        assert_eq!(self.0.status.code(), Some(code), "{}\n{}", self.out(), self.err());
+        self
+    }
+
+    fn out(&self) -> String {
+        String::from_utf8(self.0.stdout.clone()).unwrap()
+    }
+
+    fn err(&self) -> String {
+        String::from_utf8(self.0.stderr.clone()).unwrap()
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out()).unwrap()
+    }
+}
+
+fn setup() -> Bench {
+    let bench = Bench::new();
+    bench.file("stages.json", STAGES);
+    bench.file("nodes.csv", NODES);
+    bench
+}
+
+fn run(bench: &Bench, arguments: &str) -> Ran {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dagsplit"));
+    Ran(command.args(arguments.split_whitespace()).current_dir(bench.directory.path()).output().unwrap())
+}
+
+#[test]
+fn the_json_is_the_contracted_one() {
+    let bench = setup();
+    let mut record = run(&bench, "map stages.json nodes.csv --replicas 2 --cost messages --json").exits(0).json();
+    assert!(record["seconds"].take().as_f64().unwrap() >= 0.0);
+    assert!(record["stats"].take().is_object());
+    let copies = record["copies"].take();
+    let expected = json!({
+        "schema": "dagsplit-map/1",
+        "stages": {"name": "pair", "count": 2},
+        "topology": {"name": "nodes", "count": 4},
+        "replicas": 2,
+        "cost": "messages",
+        "method": "branch-and-bound",
+        "status": "optimal",
+        "objective": 5.0,
+        "lower_bound": record["lower_bound"].clone(),
+        "gap": 0.0,
+        "seconds": null,
+        "copies": null,
+        "stats": null,
+        "verified": true,
+    });
+    assert_eq!(record, expected);
+    assert!((record["lower_bound"].as_f64().unwrap() - 5.0).abs() < 1e-6);
+    for (i, copy) in copies.as_array().unwrap().iter().enumerate() {
+        assert_eq!((&copy["stage"], &copy["replica"]), (&json!(i / 2), &json!(i % 2)));
+        assert_eq!((&copy["compute"], &copy["messages"], &copy["all_reduce"]), (&json!(3.0), &json!(2.0), &json!(0.0)));
+        assert_eq!(copy["device_name"], ["a0", "a1", "b0", "b1"][copy["device"].as_u64().unwrap() as usize]);
+    }
+}
+
+#[test]
+fn people_get_a_table_and_methods_are_compared() {
+    let bench = setup();
+    let arguments =
+        "map stages.json nodes.csv --replicas 2 --method consecutive,p2p,parmesan:timeout=5,swap,exhaustive";
+    let table = run(&bench, arguments).exits(0).out();
+    for part in [
+        "all-reduce",
+        "b1",
+        "objective    25 ms (compute, messages and all-reduce)",
+        "status       optimal",
+        "parmesan:timeout=5",
+    ] {
+        assert!(table.contains(part), "no `{part}` in\n{table}");
+    }
+    let record = run(&bench, &format!("{arguments} --json --cost auto")).exits(0).json();
+    // 40 bytes of weights against 20 of messages.
+    assert_eq!((&record["cost"], &record["objective"]), (&json!("all-reduce"), &json!(5.0)));
+    assert_eq!(record["compared"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn mappings_are_written_drawn_and_checked() {
+    let bench = setup();
+    run(&bench, "map stages.json nodes.csv --replicas 2 --output mapping.json --draw mapping.svg").exits(0);
+    let picture = bench.read("mapping.svg");
+    assert!(picture.starts_with("<svg") && picture.contains("4 in use"));
+    let draw = "draw nodes.csv --mapping mapping.json --stages stages.json";
+    assert_eq!(run(&bench, draw).exits(0).out(), picture);
+    let mapping = bench.read("mapping.json");
+    let device = mapping.find("\"device\":").unwrap();
+    bench.file("mapping.json", &format!("{}\"device\":9{}", &mapping[..device], &mapping[device + 10..]));
+    let failed = run(&bench, draw).exits(1).err();
+    assert!(
+        failed.contains("mapping.json: the mapping is invalid:\n  ") && failed.contains("is on device 9"),
+        "{failed}"
+    );
+    assert!(run(&bench, "draw nodes.csv").exits(0).out().contains("4 devices"));
+}
+
+#[test]
+fn a_workload_with_its_split_gives_the_stages() {
+    let bench = setup();
+    run(&bench, "solve diamond.json --cpus 0 --output split.json").exits(0);
+    run(&bench, "generate topology hierarchical --nodes 2 --node-size 2 --output nodes.json").exits(0);
+    let map = "map diamond.json nodes.json --split split.json --replicas 2 --json";
+    // The file states transfer times, but neither bytes nor a bandwidth.
+    let failed = run(&bench, map).exits(3).err();
+    assert!(failed.contains("its output goes to another stage and has no size"), "{failed}");
+    run(&bench, "convert diamond.json --to native --output diamond-native.json").exits(0);
+    let native = bench.read("diamond-native.json").replace("\"cpus\":1", "\"cpus\":1,\"bandwidth\":1000");
+    bench.file("diamond.json", &native);
+    let record = run(&bench, map).exits(0).json();
+    assert_eq!((&record["stages"]["count"], &record["status"]), (&json!(2), &json!("optimal")));
+}
+
+#[test]
+fn mistakes_are_told_with_their_cures() {
+    let bench = setup();
+    let complaint = |arguments: &str, code| run(&bench, arguments).exits(code).err();
+    let usage = [
+        ("map stages.json nodes.csv --replicas 3", "2 stages make 6 copies for 4 devices; give fewer replicas"),
+        ("map stages.json nodes.csv --replicas 0", "give at least 1"),
+        ("map stages.json nodes.csv --method nonesuch", "there is no method `nonesuch`; there are branch-and-bound"),
+        ("map diamond.json nodes.csv", "for a workload, name its split with --split"),
+        ("map stages.json nodes.csv --split stages.json", "leave --split out"),
+        ("map stages.json nodes.csv --link NVX=1GB", "name one of NV, PIX"),
+        ("map stages.json nodes.csv --link NV=fast", "give bytes per second with their unit"),
+        ("generate topology mesh --shape 0x4", "such as `8x8`"),
+        ("generate topology random-blk-1 --nodes 65", "--nodes: 65 is out of range; give 1 to 64"),
+    ];
+    for (arguments, part) in usage {
+        let message = complaint(arguments, 2);
+        assert!(message.contains(part), "{arguments}: no `{part}` in\n{message}");
+    }
+    bench.file("nodes.csv", &NODES.replace("10", "-10"));
+    let message = complaint("map stages.json nodes.csv", 3);
+    assert!(message.contains("nodes.csv: 4 problems found") && message.contains("line 2, column 3"), "{message}");
+    complaint("map stages.json missing.json", 3);
+}
+
+#[test]
+fn memory_can_leave_no_mapping() {
+    let bench = setup();
+    let topology = r#"{"schema": "dagsplit-topology/1", "devices": [{"memory": 1}, {"memory": 9}], "bandwidth": [[null, 1], [1, null]]}"#;
+    bench.file("small.json", topology);
+    let record = run(&bench, "map stages.json small.json --json").exits(4).json();
+    assert_eq!((&record["status"], &record["verified"]), (&json!("infeasible"), &json!(false)));
+    run(&bench, "map stages.json small.json --method consecutive").exits(5);
+}
+
+#[test]
+fn help_lists_every_mapper() {
+    let help = run(&setup(), "map --help").exits(0).out();
+    for kind in dagsplit::mapping::registry::mappers() {
+        assert!(help.contains(&format!("{}: ", kind.name)), "{help}");
+    }
+}

@@ -1,0 +1,83 @@
+//! The mappers against the exhaustive one on generated problems.
+
+mod mappings;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use dagsplit::mapping::{BranchAndBound, Exhaustive, Mapper, MappingOutcome, MappingProblem, MappingRun};
+use dagsplit::solve::SearchContext;
+use mappings::problem;
+use proptest::prelude::*;
+
+/// Panics where a run's answer is no answer.
+fn check(problem: &MappingProblem, run: &MappingRun) {
+    let Some(mapping) = run.mapping() else { return };
+    assert_eq!(mapping.devices.len(), problem.copies());
+    let mut devices = mapping.devices.clone();
+    devices.sort_unstable();
+    devices.dedup();
+    assert_eq!(devices.len(), problem.copies(), "two copies on a device");
+    for (copy, &device) in mapping.devices.iter().enumerate() {
+        assert!(problem.fits(copy / problem.replicas, device), "copy {copy} does not fit");
+    }
+    assert!(run.bound <= problem.objective(mapping));
+}
+
+/// The optimum, `None` where there is no mapping.
+fn optimum(problem: &MappingProblem) -> Option<f64> {
+    let run = Exhaustive.map(problem, &SearchContext::new());
+    run.mapping().map(|mapping| problem.objective(mapping))
+}
+
+fn assert_equals_exhaustive(problem: &MappingProblem) {
+    let run = BranchAndBound::default().map(problem, &SearchContext::new());
+    check(problem, &run);
+    match (optimum(problem), &run.outcome) {
+        (None, outcome) => assert_eq!(*outcome, MappingOutcome::Infeasible),
+        (Some(optimum), MappingOutcome::Optimal(mapping)) => {
+            let found = problem.objective(mapping);
+            assert!((found - optimum).abs() <= 1e-8 * optimum, "found {found}, optimum {optimum}");
+            assert!(run.bound <= optimum * (1.0 + 1e-12), "bound {} above the optimum {optimum}", run.bound);
+        }
+        (Some(optimum), outcome) => panic!("{outcome:?} where the optimum is {optimum}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn branch_and_bound_equals_the_exhaustive_search(problem in problem(6)) {
+        assert_equals_exhaustive(&problem);
+    }
+
+    #[test]
+    fn what_is_known_when_cut_off_is_true(problem in problem(6), reports in 0..6usize) {
+        let (stop, told) = (Arc::new(AtomicBool::new(reports == 0)), AtomicUsize::new(0));
+        let flag = Arc::clone(&stop);
+        let cx = SearchContext::new().with_cancellation(stop).with_report(move |_| {
+            if told.fetch_add(1, Ordering::Relaxed) + 1 >= reports {
+                flag.store(true, Ordering::Relaxed);
+            }
+        });
+        let run = BranchAndBound::default().map(&problem, &cx);
+        check(&problem, &run);
+        match optimum(&problem) {
+            None => prop_assert_eq!(run.outcome, MappingOutcome::Infeasible),
+            Some(optimum) => {
+                prop_assert!(run.bound <= optimum * (1.0 + 1e-12));
+                prop_assert!(run.mapping().is_some());
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn branch_and_bound_equals_the_exhaustive_search_of_eight_devices(problem in problem(8)) {
+        assert_equals_exhaustive(&problem);
+    }
+}
