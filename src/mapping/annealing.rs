@@ -3,6 +3,8 @@
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
+use super::heuristic::{by_pipeline, by_stage, first_fit};
+use super::local::LocalCost;
 use super::{Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun};
 use crate::cost::{Synchronisation, Terms, max_of_pieces};
 use crate::solve::SearchContext;
@@ -20,8 +22,7 @@ const ROUNDS: u64 = 8;
 /// place of the slowest link of a copy's ring, only the copy's own two links, so that every slow link of a ring counts.
 pub struct Annealer<'a> {
     problem: &'a MappingProblem,
-    /// By stage: neighbour, bytes to it, bytes from it.
-    traffic: Vec<Vec<(usize, f64, f64)>>,
+    cost: LocalCost<'a>,
     best: Mapping,
     objective: f64,
     devices: Vec<usize>,
@@ -88,7 +89,7 @@ impl<'a> Annealer<'a> {
         let objective = problem.objective(&mapping);
         let mut annealer = Self {
             problem,
-            traffic: traffic(problem),
+            cost: LocalCost::new(problem),
             best: mapping,
             objective,
             devices: Vec::new(),
@@ -146,7 +147,7 @@ impl<'a> Annealer<'a> {
             self.moves += 1;
             energy += self.step(target, temperature);
             if energy < 1e-9 * target {
-                self.keep_if_best();
+                self.offer(&Mapping { devices: self.devices.clone() });
                 energy = (0..self.devices.len()).map(|copy| self.times.energy(copy)).sum();
                 if energy <= 0.0 {
                     return;
@@ -163,7 +164,7 @@ impl<'a> Annealer<'a> {
             self.copies[device] = copy;
         }
         let all: Vec<usize> = (0..self.devices.len()).collect();
-        let stages: Vec<usize> = (0..self.traffic.len()).collect();
+        let stages: Vec<usize> = (0..self.problem.stages.stages.len()).collect();
         self.update(&all, &all, &stages, &all, target);
         all.iter().map(|&copy| self.times.energy(copy)).sum()
     }
@@ -210,19 +211,15 @@ impl<'a> Annealer<'a> {
         }
     }
 
-    fn keep_if_best(&mut self) {
-        self.offer(&Mapping { devices: self.devices.clone() });
-    }
-
-    /// Brings the times up to date where two copies have moved.
+    /// Brings the times up to date where two copies have moved. Returns by how much the energy grew.
     fn update_around(&mut self, copy: usize, other: usize, target: f64) -> f64 {
         let replicas = self.problem.replicas;
-        let has_ring = self.problem.cost.counted.all_reduce() && replicas > 1;
+        let has_ring = self.cost.has_rings();
         let (mut loads, mut links, mut stages, mut energies) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for copy in [copy, other].into_iter().filter(|&copy| copy != FREE) {
             let (stage, replica) = (copy / replicas, copy % replicas);
             loads.push(copy);
-            loads.extend(self.traffic[stage].iter().map(|&(neighbour, ..)| neighbour * replicas + replica));
+            loads.extend(self.cost.traffic(stage).iter().map(|traffic| traffic.stage * replicas + replica));
             if has_ring && !stages.contains(&stage) {
                 stages.push(stage);
                 energies.extend(stage * replicas..(stage + 1) * replicas);
@@ -248,7 +245,7 @@ impl<'a> Annealer<'a> {
             let load = self.load(copy);
             self.times.set(self.times.loads + copy, load);
         }
-        if self.problem.cost.counted.all_reduce() && replicas > 1 {
+        if self.cost.has_rings() {
             for &copy in links {
                 let next = copy - copy % replicas + (copy + 1) % replicas;
                 let time = self.problem.all_reduce_time(copy / replicas, self.devices[copy], self.devices[next]);
@@ -287,51 +284,30 @@ impl<'a> Annealer<'a> {
             compute: problem.stages.stages[stage].compute() / topology.devices[device].speed,
             ..Terms::default()
         };
-        for &(neighbour, bytes_out, bytes_in) in &self.traffic[stage] {
-            let there = self.devices[neighbour * problem.replicas + replica];
-            terms.comm_out += topology.message_time(device, there, bytes_out);
-            terms.comm_in += topology.message_time(there, device, bytes_in);
+        for traffic in self.cost.traffic(stage) {
+            let there = self.devices[traffic.stage * problem.replicas + replica];
+            terms.comm_out += topology.message_time(device, there, traffic.out);
+            terms.comm_in += topology.message_time(there, device, traffic.back);
         }
         max_of_pieces(&problem.cost.pieces, &terms)
     }
 }
 
-/// By stage: the stages it shares messages with, the bytes to each and from each.
-fn traffic(problem: &MappingProblem) -> Vec<Vec<(usize, f64, f64)>> {
-    let mut traffic: Vec<Vec<(usize, f64, f64)>> = vec![Vec::new(); problem.stages.stages.len()];
-    let mut add = |stage: usize, other: usize, bytes_out: f64, bytes_in: f64| {
-        match traffic[stage].iter_mut().find(|(known, ..)| *known == other) {
-            Some(entry) => *entry = (other, entry.1 + bytes_out, entry.2 + bytes_in),
-            None => traffic[stage].push((other, bytes_out, bytes_in)),
-        }
-    };
-    for message in problem.stages.messages.iter().filter(|_| problem.cost.counted.messages()) {
-        add(message.source, message.target, message.bytes, 0.0);
-        add(message.target, message.source, 0.0, message.bytes);
-    }
-    traffic
-}
-
 /// Replicas of a stage next to each other, and pipelines next to each other, along the devices' numbers and along a path
 /// that goes on to the nearest device each time.
 fn seeds(problem: &MappingProblem) -> Vec<Mapping> {
-    let (stages, replicas) = (problem.stages.stages.len(), problem.replicas);
     let orders = [(0..problem.topology.len()).collect(), nearest_next(problem)];
-    let fits = |mapping: &Mapping| {
-        mapping.devices.iter().enumerate().all(|(copy, &device)| problem.fits(copy / replicas, device))
-    };
-    let by_stage = |order: &Vec<usize>| Mapping { devices: order[..stages * replicas].to_vec() };
-    let by_pipeline = |order: &Vec<usize>| Mapping {
-        devices: (0..stages * replicas).map(|copy| order[copy % replicas * stages + copy / replicas]).collect(),
-    };
-    orders.iter().flat_map(|order| [by_stage(order), by_pipeline(order)]).filter(fits).collect()
+    let copies = [by_stage(problem), by_pipeline(problem)];
+    let pairs = orders.iter().flat_map(|devices| copies.iter().map(move |copies| (copies, devices)));
+    pairs.filter_map(|(copies, devices)| first_fit(problem, copies, devices)).collect()
 }
 
 fn nearest_next(problem: &MappingProblem) -> Vec<usize> {
     let topology = &problem.topology;
-    let mut order: Vec<usize> = vec![0];
-    let mut rest: Vec<usize> = (1..topology.len()).collect();
-    while let Some(&last) = order.last().filter(|_| !rest.is_empty()) {
+    let mut order: Vec<usize> = Vec::new();
+    let mut rest: Vec<usize> = (0..topology.len()).collect();
+    while !rest.is_empty() {
+        let last = order.last().copied().unwrap_or(rest[0]);
         let time = |device: usize| topology.message_time(last, device, 1.0);
         let nearest = (0..rest.len()).min_by(|&a, &b| time(rest[a]).total_cmp(&time(rest[b])));
         order.extend(nearest.map(|index| rest.remove(index)));
@@ -339,8 +315,8 @@ fn nearest_next(problem: &MappingProblem) -> Vec<usize> {
     order
 }
 
-/// Swap annealing from consecutive placements. A heuristic: its bound is nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Swap annealing from mappings by rule: a heuristic without a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MappingAnnealing {
     /// How many swaps it tries for each copy.
     pub moves: u64,
@@ -349,5 +325,21 @@ pub struct MappingAnnealing {
 impl Default for MappingAnnealing {
     fn default() -> Self {
         Self { moves: 20_000 }
+    }
+}
+
+impl Mapper for MappingAnnealing {
+    fn name(&self) -> &str {
+        "annealing"
+    }
+
+    fn map(&self, problem: &MappingProblem, cx: &SearchContext) -> MappingRun {
+        let Some(first) = seeds(problem).into_iter().next() else {
+            return MappingRun { outcome: MappingOutcome::Unknown, bound: 0.0, stats: Vec::new() };
+        };
+        let mut annealer = Annealer::new(problem, first, cx.seed);
+        annealer.anneal(0.0, self.moves.saturating_mul(problem.copies() as u64), cx);
+        let stats = vec![("moves", annealer.moves())];
+        MappingRun { outcome: MappingOutcome::Feasible(annealer.best), bound: 0.0, stats }
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    BranchAndBound, Consecutive, Exhaustive, GreedyMapping, Mapper, Parmesan2024, PointToPoint, RandomMapping,
-    SwapSearch,
+    BranchAndBound, Consecutive, Exhaustive, GreedyMapping, Mapper, MappingAnnealing, Parmesan2024, PointToPoint,
+    RandomMapping, SwapSearch,
 };
 use crate::solve::registry::{Parameter, Parameters, SpecError, parts};
 
@@ -36,8 +36,8 @@ const MAPPERS: &[MapperKind] = &[
         exact: true,
         source: "docs/mapping.md",
         parameters: &[
-            Parameter { name: "moves", default: "500", meaning: "moves of the first round of annealing, per copy" },
-            Parameter { name: "decisions", default: "50", meaning: "decisions of the first round of searches" },
+            Parameter { name: "moves", default: "1000", meaning: "moves of the first round of annealing, per copy" },
+            Parameter { name: "decisions", default: "10", meaning: "decisions of the first round of searches" },
         ],
         make: |given| {
             Ok(Box::new(BranchAndBound {
@@ -102,6 +102,14 @@ const MAPPERS: &[MapperKind] = &[
         source: "baseline",
         parameters: &[],
         make: |_| Ok(Box::new(GreedyMapping)),
+    },
+    MapperKind {
+        name: "annealing",
+        summary: "annealing that swaps the contents of two devices, below ever lower targets",
+        exact: false,
+        source: "docs/mapping.md",
+        parameters: &[Parameter { name: "moves", default: "20000", meaning: "how many swaps it tries for each copy" }],
+        make: |given| Ok(Box::new(MappingAnnealing { moves: given.at_least("moves", 1)? })),
     },
     MapperKind {
         name: "swap",

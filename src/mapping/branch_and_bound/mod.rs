@@ -22,7 +22,7 @@ use all_different::Matching;
 use model::Model;
 use search::{Knowledge, Search, Verdict};
 
-use super::annealing::Annealer;
+use super::annealing::{Annealer, MappingAnnealing};
 use super::{Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun};
 use crate::solve::{OPTIMALITY_TOLERANCE, Progress, SearchContext};
 
@@ -40,7 +40,7 @@ pub struct BranchAndBound {
 
 impl Default for BranchAndBound {
     fn default() -> Self {
-        Self { moves: std::env::var("MV").map_or(1000, |v| v.parse().unwrap()), decisions: std::env::var("DC").map_or(10, |v| v.parse().unwrap()) }
+        Self { moves: 1000, decisions: 10 }
     }
 }
 
@@ -56,7 +56,9 @@ impl Mapper for BranchAndBound {
             3..=4 => self.map_within::<4>(problem, cx),
             5..=8 => self.map_within::<8>(problem, cx),
             9..=16 => self.map_within::<16>(problem, cx),
-            _ => todo!(),
+            17..=64 => self.map_within::<64>(problem, cx),
+            // More devices than a topology may have by its readers and generators: no proof, but a mapping.
+            _ => MappingAnnealing::default().map(problem, cx),
         }
     }
 }
@@ -92,17 +94,22 @@ struct Proof<'p, const W: usize> {
 impl<const W: usize> Proof<'_, W> {
     fn run(&mut self, settings: &BranchAndBound) {
         let copies = self.annealer.best().0.devices.len() as u64;
-        let (mut moves, mut decisions) = (settings.moves * copies, settings.decisions);
+        let (mut moves, mut decisions) = (settings.moves.saturating_mul(copies), settings.decisions);
         self.bisect(0, 1e-4);
+        self.anneal(moves);
+        self.settle(0);
         while !self.is_done() {
-            self.annealer.anneal(self.bound, moves, self.cx);
-            self.tell("searching");
-            if moves == settings.moves * copies {
-                self.settle(0);
-            }
             self.settle(decisions);
             moves = moves.saturating_mul(2);
             decisions = decisions.saturating_mul(3);
+            self.anneal(moves);
+        }
+    }
+
+    fn anneal(&mut self, moves: u64) {
+        if !self.is_done() {
+            self.annealer.anneal(self.bound, moves, self.cx);
+            self.tell("annealing");
         }
     }
 

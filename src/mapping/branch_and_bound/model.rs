@@ -4,6 +4,7 @@ use super::relation::{Form, Relation, Weights};
 use super::set::Set;
 use crate::cost::{Piece, Synchronisation, Terms};
 use crate::mapping::MappingProblem;
+use crate::mapping::local::{LocalCost, Traffic};
 
 /// What a stage's copy pays for the link to its neighbour: the relation's cost times the scale.
 #[derive(Debug, Clone, Copy)]
@@ -61,8 +62,8 @@ pub struct Model<'a, const W: usize> {
 impl<'a, const W: usize> Model<'a, W> {
     /// The model of `problem`. O(D² log D) for each different cost of links.
     pub fn new(problem: &'a MappingProblem) -> Self {
-        let mut builder =
-            Builder { problem, form: Form::of(&problem.topology), known: Vec::new(), relations: Vec::new() };
+        let (cost, form) = (LocalCost::new(problem), Form::of(&problem.topology));
+        let mut builder = Builder { problem, cost, form, known: Vec::new(), relations: Vec::new() };
         let stages = (0..problem.stages.stages.len()).map(|stage| builder.stage(stage)).collect();
         Self { problem, stages, relations: builder.relations, form: builder.form }
     }
@@ -90,6 +91,7 @@ impl<'a, const W: usize> Model<'a, W> {
 
 struct Builder<'a, const W: usize> {
     problem: &'a MappingProblem,
+    cost: LocalCost<'a>,
     form: Form,
     known: Vec<Weights>,
     relations: Vec<Relation<W>>,
@@ -97,51 +99,28 @@ struct Builder<'a, const W: usize> {
 
 impl<const W: usize> Builder<'_, W> {
     fn stage(&mut self, stage: usize) -> StageRow<W> {
-        let traffic = self.traffic(stage);
+        let traffic = self.cost.traffic(stage).to_vec();
         let pieces = &self.problem.cost.pieces;
         let devices = 0..self.problem.topology.len();
         StageRow {
-            neighbours: traffic.iter().map(|&(neighbour, ..)| neighbour).collect(),
+            neighbours: traffic.iter().map(|traffic| traffic.stage).collect(),
             pieces: pieces.iter().map(|piece| self.piece(stage, piece, &traffic)).collect(),
             ring: self.ring(stage),
             fits: devices.filter(|&device| self.problem.fits(stage, device)).collect(),
         }
     }
 
-    /// The stages that a stage shares messages with, and the bytes out and in.
-    fn traffic(&self, stage: usize) -> Vec<(usize, f64, f64)> {
-        let mut traffic: Vec<(usize, f64, f64)> = Vec::new();
-        if !self.problem.cost.counted.messages() {
-            return traffic;
-        }
-        for message in self.problem.stages.messages.iter().filter(|message| message.bytes > 0.0) {
-            let (neighbour, bytes_out, bytes_in) = match (message.source == stage, message.target == stage) {
-                (true, false) => (message.target, message.bytes, 0.0),
-                (false, true) => (message.source, 0.0, message.bytes),
-                _ => continue,
-            };
-            match traffic.iter_mut().find(|(known, ..)| *known == neighbour) {
-                Some((_, known_out, known_in)) => {
-                    *known_out += bytes_out;
-                    *known_in += bytes_in;
-                }
-                None => traffic.push((neighbour, bytes_out, bytes_in)),
-            }
-        }
-        traffic
-    }
-
-    fn piece(&mut self, stage: usize, piece: &Piece, traffic: &[(usize, f64, f64)]) -> PieceRow {
+    fn piece(&mut self, stage: usize, piece: &Piece, traffic: &[Traffic]) -> PieceRow {
         let compute = self.problem.stages.stages[stage].compute();
         let time = |speed: f64| piece.value(&Terms { compute: compute / speed, ..Terms::default() });
         let sent = |bytes: f64| if bytes > 0.0 { 1.0 } else { 0.0 };
         let mut links = Vec::new();
-        for (index, &(_, bytes_out, bytes_in)) in traffic.iter().enumerate() {
+        for (index, &Traffic { out, back, .. }) in traffic.iter().enumerate() {
             let weights = Weights {
-                bytes_out: piece.comm_out * bytes_out,
-                bytes_in: piece.comm_in * bytes_in,
-                latency_out: piece.comm_out * sent(bytes_out),
-                latency_in: piece.comm_in * sent(bytes_in),
+                bytes_out: piece.comm_out * out,
+                bytes_in: piece.comm_in * back,
+                latency_out: piece.comm_out * sent(out),
+                latency_in: piece.comm_in * sent(back),
             };
             links.extend(self.link(weights).map(|link| (index, link)));
         }
@@ -150,7 +129,7 @@ impl<const W: usize> Builder<'_, W> {
 
     fn ring(&mut self, stage: usize) -> Option<Ring> {
         let replicas = self.problem.replicas as f64;
-        if !self.problem.cost.counted.all_reduce() || self.problem.replicas == 1 {
+        if !self.cost.has_rings() {
             return None;
         }
         let steps = 2.0 * (replicas - 1.0);

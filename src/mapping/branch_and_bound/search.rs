@@ -115,25 +115,33 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
 
     fn explore(&mut self) -> Verdict {
         loop {
+            if let Some(mapping) = self.lucky() {
+                return Verdict::Found(mapping);
+            }
             let Some((copy, place)) = self.choose() else { return self.leaf() };
-            self.knowledge.nodes += 1;
+            if self.budget == 0 || self.cx.should_stop() {
+                return Verdict::Unknown;
+            }
             self.budget -= 1;
-            let orbits = self.orbits();
-            let images = self.image(&orbits, place);
-            let twins = self.state.touched.images(copy);
+            self.knowledge.nodes += 1;
             let saved = self.state.domains.clone();
             match self.descend(copy, place) {
                 Verdict::Refuted => (),
                 verdict => return verdict,
             }
-            if self.budget == 0 || self.cx.should_stop() {
-                return Verdict::Unknown;
-            }
+            let orbits = self.orbits();
+            let images = self.image(&orbits, place);
             self.state.restore(&saved);
-            if self.exclude_all(&twins, &images).is_err() {
+            if self.exclude(copy, &images).is_err() {
                 return Verdict::Refuted;
             }
         }
+    }
+
+    /// The mapping that the copies' matching with different devices makes, where it happens to be within the target.
+    fn lucky(&self) -> Option<Mapping> {
+        let mapping = Mapping { devices: self.state.matching.devices().to_vec() };
+        (self.state.model.problem.objective(&mapping) <= self.state.limit).then_some(mapping)
     }
 
     fn descend(&mut self, copy: usize, place: Place) -> Verdict {
@@ -142,7 +150,6 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
         let set = self.set(place);
         let result = self.state.keep(copy, &set).and_then(|()| self.state.propagate());
         let verdict = match result {
-            Ok(()) if self.budget == 0 => Verdict::Unknown,
             Ok(()) => self.explore(),
             Err(Conflict) => Verdict::Refuted,
         };
@@ -151,12 +158,9 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
         verdict
     }
 
+    /// Takes devices from all copies interchangeable with `copy`.
     fn exclude(&mut self, copy: usize, images: &Set<W>) -> Result<(), Conflict> {
-        self.exclude_all(&self.state.touched.images(copy), images)
-    }
-
-    fn exclude_all(&mut self, copies: &[usize], images: &Set<W>) -> Result<(), Conflict> {
-        for &copy in copies {
+        for copy in self.state.touched.images(copy) {
             let left = self.state.domains.devices[copy].minus(images);
             self.state.keep(copy, &left)?;
         }

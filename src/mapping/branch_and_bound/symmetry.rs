@@ -20,6 +20,8 @@ pub struct Symmetry {
     kinds: Vec<u64>,
     /// By device: the lowest with the same links to all others and the same kind.
     twins: Vec<usize>,
+    /// Whether no devices but twins are interchangeable.
+    has_only_twins: bool,
     known: FxHashMap<Vec<usize>, Rc<Orbits>>,
 }
 
@@ -45,11 +47,13 @@ impl Symmetry {
             FxBuildHasher.hash_one((device.speed.to_bits(), device.memory.map(f64::to_bits)))
         };
         let kinds = (0..devices).map(kind).collect();
-        let mut symmetry = Self { devices, links, kinds, twins: (0..devices).collect(), known: HashMap::default() };
+        let (twins, known) = ((0..devices).collect(), HashMap::default());
+        let mut symmetry = Self { devices, links, kinds, twins, has_only_twins: false, known };
         for b in 0..devices {
             let is_first_twin = |&a: &usize| symmetry.twins[a] == a && symmetry.are_twins(a, b);
             symmetry.twins[b] = (0..b).find(is_first_twin).unwrap_or(b);
         }
+        symmetry.has_only_twins = *symmetry.orbits(&vec![0; devices]) == symmetry.twins;
         symmetry
     }
 
@@ -73,12 +77,15 @@ impl Symmetry {
     }
 
     fn search_orbits(&self, colours: &[usize]) -> Orbits {
-        let refined = self.refine(&colours.iter().map(|&colour| colour as u64).collect::<Vec<u64>>());
         let mut orbits = Orbits::new();
         for device in 0..self.devices {
             let is_twin = |&other: &usize| self.twins[other] == self.twins[device] && colours[other] == colours[device];
-            orbits.push((0..device).find(is_twin).map_or(device, |twin| orbits[twin]));
+            orbits.push((self.twins[device]..device).find(is_twin).map_or(device, |twin| orbits[twin]));
         }
+        if self.has_only_twins {
+            return orbits;
+        }
+        let refined = self.refine(&colours.iter().map(|&colour| colour as u64).collect::<Vec<u64>>());
         for device in 0..self.devices {
             let mut earlier: Vec<usize> = (0..device).filter(|&other| refined[other] == refined[device]).collect();
             earlier.retain(|&other| orbits[other] == other);

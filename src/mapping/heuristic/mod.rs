@@ -6,7 +6,7 @@ mod swap;
 
 pub use greedy::GreedyMapping;
 pub use orders::{Consecutive, PointToPoint, RandomMapping};
-pub(super) use orders::{by_pipeline, by_stage};
+pub(super) use orders::{by_pipeline, by_stage, first_fit};
 pub use swap::SwapSearch;
 
 use super::{Mapping, MappingOutcome, MappingProblem, MappingRun};
