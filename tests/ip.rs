@@ -11,8 +11,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::{InstanceOptions, config, instances, latency_problems, solve_and_verify};
-use dagsplit::instance::Instance;
 use dagsplit::instance::formats::{ReadOptions, read_instance};
+use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::problem::{CostKind, Objective, Problem, ProblemSpec, Scope};
 use dagsplit::solve::brute_force::BruteForce;
 use dagsplit::solve::ip::highs::{Mip, MipLimits};
@@ -118,6 +118,42 @@ proptest! {
         let split = read_solution(&problem, &text).unwrap();
         let verified = verify::check(&instance, &spec, &split).unwrap();
         prop_assert!(optimum.is_some_and(|optimum| (verified.objective() - optimum).abs() <= 1e-6 * optimum));
+    }
+}
+
+proptest! {
+    #![proptest_config(config(4000))]
+
+    #[test]
+    #[ignore = "takes minutes"]
+    fn thousands_of_latencies_are_optimal((instance, spec) in latency_problems(4, 2, InstanceOptions::ALL)) {
+        agrees_with_brute_force(&instance, &spec)?;
+    }
+}
+
+/// With its rule of enumeration HiGHS 1.15 calls this program infeasible below 14, the latency of the start.
+#[test]
+fn a_latency_below_the_start_is_found() {
+    // Accelerator time, CPU time, memory, transfer time.
+    let costs =
+        [(0.0, 0.0, 1.0, 0.0), (6.0, 0.0, 2.0, 3.0), (0.0, 8.0, 0.0, 0.0), (7.0, 4.0, 0.0, 0.0), (5.0, 7.0, 2.0, 0.0)];
+    let node = |(id, (accelerator, cpu, memory, transfer_time))| Node {
+        accelerator_times: vec![Some(accelerator)],
+        cpu_time: Some(cpu),
+        memory,
+        transfer_time,
+        ..Node::new(id)
+    };
+    let edge = |(source, target)| Edge { source, target };
+    let instance = Instance {
+        platform: Platform::uniform(2, Some(4.0), 1),
+        nodes: (0..).zip(costs).map(node).collect(),
+        edges: [(0, 1), (1, 4), (3, 4), (2, 4)].map(edge).to_vec(),
+        ..Instance::default()
+    };
+    let spec = ProblemSpec { objective: Objective::Latency { subgraphs: 1 }, ..ProblemSpec::of(&instance) };
+    for program in [IntegerProgram::published(), IntegerProgram::strong()] {
+        assert_eq!(solve_and_verify(&program, &instance, &spec), Some(11.0), "{}", program.name());
     }
 }
 

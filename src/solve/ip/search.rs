@@ -27,22 +27,26 @@ pub(super) fn run(
         mip.set_start(&values)?;
     }
     let result = search(&mut mip, scale, start.as_ref(), cx)?;
+    let start_value = start.as_ref().map(value);
     let found = result.values.as_ref().and_then(|values| layout.split(values));
     let best = [start, found].into_iter().flatten().min_by(|a, b| value(a).total_cmp(&value(b)));
     let mut stats = Stats::default();
     stats.set("columns", columns.len() as f64);
     stats.set("rows", mip.row_count() as f64);
     stats.set("nodes", result.nodes as f64);
-    let proven = proven(&result, bounds, scale);
+    let proven = proven(&result, bounds, start_value, scale);
     let is_infeasible = result.status == MipStatus::Infeasible && bounds.upper.is_none();
     Ok(Run { outcome: outcome(&problem.spec.scope, best, proven, is_infeasible), stats })
 }
 
 /// What no split is below, in the instance's time.
-fn proven(result: &MipResult, known: Bounds, scale: f64) -> Option<f64> {
+///
+/// That there is no split up to a cutoff proves the cutoff. A program that holds the start is never infeasible: where
+/// HiGHS says so it errs, and proves nothing.
+fn proven(result: &MipResult, known: Bounds, start: Option<f64>, scale: f64) -> Option<f64> {
     let most = known.upper.unwrap_or(f64::INFINITY);
     let dual = match result.status {
-        MipStatus::Infeasible => known.upper,
+        MipStatus::Infeasible => known.upper.filter(|&upper| start.is_none_or(|start| upper < start)),
         _ => result.dual_bound.map(|bound| (bound * scale).min(most)),
     };
     dual.map(|bound| bound * (1.0 - BOUND_MARGIN)).into_iter().chain(known.lower).max_by(f64::total_cmp)
