@@ -157,6 +157,28 @@ fn a_latency_below_the_start_is_found() {
     }
 }
 
+/// A node half a million times as slow on the CPU: in tolerances of HiGHS it could be there and nowhere.
+#[test]
+fn hopeless_placements_do_not_count() {
+    let slow =
+        Node { cpu_time: Some(524_288.0), accelerator_times: vec![Some(1.0)], transfer_time: 1.0, ..Node::new(0) };
+    let free = Node { cpu_time: Some(0.0), accelerator_times: vec![Some(0.0)], ..Node::new(1) };
+    let instance = Instance {
+        platform: Platform::uniform(2, None, 1),
+        nodes: vec![free, slow],
+        edges: vec![Edge { source: 0, target: 1 }],
+        ..Instance::default()
+    };
+    let objectives = [Objective::Throughput, Objective::GPipe, Objective::Latency { subgraphs: 1 }];
+    for objective in objectives {
+        let spec = ProblemSpec { objective, scope: Scope::Convex, ..ProblemSpec::of(&instance) };
+        for program in [IntegerProgram::published(), IntegerProgram::strong()] {
+            let found = solve_and_verify(&program, &instance, &spec);
+            assert!(found.is_some_and(|found| found <= 3.0), "{}: {found:?}", program.name());
+        }
+    }
+}
+
 fn published(file: &str) -> Option<Instance> {
     let path = workloads::find(&format!("tarnawski2020/{file}"))?;
     Some(read_instance(&path, &ReadOptions::default()).unwrap())

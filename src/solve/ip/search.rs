@@ -12,14 +12,16 @@ use crate::solve::{BoundSource, LowerBound, Outcome, Progress, Run, SearchContex
 /// lower by this part.
 const BOUND_MARGIN: f64 = 5e-10;
 
-/// Solves the program of `method`, from `start` where that is a split.
+/// Solves the program of `method`, where a split may be `known`.
 pub(super) fn run(
     problem: &Problem,
     method: &IntegerProgram,
-    start: Option<Solution>,
+    known: Option<Solution>,
     cx: &SearchContext,
 ) -> Result<Run, SolveError> {
-    let bounds = method.bounds(start.as_ref());
+    let known_value = known.as_ref().map(value);
+    let start = known.filter(|_| method.starts_from_known());
+    let bounds = method.bounds(start.as_ref(), known_value);
     let scale = scale(problem);
     let layout = Layout::new(problem);
     let (mut mip, columns) = program(&layout, method.form, bounds, scale).into_mip()?;
@@ -27,29 +29,28 @@ pub(super) fn run(
         mip.set_start(&values)?;
     }
     let result = search(&mut mip, scale, start.as_ref(), cx)?;
-    let start_value = start.as_ref().map(value);
     let found = result.values.as_ref().and_then(|values| layout.split(values));
     let best = [start, found].into_iter().flatten().min_by(|a, b| value(a).total_cmp(&value(b)));
     let mut stats = Stats::default();
     stats.set("columns", columns.len() as f64);
     stats.set("rows", mip.row_count() as f64);
     stats.set("nodes", result.nodes as f64);
-    let proven = proven(&result, bounds, start_value, scale);
-    let is_infeasible = result.status == MipStatus::Infeasible && bounds.upper.is_none();
+    let proven = proven(&result, bounds, known_value, scale);
+    let is_infeasible = result.status == MipStatus::Infeasible && known_value.is_none() && bounds.upper.is_none();
     Ok(Run { outcome: outcome(&problem.spec.scope, best, proven, is_infeasible), stats })
 }
 
 /// What no split is below, in the instance's time.
 ///
-/// That there is no split up to a cutoff proves the cutoff. A program that holds the start is never infeasible: where
-/// HiGHS says so it errs, and proves nothing.
-fn proven(result: &MipResult, known: Bounds, start: Option<f64>, scale: f64) -> Option<f64> {
-    let most = known.upper.unwrap_or(f64::INFINITY);
+/// That there is no split up to a cutoff proves the cutoff. A program that holds the split of this `known` value is never
+/// infeasible: where HiGHS says so it errs, and proves nothing.
+fn proven(result: &MipResult, bounds: Bounds, known: Option<f64>, scale: f64) -> Option<f64> {
+    let most = bounds.upper.unwrap_or(f64::INFINITY);
     let dual = match result.status {
-        MipStatus::Infeasible => known.upper.filter(|&upper| start.is_none_or(|start| upper < start)),
+        MipStatus::Infeasible => bounds.upper.filter(|&upper| known.is_none_or(|known| upper < known)),
         _ => result.dual_bound.map(|bound| (bound * scale).min(most)),
     };
-    dual.map(|bound| bound * (1.0 - BOUND_MARGIN)).into_iter().chain(known.lower).max_by(f64::total_cmp)
+    dual.map(|bound| bound * (1.0 - BOUND_MARGIN)).into_iter().chain(bounds.lower).max_by(f64::total_cmp)
 }
 
 fn outcome(scope: &Scope, best: Option<Solution>, proven: Option<f64>, is_infeasible: bool) -> Outcome {
