@@ -25,7 +25,7 @@ struct Schedule {
     finishes: Vec<Option<Variable>>,
 }
 
-/// Writes the program. Its big-M is the upper bound, where there is one, or else the latency of a split that exists.
+/// Writes the program. Its big-M is the least of the bounds, where there are some, and the latency of a split that exists.
 pub(super) fn formulate<'a>(layout: &'a Layout<'a>, form: Form, bounds: Bounds, scale: f64) -> Builder<'a> {
     let problem = layout.problem;
     let mut builder = Builder::new(layout, wires::of_producers(layout), scale, bounds.limit);
