@@ -12,14 +12,16 @@ use crate::solve::{BoundSource, LowerBound, Outcome, Progress, Run, SearchContex
 /// lower by this part.
 const BOUND_MARGIN: f64 = 5e-10;
 
-/// Solves the program of `method`, from `start` where that is a split.
+/// Solves the program of `method`, where a split may be `known`.
 pub(super) fn run(
     problem: &Problem,
     method: &IntegerProgram,
-    start: Option<Solution>,
+    known: Option<Solution>,
     cx: &SearchContext,
 ) -> Result<Run, SolveError> {
-    let bounds = method.bounds(start.as_ref());
+    let known_value = known.as_ref().map(value);
+    let start = known.filter(|_| method.starts_from_known());
+    let bounds = method.bounds(start.as_ref(), known_value);
     let scale = scale(problem);
     let layout = Layout::new(problem);
     let (mut mip, columns) = program(&layout, method.form, bounds, scale).into_mip()?;
@@ -33,19 +35,22 @@ pub(super) fn run(
     stats.set("columns", columns.len() as f64);
     stats.set("rows", mip.row_count() as f64);
     stats.set("nodes", result.nodes as f64);
-    let proven = proven(&result, bounds, scale);
-    let is_infeasible = result.status == MipStatus::Infeasible && bounds.upper.is_none();
+    let proven = proven(&result, bounds, known_value, scale);
+    let is_infeasible = result.status == MipStatus::Infeasible && known_value.is_none() && bounds.upper.is_none();
     Ok(Run { outcome: outcome(&problem.spec.scope, best, proven, is_infeasible), stats })
 }
 
 /// What no split is below, in the instance's time.
-fn proven(result: &MipResult, known: Bounds, scale: f64) -> Option<f64> {
-    let most = known.upper.unwrap_or(f64::INFINITY);
+///
+/// That there is no split up to a cutoff proves the cutoff. A program that holds the split of this `known` value is never
+/// infeasible: where HiGHS says so it errs, and proves nothing.
+fn proven(result: &MipResult, bounds: Bounds, known: Option<f64>, scale: f64) -> Option<f64> {
+    let most = bounds.upper.unwrap_or(f64::INFINITY);
     let dual = match result.status {
-        MipStatus::Infeasible => known.upper,
+        MipStatus::Infeasible => bounds.upper.filter(|&upper| known.is_none_or(|known| upper < known)),
         _ => result.dual_bound.map(|bound| (bound * scale).min(most)),
     };
-    dual.map(|bound| bound * (1.0 - BOUND_MARGIN)).into_iter().chain(known.lower).max_by(f64::total_cmp)
+    dual.map(|bound| bound * (1.0 - BOUND_MARGIN)).into_iter().chain(bounds.lower).max_by(f64::total_cmp)
 }
 
 fn outcome(scope: &Scope, best: Option<Solution>, proven: Option<f64>, is_infeasible: bool) -> Outcome {
