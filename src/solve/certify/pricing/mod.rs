@@ -12,8 +12,10 @@
 mod elimination;
 mod fronts;
 mod lagrangian;
+mod lattice;
 mod network;
 mod sets;
+mod staircases;
 
 pub use elimination::Plan;
 pub use fronts::Rounding;
@@ -21,6 +23,7 @@ pub use network::{INSIDE, Network, Resource};
 
 use fronts::Window;
 use lagrangian::{Inward, Outward, Prices};
+use lattice::Lattice;
 use sets::Fronts;
 
 use crate::solve::SearchContext;
@@ -83,6 +86,8 @@ pub struct Pricer<const D: usize> {
     /// The best prices of the last call, where the next search begins.
     lambda: [f64; D],
     max_labels: usize,
+    /// The same problem in whole numbers, where loads have one piece and times lie on a lattice.
+    lattice: Option<Box<Lattice>>,
 }
 
 /// Room for the rounding of sums: no set that fits exactly is lost.
@@ -110,7 +115,16 @@ struct Evaluation<const D: usize> {
 impl<const D: usize> Pricer<D> {
     /// A pricer over `plan`, whose resources have the given capacities; `None` stands for the target.
     pub fn new(plan: Plan<D>, capacities: [Option<f64>; D], max_labels: usize) -> Self {
-        Self { plan, capacities, lambda: [0.0; D], max_labels }
+        Self { plan, capacities, lambda: [0.0; D], max_labels, lattice: None }
+    }
+
+    /// The same with a lattice for [`Rounding::Lattice`], where the first resource alone is the load and the `times` of
+    /// the units are decimals.
+    pub fn with_lattice(mut self, times: &[f64]) -> Self {
+        let has_one_piece = self.capacities.iter().position(Option::is_none) == Some(0)
+            && self.capacities[1..].iter().all(Option::is_some);
+        self.lattice = has_one_piece.then(|| Lattice::new(&self.plan, times)).flatten().map(Box::new);
+        self
     }
 
     fn capacity(&self, target: f64) -> [f64; D] {
@@ -226,6 +240,11 @@ impl<const D: usize> Pricing for Pricer<D> {
         let (mut priced, best) = self.relaxed(profit, target);
         if priced.upper <= threshold {
             return Some(priced);
+        }
+        if let Rounding::Lattice(fallback) = rounding {
+            let found = if self.has_lattice(target) { self.search_lattice(query, cx) } else { None };
+            let found = found.filter(|found| !found.sets.is_empty() || found.upper <= threshold * ROOM);
+            return found.or_else(|| self.search(Search { rounding: Rounding::Thinned(fallback), ..query }, cx));
         }
         let capacity = self.capacity(target);
         let prices = Prices { profit, lambda: self.lambda };
