@@ -64,5 +64,6 @@ pub mod preprocess;
 pub mod problem;
 pub mod report;
 pub mod reproduce;
+pub mod simulate;
 pub mod solve;
 pub mod verify;

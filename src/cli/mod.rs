@@ -23,6 +23,7 @@ mod reading_args;
 mod reproduce;
 mod search_args;
 mod series;
+mod simulate;
 mod solve;
 mod supervised;
 mod task;
@@ -71,6 +72,7 @@ enum Verb {
     Convert(convert::Args),
     Generate(generate::Args),
     Draw(draw::Args),
+    Simulate(Box<simulate::Args>),
     #[cfg(feature = "conformance")]
     Conform(conform::Args),
     #[cfg(feature = "highs")]
@@ -92,6 +94,7 @@ pub fn run() -> ExitCode {
         Verb::Convert(args) => args.run(),
         Verb::Generate(args) => args.run(),
         Verb::Draw(args) => args.run(),
+        Verb::Simulate(args) => args.run(),
         #[cfg(feature = "conformance")]
         Verb::Conform(args) => args.run(),
         #[cfg(feature = "highs")]

@@ -94,7 +94,7 @@ struct PiperArgs {
 
     /// How many microbatches a device keeps activations of [default: 1].
     #[arg(long, value_name = "N")]
-    microbatches: Option<u32>,
+    piper_microbatches: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -149,7 +149,8 @@ impl ReadingOptions {
         if let Some(configuration) = &self.piper.piper_configuration {
             options.piper.configuration.clone_from(configuration);
         }
-        options.piper.microbatches_in_flight = self.piper.microbatches.unwrap_or(options.piper.microbatches_in_flight);
+        options.piper.microbatches_in_flight =
+            self.piper.piper_microbatches.unwrap_or(options.piper.microbatches_in_flight);
         options
     }
 }

@@ -13,6 +13,7 @@ pub mod plot;
 pub mod progress;
 pub mod record;
 pub mod sheet;
+pub mod simulation;
 pub mod table;
 pub mod units;
 

@@ -6,7 +6,7 @@
 mod blocks;
 mod layout;
 mod scene;
-mod svg;
+pub(in crate::report) mod svg;
 mod topology;
 
 pub use topology::draw_topology;

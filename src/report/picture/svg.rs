@@ -14,9 +14,9 @@ pub(super) const HEADER: f64 = 62.0;
 const HEADER_CHARACTER: f64 = 6.0;
 const LEGEND_COLUMN: f64 = 400.0;
 const LEGEND_ROW: f64 = 22.0;
-pub(super) const INK: &str = "#1f2933";
-const FAINT: &str = "#9aa5b1";
-pub(super) const FONT: &str = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif";
+pub(in crate::report) const INK: &str = "#1f2933";
+pub(in crate::report) const FAINT: &str = "#9aa5b1";
+pub(in crate::report) const FONT: &str = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif";
 
 /// Ten colours that stay apart also for most colour-blind readers; more devices get shades by the golden angle.
 const PALETTE: [&str; 10] =
@@ -46,12 +46,12 @@ pub fn render(subject: &Subject, scene: &Scene, layout: &Layout) -> String {
     format!("{document}\n")
 }
 
-pub(super) fn rectangle(x: f64, y: f64, width: f64, height: f64) -> Rectangle {
+pub(in crate::report) fn rectangle(x: f64, y: f64, width: f64, height: f64) -> Rectangle {
     let place = |value: f64| format!("{value:.1}");
     Rectangle::new().set("x", place(x)).set("y", place(y)).set("width", place(width)).set("height", place(height))
 }
 
-pub(super) fn text(content: impl Into<String>, x: f64, y: f64, size: f64) -> Text {
+pub(in crate::report) fn text(content: impl Into<String>, x: f64, y: f64, size: f64) -> Text {
     Text::new(content).set("x", format!("{x:.1}")).set("y", format!("{y:.1}")).set("font-size", size).set("fill", INK)
 }
 

@@ -1,0 +1,239 @@
+//! `dagsplit simulate`
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use dagsplit::instance::formats::read_split;
+use dagsplit::mapping::formats::{TopologyOptions, read_mapping, read_stages, read_topology};
+use dagsplit::mapping::{ClaimedMapping, Counted, Mapping, MappingProblem, PlacedCopy, StageCost};
+use dagsplit::problem::{CostKind, Problem, ProblemSpec, Replication, Scope};
+use dagsplit::report::simulation::{SimulationRecord, gantt, trace};
+use dagsplit::simulate::schedule::{
+    Asynchronous, GPipe, Inference, Interleaved, OneForwardOneBackward, Schedule, VirtualDevices,
+};
+use dagsplit::simulate::{Links, Options, Pipeline, SimulateError, simulate, steady_time};
+use dagsplit::verify;
+use dagsplit::verify::mapping::MappingViolation;
+
+use super::reading_args::ReadingOptions;
+use super::{Exit, Failure, OrFail, listed, print, print_json, values, write_out};
+
+const EXAMPLES: &str = "\
+Examples:
+  dagsplit simulate bert.json split.json --microbatches 64 --gantt bert.svg
+  dagsplit simulate bert.json split.json --schedule gpipe --recompute --trace bert-trace.json
+  dagsplit simulate stages.json dgx1.json mapping.json --schedule 1f1b --overlap --contention --json
+
+A trace opens in https://ui.perfetto.dev and in Chrome's about:tracing.";
+
+/// Simulate the pipeline of a split, or of mapped stages: time, bubble, memory, timeline.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = EXAMPLES,
+    override_usage = "dagsplit simulate [OPTIONS] <INSTANCE> <SPLIT>\n       \
+                      dagsplit simulate [OPTIONS] <STAGES> <TOPOLOGY> <MAPPING>"
+)]
+pub struct Args {
+    /// A workload and a split of it, contiguous or not; or stages, a topology, and a mapping of the stages to its
+    /// devices.
+    #[arg(value_name = "FILES", num_args = 2..=3, required = true)]
+    files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    reading: ReadingOptions,
+
+    #[command(flatten)]
+    simulation: SimulationArgs,
+
+    /// Draw the timeline as a Gantt chart.
+    #[arg(long, value_name = "OUT.SVG", help_heading = "Output")]
+    gantt: Option<PathBuf>,
+
+    /// Write the timeline in the Trace Event Format.
+    #[arg(long, value_name = "OUT.JSON", help_heading = "Output")]
+    trace: Option<PathBuf>,
+
+    /// Print one JSON object (schema `dagsplit-simulate/1`) in place of the table.
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
+    /// Print nothing.
+    #[arg(long, short, conflicts_with = "json", help_heading = "Output")]
+    quiet: bool,
+}
+
+/// What is simulated.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Simulation")]
+struct SimulationArgs {
+    /// In which order devices work [default: virtual-devices for a split, 1f1b for mapped stages].
+    #[arg(long, value_enum)]
+    schedule: Option<ScheduleArg>,
+
+    /// How many microbatches pass through each pipeline.
+    #[arg(long, value_name = "MB", default_value = "32", value_parser = clap::value_parser!(u32).range(1..))]
+    microbatches: u32,
+
+    /// Compute activations once more for the backward pass, in place of keeping them.
+    #[arg(long)]
+    recompute: bool,
+
+    /// Let transfers and all-reduces pass beside the compute.
+    #[arg(long)]
+    overlap: bool,
+
+    /// Let transfers share what carries them: the messages from one device to another their link, the transfers of a
+    /// split's device in both directions one engine.
+    #[arg(long, requires = "overlap")]
+    contention: bool,
+
+    /// Bandwidth of the all-reduce ring of a split with replicas, in bytes per time unit of the file [default: the
+    /// file's link bandwidth].
+    #[arg(long, value_name = "BYTES", value_parser = values::bytes)]
+    sync_bandwidth: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ScheduleArg {
+    /// All forward passes, then all backward passes.
+    Gpipe,
+    /// One forward, one backward, and a flush after each step (PipeDream-flush, DAPPLE).
+    #[value(name = "1f1b")]
+    OneForwardOneBackward,
+    /// One forward, one backward, without end (PipeDream); a device keeps a version of its weights for each microbatch
+    /// in flight.
+    #[value(name = "async-1f1b")]
+    Asynchronous,
+    /// 1F1B with several stages on each device, which take turns on them (Megatron-LM).
+    Interleaved,
+    /// Forward passes alone.
+    Inference,
+    /// Each device in as many virtual ones as its split needs, all of them working in each round (Tarnawski 2020).
+    VirtualDevices,
+}
+
+impl ScheduleArg {
+    fn schedule(self) -> &'static dyn Schedule {
+        match self {
+            ScheduleArg::Gpipe => &GPipe,
+            ScheduleArg::OneForwardOneBackward => &OneForwardOneBackward,
+            ScheduleArg::Asynchronous => &Asynchronous,
+            ScheduleArg::Interleaved => &Interleaved,
+            ScheduleArg::Inference => &Inference,
+            ScheduleArg::VirtualDevices => &VirtualDevices,
+        }
+    }
+}
+
+impl Args {
+    pub fn run(self) -> Result<Exit, Failure> {
+        let (pipeline, usual) = match &self.files[..] {
+            [instance, split] => (self.of_split(instance, split)?, ScheduleArg::VirtualDevices),
+            [stages, topology, mapping] => {
+                (self.of_mapping(stages, topology, mapping)?, ScheduleArg::OneForwardOneBackward)
+            }
+            _ => return Err(Failure::message(Exit::Usage, "give two files or three")),
+        };
+        let schedule = self.simulation.schedule.unwrap_or(usual).schedule();
+        let options =
+            Options { microbatches: self.simulation.microbatches as usize, recompute: self.simulation.recompute };
+        let simulation = simulate(&pipeline, schedule, options).or_fail(Exit::Usage)?;
+        if let Some(path) = &self.gantt {
+            write_out(Some(path), &gantt(&simulation))?;
+        }
+        if let Some(path) = &self.trace {
+            write_out(Some(path), &trace(&simulation))?;
+        }
+        if self.quiet {
+            return Ok(Exit::Done);
+        }
+        let steady_time = match steady_time(&pipeline, schedule, options) {
+            // What can be simulated once may be too long to be simulated twice as long.
+            Err(SimulateError::TooManyTasks { .. }) => None,
+            steady_time => Some(steady_time.or_fail(Exit::Bug)?),
+        };
+        let record = SimulationRecord::new(&simulation, steady_time);
+        if self.json {
+            print_json(&record)?
+        } else {
+            print(&record.text())?
+        }
+        Ok(Exit::Done)
+    }
+
+    fn of_split(&self, instance: &Path, split: &Path) -> Result<Pipeline, Failure> {
+        let workload = self.reading.read(instance)?;
+        let solution = read_split(split, &workload.instance).or_fail(Exit::BadInput)?;
+        let replicas = solution.devices.iter().map(|device| device.replicas).max().unwrap_or(1);
+        let spec = ProblemSpec {
+            platform: workload.platform,
+            scope: Scope::Arbitrary,
+            cost: match (self.simulation.overlap, self.simulation.contention) {
+                (false, _) => CostKind::Additive,
+                (true, true) => CostKind::Overlap,
+                (true, false) => CostKind::Duplex,
+            },
+            replication: self.replication(replicas, workload.instance.platform.bandwidth)?,
+            ..ProblemSpec::default()
+        };
+        let problem = Problem::new(&workload.instance, spec.clone()).or_fail(Exit::Usage)?;
+        // What the split claims may be meant of another cost.
+        let unclaimed = dagsplit::problem::Solution { objective: None, ..solution };
+        let verified = verify::check(&workload.instance, &spec, &unclaimed).map_err(|violations| {
+            let message = format!("{}: the split is invalid:{}", split.display(), listed(&violations));
+            Failure::message(Exit::InvalidSplit, message)
+        })?;
+        Ok(Pipeline::of_split(&workload.instance, &problem, &verified))
+    }
+
+    fn replication(&self, replicas: usize, bandwidth: Option<f64>) -> Result<Option<Replication>, Failure> {
+        if replicas <= 1 {
+            return Ok(None);
+        }
+        match self.simulation.sync_bandwidth.or(bandwidth) {
+            Some(bandwidth) => Ok(Some(Replication { max_replicas: replicas, bandwidth })),
+            None => Err(Failure::message(
+                Exit::Usage,
+                "the split has replicas: give --sync-bandwidth, because the file states no link bandwidth",
+            )),
+        }
+    }
+
+    fn of_mapping(&self, stages: &Path, topology: &Path, mapping: &Path) -> Result<Pipeline, Failure> {
+        let claim = read_mapping(mapping).or_fail(Exit::BadInput)?;
+        let topology = read_topology(topology, &TopologyOptions::default()).or_fail(Exit::BadInput)?;
+        let replicas = claim.copies.iter().map(|copy| copy.replica.saturating_add(1)).max().unwrap_or(1);
+        if replicas > topology.len() {
+            let message = format!("{}: more copies of a stage than the topology has devices", mapping.display());
+            return Err(Failure::message(Exit::InvalidSplit, message));
+        }
+        let stages = read_stages(stages).or_fail(Exit::BadInput)?;
+        let problem = MappingProblem { stages, replicas, topology, cost: StageCost::additive(Counted::Both) };
+        let violations = violations(&problem, &claim);
+        if !violations.is_empty() {
+            let list: String = violations.iter().map(|violation| format!("\n  {violation}")).collect();
+            let message = format!("{}: the mapping is invalid:{list}", mapping.display());
+            return Err(Failure::message(Exit::InvalidSplit, message));
+        }
+        let mut devices = vec![0; problem.copies()];
+        for copy in &claim.copies {
+            devices[copy.stage * problem.replicas + copy.replica] = copy.device;
+        }
+        let links = match (self.simulation.overlap, self.simulation.contention) {
+            (false, _) => Links::Blocking,
+            (true, false) => Links::Overlapped,
+            (true, true) => Links::Contended,
+        };
+        Ok(Pipeline::of_mapping(&problem, &Mapping { devices }, links))
+    }
+}
+
+/// What is wrong with a mapping, whatever time it claims. A device may hold several stages: schedules say whether they
+/// can run them.
+fn violations(problem: &MappingProblem, claim: &ClaimedMapping) -> Vec<MappingViolation> {
+    let copies = claim.copies.iter().map(|copy| PlacedCopy { time: None, ..copy.clone() });
+    let unclaimed = ClaimedMapping { copies: copies.collect(), objective: None };
+    let mut violations = verify::mapping::check(problem, &unclaimed).err().unwrap_or_default();
+    violations.retain(|violation| !matches!(violation, MappingViolation::SharedDevice { .. }));
+    violations
+}

@@ -1,0 +1,162 @@
+//! The pipeline of a stage graph whose copies are mapped to the devices of a topology.
+
+use super::{AllReduce, Block, Flow, Pass, Pipeline, Stage, Transfers, Way};
+use crate::mapping::{Mapping, MappingProblem, StageGraph};
+
+/// How messages between mapped stages are paid for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Links {
+    /// Both ends of a message are busy with it, one after the other, and compute nothing meanwhile.
+    #[default]
+    Blocking,
+    /// Messages pass beside the compute, as many at a time as there are.
+    Overlapped,
+    /// Messages pass beside the compute, but those from one device to another one after another.
+    Contended,
+}
+
+impl Pipeline {
+    /// The pipelines of `problem` under `mapping`: one for each replica.
+    ///
+    /// `mapping` has a device for each copy; one device may hold several stages of a replica, as the interleaved
+    /// schedule has it. Activations go from a stage to a later one, gradients from a stage to an earlier one, and each
+    /// takes the time that the topology says. A stage waits for gradients from wherever it sends activations to, also
+    /// where no message says so. What a stage's memory holds beyond its weights it keeps for each microbatch in
+    /// flight. What `problem` counts to a stage's time does not matter: everything is simulated.
+    /// O(copies + replicas · messages).
+    ///
+    /// # Panics
+    /// If `mapping` names a device that the topology does not have, or not one for each copy.
+    pub fn of_mapping(problem: &MappingProblem, mapping: &Mapping, links: Links) -> Self {
+        let (graph, copies, replicas) = (&problem.stages, problem.copies(), problem.replicas);
+        assert_eq!(mapping.devices.len(), copies, "a device for each copy");
+        let mut used = mapping.devices.clone();
+        used.sort_unstable();
+        used.dedup();
+        let placed = Placed { problem, mapping, links };
+        let index = |copy: usize| used.binary_search(&mapping.devices[copy]).unwrap_or_default();
+        let mut pipeline = Self {
+            name: graph.name.clone(),
+            devices: used.iter().map(|&device| problem.topology.devices[device].name.clone()).collect(),
+            memory: used.iter().map(|&device| problem.topology.devices[device].memory).collect(),
+            stages: (0..copies).map(|copy| placed.stage(copy, index(copy))).collect(),
+            blocks: (0..copies).map(|copy| placed.block(copy, Pass::Forward)).collect(),
+            flows: Vec::new(),
+            all_reduces: Vec::new(),
+            transfers: match links {
+                Links::Blocking => Transfers::OnDevice,
+                Links::Overlapped => Transfers::Links { contended: false },
+                Links::Contended => Transfers::Links { contended: true },
+            },
+            replicas,
+        };
+        let has_backward = graph.stages.iter().any(|stage| stage.backward > 0.0);
+        if has_backward {
+            pipeline.blocks.extend((0..copies).rev().map(|copy| placed.block(copy, Pass::Backward)));
+            pipeline.all_reduces = placed.all_reduces();
+        }
+        placed.connect(&mut pipeline, has_backward);
+        pipeline
+    }
+}
+
+/// A mapping, and how to read it.
+struct Placed<'a> {
+    problem: &'a MappingProblem,
+    mapping: &'a Mapping,
+    links: Links,
+}
+
+impl Placed<'_> {
+    fn graph(&self) -> &StageGraph {
+        &self.problem.stages
+    }
+
+    fn copies(&self) -> usize {
+        self.problem.copies()
+    }
+
+    fn device(&self, copy: usize) -> usize {
+        self.mapping.devices[copy]
+    }
+
+    fn backward_block(&self, copy: usize) -> usize {
+        2 * self.copies() - 1 - copy
+    }
+
+    fn stage(&self, copy: usize, device: usize) -> Stage {
+        let rank = copy / self.problem.replicas;
+        let stage = &self.graph().stages[rank];
+        let activations = self.graph().messages.iter().filter(|m| m.target == rank && m.source < rank);
+        let kept = (stage.memory - stage.parameter_bytes).max(0.0);
+        Stage {
+            name: stage.name.clone(),
+            rank,
+            replica: copy % self.problem.replicas,
+            device,
+            weights: stage.memory - kept,
+            activations: kept,
+            boundary: activations.map(|message| message.bytes).sum::<f64>().min(kept),
+        }
+    }
+
+    fn block(&self, copy: usize, pass: Pass) -> Block {
+        let stage = &self.graph().stages[copy / self.problem.replicas];
+        let time = match pass {
+            Pass::Forward => stage.forward,
+            Pass::Backward => stage.backward,
+        };
+        let compute = time / self.problem.topology.devices[self.device(copy)].speed;
+        Block { stage: copy, pass, input: 0.0, compute, output: 0.0 }
+    }
+
+    /// Adds the flows, and to the blocks what they pay for them.
+    fn connect(&self, pipeline: &mut Pipeline, has_backward: bool) {
+        let replicas = self.problem.replicas;
+        let copies = |stage: usize| (0..replicas).map(move |replica| stage * replicas + replica);
+        for message in &self.graph().messages {
+            let is_gradient = message.source > message.target;
+            for (source, target) in copies(message.source).zip(copies(message.target)) {
+                let time = self.problem.topology.message_time(self.device(source), self.device(target), message.bytes);
+                if !is_gradient {
+                    self.send(pipeline, source, target, time);
+                } else if has_backward {
+                    self.send(pipeline, self.backward_block(source), self.backward_block(target), time);
+                }
+                if !is_gradient && has_backward {
+                    let (source, target) = (self.backward_block(target), self.backward_block(source));
+                    pipeline.flows.push(Flow { source, target, way: self.way(pipeline, source, target, 0.0) });
+                }
+            }
+        }
+        if has_backward {
+            let own = |copy| Flow { source: copy, target: self.backward_block(copy), way: Way::Kept };
+            pipeline.flows.extend((0..self.copies()).map(own));
+        }
+    }
+
+    fn send(&self, pipeline: &mut Pipeline, source: usize, target: usize, time: f64) {
+        if self.links == Links::Blocking {
+            pipeline.blocks[source].output += time;
+            pipeline.blocks[target].input += time;
+        }
+        let on_link = if self.links == Links::Blocking { 0.0 } else { time };
+        pipeline.flows.push(Flow { source, target, way: self.way(pipeline, source, target, on_link) });
+    }
+
+    fn way(&self, pipeline: &Pipeline, source: usize, target: usize, time: f64) -> Way {
+        if pipeline.device_of(source) == pipeline.device_of(target) { Way::Kept } else { Way::Sent(time) }
+    }
+
+    fn all_reduces(&self) -> Vec<AllReduce> {
+        let replicas = self.problem.replicas;
+        let reduce = |stage: usize| {
+            let ring: Vec<usize> = (0..replicas).map(|replica| self.device(stage * replicas + replica)).collect();
+            let next = ring.iter().cycle().skip(1);
+            let times = ring.iter().zip(next).map(|(&a, &b)| self.problem.all_reduce_time(stage, a, b));
+            let after = (0..replicas).map(|replica| self.backward_block(stage * replicas + replica));
+            AllReduce { after: after.collect(), time: times.fold(0.0, f64::max) }
+        };
+        (0..self.graph().stages.len()).map(reduce).filter(|reduce| reduce.time > 0.0).collect()
+    }
+}

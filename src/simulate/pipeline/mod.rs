@@ -1,0 +1,162 @@
+//! What a microbatch passes through: the passes of stages on devices, and the data that flows between them.
+
+mod mapped;
+mod pieces;
+mod split;
+
+pub use mapped::Links;
+
+/// Forward or backward.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Pass {
+    /// From the inputs to the loss.
+    Forward,
+    /// From the loss to the inputs.
+    Backward,
+}
+
+impl Pass {
+    /// The pass's name in JSON and in traces.
+    pub fn name(self) -> &'static str {
+        match self {
+            Pass::Forward => "forward",
+            Pass::Backward => "backward",
+        }
+    }
+}
+
+/// One copy of a stage: what holds weights, and keeps activations from a microbatch's forward to its backward pass.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stage {
+    /// Its name, as it is shown.
+    pub name: String,
+    /// Its place among the stages of its pipeline, from 0.
+    pub rank: usize,
+    /// Which of the parallel pipelines it belongs to, from 0.
+    pub replica: usize,
+    /// The device that holds it.
+    pub device: usize,
+    /// Bytes that it occupies whatever the schedule.
+    pub weights: f64,
+    /// Bytes that it keeps for each microbatch in flight.
+    pub activations: f64,
+    /// Bytes of these that came from other stages: all that it keeps where activations are recomputed.
+    pub boundary: f64,
+}
+
+/// What a device does for a microbatch without interruption. Several blocks make the pass of a stage where its nodes
+/// have to wait for other devices in between.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    /// The stage that it belongs to.
+    pub stage: usize,
+    /// The pass that it belongs to.
+    pub pass: Pass,
+    /// Time to fetch its inputs before it computes, where devices themselves pay for transfers.
+    pub input: f64,
+    /// Time to compute it.
+    pub compute: f64,
+    /// Time to hand on its outputs after it has computed, where devices themselves pay for transfers.
+    pub output: f64,
+}
+
+/// Why a block waits for another one, for the same microbatch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Way {
+    /// Both are on one device: it waits for the other's compute.
+    Kept,
+    /// The data comes from another device: it fetches its inputs once the other has handed on its outputs, and the
+    /// link between the devices has carried them for this time.
+    Sent(f64),
+    /// Both are on one device, and the other has fetched inputs that this one computes with, too.
+    Shared,
+}
+
+/// A block waits for another one, for the same microbatch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Flow {
+    /// The block that is waited for.
+    pub source: usize,
+    /// The block that waits.
+    pub target: usize,
+    /// For what it waits.
+    pub way: Way,
+}
+
+/// The copies of a stage bring their gradients together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AllReduce {
+    /// The block of each copy after which its gradients are complete; each on a device of its own.
+    pub after: Vec<usize>,
+    /// How long it takes.
+    pub time: f64,
+}
+
+/// Which resource pays for transfers and all-reduces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transfers {
+    /// The device, which computes nothing meanwhile: compute + in + out.
+    OnDevice,
+    /// An engine beside each device, which fetches and hands on: max(compute, in + out).
+    Engine,
+    /// Two engines beside each device, one for each direction: max(compute, in, out).
+    TwoEngines,
+    /// The links between the devices. On a contended link messages go one after another, else side by side.
+    Links {
+        /// Whether the messages from one device to another share what carries them.
+        contended: bool,
+    },
+}
+
+/// A pipeline of stages on devices, ready to be simulated under any schedule. Times are in the unit of its source.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pipeline {
+    /// What it is called.
+    pub name: String,
+    /// The names of the devices.
+    pub devices: Vec<String>,
+    /// The bytes that each device has; `None` where it sets no limit.
+    pub memory: Vec<Option<f64>>,
+    /// The stages.
+    pub stages: Vec<Stage>,
+    /// The blocks, in an order in which they can run.
+    pub blocks: Vec<Block>,
+    /// What waits for what.
+    pub flows: Vec<Flow>,
+    /// The stages that have copies.
+    pub all_reduces: Vec<AllReduce>,
+    /// Who pays for transfers.
+    pub transfers: Transfers,
+    /// How many microbatches a microbatch of this simulation stands for: the number of parallel pipelines.
+    pub replicas: usize,
+}
+
+impl Pipeline {
+    /// The device that runs `block`.
+    pub fn device_of(&self, block: usize) -> usize {
+        self.stages[self.blocks[block].stage].device
+    }
+
+    /// How many stages each microbatch passes.
+    pub fn depth(&self) -> usize {
+        self.stages.iter().map(|stage| stage.rank + 1).max().unwrap_or(0)
+    }
+
+    /// The stages of each device, by rank.
+    pub fn stages_by_device(&self) -> Vec<Vec<usize>> {
+        let mut by_rank: Vec<usize> = (0..self.stages.len()).collect();
+        by_rank.sort_by_key(|&stage| self.stages[stage].rank);
+        let mut stages = vec![Vec::new(); self.devices.len()];
+        by_rank.into_iter().for_each(|stage| stages[self.stages[stage].device].push(stage));
+        stages
+    }
+
+    /// The blocks of each stage in one pass, in the order in which they can run.
+    pub fn blocks_by_stage(&self, pass: Pass) -> Vec<Vec<usize>> {
+        let mut blocks = vec![Vec::new(); self.stages.len()];
+        for (i, block) in self.blocks.iter().enumerate().filter(|(_, block)| block.pass == pass) {
+            blocks[block.stage].push(i);
+        }
+        blocks
+    }
+}

@@ -1,0 +1,258 @@
+//! The pipeline of a split, whose devices move data through the memory of their host (Tarnawski 2020, section 5.1.1).
+
+use super::pieces::{self, Piece};
+use super::{AllReduce, Block, Flow, Pass, Pipeline, Stage, Transfers, Way};
+use crate::cost::ring_all_reduce;
+use crate::graph::NodeId;
+use crate::instance::Instance;
+use crate::problem::{CostKind, DeviceKind, Problem};
+use crate::verify::{Verified, VerifiedDevice};
+
+impl Pipeline {
+    /// The pipeline of a verified split of `instance`, contiguous or not; `problem` is what it was verified for.
+    ///
+    /// A device's nodes of one pass are one block, or several where they have to wait for other devices in between:
+    /// the virtual devices of Tarnawski 2020, section 5.2. A producer is paid for once per device and direction, with
+    /// the block that makes it or the first one that consumes it, so that the work of a device per sample is its load
+    /// under `problem`'s cost. Replicas are one device that takes their share of the time. What a device's memory
+    /// holds beyond its parameters it keeps for each microbatch in flight; where the instance states no parameters
+    /// its memory does not depend on the schedule. O((n + m) · blocks) at worst.
+    pub fn of_split(instance: &Instance, problem: &Problem, split: &Verified) -> Self {
+        let builder = Builder::new(instance, problem, split);
+        let stages = builder.stages();
+        let mut pipeline = Self {
+            name: instance.metadata.name.clone().unwrap_or_else(|| "unnamed".into()),
+            devices: names(split.devices()),
+            memory: split.devices().iter().map(|device| problem.memory_limit(device.kind())).collect(),
+            blocks: builder.blocks(&stages),
+            stages: stages.iter().map(|members| builder.stage(members)).collect(),
+            flows: Vec::new(),
+            all_reduces: Vec::new(),
+            transfers: match problem.spec.cost {
+                CostKind::Additive => Transfers::OnDevice,
+                CostKind::Overlap => Transfers::Engine,
+                CostKind::Duplex => Transfers::TwoEngines,
+            },
+            replicas: 1,
+        };
+        rank(&mut pipeline.stages, &stages, builder.pieces.len());
+        builder.connect(&mut pipeline);
+        builder.turn_around(&mut pipeline);
+        pipeline.all_reduces = builder.all_reduces();
+        pipeline
+    }
+}
+
+/// A split, cut into pieces. The pieces of the forward pass come first.
+struct Builder<'a> {
+    instance: &'a Instance,
+    problem: &'a Problem,
+    devices: &'a [VerifiedDevice],
+    device_of: Vec<usize>,
+    pieces: Vec<Piece>,
+    piece_of: Vec<usize>,
+}
+
+/// The pieces of a stage, by pass.
+struct Members {
+    device: usize,
+    forward: Vec<usize>,
+    backward: Vec<usize>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(instance: &'a Instance, problem: &'a Problem, split: &'a Verified) -> Self {
+        let (devices, index) = (split.devices(), problem.index_of_ids());
+        let mut device_of = vec![0; problem.node_count()];
+        for (d, device) in devices.iter().enumerate() {
+            device.nodes().iter().for_each(|id| device_of[index[id]] = d);
+        }
+        let part_of = |v: NodeId| device_of[v] + usize::from(problem.backward[v]) * devices.len();
+        let part_of: Vec<usize> = (0..device_of.len()).map(part_of).collect();
+        let mut pieces = pieces::cut(&problem.graph, &part_of);
+        // No forward node waits for a backward one.
+        pieces.sort_by_key(|piece| piece.part >= devices.len());
+        let mut piece_of = vec![0; device_of.len()];
+        for (i, piece) in pieces.iter().enumerate() {
+            piece.nodes.iter().for_each(|&v| piece_of[v] = i);
+        }
+        Self { instance, problem, devices, device_of, pieces, piece_of }
+    }
+
+    fn pass(&self, piece: usize) -> Pass {
+        if self.pieces[piece].part < self.devices.len() { Pass::Forward } else { Pass::Backward }
+    }
+
+    fn device(&self, piece: usize) -> usize {
+        self.pieces[piece].part % self.devices.len()
+    }
+
+    fn kind(&self, device: usize) -> DeviceKind {
+        self.devices[device].kind()
+    }
+
+    /// The stages of each device: one for each forward piece and the backward piece that mirrors it, where the
+    /// numbers agree; else one for the whole device.
+    fn stages(&self) -> Vec<Members> {
+        let mut devices: Vec<Members> = (0..self.devices.len())
+            .map(|device| Members { device, forward: Vec::new(), backward: Vec::new() })
+            .collect();
+        for piece in 0..self.pieces.len() {
+            let members = &mut devices[self.device(piece)];
+            match self.pass(piece) {
+                Pass::Forward => members.forward.push(piece),
+                Pass::Backward => members.backward.push(piece),
+            }
+        }
+        devices.into_iter().flat_map(Members::mirrored).collect()
+    }
+
+    fn blocks(&self, stages: &[Members]) -> Vec<Block> {
+        let mut stage_of = vec![0; self.pieces.len()];
+        for (stage, members) in stages.iter().enumerate() {
+            members.pieces().for_each(|piece| stage_of[piece] = stage);
+        }
+        let block = |(i, piece): (usize, &Piece)| {
+            let device = self.device(i);
+            let time = |&v: &NodeId| self.problem.cost.node(v, self.kind(device)).map_or(0.0, |cost| cost.compute);
+            let compute = piece.nodes.iter().map(time).sum::<f64>() / self.devices[device].replicas() as f64;
+            Block { stage: stage_of[i], pass: self.pass(i), input: 0.0, compute, output: 0.0 }
+        };
+        self.pieces.iter().enumerate().map(block).collect()
+    }
+
+    fn stage(&self, members: &Members) -> Stage {
+        let (problem, kind) = (self.problem, self.kind(members.device));
+        let nodes = || members.pieces().flat_map(|piece| self.pieces[piece].nodes.iter().copied());
+        let memory: f64 = nodes().map(|v| problem.cost.node(v, kind).map_or(0.0, |cost| cost.memory)).sum();
+        let weights = if problem.parameter_bytes.iter().any(|&bytes| bytes > 0.0) {
+            nodes().map(|v| problem.parameter_bytes[v]).sum::<f64>().min(memory)
+        } else {
+            memory
+        };
+        Stage {
+            name: String::new(),
+            rank: 0,
+            replica: 0,
+            device: members.device,
+            weights,
+            activations: memory - weights,
+            boundary: 0.0,
+        }
+    }
+
+    /// Adds the flows of the data, and to the blocks the transfers that their devices pay for.
+    fn connect(&self, pipeline: &mut Pipeline) {
+        for u in 0..self.device_of.len() {
+            let (home, source) = (self.device_of[u], self.piece_of[u]);
+            let mut consumers: Vec<(usize, usize)> = (self.problem.graph.successors(u).iter())
+                .map(|&v| (self.device_of[v as usize], self.piece_of[v as usize]))
+                .collect();
+            consumers.sort_unstable();
+            consumers.dedup();
+            let mut payers: Vec<usize> = consumers.iter().map(|&(device, _)| device).chain([home]).collect();
+            payers.sort_unstable();
+            payers.dedup();
+            for on_device in consumers.chunk_by(|a, b| a.0 == b.0) {
+                let (device, first) = on_device[0];
+                if device == home {
+                    let kept = on_device.iter().filter(|&&(_, target)| target != source);
+                    pipeline.flows.extend(kept.map(|&(_, target)| Flow { source, target, way: Way::Kept }));
+                    continue;
+                }
+                pipeline.blocks[first].input += self.charge(u, device, &payers);
+                if self.pass(first) == Pass::Forward {
+                    let stage = &mut pipeline.stages[pipeline.blocks[first].stage];
+                    let bytes = stage.boundary + self.instance.nodes[u].output_bytes.unwrap_or(0.0);
+                    stage.boundary = bytes.min(stage.activations);
+                }
+                let sent = on_device.iter().map(|&(_, target)| Flow { source, target, way: Way::Sent(0.0) });
+                let shared = on_device[1..].iter().map(|&(_, target)| Flow { source: first, target, way: Way::Shared });
+                pipeline.flows.extend(sent.chain(shared));
+            }
+            if payers.len() > 1 {
+                pipeline.blocks[source].output += self.charge(u, home, &payers);
+            }
+        }
+    }
+
+    /// What `payer` pays for the output of `u`, which `touched` devices make or consume.
+    fn charge(&self, u: NodeId, payer: usize, touched: &[usize]) -> f64 {
+        let server = |device: usize| self.devices[device].server().filter(|_| self.kind(device) != DeviceKind::Cpu);
+        let factor = match self.problem.spec.interconnect {
+            Some(interconnect) if touched.iter().any(|&device| server(device) != server(payer)) => {
+                interconnect.between_factor
+            }
+            _ => 1.0,
+        };
+        factor * self.problem.cost.transfer(u, self.kind(payer)) / self.devices[payer].replicas() as f64
+    }
+
+    /// Lets the backward pass of a stage begin after its forward pass, also where no data says so.
+    fn turn_around(&self, pipeline: &mut Pipeline) {
+        let forward = pipeline.blocks_by_stage(Pass::Forward);
+        let backward = pipeline.blocks_by_stage(Pass::Backward);
+        let turns =
+            forward.iter().zip(&backward).filter_map(|(forward, backward)| forward.last().zip(backward.first()));
+        let turns = turns.map(|(&source, &target)| Flow { source, target, way: Way::Kept });
+        pipeline.flows.extend(turns);
+    }
+
+    /// One for each device of several replicas, after its last block.
+    fn all_reduces(&self) -> Vec<AllReduce> {
+        let Some(replication) = self.problem.spec.replication else { return Vec::new() };
+        let replicated = self.devices.iter().enumerate().filter(|(_, device)| device.replicas() > 1);
+        let reduce = |(d, device): (usize, &VerifiedDevice)| {
+            let last = (0..self.pieces.len()).rev().find(|&piece| self.device(piece) == d)?;
+            let nodes = (0..self.device_of.len()).filter(|&v| self.device_of[v] == d);
+            let bytes = nodes.map(|v| self.problem.parameter_bytes[v]).sum();
+            let time = ring_all_reduce(bytes, device.replicas(), replication.bandwidth);
+            Some(AllReduce { after: vec![last], time })
+        };
+        replicated.filter_map(reduce).collect()
+    }
+}
+
+impl Members {
+    fn pieces(&self) -> impl Iterator<Item = usize> {
+        self.forward.iter().chain(&self.backward).copied()
+    }
+
+    /// One stage for each forward piece and its mirror image, if there are as many of both or only one kind.
+    fn mirrored(self) -> Vec<Self> {
+        let (forward, backward) = (self.forward.len(), self.backward.len());
+        if forward != backward && forward.min(backward) > 0 {
+            return vec![self];
+        }
+        let part = |j: usize| Self {
+            device: self.device,
+            forward: self.forward.get(j).copied().into_iter().collect(),
+            backward: self.backward.iter().rev().nth(j).copied().into_iter().collect(),
+        };
+        (0..forward.max(backward)).map(part).collect()
+    }
+}
+
+/// Ranks stages by their forward pieces, those without one behind the others by their backward pieces, last first.
+fn rank(stages: &mut [Stage], members: &[Members], pieces: usize) {
+    let key = |&stage: &usize| match members[stage].forward.first() {
+        Some(&first) => (0, first),
+        None => (1, pieces - members[stage].backward.first().copied().unwrap_or(0)),
+    };
+    let mut by_rank: Vec<usize> = (0..stages.len()).collect();
+    by_rank.sort_by_key(key);
+    for (rank, stage) in by_rank.into_iter().enumerate() {
+        stages[stage].rank = rank;
+        stages[stage].name = format!("stage {rank}");
+    }
+}
+
+/// What to call each of `devices`: kinds are counted apart, from 0.
+fn names(devices: &[VerifiedDevice]) -> Vec<String> {
+    let (mut accelerators, mut cpus) = (0.., 0..);
+    let mut name = |device: &VerifiedDevice| match device.kind() {
+        DeviceKind::Accelerator(_) => format!("accelerator {}", accelerators.next().unwrap_or(0)),
+        DeviceKind::Cpu => format!("CPU {}", cpus.next().unwrap_or(0)),
+    };
+    devices.iter().map(&mut name).collect()
+}

@@ -1,0 +1,131 @@
+//! Schedules: in which order each device works on its blocks. One file per schedule.
+
+mod asynchronous;
+mod gpipe;
+mod inference;
+mod interleaved;
+mod lines;
+mod one_forward_one_backward;
+mod virtual_devices;
+
+pub use asynchronous::Asynchronous;
+pub use gpipe::GPipe;
+pub use inference::Inference;
+pub use interleaved::Interleaved;
+pub use one_forward_one_backward::OneForwardOneBackward;
+pub use virtual_devices::VirtualDevices;
+
+use super::pipeline::Pipeline;
+use super::rounds::Rounds;
+
+/// One block for one microbatch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turn {
+    /// The block.
+    pub block: usize,
+    /// The microbatch, from 0.
+    pub microbatch: usize,
+}
+
+/// In which order the work of a resource is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Order {
+    /// By rounds, on devices and on whatever else moves data (Tarnawski 2020, section 5.2).
+    Rounds,
+    /// By the turns of each device, which hold each of its blocks once for each microbatch. What moves data beside the
+    /// devices serves by readiness.
+    Turns(Vec<Vec<Turn>>),
+}
+
+/// When the copies of a stage bring their gradients together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Synchronise {
+    /// They have none.
+    Never,
+    /// After each microbatch.
+    EachMicrobatch,
+    /// After all microbatches, which are one step of the training.
+    AtTheEnd,
+}
+
+/// A schedule does not fit a pipeline.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unsuitable {
+    /// A pass of a stage has to be interrupted.
+    #[error("{stage} on {device} has to wait in the middle of a pass; the schedule `virtual-devices` allows that")]
+    Interrupted {
+        /// The stage's name.
+        stage: String,
+        /// The device's name.
+        device: String,
+    },
+    /// A device holds several stages.
+    #[error("{device} holds {stages} stages; the schedules `interleaved` and `virtual-devices` allow that")]
+    SeveralStages {
+        /// The device's name.
+        device: String,
+        /// How many stages it holds.
+        stages: usize,
+    },
+    /// The stages do not take turns on the devices.
+    #[error("the stages do not go round the devices in turns; the schedule `virtual-devices` needs no such order")]
+    NotInTurns,
+    /// The microbatches do not fill the groups that go round the devices.
+    #[error("{microbatches} microbatches are no multiple of the {devices} devices of a pipeline")]
+    NotAMultiple {
+        /// How many microbatches there are.
+        microbatches: usize,
+        /// How many devices a pipeline has.
+        devices: usize,
+    },
+}
+
+/// What a schedule orders.
+#[derive(Debug)]
+pub struct Setting<'a> {
+    /// The pipeline.
+    pub pipeline: &'a Pipeline,
+    /// How many microbatches there are.
+    pub microbatches: usize,
+    pub(super) rounds: &'a Rounds,
+    /// The operation that computes each block.
+    pub(super) computes: &'a [Option<usize>],
+}
+
+impl Setting<'_> {
+    /// The round in which `block` is computed for `microbatch`, and its place in the round: what comes before what
+    /// where every operation runs once in each round.
+    pub fn round(&self, block: usize, microbatch: usize) -> (usize, u32) {
+        self.computes[block].map_or((0, 0), |operation| self.rounds.turn(operation, microbatch))
+    }
+}
+
+/// Orders the work on microbatches.
+pub trait Schedule {
+    /// Its name on the command line and in records.
+    fn name(&self) -> &'static str;
+
+    /// Whether it runs the backward pass, where there is one.
+    fn has_backward(&self) -> bool {
+        true
+    }
+
+    /// When the copies of a stage bring their gradients together.
+    fn synchronise(&self) -> Synchronise;
+
+    /// Whether a device keeps the weights that each microbatch in flight began with.
+    fn stashes_weights(&self) -> bool {
+        false
+    }
+
+    /// The order of the work.
+    ///
+    /// # Errors
+    /// [`Unsuitable`] where it cannot run such a pipeline.
+    fn order(&self, setting: &Setting) -> Result<Order, Unsuitable>;
+}
+
+/// Every schedule.
+pub fn all() -> [&'static dyn Schedule; 6] {
+    [&GPipe, &OneForwardOneBackward, &Asynchronous, &Interleaved, &Inference, &VirtualDevices]
+}

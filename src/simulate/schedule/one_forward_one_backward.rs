@@ -1,0 +1,32 @@
+//! 1F1B with a flush after each step.
+
+use super::{Order, Schedule, Setting, Synchronise, Unsuitable, lines};
+use crate::simulate::pipeline::Pass;
+
+/// One forward, one backward: PipeDream-flush (Narayanan et al. 2021, "Memory-efficient pipeline-parallel DNN
+/// training", section 3.2) and DAPPLE.
+///
+/// Stage i of p begins with p − i − 1 forward passes, so that it keeps the activations of p − i microbatches at most.
+/// The bubble is GPipe's.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OneForwardOneBackward;
+
+impl Schedule for OneForwardOneBackward {
+    fn name(&self) -> &'static str {
+        "1f1b"
+    }
+
+    fn synchronise(&self) -> Synchronise {
+        Synchronise::AtTheEnd
+    }
+
+    fn order(&self, setting: &Setting) -> Result<Order, Unsuitable> {
+        let (depth, count) = (setting.pipeline.depth(), setting.microbatches);
+        let turns = |stage: Option<lines::Passes>| {
+            let Some(stage) = stage else { return Vec::new() };
+            let warm_up = depth - stage.rank - 1;
+            lines::alternating(count, warm_up, |k| stage.turn(Pass::Forward, k), |k| stage.turn(Pass::Backward, k))
+        };
+        Ok(Order::Turns(lines::one_each(setting)?.into_iter().map(turns).collect()))
+    }
+}

@@ -1,0 +1,456 @@
+//! The pipeline simulator: against closed forms, against the loads of splits, and against an independent check of
+//! every timeline.
+
+mod common;
+
+use std::time::Instant;
+
+use common::{InstanceOptions, config, instances};
+use dagsplit::instance::Instance;
+use dagsplit::mapping::{Counted, Device, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology};
+use dagsplit::problem::{CostKind, DeviceAssignment, DeviceKind, Problem, ProblemSpec, Replication, Scope, Solution};
+use dagsplit::simulate::schedule::{
+    self, Asynchronous, GPipe, Inference, Interleaved, OneForwardOneBackward, Schedule, Unsuitable, VirtualDevices,
+};
+use dagsplit::simulate::{
+    Links, Options, Pass, Pipeline, SimulateError, Simulation, Span, Way, Work, simulate, steady_time,
+};
+use dagsplit::verify;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+fn microbatches(count: usize) -> Options {
+    Options { microbatches: count, recompute: false }
+}
+
+/// Stages of these forward and backward times in a chain, on a device each, in this many copies. Messages are of 3
+/// bytes, links carry one byte per time unit, and the weights of a stage are `replicas` bytes of its 10.
+fn chain(times: &[(f64, f64)], replicas: usize) -> MappingProblem {
+    let stage = |(i, &(forward, backward)): (usize, &(f64, f64))| Stage {
+        name: format!("stage {i}"),
+        forward,
+        backward,
+        parameter_bytes: replicas as f64,
+        memory: 10.0,
+    };
+    let devices = (0..times.len() * replicas).map(|d| Device::new(format!("GPU {d}")));
+    let message = |source, target| Message { source, target, bytes: 3.0 };
+    MappingProblem {
+        stages: StageGraph {
+            name: "chain".into(),
+            stages: times.iter().enumerate().map(stage).collect(),
+            messages: (1..times.len()).flat_map(|i| [message(i - 1, i), message(i, i - 1)]).collect(),
+        },
+        replicas,
+        topology: Topology::new("equal links", "made up", devices.collect(), |_, _| 1.0),
+        cost: StageCost::additive(Counted::Both),
+    }
+}
+
+/// The copies on the devices in their order, stage `ranks` on the device of stage 0 again.
+fn round_robin(problem: &MappingProblem, ranks: usize, links: Links) -> Pipeline {
+    let devices = (0..problem.copies()).map(|copy| copy % (ranks * problem.replicas)).collect();
+    Pipeline::of_mapping(problem, &Mapping { devices }, links)
+}
+
+/// A device for each copy.
+fn in_order(problem: &MappingProblem, links: Links) -> Pipeline {
+    round_robin(problem, problem.stages.stages.len(), links)
+}
+
+/// A chain of `ranks` · `chunks` equal stages on `ranks` devices, whose messages are free.
+fn balanced(ranks: usize, chunks: usize) -> Pipeline {
+    let mut problem = chain(&vec![(1.0, 2.0); ranks * chunks], 1);
+    problem.stages.messages.iter_mut().for_each(|message| message.bytes = 0.0);
+    round_robin(&problem, ranks, Links::Blocking)
+}
+
+fn run(pipeline: &Pipeline, schedule: &dyn Schedule, options: Options) -> Simulation {
+    let simulation = simulate(pipeline, schedule, options).unwrap();
+    check(&simulation);
+    simulation
+}
+
+/// Checks a timeline without any of the simulator's own means: everything ran as often and as long as it should, what
+/// takes one thing at a time did, nothing began before what it waits for, and the figures follow from the spans.
+fn check(simulation: &Simulation) {
+    let spans: Vec<Span> = simulation.spans().collect();
+    let count = simulation.options.microbatches;
+    let find = |block: usize, work: Work, microbatch: usize| {
+        let is_it = |span: &&Span| {
+            let operation = simulation.operation(span);
+            operation.block == block && operation.work == work && span.microbatch == Some(microbatch)
+        };
+        let found: Vec<&Span> = spans.iter().filter(is_it).collect();
+        assert!(found.len() <= 1 || work == Work::Message, "{work:?} of block {block} ran {} times", found.len());
+        found.first().copied().copied()
+    };
+    for (i, block) in simulation.pipeline.blocks.iter().enumerate() {
+        let runs = find(i, Work::Compute, 0).is_some();
+        for microbatch in 0..count {
+            let computed = find(i, Work::Compute, microbatch);
+            assert_eq!(computed.is_some(), runs, "all microbatches are treated alike");
+            let Some(computed) = computed else { continue };
+            assert!((computed.end - computed.start - block.compute).abs() < 1e-9);
+            if let Some(input) = find(i, Work::Input, microbatch) {
+                assert!(input.end <= computed.start);
+            }
+            if let Some(again) = find(i, Work::Recompute, microbatch) {
+                let stage = |other: &usize| simulation.pipeline.blocks[*other].stage == block.stage;
+                let forward = (0..i).filter(stage).filter_map(|other| find(other, Work::Compute, microbatch));
+                assert!(again.end <= computed.start && forward.into_iter().all(|forward| forward.end <= again.start));
+            }
+            if let Some(output) = find(i, Work::Output, microbatch) {
+                assert!(computed.end <= output.start);
+            }
+            let transfers = [(Work::Input, block.input), (Work::Output, block.output)];
+            for (work, time) in transfers {
+                let took = find(i, work, microbatch).map_or(0.0, |span| span.end - span.start);
+                assert!((took - time).abs() < 1e-9, "{work:?} of block {i} took {took} in place of {time}");
+            }
+        }
+    }
+    for flow in &simulation.pipeline.flows {
+        for microbatch in 0..count {
+            let of = |block, work| find(block, work, microbatch);
+            let (Some(before), Some(after)) = (of(flow.source, Work::Compute), of(flow.target, Work::Compute)) else {
+                continue;
+            };
+            let handed_on = of(flow.source, Work::Output).unwrap_or(before).end;
+            let fetched = of(flow.target, Work::Input).unwrap_or(after).start;
+            match flow.way {
+                Way::Kept => assert!(before.end <= after.start),
+                Way::Sent(time) => assert!(handed_on + time <= fetched + 1e-9),
+                Way::Shared => {
+                    assert!(of(flow.source, Work::Input).is_none_or(|input| input.end <= after.start));
+                }
+            }
+        }
+    }
+    for (track, _) in simulation.template().tracks.iter().enumerate().filter(|(_, track)| track.exclusive) {
+        let mut on_track: Vec<&Span> = spans.iter().filter(|span| simulation.operation(span).track == track).collect();
+        on_track.sort_by(|a, b| a.start.total_cmp(&b.start).then(a.end.total_cmp(&b.end)));
+        assert!(on_track.windows(2).all(|pair| pair[0].end <= pair[1].start), "track {track} does two things at once");
+    }
+    let on_devices: f64 = spans
+        .iter()
+        .filter(|span| simulation.operation(span).track < simulation.pipeline.devices.len())
+        .map(|span| span.end - span.start)
+        .sum();
+    let busy: f64 = simulation.work().iter().map(|work| work.busy()).sum();
+    assert!((busy - on_devices).abs() <= 1e-9 * busy, "{busy} in the figures, {on_devices} on the timeline");
+    let last = spans.iter().map(|span| span.end).fold(0.0, f64::max);
+    assert_eq!(simulation.makespan(), last);
+}
+
+#[test]
+fn bubbles_are_the_closed_forms() {
+    for (p, m) in [(1, 1), (2, 3), (4, 4), (4, 8), (8, 32), (5, 2)] {
+        let (pipeline, expected) = (balanced(p, 1), (p - 1) as f64 / (m + p - 1) as f64);
+        for schedule in [&GPipe as &dyn Schedule, &OneForwardOneBackward, &Asynchronous] {
+            let simulation = run(&pipeline, schedule, microbatches(m));
+            assert!((simulation.bubble() - expected).abs() < 1e-12, "{}: {p} stages, {m}", schedule.name());
+            assert_eq!(simulation.makespan(), 3.0 * (m + p - 1) as f64);
+        }
+    }
+    for (p, v, m) in [(2, 2, 2), (4, 2, 4), (4, 2, 8), (4, 3, 12), (8, 4, 16)] {
+        let expected = (p - 1) as f64 / (v * m + p - 1) as f64;
+        let simulation = run(&balanced(p, v), &Interleaved, microbatches(m));
+        assert!((simulation.bubble() - expected).abs() < 1e-12, "{p} devices, {v} stages each, {m} microbatches");
+    }
+}
+
+#[test]
+fn recomputing_a_forward_pass_makes_the_backward_pass_longer() {
+    let (p, m) = (4, 8);
+    let options = Options { microbatches: m, recompute: true };
+    let simulation = run(&balanced(p, 1), &OneForwardOneBackward, options);
+    let work = simulation.work();
+    assert!(work.iter().all(|work| work.recompute == m as f64 && work.compute == 3.0 * m as f64));
+    // It need not wait for the gradients.
+    let most = 4.0 * (m + p - 1) as f64;
+    assert!(4.0 * m as f64 <= simulation.makespan() && simulation.makespan() <= most);
+}
+
+#[test]
+fn activations_in_flight_are_those_of_the_schedule() {
+    let (p, m) = (4, 8);
+    let in_flight = |schedule: &dyn Schedule| run(&balanced(p, 1), schedule, microbatches(m)).memory().in_flight;
+    assert_eq!(in_flight(&GPipe), [m; 4]);
+    assert_eq!(in_flight(&OneForwardOneBackward), [4, 3, 2, 1]);
+    assert_eq!(in_flight(&Asynchronous), [4, 3, 2, 1]);
+    assert_eq!(in_flight(&Inference), [1; 4]);
+}
+
+#[test]
+fn memory_is_weights_and_activations_in_flight() {
+    // One byte of weights, nine of activations, of which three come from the stage before.
+    let pipeline = in_order(&chain(&[(1.0, 2.0); 4], 1), Links::Blocking);
+    let peak = |schedule: &dyn Schedule, recompute| {
+        run(&pipeline, schedule, Options { microbatches: 8, recompute }).memory().peak
+    };
+    assert_eq!(peak(&GPipe, false), [1.0 + 8.0 * 9.0; 4]);
+    assert_eq!(peak(&OneForwardOneBackward, false), [37.0, 28.0, 19.0, 10.0]);
+    assert_eq!(peak(&Asynchronous, false), [40.0, 30.0, 20.0, 10.0]);
+    assert_eq!(peak(&GPipe, true), [1.0 + 9.0, 1.0 + 7.0 * 3.0 + 9.0, 1.0 + 7.0 * 3.0 + 9.0, 1.0 + 7.0 * 3.0 + 9.0]);
+}
+
+#[test]
+fn messages_and_all_reduces_take_their_time() {
+    // Two stages, two copies: a message of 3 on each side, and an all-reduce of 2 · (2 / 2) at the end.
+    let problem = chain(&[(1.0, 2.0), (1.0, 2.0)], 2);
+    let blocking = run(&in_order(&problem, Links::Blocking), &GPipe, microbatches(1));
+    assert_eq!(blocking.makespan(), (1.0 + 3.0 + 3.0 + 1.0) + (2.0 + 3.0 + 3.0 + 2.0) + 2.0);
+    assert_eq!(blocking.samples(), 2);
+    let overlapped = run(&in_order(&problem, Links::Overlapped), &GPipe, microbatches(1));
+    assert_eq!(overlapped.makespan(), (1.0 + 3.0 + 1.0) + (2.0 + 3.0 + 2.0) + 2.0);
+    // Alone, messages take no longer on a contended link; eight of them do.
+    let contended = in_order(&problem, Links::Contended);
+    assert_eq!(run(&contended, &GPipe, microbatches(1)).makespan(), overlapped.makespan());
+    let overlapped = in_order(&problem, Links::Overlapped);
+    let makespan = |pipeline: &Pipeline| run(pipeline, &GPipe, microbatches(8)).makespan();
+    assert_eq!(makespan(&overlapped), (8.0 + 3.0 + 1.0) + (2.0 * 8.0 + 3.0 + 2.0) + 2.0);
+    assert_eq!(makespan(&contended), (1.0 + 8.0 * 3.0 + 1.0) + (2.0 + 8.0 * 3.0 + 2.0) + 2.0);
+}
+
+#[test]
+fn schedules_say_what_they_cannot_run() {
+    let refusal = |pipeline: &Pipeline, schedule: &dyn Schedule, count| {
+        let error = simulate(pipeline, schedule, microbatches(count)).unwrap_err();
+        assert!(!error.to_string().is_empty());
+        error
+    };
+    let unsuitable = SimulateError::Unsuitable;
+    let several = Unsuitable::SeveralStages { device: "GPU 0".into(), stages: 2 };
+    assert_eq!(refusal(&balanced(2, 2), &OneForwardOneBackward, 4), unsuitable(several));
+    let not_a_multiple = Unsuitable::NotAMultiple { microbatches: 3, devices: 2 };
+    assert_eq!(refusal(&balanced(2, 2), &Interleaved, 3), unsuitable(not_a_multiple));
+    let two_in_a_row = Mapping { devices: vec![0, 0, 1, 1] };
+    let two_in_a_row = Pipeline::of_mapping(&chain(&[(1.0, 2.0); 4], 1), &two_in_a_row, Links::Blocking);
+    assert_eq!(refusal(&two_in_a_row, &Interleaved, 4), unsuitable(Unsuitable::NotInTurns));
+    assert_eq!(refusal(&balanced(2, 1), &GPipe, 0), SimulateError::NoMicrobatch);
+    assert!(matches!(refusal(&balanced(2, 1), &GPipe, usize::MAX), SimulateError::TooManyTasks { .. }));
+}
+
+#[test]
+fn stages_that_wait_for_each_other_are_refused() {
+    let mut pipeline = balanced(2, 1);
+    let (source, target, way) = (1, 0, Way::Sent(0.0));
+    pipeline.flows.push(dagsplit::simulate::Flow { source, target, way });
+    let error = simulate(&pipeline, &GPipe, microbatches(2)).unwrap_err();
+    assert!(matches!(error, SimulateError::Cycle(_)), "{error}");
+}
+
+/// A split of an instance, drawn at random.
+#[derive(Debug, Clone)]
+struct Case {
+    instance: Instance,
+    spec: ProblemSpec,
+    split: Solution,
+}
+
+impl Case {
+    fn pipeline(&self) -> (Pipeline, f64) {
+        let verified = verify::check(&self.instance, &self.spec, &self.split).unwrap();
+        let problem = Problem::new(&self.instance, self.spec.clone()).unwrap();
+        (Pipeline::of_split(&self.instance, &problem, &verified), verified.objective())
+    }
+}
+
+/// Any node on any device, but for colour classes, which stay together.
+fn any_split(training: bool) -> impl Strategy<Value = Case> {
+    let options = InstanceOptions { training, unsupported: false, memory_limits: false, ..InstanceOptions::ALL };
+    let costs = select(vec![CostKind::Additive, CostKind::Overlap, CostKind::Duplex]);
+    let places = vec((0..5usize, 1..3usize), 64);
+    (instances(6, options), costs, places, any::<bool>()).prop_map(|(mut instance, cost, places, replicated)| {
+        instance.platform.accelerators.iter_mut().for_each(|class| (class.count, class.memory) = (16, None));
+        instance.platform.cpus = 4;
+        let classes = instance.platform.accelerators.len();
+        let device = |d: usize| {
+            let kind = if d == 4 { DeviceKind::Cpu } else { DeviceKind::Accelerator(d % classes) };
+            let replicas = if replicated && d != 4 { places[d].1 } else { 1 };
+            DeviceAssignment { replicas, ..DeviceAssignment::new(kind, Vec::new()) }
+        };
+        let mut devices: Vec<DeviceAssignment> = (0..5).map(device).collect();
+        for (v, node) in instance.nodes.iter().enumerate() {
+            let place = node.color_class.map_or(v, |class| 32 + class as usize % 32);
+            devices[places[place % 64].0].nodes.push(node.id);
+        }
+        let replication = replicated.then_some(Replication { max_replicas: 2, bandwidth: 2.0 });
+        let spec = ProblemSpec { scope: Scope::Arbitrary, cost, replication, ..ProblemSpec::of(&instance) };
+        Case { split: Solution { devices, objective: None }, instance, spec }
+    })
+}
+
+/// Intervals of a topological order, where no colour class spans several.
+fn contiguous_split() -> impl Strategy<Value = Case> {
+    let options = InstanceOptions {
+        training: false,
+        shared_colors: false,
+        unsupported: false,
+        memory_limits: false,
+        ..InstanceOptions::ALL
+    };
+    (instances(8, options), vec(any::<bool>(), 64)).prop_map(|(mut instance, cuts)| {
+        instance.platform.accelerators.iter_mut().for_each(|class| (class.count, class.memory) = (64, None));
+        let spec = ProblemSpec::of(&instance);
+        let problem = Problem::new(&instance, spec.clone()).unwrap();
+        let mut devices = vec![DeviceAssignment::new(DeviceKind::Accelerator(0), Vec::new())];
+        for (v, cut) in dagsplit::graph::topological::smallest_first(&problem.graph).into_iter().zip(cuts) {
+            if cut && !devices.last().unwrap().nodes.is_empty() {
+                devices.push(DeviceAssignment::new(DeviceKind::Accelerator(0), Vec::new()));
+            }
+            devices.last_mut().unwrap().nodes.push(problem.ids[v]);
+        }
+        Case { split: Solution { devices, objective: None }, instance, spec }
+    })
+}
+
+/// The steady time of a pipeline, with so many microbatches that nothing but the busiest device counts.
+fn steady(pipeline: &Pipeline, schedule: &dyn Schedule) -> f64 {
+    steady_time(pipeline, schedule, microbatches(1000)).unwrap()
+}
+
+proptest! {
+    #![proptest_config(config(64))]
+
+    #[test]
+    fn the_steady_time_of_any_split_is_its_largest_load(case in any_split(true)) {
+        let (pipeline, load) = case.pipeline();
+        let few = run(&pipeline, &VirtualDevices, microbatches(5));
+        prop_assert!(few.makespan() >= 5.0 * load * (1.0 - 1e-12), "{} is below five times {load}", few.makespan());
+        let found = steady(&pipeline, &VirtualDevices);
+        prop_assert!((found - load).abs() <= 1e-9 * load, "{found} in place of {load}");
+    }
+
+    #[test]
+    fn the_steady_time_of_a_contiguous_split_is_its_largest_load(case in contiguous_split()) {
+        let (pipeline, load) = case.pipeline();
+        prop_assert_eq!(pipeline.stages.len(), case.split.devices.len(), "no device is cut");
+        prop_assert!(pipeline.stages.iter().enumerate().all(|(i, stage)| stage.rank == i && stage.device == i));
+        for schedule in [&Inference as &dyn Schedule, &VirtualDevices, &GPipe, &OneForwardOneBackward] {
+            run(&pipeline, schedule, microbatches(4));
+            let found = steady(&pipeline, schedule);
+            prop_assert!((found - load).abs() <= 1e-9 * load, "{}: {found} in place of {load}", schedule.name());
+        }
+    }
+
+    #[test]
+    fn virtual_devices_leave_nothing_out(case in any_split(false)) {
+        let (pipeline, _) = case.pipeline();
+        let compute: f64 = pipeline.blocks.iter().map(|block| block.compute).sum();
+        let on = |device: &DeviceAssignment, id| {
+            let node = case.instance.nodes.iter().find(|node| node.id == id).unwrap();
+            let time = match device.kind {
+                DeviceKind::Accelerator(class) => node.accelerator_times[class],
+                DeviceKind::Cpu => node.cpu_time,
+            };
+            time.unwrap() / device.replicas as f64
+        };
+        let expected: f64 = case.split.devices.iter().flat_map(|d| d.nodes.iter().map(|&id| on(d, id))).sum();
+        prop_assert!((compute - expected).abs() <= 1e-9 * expected);
+        for schedule in [&VirtualDevices as &dyn Schedule, &Inference, &GPipe] {
+            run(&pipeline, schedule, microbatches(3));
+        }
+    }
+}
+
+/// A pipeline of stages with messages between neighbours and beyond, in one to three copies.
+fn mapped() -> impl Strategy<Value = MappingProblem> {
+    let stages = vec((1..9u8, 1..9u8), 1..6);
+    (stages, 1..4usize, vec(0..9u8, 36)).prop_map(|(times, replicas, bytes)| {
+        let times: Vec<(f64, f64)> = times.into_iter().map(|(f, b)| (f64::from(f), f64::from(b))).collect();
+        let mut problem = chain(&times, replicas);
+        let pairs = (0..times.len()).flat_map(|a| (0..times.len()).map(move |b| (a, b)));
+        let messages = pairs.filter(|(a, b)| a != b).map(|(source, target)| {
+            let bytes = f64::from(bytes[source * 6 + target]);
+            // Stages that are not neighbours have a message half the time.
+            let bytes = if source.abs_diff(target) > 1 { (bytes - 4.0).max(0.0) } else { bytes };
+            Message { source, target, bytes }
+        });
+        problem.stages.messages = messages.filter(|m| m.bytes > 0.0 || m.source.abs_diff(m.target) == 1).collect();
+        problem
+    })
+}
+
+proptest! {
+    #![proptest_config(config(48))]
+
+    #[test]
+    fn the_steady_time_of_a_mapped_pipeline_is_its_objective(problem in mapped()) {
+        let mapping = Mapping { devices: (0..problem.copies()).collect() };
+        let pipeline = in_order(&problem, Links::Blocking);
+        let objective = problem.objective(&mapping);
+        for schedule in [&Asynchronous as &dyn Schedule, &VirtualDevices] {
+            let simulation = run(&pipeline, schedule, microbatches(4));
+            prop_assert!(simulation.makespan() >= 4.0 * objective * (1.0 - 1e-12));
+            let found = steady(&pipeline, schedule);
+            prop_assert!((found - objective).abs() <= 1e-9 * objective, "{}: {found}, {objective}", schedule.name());
+        }
+        // The all-reduce of a flushed step counts once, however many microbatches there are.
+        let messages = MappingProblem { cost: StageCost::additive(Counted::Messages), ..problem.clone() };
+        let (found, expected) = (steady(&pipeline, &OneForwardOneBackward), messages.objective(&mapping));
+        prop_assert!((found - expected).abs() <= 1e-9 * expected, "1f1b: {found}, {expected}");
+        let largest = |pass: Pass| {
+            let blocks = pipeline.blocks.iter().filter(|block| block.pass == pass);
+            blocks.map(|block| block.input + block.compute + block.output).fold(0.0, f64::max)
+        };
+        let (found, expected) = (steady(&pipeline, &GPipe), largest(Pass::Forward) + largest(Pass::Backward));
+        prop_assert!((found - expected).abs() <= 1e-9 * expected, "gpipe: {found}, {expected}");
+    }
+
+    #[test]
+    fn every_schedule_keeps_order_and_resources(
+        problem in mapped(),
+        links in select(vec![Links::Blocking, Links::Overlapped, Links::Contended]),
+        recompute in any::<bool>(),
+        count in 1..7usize,
+    ) {
+        let pipeline = in_order(&problem, links);
+        let options = Options { microbatches: count, recompute };
+        let most = pipeline.depth();
+        for schedule in schedule::all() {
+            let options = Options { microbatches: if schedule.name() == "interleaved" { most } else { count }, ..options };
+            let simulation = run(&pipeline, schedule, options);
+            let in_flight = simulation.memory().in_flight;
+            for (stage, in_flight) in pipeline.stages.iter().zip(in_flight) {
+                let expected = match schedule.name() {
+                    "gpipe" => count,
+                    "1f1b" | "async-1f1b" => count.min(most - stage.rank),
+                    "interleaved" => most - stage.rank,
+                    _ => continue,
+                };
+                prop_assert_eq!(in_flight, expected, "{} at {}", schedule.name(), stage.rank);
+            }
+        }
+        // Two stages on each device, where their number is even.
+        let (stages, ranks) = (problem.stages.stages.len(), problem.stages.stages.len() / 2);
+        if stages % 2 == 0 {
+            let pipeline = round_robin(&problem, ranks, links);
+            for schedule in [&Interleaved as &dyn Schedule, &VirtualDevices, &GPipe, &Inference] {
+                run(&pipeline, schedule, Options { microbatches: count * ranks, recompute });
+            }
+        }
+    }
+}
+
+/// Run with `cargo test --release --test simulate -- --ignored --nocapture`.
+#[test]
+#[ignore = "measures time"]
+fn sixty_four_stages_and_a_thousand_microbatches_take_less_than_a_second() {
+    let problem = chain(&vec![(1.0, 2.0); 64], 1);
+    for (links, schedule) in [
+        (Links::Blocking, &OneForwardOneBackward as &dyn Schedule),
+        (Links::Contended, &OneForwardOneBackward),
+        (Links::Contended, &GPipe),
+        (Links::Overlapped, &VirtualDevices),
+    ] {
+        let pipeline = in_order(&problem, links);
+        let start = Instant::now();
+        let simulation = simulate(&pipeline, schedule, microbatches(1024)).unwrap();
+        let seconds = start.elapsed().as_secs_f64();
+        println!("{} {links:?}: {} spans in {seconds:.3} s", schedule.name(), simulation.spans().count());
+        assert!(seconds < 1.0);
+    }
+}

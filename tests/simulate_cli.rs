@@ -1,0 +1,173 @@
+//! `dagsplit simulate` as other programs see it.
+
+mod bench;
+
+use std::process::{Command, Output};
+
+use bench::Bench;
+use serde_json::{Value, json};
+
+/// Two accelerators that take turns.
+const ALTERNATING: &str = r#"{"fpgas": [{"nodes": [10, 12]}, {"nodes": [11, 13]}]}"#;
+/// One after the other.
+const CONTIGUOUS: &str = r#"{"fpgas": [{"nodes": [10, 11]}, {"nodes": [12, 13]}]}"#;
+
+const STAGES: &str = r#"{"schema": "dagsplit-stages/1", "name": "three stages",
+    "stages": [{"name": "a", "forward": 2, "backward": 4, "parameter_bytes": 8, "memory": 10},
+               {"name": "b", "forward": 3, "backward": 5, "parameter_bytes": 8, "memory": 11}],
+    "messages": [{"source": 0, "target": 1, "bytes": 6}, {"source": 1, "target": 0, "bytes": 6}]}"#;
+const TOPOLOGY: &str = r#"{"schema": "dagsplit-topology/1", "name": "pairs",
+    "devices": [{"name": "left"}, {"name": "right"}, {"name": "top", "speed": 2}, {"name": "bottom", "speed": 2}],
+    "bandwidth": [[null, 2, 1, 1], [2, null, 1, 1], [1, 1, null, 2], [1, 1, 2, null]]}"#;
+const MAPPING: &str = r#"{"schema": "dagsplit-mapping/1", "copies": [
+    {"stage": 0, "replica": 0, "device": 0}, {"stage": 0, "replica": 1, "device": 2},
+    {"stage": 1, "replica": 0, "device": 1}, {"stage": 1, "replica": 1, "device": 3}]}"#;
+
+fn bench() -> Bench {
+    let bench = Bench::new();
+    bench.file("alternating.json", ALTERNATING);
+    bench.file("contiguous.json", CONTIGUOUS);
+    bench.file("stages.json", STAGES);
+    bench.file("topology.json", TOPOLOGY);
+    bench.file("mapping.json", MAPPING);
+    bench
+}
+
+fn run(bench: &Bench, arguments: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dagsplit"));
+    command.arg("simulate").args(arguments.split_whitespace()).current_dir(bench.directory.path()).output().unwrap()
+}
+
+#[track_caller]
+fn out(bench: &Bench, arguments: &str) -> String {
+    let output = run(bench, arguments);
+    assert!(output.status.success(), "{arguments}\n{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[track_caller]
+fn record(bench: &Bench, arguments: &str) -> Value {
+    serde_json::from_str(&out(bench, &format!("{arguments} --json"))).unwrap()
+}
+
+#[track_caller]
+fn fails(bench: &Bench, arguments: &str, code: i32, part: &str) {
+    let output = run(bench, arguments);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{arguments}\n{error}");
+    assert!(error.contains(part), "{arguments}: no `{part}` in\n{error}");
+}
+
+#[test]
+fn tables_are_what_they_were() {
+    let bench = bench();
+    insta::assert_snapshot!("help", out(&bench, "-h"));
+    insta::assert_snapshot!("split", out(&bench, "diamond.json alternating.json --microbatches 4"));
+    let mapped = "stages.json topology.json mapping.json --microbatches 4 --recompute";
+    insta::assert_snapshot!("mapping", out(&bench, mapped));
+}
+
+#[test]
+fn the_steady_time_is_the_load_that_verify_computes() {
+    let bench = bench();
+    for split in ["alternating", "contiguous"] {
+        let mut verify = Command::new(env!("CARGO_BIN_EXE_dagsplit"));
+        let arguments = format!("verify diamond.json {split}.json --scope arbitrary --json");
+        let verified = verify.args(arguments.split(' ')).current_dir(bench.directory.path()).output().unwrap().stdout;
+        let verified: Value = serde_json::from_slice(&verified).unwrap();
+        let record = record(&bench, &format!("diamond.json {split}.json"));
+        assert_eq!(record["steady_time"], verified["objective"]);
+        assert_eq!(record["schedule"], "virtual-devices");
+    }
+}
+
+#[test]
+fn the_record_is_the_contracted_object() {
+    let bench = bench();
+    let record = record(&bench, "diamond.json contiguous.json --schedule inference --microbatches 2");
+    // 10, 11: 2 + 3, and 2 to hand both on; 12, 13: 2 + 4, and 2 to fetch both.
+    let device = |name: &str, compute, memory| {
+        json!({"name": name, "compute": compute, "recompute": 0.0, "transfers": 4.0, "all_reduces": 0.0,
+               "idle": 23.0 - compute - 4.0, "utilisation": compute / 23.0, "peak_memory": memory, "memory_limit": 10.0})
+    };
+    let expected = json!({
+        "schema": "dagsplit-simulate/1",
+        "name": "diamond",
+        "schedule": "inference",
+        "transfers": "on-device",
+        "recompute": false,
+        "pipelines": 1,
+        "microbatches": 2,
+        "makespan": 23.0,
+        "throughput": 2.0 / 23.0,
+        "steady_time": 8.0,
+        "bubble": 1.0 - 30.0 / 46.0,
+        "devices": [device("accelerator 0", 10.0, 8.0), device("accelerator 1", 12.0, 8.0)],
+        "stages": [
+            {"name": "stage 0", "device": "accelerator 0", "in_flight": 1},
+            {"name": "stage 1", "device": "accelerator 1", "in_flight": 1},
+        ],
+    });
+    assert_eq!(record, expected);
+}
+
+#[test]
+fn options_change_what_is_simulated() {
+    let bench = bench();
+    let mapped = |options: &str| record(&bench, &format!("stages.json topology.json mapping.json {options}"));
+    assert_eq!(mapped("")["schedule"], "1f1b");
+    assert_eq!(mapped("")["pipelines"], 2);
+    // Compute and messages of the slower pipeline, 3 + 5 + 3 + 3, and each all-reduce of 8 at the end.
+    assert_eq!(mapped("")["steady_time"], 14.0);
+    assert_eq!(mapped("--schedule async-1f1b")["steady_time"], 22.0);
+    assert_eq!(mapped("--overlap")["transfers"], "links");
+    assert_eq!(mapped("--overlap --contention")["transfers"], "contended-links");
+    let split = |options: &str| record(&bench, &format!("diamond.json contiguous.json {options}"));
+    assert_eq!((&split("")["steady_time"], &split("")["transfers"]), (&json!(8.0), &json!("on-device")));
+    // Compute hides the transfers.
+    assert_eq!(split("--overlap")["steady_time"], 6.0);
+    assert_eq!(split("--overlap --contention")["transfers"], "one-engine");
+}
+
+#[test]
+fn timelines_are_drawn_and_traced() {
+    let bench = bench();
+    let arguments = "diamond.json alternating.json --microbatches 3 --gantt t.svg --trace t.json --quiet";
+    assert_eq!(out(&bench, arguments), "");
+    insta::assert_snapshot!("gantt", bench.read("t.svg"));
+    let trace: Value = serde_json::from_str(&bench.read("t.json")).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let named = events.iter().filter(|event| event["ph"] == "M" && event["name"] == "process_name");
+    let devices: Vec<&str> = named.map(|event| event["args"]["name"].as_str().unwrap()).collect();
+    assert_eq!(devices, ["accelerator 0", "accelerator 1"]);
+    let busy: f64 = events.iter().filter_map(|event| event["dur"].as_f64()).sum();
+    // Compute of 11 and six transfers, three times, in microseconds.
+    assert_eq!(busy, 3.0 * (11.0 + 6.0) * 1000.0);
+
+    let mapped = "stages.json topology.json mapping.json --microbatches 2 --overlap --trace t.json --quiet";
+    out(&bench, mapped);
+    let trace: Value = serde_json::from_str(&bench.read("t.json")).unwrap();
+    let count = |phase: &str| trace["traceEvents"].as_array().unwrap().iter().filter(|e| e["ph"] == phase).count();
+    // Messages pass side by side: two directions, two pipelines, two microbatches.
+    assert_eq!((count("b"), count("e")), (8, 8));
+}
+
+#[test]
+fn what_is_wrong_is_told() {
+    let bench = bench();
+    fails(&bench, "diamond.json", 2, "FILES");
+    fails(&bench, "diamond.json alternating.json --contention", 2, "--overlap");
+    fails(&bench, "diamond.json alternating.json --microbatches 0", 2, "1..");
+    fails(&bench, "diamond.json alternating.json --schedule 1f1b", 2, "virtual-devices");
+    fails(&bench, "diamond.json missing.json", 3, "missing.json");
+    bench.file("half.json", r#"{"fpgas": [{"nodes": [10, 11]}]}"#);
+    fails(&bench, "diamond.json half.json", 1, "half.json: the split is invalid");
+    fails(&bench, "stages.json topology.json stages.json", 3, "dagsplit-mapping/1");
+    bench.file("outside.json", &MAPPING.replace("\"device\": 3", "\"device\": 4"));
+    fails(&bench, "stages.json topology.json outside.json", 1, "outside.json: the mapping is invalid");
+    bench.file("crowd.json", &MAPPING.replace("\"replica\": 1", "\"replica\": 18446744073709551615"));
+    fails(&bench, "stages.json topology.json crowd.json", 1, "crowd.json");
+    bench.file("together.json", &MAPPING.replace("\"device\": 3", "\"device\": 2"));
+    fails(&bench, "stages.json topology.json together.json --schedule gpipe --gantt no/such/t.svg", 74, "no/such");
+    fails(&bench, "stages.json topology.json together.json", 2, "top holds 2 stages");
+}
