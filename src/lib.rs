@@ -60,6 +60,7 @@ pub mod generate;
 pub mod graph;
 pub mod instance;
 pub mod mapping;
+pub mod plan;
 pub mod preprocess;
 pub mod problem;
 pub mod report;

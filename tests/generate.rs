@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use dagsplit::generate::{
     Accelerator, Architecture, Chain, Costs, Cpu, Dnn, ErdosRenyi, Hardware, Head, Inception, Layered, Link, Model,
-    Nasnet, OperatorKind, Precision, RandomDag, RandomFamily, Recipe, Resnet, SeriesParallel, Style, Transformer,
-    generate,
+    Nasnet, OperatorKind, Precision, RandomDag, RandomFamily, Recipe, Resnet, SemanticFpn, SeriesParallel, Style, Swin,
+    Transformer, generate,
 };
 use dagsplit::graph::Graph;
 use dagsplit::instance::{Instance, Node, Provenance};
@@ -213,6 +213,9 @@ fn models() -> Vec<Architecture> {
         Inception::default().into(),
         Nasnet::mobile().into(),
         Nasnet::large().into(),
+        Swin::default().into(),
+        Swin::ultra().into(),
+        SemanticFpn::default().into(),
     ]
 }
 
@@ -260,12 +263,45 @@ fn parameter_counts_are_those_published() {
         (Transformer::bert_base().into(), 109_482_240.0),
         (Transformer { elementary: true, ..Transformer::bert_base() }.into(), 109_482_240.0),
         (Transformer::gpt2_medium().into(), 354_823_168.0 + embedding_copy),
+        (Swin::tiny().into(), 28_288_354.0),
+        (Swin { blocks: 18, ..Swin::tiny() }.into(), 49_606_258.0),
+        (Swin { width: 128, blocks: 18, ..Swin::tiny() }.into(), 87_768_224.0),
+        (Swin::large().into(), 196_532_476.0),
+        (SemanticFpn::default().into(), 28_495_574.0),
     ] {
         let name = architecture.name();
         assert_eq!(architecture.operators().unwrap().parameters(), parameters, "{name}");
         let model = Model { architecture, hardware: Hardware { precision: Precision::Fp16, ..Hardware::default() } };
         let instance = made(&Recipe::new(model));
         assert_eq!(instance.nodes.iter().map(|node| node.parameter_bytes).sum::<f64>(), 2.0 * parameters, "{name}");
+    }
+}
+
+/// The networks of Parmesan's Tables VII and VIII.
+#[test]
+fn parmesan_s_networks_are_as_large_as_it_says() {
+    let bert = |layers| Transformer {
+        layers,
+        hidden: 1024,
+        heads: 16,
+        feed_forward: 4096,
+        sequence: 512,
+        vocabulary: 30533,
+        head: Head::LanguageModel,
+        ..Transformer::bert_base()
+    };
+    for (architecture, millions) in [
+        (Architecture::from(Resnet { depth: 152, ..Resnet::default() }), 60.0),
+        (bert(24).into(), 365.0),
+        (bert(36).into(), 516.0),
+        (bert(48).into(), 667.0),
+        (Swin::large().into(), 197.0),
+        (Swin { window: 12, resolution: 384, ..Swin::large() }.into(), 197.0),
+        (Swin::ultra().into(), 424.0),
+        (SemanticFpn::default().into(), 30.0),
+    ] {
+        let got = architecture.operators().unwrap().parameters() / 1e6;
+        assert!((got / millions - 1.0).abs() < 0.06, "{}: {got} million against {millions}", architecture.name());
     }
 }
 
@@ -278,6 +314,9 @@ fn operation_counts_are_those_published() {
         (Inception { batch: 1, ..Inception::default() }.into(), 5_713.0),
         (Nasnet { batch: 1, ..Nasnet::mobile() }.into(), 564.0),
         (Nasnet { batch: 1, ..Nasnet::large() }.into(), 23_800.0),
+        (Swin { batch: 1, ..Swin::tiny() }.into(), 4_490.0),
+        (Swin { batch: 1, ..Swin::large() }.into(), 34_500.0),
+        (Swin { batch: 1, window: 12, resolution: 384, ..Swin::large() }.into(), 103_900.0),
     ] {
         let got = architecture.operators().unwrap().product_flops() / 2e6;
         let name = architecture.name();
@@ -444,6 +483,9 @@ fn senseless_networks_are_refused() {
     assert_eq!(transformer(Transformer { layers: u32::MAX, ..bert() }), ["size", "size"]);
     assert_eq!(refused(&Recipe::new(Resnet { depth: 51, batch: 0, ..Resnet::default() })), ["--depth", "--batch"]);
     assert_eq!(refused(&Recipe::new(Inception { resolution: 10, ..Inception::default() })), ["--resolution"]);
+    assert_eq!(refused(&Recipe::new(Swin { width: 100, window: 0, ..Swin::default() })), ["--width", "--window"]);
+    assert_eq!(refused(&Recipe::new(Swin { resolution: 384, ..Swin::default() })), ["--resolution"]);
+    assert_eq!(refused(&Recipe::new(SemanticFpn { resolution: 500, ..Default::default() })), ["--resolution"]);
     assert_eq!(refused(&Recipe::new(Nasnet { filters: 1000, ..Nasnet::mobile() })), ["--filters"]);
     assert_eq!(refused(&Recipe::new(Nasnet { repeats: 0, ..Nasnet::mobile() })), ["--repeats"]);
     for efficiency in [0.0, -1.0, 1.5, f64::NAN] {

@@ -250,3 +250,28 @@ fn on_a_network_few_clusters_cost_little() {
     assert!(best <= refined && refined <= fine && fine <= coarse, "{best} {refined} {fine} {coarse}");
     assert!(refined <= 1.1 * best, "{refined} against {best}");
 }
+
+#[test]
+fn layers_are_kept_whole() {
+    let recipe = Recipe { accelerators: 4, cpus: 0, memory: Some(1e13), ..Recipe::new(Resnet::default()) };
+    let instance = generate(&recipe).unwrap();
+    let problem = Problem::new(&instance, ProblemSpec::of(&instance)).unwrap();
+    let objective = |spec: &str| {
+        let solver = solver(spec).unwrap();
+        let run = solver.solve(&problem, &mut SearchContext::new()).unwrap();
+        let solution = run.outcome.solution().unwrap().clone();
+        for device in &solution.devices {
+            let layer = |id: &u64| instance.nodes[*id as usize].layer;
+            let others = instance.nodes.iter().filter(|node| !device.nodes.contains(&node.id)).map(|node| node.layer);
+            let held: Vec<_> = device.nodes.iter().map(layer).collect();
+            assert!(others.into_iter().all(|other| !held.contains(&other)), "{spec} cuts a layer");
+        }
+        solution.objective.unwrap()
+    };
+    let best = solver("dp").unwrap().solve(&problem, &mut SearchContext::new()).unwrap();
+    assert!(objective("layers+dp") >= best.outcome.solution().unwrap().objective.unwrap());
+    let nameless =
+        Instance { nodes: instance.nodes.iter().map(|v| Node { layer: None, ..v.clone() }).collect(), ..instance };
+    let problem = Problem::new(&nameless, ProblemSpec::of(&nameless)).unwrap();
+    assert!(solver("layers+dp").unwrap().supports(&problem).is_err());
+}

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use dagsplit::generate::{
     Architecture, Chain, Costs, Dnn, ErdosRenyi, Hardware, Inception, Layered, Model, Nasnet, RandomDag, RandomFamily,
-    Recipe, Resnet, SeriesParallel, Transformer, Workload, generate,
+    Recipe, Resnet, SemanticFpn, SeriesParallel, Swin, Transformer, Workload, generate,
 };
 use dagsplit::instance::formats::{OutputFormat, write_instance};
 
@@ -40,6 +40,10 @@ enum Family {
     Inception(ModelArgs<Inception>),
     /// NASNet-A.
     Nasnet(ModelArgs<Nasnet>),
+    /// A Swin transformer.
+    Swin(ModelArgs<Swin>),
+    /// SemanticFPN: segmentation by a feature pyramid on ResNet-50.
+    SemanticFpn(ModelArgs<SemanticFpn>),
     /// One path.
     Chain(RandomArgs<Chain>),
     /// A two-terminal series-parallel graph.
@@ -114,6 +118,8 @@ impl Args {
             Family::Resnet(args) => args.run(Architecture::Resnet),
             Family::Inception(args) => args.run(Architecture::Inception),
             Family::Nasnet(args) => args.run(Architecture::Nasnet),
+            Family::Swin(args) => args.run(Architecture::Swin),
+            Family::SemanticFpn(args) => args.run(Architecture::SemanticFpn),
             Family::Chain(args) => args.run(RandomFamily::Chain),
             Family::SeriesParallel(args) => args.run(RandomFamily::SeriesParallel),
             Family::Layered(args) => args.run(RandomFamily::Layered),

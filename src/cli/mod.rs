@@ -17,6 +17,7 @@ mod info;
 mod map;
 mod mapping_args;
 mod methods;
+mod plan;
 mod problem_args;
 mod progress;
 mod reading_args;
@@ -65,6 +66,7 @@ struct CommandLine {
 enum Verb {
     Solve(solve::Args),
     Map(map::Args),
+    Plan(Box<plan::Args>),
     Compare(Box<compare::Args>),
     Reproduce(reproduce::Args),
     Verify(verify::Args),
@@ -87,6 +89,7 @@ pub fn run() -> ExitCode {
     let result = match CommandLine::parse().verb {
         Verb::Solve(args) => args.run(),
         Verb::Map(args) => args.run(),
+        Verb::Plan(args) => args.run(),
         Verb::Compare(args) => args.run(),
         Verb::Reproduce(args) => args.run(),
         Verb::Verify(args) => args.run(),

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
+use dagsplit::generate::topology::{TopologyRecipe, generate as generate_topology};
 use dagsplit::generate::{Recipe, generate};
 use dagsplit::instance::formats::{OutputFormat, write_instance};
+use dagsplit::mapping::formats::write_topology;
 use dagsplit::report::table;
 use dagsplit::reproduce::{self, Outcome, Plan, Ran, Run, Study, Workload, outcomes, studies};
 use dagsplit::solve::registry;
@@ -17,7 +19,7 @@ use super::problem_args::ProblemArgs;
 use super::reading_args::ReadingOptions;
 use super::search_args::SearchArgs;
 use super::series::{Series, SeriesArgs};
-use super::task::{Question, Task};
+use super::task::{PlanTask, Question, Task};
 use super::verbatim::Verbatim;
 use super::{Exit, Failure, OrFail, print, write_out};
 
@@ -91,6 +93,8 @@ struct Reproduction<'a> {
 struct RunRecord<'a> {
     workload: String,
     method: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    topology: Option<String>,
     options: &'a [String],
     result: &'a Ran,
 }
@@ -147,6 +151,12 @@ impl Args {
         if let Err(error) = registry::solver(&method) {
             return Ok(Ran::Unavailable(cause(&error.to_string())));
         }
+        if let Some(recipe) = &run.topology {
+            let topology = shelf.topology(recipe)?;
+            let task = PlanTask { file: &file, topology: &topology, name: &recipe.command_line(), method: &method };
+            let record = series.run(&task.task(&run.options, &self.search)?)?;
+            return Ok(record.map_or(Ran::Skipped, |record| Ran::Record(Box::new(record))));
+        }
         let options = match RunOptions::try_parse_from(&run.options) {
             Ok(options) => options,
             Err(error) => return Ok(Ran::Unavailable(cause(&error.to_string()))),
@@ -164,6 +174,7 @@ impl Args {
         let runs = plan.runs.iter().zip(ran).map(|(run, result)| RunRecord {
             workload: place(&run.workload),
             method: &run.method,
+            topology: run.topology.as_ref().map(|recipe| recipe.command_line()),
             options: &run.options,
             result,
         });
@@ -226,6 +237,19 @@ impl Shelf {
         let instance = generate(recipe).or_fail(Exit::Bug)?;
         let file = self.made.path().join(format!("{}.json", self.files.len()));
         write_out(Some(&file), &write_instance(&instance, OutputFormat::Native).or_fail(Exit::Bug)?)?;
+        self.files.insert(command, file.clone());
+        Ok(file)
+    }
+
+    /// The topology's file.
+    fn topology(&mut self, recipe: &TopologyRecipe) -> Result<PathBuf, Failure> {
+        let command = recipe.command_line();
+        if let Some(file) = self.files.get(&command) {
+            return Ok(file.clone());
+        }
+        let topology = generate_topology(recipe).or_fail(Exit::Bug)?;
+        let file = self.made.path().join(format!("topology{}.json", self.files.len()));
+        write_out(Some(&file), &write_topology(&topology))?;
         self.files.insert(command, file.clone());
         Ok(file)
     }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use dagsplit::problem::Problem;
+use dagsplit::instance::formats::{ReadOptions, read_instance};
+use dagsplit::problem::{Problem, ProblemSpec};
 use dagsplit::report::InstanceRecord;
 use dagsplit::report::comparison::{Limits, Trial};
 
@@ -83,6 +84,43 @@ impl Question<'_> {
         let trial =
             Trial { instance: instance.clone(), problem: problem.spec.clone(), method: method.into(), seed, limits };
         Task { trial, file, arguments, refusal }
+    }
+}
+
+/// A split that is to be planned on a topology.
+pub struct PlanTask<'a> {
+    /// The workload's file.
+    pub file: &'a Path,
+    /// The topology's file.
+    pub topology: &'a Path,
+    /// What the topology is called in records.
+    pub name: &'a str,
+    /// The partitioner.
+    pub method: &'a str,
+}
+
+impl PlanTask<'_> {
+    /// The plan with further `options`. The trial's method names topology and options, which no problem holds.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn task(&self, options: &[String], search: &SearchArgs) -> Result<Task, Failure> {
+        let instance = read_instance(self.file, &ReadOptions::default()).or_fail(Exit::BadInput)?;
+        let (limits, seed) = (search.limits(), search.seed);
+        let file = self.file.to_string_lossy().into_owned();
+        let mut arguments = vec!["plan".to_owned(), file.clone(), self.topology.to_string_lossy().into_owned()];
+        arguments.extend([format!("--partitioner={}", self.method), "--memory=unlimited".to_owned()]);
+        arguments.extend(options.iter().cloned());
+        arguments.extend(limit_words(&limits));
+        arguments.push(format!("--seed={seed}"));
+        let trial = Trial {
+            instance: InstanceRecord::new(&instance, instance.edges.len()),
+            problem: ProblemSpec::of(&instance),
+            method: format!("{} {} on {}", self.method, options.join(" "), self.name),
+            seed,
+            limits,
+        };
+        Ok(Task { trial, file, arguments, refusal: None })
     }
 }
 

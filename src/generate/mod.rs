@@ -25,7 +25,7 @@ mod training;
 
 pub use model::{
     Accelerator, Architecture, Cpu, Hardware, Head, Inception, Link, Model, Nasnet, Operator, OperatorGraph,
-    OperatorKind, Precision, Resnet, Style, Transformer,
+    OperatorKind, Precision, Resnet, SemanticFpn, Style, Swin, Transformer,
 };
 pub use random::{Chain, Costs, Dnn, ErdosRenyi, Layered, RandomDag, RandomFamily, SeriesParallel};
 

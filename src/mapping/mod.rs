@@ -10,6 +10,7 @@ mod claim;
 mod exhaustive;
 pub mod formats;
 mod heuristic;
+pub mod joint;
 mod local;
 mod mapper;
 mod of_split;

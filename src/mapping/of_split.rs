@@ -108,7 +108,7 @@ fn messages(instance: &Instance, stage_of: &dyn Fn(u64) -> usize, problems: &mut
     sent.into_iter().map(|((source, target), bytes)| Message { source, target, bytes }).collect()
 }
 
-fn output_bytes(node: &Node, bandwidth: Option<f64>) -> Option<f64> {
+pub(super) fn output_bytes(node: &Node, bandwidth: Option<f64>) -> Option<f64> {
     let nothing = (node.transfer_time == 0.0).then_some(0.0);
     node.output_bytes.or_else(|| Some(node.transfer_time * bandwidth?)).or(nothing)
 }

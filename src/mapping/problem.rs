@@ -66,6 +66,23 @@ impl StageCost {
     pub fn adds_all_reduce(&self) -> bool {
         self.synchronisation == Synchronisation::Added
     }
+
+    /// A copy's time from its terms and its stage's all-reduce time.
+    #[inline]
+    pub fn time(&self, terms: &Terms, all_reduce: f64) -> f64 {
+        let load = max_of_pieces(&self.pieces, terms);
+        match self.synchronisation {
+            Synchronisation::Added => load + all_reduce,
+            Synchronisation::Overlapped => load.max(all_reduce),
+        }
+    }
+}
+
+/// Time that the link from device `a` to device `b` adds to the ring all-reduce of `bytes` among `replicas`.
+#[inline]
+pub(super) fn ring_link_time(topology: &Topology, replicas: usize, bytes: f64, a: usize, b: usize) -> f64 {
+    let (r, steps) = (replicas as f64, 2.0 * (replicas - 1) as f64);
+    steps * topology.message_time(a, b, bytes / r)
 }
 
 /// A device for each copy of each stage: copy r of stage s stands at s · replicas + r.
@@ -105,9 +122,7 @@ impl MappingProblem {
     /// 2(R−1) messages of 1/R of the weights over each of its links.
     #[inline]
     pub fn all_reduce_time(&self, stage: usize, a: usize, b: usize) -> f64 {
-        let bytes = self.stages.stages[stage].parameter_bytes;
-        let (r, steps) = (self.replicas as f64, 2.0 * (self.replicas - 1) as f64);
-        steps * self.topology.message_time(a, b, bytes / r)
+        ring_link_time(&self.topology, self.replicas, self.stages.stages[stage].parameter_bytes, a, b)
     }
 
     /// The time of every copy under a complete mapping, by copy. O(copies + replicas · messages).
@@ -124,11 +139,7 @@ impl MappingProblem {
     /// A copy's time from its terms and its stage's all-reduce time.
     #[inline]
     pub fn time(&self, terms: &Terms, all_reduce: f64) -> f64 {
-        let load = max_of_pieces(&self.cost.pieces, terms);
-        match self.cost.synchronisation {
-            Synchronisation::Added => load + all_reduce,
-            Synchronisation::Overlapped => load.max(all_reduce),
-        }
+        self.cost.time(terms, all_reduce)
     }
 
     fn terms(&self, mapping: &Mapping) -> Vec<Terms> {

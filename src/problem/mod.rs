@@ -42,6 +42,8 @@ pub struct Problem {
     pub color_class: Vec<Option<u64>>,
     /// Colour class of each node before any clustering, which says how backward nodes are ordered.
     pub given_class: Vec<Option<u64>>,
+    /// Layer of each node, where its file states one.
+    pub layer: Vec<Option<u64>>,
     /// Parameter bytes of each node.
     pub parameter_bytes: Vec<f64>,
     /// What each node weighs under [`Objective::Sharding`]; 0 under other objectives.
@@ -72,6 +74,7 @@ impl Problem {
             backward: instance.nodes.iter().map(|v| v.backward).collect(),
             color_class: instance.nodes.iter().map(|v| v.color_class).collect(),
             given_class: instance.nodes.iter().map(|v| v.color_class).collect(),
+            layer: instance.nodes.iter().map(|v| v.layer).collect(),
             parameter_bytes: instance.nodes.iter().map(|v| v.parameter_bytes).collect(),
             shard_weights: instance.nodes.iter().map(|v| shard_weight(v, spec.objective)).collect(),
             cost: Arc::new(ProfiledCost::new(instance, spec.cost)),

@@ -9,6 +9,7 @@ pub mod export;
 pub mod facts;
 pub mod mapping;
 pub mod picture;
+pub mod plan;
 pub mod plot;
 pub mod progress;
 pub mod record;

@@ -15,6 +15,7 @@ pub use outcome::{Outcome, Ran, Verdict, outcomes};
 pub use sheets::{data, sheet};
 
 use crate::generate::Recipe;
+use crate::generate::topology::TopologyRecipe;
 
 /// A published table or figure.
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +74,10 @@ pub struct Run {
     /// The method's spec string. A path that it ends in may begin with `{workloads}/`, the folder of the published
     /// workloads.
     pub method: String,
-    /// Further options of `dagsplit solve`.
+    /// Where set, the split is mapped to the devices of this topology and simulated by `dagsplit plan`: the objective is
+    /// the simulated time per microbatch.
+    pub topology: Option<Box<TopologyRecipe>>,
+    /// Further options of `dagsplit solve` or `dagsplit plan`.
     pub options: Vec<String>,
 }
 
@@ -81,7 +85,12 @@ impl Run {
     /// `method` on `workload` with `options`, separated by blanks.
     fn new(workload: Workload, method: impl Into<String>, options: &str) -> Self {
         let options = options.split_whitespace().map(str::to_owned).collect();
-        Self { workload, method: method.into(), options }
+        Self { workload, method: method.into(), topology: None, options }
+    }
+
+    /// A split by `partitioner` planned on `topology` with `options` of `dagsplit plan`.
+    fn planned(workload: Workload, partitioner: impl Into<String>, topology: &TopologyRecipe, options: &str) -> Self {
+        Self { topology: Some(Box::new(topology.clone())), ..Self::new(workload, partitioner, options) }
     }
 }
 

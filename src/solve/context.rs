@@ -83,6 +83,17 @@ impl SearchContext {
         self
     }
 
+    /// A context for a part of this run: on one thread, with the same seed, gap, cancellation and end, and no more than
+    /// `limit` from now. It reports to nobody.
+    #[must_use]
+    pub fn part(&self, limit: Option<Duration>) -> Self {
+        let started = Instant::now();
+        let own = limit.and_then(|limit| started.checked_add(limit));
+        let deadline = own.into_iter().chain(self.deadline).min();
+        let cancelled = Arc::clone(&self.cancelled);
+        Self { started, deadline, cancelled, gap: self.gap, threads: 1, seed: self.seed, report: None }
+    }
+
     /// Whether the run has to stop with what it has.
     pub fn should_stop(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed) || self.deadline.is_some_and(|end| Instant::now() >= end)

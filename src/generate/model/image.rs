@@ -71,8 +71,17 @@ impl ModelBuilder {
 
     /// Dense convolution without bias.
     pub fn convolution(&mut self, name: &str, x: Map, channels: u32, window: Window) -> Map {
+        self.dense_convolution(name, x, channels, window, 0.0)
+    }
+
+    /// Dense convolution with a bias for each channel.
+    pub fn biased_convolution(&mut self, name: &str, x: Map, channels: u32, window: Window) -> Map {
+        self.dense_convolution(name, x, channels, window, f64::from(channels))
+    }
+
+    fn dense_convolution(&mut self, name: &str, x: Map, channels: u32, window: Window, biases: f64) -> Map {
         let out = window.slide(x, channels);
-        let parameters = window.area() * f64::from(x.channels) * f64::from(channels);
+        let parameters = window.area() * f64::from(x.channels) * f64::from(channels) + biases;
         let flops = 2.0 * window.area() * f64::from(x.channels) * out.elements();
         Map { node: self.matrix(name, &[x.node], out.elements(), parameters, flops), ..out }
     }
@@ -98,6 +107,12 @@ impl ModelBuilder {
     pub fn pool(&mut self, name: &str, x: Map, window: Window) -> Map {
         let out = window.slide(x, x.channels);
         Map { node: self.vector(name, &[x.node], out.elements(), window.area()), ..out }
+    }
+
+    /// A map `factor` times as high and wide, by interpolation of `flops` operations for each element.
+    pub fn enlarge(&mut self, name: &str, x: Map, factor: u32, flops: f64) -> Map {
+        let out = Map { height: factor * x.height, width: factor * x.width, ..x };
+        Map { node: self.vector(name, &[x.node], out.elements(), flops), ..out }
     }
 
     pub fn add_maps(&mut self, name: &str, x: Map, y: Map) -> Map {

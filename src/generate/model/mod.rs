@@ -1,6 +1,7 @@
 //! Operator graphs of published networks with modelled costs.
 
 mod builder;
+mod dense;
 mod hardware;
 mod image;
 mod inception;
@@ -8,6 +9,8 @@ mod nasnet;
 mod operator;
 mod resnet;
 mod roofline;
+mod semantic_fpn;
+mod swin;
 mod transformer;
 
 pub use hardware::{Accelerator, Cpu, Hardware, Link, Precision};
@@ -15,6 +18,8 @@ pub use inception::Inception;
 pub use nasnet::Nasnet;
 pub use operator::{Operator, OperatorGraph, OperatorKind};
 pub use resnet::Resnet;
+pub use semantic_fpn::SemanticFpn;
+pub use swin::Swin;
 pub use transformer::{Head, Style, Transformer};
 
 use serde::Serialize;
@@ -35,6 +40,10 @@ pub enum Architecture {
     Inception(Inception),
     /// NASNet-A.
     Nasnet(Nasnet),
+    /// Swin transformers.
+    Swin(Swin),
+    /// SemanticFPN.
+    SemanticFpn(SemanticFpn),
 }
 
 impl Architecture {
@@ -44,6 +53,8 @@ impl Architecture {
             Self::Resnet(network) => network,
             Self::Inception(network) => network,
             Self::Nasnet(network) => network,
+            Self::Swin(network) => network,
+            Self::SemanticFpn(network) => network,
         }
     }
 
@@ -137,4 +148,4 @@ macro_rules! networks_are_workloads {
     )*};
 }
 
-networks_are_workloads!(Transformer, Resnet, Inception, Nasnet);
+networks_are_workloads!(Transformer, Resnet, Inception, Nasnet, Swin, SemanticFpn);

@@ -68,22 +68,29 @@ impl Network for Resnet {
 
     fn operators(&self) -> OperatorGraph {
         let mut b = ModelBuilder::default();
-        let mut x = b.layer("stem", |b| {
-            let images = b.images(self.batch, self.resolution);
-            let x = convolution_and_norm(b, "conv", images, 64, Window::square(7).stride(2));
-            let x = b.relu(x);
-            b.pool("max_pool", x, Window::square(3).stride(2))
-        });
-        for (stage, blocks) in self.blocks().into_iter().flatten().enumerate() {
-            for block in 0..blocks {
-                let stride = if stage > 0 && block == 0 { 2 } else { 1 };
-                let name = format!("stage{}/block{}", stage + 1, block + 1);
-                x = b.layer(name, |b| bottleneck(b, x, 64 << stage, stride, block == 0));
-            }
-        }
+        let blocks = self.blocks().unwrap_or_default();
+        let [.., x] = backbone(&mut b, self.batch, self.resolution, blocks);
         b.layer("head", |b| b.classifier(x, self.classes));
         b.finish()
     }
+}
+
+/// The maps of the four stages, of strides 4 to 32, with this many blocks.
+pub(super) fn backbone(b: &mut ModelBuilder, batch: u32, resolution: u32, blocks: [u32; 4]) -> [Map; 4] {
+    let mut x = b.layer("stem", |b| {
+        let images = b.images(batch, resolution);
+        let x = convolution_and_norm(b, "conv", images, 64, Window::square(7).stride(2));
+        let x = b.relu(x);
+        b.pool("max_pool", x, Window::square(3).stride(2))
+    });
+    std::array::from_fn(|stage| {
+        for block in 0..blocks[stage] {
+            let stride = if stage > 0 && block == 0 { 2 } else { 1 };
+            let name = format!("stage{}/block{}", stage + 1, block + 1);
+            x = b.layer(name, |b| bottleneck(b, x, 64 << stage, stride, block == 0));
+        }
+        x
+    })
 }
 
 /// A block of inner width `width`; `projected` blocks change the shape and need a convolution in their shortcut.

@@ -255,7 +255,7 @@ impl<'a> Sizes<'a> {
     fn attention(&self, b: &mut ModelBuilder, x: Index, mask: Index) -> Index {
         let [query, key, value] = ["query", "key", "value"].map(|name| {
             b.scope(name, |b| {
-                let y = self.dense(b, x, self.hidden, self.hidden);
+                let y = b.dense(x, self.hidden, self.hidden);
                 let heads = b.view("reshape", y);
                 b.pointwise("transpose", &[heads], 0.0)
             })
@@ -268,14 +268,14 @@ impl<'a> Sizes<'a> {
         let context = b.matrix("context", &[weights, value], self.tokens * self.hidden, 0.0, flops);
         let context = b.pointwise("transpose", &[context], 0.0);
         let context = b.view("reshape", context);
-        b.scope("output", |b| self.dense(b, context, self.hidden, self.hidden))
+        b.scope("output", |b| b.dense(context, self.hidden, self.hidden))
     }
 
     fn feed_forward(&self, b: &mut ModelBuilder, x: Index) -> Index {
         let inner = f64::from(self.settings.feed_forward);
-        let y = b.scope("inner", |b| self.dense(b, x, self.hidden, inner));
+        let y = b.scope("inner", |b| b.dense(x, self.hidden, inner));
         let y = self.gelu(b, y);
-        b.scope("output", |b| self.dense(b, y, inner, self.hidden))
+        b.scope("output", |b| b.dense(y, inner, self.hidden))
     }
 
     fn head(&self, b: &mut ModelBuilder, x: Index) {
@@ -283,7 +283,7 @@ impl<'a> Sizes<'a> {
             Head::None => {}
             Head::Pooler => {
                 let first = b.vector("first_token", &[x], self.batch * self.hidden, 0.0);
-                let pooled = self.dense(b, first, self.hidden, self.hidden);
+                let pooled = b.dense(first, self.hidden, self.hidden);
                 b.pointwise("tanh", &[pooled], 1.0);
             }
             Head::LanguageModel => self.language_model(b, x),
@@ -292,32 +292,20 @@ impl<'a> Sizes<'a> {
 
     fn language_model(&self, b: &mut ModelBuilder, x: Index) {
         if self.settings.style == Style::Gpt {
-            self.product(b, "decoder", x, self.hidden, self.vocabulary);
+            b.product("decoder", x, self.hidden, self.vocabulary);
             return;
         }
-        let x = b.scope("transform", |b| self.dense(b, x, self.hidden, self.hidden));
+        let x = b.scope("transform", |b| b.dense(x, self.hidden, self.hidden));
         let x = self.gelu(b, x);
         let x = self.layer_norm(b, "norm", x);
-        b.scope("decoder", |b| self.dense(b, x, self.hidden, self.vocabulary));
-    }
-
-    /// Product with a matrix of parameters, then a bias.
-    fn dense(&self, b: &mut ModelBuilder, x: Index, from: f64, to: f64) -> Index {
-        let y = self.product(b, "matmul", x, from, to);
-        let output = b.elements(y);
-        b.vector_with("bias", &[y], output, to, 1.0)
-    }
-
-    fn product(&self, b: &mut ModelBuilder, name: &str, x: Index, from: f64, to: f64) -> Index {
-        let rows = b.elements(x) / from;
-        b.matrix(name, &[x], rows * to, from * to, 2.0 * rows * from * to)
+        b.scope("decoder", |b| b.dense(x, self.hidden, self.vocabulary));
     }
 
     fn layer_norm(&self, b: &mut ModelBuilder, name: &str, x: Index) -> Index {
-        let (output, rows) = (b.elements(x), b.elements(x) / self.hidden);
         if !self.settings.elementary {
-            return b.vector_with(name, &[x], output, 2.0 * self.hidden, 8.0);
+            return b.layer_norm(name, x, self.hidden);
         }
+        let (output, rows) = (b.elements(x), b.elements(x) / self.hidden);
         b.scope(name, |b| {
             let mean = b.vector("mean", &[x], rows, self.hidden);
             let centred = b.pointwise("subtract", &[x, mean], 1.0);
@@ -333,7 +321,7 @@ impl<'a> Sizes<'a> {
 
     fn gelu(&self, b: &mut ModelBuilder, x: Index) -> Index {
         if !self.settings.elementary {
-            return b.pointwise("gelu", &[x], 8.0);
+            return b.gelu(x);
         }
         b.scope("gelu", |b| {
             let divided = b.pointwise("divide", &[x], 1.0);

@@ -101,7 +101,7 @@ impl Setting<'_> {
 }
 
 /// Orders the work on microbatches.
-pub trait Schedule {
+pub trait Schedule: Sync {
     /// Its name on the command line and in records.
     fn name(&self) -> &'static str;
 

@@ -1,9 +1,9 @@
 //! The tables of clusterings and refinements.
 
 use super::{Clustering, Parameter, Parameters, Refinement, SpecError, StepKind};
-use crate::solve::heuristic::{Blocks, Branchings, IterativeRefinement, OperatorClustering};
+use crate::solve::heuristic::{Blocks, Branchings, IterativeRefinement, Layers, OperatorClustering};
 
-pub(super) const CLUSTERINGS: &[StepKind<dyn Clustering>] = &[CLUSTER, BLOCKS, BRANCHINGS];
+pub(super) const CLUSTERINGS: &[StepKind<dyn Clustering>] = &[CLUSTER, BLOCKS, BRANCHINGS, LAYERS];
 
 const CLUSTER: StepKind<dyn Clustering> = StepKind {
     name: "cluster",
@@ -27,6 +27,14 @@ const BRANCHINGS: StepKind<dyn Clustering> = StepKind {
     parameters: &[BROADCAST],
     source: "Tarnawski 2020, section 6: PipeDream",
     make: |given| Ok(Box::new(Branchings { broadcast: given.get("broadcast")? })),
+};
+
+const LAYERS: StepKind<dyn Clustering> = StepKind {
+    name: "layers",
+    summary: "joins the operators of each layer that the workload states",
+    parameters: &[],
+    source: "Parmesan 2024, section VIII-A: PipeDream",
+    make: |_| Ok(Box::new(Layers)),
 };
 
 /// The clusters of [`OperatorClustering`].

@@ -1,0 +1,220 @@
+//! Labels by the order of their bounds.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use super::canonical::{Key, canonise};
+use super::ideals::{Arc, Ideals};
+use super::label::{Extension, Label};
+use super::symmetry::Symmetry;
+use super::{JointError, JointPlan, JointProblem, JointRun, JointSearch};
+use crate::mapping::Mapping;
+use crate::solve::{OPTIMALITY_TOLERANCE, Progress, SearchContext};
+
+/// How many labels are extended between two looks at the clock.
+const PAUSE: usize = 64;
+
+/// What a plan has to be better by, as a part of the incumbent's time; half the tolerance leaves room for rounding.
+const MARGIN: f64 = OPTIMALITY_TOLERANCE / 2.0;
+
+pub(super) struct Search<'a> {
+    options: &'a JointSearch,
+    problem: &'a JointProblem,
+    cx: &'a SearchContext,
+    ideals: Ideals<'a>,
+    symmetry: Symmetry,
+    arcs: FxHashMap<(u32, u32), Rc<Arc>>,
+    best: Option<JointPlan>,
+}
+
+/// Labels that no other one dominates.
+#[derive(Default)]
+struct Kept {
+    labels: Vec<Label>,
+    dominated: Vec<bool>,
+    by_key: FxHashMap<Key, Vec<u32>>,
+}
+
+/// A label that is to be extended: the least bound first, then the longest pipeline, then the oldest.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Entry {
+    bound: f64,
+    stages: Reverse<usize>,
+    label: u32,
+}
+
+impl Eq for Entry {}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.bound.total_cmp(&other.bound).then(self.stages.cmp(&other.stages)).then(self.label.cmp(&other.label))
+    }
+}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<'a> Search<'a> {
+    pub fn new(options: &'a JointSearch, problem: &'a JointProblem, cx: &'a SearchContext) -> Result<Self, JointError> {
+        let ideals = Ideals::new(problem, options.max_ideals)?;
+        let symmetry = Symmetry::new(&problem.topology);
+        Ok(Self { options, problem, cx, ideals, symmetry, arcs: FxHashMap::default(), best: None })
+    }
+
+    pub fn run(mut self) -> Result<JointRun, JointError> {
+        let copies = self.problem.stages * self.problem.replicas;
+        let least = self.ideals.behind[self.problem.stages][0].filter(|_| copies <= self.problem.topology.len());
+        let Some(least) = least else {
+            return Ok(JointRun { plan: None, proven: true, bound: 0.0, labels: 0 });
+        };
+        self.beam();
+        let (proven, bound, labels) = self.best_first(least);
+        let bound = match &self.best {
+            Some(plan) if proven => plan.time * (1.0 - MARGIN),
+            Some(plan) => bound.min(plan.time),
+            None => bound,
+        };
+        Ok(JointRun { plan: self.best, proven, bound, labels })
+    }
+
+    /// What a plan has to be better than to count.
+    fn cutoff(&self) -> f64 {
+        self.best.as_ref().map_or(f64::MAX, |plan| plan.time * (1.0 - MARGIN))
+    }
+
+    /// Extends the best labels of each number of stages.
+    fn beam(&mut self) {
+        let mut kept = Kept::default();
+        let mut layer = vec![kept.add(Label::root(), &self.symmetry, self.problem.replicas).unwrap_or(0)];
+        for _ in 0..self.problem.stages {
+            let mut next = Vec::new();
+            for &label in &layer {
+                if self.cx.should_stop() {
+                    return;
+                }
+                self.extend(label, &mut kept, &mut |_, entry| next.push(entry));
+            }
+            next.sort_unstable();
+            next.truncate(self.options.beam);
+            layer = next.into_iter().map(|entry| entry.label).collect();
+        }
+    }
+
+    /// Whether the search came to its end, with the bound and the number of labels kept.
+    fn best_first(&mut self, least: f64) -> (bool, f64, usize) {
+        let mut kept = Kept::default();
+        let mut queue = BinaryHeap::new();
+        let root = kept.add(Label::root(), &self.symmetry, self.problem.replicas).unwrap_or(0);
+        queue.push(Reverse(Entry { bound: least, stages: Reverse(0), label: root }));
+        let mut extended = 0;
+        let mut bound = least;
+        while let Some(Reverse(entry)) = queue.pop() {
+            if entry.bound >= self.cutoff() {
+                break;
+            }
+            bound = bound.max(entry.bound);
+            if kept.dominated[entry.label as usize] {
+                continue;
+            }
+            if extended % PAUSE == 0 {
+                let incumbent = self.best.as_ref().map(|plan| plan.time);
+                self.cx.report(&Progress { phase: "joint search", incumbent, bound: Some(bound) });
+                let is_close = incumbent.is_some_and(|time| time - bound <= self.cx.gap * time && self.cx.gap > 0.0);
+                if is_close || self.cx.should_stop() || kept.labels.len() >= self.options.max_labels {
+                    return (false, bound, kept.labels.len());
+                }
+            }
+            extended += 1;
+            self.extend(entry.label, &mut kept, &mut |_, entry| queue.push(Reverse(entry)));
+        }
+        (true, bound, kept.labels.len())
+    }
+
+    /// Adds every label with one stage more, and takes complete ones as plans.
+    fn extend(&mut self, from: u32, kept: &mut Kept, found: &mut impl FnMut(&Kept, Entry)) {
+        let label = kept.labels[from as usize].clone();
+        let replicas = self.problem.replicas;
+        let stages = label.devices.len() / replicas + 1;
+        let left = self.problem.stages - stages;
+        for index in 0..self.ideals.stages[label.ideal as usize].len() {
+            let (to, time) = self.ideals.stages[label.ideal as usize][index];
+            let cutoff = self.cutoff();
+            let behind = self.ideals.behind[left][to as usize];
+            if !behind.is_some_and(|behind| behind.max(time) < cutoff) {
+                continue;
+            }
+            let arc = self.arc(label.ideal, to);
+            let extension = Extension { problem: self.problem, ideals: &self.ideals, symmetry: &self.symmetry };
+            let mut complete: Option<Label> = None;
+            extension.extend(&label, &arc, cutoff, &mut |mut next| {
+                next.parent = Some(from);
+                next.bound = next.bound.max(label.bound);
+                if left == 0 {
+                    if complete.as_ref().is_none_or(|best| next.settled < best.settled) {
+                        complete = Some(next);
+                    }
+                    return;
+                }
+                let bound = next.bound;
+                if let Some(label) = kept.add(next, &self.symmetry, replicas) {
+                    found(kept, Entry { bound, stages: Reverse(stages), label });
+                }
+            });
+            if let Some(label) = complete {
+                self.take(&label, kept);
+            }
+        }
+    }
+
+    fn arc(&mut self, from: u32, to: u32) -> Rc<Arc> {
+        let ideals = &self.ideals;
+        Rc::clone(self.arcs.entry((from, to)).or_insert_with(|| Rc::new(ideals.arc(from as usize, to as usize))))
+    }
+
+    /// Takes the plan of a complete label where it is the best so far.
+    fn take(&mut self, label: &Label, kept: &Kept) {
+        let mut chain = vec![label.ideal as usize];
+        let mut parent = label.parent;
+        while let Some(index) = parent {
+            let label = &kept.labels[index as usize];
+            chain.push(label.ideal as usize);
+            parent = label.parent;
+        }
+        chain.reverse();
+        let sets = &self.ideals.sets;
+        let stages: Vec<Vec<usize>> =
+            chain.windows(2).map(|pair| sets[pair[1]].difference(&sets[pair[0]]).iter().collect()).collect();
+        let mapping = Mapping { devices: label.devices.iter().map(|&device| device.into()).collect() };
+        let time = self.problem.mapping_problem(&stages).objective(&mapping);
+        if self.best.as_ref().is_none_or(|best| time < best.time) {
+            self.best = Some(JointPlan { stages, mapping, time });
+        }
+    }
+}
+
+impl Kept {
+    /// Keeps `label` and gives its number, unless another one dominates it.
+    fn add(&mut self, mut label: Label, symmetry: &Symmetry, replicas: usize) -> Option<u32> {
+        let key = canonise(&mut label, symmetry, replicas);
+        let same = self.by_key.entry(key).or_default();
+        if same.iter().any(|&other| self.labels[other as usize].dominates(&label)) {
+            return None;
+        }
+        same.retain(|&other| {
+            let worse = label.dominates(&self.labels[other as usize]);
+            self.dominated[other as usize] |= worse;
+            !worse
+        });
+        let index = self.labels.len() as u32;
+        same.push(index);
+        self.labels.push(label);
+        self.dominated.push(false);
+        Some(index)
+    }
+}

@@ -1,0 +1,53 @@
+//! Where the time of the devices goes.
+
+use crate::simulate::{DeviceWork, Simulation};
+
+/// Device time for each microbatch of the whole run, summed over devices. All candidates compute the same, so that the
+/// rest says why one is better than another.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Breakdown {
+    /// Computing.
+    pub compute: f64,
+    /// Computing activations once more.
+    pub recompute: f64,
+    /// Moving data between stages, where devices pay for it.
+    pub messages: f64,
+    /// Bringing gradients together.
+    pub all_reduce: f64,
+    /// Waiting.
+    pub idle: f64,
+}
+
+impl Breakdown {
+    /// The breakdown of a simulation on as many devices as it has.
+    pub fn of(simulation: &Simulation) -> Self {
+        let work: Vec<DeviceWork> = simulation.work();
+        let samples = simulation.samples() as f64;
+        let sum = |part: fn(&DeviceWork) -> f64| work.iter().map(part).sum::<f64>() / samples;
+        let all = work.len() as f64 * simulation.makespan() / samples;
+        Self {
+            compute: sum(|work| work.compute),
+            recompute: sum(|work| work.recompute),
+            messages: sum(|work| work.transfers),
+            all_reduce: sum(|work| work.all_reduces),
+            // Where nobody waits the difference is rounding.
+            idle: Some(all - sum(DeviceWork::busy)).filter(|idle| *idle > 1e-9 * all).unwrap_or(0.0),
+        }
+    }
+
+    /// All of it.
+    pub fn total(&self) -> f64 {
+        self.parts().iter().map(|(_, time)| time).sum()
+    }
+
+    /// Its parts by name.
+    pub fn parts(&self) -> [(&'static str, f64); 5] {
+        [
+            ("compute", self.compute),
+            ("recomputation", self.recompute),
+            ("messages", self.messages),
+            ("all-reduce", self.all_reduce),
+            ("waiting", self.idle),
+        ]
+    }
+}

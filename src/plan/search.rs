@@ -1,0 +1,281 @@
+//! All candidates, side by side.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use rayon::prelude::*;
+
+use super::{Breakdown, Candidate, Factoring, Fate, MappedPipeline, Partition, PlanOptions};
+use crate::instance::{Instance, Platform, Problems};
+use crate::mapping::registry as mappers;
+use crate::mapping::{ClaimedMapping, Counted, Mapper, Mapping, MappingProblem, StageCost, StageGraph, Topology};
+use crate::problem::{Problem, ProblemSpec, Scope};
+use crate::simulate::{Options, Pipeline, simulate};
+use crate::solve::registry::{self, SpecError};
+use crate::solve::{Progress, SearchContext, SolveError, Solver, in_pool};
+use crate::verify::{self, Violation};
+
+/// All candidates and what they are worth.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The verified splits by the number of stages asked for.
+    pub partitions: BTreeMap<usize, Partition>,
+    /// By stages, then microbatches.
+    pub candidates: Vec<Candidate>,
+}
+
+/// Why nothing is planned.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// A spec string names no method or no mapper.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The instance cannot be split like this.
+    #[error(transparent)]
+    Problem(#[from] Problems),
+    /// The partitioner does not take the instance, or failed.
+    #[error(transparent)]
+    Solve(#[from] SolveError),
+    /// The verifier rejects a split.
+    #[error("the split into {stages} stages that {method} found is invalid: {}", first(.violations))]
+    Split {
+        /// The partitioner.
+        method: String,
+        /// How many stages were asked for.
+        stages: usize,
+        /// What is wrong.
+        violations: Vec<Violation>,
+    },
+    /// The verifier rejects a mapping.
+    #[error("the mapping that {mapper} found is invalid: {violation}")]
+    Mapping {
+        /// The mapper.
+        mapper: String,
+        /// What is wrong.
+        violation: String,
+    },
+}
+
+fn first(violations: &[Violation]) -> String {
+    violations.first().map(ToString::to_string).unwrap_or_default()
+}
+
+impl Plan {
+    /// The candidate with the best simulated throughput of those that fit in memory.
+    pub fn best(&self) -> Option<&Candidate> {
+        let timed = self.candidates.iter().filter_map(|candidate| Some((candidate, candidate.time()?)));
+        timed.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(candidate, _)| candidate)
+    }
+}
+
+/// Plans `instance` on `topology`: every candidate within the limits of `cx`, on as many threads as it allows. Candidates
+/// that a limit leaves out are told.
+///
+/// # Errors
+/// [`PlanError`]; that a candidate has no pipeline is no error.
+pub fn plan(
+    instance: &Instance,
+    topology: &Topology,
+    options: &PlanOptions,
+    cx: &SearchContext,
+) -> Result<Plan, PlanError> {
+    let planner = Planner::new(instance, topology, options, cx)?;
+    in_pool(cx, || planner.run())
+}
+
+struct Planner<'a> {
+    instance: &'a Instance,
+    topology: &'a Topology,
+    options: &'a PlanOptions,
+    cx: &'a SearchContext,
+    factorings: Vec<Factoring>,
+    /// The best time so far, for whoever watches.
+    best: Mutex<Option<f64>>,
+}
+
+impl<'a> Planner<'a> {
+    fn new(
+        instance: &'a Instance,
+        topology: &'a Topology,
+        options: &'a PlanOptions,
+        cx: &'a SearchContext,
+    ) -> Result<Self, PlanError> {
+        registry::solver(&options.partitioner)?;
+        options.mappers.iter().try_for_each(|spec| mappers::mapper(spec).map(drop))?;
+        let factorings = options.factorings.clone().unwrap_or_else(|| Factoring::all(topology.len()));
+        Ok(Self { instance, topology, options, cx, factorings, best: Mutex::new(None) })
+    }
+
+    fn run(&self) -> Result<Plan, PlanError> {
+        let mut stages: Vec<usize> = self.factorings.iter().map(|factoring| factoring.stages).collect();
+        stages.sort_unstable();
+        stages.dedup();
+        let split = |&stages: &usize| Ok((stages, self.partition(stages)?));
+        let splits: Vec<(usize, Result<Partition, String>)> =
+            stages.par_iter().map(split).collect::<Result<_, PlanError>>()?;
+        let splits: BTreeMap<usize, Result<Partition, String>> = splits.into_iter().collect();
+        let asked: Vec<(Factoring, usize)> = self
+            .factorings
+            .iter()
+            .flat_map(|&factoring| self.options.microbatches.iter().map(move |&count| (factoring, count)))
+            .collect();
+        let limit = self.share(asked.len() * self.options.mappers.len() * self.options.counted.len());
+        let candidate = |&(factoring, microbatches): &(Factoring, usize)| {
+            let fate = match &splits[&factoring.stages] {
+                Err(reason) => Fate::Failed(reason.clone()),
+                Ok(_) if self.cx.should_stop() && self.best().is_some() => Fate::Skipped,
+                Ok(partition) => self.fate(partition, factoring, microbatches, limit)?,
+            };
+            Ok(Candidate { factoring, microbatches, fate })
+        };
+        let candidates = asked.par_iter().map(candidate).collect::<Result<_, PlanError>>()?;
+        let partitions = splits.into_iter().filter_map(|(stages, split)| Some((stages, split.ok()?))).collect();
+        Ok(Plan { partitions, candidates })
+    }
+
+    /// The longest time of one of `count` mappings, so that all of them come to their turn within the limit.
+    fn share(&self, count: usize) -> Duration {
+        let threads = self.cx.threads.clamp(1, count.max(1)) as u32;
+        let share = self.cx.remaining().map(|left| left * threads / count.max(1) as u32);
+        share.map_or(self.options.mapping_time, |share| share.min(self.options.mapping_time))
+    }
+
+    /// A split into `stages`, or why there is none.
+    fn partition(&self, stages: usize) -> Result<Result<Partition, String>, PlanError> {
+        let accelerators = self.instance.platform.accelerators.iter().enumerate().map(|(class, accelerators)| {
+            let count = if class == 0 { stages } else { 0 };
+            crate::instance::AcceleratorClass { count, memory: self.options.memory, ..accelerators.clone() }
+        });
+        let platform = Platform { accelerators: accelerators.collect(), cpus: 0, ..self.instance.platform.clone() };
+        let spec = ProblemSpec { platform, scope: Scope::Acyclic, ..ProblemSpec::of(self.instance) };
+        let problem = Problem::new(self.instance, spec)?;
+        let solver: Box<dyn Solver> = registry::solver(&self.options.partitioner)?;
+        solver.supports(&problem).map_err(SolveError::from)?;
+        let run = solver.solve(&problem, &mut self.cx.part(None))?;
+        let Some(solution) = run.outcome.solution() else {
+            return Ok(Err(format!("{}: no split into {stages} stages ({})", solver.name(), run.outcome.status())));
+        };
+        let verified = verify::check(self.instance, &problem.spec, solution)
+            .map_err(|violations| PlanError::Split { method: solver.name().into(), stages, violations })?;
+        let stages = StageGraph::of(self.instance, &verified.to_solution())?;
+        Ok(Ok(Partition { verified, stages }))
+    }
+
+    /// The best of the mappings of a split, by simulation.
+    fn fate(
+        &self,
+        partition: &Partition,
+        factoring: Factoring,
+        microbatches: usize,
+        limit: Duration,
+    ) -> Result<Fate, PlanError> {
+        let Factoring { replicas, .. } = factoring;
+        let copies = partition.stages.stages.len() * replicas;
+        let mut best: Option<MappedPipeline> = None;
+        let mut seen: Vec<Mapping> = Vec::new();
+        let mut reason = format!(
+            "{copies} copies have no mapping on {} devices: there are too few, or too little memory",
+            self.topology.len()
+        );
+        for spec in &self.options.mappers {
+            let mapper = mappers::mapper(spec)?;
+            for &counted in &self.options.counted {
+                let problem = self.mapping_problem(&partition.stages, replicas, microbatches, counted);
+                let run = mapper.map(&problem, &self.cx.part(Some(limit)));
+                let Some(mapping) = run.mapping().filter(|mapping| !seen.contains(mapping)) else { continue };
+                seen.push(mapping.clone());
+                let verified = self.verified(&problem, mapping, mapper.as_ref())?;
+                let gap = Some(run.bound).filter(|&bound| bound > 0.0);
+                let gap = gap.map(|bound| (verified - bound) / verified);
+                let gap = gap.map(|gap| if gap <= verify::CLAIM_TOLERANCE * 2.0 { 0.0 } else { gap });
+                match self.simulated(partition, problem, mapping, microbatches) {
+                    Ok(pipeline) => {
+                        let pipeline = MappedPipeline { mapper: spec.clone(), counted, gap, ..pipeline };
+                        let order = |pipeline: &MappedPipeline| (pipeline.overfull.is_some(), pipeline.time);
+                        let is_better = |best: &MappedPipeline| {
+                            let ((full, time), (best_full, best_time)) = (order(&pipeline), order(best));
+                            full.cmp(&best_full).then(time.total_cmp(&best_time)).is_lt()
+                        };
+                        if best.as_ref().is_none_or(is_better) {
+                            best = Some(pipeline);
+                        }
+                    }
+                    Err(error) => reason = error,
+                }
+            }
+        }
+        let Some(best) = best else { return Ok(Fate::Failed(reason)) };
+        self.tell(&best);
+        Ok(Fate::Planned(Box::new(best)))
+    }
+
+    /// The mapping problem of stages as one microbatch sees them: with recomputation, and its share of the all-reduce.
+    fn mapping_problem(
+        &self,
+        stages: &StageGraph,
+        replicas: usize,
+        microbatches: usize,
+        counted: Counted,
+    ) -> MappingProblem {
+        let mut stages = stages.clone();
+        for stage in &mut stages.stages {
+            if self.options.recompute && stage.backward > 0.0 {
+                stage.backward += stage.forward;
+            }
+            stage.parameter_bytes /= microbatches as f64;
+        }
+        MappingProblem { stages, replicas, topology: self.topology.clone(), cost: StageCost::additive(counted) }
+    }
+
+    /// The time of the slowest copy, recomputed.
+    fn verified(&self, problem: &MappingProblem, mapping: &Mapping, mapper: &dyn Mapper) -> Result<f64, PlanError> {
+        let verified = verify::mapping::check(problem, &ClaimedMapping::new(problem, mapping));
+        verified.map(|verified| verified.objective()).map_err(|violations| PlanError::Mapping {
+            mapper: mapper.name().into(),
+            violation: violations.first().map(ToString::to_string).unwrap_or_default(),
+        })
+    }
+
+    fn simulated(
+        &self,
+        partition: &Partition,
+        problem: MappingProblem,
+        mapping: &Mapping,
+        microbatches: usize,
+    ) -> Result<MappedPipeline, String> {
+        let options = Options { microbatches, recompute: self.options.recompute };
+        let actual = MappingProblem { stages: partition.stages.clone(), ..problem.clone() };
+        let pipeline = Pipeline::of_mapping(&actual, mapping, self.options.links);
+        let simulation = simulate(&pipeline, self.options.schedule, options).map_err(|error| error.to_string())?;
+        let peaks = simulation.memory().peak;
+        let limit = |place: usize| self.topology.devices[mapping.devices[place]].memory;
+        let overfull = (0..peaks.len()).find(|&place| limit(place).is_some_and(|limit| peaks[place] > limit));
+        let whole = MappingProblem { cost: StageCost::additive(Counted::Both), ..problem };
+        Ok(MappedPipeline {
+            mapping: ClaimedMapping::new(&whole, mapping),
+            stage_time: whole.objective(mapping),
+            problem: whole,
+            mapper: String::new(),
+            counted: Counted::Both,
+            gap: None,
+            time: simulation.makespan() / simulation.samples() as f64,
+            breakdown: Breakdown::of(&simulation),
+            peak_memory: peaks.iter().copied().fold(0.0, f64::max),
+            overfull: overfull.map(|place| mapping.devices[place]),
+            simulation,
+        })
+    }
+
+    fn best(&self) -> Option<f64> {
+        *self.best.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn tell(&self, pipeline: &MappedPipeline) {
+        let mut best = self.best.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if pipeline.overfull.is_none() && best.is_none_or(|best| pipeline.time < best) {
+            *best = Some(pipeline.time);
+        }
+        self.cx.report(&Progress { phase: "planning", incumbent: *best, bound: None });
+    }
+}
