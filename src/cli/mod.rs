@@ -6,6 +6,7 @@ mod conform;
 mod convert;
 mod draw;
 mod exit;
+mod export;
 mod export_args;
 #[cfg(feature = "highs")]
 mod formulate;
@@ -67,6 +68,7 @@ enum Verb {
     Convert(convert::Args),
     Generate(generate::Args),
     Draw(draw::Args),
+    Export(export::Args),
     #[cfg(feature = "conformance")]
     Conform(conform::Args),
     #[cfg(feature = "highs")]
@@ -87,6 +89,7 @@ pub fn run() -> ExitCode {
         Verb::Convert(args) => args.run(),
         Verb::Generate(args) => args.run(),
         Verb::Draw(args) => args.run(),
+        Verb::Export(args) => args.run(),
         #[cfg(feature = "conformance")]
         Verb::Conform(args) => args.run(),
         #[cfg(feature = "highs")]

@@ -17,6 +17,7 @@
 
 mod checks;
 mod model;
+pub mod onnx;
 mod random;
 mod rounding;
 mod training;
@@ -25,6 +26,7 @@ pub use model::{
     Accelerator, Architecture, Cpu, Hardware, Head, Inception, Link, Model, Nasnet, Operator, OperatorGraph,
     OperatorKind, Precision, Resnet, Style, Transformer,
 };
+pub use onnx::{OnnxOptions, read_onnx};
 pub use random::{Chain, Costs, Dnn, ErdosRenyi, Layered, RandomDag, RandomFamily, SeriesParallel};
 
 use serde::Serialize;
@@ -139,6 +141,7 @@ impl Recipe {
                 device: Some(hardware.describe()),
                 source,
                 provenance: Some(Provenance::Modelled),
+                ..Metadata::default()
             },
         }
     }

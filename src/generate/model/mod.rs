@@ -7,7 +7,7 @@ mod inception;
 mod nasnet;
 mod operator;
 mod resnet;
-mod roofline;
+pub(super) mod roofline;
 mod transformer;
 
 pub use hardware::{Accelerator, Cpu, Hardware, Link, Precision};

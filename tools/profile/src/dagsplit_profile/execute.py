@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import torch
 from torch import fx
@@ -12,24 +13,27 @@ from .trace import Trace, subgraph
 
 Run = Callable[[], object]
 Visit = Callable[[Group, Run, list[torch.Tensor]], None]
+# Passes groups on and shows how far they have come.
+Show = Callable[[list[Group]], Iterable[Group]]
 
 
-def walk(trace: Trace, groups: Iterable[Group], visit: Visit, training: bool) -> None:
+def walk(trace: Trace, groups: list[Group], visit: Visit, training: bool, shown: Show = iter) -> None:
     """Computes the groups one after another and lets `visit` see each before its values are taken over.
 
     `visit` gets the group, a call that computes it once more, and the tensors that it reads. Where `training`, values
     carry `requires_grad` as they do in the model, but every group begins a graph of its own, so that its backward pass
     can run alone. A value is dropped after its last reader.
     """
-    groups = list(groups)
     last = {source: index for index, entry in enumerate(groups) for source in entry.inputs}
     values: dict[fx.Node, object] = dict(zip(trace.inputs, trace.example, strict=True))
     with torch.set_grad_enabled(training):
-        for index, entry in enumerate(groups):
+        for index, entry in enumerate(shown(groups)):
             arguments = [values[source] for source in entry.inputs]
             module = subgraph(trace, entry.nodes, entry.inputs, entry.outputs)
-            visit(entry, lambda module=module, arguments=arguments: module(*arguments), tensors(arguments))
-            results = module(*arguments)
+            # Called directly: hooks for calls of modules would be measured along.
+            run = partial(module.forward, *arguments)
+            visit(entry, run, tensors(arguments))
+            results = run()
             results = [results] if len(entry.outputs) == 1 else list(results)
             values.update(zip(entry.outputs, map(_cut, results), strict=True))
             for source in [source for source in entry.inputs if last[source] == index]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -116,9 +115,9 @@ def _block(node: fx.Node) -> str:
     path = module_path(node)
     if not path:
         return ""
-    innermost = path[-1][1]
-    numbered = re.match(r"(?:.*?\.)?\d+(?=\.|$)", innermost)
-    return numbered.group() if numbered else innermost.split(".")[0]
+    names = path[-1][1].split(".")
+    numbered = next((length for length, name in enumerate(names, start=1) if name.isdecimal()), 1)
+    return ".".join(names[:numbered])
 
 
 def _make_names_unique(groups: list[Group]) -> None:

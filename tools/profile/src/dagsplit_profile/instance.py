@@ -12,6 +12,7 @@ from torch import fx
 from .costs import Cost, Pass
 from .grouping import Group
 from .numbers import significant
+from .timing import Time
 from .trace import Trace, tensor_bytes
 
 Json = dict[str, object]
@@ -104,8 +105,6 @@ def write(instance: Json, metadata: Json, path: Path | None) -> None:
 
 def _add_inputs(builder: Builder, trace: Trace, groups: Sequence[Group], with_cpu: bool) -> dict[fx.Node, int]:
     """The model's inputs as nodes without cost, as far as they are read; gives the id of each."""
-    from .timing import Time
-
     read = {value for entry in groups for value in entry.inputs}
     free = Pass(Time(0.0), Time(0.0) if with_cpu else None)
     sizes = {node: tensor_bytes(value) for node, value in zip(trace.inputs, trace.example, strict=True)}

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import torch
 
 from .costs import Cost, Pass, held_bytes
-from .execute import Run, tensors, walk
+from .execute import Run, Show, tensors, walk
 from .grouping import Group
 from .timing import Time, Timer
 from .trace import Trace, is_view, tensor_bytes
 
 
-def measure(trace: Trace, groups: Iterable[Group], timer: Timer, training: bool) -> list[Cost]:
+def measure(trace: Trace, groups: list[Group], timer: Timer, training: bool, shown: Show = iter) -> list[Cost]:
     """Times every group forward and, where `training`, backward. The trace's tensors must be on the timer's device."""
     costs: list[Cost] = []
 
@@ -34,7 +32,7 @@ def measure(trace: Trace, groups: Iterable[Group], timer: Timer, training: bool)
             )
         )
 
-    walk(trace, groups, visit, training)
+    walk(trace, groups, visit, training, shown)
     return costs
 
 

@@ -22,7 +22,7 @@ class Settings:
 
     batch: int = 1
     dtype: torch.dtype = torch.float32
-    depth: int | None = None
+    layers: int | None = None
     sequence: int | None = None
     resolution: int | None = None
 
@@ -115,7 +115,7 @@ def _bert(width: int, depth: int, heads: int) -> Builder:
         sequence = settings.sequence or 384
         config = transformers.BertConfig(
             hidden_size=width,
-            num_hidden_layers=settings.depth or depth,
+            num_hidden_layers=settings.layers or depth,
             num_attention_heads=heads,
             intermediate_size=4 * width,
             max_position_embeddings=max(512, sequence),
@@ -131,7 +131,7 @@ def _gpt2(width: int, depth: int, heads: int) -> Builder:
         sequence = settings.sequence or 1024
         config = transformers.GPT2Config(
             n_embd=width,
-            n_layer=settings.depth or depth,
+            n_layer=settings.layers or depth,
             n_head=heads,
             n_positions=max(1024, sequence),
             use_cache=False,
@@ -148,12 +148,12 @@ def _language_model(settings: Settings, model: nn.Module, sequence: int) -> Buil
 
 def _moe(settings: Settings) -> Built:
     tokens = torch.randn(settings.batch, settings.sequence or 512, 1024, dtype=settings.dtype)
-    blocks = [MixtureOfExpertsBlock() for _ in range(settings.depth or 1)]
+    blocks = [MixtureOfExpertsBlock() for _ in range(settings.layers or 1)]
     return nn.Sequential(*blocks).to(settings.dtype), (tokens,)
 
 
 def _mlp(settings: Settings) -> Built:
-    layers = [nn.Sequential(nn.Linear(1024, 1024), nn.ReLU()) for _ in range(settings.depth or 8)]
+    layers = [nn.Sequential(nn.Linear(1024, 1024), nn.ReLU()) for _ in range(settings.layers or 8)]
     return nn.Sequential(*layers).to(settings.dtype), (torch.randn(settings.batch, 1024, dtype=settings.dtype),)
 
 

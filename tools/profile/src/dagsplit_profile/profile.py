@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -32,9 +32,9 @@ class Job:
 
     model: str
     settings: Settings
-    granularity: Granularity = Granularity()
+    granularity: Granularity = field(default_factory=Granularity)
     training: bool = False
-    device: torch.device = torch.device("cpu")
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     roofline: Accelerator | None = None
     cpu_times: bool = False
     warmup: int = 2
@@ -69,8 +69,7 @@ def run(job: Job, bar: Bar | None = None) -> Profile:
     """Traces, measures or models, and builds the instance."""
     traced = traced_model(job)
     groups = group(traced, job.granularity)
-    shown = groups if bar is None else bar(groups, desc="modelling" if job.roofline else "measuring", unit="node")
-    costs = _costs(job, traced, groups, shown)
+    costs = _costs(job, traced, groups, bar)
     devices = _devices(job)
     digits = MODELLED_DIGITS if job.roofline else MEASURED_DIGITS
     return Profile(build(traced, groups, costs, devices, digits, job.tied), _metadata(job, costs))
@@ -86,11 +85,15 @@ def traced_model(job: Job) -> Trace:
     return trace(model.train(job.training), inputs)
 
 
-def _costs(job: Job, traced: Trace, groups: list[Group], shown: Iterable[Group]) -> list[Cost]:
+def _costs(job: Job, traced: Trace, groups: list[Group], bar: Bar | None) -> list[Cost]:
+    def shown(entries: list[Group]) -> Iterable[Group]:
+        verb = "modelling" if job.roofline else "measuring"
+        return entries if bar is None else bar(entries, desc=verb, unit="node")
+
     if job.roofline is not None:
-        return roofline.model(traced, shown, job.roofline, job.cpu_times, job.training)
+        return roofline.model(traced, groups, job.roofline, job.cpu_times, job.training, shown)
     timer = Timer(job.device, job.warmup, job.repeats)
-    costs = measure.measure(traced, shown, timer, job.training)
+    costs = measure.measure(traced, groups, timer, job.training, shown)
     if job.cpu_times:
         _add_cpu_times(job, groups, costs)
     return costs

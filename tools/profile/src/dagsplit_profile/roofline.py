@@ -6,7 +6,6 @@ operator takes as long as its arithmetic or its memory traffic, whichever is lon
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -14,7 +13,7 @@ from torch import fx
 from torch.utils.flop_counter import FlopCounterMode
 
 from .costs import Cost, Pass, held_bytes
-from .execute import Run, tensors, walk
+from .execute import Run, Show, tensors, walk
 from .grouping import Group, group
 from .hardware import Accelerator, Device
 from .timing import Time
@@ -49,7 +48,9 @@ class Operator:
     held_bytes: int
 
 
-def model(trace: Trace, groups: Iterable[Group], accelerator: Accelerator, cpu: bool, training: bool) -> list[Cost]:
+def model(
+    trace: Trace, groups: list[Group], accelerator: Accelerator, cpu: bool, training: bool, shown: Show = iter
+) -> list[Cost]:
     """Costs of every group; the trace's tensors are best on the `meta` device, where nothing is computed."""
     operators: dict[fx.Node, Operator] = {}
 
@@ -58,20 +59,17 @@ def model(trace: Trace, groups: Iterable[Group], accelerator: Accelerator, cpu: 
             result = run()
         operators[entry.nodes[0]] = _operator(entry, counter.get_total_flops(), arguments, tensors(result), training)
 
-    walk(trace, group(trace), visit, training)
+    walk(trace, group(trace), visit, training, shown)
     devices = (accelerator, accelerator.cpu if cpu else None)
     return [_cost(entry, [operators[v] for v in entry.nodes if v in operators], devices, training) for entry in groups]
 
 
 def _cost(entry: Group, parts: list[Operator], devices: tuple[Device, Device | None], training: bool) -> Cost:
     """The costs of a group: its operators run one after another."""
-    accelerator, cpu = devices
 
     def total(works: list[Work]) -> Pass:
-        times = [
-            Time(sum(work.milliseconds(device) for work in works)) if device else None for device in (accelerator, cpu)
-        ]
-        return Pass(*times)
+        sums = [sum(work.milliseconds(device) for work in works) if device else None for device in devices]
+        return Pass(*(Time(value) if value is not None else None for value in sums))
 
     backward = [part.backward for part in parts if part.backward is not None]
     made = sum(part.held_bytes for part in parts)
