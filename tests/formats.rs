@@ -6,7 +6,7 @@ use dagsplit::instance::formats::{
     OutputFormat, Pass, PipeDreamOptions, PiperOptions, ReadOptions, content_hash, parse_instance, parse_split,
     read_instance, read_split, write_atomically, write_instance, write_split,
 };
-use dagsplit::instance::{AcceleratorClass, Edge, Instance, Metadata, Node, Platform, Provenance};
+use dagsplit::instance::{AcceleratorClass, Edge, Instance, Metadata, Node, Platform, Provenance, Setting};
 use dagsplit::problem::{DeviceAssignment, DeviceKind, Solution};
 
 /// Every field of the native format at work.
@@ -19,6 +19,14 @@ fn everything() -> Instance {
             device: Some("V100".to_owned()),
             source: Some("a test".to_owned()),
             provenance: Some(Provenance::Modelled),
+            software: Some("a program 1.0".to_owned()),
+            date: Some("2026-11-22".to_owned()),
+            settings: [
+                ("batch".to_owned(), Setting::Number(8.0)),
+                ("compiled".to_owned(), Setting::Flag(false)),
+                ("dtype".to_owned(), Setting::Text("float16".to_owned())),
+            ]
+            .into(),
         },
         platform: Platform {
             accelerators: vec![
@@ -37,6 +45,7 @@ fn everything() -> Instance {
                 parameter_bytes: 36.0,
                 color_class: Some(7),
                 layer: Some(3),
+                time_spread: Some(0.125),
                 ..node(u64::MAX, vec![Some(1.0 / 3.0), None], Some(5.0))
             },
             node(0, vec![None, Some(2.0)], None),

@@ -74,6 +74,7 @@ def stage_modules(trace: Trace, groups: Sequence[Group], nodes: Sequence[Sequenc
     for stage in range(len(nodes)):
         operators = [node for node in trace.operators if stage_of[node] == stage]
         crossing = [node for node in made if made[node] <= stage < reach.get(node, 0)]
+        _check_tensors(crossing)
         outputs = list(trace.outputs) if stage == last else crossing
         modules.append(_contiguous(subgraph(trace, operators, inputs, outputs)))
         inputs = crossing
@@ -94,6 +95,12 @@ def _stage_of(trace: Trace, groups: Sequence[Group], nodes: Sequence[Sequence[st
             if stage_of.get(source, 0) > stage_of[node]:
                 raise ProfileError(f"{node.name} on stage {stage_of[node]} reads {source.name} of a later stage")
     return stage_of
+
+
+def _check_tensors(values: Sequence[fx.Node]) -> None:
+    for node in values:
+        if isinstance(node.meta.get("val"), (tuple, list)):
+            raise ProfileError(f"{node.name} is a tuple, which cannot be sent; keep it and its pieces on one stage")
 
 
 def _contiguous(module: fx.GraphModule) -> fx.GraphModule:
