@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 
 import pytest
 import torch
@@ -91,6 +92,13 @@ def test_the_backward_pass_mirrors_the_forward_pass(how):
         assert backward[gradient]["memory"] == backward[gradient]["output_bytes"] + held
 
 
+def test_training_holds_what_the_backward_pass_needs():
+    inference, training = (by_name(built("transformer", t, how="measured", atomic=["Layer"])[0]) for t in (False, True))
+    # Every layer keeps at least its two normalized inputs, queries, keys, values, and both sides of the GELU.
+    kept = training["layers.0"]["memory"] - inference["layers.0"]["memory"]
+    assert kept >= 4 * (2 * 10 * 32) * (2 + 3 + 8)
+
+
 def test_statistics_of_training_are_no_nodes():
     names = by_name(built("branching", training=True)[0])
     assert not [name for name in names if name.startswith("left.1/add")]
@@ -170,6 +178,7 @@ def test_onnx_import_agrees_with_the_tracer(dagsplit, tmp_path):
     assert weights(imported) == pytest.approx(weights(traced["nodes"]), rel=0.01)
 
 
-def test_the_command_is_installed():
-    done = subprocess.run(["dagsplit-profile", "--help"], capture_output=True, text=True, check=False)
+def test_the_package_runs_as_a_program():
+    command = [sys.executable, "-m", "dagsplit_profile", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "--roofline" in done.stdout

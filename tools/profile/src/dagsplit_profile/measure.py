@@ -16,7 +16,7 @@ def measure(trace: Trace, groups: list[Group], timer: Timer, training: bool, sho
     costs: list[Cost] = []
 
     def visit(entry: Group, run: Run, arguments: list[torch.Tensor]) -> None:
-        result = run()
+        result, kept = _run_keeping(run)
         if all(is_view(node) for node in entry.nodes):
             forward = Time(0.0)
         else:
@@ -28,12 +28,24 @@ def measure(trace: Trace, groups: list[Group], timer: Timer, training: bool, sho
                 Pass(forward),
                 Pass(backward) if backward is not None else None,
                 output_bytes=tensor_bytes(result),
-                held_bytes=held_bytes(tensors(result), arguments + [state.tensor for state in entry.state]),
+                held_bytes=held_bytes(tensors(result) + kept, arguments + [state.tensor for state in entry.state]),
             )
         )
 
     walk(trace, groups, visit, training, shown)
     return costs
+
+
+def _run_keeping(run: Run) -> tuple[object, list[torch.Tensor]]:
+    """The result, and the tensors that are kept for the backward pass."""
+    kept: list[torch.Tensor] = []
+
+    def keep(value: torch.Tensor) -> torch.Tensor:
+        kept.append(value)
+        return value
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda value: value):
+        return run(), kept
 
 
 def _backward(entry: Group, result: object, arguments: list[torch.Tensor], timer: Timer) -> Time | None:

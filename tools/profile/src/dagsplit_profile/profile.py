@@ -82,7 +82,9 @@ def traced_model(job: Job) -> Trace:
     torch.manual_seed(job.seed)
     with torch.device(job.device):
         model, inputs = models.build(job.model, job.settings)
-    return trace(model.train(job.training), inputs)
+    # A model of the user's own may have been made elsewhere.
+    inputs = tuple(x.to(job.device) if isinstance(x, torch.Tensor) else x for x in inputs)
+    return trace(model.to(job.device).train(job.training), inputs)
 
 
 def _costs(job: Job, traced: Trace, groups: list[Group], bar: Bar | None) -> list[Cost]:
