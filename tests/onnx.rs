@@ -104,7 +104,7 @@ fn costs_follow_from_shapes() {
     let parameters: Vec<f64> = instance.nodes.iter().map(|node| node.parameter_bytes / 4.0).collect();
     assert_eq!(parameters, [0.0, 108.0, 0.0, 36.0, 0.0, 2570.0]);
     let layers: Vec<u64> = instance.nodes.iter().map(|node| node.layer.unwrap()).collect();
-    assert_eq!(layers, [0, 1, 1, 2, 2, 4]);
+    assert_eq!(layers, [0, 1, 1, 2, 2, 3]);
     assert_eq!(instance.metadata.provenance, Some(Provenance::Modelled));
 }
 

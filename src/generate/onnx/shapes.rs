@@ -26,14 +26,19 @@ impl<'a> Shapes<'a> {
         let mut known = HashMap::new();
         let mut names: BTreeMap<&str, &str> = BTreeMap::new();
         for value in graph.input.iter().chain(&graph.value_info).chain(&graph.output) {
-            match shape(value, sizes) {
-                Ok(shape) => drop(known.insert(value.name.as_str(), shape)),
-                Err(Unsized::Unknown) => {}
+            let shape = match shape(value, sizes) {
+                Ok(shape) => shape,
+                Err(Unsized::Unknown) => continue,
                 Err(Unsized::Negative) => {
                     found.add(place(&value.name), "it has a negative dimension", "export the model again");
+                    Vec::new()
                 }
-                Err(Unsized::Named(name)) => drop(names.entry(name).or_insert(&value.name)),
-            }
+                Err(Unsized::Named(name)) => {
+                    names.entry(name).or_insert(&value.name);
+                    Vec::new()
+                }
+            };
+            known.insert(value.name.as_str(), shape);
         }
         for (name, value) in names {
             let cause = format!("its size is not stated ({} has it)", place(value));

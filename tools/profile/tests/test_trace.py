@@ -27,10 +27,11 @@ def test_stages_one_after_another_are_the_model(name, pieces):
     model, x = make(name)
     traced = trace(model, (x,))
     groups = group(traced)
-    nodes = [[] for _ in range(pieces)]
+    nodes, stage = [[] for _ in range(pieces)], 0
     for index, entry in enumerate(groups):
         # Pieces of a tuple share its device in every instance; here, too.
-        stage = stage if entry.nodes[0].target is operator.getitem else index * pieces // len(groups)
+        if entry.nodes[0].target is not operator.getitem:
+            stage = index * pieces // len(groups)
         nodes[stage].append(entry.name)
     values = (make(name, seed=1)[1],)
     wanted = model(*values)
