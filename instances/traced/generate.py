@@ -20,7 +20,7 @@ WORKLOADS = {
     "swin_l_fp16_inference": "swin-l --roofline a100 --dtype fp16 --batch 32",
     "bert_base_fp16_training": "bert-base --roofline a100 --dtype fp16 --batch 8 --training",
     "bert_large_fp16_inference": "bert-large --roofline a100 --dtype fp16 --batch 8 --cpu-times",
-    "bert_large_layers_training": "bert-large --atomic BertLayer --roofline a100 --dtype fp16 --batch 8 --training",
+    "bert_large_layers_training": "bert-large --roofline a100 --dtype fp16 --batch 8 --atomic BertLayer --training",
     "bert_48_layers_fp16_inference": "bert-large --layers 48 --roofline h100 --dtype fp16 --batch 8",
     "gpt2_medium_fp16_inference": "gpt2-medium --roofline a100 --dtype fp16 --batch 4 --cpu-times",
     "gpt2_fp16_training": "gpt2 --roofline a100 --dtype fp16 --batch 4 --training",
