@@ -8,6 +8,7 @@ pub mod comparison;
 pub mod export;
 pub mod facts;
 pub mod mapping;
+pub mod framework;
 pub mod picture;
 pub mod plan;
 pub mod plot;
