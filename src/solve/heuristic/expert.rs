@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use bytesize::ByteSize;
 
-use super::{outcome, supports_loads, work_bound};
+use super::{outcome, refuse_recomputation, supports_loads, work_bound};
 use crate::instance::formats::read_split_of;
 use crate::preprocess::Unordered;
 use crate::problem::{DeviceKind, Problem, Solution, fits};
@@ -52,7 +52,8 @@ impl Solver for Expert {
     }
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
-        supports_loads(self.name(), problem)
+        supports_loads(self.name(), problem)?;
+        refuse_recomputation(self.name(), problem)
     }
 
     fn solve(&self, problem: &Problem, _cx: &mut SearchContext) -> Result<Run, SolveError> {

@@ -33,7 +33,9 @@ pub use single_device::SingleDevice;
 pub use slicegraph::SliceGraph;
 pub use uniform::Uniform;
 
-use super::{BoundSource, LowerBound, OPTIMALITY_TOLERANCE, Outcome, Unsupported, refuse_sharding};
+use super::{
+    BoundSource, LowerBound, OPTIMALITY_TOLERANCE, Outcome, Unsupported, refuse_recomputation, refuse_sharding,
+};
 use crate::bound;
 use crate::preprocess::Unordered;
 use crate::problem::{Objective, Problem, Scope, Solution};
