@@ -1,6 +1,7 @@
 //! The table of methods.
 
 use super::chain::Chain;
+use super::sharding::{PASSES, PUBLISHED, STARTS, SWEEPS};
 use super::spec::Named;
 use super::steps::{ALPHA, BLOCK_COUNT, BROADCAST, CLUSTERS, STEPS, iterative_refinement, operator_clustering};
 use super::{Method, Parameter, Parameters, SpecError};
@@ -333,10 +334,11 @@ pub(super) const METHODS: &[Method] = &[
         anytime: true,
         limits: "50 million nodes times devices; memory, classes, servers; no replication",
         source: "Chen 2024, section 2.3",
-        parameters: &[STARTS, SWEEPS, PASSES],
+        parameters: &[STARTS, SWEEPS, PASSES, PUBLISHED],
         make: |given| {
             let (starts, sweeps) = (given.at_least("starts", 1)?, given.get("sweeps")?);
-            Ok(Box::new(KernighanLin { starts, sweeps, passes: given.get("passes")? }))
+            let (passes, published) = (given.get("passes")?, given.get("published")?);
+            Ok(Box::new(KernighanLin { starts, sweeps, passes, published }))
         },
     },
     Method {
@@ -357,25 +359,15 @@ pub(super) const METHODS: &[Method] = &[
             Parameter { meaning: "random placements in each split, at least 1", ..STARTS },
             Parameter { meaning: "the most sweeps over all pairs of groups", ..SWEEPS },
             PASSES,
+            PUBLISHED,
         ],
         make: |given| {
             let (levels, starts) = (given.get("levels")?, given.at_least("starts", 1)?);
             let (sweeps, passes) = (given.get("sweeps")?, given.get("passes")?);
-            Ok(Box::new(Hierarchical { levels, starts, sweeps, passes }))
+            Ok(Box::new(Hierarchical { levels, starts, sweeps, passes, published: given.get("published")? }))
         },
     },
 ];
-
-/// Starts of the search for the sharding cost.
-const STARTS: Parameter = Parameter { name: "starts", default: "16", meaning: "random placements, at least 1" };
-
-/// Sweeps of that search.
-const SWEEPS: Parameter =
-    Parameter { name: "sweeps", default: "1000", meaning: "the most sweeps over all pairs of devices" };
-
-/// Passes after its sweeps.
-const PASSES: Parameter =
-    Parameter { name: "passes", default: "0", meaning: "the most passes of Kernighan and Lin after them" };
 
 /// Where an external partitioner is.
 const PROGRAM: Parameter =
