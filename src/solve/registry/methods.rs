@@ -197,8 +197,15 @@ pub(super) const METHODS: &[Method] = &[
         anytime: true,
         limits: "any size; all costs, replication; accelerators of one class; no servers",
         source: "GPipe-Hybrid and PipeDream-2BW as in RaNNC 2021, section IV",
-        parameters: &[],
-        make: |_| Ok(Box::new(Uniform)),
+        parameters: &[
+            Parameter {
+                name: "batch",
+                default: "0",
+                meaning: "samples of a batch after which the pipeline drains; 0: never",
+            },
+            Parameter { name: "stages", default: "1", meaning: "the fewest stages, at least 1" },
+        ],
+        make: |given| Ok(Box::new(Uniform { batch: given.get("batch")?, stages: given.at_least("stages", 1)? })),
     },
     Method {
         name: "single-device",
