@@ -1,7 +1,7 @@
 //! Methods without proof, one file each, and what they share.
 //!
-//! [`Greedy`] and [`LocalSearch`] serve loads and the latency. For loads there are the published baselines too:
-//! [`PipeDream`]'s optimizer, [`Uniform`] splits, [`SingleDevice`], splits made by [`Expert`]s, and the graph partitioners
+//! [`Greedy`], [`LocalSearch`] and [`Expert`]s serve loads and the latency, [`MaxLoad`] the latency alone. For loads there are the published baselines too:
+//! [`PipeDream`]'s optimizer, [`Uniform`] splits, [`SingleDevice`], and the graph partitioners
 //! behind [`ExternalPartitioner`]. [`parmesan`], [`rannc`] and [`SliceGraph`] are published partitioners for pipelines;
 //! those of [`chen2024`] minimise the sharding cost.
 
@@ -12,6 +12,7 @@ mod greedy;
 mod groups;
 mod latency_bound;
 mod local_search;
+mod max_load;
 pub mod parmesan;
 mod pipedream;
 mod placement;
@@ -26,6 +27,7 @@ pub use external::ExternalPartitioner;
 pub use greedy::Greedy;
 pub use latency_bound::latency_bound;
 pub use local_search::LocalSearch;
+pub use max_load::MaxLoad;
 pub use parmesan::{IterativeRefinement, OperatorClustering};
 pub use pipedream::{Branchings, PipeDream};
 pub use rannc::{Blocks, Rannc};

@@ -1,7 +1,7 @@
 //! The table of methods.
 
 use super::chain::Chain;
-use super::sharding::{PASSES, PUBLISHED, STARTS, SWEEPS};
+use super::shared::{IMBALANCE, PASSES, PROGRAM, PUBLISHED, STARTS, SWEEPS};
 use super::spec::Named;
 use super::steps::{ALPHA, BLOCK_COUNT, BROADCAST, CLUSTERS, STEPS, iterative_refinement, operator_clustering};
 use super::{Method, Parameter, Parameters, SpecError};
@@ -12,7 +12,7 @@ use crate::solve::dp::{IdealDp, LinearizedDp};
 use crate::solve::heuristic::chen2024::{Hierarchical, KernighanLin};
 use crate::solve::heuristic::external::{ExternalPartitioner, Partitioner};
 use crate::solve::heuristic::{
-    Branchings, Expert, Greedy, LocalSearch, PipeDream, Rannc, SingleDevice, SliceGraph, Uniform,
+    Branchings, Expert, Greedy, LocalSearch, MaxLoad, PipeDream, Rannc, SingleDevice, SliceGraph, Uniform,
 };
 #[cfg(feature = "highs")]
 use crate::solve::ip::IntegerProgram;
@@ -171,6 +171,18 @@ pub(super) const METHODS: &[Method] = &[
         make: |_| Ok(Box::new(Greedy)),
     },
     Method {
+        name: "max-load",
+        summary: "the split of least largest load, by the ideal DP, each device's nodes run as one subgraph",
+        scopes: &["arbitrary", "convex", "acyclic"],
+        objectives: &["latency"],
+        exact: false,
+        anytime: true,
+        limits: "as dp; inference graphs",
+        source: "Tarnawski 2020, appendix F",
+        parameters: &[],
+        make: |_| Ok(Box::new(MaxLoad)),
+    },
+    Method {
         name: "pipedream",
         summary: "PipeDream's optimizer: contracts branchings to a path, which it splits optimally",
         scopes: &["arbitrary", "convex", "acyclic"],
@@ -223,7 +235,7 @@ pub(super) const METHODS: &[Method] = &[
         name: "expert",
         summary: "the split of a file; backward nodes join their colour class",
         scopes: &["arbitrary", "convex", "acyclic"],
-        objectives: &["throughput", "gpipe"],
+        objectives: &["throughput", "gpipe", "latency"],
         exact: false,
         anytime: true,
         limits: "any size; all costs; no replicas, no servers",
@@ -375,17 +387,6 @@ pub(super) const METHODS: &[Method] = &[
         },
     },
 ];
-
-/// Where an external partitioner is.
-const PROGRAM: Parameter =
-    Parameter { name: "program", default: "", meaning: "the program's path; else it is looked for by its name" };
-
-/// How unequal the parts of an external partitioner may be.
-const IMBALANCE: Parameter = Parameter {
-    name: "imbalance",
-    default: "0.03",
-    meaning: "how far a part may exceed the mean weight, relative to it, at least 0",
-};
 
 fn external(partitioner: Partitioner, given: &Parameters) -> Result<Box<dyn Solver>, SpecError> {
     let (program, imbalance) = (given.path("program"), given.at_least("imbalance", 0.0)?);

@@ -7,7 +7,7 @@ mod chain;
 mod methods;
 mod parameters;
 mod settings;
-mod sharding;
+mod shared;
 mod spec;
 mod steps;
 
