@@ -60,6 +60,7 @@ pub mod graph;
 pub mod instance;
 pub mod preprocess;
 pub mod problem;
+pub mod process;
 pub mod report;
 pub mod reproduce;
 pub mod solve;
