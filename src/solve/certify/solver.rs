@@ -12,7 +12,7 @@ use crate::solve::OPTIMALITY_TOLERANCE;
 use crate::solve::{
     BoundSource, Guarantee, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
 };
-use crate::solve::{in_pool, refuse_sharding};
+use crate::solve::{in_pool, refuse_recomputation, refuse_sharding};
 
 /// Exact search for splits whose devices need no order: branch and price.
 ///
@@ -52,6 +52,7 @@ impl Solver for Certify {
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
         refuse_sharding(self.name(), problem)?;
+        refuse_recomputation(self.name(), problem)?;
         let refuse = |reason: &str| Err(Unsupported { solver: self.name().into(), reason: reason.into() });
         let spec = &problem.spec;
         match (&spec.scope, spec.objective) {

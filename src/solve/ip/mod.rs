@@ -23,7 +23,7 @@ pub use solution_file::{NotPlaced, read_solution};
 use std::path::Path;
 
 use super::dp::LinearizedDp;
-use super::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported, refuse_sharding};
+use super::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported, refuse_recomputation, refuse_sharding};
 use crate::problem::{Objective, Problem, Scope, Solution};
 use layout::Layout;
 use model::Model;
@@ -170,6 +170,7 @@ impl Solver for IntegerProgram {
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
         refuse_sharding(self.name(), problem)?;
+        refuse_recomputation(self.name(), problem)?;
         let spec = &problem.spec;
         let reason = if spec.replication.is_some() {
             "it does not replicate stages; use the ideal DP (dp) with --scope acyclic"
