@@ -85,7 +85,8 @@ fn profile_cases(name: &str, path: &Path) -> impl Iterator<Item = Case> {
 
 impl Case {
     fn measure(&self, threads: usize, time_limit: f64) -> Result<Measurement> {
-        Task { source: self.source.clone(), method: Method::Dp, accelerators: self.accelerators, threads, time_limit }.measure()
+        Task { source: self.source.clone(), method: Method::Dp, accelerators: self.accelerators, threads, time_limit }
+            .measure()
     }
 
     fn row(&self, single: &Measurement, double: Option<&Measurement>) -> String {

@@ -30,7 +30,8 @@ impl<const W: usize> Partition<W> {
             }
             let is_last = pairs.get(index + 1).is_none_or(|&(c, d)| width(c, d) < width(a, b));
             if is_last && std::mem::take(&mut has_changed) && block.iter().any(|&block| block != 0) {
-                partitions.extend(Some(&block).filter(|block| are_blocks(topology, block)).map(|block| Self::of(block)));
+                partitions
+                    .extend(Some(&block).filter(|block| are_blocks(topology, block)).map(|block| Self::of(block)));
             }
         }
         partitions.reverse();

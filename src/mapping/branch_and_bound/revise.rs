@@ -182,9 +182,8 @@ impl<const W: usize> State<'_, W> {
         if next == previous || (after | before).single().is_none() {
             return Some(time);
         }
-        let evade = |link: &Link, copy: usize, other: f64| {
-            cheapest(link, copy, Some(&after)).map(|(cost, _)| cost.max(other))
-        };
+        let evade =
+            |link: &Link, copy: usize, other: f64| cheapest(link, copy, Some(&after)).map(|(cost, _)| cost.max(other));
         match (evade(&ring.next, next, to_previous), evade(&ring.previous, previous, to_next)) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),

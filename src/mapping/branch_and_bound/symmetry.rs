@@ -36,8 +36,12 @@ impl Symmetry {
         let mut links = vec![0; devices * devices];
         for a in 0..devices {
             for b in (0..devices).filter(|&b| b != a) {
-                let figures =
-                    [topology.bandwidth(a, b), topology.bandwidth(b, a), topology.latency(a, b), topology.latency(b, a)];
+                let figures = [
+                    topology.bandwidth(a, b),
+                    topology.bandwidth(b, a),
+                    topology.latency(a, b),
+                    topology.latency(b, a),
+                ];
                 let next = classes.len() as u32 + 1;
                 links[a * devices + b] = *classes.entry(figures.map(f64::to_bits)).or_insert(next);
             }
