@@ -96,7 +96,7 @@ fn every_framework_gets_the_layers_of_each_stage() {
 fn pytorch_gets_nodes_and_the_modules_at_which_stages_begin() {
     let (instance, device_of) = (chain(4), whole_layers(&[2, 2]));
     let file: Value = serde_json::from_str(&text(Framework::PytorchPipelining, &instance, &device_of)).unwrap();
-    assert_eq!(file["schema"], "dagsplit-stages/1");
+    assert_eq!(file["schema"], "dagsplit-pytorch-stages/1");
     assert_eq!(file["split_spec"], serde_json::json!({"model.layers.2": "BEGINNING"}));
     assert_eq!(file["objective"], 7.0);
     assert_eq!(file["stages"][1]["load"], 7.0);
@@ -202,7 +202,7 @@ fn the_verb_writes_the_file_and_refuses_what_does_not_apply() {
     };
     run("export model.json whole.json --to vllm").success().stdout("VLLM_PP_LAYER_PARTITION=1,1\n");
     run("export model.json whole.json --to pytorch-pipelining --output stages.json").success();
-    assert!(bench.read("stages.json").contains("dagsplit-stages/1"));
+    assert!(bench.read("stages.json").contains("dagsplit-pytorch-stages/1"));
     let refused = run("export model.json cut.json --to megatron").code(2);
     let message = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
     assert!(message.starts_with("error: cut.json: this target cannot run the split: 1 problem found"), "{message}");

@@ -12,7 +12,7 @@ use crate::problem::DeviceKind;
 use crate::verify::Verified;
 
 /// Version of the file that tells the stages: it changes when a field changes its meaning or goes.
-pub const STAGES_SCHEMA: &str = "dagsplit-stages/1";
+pub const STAGES_SCHEMA: &str = "dagsplit-pytorch-stages/1";
 
 #[derive(Serialize)]
 struct File<'a> {

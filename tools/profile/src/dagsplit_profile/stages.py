@@ -14,7 +14,7 @@ from .errors import ProfileError
 from .grouping import Group
 from .trace import Trace, subgraph
 
-SCHEMA = "dagsplit-stages/1"
+SCHEMA = "dagsplit-pytorch-stages/1"
 
 
 @dataclass(frozen=True)
