@@ -161,6 +161,7 @@ fn mistakes_are_told_with_their_cures() {
     let message = complaint("map stages.json nodes.csv", 3);
     assert!(message.contains("nodes.csv: 4 problems found") && message.contains("line 2, column 3"), "{message}");
     complaint("map stages.json missing.json", 3);
+    complaint("map missing.json nodes.csv", 3);
 }
 
 #[test]
@@ -178,5 +179,26 @@ fn help_lists_every_mapper() {
     let help = run(&setup(), "map --help").exits(0).out();
     for kind in dagsplit::mapping::registry::mappers() {
         assert!(help.contains(&format!("{}: ", kind.name)), "{help}");
+    }
+}
+
+#[test]
+fn a_topology_names_the_command_that_makes_it() {
+    let bench = setup();
+    for family in [
+        "hierarchical --nodes 3",
+        "dgx1 --between 2GB",
+        "mesh --shape 2x3",
+        "torus --shape 2x2x2",
+        "random-blk-1 --devices 9 --nodes 2 --seed 5",
+        "random-blk-2 --devices 9 --memory 16GiB",
+        "uniform-dist --devices 5 --slowest 1MB",
+        "fat-tree --switch-latency 0.25",
+        "nvswitch --server dgx-h100 --node-size 4",
+    ] {
+        let text = run(&bench, &format!("generate topology {family}")).exits(0).out();
+        let topology: Value = serde_json::from_str(&text).unwrap();
+        let command = topology["source"].as_str().unwrap().strip_prefix("dagsplit ").unwrap();
+        assert_eq!(run(&bench, command).exits(0).out(), text, "{command}");
     }
 }

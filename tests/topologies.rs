@@ -249,13 +249,13 @@ fn the_text_of_the_cuda_sample_gives_bandwidths_and_latencies() {
     assert_eq!((topology.bandwidth(0, 1), topology.bandwidth(1, 0)), (48.34e6, 48.33e6));
     assert_eq!((topology.latency(0, 1), topology.latency(1, 0)), (1.81 * 1e-3, 1.8 * 1e-3));
     // Without peer access the other matrices count.
-    let disabled: String = CUDA.lines().take(13).map(|line| format!("{line}\n")).collect();
+    let disabled: String = CUDA.lines().take(14).map(|line| format!("{line}\n")).collect();
     assert_eq!(parse(&disabled).unwrap().bandwidth(0, 1), 9.73e6);
     let broken = CUDA.replace("     1  48.33 739.42 \n", "").replace("48.34", "fast");
     insta::assert_snapshot!(parse(&broken).unwrap_err(), @r#"
-    3 problems found
-      line 15: the bandwidth matrix has 1 rows for 2 devices; give one row for each device
-      line 16, column 3: the bandwidth is "fast"; give a number of GB/s from 1e-9 to 1e9
+    2 problems found
+      line 16: the bandwidth matrix has 1 rows for 2 devices; give one row for each device
+      line 17, column 3: the bandwidth is "fast"; give a number of GB/s from 1e-9 to 1e9
     "#);
 }
 

@@ -48,8 +48,8 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "both", help_heading = "Problem")]
     cost: CostArg,
 
-    /// How to search. Several specs, separated by commas, run one after the other and are compared. A spec is a name, with
-    /// parameters after a colon: `swap:restarts=20`. The names are listed below.
+    /// How to search. Several specs, separated by commas, run one after the other and are compared. A spec is a name,
+    /// with parameters after a colon: `swap:restarts=20`. The names are listed below.
     #[arg(long, value_name = "SPEC,...", default_value_t = default_method(), help_heading = "Search", long_help = method_help())]
     method: String,
 

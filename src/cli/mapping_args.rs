@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dagsplit::instance::formats::read_split;
+use dagsplit::instance::formats::{ReadCause, read_split};
 use dagsplit::mapping::formats::{LinkBandwidths, TopologyOptions, is_stage_file, read_stages, read_topology};
 use dagsplit::mapping::{Rate, StageGraph, Topology};
 use dagsplit::problem::{ProblemSpec, Scope};
@@ -84,13 +84,21 @@ impl StageArgs {
                 format!("{}: it is a stage graph, which has no split; leave --split out", self.stages.display()),
             )),
             (Some(split), false) => self.of_split(split),
-            (None, false) => Err(Failure::message(
+            (None, false) => Err(self.no_stages()),
+        }
+    }
+
+    /// Why there are no stages: the file cannot be read at all, or holds something else.
+    fn no_stages(&self) -> Failure {
+        match read_stages(&self.stages) {
+            Err(error) if matches!(error.cause, ReadCause::Io(_)) => Failure::new(Exit::BadInput, error.into()),
+            _ => Failure::message(
                 Exit::Usage,
                 format!(
                     "{}: it is no stage graph (schema dagsplit-stages/1); for a workload, name its split with --split",
                     self.stages.display()
                 ),
-            )),
+            ),
         }
     }
 

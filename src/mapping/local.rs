@@ -65,8 +65,20 @@ impl<'a> LocalCost<'a> {
         ring.chain(self.traffic[stage].iter().map(move |traffic| traffic.stage * replicas + replica))
     }
 
-    /// The time of `copy`, which has a device, as far as the others are placed: never more than under a completion.
-    pub fn time(&self, copy: usize, devices: &[usize]) -> f64 {
+    /// The times of `copies`, which have devices, as far as the others are placed: never more than under a completion.
+    /// Copies of one stage that follow one another share the work of their ring.
+    pub fn times<'b>(&'b self, copies: &'b [usize], devices: &'b [usize]) -> impl Iterator<Item = f64> + 'b {
+        let mut ring = (None, 0.0);
+        copies.iter().map(move |&copy| {
+            let stage = copy / self.problem.replicas;
+            if self.has_rings && ring.0 != Some(stage) {
+                ring = (Some(stage), self.ring_time(stage, devices));
+            }
+            self.problem.time(&self.terms(copy, devices), ring.1)
+        })
+    }
+
+    fn terms(&self, copy: usize, devices: &[usize]) -> Terms {
         let (problem, device) = (self.problem, devices[copy]);
         let (stage, replica) = (copy / problem.replicas, copy % problem.replicas);
         let topology = &problem.topology;
@@ -79,7 +91,7 @@ impl<'a> LocalCost<'a> {
                 terms.comm_in += topology.message_time(there, device, traffic.back);
             }
         }
-        problem.time(&terms, if self.has_rings { self.ring_time(stage, devices) } else { 0.0 })
+        terms
     }
 
     /// The all-reduce of `stage` over the links between copies that are placed.

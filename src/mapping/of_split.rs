@@ -10,13 +10,13 @@ use crate::instance::{Instance, Node, Problems};
 use crate::problem::{DeviceKind, Solution};
 
 impl StageGraph {
-    /// The stages of a split: one for each device that holds nodes, in pipeline order where the forward pass has one, else
-    /// in the split's. A stage computes as long as its nodes on their accelerator class, and sends the output of each
-    /// node once to every stage that consumes it. Replicas that the split states are left aside. O(n + m log m).
+    /// The stages of a split: one for each device that holds nodes, in pipeline order where the forward pass has one,
+    /// else in the split's. A stage computes as long as its nodes on their accelerator class, and sends the output of
+    /// each node once to every stage that consumes it. Replicas that the split states are left aside. O(n + m log m).
     ///
     /// # Errors
-    /// Nodes that the split leaves out, that a CPU runs, or whose output has no size: a node's size is its output's bytes
-    /// where the instance states them, else its transfer time times the platform's bandwidth.
+    /// Nodes that the split leaves out, that a CPU runs, or whose output has no size: a node's size is its output's
+    /// bytes where the instance states them, else its transfer time times the platform's bandwidth.
     pub fn of(instance: &Instance, split: &Solution) -> Result<Self, Problems> {
         let mut problems = Problems::default();
         let parts: Vec<_> = split.devices.iter().filter(|device| !device.nodes.is_empty()).collect();

@@ -16,8 +16,8 @@ pub enum Counted {
 }
 
 impl Counted {
-    /// What the paper counts of this stage graph (section V-B): the all-reduce where it sends more bytes than all messages
-    /// together, else the messages. The all-reduce of a stage sends 2(R−1)/R of its weights from each replica.
+    /// What the paper counts of this stage graph (section V-B): the all-reduce where it sends more bytes than all
+    /// messages together, else the messages. The all-reduce of a stage sends 2(R−1)/R of its weights from each replica.
     pub fn dominant(stages: &StageGraph, replicas: usize) -> Self {
         let share = 2.0 * (1.0 - 1.0 / replicas.max(1) as f64);
         let all_reduce: f64 = stages.stages.iter().map(|stage| share * stage.parameter_bytes).sum();

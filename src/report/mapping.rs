@@ -3,11 +3,11 @@
 use comfy_table::{Cell, CellAlignment};
 use serde::Serialize;
 
-use super::record::{ROUNDING, as_object, gap};
+use super::record::{ROUNDING, as_object};
 use super::table::plain_table;
 use super::units::{bar, number, percent, seconds};
 use crate::mapping::{MappingOutcome, MappingProblem, MappingRun};
-use crate::solve::Stats;
+use crate::solve::{OPTIMALITY_TOLERANCE, Stats};
 use crate::verify::mapping::{VerifiedCopy, VerifiedMapping};
 
 /// Version of [`MapRecord`]: it changes when a field changes its meaning or goes.
@@ -15,6 +15,11 @@ pub const MAP_SCHEMA: &str = "dagsplit-map/1";
 
 /// Width of a time bar, in terminal cells.
 const BAR: usize = 24;
+
+/// The relative gap; 0 where it is that at which a search may call its mapping the best, or less by rounding.
+fn gap(objective: f64, bound: f64) -> Option<f64> {
+    super::record::gap(objective, bound).map(|gap| if gap <= 2.0 * OPTIMALITY_TOLERANCE { 0.0 } else { gap })
+}
 
 /// A copy of a stage on its device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -91,8 +96,8 @@ impl MapMethodRecord {
         Self { method: method.into(), status, objective, lower_bound, gap, seconds }
     }
 
-    /// Position of the best record: least objective, then highest bound, then first; a mapping beats none, and a proof that
-    /// there is none beats not knowing.
+    /// Position of the best record: least objective, then highest bound, then first; a mapping beats none, and a proof
+    /// that there is none beats not knowing.
     pub fn best(records: &[Self]) -> usize {
         let key = |record: &Self| {
             let objective = record.objective.unwrap_or(f64::INFINITY);
@@ -249,4 +254,41 @@ fn comparison(methods: &[MapMethodRecord]) -> String {
 
 fn right(content: impl ToString) -> Cell {
     Cell::new(content.to_string()).set_alignment(CellAlignment::Right)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(method: &str, status: &'static str, objective: Option<f64>, bound: Option<f64>) -> MapMethodRecord {
+        MapMethodRecord { method: method.into(), status, objective, lower_bound: bound, gap: None, seconds: 0.0 }
+    }
+
+    #[test]
+    fn what_a_search_proves_counts_as_proven() {
+        assert_eq!((gap(1.0, 1.0 - 1.001e-9), gap(0.0, 0.0)), (Some(0.0), Some(0.0)));
+        assert!(gap(1.0, 1.0 - 1e-8) > Some(0.0));
+    }
+
+    #[test]
+    fn the_best_record_has_the_least_objective_then_the_most_proof() {
+        let unknown = record("a", "unknown", None, Some(1.0));
+        let plain = record("b", "feasible", Some(5.0), None);
+        let proven = record("c", "optimal", Some(5.0), Some(5.0));
+        assert_eq!(MapMethodRecord::best(&[unknown.clone(), plain.clone(), proven]), 2);
+        assert_eq!(MapMethodRecord::best(&[unknown.clone(), record("d", "infeasible", None, None)]), 1);
+        assert_eq!(MapMethodRecord::best(&[unknown, plain]), 1);
+    }
+
+    #[test]
+    fn contradictions_are_found() {
+        let found = record("a", "feasible", Some(5.0), Some(4.0));
+        let claim = |status, bound| MapMethodRecord::contradiction(&[found.clone(), record("b", status, None, bound)]);
+        assert_eq!(claim("unknown", Some(5.0)), None);
+        assert_eq!(claim("unknown", Some(6.0)).as_deref(), Some("a found a mapping of 5, but b claims a bound of 6"));
+        assert_eq!(
+            claim("infeasible", None).as_deref(),
+            Some("a found a mapping of 5, but b claims that there is none")
+        );
+    }
 }

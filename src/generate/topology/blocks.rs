@@ -27,8 +27,8 @@ pub struct RandomBlk1 {
     pub between: Rate,
 }
 
-/// random_blk_2: nodes of random size, a bandwidth drawn uniformly for each pair inside them, and between nodes i and j a
-/// tenth of their mean, divided by |i − j|. The paper's range is 1e-5 to 1e-2 MB/µs, which is 10 to 10 000 MiB/s.
+/// random_blk_2: nodes of random size, a bandwidth drawn uniformly for each pair inside them, and between nodes i and j
+/// a tenth of their mean, divided by |i − j|. The paper's range is 1e-5 to 1e-2 MB/µs, which is 10 to 10 000 MiB/s.
 #[derive(Debug, Clone, PartialEq, Serialize, clap::Args)]
 pub struct RandomBlk2 {
     /// How many devices there are.

@@ -11,7 +11,8 @@ use super::ReadCause;
 use crate::instance::Problems;
 use crate::instance::validate::shorten;
 
-/// A list of `T` that reads on after a malformed entry. What is wrong with an entry has its cure from [`List::take_as`].
+/// A list of `T` that reads on after a malformed entry. What is wrong with an entry has its cure from
+/// [`List::take_as`].
 pub(crate) struct List<T> {
     entries: Vec<T>,
     malformed: Problems,

@@ -83,15 +83,15 @@ impl<'a> State<'a> {
 
     fn best_device(&mut self, copy: usize) -> Option<usize> {
         let stage = copy / self.cost.problem.replicas;
-        let touched: Vec<usize> = self.cost.dependencies(copy).collect();
+        let is_placed = |&other: &usize| other == copy || self.devices[other] != UNPLACED;
+        let touched: Vec<usize> = self.cost.dependencies(copy).filter(is_placed).collect();
         let mut best: Option<(usize, (f64, f64))> = None;
-        for device in (0..self.taken.len()).filter(|&device| self.cost.problem.fits(stage, device)) {
-            if self.taken[device] {
+        for device in 0..self.taken.len() {
+            if self.taken[device] || !self.cost.problem.fits(stage, device) {
                 continue;
             }
             self.devices[copy] = device;
-            let placed = touched.iter().filter(|&&other| self.devices[other] != UNPLACED);
-            let times = placed.map(|&other| self.cost.time(other, &self.devices));
+            let times = self.cost.times(&touched, &self.devices);
             let harm = times.fold((0.0_f64, 0.0), |(most, sum), time| (most.max(time), sum + time));
             if best.is_none_or(|(_, least)| harm < least) {
                 best = Some((device, harm));

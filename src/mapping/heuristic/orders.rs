@@ -9,8 +9,8 @@ use crate::mapping::local::UNPLACED;
 use crate::mapping::{Mapper, Mapping, MappingProblem, MappingRun};
 use crate::solve::SearchContext;
 
-/// Consecutive mapping, CS (Liu et al. 2024, section VIII-A): the replicas of a stage side by side, consecutive stages on
-/// consecutive devices. It comes first where the all-reduce does. O(copies · devices) with memory limits.
+/// Consecutive mapping, CS (Liu et al. 2024, section VIII-A): the replicas of a stage side by side, consecutive stages
+/// on consecutive devices. It comes first where the all-reduce does. O(copies · devices) with memory limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Consecutive;
 

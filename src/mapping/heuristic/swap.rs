@@ -3,7 +3,7 @@
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 
-use super::{Consecutive, GreedyMapping, PointToPoint, RandomMapping, found};
+use super::{Consecutive, GreedyMapping, PointToPoint, RandomMapping, by_stage, found};
 use crate::mapping::local::{LocalCost, UNPLACED};
 use crate::mapping::{Mapper, Mapping, MappingProblem, MappingRun};
 use crate::solve::{Progress, SearchContext};
@@ -89,7 +89,7 @@ impl<'a> Descent<'a> {
         let devices = mapping.devices.clone();
         let mut copies = vec![UNPLACED; problem.topology.len()];
         devices.iter().enumerate().for_each(|(copy, &device)| copies[device] = copy);
-        let times = (0..devices.len()).map(|copy| cost.time(copy, &devices)).collect();
+        let times = cost.times(&by_stage(problem), &devices).collect();
         Self { cost, devices, copies, times }
     }
 
@@ -136,7 +136,9 @@ impl<'a> Descent<'a> {
     }
 
     fn evaluate(&mut self, copies: &[usize]) {
-        copies.iter().for_each(|&copy| self.times[copy] = self.cost.time(copy, &self.devices));
+        for (&copy, time) in copies.iter().zip(self.cost.times(copies, &self.devices)) {
+            self.times[copy] = time;
+        }
     }
 
     fn swap(&mut self, copy: usize, device: usize) {

@@ -28,8 +28,8 @@ fn of_stage(cost: &LocalCost, stage: usize) -> f64 {
     times.min_by(f64::total_cmp).unwrap_or(0.0)
 }
 
-/// The least value of a piece on `device` (equation 10): the most bytes go over the best link, and so on. With latencies,
-/// the most messages go over the shortest, which is a bound still.
+/// The least value of a piece on `device` (equation 10): the most bytes go over the best link, and so on. With
+/// latencies, the most messages go over the shortest, which is a bound still.
 fn least_load(cost: &LocalCost, stage: usize, device: usize, piece: &Piece) -> f64 {
     let (problem, topology) = (cost.problem, &cost.problem.topology);
     let compute = problem.stages.stages[stage].compute() / topology.devices[device].speed;
@@ -52,8 +52,8 @@ fn least_load(cost: &LocalCost, stage: usize, device: usize, piece: &Piece) -> f
     piece.value(&Terms { compute, ..Terms::default() }) + transfers + starts
 }
 
-/// The least all-reduce of a copy on `device` (equation 11): over the links to its two neighbours of the ring, or to the
-/// only other one.
+/// The least all-reduce of a copy on `device` (equation 11): over the links to its two neighbours of the ring, or to
+/// the only other one.
 fn least_all_reduce(cost: &LocalCost, stage: usize, device: usize) -> f64 {
     if !cost.has_rings() {
         return 0.0;

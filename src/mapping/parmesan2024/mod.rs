@@ -19,10 +19,10 @@ use search::{Inner, Verdict};
 
 /// The search of the paper, Algorithms 1 and 2, as it is given there.
 ///
-/// The interval between the bounds of equations 10 and 11 and the better of a random and a rule's mapping is bisected; with
-/// several threads it is divided evenly by as many targets, searched at once. A depth-first search places the copies in
-/// a fixed order and checks the copies whose times a placement has settled. For c^m the order is pipeline by pipeline,
-/// for c^AR and for the full time stage by stage, which the paper leaves open.
+/// The interval between the bounds of equations 10 and 11 and the better of a random and a rule's mapping is bisected;
+/// with several threads it is divided evenly by as many targets, searched at once. A depth-first search places the
+/// copies in a fixed order and checks the copies whose times a placement has settled. For c^m the order is pipeline by
+/// pipeline, for c^AR and for the full time stage by stage, which the paper leaves open.
 ///
 /// A search that runs into the timeout counts as not found, as in the paper; the bound returned is that of finished
 /// searches only, so it holds. O(D!) at worst.
@@ -115,8 +115,8 @@ impl<'a> Outer<'a> {
         self.high - self.low <= OPTIMALITY_TOLERANCE * self.high || self.high - self.bound <= self.gap * self.high
     }
 
-    /// The targets of one batch, ascending: they divide the interval evenly. Without any mapping yet there is one target,
-    /// which every mapping meets.
+    /// The targets of one batch, ascending: they divide the interval evenly. Without any mapping yet there is one
+    /// target, which every mapping meets.
     fn targets(&self, count: usize) -> Vec<f64> {
         if self.high.is_infinite() {
             return vec![f64::MAX];

@@ -3,7 +3,8 @@
 use crate::mapping::heuristic::{by_pipeline, by_stage};
 use crate::mapping::local::LocalCost;
 
-/// The mapping order and the checking scheme of the paper. They depend on who exchanges bytes with whom, not on devices.
+/// The mapping order and the checking scheme of the paper. They depend on who exchanges bytes with whom, not on
+/// devices.
 pub(super) struct Scheme {
     /// The copies in the order in which they are placed.
     pub order: Vec<usize>,

@@ -92,7 +92,7 @@ impl<'a> Inner<'a> {
 
     /// Whether every copy whose time is settled at `place` takes at most the target.
     fn meets_target(&self, place: usize) -> bool {
-        self.scheme.settled[place].iter().all(|&copy| self.cost.time(copy, &self.devices) <= self.limit)
+        self.cost.times(&self.scheme.settled[place], &self.devices).all(|time| time <= self.limit)
     }
 
     fn is_out_of_time(&mut self) -> bool {

@@ -11,8 +11,8 @@ pub(super) struct Block {
     pub rows: Vec<Vec<Option<usize>>>,
 }
 
-/// The blocks of a topology: slabs of a grid by its devices' coordinates, else the groups that links hold together which
-/// are clearly better than the links between them. O(devices²).
+/// The blocks of a topology: slabs of a grid by its devices' coordinates, else the groups that links hold together
+/// which are clearly better than the links between them. O(devices²).
 pub(super) fn blocks(topology: &Topology) -> Vec<Block> {
     if let Some(slabs) = slabs(topology) {
         return slabs;

@@ -88,7 +88,7 @@ impl<'a> Scene<'a> {
         }
         if let Some(slowest) = self.slowest_copy {
             let used = self.copies.iter().flatten().count();
-            facts += &format!(" · {used} in use · slowest copy {} ms", number(slowest));
+            facts += &format!(" · {used} in use, marked stage·copy · slowest copy {} ms", number(slowest));
         }
         Group::new()
             .add(
