@@ -231,16 +231,15 @@ proptest! {
         moved in prop::collection::vec(any::<bool>(), 32),
     ) {
         let layers: usize = counts.iter().sum();
-        let instance = chain(layers);
+        let mut instance = chain(layers);
         let mut device_of = whole_layers(&counts);
         // A view that ends a layer may go to the next stage: data still flows one way.
-        let mut instance = instance;
-        for layer in 0..layers {
+        for (layer, &moved) in moved.iter().enumerate().take(layers) {
             let (view, linear) = (2 + PARTS.len() * layer + 1, 2 + PARTS.len() * layer + 2);
             instance.nodes.swap(view, linear);
             let (a, b) = (instance.nodes[view].id, instance.nodes[linear].id);
             (instance.nodes[view].id, instance.nodes[linear].id) = (b, a);
-            if moved[layer] {
+            if moved {
                 device_of[linear] = device_of[linear + 1];
             }
         }

@@ -120,9 +120,12 @@ fn options_choose_the_accelerator_and_the_pass() {
     assert_eq!(faster.nodes.iter().filter(|node| node.backward).count(), 6);
 }
 
+/// An operator, its equation, the shapes of its inputs and of its result, and its operations.
+type Product<'a> = (&'a str, &'a str, Vec<Vec<i64>>, Vec<i64>, f64);
+
 #[test]
 fn products_of_two_values_count_their_common_dimension() {
-    let cases: [(&str, &str, Vec<Vec<i64>>, Vec<i64>, f64); 4] = [
+    let cases: [Product; 4] = [
         ("MatMul", "", vec![vec![5, 7, 300], vec![5, 300, 11]], vec![5, 7, 11], 2.0 * 5.0 * 7.0 * 11.0 * 300.0),
         ("Einsum", "bik,bkj->bij", vec![vec![5, 7, 300], vec![5, 300, 11]], vec![5, 7, 11], 2.0 * 115_500.0),
         ("Attention", "", vec![vec![2, 9, 64]; 3], vec![2, 9, 64], 4.0 * 2.0 * 9.0 * 64.0 * 9.0),

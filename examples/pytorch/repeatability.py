@@ -19,7 +19,7 @@ import torch
 from dagsplit_profile import instance, profile
 from dagsplit_profile.models import Settings
 
-METHODS = ["dp", "dpl", "greedy", "local-search", "pipedream", "uniform"]
+METHODS = ["dp", "dpl", "greedy", "pipedream", "uniform"]
 
 
 def main() -> None:

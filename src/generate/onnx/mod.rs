@@ -2,8 +2,8 @@
 //!
 //! A file states the shapes of its values itself: an exporter writes them, or `onnx.shape_inference.infer_shapes` adds
 //! them. Weights are skipped, so files without them (external data) do as well. Every operator becomes one node; what it
-//! does is told from its type, as the [module of the models](super::model) tells it of its own: matrix products and
-//! convolutions by their arithmetic, everything else by the numbers that it reads and writes, and reshapes are free.
+//! does is told from its type, with the conventions of the networks that are built in: matrix products and convolutions
+//! by their arithmetic, everything else by the numbers that it reads and writes, and reshapes are free.
 
 mod operators;
 pub mod proto;

@@ -76,6 +76,7 @@ fn check(pipeline: &Pipeline, list: &str, stages: &BTreeMap<Place, BTreeSet<usiz
         let shown = on.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
         let (allowed, name, wish) = match place {
             Place::Before => (0..=0, "what comes before the layers".to_owned(), "the first stage"),
+            Place::Layer(layer) if list.is_empty() => (0..=last, format!("layer {layer}"), "one stage"),
             Place::Layer(layer) => (0..=last, format!("layer {layer} of `{list}`"), "one stage"),
             Place::After => (last..=last, "what comes after the layers".to_owned(), "the last stage"),
         };

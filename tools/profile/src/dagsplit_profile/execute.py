@@ -8,6 +8,7 @@ from functools import partial
 import torch
 from torch import fx
 
+from .errors import ProfileError
 from .grouping import Group
 from .trace import Trace, subgraph
 
@@ -32,8 +33,11 @@ def walk(trace: Trace, groups: list[Group], visit: Visit, training: bool, shown:
             module = subgraph(trace, entry.nodes, entry.inputs, entry.outputs)
             # Called directly: hooks for calls of modules would be measured along.
             run = partial(module.forward, *arguments)
-            visit(entry, run, tensors(arguments))
-            results = run()
+            try:
+                visit(entry, run, tensors(arguments))
+                results = run()
+            except (RuntimeError, NotImplementedError) as error:
+                raise ProfileError(f"{entry.name} cannot run: {error}") from error
             results = [results] if len(entry.outputs) == 1 else list(results)
             values.update(zip(entry.outputs, map(_cut, results), strict=True))
             for source in [source for source in entry.inputs if last[source] == index]:

@@ -38,7 +38,7 @@ class Granularity:
 
 @dataclass
 class Group:
-    """Operators that form one node: those of one module call, or a single one with the pieces of its result."""
+    """Operators that form one node: those of one module call, or a single one with the only piece read of its tuple."""
 
     name: str
     nodes: list[fx.Node]
@@ -58,11 +58,12 @@ def group(trace: Trace, granularity: Granularity | None = None) -> list[Group]:
     groups: list[Group] = []
     layers: dict[str, int] = {}
     open_call: str | None = None
+    alive = set(trace.operators)
     for node in trace.operators:
         call = granularity.call_of(node)
         if call is not None and call == open_call:
             chosen = groups[-1]
-        elif call is None and _is_only_piece(trace, node):
+        elif call is None and _is_only_piece(node, alive):
             chosen = home[node.args[0]]
         else:
             name = qualified_name(node) if call is None else _call_name(node, call)
@@ -77,12 +78,9 @@ def group(trace: Trace, granularity: Granularity | None = None) -> list[Group]:
     return groups
 
 
-def _is_only_piece(trace: Trace, node: fx.Node) -> bool:
+def _is_only_piece(node: fx.Node, alive: set[fx.Node]) -> bool:
     """Whether `node` takes the only piece that is read of an operator's tuple."""
-    if node.target is not operator.getitem:
-        return False
-    alive = set(trace.operators)
-    return sum(user in alive for user in node.args[0].users) == 1
+    return node.target is operator.getitem and sum(user in alive for user in node.args[0].users) == 1
 
 
 def _connect(trace: Trace, entry: Group, home: dict[fx.Node, Group]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -135,7 +136,8 @@ def _colors(groups: Sequence[Group], tied: str) -> list[int | None]:
             for tensor in (tensor for tensor in entry.state if tensor.is_parameter):
                 join(readers.setdefault(tensor.name, index), index)
     roots = [find(index) for index in range(len(groups))]
-    return [root if roots.count(root) > 1 else None for root in roots]
+    members = Counter(roots)
+    return [root if members[root] > 1 else None for root in roots]
 
 
 def _add_backward(builder: Builder, costs: Sequence[Cost], first: int) -> None:

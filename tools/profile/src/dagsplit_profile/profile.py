@@ -149,7 +149,6 @@ def _metadata(job: Job, costs: list[Cost]) -> Json:
             "relative_spread": significant(provenance.relative_spread(costs), 2),
         }
     return {
-        "name": job.model.rpartition(":")[2],
         "model": job.model,
         "device": job.roofline.name if job.roofline else provenance.device_name(job.device),
         "provenance": "modelled" if job.roofline else "profiled",

@@ -43,10 +43,6 @@ class Trace:
     outputs: list[fx.Node]
     operators: list[fx.Node]
 
-    def consumers(self, node: fx.Node) -> list[fx.Node]:
-        """The operators that read the value of `node`."""
-        return [user for user in node.users if user.op == "call_function"]
-
     def producers(self, node: fx.Node) -> list[fx.Node]:
         """The operators and inputs whose values `node` reads, each once, the model's own tensors left out."""
         return [source for source in node.all_input_nodes if source not in self.state]
