@@ -30,8 +30,8 @@ fn optimum(problem: &MappingProblem) -> Option<f64> {
     run.mapping().map(|mapping| problem.objective(mapping))
 }
 
-fn assert_equals_exhaustive(problem: &MappingProblem) {
-    let run = BranchAndBound::default().map(problem, &SearchContext::new());
+fn assert_equals_exhaustive(problem: &MappingProblem, mapper: &BranchAndBound) {
+    let run = mapper.map(problem, &SearchContext::new());
     check(problem, &run);
     match (optimum(problem), &run.outcome) {
         (None, outcome) => assert_eq!(*outcome, MappingOutcome::Infeasible),
@@ -49,7 +49,8 @@ proptest! {
 
     #[test]
     fn branch_and_bound_equals_the_exhaustive_search(problem in problem(6)) {
-        assert_equals_exhaustive(&problem);
+        // So little annealing leaves it to the search to find the optimum.
+        assert_equals_exhaustive(&problem, &BranchAndBound { moves: 1, decisions: 1 });
     }
 
     #[test]
@@ -61,7 +62,7 @@ proptest! {
                 flag.store(true, Ordering::Relaxed);
             }
         });
-        let run = BranchAndBound::default().map(&problem, &cx);
+        let run = BranchAndBound { moves: 1, decisions: 1 }.map(&problem, &cx);
         check(&problem, &run);
         match optimum(&problem) {
             None => prop_assert_eq!(run.outcome, MappingOutcome::Infeasible),
@@ -74,10 +75,10 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(20))]
 
     #[test]
     fn branch_and_bound_equals_the_exhaustive_search_of_eight_devices(problem in problem(8)) {
-        assert_equals_exhaustive(&problem);
+        assert_equals_exhaustive(&problem, &BranchAndBound::default());
     }
 }

@@ -7,6 +7,7 @@ pub mod family;
 pub mod figures;
 pub mod machine;
 pub mod measure;
+pub mod pipelines;
 pub mod published;
 #[path = "../../tests/workloads/mod.rs"]
 pub mod workloads;

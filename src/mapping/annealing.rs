@@ -12,6 +12,9 @@ use crate::solve::SearchContext;
 /// Marks a device without a copy.
 const FREE: usize = usize::MAX;
 
+/// Part of the moves that turn round a part of a ring.
+const REVERSALS: f64 = 0.05;
+
 /// How many coolings share the moves of one call.
 const ROUNDS: u64 = 8;
 
@@ -169,22 +172,53 @@ impl<'a> Annealer<'a> {
         all.iter().map(|&copy| self.times.energy(copy)).sum()
     }
 
-    /// Swaps the contents of two devices where that is worth it, one of them often of a copy that takes too long.
-    /// Returns by how much the energy grew.
+    /// Makes a move where it is worth it, and returns by how much the energy grew.
     fn step(&mut self, target: f64, temperature: f64) -> f64 {
-        let (copy, device) = self.pick();
-        let (from, other) = (self.devices[copy], self.copies[device]);
-        if from == device || !self.fits(copy, device) || other != FREE && !self.fits(other, from) {
+        let swaps = if self.problem.replicas > 3 && self.cost.has_rings() && self.rng.random_bool(REVERSALS) {
+            self.pick_reversal()
+        } else {
+            self.pick_swap().into_iter().collect()
+        };
+        swaps.iter().for_each(|&(a, b)| self.swap(a, b));
+        let change = match swaps[..] {
+            [] => return 0.0,
+            [(a, b)] => self.update_around(&[self.copies[a], self.copies[b]], target),
+            _ => {
+                let moved: Vec<usize> = swaps.iter().flat_map(|&(a, b)| [self.copies[a], self.copies[b]]).collect();
+                self.update_around(&moved, target)
+            }
+        };
+        if change > 0.0 && self.rng.random::<f64>() >= (-change / temperature).exp() {
+            swaps.iter().for_each(|&(a, b)| self.swap(a, b));
+            self.times.take_back();
             return 0.0;
         }
-        self.swap(from, device);
-        let change = self.update_around(copy, other, target);
-        if change <= 0.0 || self.rng.random::<f64>() < (-change / temperature).exp() {
-            return change;
-        }
-        self.swap(from, device);
-        self.times.take_back();
-        0.0
+        change
+    }
+
+    /// Two devices whose contents may be swapped, one of them often of a copy that takes too long.
+    fn pick_swap(&mut self) -> Option<(usize, usize)> {
+        let (copy, device) = self.pick();
+        let (from, other) = (self.devices[copy], self.copies[device]);
+        let fits = self.fits(copy, device) && (other == FREE || self.fits(other, from));
+        (from != device && fits).then_some((from, device))
+    }
+
+    /// The swaps that turn round a part of the ring, of one stage, or of all where messages tie them together.
+    fn pick_reversal(&mut self) -> Vec<(usize, usize)> {
+        let replicas = self.problem.replicas;
+        let (copy, _) = self.pick();
+        let (start, length) = (copy % replicas, self.rng.random_range(2..=replicas / 2));
+        let stages = if self.problem.cost.counted.messages() {
+            0..self.problem.stages.stages.len()
+        } else {
+            copy / replicas..copy / replicas + 1
+        };
+        let at = |stage: usize, step: usize| self.devices[stage * replicas + (start + step) % replicas];
+        stages
+            .flat_map(|stage| (0..length / 2).map(move |step| (stage, step)))
+            .map(|(stage, step)| (at(stage, step), at(stage, length - 1 - step)))
+            .collect()
     }
 
     fn pick(&mut self) -> (usize, usize) {
@@ -211,12 +245,12 @@ impl<'a> Annealer<'a> {
         }
     }
 
-    /// Brings the times up to date where two copies have moved. Returns by how much the energy grew.
-    fn update_around(&mut self, copy: usize, other: usize, target: f64) -> f64 {
+    /// Brings the times up to date where these copies have moved. Returns by how much the energy grew.
+    fn update_around(&mut self, moved: &[usize], target: f64) -> f64 {
         let replicas = self.problem.replicas;
         let has_ring = self.cost.has_rings();
         let (mut loads, mut links, mut stages, mut energies) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for copy in [copy, other].into_iter().filter(|&copy| copy != FREE) {
+        for &copy in moved.iter().filter(|&&copy| copy != FREE) {
             let (stage, replica) = (copy / replicas, copy % replicas);
             loads.push(copy);
             loads.extend(self.cost.traffic(stage).iter().map(|traffic| traffic.stage * replicas + replica));
@@ -228,8 +262,12 @@ impl<'a> Annealer<'a> {
                 links.extend([copy, stage * replicas + (replica + replicas - 1) % replicas]);
             }
         }
+        if moved.len() > 2 {
+            loads.sort_unstable();
+            loads.dedup();
+        }
         for &copy in &loads {
-            if !energies.contains(&copy) {
+            if !stages.contains(&(copy / replicas)) && !energies.contains(&copy) {
                 energies.push(copy);
             }
         }

@@ -87,7 +87,6 @@ impl<const W: usize> State<'_, W> {
 struct Components<'a, const W: usize> {
     domains: &'a [Set<W>],
     matching: &'a Matching,
-    free: Set<W>,
     number: Vec<usize>,
     lowest: Vec<usize>,
     counter: usize,
@@ -105,7 +104,6 @@ impl<'a, const W: usize> Components<'a, W> {
         let mut components = Self {
             domains,
             matching,
-            free,
             number: vec![0; domains.len()],
             lowest: vec![0; domains.len()],
             counter: 0,

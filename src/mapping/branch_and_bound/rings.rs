@@ -13,7 +13,7 @@ impl<const W: usize> State<'_, W> {
     pub(super) fn pack_rings(&mut self) -> Result<(), Conflict> {
         let mut tight: Vec<(f64, usize)> = Vec::new();
         for stage in 0..self.model.stages.len() {
-            let Some(ring) = self.model.stages[stage].ring else { continue };
+            let Some(ring) = self.ring(stage) else { continue };
             let longest = self.longest_link(stage);
             if self.connects_all(&ring, longest) {
                 continue;
@@ -72,11 +72,16 @@ impl<const W: usize> State<'_, W> {
         copies.into_iter().try_for_each(|copy| self.keep(copy, &allowed))
     }
 
-    /// Whether the stages of `tight`, the tightest last, find room in the components of the last one's links beside the
+    /// Whether the stages of `tight`, the tightest first, find room in the components of the last one's links beside the
     /// copies of other stages that must be there.
     fn find_room(&mut self, tight: &[(f64, usize)]) -> Result<(), Conflict> {
-        let Some(&(_, loosest)) = tight.last() else { return Ok(()) };
-        let Some(ring) = self.model.stages[loosest].ring else { return Ok(()) };
+        let Some((&(_, loosest), ring)) = tight.last().zip(tight.last().and_then(|&(_, stage)| self.ring(stage)))
+        else {
+            return Ok(());
+        };
+        // Links are ordered alike only by the same relation.
+        let is_alike = |stage: usize| self.ring(stage).is_some_and(|other| other.next.relation == ring.next.relation);
+        let inside: Vec<usize> = tight.iter().map(|&(_, stage)| stage).filter(|&stage| is_alike(stage)).collect();
         let replicas = self.model.replicas();
         let longest = self.longest_link(loosest);
         let all = Set::below(self.model.devices());
@@ -84,11 +89,14 @@ impl<const W: usize> State<'_, W> {
         while let Some(start) = rest.first() {
             let component = self.component(&ring, longest, start, &all);
             rest = rest.minus(&component);
-            let is_other = |copy: &usize| tight.iter().all(|&(_, stage)| stage != copy / replicas);
-            let others = (0..self.model.copies()).filter(is_other);
+            let others = (0..self.model.copies()).filter(|copy| !inside.contains(&(copy / replicas)));
             let taken = others.filter(|&copy| self.domains.devices[copy].is_within(&component)).count();
             room += component.len().saturating_sub(taken) / replicas;
         }
-        if room < tight.len() { Err(Conflict) } else { Ok(()) }
+        if room < inside.len() { Err(Conflict) } else { Ok(()) }
+    }
+
+    fn ring(&self, stage: usize) -> Option<Ring> {
+        self.model.stages[stage].ring
     }
 }

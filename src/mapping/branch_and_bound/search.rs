@@ -59,13 +59,15 @@ pub struct Search<'s, 'a, const W: usize> {
     cx: &'s SearchContext,
     budget: u64,
     decisions: Vec<Place>,
+    /// The number of decisions from which on no devices are interchangeable, and the orbits that say so.
+    apart: Option<(usize, Rc<Orbits>)>,
 }
 
 impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
     /// A search under `target` that takes at most `budget` decisions.
     pub fn new(knowledge: &'s mut Knowledge<'a, W>, target: f64, budget: u64, cx: &'s SearchContext) -> Self {
         let state = State::new(knowledge.model, target);
-        Self { knowledge, state, cx, budget, decisions: Vec::new() }
+        Self { knowledge, state, cx, budget, decisions: Vec::new(), apart: None }
     }
 
     /// Searches.
@@ -155,6 +157,9 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
         };
         self.state.touched.remove(copy);
         self.decisions.pop();
+        if self.apart.as_ref().is_some_and(|&(count, _)| count > self.decisions.len()) {
+            self.apart = None;
+        }
         verdict
     }
 
@@ -181,11 +186,20 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
 
     /// The devices that are interchangeable after the decisions so far.
     fn orbits(&mut self) -> Rc<Orbits> {
+        // What tells all devices apart goes on to do so.
+        let decided = self.decisions.len();
+        if let Some((_, orbits)) = self.apart.as_ref().filter(|(count, _)| *count <= decided) {
+            return Rc::clone(orbits);
+        }
         let mut colours = vec![0; self.state.model.devices()];
         for &place in &self.decisions {
             tell_apart(&mut colours, &self.set(place));
         }
-        self.knowledge.symmetry.orbits(&colours)
+        let orbits = self.knowledge.symmetry.orbits(&colours);
+        if orbits.iter().enumerate().all(|(device, &orbit)| device == orbit) {
+            self.apart = Some((decided, Rc::clone(&orbits)));
+        }
+        orbits
     }
 
     /// The devices that interchanging takes a place to.
