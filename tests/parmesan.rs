@@ -3,7 +3,7 @@
 mod common;
 
 use common::{InstanceOptions, config, problems, solve_and_verify};
-use dagsplit::generate::{Recipe, Transformer, generate};
+use dagsplit::generate::{Recipe, Resnet, Transformer, generate};
 use dagsplit::graph::{Graph, order_graph::Groups};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::preprocess::Reduced;

@@ -89,10 +89,34 @@ fn generated_workloads_need_no_folder() {
 }
 
 #[test]
+fn mapped_pipelines_are_planned_and_simulated() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = "reproduce parmesan-topologies --only torus --columns (4,16) --time-limit 20 --export-json t.json";
+    let table = run(folder.path(), arguments, 0);
+    assert!(table.contains("2d torus") && table.contains("3d torus") && !table.contains("mesh"), "{table}");
+    let json: Value = serde_json::from_str(&fs::read_to_string(folder.path().join("t.json")).unwrap()).unwrap();
+    for figure in json["figures"].as_array().unwrap() {
+        let ours = figure["ours"].as_f64().unwrap();
+        assert!((0.8..2.0).contains(&ours) && figure["published"].is_number(), "{figure}");
+    }
+    let runs: Vec<&Value> =
+        json["runs"].as_array().unwrap().iter().filter(|run| run["result"]["record"].is_object()).collect();
+    assert_eq!(runs.len(), 4, "a rule and our map on each torus");
+    for run in runs {
+        assert!(run["topology"].as_str().unwrap().starts_with("dagsplit generate topology torus --shape "), "{run}");
+        let record = &run["result"]["record"];
+        assert_eq!((&record["status"], &record["verified"]), (&"feasible".into(), &true.into()));
+        assert!(record["method"].as_str().unwrap().starts_with("cluster:k=32+dp+refine --stages 4 --replicas 16"));
+        assert_eq!(record["command"][1], "plan");
+    }
+}
+
+#[test]
 fn what_there_is_is_listed_and_what_there_is_not_refused() {
     let folder = tempfile::tempdir().unwrap();
     let list = run(folder.path(), "reproduce", 0);
-    for name in ["table1", "latency", "parmesan-refinement", "rannc-bert", "chen-hierarchy"] {
+    for name in ["table1", "latency", "parmesan-refinement", "parmesan-ensemble-large", "rannc-bert", "chen-hierarchy"]
+    {
         assert!(list.contains(name), "{list}");
     }
     run(folder.path(), "reproduce table9", 2);

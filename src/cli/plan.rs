@@ -19,12 +19,12 @@ use super::mapping_args::TopologyArgs;
 use super::reading_args::{ReadingArgs, Workload};
 use super::search_args::SearchArgs;
 use super::values::{self, Memory};
-use super::{Exit, Failure, OrFail, bug, print, print_json, progress, write_out};
+use super::{Exit, Failure, bug, print, print_json, progress, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
   dagsplit plan swin.json dgx1.json
-  dagsplit plan bert.json torus.json --microbatch-count 4,8,16 --schedule 1f1b --threads 0
+  dagsplit plan bert.json torus.json --microbatches 4,8,16 --schedule 1f1b --threads 0
   dagsplit plan bert.json nodes.csv --stages 4,8 --mapper branch-and-bound,parmesan --json
   dagsplit plan swin.json dgx1.json --output split.json --output-mapping mapping.json
 
@@ -94,7 +94,7 @@ struct CandidateArgs {
 
     /// Numbers of microbatches that pass through each pipeline before the weights are updated.
     #[arg(long, value_name = "MB,...", value_delimiter = ',', default_value = "4")]
-    microbatch_count: Vec<usize>,
+    microbatches: Vec<usize>,
 }
 
 /// How the pipeline runs.
@@ -210,7 +210,7 @@ impl Args {
         let PipelineArgs { schedule, links, keep_activations, stage_memory } = &self.pipeline;
         Ok(PlanOptions {
             factorings: Some(self.candidates.factorings(topology.len())?),
-            microbatches: self.candidates.microbatch_count.clone(),
+            microbatches: self.candidates.microbatches.clone(),
             partitioner: self.partitioner.clone(),
             mappers: split_list(&self.mapper),
             counted: self.cost.iter().map(|cost| cost.counted()).collect(),
@@ -245,8 +245,8 @@ impl CandidateArgs {
     /// The factorings asked for that the devices allow.
     fn factorings(&self, devices: usize) -> Result<Vec<Factoring>, Failure> {
         let refuse = |what: String| Err(Failure::message(Exit::Usage, what));
-        if self.microbatch_count.contains(&0) {
-            return refuse("--microbatch-count 0: there is nothing to run; give at least 1".into());
+        if self.microbatches.contains(&0) {
+            return refuse("--microbatches 0: there is nothing to run; give at least 1".into());
         }
         let given = self.stages.iter().map(|count| ("--stages", count));
         for (option, &count) in given.chain(self.replicas.iter().map(|count| ("--replicas", count))) {

@@ -19,12 +19,12 @@ pub struct Breakdown {
 }
 
 impl Breakdown {
-    /// The breakdown of a simulation on as many devices as it has.
-    pub fn of(simulation: &Simulation) -> Self {
+    /// The breakdown of a simulation on some of so many `devices`; those that it leaves out wait all the time.
+    pub fn of(simulation: &Simulation, devices: usize) -> Self {
         let work: Vec<DeviceWork> = simulation.work();
         let samples = simulation.samples() as f64;
         let sum = |part: fn(&DeviceWork) -> f64| work.iter().map(part).sum::<f64>() / samples;
-        let all = work.len() as f64 * simulation.makespan() / samples;
+        let all = devices as f64 * simulation.makespan() / samples;
         Self {
             compute: sum(|work| work.compute),
             recompute: sum(|work| work.recompute),

@@ -42,6 +42,14 @@ pub struct MappedPipeline {
     pub overfull: Option<usize>,
 }
 
+impl MappedPipeline {
+    /// Whether it fits where `other` does not, or else is faster.
+    pub(super) fn is_better(&self, other: &Self) -> bool {
+        let order = |pipeline: &Self| pipeline.overfull.is_some();
+        order(self).cmp(&order(other)).then(self.time.total_cmp(&other.time)).is_lt()
+    }
+}
+
 /// What became of a candidate.
 #[derive(Debug, Clone)]
 pub enum Fate {

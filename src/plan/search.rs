@@ -61,6 +61,15 @@ fn first(violations: &[Violation]) -> String {
     violations.first().map(ToString::to_string).unwrap_or_default()
 }
 
+/// A mapping and who found it.
+struct Found {
+    mapping: Mapping,
+    problem: MappingProblem,
+    mapper: String,
+    /// The mapper's gap under what the problem counts.
+    gap: Option<f64>,
+}
+
 impl Plan {
     /// The candidate with the best simulated throughput of those that fit in memory.
     pub fn best(&self) -> Option<&Candidate> {
@@ -170,44 +179,48 @@ impl<'a> Planner<'a> {
         microbatches: usize,
         limit: Duration,
     ) -> Result<Fate, PlanError> {
-        let Factoring { replicas, .. } = factoring;
-        let copies = partition.stages.stages.len() * replicas;
+        let copies = partition.stages.stages.len() * factoring.replicas;
+        let devices = self.topology.len();
+        let mut reason =
+            format!("{copies} copies have no mapping on {devices} devices: there are too few, or too little memory");
         let mut best: Option<MappedPipeline> = None;
-        let mut seen: Vec<Mapping> = Vec::new();
-        let mut reason = format!(
-            "{copies} copies have no mapping on {} devices: there are too few, or too little memory",
-            self.topology.len()
-        );
-        for spec in &self.options.mappers {
-            let mapper = mappers::mapper(spec)?;
-            for &counted in &self.options.counted {
-                let problem = self.mapping_problem(&partition.stages, replicas, microbatches, counted);
-                let run = mapper.map(&problem, &self.cx.part(Some(limit)));
-                let Some(mapping) = run.mapping().filter(|mapping| !seen.contains(mapping)) else { continue };
-                seen.push(mapping.clone());
-                let verified = self.verified(&problem, mapping, mapper.as_ref())?;
-                let gap = Some(run.bound).filter(|&bound| bound > 0.0);
-                let gap = gap.map(|bound| (verified - bound) / verified);
-                let gap = gap.map(|gap| if gap <= verify::CLAIM_TOLERANCE * 2.0 { 0.0 } else { gap });
-                match self.simulated(partition, problem, mapping, microbatches) {
-                    Ok(pipeline) => {
-                        let pipeline = MappedPipeline { mapper: spec.clone(), counted, gap, ..pipeline };
-                        let order = |pipeline: &MappedPipeline| (pipeline.overfull.is_some(), pipeline.time);
-                        let is_better = |best: &MappedPipeline| {
-                            let ((full, time), (best_full, best_time)) = (order(&pipeline), order(best));
-                            full.cmp(&best_full).then(time.total_cmp(&best_time)).is_lt()
-                        };
-                        if best.as_ref().is_none_or(is_better) {
-                            best = Some(pipeline);
-                        }
-                    }
-                    Err(error) => reason = error,
-                }
+        for found in self.mappings(partition, factoring.replicas, microbatches, limit)? {
+            match self.simulated(partition, found, microbatches) {
+                Ok(pipeline) if best.as_ref().is_none_or(|best| pipeline.is_better(best)) => best = Some(pipeline),
+                Ok(_) => {}
+                Err(error) => reason = error,
             }
         }
         let Some(best) = best else { return Ok(Fate::Failed(reason)) };
         self.tell(&best);
         Ok(Fate::Planned(Box::new(best)))
+    }
+
+    /// What each mapper finds under each cost, each mapping once.
+    fn mappings(
+        &self,
+        partition: &Partition,
+        replicas: usize,
+        microbatches: usize,
+        limit: Duration,
+    ) -> Result<Vec<Found>, PlanError> {
+        let mut all: Vec<Found> = Vec::new();
+        for spec in &self.options.mappers {
+            let mapper = mappers::mapper(spec)?;
+            for &counted in &self.options.counted {
+                let problem = self.mapping_problem(&partition.stages, replicas, microbatches, counted);
+                let run = mapper.map(&problem, &self.cx.part(Some(limit)));
+                let Some(mapping) = run.mapping().filter(|&mapping| all.iter().all(|known| known.mapping != *mapping))
+                else {
+                    continue;
+                };
+                let time = verified(&problem, mapping, mapper.as_ref())?;
+                let gap = (run.bound > 0.0).then(|| (time - run.bound) / time);
+                let gap = gap.map(|gap| if gap <= 2.0 * verify::CLAIM_TOLERANCE { 0.0 } else { gap });
+                all.push(Found { mapping: mapping.clone(), problem, mapper: spec.clone(), gap });
+            }
+        }
+        Ok(all)
     }
 
     /// The mapping problem of stages as one microbatch sees them: with recomputation, and its share of the all-reduce.
@@ -228,39 +241,26 @@ impl<'a> Planner<'a> {
         MappingProblem { stages, replicas, topology: self.topology.clone(), cost: StageCost::additive(counted) }
     }
 
-    /// The time of the slowest copy, recomputed.
-    fn verified(&self, problem: &MappingProblem, mapping: &Mapping, mapper: &dyn Mapper) -> Result<f64, PlanError> {
-        let verified = verify::mapping::check(problem, &ClaimedMapping::new(problem, mapping));
-        verified.map(|verified| verified.objective()).map_err(|violations| PlanError::Mapping {
-            mapper: mapper.name().into(),
-            violation: violations.first().map(ToString::to_string).unwrap_or_default(),
-        })
-    }
-
-    fn simulated(
-        &self,
-        partition: &Partition,
-        problem: MappingProblem,
-        mapping: &Mapping,
-        microbatches: usize,
-    ) -> Result<MappedPipeline, String> {
+    fn simulated(&self, partition: &Partition, found: Found, microbatches: usize) -> Result<MappedPipeline, String> {
+        let Found { mapping, problem, mapper, gap } = found;
         let options = Options { microbatches, recompute: self.options.recompute };
         let actual = MappingProblem { stages: partition.stages.clone(), ..problem.clone() };
-        let pipeline = Pipeline::of_mapping(&actual, mapping, self.options.links);
+        let pipeline = Pipeline::of_mapping(&actual, &mapping, self.options.links);
         let simulation = simulate(&pipeline, self.options.schedule, options).map_err(|error| error.to_string())?;
         let peaks = simulation.memory().peak;
         let limit = |place: usize| self.topology.devices[mapping.devices[place]].memory;
         let overfull = (0..peaks.len()).find(|&place| limit(place).is_some_and(|limit| peaks[place] > limit));
+        let counted = problem.cost.counted;
         let whole = MappingProblem { cost: StageCost::additive(Counted::Both), ..problem };
         Ok(MappedPipeline {
-            mapping: ClaimedMapping::new(&whole, mapping),
-            stage_time: whole.objective(mapping),
+            mapping: ClaimedMapping::new(&whole, &mapping),
+            stage_time: whole.objective(&mapping),
             problem: whole,
-            mapper: String::new(),
-            counted: Counted::Both,
-            gap: None,
+            mapper,
+            counted,
+            gap,
             time: simulation.makespan() / simulation.samples() as f64,
-            breakdown: Breakdown::of(&simulation),
+            breakdown: Breakdown::of(&simulation, self.topology.len()),
             peak_memory: peaks.iter().copied().fold(0.0, f64::max),
             overfull: overfull.map(|place| mapping.devices[place]),
             simulation,
@@ -278,4 +278,13 @@ impl<'a> Planner<'a> {
         }
         self.cx.report(&Progress { phase: "planning", incumbent: *best, bound: None });
     }
+}
+
+/// The time of the slowest copy, recomputed by the verifier.
+fn verified(problem: &MappingProblem, mapping: &Mapping, mapper: &dyn Mapper) -> Result<f64, PlanError> {
+    let verified = verify::mapping::check(problem, &ClaimedMapping::new(problem, mapping));
+    verified.map(|verified| verified.objective()).map_err(|violations| PlanError::Mapping {
+        mapper: mapper.name().into(),
+        violation: violations.first().map(ToString::to_string).unwrap_or_default(),
+    })
 }

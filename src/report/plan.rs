@@ -43,7 +43,7 @@ pub struct CandidateRecord {
     pub microbatches: usize,
     /// `best`, `planned`, `too-large`, `failed` or `skipped`.
     pub status: &'static str,
-    /// Why there is no pipeline, or why it does not count.
+    /// Why there is no pipeline, why it does not count, or what is odd about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Time of the slowest copy for a microbatch, with a microbatch's share of the all-reduce.
@@ -155,7 +155,7 @@ impl PlanRecord {
                 mapped.map_or(Cell::Empty, |(mapper, counted)| format!("{mapper} ({counted})").into()),
                 Cell::of(Cell::Ratio, candidate.mapping_gap),
                 Cell::of(Cell::Bytes, candidate.peak_memory),
-                candidate.reason.as_deref().unwrap_or(if candidate.status == "best" { "best" } else { "" }).into(),
+                candidate.remark().into(),
             ]
         };
         let figures = ["S", "R", "MB", "time", "per second", "waiting", "slowest stage"].map(Column::figures);
@@ -177,6 +177,12 @@ impl PlanRecord {
 }
 
 impl CandidateRecord {
+    /// What is to be said of it in a table.
+    fn remark(&self) -> String {
+        let best = Some("best".to_owned()).filter(|_| self.status == "best");
+        best.into_iter().chain(self.reason.clone()).collect::<Vec<_>>().join(": ")
+    }
+
     fn new(candidate: &Candidate, topology: &Topology, is_best: bool) -> Self {
         let pipeline = candidate.pipeline();
         let (status, reason) = match (&candidate.fate, pipeline.and_then(|pipeline| pipeline.overfull)) {
@@ -185,7 +191,7 @@ impl CandidateRecord {
                 let name = &topology.devices[device].name;
                 ("too-large", Some(format!("{name} holds {} only", bytes(limit))))
             }
-            (Fate::Planned(_), None) => (if is_best { "best" } else { "planned" }, None),
+            (Fate::Planned(pipeline), None) => (if is_best { "best" } else { "planned" }, fewer(candidate, pipeline)),
             (Fate::Failed(reason), _) => ("failed", Some(reason.clone())),
             (Fate::Skipped, _) => ("skipped", Some("not looked at within the limit".into())),
         };
@@ -209,6 +215,12 @@ impl CandidateRecord {
             }),
         }
     }
+}
+
+/// That the split has fewer stages than asked for.
+fn fewer(candidate: &Candidate, pipeline: &MappedPipeline) -> Option<String> {
+    let (asked, stages) = (candidate.factoring.stages, pipeline.problem.stages.stages.len());
+    (stages < asked).then(|| format!("the split has {stages} of {asked} stages"))
 }
 
 fn copies(pipeline: &MappedPipeline) -> Vec<CopyRecord> {

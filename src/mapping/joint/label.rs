@@ -84,11 +84,10 @@ impl Extension<'_> {
             traffic[usize::from(label.owners[usize::from(place)])].0 += bytes;
         }
         for (places, bytes) in &arc.outgoing {
-            let stages: Vec<u8> = places.iter().map(|&place| label.owners[usize::from(place)]).collect();
-            for (i, stage) in stages.iter().enumerate().filter(|(i, stage)| !stages[..*i].contains(stage)) {
-                debug_assert!(i < places.len());
-                traffic[usize::from(*stage)].1 += bytes;
-            }
+            let mut stages: Vec<u8> = places.iter().map(|&place| label.owners[usize::from(place)]).collect();
+            stages.sort_unstable();
+            stages.dedup();
+            stages.iter().for_each(|&stage| traffic[usize::from(stage)].1 += bytes);
         }
         let used = label.devices.iter().fold(0, |used, &device| used | 1 << device);
         let (terms, devices) = (label.terms.clone(), label.devices.clone());

@@ -6,7 +6,7 @@ use super::super::of_split::output_bytes;
 use super::super::{Message, Stage, StageGraph};
 use crate::graph::{CycleError, Graph};
 use crate::instance::validate::node_place;
-use crate::instance::{Instance, Problems};
+use crate::instance::{Instance, Node, Problems};
 use crate::preprocess::Reduced;
 use crate::problem::Problem;
 
@@ -44,37 +44,8 @@ impl UnitGraph {
         for (unit, members) in reduced.members.iter().enumerate() {
             members.iter().for_each(|&v| unit_of[v] = unit);
         }
-        let units = reduced.members.iter().enumerate().map(|(unit, members)| {
-            let mut stage = Stage { name: format!("unit {unit}"), ..Stage::default() };
-            for node in members.iter().map(|&v| &instance.nodes[v]) {
-                let time = node.accelerator_times.first().copied().flatten().unwrap_or(0.0);
-                *(if node.backward { &mut stage.backward } else { &mut stage.forward }) += time;
-                stage.parameter_bytes += node.parameter_bytes;
-                stage.memory += node.memory;
-            }
-            stage
-        });
-        let units = units.collect();
-        let mut problems = Problems::default();
-        let nets = (0..problem.node_count()).filter_map(|v| {
-            let source = unit_of[v];
-            let consumers = problem.graph.successors(v).iter().map(|&w| unit_of[w as usize]);
-            let mut consumers: Vec<usize> = consumers.filter(|&unit| unit != source).collect();
-            consumers.sort_unstable();
-            consumers.dedup();
-            if consumers.is_empty() {
-                return None;
-            }
-            let node = &instance.nodes[v];
-            let Some(bytes) = output_bytes(node, instance.platform.bandwidth) else {
-                let cure = "state its `output_bytes`, or the platform's `bandwidth`";
-                problems.add(node_place(node), "its output goes to another unit and has no size", cure);
-                return None;
-            };
-            (bytes > 0.0).then_some(UnitNet { source, consumers, bytes })
-        });
-        let nets = nets.collect();
-        problems.into_result()?;
+        let units = reduced.members.iter().map(|members| unit(members.iter().map(|&v| &instance.nodes[v]))).collect();
+        let nets = nets(instance, problem, &unit_of)?;
         let ids = |members: &Vec<usize>| members.iter().map(|&v| problem.ids[v]).collect();
         let members = reduced.members.iter().map(ids).collect();
         Ok((Self { units, order: reduced.order, nets }, members))
@@ -96,30 +67,73 @@ impl UnitGraph {
     #[must_use]
     pub fn merged(&self, stages: &[Vec<usize>]) -> Self {
         let mut stage_of = vec![0; self.units.len()];
-        let units = stages.iter().enumerate().map(|(index, units)| {
-            let mut stage = Stage { name: format!("stage {index}"), ..Stage::default() };
-            for &unit in units {
-                stage_of[unit] = index;
-                let Stage { forward, backward, parameter_bytes, memory, .. } = self.units[unit];
-                stage.forward += forward;
-                stage.backward += backward;
-                stage.parameter_bytes += parameter_bytes;
-                stage.memory += memory;
-            }
-            stage
-        });
-        let units: Vec<Stage> = units.collect();
+        for (index, units) in stages.iter().enumerate() {
+            units.iter().for_each(|&unit| stage_of[unit] = index);
+        }
+        let units: Vec<Stage> =
+            stages.iter().enumerate().map(|(index, units)| self.sum(format!("stage {index}"), units)).collect();
         let chain: Vec<(usize, usize)> = (1..units.len()).map(|index| (index - 1, index)).collect();
         let order = Graph::new(units.len(), &chain).unwrap_or_else(|CycleError(_)| unreachable!("a chain is acyclic"));
         let nets = self.nets.iter().filter_map(|net| {
-            let source = stage_of[net.source];
-            let mut consumers: Vec<usize> = net.consumers.iter().map(|&unit| stage_of[unit]).collect();
-            consumers.retain(|&stage| stage != source);
-            consumers.sort_unstable();
-            consumers.dedup();
-            (!consumers.is_empty()).then_some(UnitNet { source, consumers, bytes: net.bytes })
+            let consumers = net.consumers.iter().map(|&unit| stage_of[unit]);
+            UnitNet::new(stage_of[net.source], consumers, net.bytes)
         });
         let nets = nets.collect();
         Self { units, order, nets }
     }
+
+    /// The stage that these units make.
+    fn sum(&self, name: String, units: &[usize]) -> Stage {
+        let mut stage = Stage { name, ..Stage::default() };
+        for &unit in units {
+            let Stage { forward, backward, parameter_bytes, memory, .. } = self.units[unit];
+            stage.forward += forward;
+            stage.backward += backward;
+            stage.parameter_bytes += parameter_bytes;
+            stage.memory += memory;
+        }
+        stage
+    }
+}
+
+impl UnitNet {
+    /// The net of these units; `None` where no other unit consumes it.
+    fn new(source: usize, consumers: impl Iterator<Item = usize>, bytes: f64) -> Option<Self> {
+        let mut consumers: Vec<usize> = consumers.filter(|&unit| unit != source).collect();
+        consumers.sort_unstable();
+        consumers.dedup();
+        (!consumers.is_empty() && bytes > 0.0).then_some(Self { source, consumers, bytes })
+    }
+}
+
+/// What a stage of these nodes computes and holds.
+fn unit<'a>(nodes: impl Iterator<Item = &'a Node>) -> Stage {
+    let mut stage = Stage::default();
+    for node in nodes {
+        let time = node.accelerator_times.first().copied().flatten().unwrap_or(0.0);
+        *(if node.backward { &mut stage.backward } else { &mut stage.forward }) += time;
+        stage.parameter_bytes += node.parameter_bytes;
+        stage.memory += node.memory;
+    }
+    stage
+}
+
+fn nets(instance: &Instance, problem: &Problem, unit_of: &[usize]) -> Result<Vec<UnitNet>, Problems> {
+    let mut problems = Problems::default();
+    let mut nets = Vec::new();
+    for (v, node) in instance.nodes.iter().enumerate() {
+        let consumers = problem.graph.successors(v).iter().map(|&w| unit_of[w as usize]);
+        if consumers.clone().all(|unit| unit == unit_of[v]) {
+            continue;
+        }
+        match output_bytes(node, instance.platform.bandwidth) {
+            Some(bytes) => nets.extend(UnitNet::new(unit_of[v], consumers, bytes)),
+            None => {
+                let cure = "state its `output_bytes`, or the platform's `bandwidth`";
+                problems.add(node_place(node), "its output goes to another unit and has no size", cure);
+            }
+        }
+    }
+    problems.into_result()?;
+    Ok(nets)
 }
