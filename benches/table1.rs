@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Parser;
 use support::figures::{count, head, megabytes, or_dash, row, seconds, status};
+use support::limits::Limits;
 use support::measure::{Measurement, Method, Source, Task, is_child};
 use support::published::THROUGHPUT;
 use support::{machine, workloads};
@@ -20,14 +21,13 @@ const PROFILE_ACCELERATORS: [usize; 2] = [6, 16];
 /// Runs longer than this are made again with two threads.
 const LONG: f64 = 1.0;
 
+/// Seconds that a solve may take.
+const SECONDS: f64 = 60.0;
+
 #[derive(Parser)]
 struct Args {
-    /// Given by cargo; without it nothing is measured.
-    #[arg(long, hide = true)]
-    bench: bool,
-    /// Seconds that a solve may take.
-    #[arg(long, default_value_t = 60.0)]
-    time_limit: f64,
+    #[command(flatten)]
+    limits: Limits,
 }
 
 /// A workload with what is published of it.
@@ -43,16 +43,15 @@ fn main() -> Result<()> {
         return Ok(());
     }
     let args = Args::parse();
-    if !args.bench {
-        println!("start me by `cargo bench --bench table1`");
+    if !args.limits.is_asked("table1") {
         return Ok(());
     }
-    println!("{}; one thread, a time limit of {} s.\n", machine::describe(), args.time_limit);
+    println!("{}; one thread, a time limit of {} s.\n", machine::describe(), args.limits.seconds(SECONDS));
     let titles = ["workload", "published", "objective", "outcome", "ideals", "seconds", "MB", "with 2 threads"];
     println!("{}", head(&titles, 1));
     for case in cases() {
-        let single = case.measure(1, args.time_limit)?;
-        let double = (single.wall_seconds > LONG).then(|| case.measure(2, args.time_limit)).transpose()?;
+        let single = case.measure(1, args.limits.seconds(SECONDS))?;
+        let double = (single.wall_seconds > LONG).then(|| case.measure(2, args.limits.seconds(SECONDS))).transpose()?;
         println!("{}", case.row(&single, double.as_ref()));
         case.check(&single)?;
     }

@@ -44,19 +44,24 @@ pub fn in_own_group(command: &mut Command) -> &mut Command {
 /// it is to end, nothing more is asked.
 ///
 /// # Errors
-/// The system cannot tell how the program is, or `order` fails.
+/// The system cannot tell how the program is, or `order` fails, which ends it.
 pub fn watch(mut child: Child, mut order: impl FnMut(Duration) -> io::Result<Order>) -> io::Result<Exited> {
     let started = Instant::now();
     let (mut was_ended, mut peak, mut sleep) = (false, None, SLEEPS.0);
     while !system::has_exited(&mut child)? {
         peak = system::peak_bytes(&child).or(peak);
         if !was_ended {
-            match order(started.elapsed())? {
-                Order::GoOn => {}
-                Order::Stop => system::ask_to_stop(&mut child)?,
-                Order::End => {
+            match order(started.elapsed()) {
+                Ok(Order::GoOn) => {}
+                Ok(Order::Stop) => system::ask_to_stop(&mut child)?,
+                Ok(Order::End) => {
                     was_ended = true;
                     system::end(&mut child)?;
+                }
+                Err(error) => {
+                    system::end(&mut child)?;
+                    system::reap(&mut child)?;
+                    return Err(error);
                 }
             }
         }

@@ -23,6 +23,7 @@ mod problem_args;
 mod progress;
 mod reading_args;
 mod reproduce;
+mod runs_args;
 mod search_args;
 mod series;
 mod simulate;
