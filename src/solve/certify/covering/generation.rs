@@ -106,7 +106,7 @@ impl<'a> Generation<'a> {
     }
 
     /// Refutes the target of `query`, with the pricers made for its decisions, or finds columns that cover all units.
-    /// `beside` is called in every round and says whether to go on.
+    /// `beside` runs beside the pricing of every round and says whether to go on.
     pub fn refute(
         &mut self,
         query: Query,
@@ -206,7 +206,7 @@ impl<'a> Generation<'a> {
             }
             // What devices earn grows about as their load does.
             target *= trial.total / trial.most(&self.devices.counts) * (1.0 - TARGET_STEP);
-            if target <= low {
+            if !target.is_finite() || target <= low {
                 break;
             }
         }

@@ -58,6 +58,9 @@ impl<const D: usize> Pricer<D> {
         let lattice = self.lattice.as_mut()?;
         let capacity = (full[0] / lattice.cell).floor();
         let per_unit = MOST_GRAINS / profit.iter().sum::<f64>();
+        if !per_unit.is_finite() {
+            return None;
+        }
         let grains: Vec<f64> = profit.iter().map(|profit| (profit * per_unit).ceil()).collect();
         let inward = lattice.pricer.best_prices(&grains, &[capacity], &mut |_| {}).inward;
         let Pricer { plan, lambda, .. } = &lattice.pricer;

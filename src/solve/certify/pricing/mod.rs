@@ -8,6 +8,9 @@
 //!   above, and the best λ is found by intersecting lines ([`lagrangian`]).
 //! - Which pairs of (use, profit) are possible? Fronts of them are carried instead of single values, without those that
 //!   the Lagrangian proves too low, whatever the rest of the graph adds ([`sets`]).
+//!
+//! Where times are decimals the second question is also asked in whole numbers ([`lattice`], [`staircases`]), where it
+//! is answered quickly and next to exactly.
 
 mod elimination;
 mod fronts;
@@ -236,15 +239,17 @@ impl<const D: usize> Pricing for Pricer<D> {
     }
 
     fn search(&mut self, query: Search<'_>, cx: &SearchContext) -> Option<Priced> {
-        let Search { profit, target, threshold, rounding } = query;
+        let Search { profit, target, threshold, mut rounding } = query;
+        if let Rounding::Lattice(most) = rounding {
+            let found = if self.has_lattice(target) { self.search_lattice(query, cx) } else { None };
+            if found.as_ref().is_some_and(|found| !found.sets.is_empty() || found.upper <= threshold * ROOM) {
+                return found;
+            }
+            rounding = Rounding::Thinned(most);
+        }
         let (mut priced, best) = self.relaxed(profit, target);
         if priced.upper <= threshold {
             return Some(priced);
-        }
-        if let Rounding::Lattice(fallback) = rounding {
-            let found = if self.has_lattice(target) { self.search_lattice(query, cx) } else { None };
-            let found = found.filter(|found| !found.sets.is_empty() || found.upper <= threshold * ROOM);
-            return found.or_else(|| self.search(Search { rounding: Rounding::Thinned(fallback), ..query }, cx));
         }
         let capacity = self.capacity(target);
         let prices = Prices { profit, lambda: self.lambda };

@@ -180,8 +180,8 @@ impl<'a> Staircases<'a> {
     }
 }
 
-/// Room for the rounding of Lagrangian values, in grains.
-const SLACK: f64 = 1e-3;
+/// Room for the rounding of Lagrangian values, in grains: half a one, as whole ones count.
+const SLACK: f64 = 0.5;
 
 /// The point of this load and profit.
 fn find(front: &[Point], wanted: Point) -> Option<Point> {
