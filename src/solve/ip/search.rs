@@ -22,7 +22,7 @@ pub(super) fn run(
     let known_value = known.as_ref().map(value);
     let start = known.filter(|_| method.starts_from_known());
     let bounds = method.bounds(start.as_ref(), known_value);
-    let scale = scale(problem);
+    let scale = scale(problem, known_value);
     let layout = Layout::new(problem);
     let (mut mip, columns) = program(&layout, method.form, bounds, scale).into_mip()?;
     if let Some(values) = start.as_ref().and_then(|split| layout.start_values(split)) {
@@ -93,8 +93,14 @@ fn search(mip: &mut Mip, scale: f64, start: Option<&Solution>, cx: &SearchContex
 }
 
 /// The power of two by which times are divided, so that the objective is about a thousand: HiGHS' tolerances are
-/// absolute.
-pub(super) fn scale(problem: &Problem) -> f64 {
+/// absolute. It is told from the value of a `known` split, or else from the work for each device.
+fn scale(problem: &Problem, known: Option<f64>) -> f64 {
+    let typical = known.filter(|&value| value > 0.0).unwrap_or_else(|| work_per_device(problem));
+    if typical > 0.0 { (typical.log2().floor() - 9.0).exp2() } else { 1.0 }
+}
+
+/// The least compute time over all devices, for each of them; the largest transfer where there is none.
+fn work_per_device(problem: &Problem) -> f64 {
     let kinds = problem.device_kinds();
     let least = |v: usize| {
         let times = kinds.iter().filter_map(|&kind| problem.cost.node(v, kind));
@@ -103,6 +109,5 @@ pub(super) fn scale(problem: &Problem) -> f64 {
     let devices: usize = kinds.iter().map(|&kind| problem.device_count(kind)).sum();
     let transfers = |v: usize| kinds.iter().map(|&kind| problem.cost.transfer(v, kind)).fold(0.0, f64::max);
     let compute: f64 = (0..problem.node_count()).map(least).sum::<f64>() / devices as f64;
-    let typical = if compute > 0.0 { compute } else { (0..problem.node_count()).map(transfers).fold(0.0, f64::max) };
-    if typical > 0.0 { (typical.log2().floor() - 9.0).exp2() } else { 1.0 }
+    if compute > 0.0 { compute } else { (0..problem.node_count()).map(transfers).fold(0.0, f64::max) }
 }
