@@ -17,6 +17,9 @@ use crate::solve::{OPTIMALITY_TOLERANCE, Progress, SearchContext};
 /// How many labels are extended between two looks at the clock.
 const PAUSE: usize = 64;
 
+/// How far above the first bound beam searches look for an incumbent, one after another.
+const REACHES: [f64; 6] = [1.05, 1.2, 1.5, 2.0, 4.0, 16.0];
+
 /// What a plan has to be better by, as a part of the incumbent's time; half the tolerance leaves room for rounding.
 const MARGIN: f64 = OPTIMALITY_TOLERANCE / 2.0;
 
@@ -28,6 +31,8 @@ pub(super) struct Search<'a> {
     symmetry: Symmetry,
     arcs: FxHashMap<(u32, u32), Rc<Arc>>,
     best: Option<JointPlan>,
+    /// Plans that are not faster than this are not looked for.
+    reach: f64,
 }
 
 /// Labels that no other one dominates.
@@ -64,7 +69,7 @@ impl<'a> Search<'a> {
     pub fn new(options: &'a JointSearch, problem: &'a JointProblem, cx: &'a SearchContext) -> Result<Self, JointError> {
         let ideals = Ideals::new(problem, options.max_ideals)?;
         let symmetry = Symmetry::new(&problem.topology);
-        Ok(Self { options, problem, cx, ideals, symmetry, arcs: FxHashMap::default(), best: None })
+        Ok(Self { options, problem, cx, ideals, symmetry, arcs: FxHashMap::default(), best: None, reach: f64::MAX })
     }
 
     pub fn run(mut self) -> Result<JointRun, JointError> {
@@ -73,7 +78,12 @@ impl<'a> Search<'a> {
         let Some(least) = least else {
             return Ok(JointRun { plan: None, proven: true, bound: 0.0, labels: 0 });
         };
-        self.beam();
+        for reach in REACHES.iter().map(|reach| reach * least).chain([f64::MAX]) {
+            self.reach = reach;
+            if self.best.is_none() {
+                self.beam();
+            }
+        }
         let (proven, bound, labels) = self.best_first(least);
         let bound = match &self.best {
             Some(plan) if proven => plan.time * (1.0 - MARGIN),
@@ -85,7 +95,7 @@ impl<'a> Search<'a> {
 
     /// What a plan has to be better than to count.
     fn cutoff(&self) -> f64 {
-        self.best.as_ref().map_or(f64::MAX, |plan| plan.time * (1.0 - MARGIN))
+        self.best.as_ref().map_or(self.reach, |plan| plan.time * (1.0 - MARGIN))
     }
 
     /// Extends the best labels of each number of stages.
@@ -98,7 +108,7 @@ impl<'a> Search<'a> {
                 if self.cx.should_stop() {
                     return;
                 }
-                self.extend(label, &mut kept, &mut |_, entry| next.push(entry));
+                self.extend(label, &mut kept, &mut |entry| next.push(entry));
             }
             next.sort_unstable();
             next.truncate(self.options.beam);
@@ -131,13 +141,15 @@ impl<'a> Search<'a> {
                 }
             }
             extended += 1;
-            self.extend(entry.label, &mut kept, &mut |_, entry| queue.push(Reverse(entry)));
+            if !self.extend(entry.label, &mut kept, &mut |entry| queue.push(Reverse(entry))) {
+                return (false, bound, kept.labels.len());
+            }
         }
         (true, bound, kept.labels.len())
     }
 
-    /// Adds every label with one stage more, and takes complete ones as plans.
-    fn extend(&mut self, from: u32, kept: &mut Kept, found: &mut impl FnMut(&Kept, Entry)) {
+    /// Adds every label with one stage more, and takes complete ones as plans. Whether it came to its end.
+    fn extend(&mut self, from: u32, kept: &mut Kept, found: &mut impl FnMut(Entry)) -> bool {
         let label = kept.labels[from as usize].clone();
         let replicas = self.problem.replicas;
         let stages = label.devices.len() / replicas + 1;
@@ -148,6 +160,9 @@ impl<'a> Search<'a> {
             let behind = self.ideals.behind[left][to as usize];
             if !behind.is_some_and(|behind| behind.max(time) < cutoff) {
                 continue;
+            }
+            if self.cx.should_stop() {
+                return false;
             }
             let arc = self.arc(label.ideal, to);
             let extension = Extension { problem: self.problem, ideals: &self.ideals, symmetry: &self.symmetry };
@@ -163,13 +178,14 @@ impl<'a> Search<'a> {
                 }
                 let bound = next.bound;
                 if let Some(label) = kept.add(next, &self.symmetry, replicas) {
-                    found(kept, Entry { bound, stages: Reverse(stages), label });
+                    found(Entry { bound, stages: Reverse(stages), label });
                 }
             });
             if let Some(label) = complete {
                 self.take(&label, kept);
             }
         }
+        true
     }
 
     fn arc(&mut self, from: u32, to: u32) -> Rc<Arc> {
