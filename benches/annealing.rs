@@ -4,32 +4,28 @@
 mod support;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Parser;
 use dagsplit::preprocess::Unordered;
-use dagsplit::solve::SearchContext;
 use dagsplit::solve::certify::Setting;
 use dagsplit::solve::certify::multilevel::Search;
 use dagsplit::verify;
 use support::figures::{head, or_dash, row};
+use support::limits::Searching;
 use support::published::Selection;
 
 /// A published value is reached within this, relative to it: it is printed with two decimals.
 const CLOSE: f64 = 5e-4;
 
+/// Seconds for each workload.
+const SECONDS: f64 = 10.0;
+
 #[derive(Parser)]
 struct Args {
-    /// Given by cargo; without it nothing is measured.
-    #[arg(long, hide = true)]
-    bench: bool,
-    /// Seconds for each workload.
-    #[arg(long, default_value_t = 10.0)]
-    time_limit: f64,
-    /// How many threads to use.
-    #[arg(long, default_value_t = 1)]
-    threads: usize,
+    #[command(flatten)]
+    search: Searching,
     /// Seed of everything random.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -39,8 +35,7 @@ struct Args {
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    if !args.bench {
-        println!("start me by `cargo bench --bench annealing`");
+    if !args.search.limits.is_asked("annealing") {
         return Ok(());
     }
     println!("{}", head(&["workload", "published", "found", "ratio", "seconds to published", "to found", "rounds"], 1));
@@ -50,8 +45,7 @@ fn main() -> Result<()> {
 /// The line of one workload.
 fn measure(args: &Args, name: &str, path: &Path, published: Option<f64>) -> Result<String> {
     let (instance, problem) = args.selection.problem(path)?;
-    let mut context = SearchContext::new().with_time_limit(Duration::from_secs_f64(args.time_limit));
-    context.threads = args.threads;
+    let context = args.search.context(SECONDS);
     let start = Instant::now();
     let unordered = Unordered::new(&problem);
     let setting = Setting::new(&problem, &unordered);

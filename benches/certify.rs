@@ -4,35 +4,31 @@
 mod support;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Parser;
+use dagsplit::solve::Solver;
 use dagsplit::solve::certify::Certify;
-use dagsplit::solve::{SearchContext, Solver};
 use dagsplit::verify;
 use support::figures::{head, or_dash, row};
+use support::limits::Searching;
 use support::published::Selection;
+
+/// Seconds for each workload.
+const SECONDS: f64 = 60.0;
 
 #[derive(Parser)]
 struct Args {
-    /// Given by cargo; without it nothing is measured.
-    #[arg(long, hide = true)]
-    bench: bool,
-    /// Seconds for each workload.
-    #[arg(long, default_value_t = 60.0)]
-    time_limit: f64,
-    /// How many threads to use.
-    #[arg(long, default_value_t = 1)]
-    threads: usize,
+    #[command(flatten)]
+    search: Searching,
     #[command(flatten)]
     selection: Selection,
 }
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    if !args.bench {
-        println!("start me by `cargo bench --bench certify`");
+    if !args.search.limits.is_asked("certify") {
         return Ok(());
     }
     println!("{}", head(&["workload", "published", "found", "bound", "gap", "seconds"], 1));
@@ -42,8 +38,7 @@ fn main() -> Result<()> {
 /// The line of one workload.
 fn measure(args: &Args, name: &str, path: &Path, published: Option<f64>) -> Result<String> {
     let (instance, problem) = args.selection.problem(path)?;
-    let mut context = SearchContext::new().with_time_limit(Duration::from_secs_f64(args.time_limit));
-    context.threads = args.threads;
+    let mut context = args.search.context(SECONDS);
     let start = Instant::now();
     let run = Certify.solve(&problem, &mut context)?;
     let seconds = start.elapsed().as_secs_f64();

@@ -7,17 +7,18 @@ mod support;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Result, anyhow};
 use clap::Parser;
 use dagsplit::instance::formats::{ReadOptions, read_instance};
 use dagsplit::problem::{Problem, ProblemSpec, Scope};
 use dagsplit::report::record::gap;
-use dagsplit::solve::{SearchContext, registry};
+use dagsplit::solve::registry;
 use dagsplit::verify;
 use support::chart::{Chart, Series};
 use support::figures::{head, or_dash, row, seconds};
+use support::limits::Searching;
 use support::published::THROUGHPUT;
 use support::{machine, workloads};
 
@@ -26,17 +27,13 @@ const METHODS: [&str; 3] = ["ip:published", "ip:strong", "certify"];
 /// The least gap that the plot tells from a proof.
 const LEAST_GAP: f64 = 1e-4;
 
+/// Seconds that a solve may take.
+const SECONDS: f64 = 60.0;
+
 #[derive(Parser)]
 struct Args {
-    /// Given by cargo; without it nothing is measured.
-    #[arg(long, hide = true)]
-    bench: bool,
-    /// Seconds for each workload and method.
-    #[arg(long, default_value_t = 60.0)]
-    time_limit: f64,
-    /// How many threads to use.
-    #[arg(long, default_value_t = 1)]
-    threads: usize,
+    #[command(flatten)]
+    search: Searching,
     /// Only workloads whose name holds this; then no file is written.
     #[arg(long)]
     only: Option<String>,
@@ -53,8 +50,7 @@ struct Trace {
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    if !args.bench {
-        println!("start me by `cargo bench --bench exact`");
+    if !args.search.limits.is_asked("exact") {
         return Ok(());
     }
     let wanted = |name: &str| args.only.as_ref().is_none_or(|only| name.contains(only));
@@ -85,14 +81,12 @@ impl Args {
         let gaps = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&gaps);
         let start = Instant::now();
-        let limit = Duration::from_secs_f64(self.time_limit);
-        let mut context = SearchContext::new().with_time_limit(limit).with_report(move |progress| {
+        let mut context = self.search.context(SECONDS).with_report(move |progress| {
             let known = progress.incumbent.zip(progress.bound).and_then(|(value, bound)| gap(value, bound));
             if let (Some(gap), Ok(mut seen)) = (known, seen.lock()) {
                 seen.push((start.elapsed().as_secs_f64(), gap));
             }
         });
-        context.threads = self.threads;
         let run = registry::solver(method)?.solve(&problem, &mut context)?;
         drop(context);
         let seconds = start.elapsed().as_secs_f64();
@@ -135,7 +129,8 @@ impl Args {
              method: the integer program as published, the strengthened one (both by HiGHS), and branch and price. Each \
              cell holds the verified value, the gap proven and the seconds it took. The published value is the best that \
              a commercial solver found in up to 20 minutes on four cores.\n",
-            self.threads, self.time_limit
+            self.search.threads,
+            self.search.limits.seconds(SECONDS)
         )?;
         writeln!(text, "{}", head(&["workload", "published", METHODS[0], METHODS[1], METHODS[2]], 1))?;
         rows.iter().try_for_each(|(name, published, traces)| writeln!(text, "{}", line(name, *published, traces)))?;

@@ -13,6 +13,7 @@ use clap::Parser;
 use support::chart::{Chart, Series};
 use support::family::Family;
 use support::figures::{count, head, megabytes, or_dash, row, seconds, status};
+use support::limits::Limits;
 use support::machine;
 use support::measure::{Measurement, Method, Source, Task, is_child};
 
@@ -22,14 +23,13 @@ const DPL_SIZES: [usize; 6] = [1_000, 2_000, 5_000, 10_000, 20_000, 50_000];
 /// The orders that linearized DP tries by default, and one alone.
 const ORDERS: [usize; 2] = [16, 1];
 
+/// Seconds that a solve may take.
+const SECONDS: f64 = 60.0;
+
 #[derive(Parser)]
 struct Args {
-    /// Given by cargo; without it nothing is measured.
-    #[arg(long, hide = true)]
-    bench: bool,
-    /// Seconds that a solve may take.
-    #[arg(long, default_value_t = 60.0)]
-    time_limit: f64,
+    #[command(flatten)]
+    limits: Limits,
     /// Nodes of the largest graphs.
     #[arg(long, default_value_t = usize::MAX)]
     max_nodes: usize,
@@ -47,8 +47,7 @@ fn main() -> Result<()> {
         return Ok(());
     }
     let args = Args::parse();
-    if !args.bench {
-        println!("start me by `cargo bench --bench growth`");
+    if !args.limits.is_asked("growth") {
         return Ok(());
     }
     let dp = args.lines(Method::Dp, &DP_SIZES)?;
@@ -68,7 +67,7 @@ fn in_repository(path: &str) -> PathBuf {
 
 impl Args {
     fn measure(&self, source: Source, method: Method) -> Result<Measurement> {
-        let task = Task { source, method, accelerators: None, threads: 1, time_limit: self.time_limit };
+        let task = Task { source, method, accelerators: None, threads: 1, time_limit: self.limits.seconds(SECONDS) };
         let m = task.measure()?;
         let peak = or_dash(m.peak_bytes.map(megabytes));
         println!("{:?} {method:?}: {}, {} s, {peak} MB", task.source, status(&m), seconds(m.solve_seconds));
@@ -131,7 +130,7 @@ fn page(args: &Args, dp: &[Line], dpl: &[Vec<Line>], networks: &[(String, Measur
          Time is from the instance in memory to the split, memory is the peak of the process. Each split passed the \
          verifier. *Cells* are generated graphs that branch as deep networks do, with random costs; *transformer* is \
          BERT-base and *NASNet* NASNet-A mobile with more or fewer layers and modelled costs.\n",
-        args.time_limit
+        args.limits.seconds(SECONDS)
     )?;
     writeln!(text, "## Ideal DP\n\n![Time of the ideal DP](figures/growth-dp-time.svg)\n")?;
     writeln!(text, "![Memory of the ideal DP](figures/growth-dp-memory.svg)\n")?;

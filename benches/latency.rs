@@ -14,6 +14,7 @@ use dagsplit::solve::latency::LatencyDp;
 use dagsplit::solve::{SearchContext, Solver};
 use dagsplit::verify;
 use support::figures::{head, row};
+use support::limits::Limits;
 use support::{machine, workloads};
 
 /// What makes a latency workload of a throughput workload: accelerators, bytes of each, and the factor of its transfers.
@@ -31,14 +32,13 @@ const WORKLOADS: [(&str, Option<Change>); 8] = [
     ("throughput/layer/gnmt_inference", Some((6, 629_145_600.0, 1000.0))),
 ];
 
+/// Seconds that a solve may take.
+const SECONDS: f64 = 60.0;
+
 #[derive(Parser)]
 struct Args {
-    /// Given by cargo; without it nothing is measured.
-    #[arg(long, hide = true)]
-    bench: bool,
-    /// Seconds that a solve may take.
-    #[arg(long, default_value_t = 60.0)]
-    time_limit: f64,
+    #[command(flatten)]
+    limits: Limits,
     /// Only workloads whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
@@ -49,11 +49,10 @@ struct Args {
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    if !args.bench {
-        println!("start me by `cargo bench --bench latency`");
+    if !args.limits.is_asked("latency") {
         return Ok(());
     }
-    println!("{}; one thread, a time limit of {} s.\n", machine::describe(), args.time_limit);
+    println!("{}; one thread, a time limit of {} s.\n", machine::describe(), args.limits.seconds(SECONDS));
     println!(
         "{}",
         head(&["workload", "accelerators", "outcome", "latency", "bound", "seconds", "labels", "subgraphs"], 1)
@@ -70,7 +69,7 @@ fn main() -> Result<()> {
         let counts = std::iter::once(own).chain(1..=if args.own { 0 } else { 12 });
         for count in counts {
             instance.platform.accelerators[0].count = count;
-            println!("{}", measure(name, &instance, args.time_limit)?);
+            println!("{}", measure(name, &instance, args.limits.seconds(SECONDS))?);
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
@@ -20,18 +20,15 @@ use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use support::family::made;
 use support::figures::{head, or_dash, row};
+use support::limits::Searching;
+
+/// Seconds that a solve may take.
+const SECONDS: f64 = 60.0;
 
 #[derive(Parser)]
 struct Args {
-    /// Given by cargo; without it nothing is measured.
-    #[arg(long, hide = true)]
-    bench: bool,
-    /// Seconds for each proof.
-    #[arg(long, default_value_t = 60.0)]
-    time_limit: f64,
-    /// How many threads to use.
-    #[arg(long, default_value_t = 1)]
-    threads: usize,
+    #[command(flatten)]
+    search: Searching,
     /// How many seeds the first two tables are over.
     #[arg(long, default_value_t = 5)]
     seeds: u64,
@@ -46,8 +43,7 @@ const SERVERS: Interconnect = Interconnect { server_size: 6, between_factor: 4.0
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    if !args.bench {
-        println!("start me by `cargo bench --bench sharding`");
+    if !args.search.limits.is_asked("sharding") {
         return Ok(());
     }
     flat_against_hierarchical(&args)?;
@@ -71,8 +67,7 @@ fn problem(instance: &Instance, interconnect: Option<Interconnect>) -> Result<Pr
 
 /// The verified cost of what `solver` finds, its outcome, and its seconds.
 fn solved(solver: &dyn Solver, instance: &Instance, problem: &Problem, args: &Args) -> Result<(f64, Outcome, f64)> {
-    let mut cx = SearchContext::new().with_time_limit(Duration::from_secs_f64(args.time_limit));
-    cx.threads = args.threads;
+    let mut cx = args.search.context(SECONDS);
     let start = Instant::now();
     let outcome = solver.solve(problem, &mut cx)?.outcome;
     let seconds = start.elapsed().as_secs_f64();
@@ -212,7 +207,7 @@ fn proofs(args: &Args) -> Result<()> {
         let problem = problem(&instance, None)?;
         let is_small = nodes <= BruteForce::MAX_GROUPS && (devices as u32).pow(nodes as u32) <= MOST_SPLITS;
         let brute = is_small.then(|| solved(&BruteForce, &instance, &problem, args)).transpose()?;
-        let mut cx = SearchContext::new().with_time_limit(Duration::from_secs_f64(args.time_limit));
+        let mut cx = args.search.context(SECONDS);
         let start = Instant::now();
         let run = ShardingBb::default().solve(&problem, &mut cx)?;
         let seconds = start.elapsed().as_secs_f64();

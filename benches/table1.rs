@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Parser;
 use support::figures::{count, head, megabytes, or_dash, row, seconds, status};
+use support::limits::Limits;
 use support::measure::{Measurement, Method, Source, Task, is_child};
 use support::published::THROUGHPUT;
 use support::{machine, workloads};
@@ -20,20 +21,19 @@ const PROFILE_ACCELERATORS: [usize; 2] = [6, 16];
 /// Runs longer than this are made again with two threads.
 const LONG: f64 = 1.0;
 
+/// Seconds that a solve may take.
+const SECONDS: f64 = 60.0;
+
 #[derive(Parser)]
 struct Args {
-    /// Given by cargo; without it nothing is measured.
-    #[arg(long, hide = true)]
-    bench: bool,
-    /// Seconds that a solve may take.
-    #[arg(long, default_value_t = 60.0)]
-    time_limit: f64,
+    #[command(flatten)]
+    limits: Limits,
 }
 
 /// A workload with what is published of it.
 struct Case {
     name: String,
-    path: PathBuf,
+    source: Source,
     accelerators: Option<usize>,
     published: Option<f64>,
 }
@@ -43,16 +43,15 @@ fn main() -> Result<()> {
         return Ok(());
     }
     let args = Args::parse();
-    if !args.bench {
-        println!("start me by `cargo bench --bench table1`");
+    if !args.limits.is_asked("table1") {
         return Ok(());
     }
-    println!("{}; one thread, a time limit of {} s.\n", machine::describe(), args.time_limit);
+    println!("{}; one thread, a time limit of {} s.\n", machine::describe(), args.limits.seconds(SECONDS));
     let titles = ["workload", "published", "objective", "outcome", "ideals", "seconds", "MB", "with 2 threads"];
     println!("{}", head(&titles, 1));
     for case in cases() {
-        let single = case.measure(1, args.time_limit)?;
-        let double = (single.wall_seconds > LONG).then(|| case.measure(2, args.time_limit)).transpose()?;
+        let single = case.measure(1, args.limits.seconds(SECONDS))?;
+        let double = (single.wall_seconds > LONG).then(|| case.measure(2, args.limits.seconds(SECONDS))).transpose()?;
         println!("{}", case.row(&single, double.as_ref()));
         case.check(&single)?;
     }
@@ -61,26 +60,32 @@ fn main() -> Result<()> {
 
 fn cases() -> Vec<Case> {
     let table = THROUGHPUT.iter().filter_map(|&(name, [_, published])| {
-        let path = workloads::find(&format!("tarnawski2020/throughput/{name}.json"))?;
-        Some(Case { name: name.to_owned(), path, accelerators: None, published: Some(published) })
+        let source = Source::File(workloads::find(&format!("tarnawski2020/throughput/{name}.json"))?);
+        Some(Case { name: name.to_owned(), source, accelerators: None, published: Some(published) })
     });
     let profiles =
         PROFILES.iter().filter_map(|name| Some((name, workloads::find(&format!("pipedream2019/{name}.txt"))?)));
-    let split = |(name, path): (&&str, PathBuf)| {
+    table.chain(profiles.flat_map(|(name, path)| profile_cases(name, path))).collect()
+}
+
+/// A profile for each number of accelerators, as it was published and as PipeDream's optimizer takes it.
+fn profile_cases(name: &str, path: PathBuf) -> impl Iterator<Item = Case> {
+    let sources = [(" with inputs", Source::WholeProfile(path.clone())), ("", Source::File(path))];
+    let case = move |(note, source): (&str, Source)| {
         PROFILE_ACCELERATORS.map(|accelerators| Case {
-            name: format!("{name}, k = {accelerators}"),
-            path: path.clone(),
+            name: format!("{name}{note}, k = {accelerators}"),
+            source: source.clone(),
             accelerators: Some(accelerators),
             published: None,
         })
     };
-    table.chain(profiles.flat_map(split)).collect()
+    sources.into_iter().flat_map(case)
 }
 
 impl Case {
     fn measure(&self, threads: usize, time_limit: f64) -> Result<Measurement> {
-        let source = Source::File(self.path.clone());
-        Task { source, method: Method::Dp, accelerators: self.accelerators, threads, time_limit }.measure()
+        Task { source: self.source.clone(), method: Method::Dp, accelerators: self.accelerators, threads, time_limit }
+            .measure()
     }
 
     fn row(&self, single: &Measurement, double: Option<&Measurement>) -> String {

@@ -63,6 +63,7 @@ pub mod mapping;
 pub mod plan;
 pub mod preprocess;
 pub mod problem;
+pub mod process;
 pub mod report;
 pub mod reproduce;
 pub mod simulate;

@@ -7,7 +7,7 @@ mod even_cuts;
 use std::time::Duration;
 
 use dagsplit::conformance::{FAMILIES, Law, Program, Report, Suite};
-use dagsplit::problem::{NodeWeight, Objective, ProblemSpec, Scope, Sharding};
+use dagsplit::problem::{MemoryModel, NodeWeight, Objective, ProblemSpec, Scope, Sharding};
 use dagsplit::solve::registry::{self, Method, Parameter};
 
 /// Settings under which methods that take their time answer sooner.
@@ -25,7 +25,10 @@ fn requests(method: &Method) -> Vec<ProblemSpec> {
     let objectives = method.objectives.iter().filter_map(|name| objective(name));
     let with_scopes = objectives
         .flat_map(|objective| scopes().map(move |scope| ProblemSpec { objective, scope, ..ProblemSpec::default() }));
-    with_scopes.collect()
+    // Those that add the memory of nodes up refuse these.
+    let memory = MemoryModel::Recomputation { microbatches: 1 };
+    let with_recomputation = scopes().map(|scope| ProblemSpec { memory, scope, ..ProblemSpec::default() });
+    with_scopes.chain(with_recomputation).collect()
 }
 
 fn objective(name: &str) -> Option<Objective> {

@@ -6,7 +6,7 @@ use dagsplit::instance::formats::{
     OutputFormat, Pass, PipeDreamOptions, PiperOptions, ReadOptions, content_hash, parse_instance, parse_split,
     read_instance, read_split, write_atomically, write_instance, write_split,
 };
-use dagsplit::instance::{AcceleratorClass, Edge, Instance, Metadata, Node, Platform, Provenance};
+use dagsplit::instance::{AcceleratorClass, Edge, Instance, Metadata, Node, Platform, Provenance, Setting};
 use dagsplit::problem::{DeviceAssignment, DeviceKind, Solution};
 
 /// Every field of the native format at work.
@@ -19,6 +19,14 @@ fn everything() -> Instance {
             device: Some("V100".to_owned()),
             source: Some("a test".to_owned()),
             provenance: Some(Provenance::Modelled),
+            software: Some("a program 1.0".to_owned()),
+            date: Some("2026-11-22".to_owned()),
+            settings: [
+                ("batch".to_owned(), Setting::Number(8.0)),
+                ("compiled".to_owned(), Setting::Flag(false)),
+                ("dtype".to_owned(), Setting::Text("float16".to_owned())),
+            ]
+            .into(),
         },
         platform: Platform {
             accelerators: vec![
@@ -37,6 +45,7 @@ fn everything() -> Instance {
                 parameter_bytes: 36.0,
                 color_class: Some(7),
                 layer: Some(3),
+                time_spread: Some(0.125),
                 ..node(u64::MAX, vec![Some(1.0 / 3.0), None], Some(5.0))
             },
             node(0, vec![None, Some(2.0)], None),
@@ -455,6 +464,22 @@ fn the_example_of_the_format_page_is_read() {
     let schema: serde_json::Value = serde_json::from_str(include_str!("../docs/instance.schema.json")).unwrap();
     assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&serde_json::from_str(example).unwrap()));
     assert_eq!((instance.nodes.len(), instance.edges.len()), (3, 2));
+}
+
+/// Workloads of traced models cannot be made again without PyTorch, so this is what keeps them readable.
+#[test]
+fn workloads_of_traced_models_are_valid_and_say_where_they_come_from() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("instances/traced");
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files: Vec<_> = paths.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
+    assert!(files.len() >= 10, "{files:?}");
+    for path in files {
+        let instance = read_instance(&path, &ReadOptions::default()).unwrap();
+        assert!(std::fs::metadata(&path).unwrap().len() < 1_000_000, "{}", path.display());
+        assert_eq!(instance.metadata.provenance, Some(Provenance::Modelled), "{}", path.display());
+        assert!(instance.metadata.source.unwrap().starts_with("dagsplit-profile "), "{}", path.display());
+        assert!(instance.metadata.date.is_some() && !instance.metadata.settings.is_empty(), "{}", path.display());
+    }
 }
 
 #[test]

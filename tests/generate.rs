@@ -70,7 +70,8 @@ fn assert_mirrored(instance: &Instance) {
 fn family() -> impl Strategy<Value = RandomFamily> {
     let probability = || prop_oneof![Just(0.0), 0.0..1.0, Just(1.0)];
     prop_oneof![
-        (1usize..80).prop_map(|nodes| RandomFamily::Chain(Chain { nodes })),
+        (1usize..80, 1usize..4)
+            .prop_map(|(nodes, paths)| RandomFamily::Chain(Chain { nodes, paths: paths.min(nodes.max(2) - 1) })),
         (2usize..80, probability())
             .prop_map(|(nodes, parallel)| RandomFamily::SeriesParallel(SeriesParallel { nodes, parallel })),
         (1usize..10, 1usize..8, probability(), probability()).prop_map(|(layers, width, density, skip)| {
@@ -141,8 +142,17 @@ fn degrees(family: RandomFamily, seed: u64) -> Vec<(usize, usize)> {
 }
 
 #[test]
+fn paths_meet_in_the_last_node() {
+    let random = RandomDag::new(RandomFamily::Chain(Chain { nodes: 6, paths: 2 }), 0);
+    let instance = generate(&Recipe::new(random)).expect("sound");
+    let edges: Vec<(u64, u64)> = instance.edges.iter().map(|edge| (edge.source, edge.target)).collect();
+    assert_eq!(edges, [(0, 1), (1, 5), (2, 3), (3, 4), (4, 5)]);
+    assert_eq!(refused_family(RandomFamily::Chain(Chain { nodes: 6, paths: 6 })), ["--paths"]);
+}
+
+#[test]
 fn a_chain_is_a_path() {
-    let degrees = degrees(RandomFamily::Chain(Chain { nodes: 5 }), 0);
+    let degrees = degrees(RandomFamily::Chain(Chain { nodes: 5, paths: 1 }), 0);
     assert_eq!(degrees, [(0, 1), (1, 1), (1, 1), (1, 1), (1, 0)]);
 }
 
@@ -496,8 +506,8 @@ fn senseless_networks_are_refused() {
 
 #[test]
 fn senseless_random_dags_are_refused() {
-    assert_eq!(refused_family(RandomFamily::Chain(Chain { nodes: 0 })), ["--nodes"]);
-    assert_eq!(refused_family(RandomFamily::Chain(Chain { nodes: 5_000_000 })), ["size"]);
+    assert_eq!(refused_family(RandomFamily::Chain(Chain { nodes: 0, paths: 1 })), ["--nodes"]);
+    assert_eq!(refused_family(RandomFamily::Chain(Chain { nodes: 5_000_000, paths: 1 })), ["size"]);
     assert_eq!(refused_family(RandomFamily::SeriesParallel(SeriesParallel { nodes: 1, parallel: 0.5 })), ["--nodes"]);
     let layered = Layered { density: f64::NAN, skip: 2.0, ..Layered::default() };
     assert_eq!(refused_family(RandomFamily::Layered(layered)), ["--density", "--skip"]);

@@ -49,7 +49,7 @@ fn all() -> [Box<dyn Solver>; 6] {
         Box::new(LocalSearch { cpus: true, ..LocalSearch::default() }),
         Box::new(Greedy),
         Box::new(PipeDream::default()),
-        Box::new(Uniform),
+        Box::new(Uniform::default()),
         Box::new(SingleDevice),
     ]
 }
@@ -71,11 +71,11 @@ fn greedy_finds_the_least_limit_that_suffices() {
 fn uniform_stages_have_as_many_layers_whatever_they_cost() {
     let instance = chain(&[9.0, 1.0, 1.0, 1.0], Platform::uniform(2, None, 1));
     // {1, 2} and {3, 4}, though {1} and the others would be better.
-    assert_eq!(solve_and_verify(&Uniform, &instance, &spec(&instance, Scope::Acyclic)), Some(11.0));
+    assert_eq!(solve_and_verify(&Uniform::default(), &instance, &spec(&instance, Scope::Acyclic)), Some(11.0));
     // Two replicas of one stage take 12 / 2; their weights need no time.
     let replication = Some(Replication { max_replicas: 2, bandwidth: 1.0 });
     let replicated = ProblemSpec { replication, ..spec(&instance, Scope::Acyclic) };
-    assert_eq!(solve_and_verify(&Uniform, &instance, &replicated), Some(6.0));
+    assert_eq!(solve_and_verify(&Uniform::default(), &instance, &replicated), Some(6.0));
 }
 
 #[test]
@@ -272,7 +272,7 @@ proptest! {
         }
         let has_accelerators = spec.platform.accelerators.iter().any(|class| class.count > 0);
         if has_accelerators && spec.replication.is_none() {
-            prop_assert!(value(&Uniform) <= value(&SingleDevice));
+            prop_assert!(value(&Uniform::default()) <= value(&SingleDevice));
         }
     }
 
@@ -295,7 +295,7 @@ proptest! {
             verify::check(&instance, &spec, &split).unwrap().objective()
         };
         let best = (1..=3.min(ids.len())).map(sliced).fold(f64::MAX, f64::min);
-        prop_assert_eq!(solve_and_verify(&Uniform, &instance, &spec), Some(best));
+        prop_assert_eq!(solve_and_verify(&Uniform::default(), &instance, &spec), Some(best));
         if spec.objective == Objective::Throughput {
             instance.nodes.iter_mut().for_each(|node| node.transfer_time = 0.0);
             let optimum = solve_and_verify(&BruteForce, &instance, &spec);
@@ -330,7 +330,7 @@ fn a_bound_for_arbitrary_splits_parts_what_acyclic_ones_cannot() {
     let spec = ProblemSpec { scope: Scope::Arbitrary, ..ProblemSpec::of(&instance) };
     assert_eq!(solve_and_verify(&BruteForce, &instance, &spec), Some(2.0));
     let problem = Problem::new(&instance, spec).expect("valid");
-    for method in [&Greedy as &dyn Solver, &PipeDream::default(), &Uniform] {
+    for method in [&Greedy as &dyn Solver, &PipeDream::default(), &Uniform::default()] {
         let run = method.solve(&problem, &mut SearchContext::new()).expect("supported");
         let bound = run.outcome.bound().expect("a bound");
         assert!(bound.scope != Scope::Arbitrary || bound.value <= 2.0, "{}: {bound:?}", method.name());

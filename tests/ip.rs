@@ -11,8 +11,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::{InstanceOptions, config, instances, latency_problems, solve_and_verify};
-use dagsplit::instance::Instance;
 use dagsplit::instance::formats::{ReadOptions, read_instance};
+use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::problem::{CostKind, Objective, Problem, ProblemSpec, Scope};
 use dagsplit::solve::brute_force::BruteForce;
 use dagsplit::solve::ip::highs::{Mip, MipLimits};
@@ -118,6 +118,64 @@ proptest! {
         let split = read_solution(&problem, &text).unwrap();
         let verified = verify::check(&instance, &spec, &split).unwrap();
         prop_assert!(optimum.is_some_and(|optimum| (verified.objective() - optimum).abs() <= 1e-6 * optimum));
+    }
+}
+
+proptest! {
+    #![proptest_config(config(4000))]
+
+    #[test]
+    #[ignore = "takes minutes"]
+    fn thousands_of_latencies_are_optimal((instance, spec) in latency_problems(4, 2, InstanceOptions::ALL)) {
+        agrees_with_brute_force(&instance, &spec)?;
+    }
+}
+
+/// With its rule of enumeration HiGHS 1.15 calls this program infeasible below 14, the latency of the start.
+#[test]
+fn a_latency_below_the_start_is_found() {
+    // Accelerator time, CPU time, memory, transfer time.
+    let costs =
+        [(0.0, 0.0, 1.0, 0.0), (6.0, 0.0, 2.0, 3.0), (0.0, 8.0, 0.0, 0.0), (7.0, 4.0, 0.0, 0.0), (5.0, 7.0, 2.0, 0.0)];
+    let node = |(id, (accelerator, cpu, memory, transfer_time))| Node {
+        accelerator_times: vec![Some(accelerator)],
+        cpu_time: Some(cpu),
+        memory,
+        transfer_time,
+        ..Node::new(id)
+    };
+    let edge = |(source, target)| Edge { source, target };
+    let instance = Instance {
+        platform: Platform::uniform(2, Some(4.0), 1),
+        nodes: (0..).zip(costs).map(node).collect(),
+        edges: [(0, 1), (1, 4), (3, 4), (2, 4)].map(edge).to_vec(),
+        ..Instance::default()
+    };
+    let spec = ProblemSpec { objective: Objective::Latency { subgraphs: 1 }, ..ProblemSpec::of(&instance) };
+    for program in [IntegerProgram::published(), IntegerProgram::strong()] {
+        assert_eq!(solve_and_verify(&program, &instance, &spec), Some(11.0), "{}", program.name());
+    }
+}
+
+/// A node half a million times as slow on the CPU: in tolerances of HiGHS it could be there and nowhere.
+#[test]
+fn hopeless_placements_do_not_count() {
+    let slow =
+        Node { cpu_time: Some(524_288.0), accelerator_times: vec![Some(1.0)], transfer_time: 1.0, ..Node::new(0) };
+    let free = Node { cpu_time: Some(0.0), accelerator_times: vec![Some(0.0)], ..Node::new(1) };
+    let instance = Instance {
+        platform: Platform::uniform(2, None, 1),
+        nodes: vec![free, slow],
+        edges: vec![Edge { source: 0, target: 1 }],
+        ..Instance::default()
+    };
+    let objectives = [Objective::Throughput, Objective::GPipe, Objective::Latency { subgraphs: 1 }];
+    for objective in objectives {
+        let spec = ProblemSpec { objective, scope: Scope::Convex, ..ProblemSpec::of(&instance) };
+        for program in [IntegerProgram::published(), IntegerProgram::strong()] {
+            let found = solve_and_verify(&program, &instance, &spec);
+            assert!(found.is_some_and(|found| found <= 3.0), "{}: {found:?}", program.name());
+        }
     }
 }
 

@@ -97,9 +97,11 @@ fn squares_and_edges(instance: &Instance, spec: &ProblemSpec, split: &Solution) 
 fn heuristics() -> Vec<Box<dyn Solver>> {
     vec![
         Box::new(KernighanLin::default()),
-        Box::new(KernighanLin { starts: 1, sweeps: 1, passes: 0 }),
+        Box::new(KernighanLin { starts: 1, sweeps: 1, ..KernighanLin::default() }),
         Box::new(KernighanLin { starts: 2, passes: 9, ..KernighanLin::default() }),
+        Box::new(KernighanLin { starts: 2, sweeps: 10, published: true, ..KernighanLin::default() }),
         Box::new(Hierarchical::default()),
+        Box::new(Hierarchical { starts: 2, sweeps: 10, published: true, ..Hierarchical::default() }),
     ]
 }
 
@@ -297,13 +299,32 @@ fn large_graphs_are_not_searched() {
     verify::check(&instance, &spec, run.outcome.solution().unwrap()).unwrap();
 }
 
+/// The figures of section 2.5: 384.63 and 96.63 from 20 starts each.
+#[test]
+fn the_authors_flat_search_ends_long_before_the_hierarchical_one() {
+    let edges = (0..200).map(|v| if v < 100 { (v, v + 1) } else { (v + 1, if v < 199 { v + 2 } else { 100 }) });
+    let (instance, spec) = graph(96, &[2.0; 201], edges);
+    let objective = Objective::Sharding(Sharding { edge: 1e-9, ..sharding_of(&spec) });
+    let interconnect = Some(Interconnect { server_size: 2, between_factor: 5e8 });
+    let spec = ProblemSpec { objective, interconnect, ..spec };
+    let cost = |solver: &dyn Solver| solve_and_verify(solver, &instance, &spec).unwrap();
+    let levels = Levels::Given(vec![2, 3, 4, 4]);
+    let flat = cost(&KernighanLin { starts: 3, sweeps: 10, passes: 0, published: true });
+    let hierarchical = cost(&Hierarchical { levels, starts: 3, sweeps: 10, passes: 0, published: true });
+    assert!((350.0..480.0).contains(&flat), "{flat}");
+    assert!((80.0..130.0).contains(&hierarchical), "{hierarchical}");
+    // As many starts without that limit.
+    assert!(cost(&KernighanLin { starts: 3, ..KernighanLin::default() }) < hierarchical);
+}
+
 #[test]
 fn a_limit_is_kept_within_a_pass_and_over_all_starts() {
     let (instance, spec) = graph(8, &[1.0; 8000], (1..8000).map(|id| (id / 2, id)));
     let problem = Problem::new(&instance, spec).unwrap();
-    for method in
-        [KernighanLin { starts: 1, sweeps: 9000, passes: 9 }, KernighanLin { starts: usize::MAX, sweeps: 1, passes: 0 }]
-    {
+    for method in [
+        KernighanLin { starts: 1, sweeps: 9000, passes: 9, published: false },
+        KernighanLin { starts: usize::MAX, sweeps: 1, passes: 0, published: true },
+    ] {
         let start = Instant::now();
         let run = method.solve(&problem, &mut limited(Duration::from_secs(1))).unwrap();
         assert!(run.outcome.solution().is_some());

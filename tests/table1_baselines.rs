@@ -4,17 +4,19 @@ mod common;
 mod workloads;
 
 use common::solve_and_verify;
+use dagsplit::graph::NodeSet;
 use dagsplit::instance::Instance;
 use dagsplit::instance::formats::{ReadOptions, read_instance};
-use dagsplit::problem::{ProblemSpec, Scope};
-use dagsplit::solve::heuristic::{Expert, PipeDream};
+use dagsplit::preprocess::Reduced;
+use dagsplit::problem::{DeviceKind, Problem, ProblemSpec, Scope};
+use dagsplit::solve::heuristic::{Branchings, Expert, PipeDream};
 use dagsplit::solve::registry;
 
 /// PipeDream's column, in ms, and how far from it ours may be, relative to it, beyond the rounding of the print.
 ///
-/// On ResNet50 inference the path that is left has an optimum of 39.398. No interval of that graph's order has a load
-/// that would be printed as 39.38; in training the same contraction gives the printed figure. GNMT leaves no path, and
-/// its value depends on the order that is split.
+/// On ResNet50 inference the path that is left has an optimum of 39.398, and none of its intervals has a load that would
+/// be printed as 39.38 ([`no_split_of_the_path_is_printed_as_published`]): a digit of 39.398 seems to be lost. GNMT leaves
+/// no path, and its value depends on the order that is split.
 const PIPEDREAM: [(&str, f64, f64); 8] = [
     ("layer/bert24_inference", 17.79, 0.0),
     ("layer/resnet50_inference", 39.38, 5e-4),
@@ -104,4 +106,21 @@ fn local_search_spreads_around_what_is_published() {
         let worst = (0..10 * repeats.min(4)).map(|i| find(1, i)).fold(0.0, f64::max);
         assert!(best <= published + ROUNDING && published <= worst + ROUNDING, "{name}: {best} to {worst}");
     }
+}
+
+/// The published program contracts ResNet50 to the same path: all biconnected components are the same in any order.
+#[test]
+fn no_split_of_the_path_is_printed_as_published() {
+    let Some(instance) = workload("layer/resnet50_inference") else { return };
+    let problem = Problem::new(&instance, ProblemSpec::of(&instance)).expect("a published workload");
+    let path = Reduced::contracted_only(&problem.clustered(&Branchings::default().of(&problem)));
+    assert_eq!(path.unit_count(), 40);
+    assert!((1..40).all(|u| path.order.successors(u - 1).contains(&(u as u32))), "it is one path");
+    let mut loads = Vec::new();
+    for (from, to) in (0..40).flat_map(|from| (from + 1..=40).map(move |to| (from, to))) {
+        let nodes = NodeSet::from_nodes(problem.node_count(), path.lift(from..to));
+        loads.extend(problem.cost.load(&problem.graph, &nodes, DeviceKind::Accelerator(0)));
+    }
+    let near: Vec<f64> = loads.into_iter().filter(|load| (39.0..39.45).contains(load)).collect();
+    assert!(matches!(near[..], [load] if (load - 39.398).abs() < 1e-3), "{near:?}");
 }

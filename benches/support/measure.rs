@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use dagsplit::instance::Instance;
-use dagsplit::instance::formats::{ReadOptions, read_instance};
+use dagsplit::instance::formats::{PipeDreamOptions, ReadOptions, read_instance};
 use dagsplit::problem::{Problem, ProblemSpec};
 use dagsplit::solve::dp::{IdealDp, linearized::LinearizedDp};
 use dagsplit::solve::{Run, SearchContext, Solver};
@@ -34,6 +34,8 @@ pub enum Source {
     Generated(Family, usize),
     /// A workload in any format that can be read.
     File(PathBuf),
+    /// A profile of PipeDream with the `Input` and `__getitem__` nodes that its optimizer drops.
+    WholeProfile(PathBuf),
 }
 
 /// How to solve it.
@@ -115,6 +117,7 @@ impl Task {
         let mut instance = match &self.source {
             Source::Generated(family, nodes) => family.instance(*nodes),
             Source::File(path) => read_instance(path, &ReadOptions::default())?,
+            Source::WholeProfile(path) => read_instance(path, &whole_profile())?,
         };
         if let Some(count) = self.accelerators {
             instance.platform.accelerators[0].count = count;
@@ -178,6 +181,11 @@ impl Task {
             }
         });
     }
+}
+
+fn whole_profile() -> ReadOptions {
+    let pipedream = PipeDreamOptions { keep_inputs: true, ..PipeDreamOptions::default() };
+    ReadOptions { pipedream, ..ReadOptions::default() }
 }
 
 /// In a child: makes the measurement that it was started for. Elsewhere: `false`.

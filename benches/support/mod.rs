@@ -5,6 +5,7 @@
 pub mod chart;
 pub mod family;
 pub mod figures;
+pub mod limits;
 pub mod machine;
 pub mod measure;
 pub mod pipelines;

@@ -36,7 +36,7 @@ impl LinearLoad {
         let costs = &reduced.kinds[kind];
         let r = replicas as f64;
         let weight: Vec<Option<f64>> = (0..reduced.unit_count())
-            .map(|u| Some(own(costs, u, piece)? / r + synchronisation(problem, reduced, u, replicas)))
+            .map(|u| Some(own(costs, u, piece, replicas)? / r + synchronisation(problem, reduced, u, replicas)))
             .collect();
         let priced = |coefficient: f64| costs.transfers.iter().map(|c| coefficient * c / r).collect::<Vec<f64>>();
         let (outward, inward) = (priced(piece.comm_out), priced(piece.comm_in));
@@ -62,9 +62,9 @@ impl LinearLoad {
     }
 }
 
-fn own(costs: &KindCosts, u: usize, piece: Piece) -> Option<f64> {
+fn own(costs: &KindCosts, u: usize, piece: Piece, replicas: usize) -> Option<f64> {
     let terms = costs.terms(u)?;
-    fits(costs.memory[u], costs.memory_limit).then(|| piece.value(&joint(&terms)))
+    fits(costs.memory[u], costs.capacity(replicas)).then(|| piece.value(&joint(&terms)))
 }
 
 /// What a unit adds to the load of its replicas by the all-reduce of its weights.

@@ -7,11 +7,9 @@ use dagsplit::report::plot::plot;
 use dagsplit::report::table;
 use dagsplit::solve::registry;
 
-use super::export_args::ExportArgs;
 use super::problem_args::ProblemArgs;
 use super::reading_args::ReadingOptions;
-use super::search_args::SearchArgs;
-use super::series::SeriesArgs;
+use super::runs_args::RunsArgs;
 use super::task::{Question, Task};
 use super::verbatim::Verbatim;
 use super::{Exit, Failure, OrFail, print, write_out};
@@ -45,13 +43,7 @@ pub struct Args {
     problem: Verbatim<ProblemArgs>,
 
     #[command(flatten)]
-    search: SearchArgs,
-
-    #[command(flatten)]
-    series: SeriesArgs,
-
-    #[command(flatten)]
-    export: ExportArgs,
+    runs: RunsArgs,
 
     /// Draw gap against time, and the gaps by workload, as SVG.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -61,7 +53,7 @@ pub struct Args {
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
         let tasks = self.tasks()?;
-        let mut series = self.series.start(tasks.len())?;
+        let mut series = self.runs.series.start(tasks.len())?;
         let mut records = Vec::with_capacity(tasks.len());
         for task in &tasks {
             records.extend(series.run(task)?);
@@ -72,7 +64,7 @@ impl Args {
 
     fn tasks(&self) -> Result<Vec<Task>, Failure> {
         let methods = registry::split_list(&self.methods);
-        let question = Question { reading: &self.reading, problem: &self.problem, search: &self.search };
+        let question = Question { reading: &self.reading, problem: &self.problem, search: &self.runs.search };
         let tasks = self.files.iter().map(|file| question.tasks(file, &methods));
         Ok(tasks.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
@@ -81,7 +73,7 @@ impl Args {
         let runs = measured(records);
         let sheet = comparison::sheet(&runs);
         print(&table::sheet(&sheet))?;
-        self.export.write(&records, &sheet, &sheet)?;
+        self.runs.export.write(&records, &sheet, &sheet)?;
         if let Some(path) = &self.plot {
             write_out(Some(path), &plot(&runs).or_fail(Exit::Bug)?)?;
         }

@@ -3,16 +3,18 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use dagsplit::generate::{Hardware, OnnxOptions, read_onnx};
 use dagsplit::instance::Instance;
-use dagsplit::instance::formats::{OutputFormat, write_instance};
+use dagsplit::instance::formats::{OutputFormat, read_bytes, write_instance};
 
-use super::reading_args::ReadingArgs;
-use super::{Exit, Failure, OrFail, write_out};
+use super::reading_args::{ReadingArgs, Workload};
+use super::{Exit, Failure, OrFail, values, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
   dagsplit convert gnmt.txt --training --accelerators 16 --to native --output gnmt.json
-  dagsplit convert bert.json --to dot | dot -Tsvg > bert.svg";
+  dagsplit convert bert.json --to dot | dot -Tsvg > bert.svg
+  dagsplit convert bert.onnx --dimension batch=8 --accelerator a100 --precision fp16 --to native --output bert.json";
 
 /// Translate a workload to another format.
 #[derive(Debug, clap::Args)]
@@ -21,6 +23,9 @@ pub struct Args {
     #[command(flatten)]
     reading: ReadingArgs,
 
+    #[command(flatten)]
+    onnx: OnnxArgs,
+
     /// The format to write.
     #[arg(long, value_enum)]
     to: FormatArg,
@@ -28,6 +33,18 @@ pub struct Args {
     /// The file to write [default: standard output].
     #[arg(long, value_name = "OUT")]
     output: Option<PathBuf>,
+}
+
+/// What an ONNX model (`*.onnx`) leaves open: costs are modelled.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "ONNX models (*.onnx)")]
+struct OnnxArgs {
+    #[command(flatten)]
+    hardware: Hardware,
+
+    /// Size of a dimension that the file only names; may be given several times.
+    #[arg(long = "dimension", value_name = "NAME=SIZE", value_parser = values::dimension)]
+    dimensions: Vec<(String, u64)>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -46,7 +63,7 @@ enum FormatArg {
 
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
-        let workload = self.reading.read()?;
+        let workload = self.workload()?;
         let instance = Instance { platform: workload.platform, ..workload.instance };
         let format = match self.to {
             FormatArg::Native => OutputFormat::Native,
@@ -58,5 +75,22 @@ impl Args {
         let text = write_instance(&instance, format).or_fail(Exit::Usage)?;
         write_out(self.output.as_deref(), &text)?;
         Ok(Exit::Done)
+    }
+
+    fn workload(&self) -> Result<Workload, Failure> {
+        let file = self.reading.file();
+        if file.extension().is_none_or(|extension| extension != "onnx") {
+            return self.reading.read();
+        }
+        let bytes = read_bytes(file).or_fail(Exit::BadInput)?;
+        let options = OnnxOptions {
+            hardware: self.onnx.hardware.clone(),
+            dimensions: self.onnx.dimensions.iter().cloned().collect(),
+            training: self.reading.training(),
+        };
+        let instance = read_onnx(&bytes, &options)
+            .map_err(|problems| anyhow::anyhow!("{}: {problems}", file.display()))
+            .or_fail(Exit::BadInput)?;
+        self.reading.on_its_platform(instance)
     }
 }

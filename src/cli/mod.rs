@@ -6,6 +6,7 @@ mod conform;
 mod convert;
 mod draw;
 mod exit;
+mod export;
 mod export_args;
 #[cfg(feature = "highs")]
 mod formulate;
@@ -22,6 +23,7 @@ mod problem_args;
 mod progress;
 mod reading_args;
 mod reproduce;
+mod runs_args;
 mod search_args;
 mod series;
 mod simulate;
@@ -75,6 +77,7 @@ enum Verb {
     Generate(generate::Args),
     Draw(draw::Args),
     Simulate(Box<simulate::Args>),
+    Export(export::Args),
     #[cfg(feature = "conformance")]
     Conform(conform::Args),
     #[cfg(feature = "highs")]
@@ -98,6 +101,7 @@ pub fn run() -> ExitCode {
         Verb::Generate(args) => args.run(),
         Verb::Draw(args) => args.run(),
         Verb::Simulate(args) => args.run(),
+        Verb::Export(args) => args.run(),
         #[cfg(feature = "conformance")]
         Verb::Conform(args) => args.run(),
         #[cfg(feature = "highs")]

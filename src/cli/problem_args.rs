@@ -1,7 +1,9 @@
 //! Options that say what is asked of a workload.
 
 use clap::ValueEnum;
-use dagsplit::problem::{CostKind, Interconnect, NodeWeight, Objective, ProblemSpec, Replication, Scope, Sharding};
+use dagsplit::problem::{
+    CostKind, Interconnect, MemoryModel, NodeWeight, Objective, ProblemSpec, Replication, Scope, Sharding,
+};
 
 use super::reading_args::Workload;
 use super::values;
@@ -39,6 +41,11 @@ pub struct ProblemArgs {
     /// How compute and communication of an accelerator combine to its load.
     #[arg(long, value_enum, default_value = "additive")]
     cost: CostArg,
+
+    /// Count memory as training with activation recomputation needs it: the peaks of operators and the outputs that cross
+    /// a stage's boundary, over the MB microbatches of the batch that the file's sizes are for.
+    #[arg(long, value_name = "MB")]
+    recomputation: Option<usize>,
 
     /// Let up to R accelerators of one class share a stage, each with its samples' part of the work.
     #[arg(long, value_name = "R")]
@@ -149,6 +156,10 @@ impl ProblemArgs {
                 .server_size
                 .zip(self.between_factor)
                 .map(|(server_size, between_factor)| Interconnect { server_size, between_factor }),
+            memory: match self.recomputation {
+                None => MemoryModel::Additive,
+                Some(microbatches) => MemoryModel::Recomputation { microbatches },
+            },
         })
     }
 

@@ -123,12 +123,25 @@ impl ReadingArgs {
     pub fn read(&self) -> Result<Workload, Failure> {
         self.options.read(&self.file)
     }
+
+    /// Whether the backward pass is asked for.
+    pub fn training(&self) -> bool {
+        self.options.pipedream.training
+    }
+
+    /// A workload that was read in another way, with the devices asked for.
+    pub fn on_its_platform(&self, instance: Instance) -> Result<Workload, Failure> {
+        self.options.on_its_platform(instance)
+    }
 }
 
 impl ReadingOptions {
     /// Reads and validates `file`.
     pub fn read(&self, file: &Path) -> Result<Workload, Failure> {
-        let instance = read_instance(file, &self.options()).or_fail(Exit::BadInput)?;
+        self.on_its_platform(read_instance(file, &self.options()).or_fail(Exit::BadInput)?)
+    }
+
+    fn on_its_platform(&self, instance: Instance) -> Result<Workload, Failure> {
         let platform = self.platform.applied_to(&instance.platform)?;
         Ok(Workload { instance, platform })
     }

@@ -14,11 +14,10 @@ use dagsplit::reproduce::{self, Outcome, Plan, Ran, Run, Study, Workload, outcom
 use dagsplit::solve::registry;
 use serde::Serialize;
 
-use super::export_args::ExportArgs;
 use super::problem_args::ProblemArgs;
 use super::reading_args::ReadingOptions;
-use super::search_args::SearchArgs;
-use super::series::{Series, SeriesArgs};
+use super::runs_args::RunsArgs;
+use super::series::Series;
 use super::task::{PlanTask, Question, Task};
 use super::verbatim::Verbatim;
 use super::{Exit, Failure, OrFail, print, write_out};
@@ -59,13 +58,7 @@ pub struct Args {
     columns: Vec<String>,
 
     #[command(flatten)]
-    search: SearchArgs,
-
-    #[command(flatten)]
-    series: SeriesArgs,
-
-    #[command(flatten)]
-    export: ExportArgs,
+    runs: RunsArgs,
 }
 
 /// The options of a run.
@@ -115,7 +108,7 @@ impl Args {
         let study = studies().find(|study| study.name == name).ok_or_else(|| {
             Failure::message(Exit::Usage, format!("there is no study `{name}`; there are:\n{}", listing()))
         })?;
-        self.search.default_time_limit(TIME_LIMIT);
+        self.runs.search.default_time_limit(TIME_LIMIT);
         let plan = self.selected((study.plan)())?;
         let ran = self.ran(&plan)?;
         self.report(study, &plan, &ran)
@@ -134,7 +127,7 @@ impl Args {
     fn ran(&self, plan: &Plan) -> Result<Vec<Ran>, Failure> {
         let needed: Vec<bool> = (0..plan.runs.len()).map(|run| plan.uses(run)).collect();
         let mut shelf = Shelf::new(self.workloads.clone())?;
-        let mut series = self.series.start(needed.iter().filter(|needed| **needed).count())?;
+        let mut series = self.runs.series.start(needed.iter().filter(|needed| **needed).count())?;
         let ran = plan.runs.iter().zip(needed).map(|(run, needed)| match needed {
             true => self.result(run, &mut shelf, &mut series),
             false => Ok(Ran::Skipped),
@@ -154,14 +147,14 @@ impl Args {
         if let Some(recipe) = &run.topology {
             let topology = shelf.topology(recipe)?;
             let task = PlanTask { file: &file, topology: &topology, name: &recipe.command_line(), method: &method };
-            let record = series.run(&task.task(&run.options, &self.search)?)?;
+            let record = series.run(&task.task(&run.options, &self.runs.search)?)?;
             return Ok(record.map_or(Ran::Skipped, |record| Ran::Record(Box::new(record))));
         }
         let options = match RunOptions::try_parse_from(&run.options) {
             Ok(options) => options,
             Err(error) => return Ok(Ran::Unavailable(cause(&error.to_string()))),
         };
-        let question = Question { reading: &options.reading, problem: &options.problem, search: &self.search };
+        let question = Question { reading: &options.reading, problem: &options.problem, search: &self.runs.search };
         let tasks: Vec<Task> = question.tasks(&file, &[method])?;
         let record = tasks.first().map(|task| series.run(task)).transpose()?.flatten();
         Ok(record.map_or(Ran::Skipped, |record| Ran::Record(Box::new(record))))
@@ -185,7 +178,7 @@ impl Args {
             figures: &figures,
             runs: runs.collect(),
         };
-        self.export.write(&record, &reproduce::data(study, &figures), &sheet)?;
+        self.runs.export.write(&record, &reproduce::data(study, &figures), &sheet)?;
         let any = figures.iter().any(|figure| figure.ours.is_some());
         Ok(if any { Exit::Done } else { Exit::NothingFound })
     }

@@ -35,6 +35,12 @@ pub fn not_negative(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|x: &f64| x.is_finite() && *x >= 0.0).ok_or_else(|| "give a number of at least 0".into())
 }
 
+/// Reads a name and a size, such as `batch=8`.
+pub fn dimension(text: &str) -> Result<(String, u64), String> {
+    let parts = text.rsplit_once('=').and_then(|(name, size)| Some((name.to_owned(), size.parse().ok()?)));
+    parts.ok_or_else(|| "give a name and a whole number, such as `batch=8`".into())
+}
+
 /// Reads a duration in seconds.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let duration = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());

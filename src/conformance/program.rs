@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::partitioner::{Answer, Case, Fault, Partitioner, Request};
 use crate::instance::formats::{OutputFormat, write_instance};
-use crate::problem::{Objective, Problem, Sharding};
+use crate::problem::{MemoryModel, Objective, Problem, Sharding};
 use crate::solve::{Guarantee, Unsupported};
 use process::Ended;
 
@@ -58,7 +58,8 @@ impl Program {
     /// `DAGSPLIT_OBJECTIVE` and `DAGSPLIT_COST` as on the command line, `DAGSPLIT_SUBGRAPHS` for the latency,
     /// `DAGSPLIT_SHARD_WEIGHT`, `DAGSPLIT_VARIANCE_WEIGHT` and `DAGSPLIT_EDGE_COST` for the sharding cost,
     /// `DAGSPLIT_REPLICAS` and `DAGSPLIT_SYNC_BANDWIDTH` where stages may be replicated, `DAGSPLIT_SERVER_SIZE` and
-    /// `DAGSPLIT_BETWEEN_FACTOR` where there are servers, `DAGSPLIT_SEED`, and `DAGSPLIT_TIME_LIMIT` in seconds.
+    /// `DAGSPLIT_BETWEEN_FACTOR` where there are servers, `DAGSPLIT_RECOMPUTATION` (the microbatches of a batch) where memory
+    /// is that of training with recomputation, `DAGSPLIT_SEED`, and `DAGSPLIT_TIME_LIMIT` in seconds.
     pub fn environment(case: &Case, seed: u64, time_limit: Duration) -> Vec<(&'static str, String)> {
         let spec = &case.spec;
         let mut variables = vec![
@@ -81,6 +82,9 @@ impl Program {
         if let Some(interconnect) = spec.interconnect {
             variables.push(("DAGSPLIT_SERVER_SIZE", interconnect.server_size.to_string()));
             variables.push(("DAGSPLIT_BETWEEN_FACTOR", interconnect.between_factor.to_string()));
+        }
+        if let MemoryModel::Recomputation { microbatches } = spec.memory {
+            variables.push(("DAGSPLIT_RECOMPUTATION", microbatches.to_string()));
         }
         variables.push(("DAGSPLIT_SEED", seed.to_string()));
         variables.push(("DAGSPLIT_TIME_LIMIT", time_limit.as_secs_f64().to_string()));

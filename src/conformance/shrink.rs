@@ -81,10 +81,12 @@ const NODE_EDITS: &[fn(&mut Node)] = &[
     |node| node.memory = 0.0,
     |node| node.transfer_time = 0.0,
     |node| node.parameter_bytes = 0.0,
+    |node| node.output_bytes = node.output_bytes.map(|_| 0.0),
     |node| node.cpu_time = node.cpu_time.map(|_| 0.0),
     |node| node.accelerator_times.iter_mut().flatten().for_each(|time| *time = 0.0),
     |node| node.memory = half(node.memory),
     |node| node.transfer_time = half(node.transfer_time),
+    |node| node.output_bytes = node.output_bytes.map(half),
     |node| node.cpu_time = node.cpu_time.map(half),
     |node| node.accelerator_times.iter_mut().flatten().for_each(|time| *time = half(*time)),
 ];

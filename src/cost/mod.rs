@@ -9,14 +9,14 @@ mod profiled;
 pub use profiled::ProfiledCost;
 
 use crate::graph::{Graph, NodeId, NodeSet};
-use crate::problem::DeviceKind;
+use crate::problem::{DeviceKind, MemoryModel};
 
 /// What one node costs on one kind of device.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct NodeCost {
     /// Time to process the node.
     pub compute: f64,
-    /// Bytes it occupies.
+    /// Bytes it occupies, whatever the other nodes of its device, if the whole colour class is there.
     pub memory: f64,
     /// Time to move its output onto or off the device, paid once per device and direction.
     pub transfer: f64,
@@ -91,6 +91,21 @@ pub trait CostModel: Send + Sync {
 
     /// How replicas' weight synchronisation combines with the pieces.
     fn synchronisation(&self) -> Synchronisation;
+
+    /// What a stage needs memory for.
+    fn memory_model(&self) -> MemoryModel;
+
+    /// Bytes that an accelerator keeps for each edge from `v` that enters or leaves it; 0 where only the nodes themselves
+    /// take memory, and on a CPU.
+    fn boundary_bytes(&self, v: NodeId, on: DeviceKind) -> f64;
+
+    /// Bytes that a stage of kind `on` that holds `set` needs, all its replicas together where they share them. `set`
+    /// holds whole colour classes. `None` when the device kind cannot run a node of it. O(n + m).
+    fn memory(&self, g: &Graph, set: &NodeSet, on: DeviceKind) -> Option<f64> {
+        let own = set.iter().map(|v| Some(self.node(v, on)?.memory)).sum::<Option<f64>>()?;
+        let crossing = g.edges().filter(|&(u, v)| set.contains(u) != set.contains(v));
+        Some(own + crossing.map(|(u, _)| self.boundary_bytes(u, on)).sum::<f64>())
+    }
 
     /// Compute and communication of `set`, counting only what `part` selects: nodes for compute, producers for
     /// communication. `None` when the device kind cannot run a node of the set. O(n + m).

@@ -18,6 +18,7 @@
 mod checks;
 mod command_line;
 mod model;
+pub mod onnx;
 mod random;
 mod rounding;
 pub mod topology;
@@ -27,6 +28,7 @@ pub use model::{
     Accelerator, Architecture, Cpu, Hardware, Head, Inception, Link, Model, Nasnet, Operator, OperatorGraph,
     OperatorKind, Precision, Resnet, SemanticFpn, Style, Swin, Transformer,
 };
+pub use onnx::{OnnxOptions, read_onnx};
 pub use random::{Chain, Costs, Dnn, ErdosRenyi, Layered, RandomDag, RandomFamily, SeriesParallel};
 
 use serde::Serialize;
@@ -127,6 +129,7 @@ impl Recipe {
                 device: Some(hardware.describe()),
                 source,
                 provenance: Some(Provenance::Modelled),
+                ..Metadata::default()
             },
         }
     }

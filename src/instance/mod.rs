@@ -8,7 +8,7 @@ pub mod formats;
 mod metadata;
 pub mod validate;
 
-pub use metadata::{Metadata, Provenance};
+pub use metadata::{Metadata, Provenance, Setting};
 pub use validate::{Problems, validate};
 
 use serde::{Deserialize, Serialize};
@@ -82,6 +82,9 @@ pub struct Node {
     /// The layer an operator belongs to; shown, never a constraint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layer: Option<u64>,
+    /// How far repeated measurements of the accelerator time lay apart: their interquartile range; informative.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_spread: Option<f64>,
 }
 
 impl Node {
@@ -99,6 +102,7 @@ impl Node {
             backward: false,
             color_class: None,
             layer: None,
+            time_spread: None,
         }
     }
 }

@@ -153,6 +153,7 @@ fn check_nodes(instance: &Instance, found: &mut Problems) {
         amount("transfer time", "time units", node.transfer_time);
         node.output_bytes.iter().for_each(|&b| amount("output size", "bytes", b));
         amount("parameter size", "bytes", node.parameter_bytes);
+        node.time_spread.iter().for_each(|&t| amount("time spread", "time units", t));
         if node.accelerator_times.len() != classes {
             found.add(
                 place(),

@@ -3,7 +3,8 @@
 //! Let u be a unit of no compute, memory or parameters whose order edges all go to or come from one unit v, with v
 //! on every net of u, and let u run wherever v does. Moving u to v's device keeps every device's set contiguous (u
 //! is a leaf at v), and never raises a load: a net of u touches at most as many devices as before, and v's device
-//! was on it already. So some optimum keeps u with v. A net that u sends and a third unit receives moves from v's
+//! was on it already. Nor does it take memory, where edges do that a device cuts, if all edges of u are with v. So some
+//! optimum keeps u with v. A net that u sends and a third unit receives moves from v's
 //! incoming to its outgoing transfers: where the two weigh differently, u may have none.
 
 use super::{Reduced, units};
@@ -51,6 +52,9 @@ fn only_neighbour(reduced: &Reduced, u: usize) -> Option<usize> {
         return None;
     }
     let on_every_net = |e: &u32| reduced.nets[*e as usize].pins.binary_search(&v).is_ok();
+    if reduced.boundary.of(u).iter().any(|&(w, _)| w != v) {
+        return None;
+    }
     reduced.nets_of.row(u).iter().all(on_every_net).then_some(v as usize)
 }
 

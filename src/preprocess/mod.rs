@@ -5,19 +5,21 @@
 //! are the producers with their consumers (Tarnawski 2020, section 5.3; orphaned backward nodes as in
 //! [`crate::graph::order_graph`]).
 
+mod boundary;
 mod leaves;
 mod nets;
 mod target;
 mod units;
 mod unordered;
 
+pub use boundary::Boundary;
 pub use nets::Net;
 pub use units::atomic_units;
 pub use unordered::Unordered;
 
 use crate::cost::{Piece, Terms};
 use crate::graph::{Csr, Graph, NodeId};
-use crate::problem::{DeviceKind, Problem, fits};
+use crate::problem::{DeviceKind, MemoryModel, Problem, fits};
 
 /// Compute time of a unit on one device kind, by pass.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -52,9 +54,11 @@ pub struct KindCosts {
     pub count: usize,
     /// Memory of each in bytes; `None` is unlimited.
     pub memory_limit: Option<f64>,
+    /// Whether replicas of a stage share its memory.
+    pub memory_model: MemoryModel,
     /// Compute time of each unit; `None` where the kind cannot run it.
     pub times: Vec<Option<UnitTime>>,
-    /// Bytes of each unit.
+    /// Bytes of each unit by itself: see [`Reduced::boundary`].
     pub memory: Vec<f64>,
     /// Communication of each unit by pass that its device pays wherever the other units are.
     pub fixed: Vec<[Terms; 2]>,
@@ -75,6 +79,8 @@ pub struct Reduced {
     pub nets: Vec<Net>,
     /// For each unit the nets that touch it.
     pub nets_of: Csr,
+    /// What accelerators keep beside their units' own memory for the edges that they cut.
+    pub boundary: Boundary,
     /// For each net how many times its transfer time it costs where it leaves the server of the device that pays.
     pub between: Vec<f64>,
     /// Costs by device kind, as in [`Problem::device_kinds`].
@@ -117,7 +123,8 @@ impl Reduced {
 
     /// Whether a device of every kind can hold the whole graph, so that memory never matters.
     pub fn memory_is_slack(&self) -> bool {
-        self.kinds.iter().all(|k| fits(k.memory.iter().sum(), k.memory_limit))
+        let boundary = self.boundary.total();
+        self.kinds.iter().all(|k| fits(k.memory.iter().sum::<f64>() + boundary, k.memory_limit))
     }
 
     /// Builds the reduced problem whose unit of each original node is `unit_of`, with these order edges.
@@ -134,8 +141,9 @@ impl Reduced {
             members.iter().map(|nodes| nodes.iter().map(|&v| problem.parameter_bytes[v]).sum()).collect();
         let training = problem.backward.contains(&true);
         let nets_of = Csr::default();
+        let boundary = Boundary::new(problem, unit_of, unit_count);
         let between = vec![problem.spec.interconnect.map_or(1.0, |i| i.between_factor); nets.len()];
-        let mut reduced = Self { members, order, nets, nets_of, between, kinds, parameter_bytes, training };
+        let mut reduced = Self { members, order, nets, nets_of, boundary, between, kinds, parameter_bytes, training };
         reduced.index_nets();
         reduced
     }
@@ -166,12 +174,19 @@ impl KindCosts {
             kind,
             count: problem.device_count(kind),
             memory_limit: problem.memory_limit(kind),
+            memory_model: problem.cost.memory_model(),
             times: members.iter().map(unit_time).collect(),
             memory: members.iter().map(unit_memory).collect(),
             fixed: vec![[Terms::default(); 2]; members.len()],
             pieces: problem.cost.pieces(kind).to_vec(),
             transfers: net_owners.iter().map(|vs| vs.iter().map(|&v| problem.cost.transfer(v, kind)).sum()).collect(),
         }
+    }
+
+    /// Bytes that this many devices of the kind have for a stage that they share; `None` is unlimited.
+    #[inline]
+    pub fn capacity(&self, replicas: usize) -> Option<f64> {
+        self.memory_model.capacity(self.memory_limit, replicas)
     }
 
     /// Compute and fixed communication of a unit by pass; `None` where the kind cannot run it.

@@ -113,7 +113,7 @@ fn are_apart(reduced: &Reduced, descendants: &[NodeSet], (u, v): (usize, usize),
             DeviceKind::Cpu => !can_hold(kind, between(), target, 1.0),
             DeviceKind::Accelerator(_) => {
                 let memory: f64 = between().map(|w| kind.memory[w]).sum();
-                !fits(memory, kind.memory_limit) || !can_hold(kind, between(), target, replicas)
+                !fits(memory, kind.capacity(kind.count)) || !can_hold(kind, between(), target, replicas)
             }
         })
 }

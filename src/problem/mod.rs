@@ -1,9 +1,11 @@
 //! What is to be solved: a graph, the devices, what a load is, and which splits count.
 
+mod memory;
 mod sharding;
 mod solution;
 mod spec;
 
+pub use memory::MemoryModel;
 pub use sharding::{NodeWeight, Sharding};
 pub use solution::{DeviceAssignment, Solution};
 pub use spec::{CostKind, Interconnect, Objective, ProblemSpec, Replication, Scope};
@@ -77,7 +79,7 @@ impl Problem {
             layer: instance.nodes.iter().map(|v| v.layer).collect(),
             parameter_bytes: instance.nodes.iter().map(|v| v.parameter_bytes).collect(),
             shard_weights: instance.nodes.iter().map(|v| shard_weight(v, spec.objective)).collect(),
-            cost: Arc::new(ProfiledCost::new(instance, spec.cost)),
+            cost: Arc::new(ProfiledCost::new(instance, spec.cost, spec.memory)),
             spec,
         })
     }

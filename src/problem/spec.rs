@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Sharding;
+use super::{MemoryModel, Sharding};
 use crate::graph::NodeId;
 use crate::instance::{Instance, Platform, Problems};
 
@@ -149,6 +149,9 @@ pub struct ProblemSpec {
     pub replication: Option<Replication>,
     /// Whether accelerators sit in servers.
     pub interconnect: Option<Interconnect>,
+    /// What a stage needs memory for; the nodes' own where a record of an earlier version does not say.
+    #[serde(default)]
+    pub memory: MemoryModel,
 }
 
 impl ProblemSpec {
@@ -214,6 +217,13 @@ impl ProblemSpec {
                 }
             }
             Objective::Throughput | Objective::GPipe => {}
+        }
+        self.memory.validate(instance, &mut found);
+        if self.memory != MemoryModel::Additive
+            && matches!(self.objective, Objective::Latency { .. } | Objective::Sharding(_))
+        {
+            let cure = "ask for the memory model `additive`, or for a pipeline's objective";
+            found.add("memory model", "recomputation is about the stages of a pipeline", cure);
         }
         if let Some(i) = self.interconnect {
             if i.server_size == 0 || !i.between_factor.is_finite() || i.between_factor < 1.0 {

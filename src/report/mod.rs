@@ -7,6 +7,7 @@ pub mod capabilities;
 pub mod comparison;
 pub mod export;
 pub mod facts;
+pub mod framework;
 pub mod mapping;
 pub mod picture;
 pub mod plan;

@@ -18,39 +18,70 @@ pub(super) const STUDIES: &[Study] = &[
     },
 ];
 
-const WORKLOADS: &str = "Workloads and costs differ: random graphs of ours, with 96 devices in servers of 8 between which \
-                         an edge costs ten times as much as inside.";
+const WORKLOADS: &str = "Workloads and costs differ: random graphs of ours.";
 
-fn random(family: RandomFamily) -> Workload {
-    // Weights from 1 to 8 bytes, so that both parts of the cost count.
-    let random = RandomDag { family, seed: 0, costs: Costs { max_memory: 16.0, ..Costs::default() } };
+fn random(family: RandomFamily, max_memory: f64) -> Workload {
+    let random = RandomDag { family, seed: 0, costs: Costs { max_memory, ..Costs::default() } };
     let workload = crate::generate::Workload::Random(random);
     Workload::Generated(Box::new(Recipe { cpus: 0, ..Recipe::new(workload) }))
 }
 
+/// Two paths of 100 and 101 nodes that meet, each node of weight 2, over 96 devices. The authors' program gives a level
+/// of the hierarchy 2, 3, 4, 4 a price of 0.5 wherever the remainders of two devices fall apart there, which they do in
+/// the first level alone: an edge costs 0.5 but where devices 2i and 2i + 1 share it, where it costs nothing, or next to
+/// nothing here. Nodes of one byte and a variance weight of 4 stand for the weight 2.
+const SETTING: &str = "--objective sharding --scope arbitrary --shard-weight memory --variance-weight 4 \
+                       --accelerators 96 --server-size 2 --edge-cost 1e-9 --between-factor 5e8";
+
+/// How the authors' program searches: 20 starts, 10 sweeps, each of which ends early.
+const AUTHORS: &str = "starts=20,sweeps=10,published=true";
+
 fn hierarchy() -> Plan {
-    let options = "--objective sharding --scope arbitrary --accelerators 96 --server-size 8 --between-factor 10";
-    let published = "Published: cost 384.63 in 181.12 s flat, 96.63 in 5.78 s over the hierarchy. The text speaks of 36 times \
-                     less time; its seconds, which count here, give 31.3.";
-    let mut plan = Plan { notes: vec![published, WORKLOADS], ..Plan::default() };
-    let graphs = [
-        ("cells, 201 nodes", RandomFamily::Dnn(Dnn { nodes: 201, ..Dnn::default() })),
-        ("chain, 201 nodes", RandomFamily::Chain(Chain { nodes: 201 })),
+    let workload = "Graph, weights, prices and limits are those of the authors' program. Both published costs end in .63 \
+                    because 201 nodes of weight 2 over 96 devices have squares that do.";
+    let cause = "The authors' flat search is cut off: it makes 10 sweeps, and a sweep ends after the first device that gave \
+                 a node away, so that hardly more than 10 of 96 devices are touched from each random start. With 2 to 4 \
+                 groups in each level the same limit lets the hierarchical search converge. Our flat search goes on until \
+                 no move helps, and is then the better one.";
+    let times =
+        "Times: Python against Rust; the text speaks of 36 times less time, its seconds, which count here, give 31.3.";
+    let mut plan = Plan { notes: vec![workload, cause, times], ..Plan::default() };
+    let graph = || random(RandomFamily::Chain(Chain { nodes: 201, paths: 2 }), 1.0);
+    let mut run = |method: String| plan.run(Run::new(graph(), method, SETTING));
+    let rows = [
+        ("as the authors search", AUTHORS, Some([384.63, 181.12, 96.63, 5.78])),
+        ("ours, as many starts", "starts=20", None),
     ];
-    for (row, family) in graphs {
-        let mut run = |method| plan.run(Run::new(random(family.clone()), method, options));
-        let (flat, hierarchical) = (run("kernighan-lin:starts=1"), run("hierarchical:starts=1"));
-        let mut add = |column: &str, quantity, value: f64| {
-            plan.figures.push(Figure {
-                row: row.into(),
-                column: column.into(),
-                quantity,
-                published: Published::within(value, 0.1),
-                because: Some("another graph, and a flat search that updates costs in place of computing them anew"),
-            });
+    let runs = rows.map(|(row, parameters, published)| {
+        let flat = run(format!("kernighan-lin:{parameters}"));
+        (row, flat, run(format!("hierarchical:levels=2/3/4/4,{parameters}")), published)
+    });
+    for (row, flat, hierarchical, published) in runs {
+        let starts = "random starts, of which neither program's are the other's";
+        let machine = "another language and another machine";
+        let mut add = |column: &str, quantity, value: Option<f64>, part, because| {
+            let published = value.map_or(Published::Nothing, |value| Published::within(value, part));
+            plan.figures.push(Figure { row: row.into(), column: column.into(), quantity, published, because });
         };
-        add("cost, flat over hierarchical", Quantity::ObjectiveRatio(flat, hierarchical), 384.63 / 96.63);
-        add("time, flat over hierarchical", Quantity::SecondsRatio(flat, hierarchical), 181.12 / 5.78);
+        let of = |value: fn([f64; 4]) -> f64| published.map(value);
+        add("cost, flat", Quantity::Objective(flat), of(|p| p[0]), 0.05, Some(starts));
+        add("cost, hierarchical", Quantity::Objective(hierarchical), of(|p| p[2]), 0.05, Some(starts));
+        add(
+            "flat over hierarchical",
+            Quantity::ObjectiveRatio(flat, hierarchical),
+            of(|p| p[0] / p[2]),
+            0.1,
+            Some(starts),
+        );
+        add("seconds, flat", Quantity::Seconds(flat), of(|p| p[1]), 0.1, Some(machine));
+        add("seconds, hierarchical", Quantity::Seconds(hierarchical), of(|p| p[3]), 0.1, Some(machine));
+        add(
+            "time, flat over hierarchical",
+            Quantity::SecondsRatio(flat, hierarchical),
+            of(|p| p[1] / p[3]),
+            0.5,
+            Some(machine),
+        );
     }
     plan
 }
@@ -61,7 +92,8 @@ fn heuristic() -> Plan {
     let mut plan = Plan { notes: vec![claim, WORKLOADS], ..Plan::default() };
     for nodes in [11, 101, 1001] {
         let options = "--objective sharding --scope arbitrary --accelerators 8";
-        let workload = random(RandomFamily::Dnn(Dnn { nodes, ..Dnn::default() }));
+        // Weights from 1 to 8 bytes, so that both parts of the cost count.
+        let workload = random(RandomFamily::Dnn(Dnn { nodes, ..Dnn::default() }), 16.0);
         let mut run = |method| plan.run(Run::new(workload.clone(), method, options));
         let (exact, heuristic) = (run("sharding-bb"), run("kernighan-lin"));
         plan.figures.push(Figure {

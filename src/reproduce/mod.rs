@@ -134,6 +134,8 @@ pub enum Quantity {
     ObjectiveRatio(usize, usize),
     /// The first one's seconds over the second one's.
     SecondsRatio(usize, usize),
+    /// What the first one says of itself under this name, over what the second one does.
+    StatRatio(&'static str, usize, usize),
     /// Nothing of ours gives it, for this reason.
     Unavailable(&'static str),
 }
@@ -143,7 +145,7 @@ impl Quantity {
     fn runs(self) -> [Option<usize>; 2] {
         match self {
             Self::Objective(a) | Self::Seconds(a) => [Some(a), None],
-            Self::ObjectiveRatio(a, b) | Self::SecondsRatio(a, b) => [Some(a), Some(b)],
+            Self::ObjectiveRatio(a, b) | Self::SecondsRatio(a, b) | Self::StatRatio(_, a, b) => [Some(a), Some(b)],
             Self::Unavailable(_) => [None, None],
         }
     }

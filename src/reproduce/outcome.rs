@@ -29,6 +29,10 @@ impl Ran {
         self.record().filter(|record| record.ending.objective.is_some()).and_then(|record| record.ending.seconds)
     }
 
+    fn stat(&self, name: &str) -> Option<f64> {
+        self.record().and_then(|record| record.ending.stats.get(name).copied())
+    }
+
     fn record(&self) -> Option<&Record> {
         if let Self::Record(record) = self { Some(record) } else { None }
     }
@@ -154,6 +158,7 @@ fn value(quantity: Quantity, ran: &[Ran]) -> Option<f64> {
         Quantity::Seconds(run) => ran[run].seconds(),
         Quantity::ObjectiveRatio(a, b) => ratio(ran[a].objective(), ran[b].objective()),
         Quantity::SecondsRatio(a, b) => ratio(ran[a].seconds(), ran[b].seconds()),
+        Quantity::StatRatio(name, a, b) => ratio(ran[a].stat(name), ran[b].stat(name)),
         Quantity::Unavailable(_) => None,
     }
 }
@@ -161,7 +166,9 @@ fn value(quantity: Quantity, ran: &[Ran]) -> Option<f64> {
 fn missing(quantity: Quantity, ran: &[Ran]) -> Option<String> {
     match quantity {
         Quantity::Objective(run) | Quantity::Seconds(run) => ran[run].reason(),
-        Quantity::ObjectiveRatio(a, b) | Quantity::SecondsRatio(a, b) => ran[a].reason().or_else(|| ran[b].reason()),
+        Quantity::ObjectiveRatio(a, b) | Quantity::SecondsRatio(a, b) | Quantity::StatRatio(_, a, b) => {
+            ran[a].reason().or_else(|| ran[b].reason())
+        }
         Quantity::Unavailable(reason) => Some(reason.into()),
     }
 }

@@ -14,7 +14,7 @@ pub mod sharding;
 pub(crate) use context::in_pool;
 pub use context::{Progress, SearchContext};
 
-use crate::problem::{Objective, Problem, Scope, Solution};
+use crate::problem::{MemoryModel, Objective, Problem, Scope, Solution};
 
 /// What a solver promises about its answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,6 +177,17 @@ fn refuse_sharding(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
             reason: "it minimises times; use sharding-bb, kernighan-lin or hierarchical for the sharding cost".into(),
         }),
         Objective::Throughput | Objective::GPipe | Objective::Latency { .. } => Ok(()),
+    }
+}
+
+/// Refuses memory that depends on what is cut on behalf of solvers that add it up over nodes.
+fn refuse_recomputation(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
+    match problem.spec.memory {
+        MemoryModel::Additive => Ok(()),
+        MemoryModel::Recomputation { .. } => Err(Unsupported {
+            solver: solver.into(),
+            reason: "it adds up the memory of nodes; use dp, dpl or parmesan for memory with recomputation".into(),
+        }),
     }
 }
 

@@ -6,14 +6,14 @@ use std::ops::Range;
 use super::{Violation, split::Split};
 use crate::problem::{DeviceKind, fits};
 
-/// Everything wrong with the devices of a split, contiguity apart.
-pub(super) fn violations(split: &Split) -> Vec<Violation> {
+/// Everything wrong with the devices of a split, which need these bytes of memory; contiguity apart.
+pub(super) fn violations(split: &Split, bytes: &[f64]) -> Vec<Violation> {
     let mut found = Vec::new();
     device_counts(split, &mut found);
     replicas(split, &mut found);
     servers(split, &mut found);
     support(split, &mut found);
-    memory(split, &mut found);
+    memory(split, bytes, &mut found);
     color_classes(split, &mut found);
     found
 }
@@ -87,10 +87,10 @@ fn support(split: &Split, found: &mut Vec<Violation>) {
     }
 }
 
-fn memory(split: &Split, found: &mut Vec<Violation>) {
+fn memory(split: &Split, bytes: &[f64], found: &mut Vec<Violation>) {
     for (device, assignment) in split.used() {
         let DeviceKind::Accelerator(class) = assignment.kind else { continue };
-        let used = split.memory[device];
+        let used = bytes[device];
         let limit = split.spec.platform.accelerators[class].memory;
         if let Some(limit) = limit.filter(|&limit| !fits(used, Some(limit))) {
             found.push(Violation::MemoryExceeded { device, used, limit });

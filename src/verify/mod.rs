@@ -18,6 +18,10 @@
 //!   the server of the accelerator that pays; CPUs are outside every server. Servers are numbered class by class, each
 //!   with `server_size` accelerators of one class.
 //!
+//! # What memory is
+//! [`MemoryModel`](crate::problem::MemoryModel) says what an accelerator needs for the nodes it holds: their memory
+//! added up, or their peaks with recomputation and the outputs that cross its boundary. Replicas share the latter.
+//!
 //! # What contiguous means
 //! Contiguity is about the *order graph*. Its nodes are the forward nodes, and one stand-in for each *orphan*: a colour
 //! class without forward nodes, or a backward node without colour class. Its edges are the instance's edges between
@@ -52,6 +56,7 @@ mod cut;
 mod devices;
 mod loads;
 pub mod mapping;
+mod memory;
 mod schedule;
 mod sharding;
 mod split;
@@ -128,7 +133,7 @@ impl VerifiedDevice {
         self.passes.backward
     }
 
-    /// Bytes occupied on each accelerator of the group; 0 on a CPU, whose memory is not counted.
+    /// Bytes needed on each accelerator of the group; 0 on a CPU, whose memory is not counted.
     pub fn memory(&self) -> f64 {
         self.memory
     }
@@ -174,10 +179,11 @@ impl VerifiedDevice {
 /// Every violation found, each with the ids concerned and the cure.
 pub fn check(instance: &Instance, spec: &ProblemSpec, solution: &Solution) -> Result<Verified, Vec<Violation>> {
     let split = Split::resolve(instance, spec, solution)?;
-    let mut violations = devices::violations(&split);
+    let memory = memory::of_devices(&split);
+    let mut violations = devices::violations(&split, &memory);
     let verified = match spec.objective {
         Objective::Latency { subgraphs } => match schedule::run(&split, subgraphs) {
-            Ok(schedule) => Some(of_schedule(&split, schedule)),
+            Ok(schedule) => Some(of_schedule(&split, schedule, &memory)),
             Err(found) => {
                 violations.extend(found);
                 None
@@ -185,7 +191,7 @@ pub fn check(instance: &Instance, spec: &ProblemSpec, solution: &Solution) -> Re
         },
         Objective::Throughput | Objective::GPipe | Objective::Sharding(_) => {
             violations.extend(contiguity::violations(&split));
-            violations.is_empty().then(|| of_pipeline(&split))
+            violations.is_empty().then(|| of_pipeline(&split, &memory))
         }
     };
     let Some(verified) = verified.filter(|_| violations.is_empty()) else { return Err(violations) };
@@ -195,7 +201,7 @@ pub fn check(instance: &Instance, spec: &ProblemSpec, solution: &Solution) -> Re
     }
 }
 
-fn of_pipeline(split: &Split) -> Verified {
+fn of_pipeline(split: &Split, memory: &[f64]) -> Verified {
     let loads = loads::of_devices(split);
     let (objective, rounding) = match &split.spec.objective {
         Objective::Sharding(sharding) => {
@@ -211,21 +217,21 @@ fn of_pipeline(split: &Split) -> Verified {
             _ => passes.together,
         },
         passes,
-        memory: split.memory[d],
+        memory: memory[d],
         subgraphs: Vec::new(),
         span: None,
     });
     Verified { devices: devices.collect(), objective, rounding }
 }
 
-fn of_schedule(split: &Split, schedule: Schedule) -> Verified {
+fn of_schedule(split: &Split, schedule: Schedule, memory: &[f64]) -> Verified {
     let Schedule { subgraphs, loads, spans, latency } = schedule;
     let parts = loads.into_iter().zip(subgraphs).zip(spans).enumerate();
     let devices = parts.map(|(d, ((passes, subgraphs), span))| VerifiedDevice {
         assignment: split.devices[d].clone(),
         load: passes.together,
         passes,
-        memory: split.memory[d],
+        memory: memory[d],
         subgraphs,
         span,
     });

@@ -135,7 +135,6 @@ impl<'a> Jobs<'a> {
             devices: &devices,
             device_of: device_of.collect(),
             edges: split.edges.clone(),
-            memory: Vec::new(),
             index: Default::default(),
             ..*split
         };

@@ -17,8 +17,6 @@ pub(super) struct Split<'a> {
     pub device_of: Vec<usize>,
     /// Edges between node indices.
     pub edges: Vec<(usize, usize)>,
-    /// Bytes that each device's nodes occupy on an accelerator; 0 for a CPU.
-    pub memory: Vec<f64>,
 }
 
 impl<'a> Split<'a> {
@@ -51,13 +49,7 @@ impl<'a> Split<'a> {
         }
         let edges = instance.edges.iter().map(|edge| (index[&edge.source], index[&edge.target])).collect();
         let device_of: Vec<usize> = device_of.into_iter().flatten().collect();
-        let mut memory = vec![0.0; devices.len()];
-        for (node, &device) in instance.nodes.iter().zip(&device_of) {
-            if devices[device].kind != DeviceKind::Cpu {
-                memory[device] += node.memory;
-            }
-        }
-        Ok(Self { instance, spec, devices, index, device_of, edges, memory })
+        Ok(Self { instance, spec, devices, index, device_of, edges })
     }
 
     /// The id of node `v`.

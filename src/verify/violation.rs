@@ -71,7 +71,7 @@ pub enum Violation {
     MemoryExceeded {
         /// The device.
         device: usize,
-        /// Bytes its nodes occupy.
+        /// Bytes that each of its accelerators needs.
         used: f64,
         /// Bytes it has.
         limit: f64,

@@ -5,16 +5,14 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use crate::process::{Exited, Order, in_own_group, watch};
 
 /// The most bytes that are read of an output.
 const MAX_OUTPUT: u64 = 64 << 20;
-
-/// How long the first sleep between two looks at the program is, and the longest.
-const SLEEPS: (Duration, Duration) = (Duration::from_micros(500), Duration::from_millis(10));
 
 /// How a program ended.
 pub(super) enum Ended {
@@ -30,7 +28,8 @@ pub(super) enum Ended {
 
 /// Whether the program can be started: starts it, and ends it at once.
 pub(super) fn try_to_start(words: &[String]) -> io::Result<()> {
-    kill(&mut command(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?)
+    let child = command(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    watch(child, |_| Ok(Order::End)).map(|_| ())
 }
 
 /// Runs the program until it ends, `limit` is over, or `stop` is set.
@@ -48,51 +47,25 @@ pub(super) fn run(
     let mut command = command(words);
     command.envs(environment.iter().map(|(name, value)| (name, value)));
     command.stdin(stdin).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
-    let started = Instant::now();
-    let mut child = command.spawn()?;
-    let mut sleep = SLEEPS.0;
-    loop {
-        if let Some(how) = child.try_wait()? {
-            let elapsed = started.elapsed();
-            return Ok(match how.success() {
-                _ if is_flooded(&stdout)? => Ended::Flooded,
-                true => Ended::ByItself { output: content(stdout)?, elapsed },
-                false => Ended::Failed { how, errors: content(stderr)? },
-            });
-        }
-        let elapsed = started.elapsed();
-        if elapsed > limit || stop.load(Ordering::Relaxed) {
-            kill(&mut child)?;
-            return Ok(Ended::Killed { elapsed });
-        }
-        if is_flooded(&stdout)? || is_flooded(&stderr)? {
-            kill(&mut child)?;
-            return Ok(Ended::Flooded);
-        }
-        thread::sleep(sleep);
-        sleep = (2 * sleep).min(SLEEPS.1);
-    }
+    let exited = watch(command.spawn()?, |elapsed| {
+        let is_over = elapsed > limit || stop.load(Ordering::Relaxed) || is_flooded(&stdout)? || is_flooded(&stderr)?;
+        Ok(if is_over { Order::End } else { Order::GoOn })
+    })?;
+    let Exited { status: how, elapsed, was_ended, .. } = exited;
+    Ok(match how.success() {
+        _ if is_flooded(&stdout)? || was_ended && is_flooded(&stderr)? => Ended::Flooded,
+        _ if was_ended => Ended::Killed { elapsed },
+        true => Ended::ByItself { output: content(stdout)?, elapsed },
+        false => Ended::Failed { how, errors: content(stderr)? },
+    })
 }
 
 /// The program, in a group of its own with all that it starts.
 fn command(words: &[String]) -> Command {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    in_own_group(&mut command);
     command
-}
-
-/// Ends the program and all that it started.
-fn kill(child: &mut Child) -> io::Result<()> {
-    #[cfg(unix)]
-    if let Ok(id) = i32::try_from(child.id()) {
-        use nix::sys::signal::{Signal, killpg};
-        // A group that is gone needs no signal.
-        let _ = killpg(nix::unistd::Pid::from_raw(id), Signal::SIGKILL);
-    }
-    child.kill()?;
-    child.wait().map(|_| ())
 }
 
 fn is_flooded(file: &File) -> io::Result<bool> {

@@ -36,6 +36,7 @@ pub(super) fn build(
         cpu_time: costs[v].cpu_time.map(f64::from),
         memory: costs[v].memory.into(),
         transfer_time: costs[v].transfer_time.into(),
+        output_bytes: Some(costs[v].output_bytes.into()),
         parameter_bytes: costs[v].parameter_bytes.into(),
         backward: v >= forward,
         color_class: colors[v],

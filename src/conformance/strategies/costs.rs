@@ -15,6 +15,7 @@ pub(super) struct NodeCosts {
     pub memory: u32,
     pub transfer_time: u32,
     pub parameter_bytes: u32,
+    pub output_bytes: u32,
 }
 
 /// One cost, at most `most` where weights are small.
@@ -39,13 +40,14 @@ pub(super) fn node_costs(options: InstanceOptions) -> impl Strategy<Value = Node
         };
         if options.unsupported { option::weighted(0.9, time).boxed() } else { time.prop_map(Some).boxed() }
     };
-    (time(9), time(9), time(15), cost(4), cost(4), cost(6)).prop_map(
-        |(first, second, cpu_time, memory, transfer_time, parameter_bytes)| NodeCosts {
+    (time(9), time(9), time(15), cost(4), cost(4), cost(6), cost(3)).prop_map(
+        |(first, second, cpu_time, memory, transfer_time, parameter_bytes, output_bytes)| NodeCosts {
             accelerator_times: [first, second],
             cpu_time,
             memory,
             transfer_time,
             parameter_bytes,
+            output_bytes,
         },
     )
 }

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
 use crate::instance::Instance;
-use crate::problem::{CostKind, Interconnect, Objective, ProblemSpec, Replication, Scope};
+use crate::problem::{CostKind, Interconnect, MemoryModel, Objective, ProblemSpec, Replication, Scope};
 
 /// The form of a forward graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,6 +144,7 @@ pub fn specs(instance: &Instance) -> impl Strategy<Value = ProblemSpec> + use<> 
             cost,
             replication,
             interconnect,
+            memory: MemoryModel::Additive,
         })
 }
 
@@ -152,6 +153,17 @@ pub fn problems(max_groups: usize, options: InstanceOptions) -> impl Strategy<Va
     instances(max_groups, options).prop_flat_map(|instance| {
         let specs = specs(&instance);
         (Just(instance), specs)
+    })
+}
+
+/// Instances whose stages need memory as in training with recomputation, with a request of any other kind.
+pub fn recomputation_problems(
+    max_groups: usize,
+    options: InstanceOptions,
+) -> impl Strategy<Value = (Instance, ProblemSpec)> {
+    (problems(max_groups, options), 1..=2usize).prop_map(|((instance, spec), microbatches)| {
+        let memory = MemoryModel::Recomputation { microbatches };
+        (instance, ProblemSpec { memory, ..spec })
     })
 }
 

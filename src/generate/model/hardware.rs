@@ -174,7 +174,7 @@ impl Hardware {
         format!("{} over {}; CPU {}", self.accelerator, self.link(), self.cpu())
     }
 
-    pub(super) fn check(&self, checks: &mut Checks) {
+    pub(in crate::generate) fn check(&self, checks: &mut Checks) {
         if !(self.efficiency > 0.0 && self.efficiency <= 1.0) {
             checks.problem(
                 "efficiency",

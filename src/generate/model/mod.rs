@@ -8,7 +8,7 @@ mod inception;
 mod nasnet;
 mod operator;
 mod resnet;
-mod roofline;
+pub(super) mod roofline;
 mod semantic_fpn;
 mod swin;
 mod transformer;

@@ -76,7 +76,7 @@ impl OperatorGraph {
     }
 
     /// Adds the training loss, a softmax cross-entropy of the last operator's output.
-    pub(super) fn add_loss(&mut self) {
+    pub(in crate::generate) fn add_loss(&mut self) {
         const FLOPS_PER_ELEMENT: f64 = 5.0;
         let Some(last) = self.operators.last() else { return };
         let loss = Operator {

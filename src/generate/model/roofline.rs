@@ -14,7 +14,7 @@ use crate::instance::{Edge, Instance, Node};
 /// A forward node holds its parameters and its output. A backward node computes one product for each operand of a
 /// product that has a gradient; other operators take one pass over what the forward one read and wrote, and the
 /// gradient of its output. O(operators).
-pub(super) fn instance(graph: &OperatorGraph, hardware: &Hardware, training: bool) -> Instance {
+pub(in crate::generate) fn instance(graph: &OperatorGraph, hardware: &Hardware, training: bool) -> Instance {
     let model = CostModel {
         accelerator: hardware.accelerator_roofline(),
         cpu: hardware.cpu_roofline(),

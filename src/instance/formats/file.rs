@@ -11,6 +11,11 @@ pub const MAX_FILE_BYTES: u64 = 1 << 29;
 
 /// The text of the file at `path`.
 pub(crate) fn read_text(path: &Path) -> Result<String, ReadCause> {
+    String::from_utf8(read_bytes(path)?).map_err(|e| ReadCause::NotUtf8(e.utf8_error().valid_up_to()))
+}
+
+/// The bytes of the file at `path`.
+pub(super) fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadCause> {
     let file = File::open(path)?;
     let size = file.metadata()?.len();
     if size > MAX_FILE_BYTES {
@@ -22,7 +27,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, ReadCause> {
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(ReadCause::TooLarge(bytes.len() as u64));
     }
-    String::from_utf8(bytes).map_err(|e| ReadCause::NotUtf8(e.utf8_error().valid_up_to()))
+    Ok(bytes)
 }
 
 /// Writes `contents` to `path` so that a reader sees the old file or the new one, never a part.

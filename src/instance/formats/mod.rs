@@ -94,6 +94,14 @@ pub fn read_instance(path: &Path, options: &ReadOptions) -> Result<Instance, Rea
     Ok(instance)
 }
 
+/// The bytes of a file of at most [`MAX_FILE_BYTES`].
+///
+/// # Errors
+/// A [`ReadError`] when the file cannot be read or is larger.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
+    file::read_bytes(path).map_err(ReadError::at(path))
+}
+
 /// Reads and validates a workload from text.
 ///
 /// # Errors

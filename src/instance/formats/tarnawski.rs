@@ -112,6 +112,7 @@ fn from_file(node: FileNode, outputs: &HashMap<u64, Output>) -> Node {
         backward: node.is_backward_node,
         color_class: node.color_class,
         layer: node.layer_id,
+        time_spread: None,
     }
 }
 

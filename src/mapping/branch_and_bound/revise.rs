@@ -18,6 +18,9 @@ pub struct Scratch<const W: usize> {
     cheapest: Vec<(f64, Set<W>)>,
 }
 
+/// Time of a link that there is not: above every limit, and sums of it are finite.
+const NEVER: f64 = 1e300;
+
 /// What one device of a copy costs it at least.
 struct Least {
     load: f64,
@@ -154,7 +157,7 @@ impl<const W: usize> State<'_, W> {
             let (cost, taken) = scratch.cheapest[index];
             let rest = domain(neighbour).minus(&taken);
             let dearer = model.relations[link.relation].cheapest(device, &rest);
-            dearer.map_or(f64::MAX / 1e3, |(dearer, _)| dearer * link.scale - cost)
+            dearer.map_or(NEVER, |(dearer, _)| dearer * link.scale - cost)
         };
         let detour = detour(&scratch.cheapest, extra);
         if sum + detour > budget {

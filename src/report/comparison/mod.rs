@@ -41,6 +41,7 @@ pub(crate) mod tests {
                 peak_bytes: Some(1 << 20),
                 verified: objective.is_some(),
                 message: objective.is_none().then(|| "signal 6".into()),
+                stats: Default::default(),
             },
             command: vec!["dagsplit".into(), "solve".into(), "w.json".into()],
             machine: Machine { cpu: "a processor".into(), cores: 2, system: "linux".into() },

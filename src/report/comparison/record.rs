@@ -1,5 +1,7 @@
 //! What is kept of a run: what was asked, what came of it, and what it ran on.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::problem::ProblemSpec;
@@ -103,6 +105,9 @@ pub struct Ending {
     pub verified: bool,
     /// Why there is no result.
     pub message: Option<String>,
+    /// What the method tells of itself, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stats: BTreeMap<String, f64>,
 }
 
 impl Ending {
@@ -117,6 +122,7 @@ impl Ending {
             peak_bytes: None,
             verified: false,
             message: Some(message),
+            stats: BTreeMap::new(),
         }
     }
 }
@@ -129,6 +135,8 @@ pub struct Answer {
     lower_bound: Option<f64>,
     seconds: f64,
     verified: bool,
+    #[serde(default)]
+    stats: BTreeMap<String, f64>,
 }
 
 impl Answer {
@@ -146,6 +154,7 @@ impl Answer {
             peak_bytes: None,
             verified: self.verified,
             message: None,
+            stats: self.stats,
         }
     }
 }

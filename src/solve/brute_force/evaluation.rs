@@ -6,7 +6,7 @@ use super::enumeration::Stage;
 use crate::cost::{Terms, max_of_pieces, replicated_load, ring_all_reduce};
 use crate::graph::order_graph::{Groups, OrderGraph};
 use crate::graph::{NodeId, NodeSet};
-use crate::problem::{DeviceKind, Objective, Problem, Scope, Sharding, fits};
+use crate::problem::{Objective, Problem, Scope, Sharding, fits};
 
 /// Ancestors and descendants of one node of the order graph, as masks of colour groups.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,12 +54,12 @@ impl<'a> Evaluation<'a> {
         }
         let sets: Vec<NodeSet> = stages.iter().map(|stage| self.nodes(stage.mask)).collect();
         if let Objective::Sharding(sharding) = self.problem.spec.objective {
-            let fits = stages.iter().zip(&sets).all(|(stage, set)| self.fits(stage.kind, set) == Some(true));
+            let fits = stages.iter().zip(&sets).all(|(stage, set)| self.fits(stage, set) == Some(true));
             return fits.then(|| self.sharding_cost(sharding, stages, &sets));
         }
         let mut largest = [0.0f64; 2];
         for (stage, set) in stages.iter().zip(&sets) {
-            if !self.fits(stage.kind, set)? {
+            if !self.fits(stage, set)? {
                 return None;
             }
             let far = self.far_producers(stages, &sets, stage);
@@ -109,12 +109,11 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Whether the nodes fit in memory; `None` when the kind cannot run one of them.
-    fn fits(&self, kind: DeviceKind, set: &NodeSet) -> Option<bool> {
-        let mut used = 0.0;
-        for v in set.iter() {
-            used += self.problem.cost.node(v, kind)?.memory;
-        }
-        Some(fits(used, self.problem.memory_limit(kind)))
+    fn fits(&self, stage: &Stage, set: &NodeSet) -> Option<bool> {
+        let Problem { graph, cost, .. } = self.problem;
+        let limit = self.problem.memory_limit(stage.kind);
+        let used = cost.memory(graph, set, stage.kind)?;
+        Some(fits(used, cost.memory_model().capacity(limit, stage.replicas)))
     }
 
     /// Producers whose output is made or consumed outside the server of `stage`. None are far without servers.

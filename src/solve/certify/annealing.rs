@@ -7,7 +7,7 @@ use crate::problem::{Objective, Problem, Scope};
 use crate::solve::{
     BoundSource, Guarantee, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
 };
-use crate::solve::{in_pool, refuse_sharding};
+use crate::solve::{in_pool, refuse_recomputation, refuse_sharding};
 
 /// Rounds of multilevel annealing ([`Search`]) until none has helped for a while, or a limit comes.
 ///
@@ -35,6 +35,7 @@ impl Solver for Annealing {
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
         refuse_sharding(self.name(), problem)?;
+        refuse_recomputation(self.name(), problem)?;
         let spec = &problem.spec;
         let reason = match spec.scope {
             _ if matches!(spec.objective, Objective::Latency { .. }) => "it minimises loads, not latency",

@@ -12,7 +12,7 @@ use crate::solve::OPTIMALITY_TOLERANCE;
 use crate::solve::{
     BoundSource, Guarantee, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
 };
-use crate::solve::{in_pool, refuse_sharding};
+use crate::solve::{in_pool, refuse_recomputation, refuse_sharding};
 
 /// Exact search for splits whose devices need no order: branch and price.
 ///
@@ -52,6 +52,7 @@ impl Solver for Certify {
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
         refuse_sharding(self.name(), problem)?;
+        refuse_recomputation(self.name(), problem)?;
         let refuse = |reason: &str| Err(Unsupported { solver: self.name().into(), reason: reason.into() });
         let spec = &problem.spec;
         match (&spec.scope, spec.objective) {
@@ -106,7 +107,7 @@ struct Root<'a> {
 
 impl Root<'_> {
     /// Whether no split is below `target`, as far as so many rounds show; `beside` runs in each of them.
-    fn refute(&mut self, target: f64, max_rounds: usize, beside: &mut dyn FnMut() -> bool) -> Verdict {
+    fn refute(&mut self, target: f64, max_rounds: usize, beside: &mut (dyn FnMut() -> bool + Send)) -> Verdict {
         let query = Query { target, decisions: &[], max_rounds };
         self.generation.refute(query, &mut self.pricers, &mut self.center, beside)
     }
@@ -302,12 +303,8 @@ impl<'a> Proof<'a> {
         for part in 0..MOST_PARTS {
             let (primal, cx) = (&mut self.primal, self.cx);
             let least = target / (1.0 - cx.gap.max(0.5 * OPTIMALITY_TOLERANCE));
-            let mut rounds = 0;
             let mut beside = || {
-                rounds += 1;
-                if rounds % ROUNDS_BESIDE == 0 {
-                    primal.advance(cx);
-                }
+                primal.advance(cx);
                 primal.best().is_none_or(|(upper, _)| upper >= least)
             };
             let is_crowded = part == 0 && root.is_crowded(target);
@@ -377,11 +374,8 @@ impl<'a> Proof<'a> {
 const FIRST_ROUNDS: usize = 32;
 
 /// Rounds of pricing after which the bound rises as far as the profits show, and how often.
-const ROUNDS_PER_PART: usize = 48;
-const MOST_PARTS: usize = 8;
-
-/// Rounds of pricing for each round of annealing beside them.
-const ROUNDS_BESIDE: usize = 2;
+const ROUNDS_PER_PART: usize = 24;
+const MOST_PARTS: usize = 16;
 
 /// Rounds of annealing between two searches of the tree, or two targets of the root's bisection.
 const ROUNDS_BETWEEN: usize = 16;

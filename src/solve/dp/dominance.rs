@@ -6,6 +6,9 @@
 //! load(S \ u) ≤ load(S), and a chain through J ∪ {u} is as good as one through J. So if u also fits on the stage
 //! before, J itself need not be kept. The argument asks that in and out weigh the same in every piece of a load.
 //!
+//! Where a device keeps bytes for the edges that it cuts, S \ u has to fit, too. By the same inequality it does if J ∪ {u}
+//! cuts no more bytes beyond those of J than u has by itself.
+//!
 //! With servers the same holds for loads that depend on a stage's own boundaries alone. The lower boundary of the stage
 //! that loses u may lie in a server or between two, so the cut has to be harmless at both prices. And a stage that
 //! does not hold u may pay the higher price for a net of u once u lies below it: only if it holds pins of a net that
@@ -112,8 +115,10 @@ impl<'a> Dominance<'a> {
     /// Whether no later stage loses when `u` joins `ideal`.
     fn is_free(&self, u: usize, ideal: &Bits) -> bool {
         let mut accelerators = self.reduced.kinds.iter().filter(|kind| kind.kind != DeviceKind::Cpu);
-        accelerators.all(|kind| self.passes.clone().all(|pass| self.is_harmless(kind, u, ideal, pass)))
-            && self.reduced.nets_of.row(u).iter().all(|&e| self.keeps_price(e as usize, u, ideal))
+        let bytes = self.reduced.boundary.added(u, |v| contains(ideal, v));
+        accelerators.all(|kind| {
+            bytes <= kind.memory[u] && self.passes.clone().all(|pass| self.is_harmless(kind, u, ideal, pass))
+        }) && self.reduced.nets_of.row(u).iter().all(|&e| self.keeps_price(e as usize, u, ideal))
     }
 
     /// Whether no stage without `u` pays more for net `e` once `u` is in `ideal`.

@@ -175,12 +175,13 @@ impl Enumeration<'_> {
         }
         let mut child = Node { state: transition.next, next: 0, ..*node };
         if into && !contains(self.from, unit) {
-            let kind = &reduced.kinds[relaxation.stages[self.stage].kind];
+            let stage = relaxation.stages[self.stage];
+            let kind = &reduced.kinds[stage.kind];
             kind.times[unit]?;
             let t = self.below[0].0;
             child.weight += relaxation.bounds.of(t).weight[unit];
             child.memory += kind.memory[unit];
-            if child.weight > self.heaviest || !fits(child.memory, kind.memory_limit) {
+            if child.weight > self.heaviest || !fits(child.memory, kind.capacity(stage.replicas)) {
                 return None;
             }
         }

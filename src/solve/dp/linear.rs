@@ -6,6 +6,7 @@
 //! a lower bound of the true one, and mostly equal to it.
 
 use super::consumption::Consumption;
+use super::line_memory::LineMemory;
 use super::loads::{Loads, Value, objective, worse};
 use super::relaxation::{Relaxation, Windows};
 use super::stage::{Boundary, Potential, StageKind};
@@ -28,6 +29,8 @@ pub struct Line<'a> {
     parameter_bytes: Vec<f64>,
     /// By position i: the nets with a pin before i and one at or after it.
     open: Vec<Vec<OpenNet>>,
+    /// Where memory depends on what an interval cuts.
+    memory: Option<LineMemory>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +88,8 @@ impl<'a> Line<'a> {
         let inside = |kind| if has_servers { prefixes(reduced, kind, order, &open, Boundary::Inside) } else { vec![] };
         let prefixes = |kind| [prefixes(reduced, kind, order, &open, Boundary::Between), inside(kind)];
         let prefixes = (0..reduced.kinds.len()).map(prefixes).collect();
-        Self { loads, stages, consumption, order, prefixes, parameter_bytes, open }
+        let memory = (!reduced.boundary.is_empty()).then(|| LineMemory::new(&reduced.boundary, order));
+        Self { loads, stages, consumption, order, prefixes, parameter_bytes, open, memory }
     }
 
     /// Lower and upper value of each prefix under a potential, as at boundaries of the relaxation.
@@ -204,22 +208,27 @@ impl<'a> Line<'a> {
     fn scan(&self, i: usize, stage: StageKind, first: usize, found: &mut impl FnMut(usize, Value), upper: f64) {
         let prefix = &self.prefixes[stage.kind][usize::from(stage.upper == Boundary::Inside)];
         let from = prefix[i];
-        let limit = self.loads.reduced.kinds[stage.kind].memory_limit;
+        let limit = self.loads.reduced.kinds[stage.kind].capacity(stage.replicas);
         let (mut correction, events) = self.corrections(i, stage);
         for (term, fixed) in correction.iter_mut().zip(&from.fixed) {
             term.comm_in -= fixed.comm_in;
             term.comm_out -= fixed.comm_out;
         }
         let mut pending = events.into_iter().peekable();
+        let mut boundaries = self.memory.as_ref().map(|memory| memory.from(i));
         for (j, to) in prefix.iter().enumerate().skip(first) {
             while let Some(event) = pending.next_if(|e| (e.after as usize) < j) {
                 let term = &mut correction[event.pass];
                 term.comm_in += event.comm_in;
                 term.comm_out += event.comm_out;
             }
-            if to.unsupported > from.unsupported || !fits(to.memory - from.memory, limit) {
+            let memory = to.memory - from.memory;
+            if to.unsupported > from.unsupported || !fits(memory, limit) {
                 return;
             }
+            // A longer interval may cut less.
+            let boundary = boundaries.as_mut().map_or(0.0, |boundaries| boundaries.up_to(j));
+            let is_held = fits(memory + boundary, limit);
             let terms = [0, 1].map(|pass| Terms {
                 compute: to.terms[pass].compute - from.terms[pass].compute,
                 comm_in: (to.terms[pass].comm_in + correction[pass].comm_in).max(0.0),
@@ -230,7 +239,9 @@ impl<'a> Line<'a> {
             if objective(self.loads.value(stage, &compute, parameter_bytes)) > upper {
                 return;
             }
-            found(j, self.loads.value(stage, &terms, parameter_bytes));
+            if is_held {
+                found(j, self.loads.value(stage, &terms, parameter_bytes));
+            }
         }
     }
 }

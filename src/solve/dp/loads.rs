@@ -75,6 +75,8 @@ impl<'a> Loads<'a> {
 pub struct Sums {
     terms: [Terms; 2],
     memory: f64,
+    /// Bytes kept for the edges that the set cuts.
+    boundary: f64,
     parameter_bytes: f64,
 }
 
@@ -97,8 +99,8 @@ impl Sums {
 impl Loads<'_> {
     /// The value of a set with these sums; `None` when it does not fit.
     pub fn finish(&self, stage: StageKind, sums: &Sums) -> Option<Value> {
-        let limit = self.reduced.kinds[stage.kind].memory_limit;
-        fits(sums.memory, limit).then(|| self.value(stage, &sums.terms, sums.parameter_bytes))
+        let limit = self.reduced.kinds[stage.kind].capacity(stage.replicas);
+        fits(sums.memory + sums.boundary, limit).then(|| self.value(stage, &sums.terms, sums.parameter_bytes))
     }
 
     /// The sums of a stage between the ideals `from` and `to` once it holds `unit`, too, which comes next after `to`;
@@ -108,6 +110,7 @@ impl Loads<'_> {
         let mut sums = *sums;
         sums.add_unit(self.reduced, kind, unit)?;
         let in_set = |p: usize| contains(to, p) && !contains(from, p);
+        sums.boundary += self.reduced.boundary.added(unit, in_set);
         for &e in self.reduced.nets_of.row(unit) {
             let e = e as usize;
             let net = &self.reduced.nets[e];
@@ -198,6 +201,8 @@ impl<'a> SetLoads<'a> {
         let mut sums = Sums::default();
         for u in ones(set) {
             sums.add_unit(reduced, kind, u)?;
+            let cut = reduced.boundary.of(u).iter().filter(|&&(v, _)| !contains(set, v as usize));
+            sums.boundary += cut.map(|&(_, bytes)| bytes).sum::<f64>();
             for &e in reduced.nets_of.row(u) {
                 let e = e as usize;
                 if self.counted[e] == self.round {

@@ -9,6 +9,7 @@ pub mod grouping;
 pub mod guide;
 pub mod ideal;
 pub mod inner;
+mod line_memory;
 pub mod linear;
 pub mod linearized;
 pub mod loads;

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use bytesize::ByteSize;
 
-use super::{outcome, supports_loads, work_bound};
+use super::placement::{Blocks, Evaluator};
+use super::{latency_bound, outcome, refuse_recomputation, supports_latency, supports_loads, work_bound};
 use crate::instance::formats::read_split_of;
 use crate::preprocess::Unordered;
-use crate::problem::{DeviceKind, Problem, Solution, fits};
+use crate::problem::{DeviceKind, Objective, Problem, Solution, fits};
 use crate::solve::certify::{Assignment, Setting};
 use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Stats, Unsupported};
 
@@ -16,7 +17,8 @@ use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Stats, Uns
 /// Backward nodes that the file does not list join their colour class, as the published splits of training graphs need.
 /// A split that does not count is an error that says why: nodes that are missing, unknown or listed twice, parted colour
 /// classes, nodes that their device cannot run or has no memory for, the scope. (`dagsplit verify` lists everything
-/// that is wrong with a split.) Splits with replicas are refused. O(n + m).
+/// that is wrong with a split.) For the latency each device's nodes are one subgraph. Splits with replicas, or that state
+/// subgraphs, are refused. O(n + m).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expert {
     /// The split file.
@@ -52,7 +54,11 @@ impl Solver for Expert {
     }
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
-        supports_loads(self.name(), problem)
+        refuse_recomputation(self.name(), problem)?;
+        match problem.spec.objective {
+            Objective::Latency { .. } => supports_latency(self.name(), problem),
+            _ => supports_loads(self.name(), problem),
+        }
     }
 
     fn solve(&self, problem: &Problem, _cx: &mut SearchContext) -> Result<Run, SolveError> {
@@ -63,7 +69,11 @@ impl Solver for Expert {
         let setting = Setting::new(problem, &unordered);
         let solution = taken(&setting, &split)
             .map_err(|reason| SolveError::from(ExpertError::Invalid { file: file.clone(), reason }))?;
-        Ok(Run { outcome: outcome(Some(solution), work_bound(&unordered)), stats: Stats::default() })
+        let bound = match problem.spec.objective {
+            Objective::Latency { .. } => latency_bound(problem),
+            _ => work_bound(&unordered),
+        };
+        Ok(Run { outcome: outcome(Some(solution), bound), stats: Stats::default() })
     }
 }
 
@@ -73,9 +83,24 @@ fn taken(setting: &Setting, split: &Solution) -> Result<Solution, String> {
     let assignment = setting
         .assignment(devices.iter().map(|(kind, nodes)| (*kind, nodes.as_slice())))
         .ok_or("it parts a colour class, or has more devices of a kind than there are")?;
+    if let Objective::Latency { .. } = setting.problem.spec.objective {
+        return timed(setting, &assignment, &devices);
+    }
     match setting.objective(&assignment) {
         Some(_) => Ok(setting.to_solution(&assignment)),
         None => Err(obstacle(setting, &assignment)),
+    }
+}
+
+/// The split with its latency, or why it has none.
+fn timed(setting: &Setting, split: &Assignment, devices: &[(DeviceKind, Vec<usize>)]) -> Result<Solution, String> {
+    let blocks = Blocks::new(setting.problem);
+    let can_run = split.device_of.iter().enumerate().all(|(u, &d)| setting.kind(d as usize).times[u].is_some());
+    let places = blocks.places(devices).filter(|_| can_run).ok_or_else(|| obstacle(setting, split))?;
+    match Evaluator::new(&blocks).value(&places) {
+        None => Err("its devices wait for each other; `dagsplit verify` cuts them into subgraphs".into()),
+        Some(value) if value.overload > 0.0 => Err(obstacle(setting, split)),
+        Some(value) => Ok(blocks.solution(&places, value.latency)),
     }
 }
 
@@ -87,6 +112,9 @@ fn placed(problem: &Problem, split: &Solution) -> Result<Vec<(DeviceKind, Vec<us
     for device in &split.devices {
         if device.replicas != 1 {
             return Err("a stage has replicas; `dagsplit verify` takes such splits".into());
+        }
+        if !device.subgraphs.is_empty() {
+            return Err("a device states subgraphs; `dagsplit verify` takes such splits".into());
         }
         let mut nodes = Vec::with_capacity(device.nodes.len());
         for id in &device.nodes {

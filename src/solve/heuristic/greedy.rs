@@ -5,7 +5,7 @@ mod loads;
 
 pub(super) use latency::fill;
 
-use super::{supports_latency, supports_loads};
+use super::{refuse_recomputation, supports_latency, supports_loads};
 use crate::problem::{Objective, Problem};
 use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported};
 
@@ -54,6 +54,7 @@ impl Solver for Greedy {
     }
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
+        refuse_recomputation(self.name(), problem)?;
         match problem.spec.objective {
             Objective::Latency { .. } => supports_latency(self.name(), problem),
             _ => supports_loads(self.name(), problem),

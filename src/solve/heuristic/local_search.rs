@@ -3,7 +3,7 @@
 mod latency;
 mod loads;
 
-use super::{supports_latency, supports_loads, unsupported};
+use super::{refuse_recomputation, supports_latency, supports_loads, unsupported};
 use crate::problem::{Objective, Problem, Scope};
 use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported};
 
@@ -59,6 +59,7 @@ impl Solver for LocalSearch {
             return supports_latency(self.name(), problem);
         }
         supports_loads(self.name(), problem)?;
+        refuse_recomputation(self.name(), problem)?;
         match problem.spec.scope {
             Scope::Arbitrary => Ok(()),
             _ => Err(unsupported(self.name(), "its moves part what is contiguous; ask for the scope `arbitrary`")),

@@ -1,7 +1,7 @@
 //! Methods without proof, one file each, and what they share.
 //!
-//! [`Greedy`] and [`LocalSearch`] serve loads and the latency. For loads there are the published baselines too:
-//! [`PipeDream`]'s optimizer, [`Uniform`] splits, [`SingleDevice`], splits made by [`Expert`]s, and the graph partitioners
+//! [`Greedy`], [`LocalSearch`] and [`Expert`]s serve loads and the latency, [`MaxLoad`] the latency alone. For loads there are the published baselines too:
+//! [`PipeDream`]'s optimizer, [`Uniform`] splits, [`SingleDevice`], and the graph partitioners
 //! behind [`ExternalPartitioner`]. [`parmesan`], [`rannc`] and [`SliceGraph`] are published partitioners for pipelines;
 //! those of [`chen2024`] minimise the sharding cost.
 
@@ -13,6 +13,7 @@ mod groups;
 mod latency_bound;
 mod layers;
 mod local_search;
+mod max_load;
 pub mod parmesan;
 mod pipedream;
 mod placement;
@@ -28,6 +29,7 @@ pub use greedy::Greedy;
 pub use latency_bound::latency_bound;
 pub use layers::Layers;
 pub use local_search::LocalSearch;
+pub use max_load::MaxLoad;
 pub use parmesan::{IterativeRefinement, OperatorClustering};
 pub use pipedream::{Branchings, PipeDream};
 pub use rannc::{Blocks, Rannc};
@@ -35,7 +37,9 @@ pub use single_device::SingleDevice;
 pub use slicegraph::SliceGraph;
 pub use uniform::Uniform;
 
-use super::{BoundSource, LowerBound, OPTIMALITY_TOLERANCE, Outcome, Unsupported, refuse_sharding};
+use super::{
+    BoundSource, LowerBound, OPTIMALITY_TOLERANCE, Outcome, Unsupported, refuse_recomputation, refuse_sharding,
+};
 use crate::bound;
 use crate::preprocess::Unordered;
 use crate::problem::{Objective, Problem, Scope, Solution};

@@ -92,6 +92,25 @@ impl<'a> Blocks<'a> {
         fits(nodes.map(|v| class.memory[v]).sum(), class.limit)
     }
 
+    /// Each device's nodes in the first block of an accelerator of its kind, or on the CPU; `None` where there are more
+    /// devices of a kind than accelerators, or nodes that are on no device.
+    pub fn places(&self, devices: &[(DeviceKind, Vec<NodeId>)]) -> Option<Vec<Place>> {
+        let mut places = vec![None; self.cpu_times.len()];
+        let mut is_free = vec![true; self.accelerators.len()];
+        for (kind, nodes) in devices.iter().filter(|(_, nodes)| !nodes.is_empty()) {
+            let place = if *kind == DeviceKind::Cpu {
+                Place::Cpu
+            } else {
+                let is_of_kind = |&a: &usize| is_free[a] && self.classes[self.accelerators[a]].kind == *kind;
+                let accelerator = (0..is_free.len()).find(is_of_kind)?;
+                is_free[accelerator] = false;
+                Place::Block(accelerator * self.per_accelerator)
+            };
+            nodes.iter().for_each(|&v| places[v] = Some(place));
+        }
+        places.into_iter().collect()
+    }
+
     /// Bytes that all nodes occupy on an accelerator.
     pub fn memory(&self) -> f64 {
         self.classes.first().map_or(0.0, |class| class.memory.iter().sum())

@@ -1,5 +1,6 @@
 //! Uniform splits: as many layers and as many replicas in each stage as in any other.
 
+use super::rannc::{BATCH_TIME, batch_time};
 use super::{outcome, supports_loads, work_bound};
 use crate::preprocess::{Reduced, Unordered};
 use crate::problem::{DeviceKind, Problem};
@@ -16,8 +17,22 @@ use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Stats, Uns
 /// allow. A layer is a node, with its colour class; ties of the order go to the node that the file names first. CPUs take
 /// part only where there are no accelerators. It finds no split where some stage of each is unsupported or does not fit.
 /// The splits are acyclic, and count in every wider scope. O(s · (n + pins)) for s pairs of stages and replicas.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Uniform;
+///
+/// For a synchronous pipeline, which drains after each batch, the best split is the one whose batch takes least time
+/// ([`batch_time`]), each replica taking one sample of it at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Uniform {
+    /// Samples of a batch of a synchronous pipeline; 0 looks for the best objective, as if batches had no end.
+    pub batch: usize,
+    /// The fewest stages; at least 1.
+    pub stages: usize,
+}
+
+impl Default for Uniform {
+    fn default() -> Self {
+        Self { batch: 0, stages: 1 }
+    }
+}
 
 impl Solver for Uniform {
     fn name(&self) -> &str {
@@ -38,29 +53,36 @@ impl Solver for Uniform {
         let layers = Reduced::contracted_only(problem);
         let setting = Setting::new(problem, &layers);
         let mut loads = SetLoads::new(&setting.loads);
-        let (mut best, mut tried): (Option<Incumbent>, usize) = (None, 0);
+        let (mut best, mut tried): (Option<(f64, Incumbent)>, usize) = (None, 0);
         let has_accelerators = layers.kinds.iter().any(|kind| kind.kind != DeviceKind::Cpu);
         for (index, stage) in setting.stages.iter().enumerate() {
             let kind = &layers.kinds[stage.kind];
             if has_accelerators && kind.kind == DeviceKind::Cpu {
                 continue;
             }
-            for stages in 1..=(kind.count / stage.replicas).min(layers.unit_count()) {
+            let microbatches = (self.batch / stage.replicas).max(1);
+            for stages in self.stages.max(1)..=(kind.count / stage.replicas).min(layers.unit_count()) {
                 if tried > 0 && cx.should_stop() {
                     break;
                 }
                 tried += 1;
-                let found = split(&layers, &mut loads, &setting, index, stages);
-                best = match (best, found) {
-                    (Some(best), Some(found)) if found.objective() < best.objective() => Some(found),
-                    (best, found) => best.or(found),
+                let Some(found) = split(&layers, &mut loads, &setting, index, stages) else { continue };
+                let time = match self.batch {
+                    0 => found.objective(),
+                    batch => batch_time(batch, found.objective(), stages, microbatches),
                 };
+                if best.as_ref().is_none_or(|(least, _)| time < *least) {
+                    best = Some((time, found));
+                }
             }
         }
         let mut stats = Stats::default();
         stats.set("layers", layers.unit_count() as f64);
         stats.set("uniform splits", tried as f64);
-        let solution = best.map(|best| setting.lift(&best, best.objective()));
+        if let Some((time, _)) = best.as_ref().filter(|_| self.batch > 0) {
+            stats.set(BATCH_TIME, *time);
+        }
+        let solution = best.map(|(_, best)| setting.lift(&best, best.objective()));
         Ok(Run { outcome: outcome(solution, work_bound(&Unordered::new(problem))), stats })
     }
 }

@@ -37,6 +37,11 @@ impl Pass {
     }
 }
 
+/// Whether a load is not above a limit.
+fn is_within(load: f64, limit: Option<f64>) -> bool {
+    limit.is_none_or(|limit| load <= limit * (1.0 + LIMIT_TOLERANCE))
+}
+
 /// A program under construction. Its times are the instance's divided by `scale`.
 pub(super) struct Builder<'a> {
     pub layout: &'a Layout<'a>,
@@ -52,14 +57,14 @@ pub(super) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// Adds x with Σ_i x_{v,i} = 1, memory and communication. What a device cannot hold, by itself or with a `limit` on
-    /// its load in the instance's time, is fixed at 0.
+    /// Adds x with Σ_i x_{v,i} = 1, memory and communication. What a device cannot hold or pay for, by itself or with a
+    /// `limit` on its load in the instance's time, is fixed at 0.
     pub fn new(layout: &'a Layout<'a>, wires: Vec<Wire>, scale: f64, limit: Option<f64>) -> Self {
         let (model, x, comm_in, comm_out) = (Model::default(), Vec::new(), Vec::new(), Vec::new());
         let mut builder = Self { layout, wires, scale, model, x, comm_in, comm_out };
         builder.place(limit);
         builder.bound_memory();
-        builder.communicate();
+        builder.communicate(limit);
         builder
     }
 
@@ -68,8 +73,7 @@ impl<'a> Builder<'a> {
         let costs = self.layout.costs(i);
         costs.times[unit].is_some_and(|time| {
             let load = compute_load(&costs.pieces, time.total());
-            fits(costs.memory[unit], costs.memory_limit)
-                && limit.is_none_or(|limit| load <= limit * (1.0 + LIMIT_TOLERANCE))
+            fits(costs.memory[unit], costs.memory_limit) && is_within(load, limit)
         })
     }
 
@@ -100,24 +104,32 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds CommIn_{u,i} ≥ x_{v,i} − x_{u,i} and CommOut_{u,i} ≥ x_{u,i} − x_{v,i} for every consumer v of a producer u.
-    fn communicate(&mut self) {
+    fn communicate(&mut self, limit: Option<f64>) {
         for w in 0..self.wires.len() {
-            let into = self.side(w, "in", |piece| piece.comm_in, 1.0);
-            let out = self.side(w, "out", |piece| piece.comm_out, -1.0);
+            let into = self.side(w, "in", |piece| piece.comm_in, 1.0, limit);
+            let out = self.side(w, "out", |piece| piece.comm_out, -1.0, limit);
             self.comm_in.push(into);
             self.comm_out.push(out);
         }
     }
 
-    fn side(&mut self, w: usize, side: &str, pays: fn(&Piece) -> f64, sign: f64) -> Vec<Option<Variable>> {
+    fn side(
+        &mut self,
+        w: usize,
+        side: &str,
+        pays: fn(&Piece) -> f64,
+        sign: f64,
+        limit: Option<f64>,
+    ) -> Vec<Option<Variable>> {
         let (layout, wire) = (self.layout, &self.wires[w]);
         let mut moved_of = Vec::with_capacity(layout.devices.list.len());
         for (i, device) in layout.devices.list.iter().enumerate() {
-            let pays = layout.costs(i).pieces.iter().any(|piece| pays(piece) > 0.0);
-            let is_paid = pays && wire.transfers[device.kind_index] > 0.0;
-            moved_of.push(is_paid.then(|| {
+            let weight = layout.costs(i).pieces.iter().map(pays).fold(0.0, f64::max);
+            let time = weight * wire.transfers[device.kind_index];
+            moved_of.push((time > 0.0).then(|| {
                 let name = format!("{side}_v{}_{}", wire.id, device.name);
-                let moved = self.model.variable(name.clone(), variable().min(0).max(1));
+                let most = u8::from(is_within(time, limit));
+                let moved = self.model.variable(name.clone(), variable().min(0).max(most));
                 for &consumer in &wire.consumers {
                     let crossed = self.x[consumer][i] - self.x[wire.source][i];
                     let row = format!("{name}_{}", layout.labels[consumer]);

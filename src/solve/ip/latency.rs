@@ -25,10 +25,10 @@ struct Schedule {
     finishes: Vec<Option<Variable>>,
 }
 
-/// Writes the program. Its big-M is the upper bound, where there is one, or else the latency of a split that exists.
+/// Writes the program. Its big-M is the least of the bounds, where there are some, and the latency of a split that exists.
 pub(super) fn formulate<'a>(layout: &'a Layout<'a>, form: Form, bounds: Bounds, scale: f64) -> Builder<'a> {
     let problem = layout.problem;
-    let mut builder = Builder::new(layout, wires::of_producers(layout), scale, None);
+    let mut builder = Builder::new(layout, wires::of_producers(layout), scale, bounds.limit);
     share_devices(&mut builder);
     let order = layout.units.order.as_ref();
     let is_subgraph = |i: &usize| layout.devices.list[*i].kind != DeviceKind::Cpu;
@@ -36,7 +36,8 @@ pub(super) fn formulate<'a>(layout: &'a Layout<'a>, form: Form, bounds: Bounds, 
     if let Some(order) = order {
         subgraphs.iter().for_each(|&i| builder.make_convex(i, order));
     }
-    let horizon = bounds.upper.into_iter().chain([serial_latency(problem)]).fold(f64::INFINITY, f64::min) / scale;
+    let latencies = bounds.upper.into_iter().chain(bounds.limit).chain([serial_latency(problem)]);
+    let horizon = latencies.fold(f64::INFINITY, f64::min) / scale;
     let heads: Vec<f64> = match form {
         Form::Published => vec![0.0; problem.node_count()],
         Form::Strong => earliest(problem).into_iter().map(|time| (time / scale).min(horizon)).collect(),

@@ -23,7 +23,7 @@ pub use solution_file::{NotPlaced, read_solution};
 use std::path::Path;
 
 use super::dp::LinearizedDp;
-use super::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported, refuse_sharding};
+use super::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported, refuse_recomputation, refuse_sharding};
 use crate::problem::{Objective, Problem, Scope, Solution};
 use layout::Layout;
 use model::Model;
@@ -46,7 +46,13 @@ struct Bounds {
     pub lower: Option<f64>,
     /// Splits above are of no interest.
     pub upper: Option<f64>,
+    /// No device is given a unit, or data, that alone takes it longer.
+    pub limit: Option<f64>,
 }
+
+/// The published form keeps placements that alone take up to this many times the value of a known split. Beyond it they
+/// are worth more than the solver's tolerances: a part of 1e-9 of such a unit counts.
+const HOPELESS: f64 = 1000.0;
 
 /// The integer program of Tarnawski 2020, solved by HiGHS' branch and cut.
 ///
@@ -98,15 +104,15 @@ impl IntegerProgram {
     /// Where the program does not take `problem`, or the file cannot be written.
     pub fn write(&self, problem: &Problem, path: &Path, cx: &mut SearchContext) -> Result<(), SolveError> {
         self.supports(problem)?;
-        let start = self.start(problem, cx)?;
+        let start = if self.starts_from_known() { self.known(problem, cx)? } else { None };
         let layout = Layout::new(problem);
-        let (mut mip, _) = program(&layout, self.form, self.bounds(start.as_ref()), 1.0).into_mip()?;
+        let (mut mip, _) = program(&layout, self.form, self.bounds(start.as_ref(), None), 1.0).into_mip()?;
         Ok(mip.write_model(path)?)
     }
 
-    /// The split to start from, its objective filled in: the given one, or for the strong form the linearized DP's for
-    /// loads, whose acyclic splits belong to every scope here.
-    fn start(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Option<Solution>, SolveError> {
+    /// A split, its objective filled in: the given one, or the linearized DP's for loads, whose acyclic splits belong to
+    /// every scope here.
+    fn known(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Option<Solution>, SolveError> {
         if let Some(split) = &self.start {
             return Ok(evaluate::checked(problem, split.clone()));
         }
@@ -116,16 +122,27 @@ impl IntegerProgram {
             pipeline.spec.objective = Objective::Throughput;
         }
         let dpl = LinearizedDp::default();
-        if self.form == Form::Published || dpl.supports(&pipeline).is_err() {
+        if dpl.supports(&pipeline).is_err() {
             return Ok(None);
         }
         let run = dpl.solve(&pipeline, cx)?;
         Ok(run.outcome.solution().and_then(|split| evaluate::checked(problem, split.clone())))
     }
 
-    fn bounds(&self, start: Option<&Solution>) -> Bounds {
+    /// Whether the search starts from a known split: the strong form from a cheap one, either from the given one.
+    fn starts_from_known(&self) -> bool {
+        self.form == Form::Strong || self.start.is_some()
+    }
+
+    /// The bounds of a program that starts from `start`, where the value of some split is `known`.
+    fn bounds(&self, start: Option<&Solution>, known: Option<f64>) -> Bounds {
         let values = start.and_then(|split| split.objective).into_iter().chain(self.cutoff);
-        Bounds { lower: self.lower_bound, upper: values.min_by(f64::total_cmp) }
+        let upper = values.min_by(f64::total_cmp);
+        let limit = match self.form {
+            Form::Published => known.map(|value| HOPELESS * value),
+            Form::Strong => upper,
+        };
+        Bounds { lower: self.lower_bound, upper, limit }
     }
 }
 
@@ -153,6 +170,7 @@ impl Solver for IntegerProgram {
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
         refuse_sharding(self.name(), problem)?;
+        refuse_recomputation(self.name(), problem)?;
         let spec = &problem.spec;
         let reason = if spec.replication.is_some() {
             "it does not replicate stages; use the ideal DP (dp) with --scope acyclic"
@@ -170,7 +188,7 @@ impl Solver for IntegerProgram {
 
     fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         self.supports(problem)?;
-        let start = self.start(problem, cx)?;
-        search::run(problem, self, start, cx)
+        let known = self.known(problem, cx)?;
+        search::run(problem, self, known, cx)
     }
 }

@@ -12,15 +12,17 @@ use crate::solve::{BoundSource, LowerBound, Outcome, Progress, Run, SearchContex
 /// lower by this part.
 const BOUND_MARGIN: f64 = 5e-10;
 
-/// Solves the program of `method`, from `start` where that is a split.
+/// Solves the program of `method`, where a split may be `known`.
 pub(super) fn run(
     problem: &Problem,
     method: &IntegerProgram,
-    start: Option<Solution>,
+    known: Option<Solution>,
     cx: &SearchContext,
 ) -> Result<Run, SolveError> {
-    let bounds = method.bounds(start.as_ref());
-    let scale = scale(problem);
+    let known_value = known.as_ref().map(value);
+    let start = known.filter(|_| method.starts_from_known());
+    let bounds = method.bounds(start.as_ref(), known_value);
+    let scale = scale(problem, known_value);
     let layout = Layout::new(problem);
     let (mut mip, columns) = program(&layout, method.form, bounds, scale).into_mip()?;
     if let Some(values) = start.as_ref().and_then(|split| layout.start_values(split)) {
@@ -33,19 +35,22 @@ pub(super) fn run(
     stats.set("columns", columns.len() as f64);
     stats.set("rows", mip.row_count() as f64);
     stats.set("nodes", result.nodes as f64);
-    let proven = proven(&result, bounds, scale);
-    let is_infeasible = result.status == MipStatus::Infeasible && bounds.upper.is_none();
+    let proven = proven(&result, bounds, known_value, scale);
+    let is_infeasible = result.status == MipStatus::Infeasible && known_value.is_none() && bounds.upper.is_none();
     Ok(Run { outcome: outcome(&problem.spec.scope, best, proven, is_infeasible), stats })
 }
 
 /// What no split is below, in the instance's time.
-fn proven(result: &MipResult, known: Bounds, scale: f64) -> Option<f64> {
-    let most = known.upper.unwrap_or(f64::INFINITY);
+///
+/// That there is no split up to a cutoff proves the cutoff. A program that holds the split of this `known` value is never
+/// infeasible: where HiGHS says so it errs, and proves nothing.
+fn proven(result: &MipResult, bounds: Bounds, known: Option<f64>, scale: f64) -> Option<f64> {
+    let most = bounds.upper.unwrap_or(f64::INFINITY);
     let dual = match result.status {
-        MipStatus::Infeasible => known.upper,
+        MipStatus::Infeasible => bounds.upper.filter(|&upper| known.is_none_or(|known| upper < known)),
         _ => result.dual_bound.map(|bound| (bound * scale).min(most)),
     };
-    dual.map(|bound| bound * (1.0 - BOUND_MARGIN)).into_iter().chain(known.lower).max_by(f64::total_cmp)
+    dual.map(|bound| bound * (1.0 - BOUND_MARGIN)).into_iter().chain(bounds.lower).max_by(f64::total_cmp)
 }
 
 fn outcome(scope: &Scope, best: Option<Solution>, proven: Option<f64>, is_infeasible: bool) -> Outcome {
@@ -88,8 +93,14 @@ fn search(mip: &mut Mip, scale: f64, start: Option<&Solution>, cx: &SearchContex
 }
 
 /// The power of two by which times are divided, so that the objective is about a thousand: HiGHS' tolerances are
-/// absolute.
-pub(super) fn scale(problem: &Problem) -> f64 {
+/// absolute. It is told from the value of a `known` split, or else from the work for each device.
+fn scale(problem: &Problem, known: Option<f64>) -> f64 {
+    let typical = known.filter(|&value| value > 0.0).unwrap_or_else(|| work_per_device(problem));
+    if typical > 0.0 { (typical.log2().floor() - 9.0).exp2() } else { 1.0 }
+}
+
+/// The least compute time over all devices, for each of them; the largest transfer where there is none.
+fn work_per_device(problem: &Problem) -> f64 {
     let kinds = problem.device_kinds();
     let least = |v: usize| {
         let times = kinds.iter().filter_map(|&kind| problem.cost.node(v, kind));
@@ -98,6 +109,5 @@ pub(super) fn scale(problem: &Problem) -> f64 {
     let devices: usize = kinds.iter().map(|&kind| problem.device_count(kind)).sum();
     let transfers = |v: usize| kinds.iter().map(|&kind| problem.cost.transfer(v, kind)).fold(0.0, f64::max);
     let compute: f64 = (0..problem.node_count()).map(least).sum::<f64>() / devices as f64;
-    let typical = if compute > 0.0 { compute } else { (0..problem.node_count()).map(transfers).fold(0.0, f64::max) };
-    if typical > 0.0 { (typical.log2().floor() - 9.0).exp2() } else { 1.0 }
+    if compute > 0.0 { compute } else { (0..problem.node_count()).map(transfers).fold(0.0, f64::max) }
 }

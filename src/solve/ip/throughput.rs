@@ -9,11 +9,11 @@ use crate::problem::Objective;
 
 /// Writes the program: one row for each device and piece of its load.
 pub(super) fn formulate<'a>(layout: &'a Layout<'a>, form: Form, bounds: Bounds, scale: f64) -> Builder<'a> {
-    let (wires, limit) = match form {
-        Form::Published => (wires::of_producers(layout), None),
-        Form::Strong => (wires::merged(layout), bounds.upper),
+    let wires = match form {
+        Form::Published => wires::of_producers(layout),
+        Form::Strong => wires::merged(layout),
     };
-    let mut builder = Builder::new(layout, wires, scale, limit);
+    let mut builder = Builder::new(layout, wires, scale, bounds.limit);
     if let Some(order) = &layout.units.order {
         (0..layout.devices.list.len()).for_each(|i| builder.make_convex(i, order));
     }

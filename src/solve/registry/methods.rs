@@ -1,6 +1,7 @@
 //! The table of methods.
 
 use super::chain::Chain;
+use super::shared::{IMBALANCE, PASSES, PROGRAM, PUBLISHED, STARTS, SWEEPS};
 use super::spec::Named;
 use super::steps::{ALPHA, BLOCK_COUNT, BROADCAST, CLUSTERS, STEPS, iterative_refinement, operator_clustering};
 use super::{Method, Parameter, Parameters, SpecError};
@@ -11,7 +12,7 @@ use crate::solve::dp::{IdealDp, LinearizedDp};
 use crate::solve::heuristic::chen2024::{Hierarchical, KernighanLin};
 use crate::solve::heuristic::external::{ExternalPartitioner, Partitioner};
 use crate::solve::heuristic::{
-    Branchings, Expert, Greedy, LocalSearch, PipeDream, Rannc, SingleDevice, SliceGraph, Uniform,
+    Branchings, Expert, Greedy, LocalSearch, MaxLoad, PipeDream, Rannc, SingleDevice, SliceGraph, Uniform,
 };
 #[cfg(feature = "highs")]
 use crate::solve::ip::IntegerProgram;
@@ -170,6 +171,18 @@ pub(super) const METHODS: &[Method] = &[
         make: |_| Ok(Box::new(Greedy)),
     },
     Method {
+        name: "max-load",
+        summary: "the split of least largest load, by the ideal DP, each device's nodes run as one subgraph",
+        scopes: &["arbitrary", "convex", "acyclic"],
+        objectives: &["latency"],
+        exact: false,
+        anytime: true,
+        limits: "as dp; inference graphs",
+        source: "Tarnawski 2020, appendix F",
+        parameters: &[],
+        make: |_| Ok(Box::new(MaxLoad)),
+    },
+    Method {
         name: "pipedream",
         summary: "PipeDream's optimizer: contracts branchings to a path, which it splits optimally",
         scopes: &["arbitrary", "convex", "acyclic"],
@@ -196,8 +209,15 @@ pub(super) const METHODS: &[Method] = &[
         anytime: true,
         limits: "any size; all costs, replication; accelerators of one class; no servers",
         source: "GPipe-Hybrid and PipeDream-2BW as in RaNNC 2021, section IV",
-        parameters: &[],
-        make: |_| Ok(Box::new(Uniform)),
+        parameters: &[
+            Parameter {
+                name: "batch",
+                default: "0",
+                meaning: "samples of a batch after which the pipeline drains; 0: never",
+            },
+            Parameter { name: "stages", default: "1", meaning: "the fewest stages, at least 1" },
+        ],
+        make: |given| Ok(Box::new(Uniform { batch: given.get("batch")?, stages: given.at_least("stages", 1)? })),
     },
     Method {
         name: "single-device",
@@ -215,7 +235,7 @@ pub(super) const METHODS: &[Method] = &[
         name: "expert",
         summary: "the split of a file; backward nodes join their colour class",
         scopes: &["arbitrary", "convex", "acyclic"],
-        objectives: &["throughput", "gpipe"],
+        objectives: &["throughput", "gpipe", "latency"],
         exact: false,
         anytime: true,
         limits: "any size; all costs; no replicas, no servers",
@@ -333,10 +353,11 @@ pub(super) const METHODS: &[Method] = &[
         anytime: true,
         limits: "50 million nodes times devices; memory, classes, servers; no replication",
         source: "Chen 2024, section 2.3",
-        parameters: &[STARTS, SWEEPS, PASSES],
+        parameters: &[STARTS, SWEEPS, PASSES, PUBLISHED],
         make: |given| {
             let (starts, sweeps) = (given.at_least("starts", 1)?, given.get("sweeps")?);
-            Ok(Box::new(KernighanLin { starts, sweeps, passes: given.get("passes")? }))
+            let (passes, published) = (given.get("passes")?, given.get("published")?);
+            Ok(Box::new(KernighanLin { starts, sweeps, passes, published }))
         },
     },
     Method {
@@ -357,36 +378,15 @@ pub(super) const METHODS: &[Method] = &[
             Parameter { meaning: "random placements in each split, at least 1", ..STARTS },
             Parameter { meaning: "the most sweeps over all pairs of groups", ..SWEEPS },
             PASSES,
+            PUBLISHED,
         ],
         make: |given| {
             let (levels, starts) = (given.get("levels")?, given.at_least("starts", 1)?);
             let (sweeps, passes) = (given.get("sweeps")?, given.get("passes")?);
-            Ok(Box::new(Hierarchical { levels, starts, sweeps, passes }))
+            Ok(Box::new(Hierarchical { levels, starts, sweeps, passes, published: given.get("published")? }))
         },
     },
 ];
-
-/// Starts of the search for the sharding cost.
-const STARTS: Parameter = Parameter { name: "starts", default: "16", meaning: "random placements, at least 1" };
-
-/// Sweeps of that search.
-const SWEEPS: Parameter =
-    Parameter { name: "sweeps", default: "1000", meaning: "the most sweeps over all pairs of devices" };
-
-/// Passes after its sweeps.
-const PASSES: Parameter =
-    Parameter { name: "passes", default: "0", meaning: "the most passes of Kernighan and Lin after them" };
-
-/// Where an external partitioner is.
-const PROGRAM: Parameter =
-    Parameter { name: "program", default: "", meaning: "the program's path; else it is looked for by its name" };
-
-/// How unequal the parts of an external partitioner may be.
-const IMBALANCE: Parameter = Parameter {
-    name: "imbalance",
-    default: "0.03",
-    meaning: "how far a part may exceed the mean weight, relative to it, at least 0",
-};
 
 fn external(partitioner: Partitioner, given: &Parameters) -> Result<Box<dyn Solver>, SpecError> {
     let (program, imbalance) = (given.path("program"), given.at_least("imbalance", 0.0)?);

@@ -7,6 +7,7 @@ mod chain;
 mod methods;
 mod parameters;
 mod settings;
+mod shared;
 mod spec;
 mod steps;
 

@@ -3,6 +3,7 @@
 use super::bound::{Completion, Filling};
 use super::descent::{self, Descent};
 use super::dominance::Dominance;
+use super::flat::FlatSearch;
 use super::{Model, Placement, Shards, order};
 use crate::problem::{Problem, Scope, fits};
 use crate::solve::{
@@ -63,7 +64,7 @@ impl Solver for ShardingBb {
         let model = &shards.model;
         let is_searched = model.unit_count() <= MAX_UNITS;
         let order = if is_searched { order::narrow(model) } else { (0..model.unit_count()).collect() };
-        let random = in_pool(cx, || descent::best_of_starts(model, self.starts.max(1), DESCENT, cx.seed, cx));
+        let random = in_pool(cx, || FlatSearch::Priced(DESCENT).best_of_starts(model, self.starts.max(1), cx.seed, cx));
         let sliced = descent::slices(model, &order).map(|part_of| {
             let mut placement = Placement::new(model, part_of);
             DESCENT.run(&mut placement, cx);

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use rand::rngs::Xoshiro256PlusPlus;
+use rand::RngExt;
 use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
-use rayon::prelude::*;
 
 use super::{Model, Placement};
 use crate::problem::fits;
@@ -215,31 +213,4 @@ pub(super) fn slices(model: &Model, order: &[usize]) -> Option<Vec<u32>> {
     }
     let is_full = |d: usize| !fits(used[d], model.parts[d].limit);
     (!(0..=last).any(is_full)).then_some(part_of)
-}
-
-/// The best of `starts` descents from random placements, with its cost; `None` where no placement that fits was found.
-///
-/// Starts run in parallel, with the same answer on any number of threads. Once a limit comes all but the first are left
-/// out.
-pub fn best_of_starts(
-    model: &Model,
-    starts: usize,
-    descent: Descent,
-    seed: u64,
-    cx: &SearchContext,
-) -> Option<(f64, Vec<u32>)> {
-    let run = |i: usize| {
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_add(i as u64));
-        let mut placement = Placement::new(model, random_placement(model, &mut rng)?);
-        descent.run(&mut placement, cx);
-        Some((model.cost(placement.part_of()), i, placement.into_parts()))
-    };
-    let others = || {
-        let starts = (1..starts).into_par_iter().take_any_while(|_| !cx.should_stop());
-        // The first of equals.
-        starts.filter_map(run).min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
-    };
-    let (first, others) = rayon::join(|| run(0), others);
-    let best = first.into_iter().chain(others).min_by(|a, b| a.0.total_cmp(&b.0));
-    best.map(|(cost, _, part_of)| (cost, part_of))
 }

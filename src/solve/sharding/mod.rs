@@ -8,12 +8,15 @@ mod bound;
 mod branch_and_bound;
 pub mod descent;
 mod dominance;
+mod flat;
 mod model;
 mod order;
 mod placement;
+mod recomputed;
 mod shards;
 
 pub use branch_and_bound::ShardingBb;
+pub use flat::FlatSearch;
 pub use model::Model;
 pub use placement::Placement;
 pub use shards::Shards;

@@ -15,7 +15,7 @@ pub struct Model {
     /// For each unit the units it shares edges with, ascending, and how many.
     pub(super) links: Vec<Vec<(u32, f64)>>,
     /// The cost of a squared byte off the mean of the parts.
-    pub(super) variance: f64,
+    pub(crate) variance: f64,
     /// The cost of an edge between two parts, row by row; 0 on the diagonal.
     pub(super) prices: Vec<f64>,
     pub(super) parts: Vec<Part>,

@@ -85,7 +85,8 @@ impl<'a> Devices<'a> {
             }
         }
         let plan = Plan::new(&network, MAX_ENTRIES)?;
-        Some(Box::new(Pricer::new(plan, std::array::from_fn(|r| resources[r].capacity), MAX_LABELS)))
+        let pricer = Pricer::new(plan, std::array::from_fn(|r| resources[r].capacity), MAX_LABELS);
+        Some(Box::new(pricer.with_lattice(&resources[0].unit)))
     }
 
     /// The load of a device of this kind that holds `units`, ascending.
@@ -186,6 +187,8 @@ mod tests {
             let exact = best(&devices, &profit, target, Rounding::Exact);
             assert!((exact - most).abs() <= 1e-8 * most, "{target}: {exact}, by enumeration {most}");
             assert!(best(&devices, &profit, target, Rounding::Optimistic(4)) >= most, "{target}");
+            let lattice = best(&devices, &profit, target, Rounding::Lattice(4));
+            assert!((lattice - most).abs() <= 1e-6 * most, "{target}: {lattice} on the lattice, by enumeration {most}");
         }
     }
 
@@ -204,5 +207,7 @@ mod tests {
         }
         let exact = best(&devices, &profit, 100.0, Rounding::Exact);
         assert!((exact - most[100]).abs() <= 1e-8 * most[100], "{exact}, by the knapsack {}", most[100]);
+        let lattice = best(&devices, &profit, 100.0, Rounding::Lattice(4));
+        assert!((lattice - most[100]).abs() <= 1e-6 * most[100], "{lattice}, by the knapsack {}", most[100]);
     }
 }

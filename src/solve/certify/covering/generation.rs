@@ -106,16 +106,17 @@ impl<'a> Generation<'a> {
     }
 
     /// Refutes the target of `query`, with the pricers made for its decisions, or finds columns that cover all units.
-    /// `beside` is called in every round and says whether to go on.
+    /// `beside` runs beside the pricing of every round and says whether to go on.
     pub fn refute(
         &mut self,
         query: Query,
         pricers: &mut Pricers,
         center: &mut Center,
-        beside: &mut dyn FnMut() -> bool,
+        beside: &mut (dyn FnMut() -> bool + Send),
     ) -> Verdict {
         let Query { target, decisions, max_rounds } = query;
-        let counts = &self.devices.counts;
+        let devices = self.devices;
+        let counts = &devices.counts;
         let known = self.pool.below(target, decisions);
         let Some(mut cover) = Cover::new(self.devices.setting().unit_count(), counts, &known) else {
             return Verdict::Open;
@@ -126,14 +127,14 @@ impl<'a> Generation<'a> {
         let mut profit = std::mem::take(&mut center.profit);
         let mut verdict = Verdict::Open;
         loop {
-            if self.cx.should_stop() || rounds == max_rounds || !beside() {
+            if self.cx.should_stop() || rounds == max_rounds {
                 verdict = Verdict::Limit;
                 break;
             }
             self.effort.rounds += 1;
             let is_proof = rounds % PROOF_PERIOD == 0;
             rounds += 1;
-            let mut trial = self.price(profit, target, pricers);
+            let (mut trial, goes_on) = rayon::join(|| self.price(profit, target, pricers), &mut *beside);
             if is_proof || trial.value(counts) > merit {
                 self.tighten(&mut trial, target, pricers, STEPS);
                 if trial.value(counts) > 1.0 + NEARLY_SOLVED * (cover.rounds() - 1.0) {
@@ -143,6 +144,10 @@ impl<'a> Generation<'a> {
             if trial.refutes(counts) {
                 center.profit = trial.profit;
                 return Verdict::Refuted;
+            }
+            if !goes_on {
+                verdict = Verdict::Limit;
+                break;
             }
             let value = trial.value(counts);
             let improves_beyond = trial.gain(counts, &cover.profit(), &center.profit) > 0.0;
@@ -185,19 +190,25 @@ impl<'a> Generation<'a> {
         verdict
     }
 
-    /// A target between `low`, which is refuted, and `high` that the best profits refute by themselves: the largest one,
-    /// up to 1/32 of the way.
+    /// A target between `low`, which is refuted, and `high` that the best profits refute by themselves: nearly the
+    /// largest one.
     pub fn refuted_by(&mut self, center: &Center, (low, high): (f64, f64), pricers: &mut Pricers) -> f64 {
-        let (mut low, mut high) = (low, high);
+        let mut target = high;
         for _ in 0..TARGET_STEPS {
             if self.cx.should_stop() {
                 break;
             }
-            let target = 0.5 * (low + high);
             let mut trial = self.price(center.profit.clone(), target, pricers);
             self.tighten(&mut trial, target, pricers, STEPS);
             self.tighten(&mut trial, target, pricers, LAST_STEPS);
-            if trial.refutes(&self.devices.counts) { low = target } else { high = target }
+            if trial.refutes(&self.devices.counts) {
+                return target;
+            }
+            // What devices earn grows about as their load does.
+            target *= trial.total / trial.most(&self.devices.counts) * (1.0 - TARGET_STEP);
+            if !target.is_finite() || target <= low {
+                break;
+            }
         }
         low
     }
@@ -300,7 +311,11 @@ const PULL: f64 = 0.7;
 const MOST_PULL: f64 = 0.995;
 
 /// Steps of the search for the target that known profits refute.
-const TARGET_STEPS: usize = 5;
+const TARGET_STEPS: usize = 4;
+
+/// By how much a target is put below the one at which the profits seem to be worth as much as devices earn, lest a small
+/// error makes another step necessary.
+const TARGET_STEP: f64 = 2e-6;
 
 /// Below this they are not drawn at all.
 const LEAST_PULL: f64 = 0.1;
@@ -316,7 +331,7 @@ const MARGIN: f64 = 1e-9;
 const PROOF_PERIOD: usize = 8;
 
 /// How exactly the fronts are searched for sets in every round.
-const FIRST_STEP: Rounding = Rounding::Thinned(40);
+const FIRST_STEP: Rounding = Rounding::Lattice(40);
 
 /// How exactly they are searched in most rounds where the sets found leave room for a refutation.
 const QUICK_STEPS: &[Rounding] = &[Rounding::Optimistic(100)];

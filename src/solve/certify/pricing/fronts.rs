@@ -45,6 +45,9 @@ pub enum Rounding {
     /// At most so many labels: neighbours become one of the least consumption and the largest profit, so that the best
     /// profit is never underestimated.
     Optimistic(usize),
+    /// Whole numbers instead of fronts: costs rounded down to a lattice, next to exact; thinned to so many labels where
+    /// that is not possible.
+    Lattice(usize),
 }
 
 /// What a label has to satisfy to be kept.
@@ -112,7 +115,7 @@ const CELLS_PER_LABEL: usize = 8;
 impl<'w, const D: usize> Sums<'w, D> {
     fn new(a: &[Label<D>], b: &[Label<D>], window: &'w Window<'w, D>, rounding: Rounding) -> Self {
         let (most, is_optimistic) = match rounding {
-            Rounding::Exact => (usize::MAX, false),
+            Rounding::Exact | Rounding::Lattice(_) => (usize::MAX, false),
             Rounding::Thinned(most) => (most, false),
             Rounding::Optimistic(most) => (most, true),
         };

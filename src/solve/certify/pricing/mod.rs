@@ -8,12 +8,17 @@
 //!   above, and the best λ is found by intersecting lines ([`lagrangian`]).
 //! - Which pairs of (use, profit) are possible? Fronts of them are carried instead of single values, without those that
 //!   the Lagrangian proves too low, whatever the rest of the graph adds ([`sets`]).
+//!
+//! Where times are decimals the second question is also asked in whole numbers ([`lattice`], [`staircases`]), where it
+//! is answered quickly and next to exactly.
 
 mod elimination;
 mod fronts;
 mod lagrangian;
+mod lattice;
 mod network;
 mod sets;
+mod staircases;
 
 pub use elimination::Plan;
 pub use fronts::Rounding;
@@ -21,6 +26,7 @@ pub use network::{INSIDE, Network, Resource};
 
 use fronts::Window;
 use lagrangian::{Inward, Outward, Prices};
+use lattice::Lattice;
 use sets::Fronts;
 
 use crate::solve::SearchContext;
@@ -83,6 +89,8 @@ pub struct Pricer<const D: usize> {
     /// The best prices of the last call, where the next search begins.
     lambda: [f64; D],
     max_labels: usize,
+    /// The same problem in whole numbers, where loads have one piece and times lie on a lattice.
+    lattice: Option<Box<Lattice>>,
 }
 
 /// Room for the rounding of sums: no set that fits exactly is lost.
@@ -110,7 +118,16 @@ struct Evaluation<const D: usize> {
 impl<const D: usize> Pricer<D> {
     /// A pricer over `plan`, whose resources have the given capacities; `None` stands for the target.
     pub fn new(plan: Plan<D>, capacities: [Option<f64>; D], max_labels: usize) -> Self {
-        Self { plan, capacities, lambda: [0.0; D], max_labels }
+        Self { plan, capacities, lambda: [0.0; D], max_labels, lattice: None }
+    }
+
+    /// The same with a lattice for [`Rounding::Lattice`], where the first resource alone is the load and the `times` of
+    /// the units are decimals.
+    pub fn with_lattice(mut self, times: &[f64]) -> Self {
+        let has_one_piece = self.capacities.iter().position(Option::is_none) == Some(0)
+            && self.capacities[1..].iter().all(Option::is_some);
+        self.lattice = has_one_piece.then(|| Lattice::new(&self.plan, times)).flatten().map(Box::new);
+        self
     }
 
     fn capacity(&self, target: f64) -> [f64; D] {
@@ -222,7 +239,14 @@ impl<const D: usize> Pricing for Pricer<D> {
     }
 
     fn search(&mut self, query: Search<'_>, cx: &SearchContext) -> Option<Priced> {
-        let Search { profit, target, threshold, rounding } = query;
+        let Search { profit, target, threshold, mut rounding } = query;
+        if let Rounding::Lattice(most) = rounding {
+            let found = if self.has_lattice(target) { self.search_lattice(query, cx) } else { None };
+            if found.as_ref().is_some_and(|found| !found.sets.is_empty() || found.upper <= threshold * ROOM) {
+                return found;
+            }
+            rounding = Rounding::Thinned(most);
+        }
         let (mut priced, best) = self.relaxed(profit, target);
         if priced.upper <= threshold {
             return Some(priced);

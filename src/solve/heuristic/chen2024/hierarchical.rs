@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::str::FromStr;
 
+use super::kernighan_lin::flat_search;
 use crate::problem::Problem;
-use crate::solve::sharding::descent::{self, Descent};
 use crate::solve::sharding::{self, Model, Shards};
 use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Stats, Unsupported, in_pool};
 
@@ -25,11 +25,14 @@ pub struct Hierarchical {
     pub sweeps: usize,
     /// The most passes in each split, as in [`KernighanLin`](super::KernighanLin::passes). The paper has none.
     pub passes: usize,
+    /// Whether to search as the authors' program does, as in [`KernighanLin`](super::KernighanLin::published). Then groups
+    /// of any size balance their whole weights, too, as there.
+    pub published: bool,
 }
 
 impl Default for Hierarchical {
     fn default() -> Self {
-        Self { levels: Levels::Automatic, starts: 16, sweeps: 1000, passes: 0 }
+        Self { levels: Levels::Automatic, starts: 16, sweeps: 1000, passes: 0, published: false }
     }
 }
 
@@ -117,11 +120,15 @@ impl Recursion<'_> {
         let size = parts.len() / groups;
         let groups: Vec<Range<usize>> =
             (0..groups).map(|g| parts.start + g * size..parts.start + (g + 1) * size).collect();
-        let model = self.model.grouped(units, &groups);
-        let Hierarchical { starts, sweeps, passes, .. } = *self.method;
+        let Hierarchical { starts, sweeps, passes, published, .. } = *self.method;
+        let mut model = self.model.grouped(units, &groups);
+        if published {
+            model.variance = self.model.variance;
+        }
         // Sibling searches draw different numbers.
         let seed = self.cx.seed.wrapping_add(parts.start.wrapping_mul(starts) as u64);
-        let (_, group_of) = descent::best_of_starts(&model, starts.max(1), Descent { sweeps, passes }, seed, self.cx)?;
+        let (_, group_of) =
+            flat_search(sweeps, passes, published).best_of_starts(&model, starts.max(1), seed, self.cx)?;
         for (g, group) in groups.into_iter().enumerate() {
             let held = units.iter().zip(&group_of).filter(|&(_, &of)| of as usize == g).map(|(&u, _)| u);
             self.place(&held.collect::<Vec<_>>(), group, below)?;

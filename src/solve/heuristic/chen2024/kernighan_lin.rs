@@ -1,8 +1,8 @@
 //! Downhill moves of single nodes from many random placements (section 2.3).
 
 use crate::problem::Problem;
-use crate::solve::sharding::descent::{self, Descent};
-use crate::solve::sharding::{self, Shards};
+use crate::solve::sharding::descent::Descent;
+use crate::solve::sharding::{self, FlatSearch, Shards};
 use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Stats, Unsupported, in_pool};
 
 /// The flat search of Chen 2024, in the manner of Kernighan and Lin: for each ordered pair of devices it makes the first
@@ -42,11 +42,15 @@ pub struct KernighanLin {
     /// The most passes of Kernighan and Lin where no single move helps: each moves every node once, the best move first,
     /// and keeps the best placement on the way. The paper has none.
     pub passes: usize,
+    /// Whether to search as the authors' program does, without passes: each move is judged by the cost from scratch, with
+    /// the parts of the split given to devices anew, no device stays empty, and *a sweep ends after the first part that
+    /// gave a node away*, which the pseudocode does not say. Their figures have 20 starts and 10 sweeps.
+    pub published: bool,
 }
 
 impl Default for KernighanLin {
     fn default() -> Self {
-        Self { starts: 16, sweeps: 1000, passes: 0 }
+        Self { starts: 16, sweeps: 1000, passes: 0, published: false }
     }
 }
 
@@ -67,9 +71,14 @@ impl Solver for KernighanLin {
         self.supports(problem)?;
         let cx = &*cx;
         let shards = Shards::new(problem);
-        let descent = Descent { sweeps: self.sweeps, passes: self.passes };
-        let found = in_pool(cx, || descent::best_of_starts(&shards.model, self.starts.max(1), descent, cx.seed, cx));
+        let search = flat_search(self.sweeps, self.passes, self.published);
+        let found = in_pool(cx, || search.best_of_starts(&shards.model, self.starts.max(1), cx.seed, cx));
         let outcome = shards.outcome(found.map(|(_, part_of)| part_of).as_deref());
         Ok(Run { outcome, stats: Stats(vec![("units", shards.model.unit_count() as f64)]) })
     }
+}
+
+/// The search of these parameters from one start.
+pub(super) fn flat_search(sweeps: usize, passes: usize, published: bool) -> FlatSearch {
+    if published { FlatSearch::Recomputed { sweeps } } else { FlatSearch::Priced(Descent { sweeps, passes }) }
 }

@@ -10,7 +10,7 @@ pub use program::{Partitioner, ProgramError};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::{outcome, supports_loads, unsupported, work_bound};
+use super::{outcome, refuse_recomputation, supports_loads, unsupported, work_bound};
 use crate::instance::formats::undirected::Undirected;
 use crate::preprocess::{Reduced, Unordered, joint};
 use crate::problem::{DeviceKind, Problem, Scope};
@@ -51,6 +51,7 @@ impl Solver for ExternalPartitioner {
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
         supports_loads(self.name(), problem)?;
+        refuse_recomputation(self.name(), problem)?;
         let classes = problem.device_kinds().into_iter().filter(|&kind| kind != DeviceKind::Cpu).count();
         let reason = match problem.spec.scope {
             Scope::Arbitrary if classes == 1 => return Ok(()),

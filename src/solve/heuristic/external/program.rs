@@ -3,13 +3,12 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::Duration;
+use std::process::{Command, Stdio};
 
 use super::ExternalPartitioner;
 use crate::instance::formats::undirected::Undirected;
 use crate::instance::formats::{metis, scotch};
+use crate::process::{Exited, Order, watch};
 use crate::solve::SearchContext;
 
 /// A family of programs with the same graph files and options.
@@ -184,7 +183,11 @@ pub(super) fn partition(
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             spawned => spawned.map_err(system(program))?,
         };
-        let Some(status) = wait(child, cx).map_err(system(program))? else { return Ok(None) };
+        let order = |_| Ok(if cx.should_stop() { Order::End } else { Order::GoOn });
+        let Exited { status, was_ended, .. } = watch(child, order).map_err(system(program))?;
+        if was_ended {
+            return Ok(None);
+        }
         let name = program.display().to_string();
         if !status.success() {
             let message = fs::read(&log).map(|said| tail(&said)).unwrap_or_default();
@@ -196,24 +199,6 @@ pub(super) fn partition(
     }
     let tried = names.iter().map(|name| name.display().to_string()).collect();
     Err(ProgramError::Missing { tried, cure: partitioner.cure() })
-}
-
-/// How long to sleep between two looks at a running program.
-const PATIENCE: Duration = Duration::from_millis(2);
-
-/// Waits for the end of `child`; ends it where the run has to stop, and returns `None` then.
-fn wait(mut child: Child, cx: &SearchContext) -> io::Result<Option<std::process::ExitStatus>> {
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if cx.should_stop() {
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        thread::sleep(PATIENCE);
-    }
 }
 
 /// The last lines of what a program said.

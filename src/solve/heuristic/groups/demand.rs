@@ -46,7 +46,12 @@ impl Demand {
 
     /// Whether a device of one of the kinds, whose memory is given, can hold it.
     pub fn is_met(&self, limits: &[Option<f64>]) -> bool {
-        self.memory.iter().zip(limits).any(|(memory, &limit)| memory.is_some_and(|bytes| fits(bytes, limit)))
+        self.is_met_beside(0.0, limits)
+    }
+
+    /// Whether a device of one of the kinds, whose memory is given, can hold it beside bytes for the edges that it cuts.
+    pub fn is_met_beside(&self, boundary: f64, limits: &[Option<f64>]) -> bool {
+        self.memory.iter().zip(limits).any(|(memory, &limit)| memory.is_some_and(|bytes| fits(bytes + boundary, limit)))
     }
 }
 

@@ -133,6 +133,22 @@ impl PartialEq for Pair {
 
 impl Eq for Pair {}
 
+/// What passes between two clusters.
+#[derive(Debug, Clone, Copy, Default)]
+struct Traffic {
+    /// Time to move it.
+    time: f64,
+    /// What each of two devices keeps that hold one of them.
+    bytes: f64,
+}
+
+impl Traffic {
+    fn add(&mut self, other: Self) {
+        self.time += other.time;
+        self.bytes += other.bytes;
+    }
+}
+
 /// The version of a cluster that was joined to another.
 const GONE: u32 = u32::MAX;
 
@@ -140,9 +156,11 @@ const GONE: u32 = u32::MAX;
 struct State {
     alpha: f64,
     quotient: Quotient,
-    /// Time to move what passes between each cluster and those adjacent to it.
-    traffic: Vec<BTreeMap<u32, f64>>,
+    /// What passes between each cluster and those adjacent to it.
+    traffic: Vec<BTreeMap<u32, Traffic>>,
     demands: Vec<Demand>,
+    /// Bytes that a device keeps for the edges between each cluster and all others.
+    boundary: Vec<f64>,
     limits: Vec<Option<f64>>,
     /// How often each cluster has grown; [`GONE`] once it is joined to another.
     versions: Vec<u32>,
@@ -157,11 +175,14 @@ impl State {
         let kinds: Vec<usize> = (0..reduced.kinds.len()).collect();
         let own: Vec<usize> = (0..n).collect();
         let quotient = Quotient::new(&reduced.order, &own, n).unwrap_or_else(|| unreachable!("units are acyclic"));
+        let traffic = traffic(reduced);
+        let boundary = traffic.iter().map(|beside| beside.values().map(|between| between.bytes).sum()).collect();
         let mut state = Self {
             alpha,
             quotient,
-            traffic: traffic(reduced),
+            traffic,
             demands: Demand::of_units(reduced, &kinds),
+            boundary,
             limits: limits(reduced, &kinds),
             versions: vec![0; n],
             joined: UnionFind::new(n),
@@ -176,8 +197,8 @@ impl State {
 
     /// Puts the pairs of cluster `u` with those adjacent to it that are `wanted` on the heap.
     fn push_pairs(&mut self, u: usize, wanted: impl Fn(usize) -> bool) {
-        for (&v, time) in self.traffic[u].iter().filter(|&(&v, _)| wanted(v as usize)) {
-            let cost = self.demands[u].compute + self.demands[v as usize].compute - self.alpha * time;
+        for (&v, between) in self.traffic[u].iter().filter(|&(&v, _)| wanted(v as usize)) {
+            let cost = self.demands[u].compute + self.demands[v as usize].compute - self.alpha * between.time;
             let (a, b) = (u.min(v as usize), u.max(v as usize));
             let versions = [self.versions[a], self.versions[b]];
             self.pairs.push(Pair { cost, clusters: [a as u32, b as u32], versions });
@@ -191,21 +212,24 @@ impl State {
             return;
         }
         let demand = self.demands[a].with(&self.demands[b]);
+        let between = self.traffic[a].get(&(b as u32)).map_or(0.0, |between| between.bytes);
+        let boundary = self.boundary[a] + self.boundary[b] - 2.0 * between;
         // The one with more neighbours keeps its place, so that few links are written anew.
         let (into, from) = if self.traffic[a].len() >= self.traffic[b].len() { (a, b) } else { (b, a) };
-        if !demand.is_met(&self.limits) || !self.quotient.join(into, from) {
+        if !demand.is_met_beside(boundary, &self.limits) || !self.quotient.join(into, from) {
             return;
         }
         self.demands[into] = demand;
+        self.boundary[into] = boundary;
         self.joined.union(into, from);
         self.alive -= 1;
         self.versions[into] += 1;
         self.versions[from] = GONE;
-        for (v, time) in std::mem::take(&mut self.traffic[from]) {
+        for (v, between) in std::mem::take(&mut self.traffic[from]) {
             self.traffic[v as usize].remove(&(from as u32));
             if v as usize != into {
-                *self.traffic[into].entry(v).or_default() += time;
-                *self.traffic[v as usize].entry(into as u32).or_default() += time;
+                self.traffic[into].entry(v).or_default().add(between);
+                self.traffic[v as usize].entry(into as u32).or_default().add(between);
             }
         }
         self.push_pairs(into, |_| true);
@@ -222,18 +246,21 @@ impl State {
     }
 }
 
-/// Between adjacent units the time to move what passes between them: each producer's transfer for each consumer. Units
-/// that are only ordered pass nothing.
-fn traffic(reduced: &Reduced) -> Vec<BTreeMap<u32, f64>> {
+/// What passes between adjacent units: each producer's transfer for each consumer, and the bytes of each edge. Units that
+/// are only ordered pass nothing.
+fn traffic(reduced: &Reduced) -> Vec<BTreeMap<u32, Traffic>> {
     let mut traffic = vec![BTreeMap::new(); reduced.unit_count()];
     let mut add = |u: usize, v: usize, time: f64| {
-        *traffic[u].entry(v as u32).or_insert(0.0) += time;
-        *traffic[v].entry(u as u32).or_insert(0.0) += time;
+        traffic[u].entry(v as u32).or_insert_with(Traffic::default).time += time;
+        traffic[v].entry(u as u32).or_insert_with(Traffic::default).time += time;
     };
     reduced.order.edges().for_each(|(u, v)| add(u, v, 0.0));
     for (e, net) in reduced.nets.iter().enumerate() {
         let time = reduced.kinds.iter().map(|kind| kind.transfers[e]).fold(0.0, f64::max);
         net.pins.iter().filter(|&&v| v != net.source).for_each(|&v| add(net.source as usize, v as usize, time));
+    }
+    for (u, beside) in traffic.iter_mut().enumerate() {
+        reduced.boundary.of(u).iter().for_each(|&(v, bytes)| beside.entry(v).or_default().bytes += bytes);
     }
     traffic
 }

@@ -7,15 +7,12 @@
 //!   clusters' graph, and shares devices out over stages as replicas. The [ideal DP](crate::solve::dp) solves just
 //!   that, exactly, so that `cluster+dp` is the published program under this crate's costs. Equation 13 gives every
 //!   stage the same number of replicas, which the paper calls a sub-problem of equation 2: the optimum here is at least
-//!   as good. A stage's time (equation 3) charges each edge that leaves it and divides memory by the replicas; here a
-//!   producer is paid once per device and direction, weights are synchronised, each replica holds the whole stage, and
-//!   stages and replicas may be fewer than there are devices (appendix B searches their numbers by simulation).
+//!   as good. A stage's time (equation 3) charges each edge that leaves it; here a producer is paid once per device and
+//!   direction, weights are synchronised, and stages and replicas may be fewer than there are devices
+//!   (appendix B searches their numbers by simulation).
 //! - *Refinement* (section IV-C) is [`IterativeRefinement`], `refine` in a chain.
-//!
-//! Peak memory with recomputation (equation 14) is no part of it. It needs an operator's peaks in both passes and the
-//! bytes of each edge, and counts what crosses a stage's boundary, whereas an instance states one figure per node,
-//! which the verifier adds up. An instance whose `memory` holds max(m_fwd, m_bwd) / MB has equation 14 up to the
-//! boundary.
+//! - *Peak memory* with recomputation (equation 14) is [`MemoryModel::Recomputation`](crate::problem::MemoryModel), which
+//!   all three parts keep to: clusters, stages and moves that need too much do not come about.
 
 mod clustering;
 mod moves;

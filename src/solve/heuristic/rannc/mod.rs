@@ -18,4 +18,4 @@ mod stages;
 mod uncoarsening;
 
 pub use blocks::Blocks;
-pub use solver::Rannc;
+pub use solver::{BATCH_TIME, Rannc, batch_time};

@@ -79,6 +79,7 @@ impl Solver for Rannc {
             Some(Found { split, objective, microbatches }) => {
                 stats.set("stages", split.stages.len() as f64);
                 stats.set("microbatches", microbatches as f64);
+                stats.set(BATCH_TIME, batch_time(self.batch, split.objective(), split.stages.len(), microbatches));
                 Outcome::Feasible { solution: search.setting.lift(&split, objective), bound: None }
             }
         };
@@ -170,6 +171,15 @@ impl<'a> Search<'a> {
         }
         Some(Found { objective: objective(value), split: Incumbent { value, stages }, microbatches })
     }
+}
+
+/// What the time of a batch is called among the figures of a run.
+pub const BATCH_TIME: &str = "batch_time";
+
+/// The time of a batch of `samples` that take `per_sample` each once the pipeline is full: a synchronous pipeline fills and
+/// drains with each batch, which costs it (stages − 1) of its microbatches.
+pub fn batch_time(samples: usize, per_sample: f64, stages: usize, microbatches: usize) -> f64 {
+    samples as f64 * per_sample * (microbatches + stages - 1) as f64 / microbatches as f64
 }
 
 /// 1, 2, 4, … up to `most`.

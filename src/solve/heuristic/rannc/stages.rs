@@ -11,7 +11,8 @@ pub struct Request {
     pub devices: usize,
     /// The most devices of one stage.
     pub most_replicas: usize,
-    /// Samples of a microbatch of the whole pipeline, ⌊BS / R / MB⌋ in the paper; a stage's devices share them.
+    /// Samples of a microbatch of the whole pipeline, BS / R / MB in the paper; a stage's devices share them, none without
+    /// a sample.
     pub samples: usize,
 }
 
@@ -37,7 +38,9 @@ struct Cell {
 /// For each number of stages, of blocks and of devices the table holds the best pipeline, by its last stage. The
 /// published program never lowers d_min again, so that one interval too large for any device leaves all later stages
 /// next to no devices. Here it holds for one number of stages, where it is exact: what cannot be done with d devices
-/// cannot be done for more blocks, or with fewer devices. Devices may be left over. Only the empty pipeline has no
+/// cannot be done for more blocks, or with fewer devices. The paper gives each device ⌊samples / devices⌋ of a microbatch,
+/// by which twenty devices would be done with 32 samples as soon as each had one; here, as in the published program, the
+/// busiest one counts, which has ⌈samples / devices⌉. Devices may be left over. Only the empty pipeline has no
 /// blocks. O(S · (B² · D · replicas + B · nets)).
 pub fn form_stages(profile: &Profile, request: &Request, stop: &dyn Fn() -> bool) -> Option<Pipeline> {
     let Request { stages, devices, most_replicas, samples } = *request;
@@ -45,8 +48,8 @@ pub fn form_stages(profile: &Profile, request: &Request, stop: &dyn Fn() -> bool
     if stages > blocks.min(devices) {
         return None;
     }
-    // The time of a replica of each number that share a stage, relative to one sample.
-    let share = |replicas: usize| Some((samples / replicas) as f64).filter(|&share| share > 0.0);
+    // The time of the busiest replica of a stage, relative to one sample.
+    let share = |replicas: usize| (replicas <= samples).then(|| samples.div_ceil(replicas) as f64);
     let at = |b: usize, d: usize| b * (devices + 1) + d;
     let mut table: Vec<Vec<Option<Cell>>> = vec![vec![None; at(blocks + 1, 0)]; stages + 1];
     let empty = Cell { time: [0.0; 2], before: (0, 0) };
@@ -124,8 +127,9 @@ mod tests {
         let first = |cut: usize, replicas: usize| {
             let bytes: u32 = nodes[..cut].iter().map(|node| u32::from(node.1)).sum();
             let time: u32 = nodes[..cut].iter().map(|node| u32::from(node.0)).sum();
-            let share = request.samples / replicas;
-            let devices = request.devices.checked_sub(replicas).filter(|_| bytes <= memory.into() && share > 0)?;
+            let share = request.samples.div_ceil(replicas);
+            let fits = bytes <= memory.into() && replicas <= request.samples;
+            let devices = request.devices.checked_sub(replicas).filter(|_| fits)?;
             let rest = Request { stages: request.stages - 1, devices, ..*request };
             Some(least(&nodes[cut..], memory, &rest)?.max(f64::from(time) * share as f64))
         };

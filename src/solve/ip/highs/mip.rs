@@ -10,6 +10,10 @@ use good_lp::solvers::highs::HighsProblem;
 
 use super::handle::{Fault, Handle, ModelStatus, OptionValue};
 
+/// The presolve rule left out, as a bit: enumeration of the solutions of rows of few binaries. With it HiGHS 1.15 finds
+/// feasible programs infeasible (`tests/ip.rs` has one).
+const ENUMERATION: i32 = 1 << 16;
+
 /// How an integer program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MipStatus {
@@ -180,6 +184,7 @@ impl Mip {
             (c"primal_feasibility_tolerance", OptionValue::Double(1e-9)),
             (c"dual_feasibility_tolerance", OptionValue::Double(1e-9)),
             (c"random_seed", OptionValue::Int(seed)),
+            (c"presolve_rule_off", OptionValue::Int(ENUMERATION)),
         ];
         options.into_iter().try_for_each(|(name, value)| self.handle.set_option(name, value))
     }

@@ -1,0 +1,63 @@
+//! `dagsplit export`
+
+use std::path::PathBuf;
+
+use dagsplit::instance::formats::read_split;
+use dagsplit::report::framework::{Framework, export};
+use dagsplit::verify;
+
+use super::problem_args::ProblemArgs;
+use super::reading_args::ReadingArgs;
+use super::{Exit, Failure, OrFail, listed, write_out};
+
+const EXAMPLES: &str = "\
+Examples:
+  dagsplit export bert.json split.json --to pytorch-pipelining --output stages.json
+  dagsplit export llama.json split.json --to vllm --layers model.layers
+
+docs/your-model.md tells where each target applies.";
+
+/// Write a split as the settings of a framework that runs pipelines.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    reading: ReadingArgs,
+
+    /// The split, in the published shape.
+    #[arg(value_name = "SPLIT")]
+    split: PathBuf,
+
+    /// The framework to write for.
+    #[arg(long, value_enum)]
+    to: Framework,
+
+    /// The module list that holds the layers, such as `model.layers` [default: the longest one].
+    #[arg(long, value_name = "LIST")]
+    layers: Option<String>,
+
+    /// The file to write [default: standard output].
+    #[arg(long, value_name = "OUT")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    problem: ProblemArgs,
+}
+
+impl Args {
+    pub fn run(self) -> Result<Exit, Failure> {
+        let workload = self.reading.read()?;
+        let spec = self.problem.spec(&workload)?;
+        spec.validate(&workload.instance).or_fail(Exit::Usage)?;
+        let split = read_split(&self.split, &workload.instance).or_fail(Exit::BadInput)?;
+        let name = self.split.display();
+        let verified = verify::check(&workload.instance, &spec, &split).map_err(|violations| {
+            Failure::message(Exit::InvalidSplit, format!("{name}: the split is invalid:{}", listed(&violations)))
+        })?;
+        let text = export(self.to, &workload.instance, &verified, self.layers.as_deref())
+            .map_err(|problems| anyhow::anyhow!("{name}: this target cannot run the split: {problems}"))
+            .or_fail(Exit::Usage)?;
+        write_out(self.output.as_deref(), &text)?;
+        Ok(Exit::Done)
+    }
+}

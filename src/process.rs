@@ -1,0 +1,177 @@
+//! Programs that run beside this one: watched, asked to stop, and ended with all that they started.
+
+use std::io;
+use std::process::{Child, Command, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long the first sleep between two looks at a program is, and the longest.
+const SLEEPS: (Duration, Duration) = (Duration::from_micros(500), Duration::from_millis(5));
+
+/// What a program that is watched is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Go on.
+    GoOn,
+    /// Stop by itself, as on Ctrl-C, where the system knows such a way.
+    Stop,
+    /// End at once, with all in its group.
+    End,
+}
+
+/// How a program that was watched ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Exited {
+    /// Its exit status.
+    pub status: ExitStatus,
+    /// The most memory that it held, in bytes, where the system tells it.
+    pub peak_bytes: Option<u64>,
+    /// How long it was watched.
+    pub elapsed: Duration,
+    /// Whether it was [ended](Order::End).
+    pub was_ended: bool,
+}
+
+/// Puts the program that `command` starts in a group of its own, with all that it starts: then it can be ended as a
+/// whole, and does not get the terminal's Ctrl-C.
+pub fn in_own_group(command: &mut Command) -> &mut Command {
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(command, 0);
+    command
+}
+
+/// Watches `child` until it has ended. At each look `order` says what it is to do, by the time since the first one; once
+/// it is to end, nothing more is asked.
+///
+/// # Errors
+/// The system cannot tell how the program is, or `order` fails, which ends it.
+pub fn watch(mut child: Child, mut order: impl FnMut(Duration) -> io::Result<Order>) -> io::Result<Exited> {
+    let started = Instant::now();
+    let (mut was_ended, mut peak, mut sleep) = (false, None, SLEEPS.0);
+    while !system::has_exited(&mut child)? {
+        peak = system::peak_bytes(&child).or(peak);
+        if !was_ended {
+            match order(started.elapsed()) {
+                Ok(Order::GoOn) => {}
+                Ok(Order::Stop) => system::ask_to_stop(&mut child)?,
+                Ok(Order::End) => {
+                    was_ended = true;
+                    system::end(&mut child)?;
+                }
+                Err(error) => {
+                    system::end(&mut child)?;
+                    system::reap(&mut child)?;
+                    return Err(error);
+                }
+            }
+        }
+        thread::sleep(sleep);
+        sleep = (2 * sleep).min(SLEEPS.1);
+    }
+    let elapsed = started.elapsed();
+    let (status, reported) = system::reap(&mut child)?;
+    Ok(Exited { status, peak_bytes: peak.or(reported), elapsed, was_ended })
+}
+
+#[cfg(unix)]
+mod system {
+    use std::io;
+    use std::process::{Child, ExitStatus};
+
+    use nix::errno::Errno;
+    use nix::sys::signal::{self, Signal, killpg};
+    use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
+    use nix::unistd::{Pid, getpgid};
+    use wait4::Wait4;
+
+    /// Looks without reaping, so that the process' figures can still be asked for and its id is still its own.
+    pub fn has_exited(child: &mut Child) -> io::Result<bool> {
+        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        match waitid(Id::Pid(pid(child)), flags) {
+            Ok(WaitStatus::StillAlive) | Err(Errno::EINTR) => Ok(false),
+            Ok(_) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub fn ask_to_stop(child: &mut Child) -> io::Result<()> {
+        Ok(signal::kill(pid(child), Signal::SIGINT)?)
+    }
+
+    /// Ends the process, and all in its group where that is its own.
+    pub fn end(child: &mut Child) -> io::Result<()> {
+        let id = pid(child);
+        let leads = getpgid(Some(id)) == Ok(id);
+        Ok(if leads { killpg(id, Signal::SIGKILL) } else { signal::kill(id, Signal::SIGKILL) }?)
+    }
+
+    /// The most memory that the process has held so far, where the system tells it of a process that runs. What
+    /// [`reap`] tells counts on Linux what this process held when it began the other one, too.
+    pub fn peak_bytes(child: &Child) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
+        let kibibytes = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        Some(kibibytes.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+    }
+
+    pub fn reap(child: &mut Child) -> io::Result<(ExitStatus, Option<u64>)> {
+        let used = child.wait4()?;
+        Ok((used.status, Some(used.rusage.maxrss)))
+    }
+
+    fn pid(child: &Child) -> Pid {
+        Pid::from_raw(child.id().cast_signed())
+    }
+}
+
+#[cfg(not(unix))]
+mod system {
+    use std::io;
+    use std::process::{Child, ExitStatus};
+
+    pub fn has_exited(child: &mut Child) -> io::Result<bool> {
+        Ok(child.try_wait()?.is_some())
+    }
+
+    /// There is no gentle way that every such system knows.
+    pub fn ask_to_stop(child: &mut Child) -> io::Result<()> {
+        child.kill()
+    }
+
+    pub fn end(child: &mut Child) -> io::Result<()> {
+        child.kill()
+    }
+
+    pub fn peak_bytes(_: &Child) -> Option<u64> {
+        None
+    }
+
+    pub fn reap(child: &mut Child) -> io::Result<(ExitStatus, Option<u64>)> {
+        Ok((child.wait()?, None))
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn sleeper() -> Child {
+        in_own_group(Command::new("sleep").arg("60")).spawn().expect("every system has sleep")
+    }
+
+    #[test]
+    fn a_program_ends_when_it_is_told_to() {
+        let ended = watch(sleeper(), |_| Ok(Order::End)).expect("watched");
+        assert!(ended.was_ended && !ended.status.success() && ended.elapsed < Duration::from_secs(30));
+        let mut asked = false;
+        let stop_once = |_| Ok(if std::mem::replace(&mut asked, true) { Order::GoOn } else { Order::Stop });
+        let stopped = watch(sleeper(), stop_once).expect("watched");
+        assert!(!stopped.was_ended && stopped.status.code().is_none());
+    }
+
+    #[test]
+    fn a_program_may_end_by_itself() {
+        let child = Command::new("true").spawn().expect("every system has true");
+        let exited = watch(child, |_| Ok(Order::GoOn)).expect("watched");
+        assert!(exited.status.success() && !exited.was_ended);
+    }
+}

@@ -1,0 +1,94 @@
+//! The devices of a split as stages that follow one another.
+
+use std::collections::HashMap;
+
+use super::names;
+use crate::graph::{Graph, topological};
+use crate::instance::{Instance, Problems};
+use crate::problem::DeviceKind;
+use crate::verify::{Verified, VerifiedDevice};
+
+/// One device of a pipeline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stage {
+    /// Accelerator or CPU.
+    pub kind: DeviceKind,
+    /// Its forward nodes, by their index in the instance, ascending.
+    pub nodes: Vec<usize>,
+    /// Its share of the time per sample, in the instance's unit.
+    pub load: f64,
+    /// Bytes that its nodes occupy.
+    pub memory: f64,
+}
+
+/// A contiguous split without replicas: data flows from earlier stages to later ones.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pipeline {
+    /// The stages that hold forward nodes, in the order in which data passes them.
+    pub stages: Vec<Stage>,
+    /// The stage of each node of the instance; `None` for backward nodes, which run where their forward nodes do.
+    pub stage_of: Vec<Option<usize>>,
+}
+
+impl Pipeline {
+    /// The stages of `verified`, a split of `instance`. Where data leaves their order open, the stage whose first node
+    /// comes first in the instance goes first. O(n + m) and sorting.
+    ///
+    /// # Errors
+    /// The split has replicas, or data flows in a circle between its devices.
+    pub fn new(instance: &Instance, verified: &Verified) -> Result<Self, Problems> {
+        let mut found = Problems::default();
+        let index: HashMap<u64, usize> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
+        let mut stages: Vec<Stage> = Vec::new();
+        for (d, device) in verified.devices().iter().enumerate() {
+            if device.replicas() > 1 {
+                let cure = "split without --replicas, and let the framework add data parallelism";
+                found.add(format!("device {d}"), format!("it stands for {} replicas", device.replicas()), cure);
+            }
+            stages.push(stage(instance, &index, device));
+        }
+        stages.retain(|stage| !stage.nodes.is_empty());
+        stages.sort_by_key(|stage| {
+            let first = stage.nodes.iter().find(|&&v| names::costs(&instance.nodes[v]));
+            (first.is_none(), first.copied().unwrap_or(stage.nodes[0]))
+        });
+        match order(instance, &index, &stages) {
+            Ok(order) => stages = order.into_iter().map(|s| stages[s].clone()).collect(),
+            Err(cycle) => found.add(
+                "the split",
+                format!("data flows in a circle between {cycle} of its devices, so they form no pipeline"),
+                "solve with --scope acyclic",
+            ),
+        }
+        found.into_result()?;
+        let stage_of = stage_of(instance.nodes.len(), &stages);
+        Ok(Self { stages, stage_of })
+    }
+}
+
+fn stage(instance: &Instance, index: &HashMap<u64, usize>, device: &VerifiedDevice) -> Stage {
+    let nodes = device.nodes().iter().filter_map(|id| index.get(id).copied());
+    let mut nodes: Vec<usize> = nodes.filter(|&v| !instance.nodes[v].backward).collect();
+    nodes.sort_unstable();
+    Stage { kind: device.kind(), nodes, load: device.load(), memory: device.memory() }
+}
+
+fn stage_of(n: usize, stages: &[Stage]) -> Vec<Option<usize>> {
+    let mut stage_of = vec![None; n];
+    for (s, stage) in stages.iter().enumerate() {
+        stage.nodes.iter().for_each(|&v| stage_of[v] = Some(s));
+    }
+    stage_of
+}
+
+/// The order in which data passes the stages, or how many of them lie on a circle.
+fn order(instance: &Instance, index: &HashMap<u64, usize>, stages: &[Stage]) -> Result<Vec<usize>, usize> {
+    let stage_of = stage_of(instance.nodes.len(), stages);
+    let end = |id: u64| index.get(&id).and_then(|&v| stage_of[v]);
+    let links = instance.edges.iter().filter_map(|edge| Some((end(edge.source)?, end(edge.target)?)));
+    let links: Vec<(usize, usize)> = links.filter(|(a, b)| a != b).collect();
+    match Graph::new(stages.len(), &links) {
+        Ok(graph) => Ok(topological::smallest_first(&graph)),
+        Err(cycle) => Err(cycle.0.len()),
+    }
+}

@@ -1,0 +1,35 @@
+//! torchtitan's module lists.
+
+use std::collections::BTreeMap;
+
+use super::{Layers, Pipeline, names};
+use crate::instance::{Instance, Problems};
+
+/// A part of a configuration file that names the modules of each stage: layers by their place in the list, everything
+/// else by the outermost module that the list is no part of.
+pub(super) fn text(instance: &Instance, pipeline: &Pipeline, layers: &Layers) -> Result<String, Problems> {
+    let mut found = Problems::default();
+    let mut stage_of: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut stages: Vec<Vec<&str>> = vec![Vec::new(); pipeline.stages.len()];
+    for (v, node) in instance.nodes.iter().enumerate().filter(|(_, node)| names::costs(node)) {
+        let (Some(stage), Some(module)) = (pipeline.stage_of[v], names::module(node)) else { continue };
+        let Some(part) = names::ancestors(module).find(|part| !holds(part, &layers.list)) else { continue };
+        let first = *stage_of.entry(part).or_insert_with(|| {
+            stages[stage].push(part);
+            stage
+        });
+        if first != stage {
+            let cause = format!("it lies on the stages {first} and {stage}");
+            found.add(format!("module `{part}`"), cause, "export to pytorch-pipelining, which cuts modules");
+        }
+    }
+    found.into_result()?;
+    let lists = stages.iter().map(|modules| format!("    {modules:?},\n")).collect::<String>();
+    let degree = stages.len();
+    Ok(format!("[parallelism]\npipeline_parallel_degree = {degree}\nmodule_fqns_per_model_part = [\n{lists}]\n"))
+}
+
+/// Whether the list of layers is `module` or lies inside it.
+fn holds(module: &str, list: &str) -> bool {
+    names::is_within(list, module)
+}

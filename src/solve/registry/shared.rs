@@ -1,0 +1,33 @@
+//! Parameters that several methods share.
+
+use super::Parameter;
+
+/// Starts of a search for the sharding cost.
+pub(super) const STARTS: Parameter =
+    Parameter { name: "starts", default: "16", meaning: "random placements, at least 1" };
+
+/// Sweeps of that search.
+pub(super) const SWEEPS: Parameter =
+    Parameter { name: "sweeps", default: "1000", meaning: "the most sweeps over all pairs of devices" };
+
+/// Passes after the sweeps.
+pub(super) const PASSES: Parameter =
+    Parameter { name: "passes", default: "0", meaning: "the most passes of Kernighan and Lin after them" };
+
+/// The authors' search in place of ours.
+pub(super) const PUBLISHED: Parameter = Parameter {
+    name: "published",
+    default: "false",
+    meaning: "search as the authors' program does, with costs from scratch and sweeps that end early: true or false",
+};
+
+/// Where an external partitioner is.
+pub(super) const PROGRAM: Parameter =
+    Parameter { name: "program", default: "", meaning: "the program's path; else it is looked for by its name" };
+
+/// How unequal the parts of an external partitioner may be.
+pub(super) const IMBALANCE: Parameter = Parameter {
+    name: "imbalance",
+    default: "0.03",
+    meaning: "how far a part may exceed the mean weight, relative to it, at least 0",
+};

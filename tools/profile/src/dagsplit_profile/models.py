@@ -1,0 +1,175 @@
+"""Common models by name, with random weights: nothing is downloaded."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from .errors import ProfileError
+from .moe import MixtureOfExpertsBlock
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a model is built for; what is `None` is the model's own default."""
+
+    batch: int = 1
+    dtype: torch.dtype = torch.float32
+    layers: int | None = None
+    sequence: int | None = None
+    resolution: int | None = None
+
+
+Built = tuple[nn.Module, tuple[object, ...]]
+Builder = Callable[[Settings], Built]
+
+
+def build(name: str, settings: Settings) -> Built:
+    """The model and example inputs, on the default device.
+
+    `name` is one of `MODELS`, or `module:function` or `path/to/file.py:function` of a function of your own, which is
+    called without arguments, or with the batch size if it takes one, and returns a model and a tuple of its inputs.
+    """
+    if name in MODELS:
+        return MODELS[name](settings)
+    if ":" not in name:
+        known = ", ".join(MODELS)
+        raise ProfileError(f"{name!r} is no model; give one of {known}, or `module:function` for a model of your own")
+    return _own(name, settings)
+
+
+def _own(name: str, settings: Settings) -> Built:
+    place, _, attribute = name.rpartition(":")
+    try:
+        module = _load(place)
+        function = getattr(module, attribute)
+    except (ImportError, AttributeError, OSError) as error:
+        raise ProfileError(f"{name!r} cannot be loaded: {error}") from error
+    takes_batch = function.__code__.co_argcount > 0
+    built = function(settings.batch) if takes_batch else function()
+    if not (isinstance(built, tuple) and len(built) == 2 and isinstance(built[0], nn.Module)):
+        raise ProfileError(f"{name!r} must return a module and a tuple of its inputs")
+    model, inputs = built
+    inputs = (inputs,) if isinstance(inputs, torch.Tensor) else tuple(inputs)
+    convert = lambda x: x.to(settings.dtype) if isinstance(x, torch.Tensor) and x.is_floating_point() else x  # noqa: E731
+    return model.to(settings.dtype), tuple(map(convert, inputs))
+
+
+def _load(place: str) -> object:
+    if not place.endswith(".py"):
+        sys.path.insert(0, os.getcwd())
+        return importlib.import_module(place)
+    spec = importlib.util.spec_from_file_location("dagsplit_profiled_model", place)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{place} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _needs(library: str) -> object:
+    try:
+        return importlib.import_module(library)
+    except ImportError as error:
+        raise ProfileError(f"this model needs {library}: pip install './tools/profile[models]'") from error
+
+
+def _image(settings: Settings, model: nn.Module, resolution: int) -> Built:
+    side = settings.resolution or resolution
+    return model.to(settings.dtype), (torch.randn(settings.batch, 3, side, side, dtype=settings.dtype),)
+
+
+def _torchvision(name: str, resolution: int = 224, **options: object) -> Builder:
+    def make(settings: Settings) -> Built:
+        models = _needs("torchvision.models")
+        return _image(settings, getattr(models, name)(weights=None, **options), resolution)
+
+    return make
+
+
+def _timm(name: str, resolution: int) -> Builder:
+    def make(settings: Settings) -> Built:
+        options = {"img_size": settings.resolution} if settings.resolution and "swin" in name else {}
+        return _image(settings, _needs("timm").create_model(name, pretrained=False, **options), resolution)
+
+    return make
+
+
+def _fpn(settings: Settings) -> Built:
+    utils = _needs("torchvision.models.detection.backbone_utils")
+    options = {"weights": None, "norm_layer": nn.BatchNorm2d, "trainable_layers": 5}
+    model = utils.resnet_fpn_backbone(backbone_name="resnet50", **options)
+    return _image(settings, model, 800)
+
+
+def _bert(width: int, depth: int, heads: int) -> Builder:
+    def make(settings: Settings) -> Built:
+        transformers = _needs("transformers")
+        sequence = settings.sequence or 384
+        config = transformers.BertConfig(
+            hidden_size=width,
+            num_hidden_layers=settings.layers or depth,
+            num_attention_heads=heads,
+            intermediate_size=4 * width,
+            max_position_embeddings=max(512, sequence),
+        )
+        return _language_model(settings, transformers.BertForMaskedLM(config), sequence)
+
+    return make
+
+
+def _gpt2(width: int, depth: int, heads: int) -> Builder:
+    def make(settings: Settings) -> Built:
+        transformers = _needs("transformers")
+        sequence = settings.sequence or 1024
+        config = transformers.GPT2Config(
+            n_embd=width,
+            n_layer=settings.layers or depth,
+            n_head=heads,
+            n_positions=max(1024, sequence),
+            use_cache=False,
+        )
+        return _language_model(settings, transformers.GPT2LMHeadModel(config), sequence)
+
+    return make
+
+
+def _language_model(settings: Settings, model: nn.Module, sequence: int) -> Built:
+    tokens = torch.zeros(settings.batch, sequence, dtype=torch.long)
+    return model.to(settings.dtype), (tokens,)
+
+
+def _moe(settings: Settings) -> Built:
+    tokens = torch.randn(settings.batch, settings.sequence or 512, 1024, dtype=settings.dtype)
+    blocks = [MixtureOfExpertsBlock() for _ in range(settings.layers or 1)]
+    return nn.Sequential(*blocks).to(settings.dtype), (tokens,)
+
+
+def _mlp(settings: Settings) -> Built:
+    layers = [nn.Sequential(nn.Linear(1024, 1024), nn.ReLU()) for _ in range(settings.layers or 8)]
+    return nn.Sequential(*layers).to(settings.dtype), (torch.randn(settings.batch, 1024, dtype=settings.dtype),)
+
+
+MODELS: dict[str, Builder] = {
+    "mlp": _mlp,
+    "resnet50": _torchvision("resnet50"),
+    "resnet152": _torchvision("resnet152"),
+    "inception-v3": _torchvision("inception_v3", 299, aux_logits=False, init_weights=False),
+    "vit-b": _torchvision("vit_b_16"),
+    "vit-l": _torchvision("vit_l_16"),
+    "swin-l": _timm("swin_large_patch4_window7_224", 224),
+    "nasnet-a": _timm("nasnetalarge", 331),
+    "fpn": _fpn,
+    "bert-base": _bert(768, 12, 12),
+    "bert-large": _bert(1024, 24, 16),
+    "gpt2": _gpt2(768, 12, 12),
+    "gpt2-medium": _gpt2(1024, 24, 16),
+    "moe": _moe,
+}

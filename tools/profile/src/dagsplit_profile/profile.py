@@ -1,0 +1,158 @@
+"""From a model's name to an instance: the steps of `dagsplit-profile`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+import torch
+
+from . import measure, models, provenance, roofline
+from .bandwidth import measure_bandwidth
+from .costs import Cost
+from .errors import ProfileError
+from .grouping import Granularity, Group, group
+from .hardware import Accelerator
+from .instance import Devices, Json, build
+from .models import Settings
+from .numbers import significant
+from .timing import Timer
+from .trace import Trace, trace
+
+# A wrapper that shows progress through an iterable, such as `tqdm.tqdm`.
+Bar = Callable[..., Iterable]
+
+MODELLED_DIGITS = 6
+MEASURED_DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to profile and how; see `dagsplit-profile --help`. Sizes are in bytes, the bandwidth in bytes per second."""
+
+    model: str
+    settings: Settings
+    granularity: Granularity = field(default_factory=Granularity)
+    training: bool = False
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    roofline: Accelerator | None = None
+    cpu_times: bool = False
+    warmup: int = 2
+    repeats: int = 7
+    seed: int = 0
+    bandwidth: float | None = None
+    accelerators: int = 6
+    memory: float | None = None
+    cpus: int | None = None
+    tied: str = "copy"
+
+
+@dataclass
+class Profile:
+    """An instance with its metadata."""
+
+    instance: Json
+    metadata: Json
+
+    def summary(self) -> str:
+        """One line for people."""
+        nodes = self.instance["nodes"]
+        time = sum(node["accelerator_times"][0] for node in nodes)
+        megabytes = sum(node.get("parameter_bytes", 0) for node in nodes) / 1e6
+        return (
+            f"{len(nodes)} nodes, {len(self.instance['edges'])} edges, {time:.4g} ms in all on one "
+            f"{self.metadata['device']}, {megabytes:.4g} MB of parameters"
+        )
+
+
+def run(job: Job, bar: Bar | None = None) -> Profile:
+    """Traces, measures or models, and builds the instance."""
+    traced = traced_model(job)
+    groups = group(traced, job.granularity)
+    costs = _costs(job, traced, groups, bar)
+    devices = _devices(job)
+    digits = MODELLED_DIGITS if job.roofline else MEASURED_DIGITS
+    return Profile(build(traced, groups, costs, devices, digits, job.tied), _metadata(job, costs))
+
+
+def traced_model(job: Job) -> Trace:
+    """The model of the job, traced on the job's device with its seed."""
+    if job.device.type == "cuda" and not torch.cuda.is_available():
+        raise ProfileError("there is no CUDA device; give `--device cpu`, or model one with `--roofline`")
+    torch.manual_seed(job.seed)
+    with torch.device(job.device):
+        model, inputs = models.build(job.model, job.settings)
+    # A model of the user's own may have been made elsewhere.
+    inputs = tuple(x.to(job.device) if isinstance(x, torch.Tensor) else x for x in inputs)
+    return trace(model.to(job.device).train(job.training), inputs)
+
+
+def _costs(job: Job, traced: Trace, groups: list[Group], bar: Bar | None) -> list[Cost]:
+    def shown(entries: list[Group]) -> Iterable[Group]:
+        verb = "modelling" if job.roofline else "measuring"
+        return entries if bar is None else bar(entries, desc=verb, unit="node")
+
+    if job.roofline is not None:
+        return roofline.model(traced, groups, job.roofline, job.cpu_times, job.training, shown)
+    timer = Timer(job.device, job.warmup, job.repeats)
+    costs = measure.measure(traced, groups, timer, job.training, shown)
+    if job.cpu_times:
+        _add_cpu_times(job, groups, costs)
+    return costs
+
+
+def _add_cpu_times(job: Job, groups: list[Group], costs: list[Cost]) -> None:
+    """Measures once more on the CPU, where the model is traced anew so that its tensors lie there."""
+    if job.device.type == "cpu":
+        on_cpu = costs
+    else:
+        cpu = replace(job, device=torch.device("cpu"))
+        traced = traced_model(cpu)
+        again = group(traced, job.granularity)
+        if [entry.name for entry in again] != [entry.name for entry in groups]:
+            raise ProfileError("the model's operators differ between the CPU and the device; leave out --cpu-times")
+        on_cpu = measure.measure(traced, again, Timer(cpu.device, job.warmup, job.repeats), job.training)
+    for cost, other in zip(costs, on_cpu, strict=True):
+        cost.forward.cpu = other.forward.accelerator
+        if cost.backward is not None and other.backward is not None:
+            cost.backward.cpu = other.backward.accelerator
+
+
+def _devices(job: Job) -> Devices:
+    bandwidth = job.bandwidth
+    if job.roofline is not None:
+        name, memory = job.roofline.name, job.memory or job.roofline.memory
+        bandwidth = bandwidth or job.roofline.link
+    else:
+        name = provenance.device_name(job.device)
+        memory = job.memory or _total_memory(job.device)
+        bandwidth = bandwidth or measure_bandwidth(job.device)
+    cpus = job.cpus if job.cpus is not None else int(job.cpu_times)
+    return Devices(name, job.accelerators, int(memory) if memory else None, cpus, bandwidth)
+
+
+def _total_memory(device: torch.device) -> int | None:
+    return torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else None
+
+
+def _metadata(job: Job, costs: list[Cost]) -> Json:
+    settings: Json = {
+        "dtype": str(job.settings.dtype).removeprefix("torch."),
+        "batch": job.settings.batch,
+        "pass": "training" if job.training else "inference",
+        "seed": job.seed,
+    }
+    if job.roofline is None:
+        settings |= {
+            "warmup": job.warmup,
+            "repeats": job.repeats,
+            "relative_spread": significant(provenance.relative_spread(costs), 2),
+        }
+    return {
+        "model": job.model,
+        "device": job.roofline.name if job.roofline else provenance.device_name(job.device),
+        "provenance": "modelled" if job.roofline else "profiled",
+        "software": provenance.software(),
+        "date": provenance.today(),
+        "settings": settings,
+    }

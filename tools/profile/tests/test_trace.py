@@ -1,0 +1,113 @@
+"""Traced graphs compute what the model computes, and say what it is made of."""
+
+import operator
+
+import pytest
+import torch
+from torch import nn
+
+from conftest import MODELS, make
+from dagsplit_profile import Granularity, ProfileError, group, trace
+from dagsplit_profile.stages import stage_modules
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_traced_graph_in_one_piece_is_the_model(name):
+    model, x = make(name)
+    traced = trace(model, (x,))
+    groups = group(traced)
+    (whole,) = stage_modules(traced, groups, [[entry.name for entry in groups]])
+    fresh = make(name, seed=1)[1]
+    torch.testing.assert_close(whole(fresh), model(fresh))
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("pieces", [2, 3, 7])
+def test_stages_one_after_another_are_the_model(name, pieces):
+    model, x = make(name)
+    traced = trace(model, (x,))
+    groups = group(traced)
+    nodes, stage = [[] for _ in range(pieces)], 0
+    for index, entry in enumerate(groups):
+        # Pieces of a tuple share its device in every instance; here, too.
+        if entry.nodes[0].target is not operator.getitem:
+            stage = index * pieces // len(groups)
+        nodes[stage].append(entry.name)
+    values = (make(name, seed=1)[1],)
+    wanted = model(*values)
+    for module in stage_modules(traced, groups, nodes):
+        values = module(*values)
+        values = values if isinstance(values, tuple) else (values,)
+    torch.testing.assert_close(values[0], wanted)
+
+
+def test_names_tell_modules_and_inplace_operators_are_gone():
+    model, x = make("branching")
+    traced = trace(model, (x,))
+    names = [entry.name for entry in group(traced)]
+    assert names[:3] == ["stem/conv2d", "relu/relu_", "left.0/conv2d_1"]
+    assert len(set(names)) == len(names)
+    for node in traced.operators:
+        assert not any(a.alias_info and a.alias_info.is_write for a in node.target._schema.arguments)
+
+
+def test_a_value_that_changes_through_a_view_is_traced():
+    class Shift(nn.Module):
+        def forward(self, x):
+            y = x * 2
+            y[:, 0] += 1
+            return y + y.sum()
+
+    x = torch.randn(3, 4)
+    traced = trace(Shift(), (x,))
+    groups = group(traced)
+    (whole,) = stage_modules(traced, groups, [[entry.name for entry in groups]])
+    torch.testing.assert_close(whole(x), Shift()(x))
+
+
+def test_modules_become_nodes_by_depth_name_or_class():
+    model, x = make("transformer")
+    traced = trace(model, (x,))
+    names = lambda **how: [entry.name for entry in group(traced, Granularity(**how))]
+    layers = [f"layers.{i}" for i in range(4)]
+    assert names(atomic=["Layer"]) == ["embedding/embedding", *layers, "head/linear_16"]
+    assert names(atomic=["layers.?", "head"]) == ["embedding/embedding", *layers, "head"]
+    assert names(depth=1)[0] == "embedding"
+    assert len(names()) > len(names(depth=3)) > len(names(depth=2))
+
+
+def test_later_calls_of_a_module_are_numbered():
+    model, x = make("branching")
+    names = [entry.name for entry in group(trace(model, (x,)), Granularity(depth=1))]
+    assert [name for name in names if name.startswith("relu")] == ["relu", "relu@1"]
+    assert [name for name in names if "/" in name] == ["/cat", "/add_", "/mean"]
+
+
+def test_an_untraceable_model_is_refused_with_a_cure():
+    class Depends(nn.Module):
+        def forward(self, x):
+            return x + 1 if x.sum() > 0 else x - 1
+
+    with pytest.raises(ProfileError, match=r"torch.export cannot trace Depends: [\s\S]*torch.where"):
+        trace(Depends(), (torch.randn(2),))
+
+
+def test_stages_must_name_every_node_and_flow_one_way():
+    model, x = make("mlp")
+    traced = trace(model, (x,))
+    groups = group(traced)
+    names = [entry.name for entry in groups]
+    with pytest.raises(ProfileError, match="does not name 2 nodes of this model"):
+        stage_modules(traced, groups, [names[:4], names[6:]])
+    with pytest.raises(ProfileError, match="of a later stage"):
+        stage_modules(traced, groups, [names[4:], names[:4]])
+
+
+def test_a_tuple_cannot_be_sent():
+    model, x = make("transformer")
+    traced = trace(model, (x,))
+    groups = group(traced)
+    names = [entry.name for entry in groups]
+    cut = names.index("layers.1/chunk_1") + 1
+    with pytest.raises(ProfileError, match="chunk_1 is a tuple"):
+        stage_modules(traced, groups, [names[:cut], names[cut:]])
