@@ -111,3 +111,14 @@ def test_a_tuple_cannot_be_sent():
     cut = names.index("layers.1/chunk_1") + 1
     with pytest.raises(ProfileError, match="chunk_1 is a tuple"):
         stage_modules(traced, groups, [names[:cut], names[cut:]])
+
+
+def test_an_argument_that_is_left_out_is_no_input():
+    class Masked(nn.Module):
+        def forward(self, x, mask=None, bias=None):
+            y = x if mask is None else x * mask
+            return torch.relu(y if bias is None else y + bias)
+
+    traced = trace(Masked(), (torch.ones(2, 3), None, torch.ones(3)))
+    assert [node.name for node in traced.inputs] == ["x", "bias"]
+    assert len(traced.example) == 2

@@ -110,7 +110,9 @@ def _parser() -> argparse.ArgumentParser:
 
     group = parser.add_argument_group("costs")
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    group.add_argument("--device", default=device, help=f"where to measure: cpu, cuda or cuda:N [{device}]")
+    group.add_argument(
+        "--device", type=_device, default=device, help=f"where to measure: cpu, cuda or cuda:N [{device}]"
+    )
     group.add_argument(
         "--roofline",
         choices=ACCELERATORS,
@@ -132,6 +134,14 @@ def _parser() -> argparse.ArgumentParser:
         help="of the link, such as 12GB [measured; with --roofline that of the accelerator's PCIe]",
     )
     return parser
+
+
+def _device(text: str) -> torch.device:
+    kind, _, index = text.partition(":")
+    if kind not in ("cpu", "cuda") or not (index.isdecimal() or text == kind):
+        # Other devices run beside the host, and nothing here waits for them before it takes the time.
+        raise argparse.ArgumentTypeError("give cpu, cuda or cuda:N; --roofline models a device that is not at hand")
+    return torch.device(text)
 
 
 def _bytes(text: str) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import os
 import sys
 from collections.abc import Callable
@@ -52,7 +53,9 @@ def _own(name: str, settings: Settings) -> Built:
         function = getattr(module, attribute)
     except (ImportError, AttributeError, OSError) as error:
         raise ProfileError(f"{name!r} cannot be loaded: {error}") from error
-    takes_batch = function.__code__.co_argcount > 0
+    if not callable(function):
+        raise ProfileError(f"{name!r} must be a function")
+    takes_batch = len(inspect.signature(function).parameters) > 0
     built = function(settings.batch) if takes_batch else function()
     if not (isinstance(built, tuple) and len(built) == 2 and isinstance(built[0], nn.Module)):
         raise ProfileError(f"{name!r} must return a module and a tuple of its inputs")

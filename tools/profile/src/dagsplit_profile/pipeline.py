@@ -19,7 +19,7 @@ MakeStages = Callable[[], Sequence[torch.nn.Module]]
 
 @dataclass(frozen=True)
 class Run:
-    """What the pipeline returned, and how long it took.
+    """What the pipeline returned (the first tensor, where it returned several), and how long it took.
 
     `milliseconds` is the time for each microbatch once the pipeline is full: that of a step, divided by the number of
     microbatches and the stages less one that the first of them has to fill.
@@ -79,6 +79,7 @@ def _work(
             times.append(time.perf_counter() - start)
     if rank == stages - 1:
         # As an array: a tensor would be shared, and gone when this process ends.
-        result.put((output.numpy(), min(times[1:])))
+        first = torch.utils._pytree.tree_leaves(output)[0]
+        result.put((first.numpy(), min(times[1:])))
     dist.barrier()
     dist.destroy_process_group()

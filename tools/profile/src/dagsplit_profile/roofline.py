@@ -90,12 +90,13 @@ def _operator(
     held = held_bytes(results, arguments + state)
     output = tensor_bytes(results)
     gradient = training and any(value.requires_grad for value in results)
-    dtype = results[0].dtype
+    # An operator that gives no tensor works on sizes; one that holds nothing gives another view of what it reads.
+    dtype = results[0].dtype if results else torch.float32
     if held == 0:
         view = Work(0.0, 0.0, 0, False, dtype)
         return Operator(view, view if gradient else None, 0)
     traffic = tensor_bytes(arguments) + tensor_bytes(state) + output
-    if entry.nodes[0].target._schema.name in GATHERS:
+    if _schema_name(entry) in GATHERS:
         traffic = 2 * output + min(tensor_bytes(value) for value in arguments)
     forward = Work(
         max(flops, output / results[0].element_size()), traffic, 1, flops > 0 and not _depthwise(entry), dtype
@@ -119,5 +120,11 @@ def _backward(
 def _depthwise(entry: Group) -> bool:
     """A convolution of every channel by itself is too thin for matrix units."""
     weights = [held.tensor for held in entry.state if held.tensor.dim() == 4]
-    is_convolution = "conv" in entry.nodes[0].target._schema.name
+    is_convolution = "conv" in _schema_name(entry)
     return is_convolution and any(weight.shape[1] == 1 and weight.shape[0] > 1 for weight in weights)
+
+
+def _schema_name(entry: Group) -> str:
+    """The operator's name, such as `aten::conv2d`; functions of Python have none."""
+    schema = getattr(entry.nodes[0].target, "_schema", None)
+    return schema.name if schema is not None else ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import fx
-from torch.export.graph_signature import InputKind, OutputKind
+from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind
 
 from .errors import ProfileError
 from .inplace import remove_inplace
@@ -128,7 +128,9 @@ def _read(program: torch.export.ExportedProgram, example: list[object]) -> Trace
     for node in (node for node in program.graph.nodes if node.op == "placeholder"):
         spec = specs[node.name]
         if spec.kind == InputKind.USER_INPUT:
-            inputs.append(node)
+            # An argument that is left out has a placeholder, too.
+            if not _is_none(spec):
+                inputs.append(node)
         else:
             state[node] = _held(program, spec)
     output = next(iter(reversed(program.graph.nodes)))
@@ -138,7 +140,11 @@ def _read(program: torch.export.ExportedProgram, example: list[object]) -> Trace
     return Trace(program.graph, inputs, example, state, outputs, _alive(program.graph, outputs))
 
 
-def _held(program: torch.export.ExportedProgram, spec: torch.export.graph_signature.InputSpec) -> State:
+def _is_none(spec: InputSpec) -> bool:
+    return isinstance(spec.arg, ConstantArgument) and spec.arg.value is None
+
+
+def _held(program: torch.export.ExportedProgram, spec: InputSpec) -> State:
     tensor = program.state_dict.get(spec.target)
     if tensor is None:
         tensor = program.constants.get(spec.target)
