@@ -211,10 +211,10 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// Anneals until many rounds in a row have not helped.
-    fn anneal_patiently(&mut self) {
+    /// Anneals until `patience` rounds in a row have not helped.
+    fn anneal_patiently(&mut self, patience: usize) {
         let mut stale = 0;
-        while stale < PATIENCE && !self.is_done() {
+        while stale < patience && !self.is_done() {
             let before = self.upper();
             self.anneal(1);
             stale = if self.upper() == before { stale + 1 } else { 0 };
@@ -260,7 +260,7 @@ impl<'a> Proof<'a> {
     /// improved with patience once it is clear that the bound does not meet it at little cost.
     fn bound_root(&mut self, root: &mut Root) {
         if self.approach(root, &FAR_STEPS) {
-            self.anneal_patiently();
+            self.anneal_patiently(PATIENCE);
             self.approach(root, &NEAR_STEPS);
         }
     }
@@ -274,7 +274,11 @@ impl<'a> Proof<'a> {
                 return false;
             }
             if target > self.bound && !self.raise(root, target) {
-                if self.upper().is_some_and(|better| better < upper) {
+                // So far from the best split the bound is hard to raise: a better split may be easier to find.
+                if *step >= FAR_FROM_SOLVED && self.upper() == Some(upper) {
+                    self.anneal_patiently(LAST_PATIENCE);
+                }
+                if self.upper() != Some(upper) {
                     return self.approach(root, steps);
                 }
                 self.bisect(root, target);
@@ -382,6 +386,12 @@ const ROUNDS_BETWEEN: usize = 16;
 
 /// Rounds of annealing in a row that do not help, after which it pauses before the first target near the best split.
 const PATIENCE: usize = 200;
+
+/// A target this part below the best split that the root does not refute shows that the bound is not close.
+const FAR_FROM_SOLVED: f64 = 0.002;
+
+/// Rounds of annealing in a row that do not help, after such a target.
+const LAST_PATIENCE: usize = 1_500;
 
 /// Rounds of annealing where the graph is too wide for pricing.
 const ROUNDS_WITHOUT_PROOF: usize = 1_000;
