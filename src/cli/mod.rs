@@ -151,6 +151,6 @@ fn bug(what: &str) -> Failure {
 }
 
 /// One violation a line, indented, each line begun by a line break.
-fn listed(violations: &[Violation]) -> String {
+fn listed<V: std::fmt::Display>(violations: &[V]) -> String {
     violations.iter().map(|violation| format!("\n  {violation}")).collect()
 }

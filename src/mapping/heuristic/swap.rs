@@ -31,7 +31,9 @@ impl Mapper for SwapSearch {
 
     fn map(&self, problem: &MappingProblem, cx: &SearchContext) -> MappingRun {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(cx.seed);
-        let rules = [Consecutive::place, PointToPoint::place, GreedyMapping::place];
+        let greedy = |problem: &MappingProblem| GreedyMapping::place(problem, cx);
+        let rules: [&dyn Fn(&MappingProblem) -> Option<Mapping>; 3] =
+            [&Consecutive::place, &PointToPoint::place, &greedy];
         let mut best: Option<(Mapping, f64)> = None;
         let mut swaps = 0;
         for start in 0..rules.len() + self.restarts {
@@ -44,7 +46,7 @@ impl Mapper for SwapSearch {
             };
             let Some(mapping) = mapping else { continue };
             let mut descent = Descent::new(problem, &mapping);
-            while !cx.should_stop() && descent.improve() {
+            while descent.improve(cx) {
                 swaps += 1;
             }
             let mapping = Mapping { devices: descent.devices };
@@ -97,13 +99,16 @@ impl<'a> Descent<'a> {
         Height { most: self.times.iter().copied().fold(0.0, f64::max), sum: self.times.iter().sum() }
     }
 
-    /// Makes the best swap there is; false where none helps.
-    fn improve(&mut self) -> bool {
+    /// Makes the best swap there is; false where none helps, or a limit comes first.
+    fn improve(&mut self, cx: &SearchContext) -> bool {
         let mut best = self.height();
         let mut swap = None;
         let slowest = (0..self.times.len()).max_by(|&a, &b| self.times[a].total_cmp(&self.times[b]));
         let involved: Vec<usize> = slowest.into_iter().flat_map(|copy| self.cost.dependencies(copy)).collect();
         for copy in involved {
+            if cx.should_stop() {
+                return false;
+            }
             for device in 0..self.copies.len() {
                 if let Some(height) = self.height_after(copy, device).filter(|height| height.is_below(best)) {
                     (best, swap) = (height, Some((copy, device)));
