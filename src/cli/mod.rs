@@ -1,5 +1,6 @@
 //! The command line: one file per verb.
 
+mod any_split;
 mod compare;
 #[cfg(feature = "conformance")]
 mod conform;
@@ -39,7 +40,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use dagsplit::verify::Violation;
 
 pub use exit::{Exit, Failure, OrFail};
 

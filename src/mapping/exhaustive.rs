@@ -45,7 +45,7 @@ impl Enumeration<'_> {
         }
         // It may be that no mapping is ever complete.
         self.placements += 1;
-        if self.placements % 1024 == 0 && self.cx.should_stop() {
+        if self.placements.is_multiple_of(1024) && self.cx.should_stop() {
             return false;
         }
         for device in 0..self.problem.topology.len() {

@@ -128,7 +128,11 @@ impl Simulation {
     pub fn bubble(&self) -> f64 {
         let busy: Vec<f64> = self.work().iter().map(DeviceWork::busy).filter(|&busy| busy > 0.0).collect();
         let makespan = self.makespan();
-        if makespan > 0.0 && !busy.is_empty() { 1.0 - busy.iter().sum::<f64>() / (makespan * busy.len() as f64) } else { 0.0 }
+        if makespan > 0.0 && !busy.is_empty() {
+            1.0 - busy.iter().sum::<f64>() / (makespan * busy.len() as f64)
+        } else {
+            0.0
+        }
     }
 }
 

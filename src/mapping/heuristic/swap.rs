@@ -18,6 +18,9 @@ pub struct SwapSearch {
     pub restarts: usize,
 }
 
+/// How many mappings by rule it starts from.
+const RULES: usize = 3;
+
 impl Default for SwapSearch {
     fn default() -> Self {
         Self { restarts: 8 }
@@ -31,18 +34,17 @@ impl Mapper for SwapSearch {
 
     fn map(&self, problem: &MappingProblem, cx: &SearchContext) -> MappingRun {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(cx.seed);
-        let greedy = |problem: &MappingProblem| GreedyMapping::place(problem, cx);
-        let rules: [&dyn Fn(&MappingProblem) -> Option<Mapping>; 3] =
-            [&Consecutive::place, &PointToPoint::place, &greedy];
         let mut best: Option<(Mapping, f64)> = None;
         let mut swaps = 0;
-        for start in 0..rules.len() + self.restarts {
+        for start in 0..RULES + self.restarts {
             if start > 0 && cx.should_stop() {
                 break;
             }
-            let mapping = match rules.get(start) {
-                Some(rule) => rule(problem),
-                None => RandomMapping::draw(problem, &mut rng),
+            let mapping = match start {
+                0 => Consecutive::place(problem),
+                1 => PointToPoint::place(problem),
+                2 => GreedyMapping::place(problem, cx),
+                _ => RandomMapping::draw(problem, &mut rng),
             };
             let Some(mapping) = mapping else { continue };
             let mut descent = Descent::new(problem, &mapping);
