@@ -1,6 +1,5 @@
 //! How long the simulation of a long pipeline takes. `cargo bench --bench simulate` prints it as Markdown.
 
-#[expect(dead_code, reason = "shared by all benches")]
 mod support;
 
 use std::time::Instant;

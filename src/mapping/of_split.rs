@@ -14,9 +14,9 @@ impl StageGraph {
     /// each node once to every stage that consumes it. Replicas that the split states are left aside. O(n + m log m).
     ///
     /// # Errors
-    /// Nodes that the split leaves out, that a CPU or an accelerator class that cannot runs, or whose output has no size: a node's size is its output's
-    /// bytes where the instance states them, else its transfer time times the platform's bandwidth. And forward passes
-    /// in which devices wait for each other: stages run one after another.
+    /// Nodes that the split leaves out, that a CPU runs or an accelerator class without a time for them, or whose output
+    /// has no size: a node's size is its output's bytes where the instance states them, else its transfer time times
+    /// the platform's bandwidth. And forward passes in which devices wait for each other: stages run one after another.
     pub fn of(instance: &Instance, split: &Solution) -> Result<Self, Problems> {
         let mut problems = Problems::default();
         let parts: Vec<_> = split.devices.iter().filter(|device| !device.nodes.is_empty()).collect();
