@@ -136,6 +136,33 @@ fn a_workload_with_its_split_gives_the_stages() {
     bench.file("diamond.json", &native);
     let record = run(&bench, map).exits(0).json();
     assert_eq!((&record["stages"]["count"], &record["status"]), (&json!(2), &json!("optimal")));
+
+    // With its stages the mapping can be read back.
+    run(&bench, &format!("{map} --output mapping.json --output-stages made.json")).exits(0);
+    run(&bench, "simulate made.json nodes.json mapping.json --schedule inference --json").exits(0);
+    run(&bench, "draw nodes.json --mapping mapping.json --stages made.json").exits(0);
+}
+
+#[test]
+fn splits_made_under_any_cost_are_taken() {
+    let bench = setup();
+    run(&bench, "convert diamond.json --to native --output diamond-native.json").exits(0);
+    let native = bench.read("diamond-native.json").replace("\"cpus\":1", "\"cpus\":1,\"bandwidth\":1000");
+    bench.file("diamond.json", &native);
+    run(&bench, "solve diamond.json --cpus 0 --cost overlap --output overlap.json").exits(0);
+    run(&bench, "verify diamond.json overlap.json").exits(1);
+    bench.file("replicas.json", r#"{"maxLoad": 1, "fpgas": [{"nodes": [10, 11, 12, 13], "replicas": 2}]}"#);
+    for split in ["overlap.json", "replicas.json"] {
+        let memory = "--memory 100";
+        run(&bench, &format!("map diamond.json nodes.csv --split {split} {memory}")).exits(0);
+        assert!(run(&bench, &format!("draw diamond.json --split {split} {memory}")).exits(0).out().contains("<svg"));
+        run(&bench, &format!("simulate diamond.json {split} {memory}")).exits(0);
+    }
+    // Without a link bandwidth it has to be told.
+    bench.file("diamond.json", bench::DIAMOND);
+    let draw = "draw diamond.json --split replicas.json --memory 100";
+    assert!(run(&bench, draw).exits(2).err().contains("give --sync-bandwidth"));
+    run(&bench, &format!("{draw} --sync-bandwidth 5")).exits(0);
 }
 
 #[test]
@@ -148,6 +175,8 @@ fn mistakes_are_told_with_their_cures() {
         ("map stages.json nodes.csv --method nonesuch", "there is no method `nonesuch`; there are branch-and-bound"),
         ("map diamond.json nodes.csv", "for a workload, name its split with --split"),
         ("map stages.json nodes.csv --split stages.json", "leave --split out"),
+        ("map stages.json nodes.csv --link NV=1GB", "nodes.csv: it is no text of `nvidia-smi topo -m`"),
+        ("draw diamond.json --link NV=1GB", "there is no topology"),
         ("map stages.json nodes.csv --link NVX=1GB", "name one of NV, PIX"),
         ("map stages.json nodes.csv --link NV=fast", "give bytes per second with their unit"),
         ("generate topology mesh --shape 0x4", "such as `8x8`"),

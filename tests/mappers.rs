@@ -206,6 +206,30 @@ fn an_output_is_sent_once_to_each_stage_that_consumes_it() {
 }
 
 #[test]
+fn limits_are_kept_where_no_mapping_is_complete() {
+    // Eleven copies fit anywhere, the last one nowhere.
+    let mut stages = vec![Stage::default(); 12];
+    stages[11].memory = 2.0;
+    let device = |d: usize| Device { memory: Some(1.0), ..Device::new(d.to_string()) };
+    let topology = Topology::new("small", "", (0..12).map(device).collect(), |_, _| 1.0);
+    let stages = StageGraph { name: "large".into(), stages, messages: Vec::new() };
+    let problem = MappingProblem { stages, replicas: 1, topology, cost: StageCost::additive(Counted::Both) };
+    let cx = SearchContext::new().with_time_limit(std::time::Duration::ZERO);
+    assert_eq!(Exhaustive.map(&problem, &cx).outcome, MappingOutcome::Unknown);
+}
+
+#[test]
+fn rules_and_local_search_keep_limits() {
+    let problem = two_nodes(20.0, 10.0, Counted::Both);
+    let cx = SearchContext::new().with_time_limit(std::time::Duration::ZERO);
+    let run = |name: &str| registry::mapper(name).expect("it is listed").map(&problem, &cx);
+    assert_eq!(run("greedy").outcome, MappingOutcome::Unknown);
+    // The consecutive mapping, as it is.
+    let swapped = run("swap");
+    assert_eq!((verified(&problem, &swapped), &swapped.stats[..]), (Some(25.0), &[("swaps", 0)][..]));
+}
+
+#[test]
 fn splits_that_make_no_stages_are_refused() {
     let cpu = DeviceAssignment::new(DeviceKind::Cpu, vec![1]);
     let split = Solution { devices: vec![cpu, device(&[2, 3])], objective: None };
@@ -215,6 +239,21 @@ fn splits_that_make_no_stages_are_refused() {
     2 problems found
       device 0: it is a CPU, which no topology has; map splits without CPUs, as of `dagsplit solve --cpus 0`
       node 4: it is on no device; give a whole split
+    ");
+
+    instance.edges.retain(|edge| edge.source.max(edge.target) <= 4);
+    // What waits for the other device in between is no stage.
+    let split = Solution { devices: vec![device(&[1, 3]), device(&[2, 4])], objective: None };
+    insta::assert_snapshot!(StageGraph::of(&instance, &split).unwrap_err(), @r"
+    1 problem found
+      split: devices wait for each other within the forward pass, as no stages do; map splits that are contiguous, as of `dagsplit solve`
+    ");
+
+    instance.nodes[2].accelerator_times = vec![None];
+    let split = Solution { devices: vec![device(&[1, 2]), device(&[3, 4])], objective: None };
+    insta::assert_snapshot!(StageGraph::of(&instance, &split).unwrap_err(), @r"
+    1 problem found
+      node 3: device 1 cannot run it; put it on a device that has a time for it
     ");
 }
 

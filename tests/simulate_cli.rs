@@ -104,8 +104,8 @@ fn the_record_is_the_contracted_object() {
         "bubble": 1.0 - 30.0 / 46.0,
         "devices": [device("accelerator 0", 10.0, 8.0), device("accelerator 1", 12.0, 8.0)],
         "stages": [
-            {"name": "stage 0", "device": "accelerator 0", "in_flight": 1},
-            {"name": "stage 1", "device": "accelerator 1", "in_flight": 1},
+            {"name": "stage 0", "replica": 0, "device": "accelerator 0", "in_flight": 1},
+            {"name": "stage 1", "replica": 0, "device": "accelerator 1", "in_flight": 1},
         ],
     });
     assert_eq!(record, expected);
@@ -127,6 +127,36 @@ fn options_change_what_is_simulated() {
     // Compute hides the transfers.
     assert_eq!(split("--overlap")["steady_time"], 6.0);
     assert_eq!(split("--overlap --contention")["transfers"], "one-engine");
+}
+
+/// Four devices with NVLink, of which the rates of links are not told.
+const NVIDIA_SMI: &str = "\tGPU0\tGPU1\tGPU2\tGPU3\nGPU0\t X \tNV1\tNV1\tNV1\nGPU1\tNV1\t X \tNV1\tNV1
+GPU2\tNV1\tNV1\t X \tNV1\nGPU3\tNV1\tNV1\tNV1\t X \n";
+
+#[test]
+fn rates_of_links_are_those_given() {
+    let bench = bench();
+    bench.file("host.txt", NVIDIA_SMI);
+    let heavy = STAGES.replace("\"bytes\": 6", "\"bytes\": 1000000");
+    bench.file("stages.json", &heavy);
+    let mapped = |options: &str| {
+        let record =
+            record(&bench, &format!("stages.json host.txt mapping.json --schedule gpipe --microbatches 1 {options}"));
+        record["devices"][0]["transfers"].as_f64().unwrap()
+    };
+    // One message each way, of a million bytes: at 1 MB/s a second each, in milliseconds.
+    assert!((mapped("--link NV=1MB") - 2000.0).abs() < 1e-6);
+    assert!(mapped("") < 1.0);
+    let refused = "stages.json topology.json mapping.json --link NV=1MB";
+    fails(&bench, refused, 2, "topology.json: it is no text of `nvidia-smi topo -m`");
+    fails(&bench, "diamond.json contiguous.json --link NV=1MB", 2, "there is no topology");
+}
+
+#[test]
+fn copies_of_stages_are_told_apart() {
+    let stages = record(&bench(), "stages.json topology.json mapping.json")["stages"].take();
+    let stages: Vec<_> = stages.as_array().unwrap().iter().map(|s| (s["name"].clone(), s["replica"].clone())).collect();
+    assert_eq!(stages, [("a", 0), ("a", 1), ("b", 0), ("b", 1)].map(|(name, replica)| (json!(name), json!(replica))));
 }
 
 #[test]

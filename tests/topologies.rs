@@ -297,6 +297,22 @@ fn problems_of_a_file_come_all_at_once() {
 }
 
 #[test]
+fn a_matrix_of_too_many_devices_is_told() {
+    let error = parse(&format!("GB/s{}\n", ", a".repeat(Topology::MAX_DEVICES + 1))).unwrap_err();
+    assert!(error.contains("it names 4097 devices; name 1 to 4096 devices"), "{error}");
+    let error = parse(&format!("GB/s, a, b\na, , 1\nb, 1,\n\nus{}\n", ", a".repeat(4097))).unwrap_err();
+    assert!(error.contains("line 5: it names 4097 devices"), "{error}");
+}
+
+#[test]
+fn names_in_a_matrix_may_read_like_another_format() {
+    let text = "GB/s, GPU0 (node a), Matrix (GB/s)\nGPU0 (node a), , 10\nMatrix (GB/s), 10,\n";
+    let topology = parse(text).unwrap();
+    assert_eq!((topology.source.as_str(), topology.bandwidth(0, 1)), ("CSV matrix", 1e7));
+    assert_eq!(topology.devices[1].name, "Matrix (GB/s)");
+}
+
+#[test]
 fn problems_of_stages_come_all_at_once() {
     let text = r#"{"schema": "dagsplit-stages/1", "units": {"time": "s", "memory": "bytes"},
         "stages": [{"forward": -1}, {"forward": 1, "memory": 1e19}],

@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use dagsplit::instance::formats::read_split;
-use dagsplit::mapping::formats::{is_topology_file, read_mapping, read_stages, read_topology};
-use dagsplit::mapping::{ClaimedMapping, Counted, MappingProblem, PlacedCopy, StageCost};
-use dagsplit::problem::{Problem, ProblemSpec, Scope};
+use dagsplit::mapping::formats::{is_topology_file, read_mapping, read_stages};
+use dagsplit::mapping::{Counted, MappingProblem, StageCost};
+use dagsplit::problem::{CostKind, Problem, ProblemSpec};
 use dagsplit::report::DeviceRecord;
 use dagsplit::report::mapping::CopyRecord;
 use dagsplit::report::picture::{Detail, draw, draw_topology};
-use dagsplit::verify::{self, mapping::check};
+use dagsplit::verify::mapping::check;
 
+use super::any_split::{self, AnySplit};
 use super::mapping_args::LinkArgs;
-use super::reading_args::{ReadingArgs, Workload};
-use super::{Exit, Failure, OrFail, listed, map, write_out};
+use super::reading_args::ReadingArgs;
+use super::{Exit, Failure, OrFail, listed, values, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,6 +45,11 @@ pub struct Args {
     #[arg(long, value_name = "SPLIT")]
     split: Option<PathBuf>,
 
+    /// Bandwidth of the all-reduce ring of a split with replicas, in bytes per time unit of the file [default: the
+    /// file's link bandwidth].
+    #[arg(long, value_name = "BYTES", value_parser = values::bytes, requires = "split")]
+    sync_bandwidth: Option<f64>,
+
     /// How much to show [default: the finest that stays readable].
     #[arg(long, value_enum)]
     detail: Option<DetailArg>,
@@ -73,33 +78,35 @@ impl Args {
     }
 
     fn topology(&self) -> Result<String, Failure> {
-        let topology = read_topology(self.reading.file(), &self.links.options()).or_fail(Exit::BadInput)?;
+        let topology = self.links.read(self.reading.file())?;
         let (Some(path), Some(stages)) = (&self.mapping, &self.stages) else {
             return Ok(draw_topology(&topology, &[]));
         };
         let claim = read_mapping(path).or_fail(Exit::BadInput)?;
         let stages = read_stages(stages).or_fail(Exit::BadInput)?;
         // What the claimed times count is not said, so they are not held against it.
-        let copies = claim.copies.into_iter().map(|copy| PlacedCopy { time: None, ..copy }).collect();
-        let claim = ClaimedMapping { copies, objective: None };
-        let replicas = claim.copies.iter().map(|copy| copy.replica.saturating_add(1)).max().unwrap_or(1);
-        let replicas = replicas.min(topology.len() + 1);
+        let claim = claim.without_times();
+        let replicas = claim.replicas().min(topology.len() + 1);
         let problem = MappingProblem { stages, replicas, topology, cost: StageCost::additive(Counted::Both) };
         let verified = check(&problem, &claim).map_err(|violations| {
-            let message = format!("{}: the mapping is invalid:{}", path.display(), map::listed(&violations));
+            let message = format!("{}: the mapping is invalid:{}", path.display(), listed(&violations));
             Failure::message(Exit::InvalidSplit, message)
         })?;
         Ok(draw_topology(&problem.topology, &CopyRecord::all(&problem, &verified)))
     }
 
     fn workload(&self) -> Result<String, Failure> {
+        self.links.refuse()?;
         let workload = self.reading.read()?;
-        let spec = ProblemSpec {
-            platform: workload.platform.clone(),
-            scope: Scope::Arbitrary,
-            ..ProblemSpec::of(&workload.instance)
+        let (spec, devices) = match &self.split {
+            Some(split) => {
+                let AnySplit { spec, verified } =
+                    any_split::read(split, &workload, CostKind::default(), self.sync_bandwidth)?;
+                let devices = DeviceRecord::all(&verified, &spec);
+                (spec, Some(devices))
+            }
+            None => (ProblemSpec { platform: workload.platform, ..ProblemSpec::default() }, None),
         };
-        let devices = self.devices(&workload, &spec)?;
         let problem = Problem::new(&workload.instance, spec).or_fail(Exit::Usage)?;
         let detail = self.detail.map(|detail| match detail {
             DetailArg::Nodes => Detail::Nodes,
@@ -107,15 +114,5 @@ impl Args {
             DetailArg::Stages => Detail::Stages,
         });
         Ok(draw(&workload.instance, &problem.graph, devices.as_deref(), detail))
-    }
-
-    fn devices(&self, workload: &Workload, spec: &ProblemSpec) -> Result<Option<Vec<DeviceRecord>>, Failure> {
-        let Some(path) = &self.split else { return Ok(None) };
-        let split = read_split(path, &workload.instance).or_fail(Exit::BadInput)?;
-        let verified = verify::check(&workload.instance, spec, &split).map_err(|violations| {
-            let message = format!("{}: the split is invalid:{}", path.display(), listed(&violations));
-            Failure::message(Exit::InvalidSplit, message)
-        })?;
-        Ok(Some(DeviceRecord::all(&verified, spec)))
     }
 }

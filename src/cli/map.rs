@@ -6,16 +6,16 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::ValueEnum;
-use dagsplit::mapping::formats::write_mapping;
+use dagsplit::mapping::formats::{write_mapping, write_stages};
 use dagsplit::mapping::{ClaimedMapping, Counted, Mapper, MappingProblem, StageCost, registry};
 use dagsplit::report::mapping::{MapMethodRecord, MapRecord};
 use dagsplit::report::picture::draw_topology;
 use dagsplit::solve::registry::split_list;
-use dagsplit::verify::mapping::{MappingViolation, VerifiedMapping, check};
+use dagsplit::verify::mapping::{VerifiedMapping, check};
 
 use super::mapping_args::{StageArgs, TopologyArgs};
 use super::search_args::SearchArgs;
-use super::{Exit, Failure, OrFail, bug, print, print_json, progress, write_out};
+use super::{Exit, Failure, OrFail, bug, listed, print, print_json, progress, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -63,6 +63,10 @@ pub struct Args {
     /// Write the mapping to this file (schema `dagsplit-mapping/1`).
     #[arg(long, value_name = "MAPPING", help_heading = "Output")]
     output: Option<PathBuf>,
+
+    /// Write the stages to this file (schema `dagsplit-stages/1`), as `simulate` and `draw` read them with the mapping.
+    #[arg(long, value_name = "STAGES", help_heading = "Output")]
+    output_stages: Option<PathBuf>,
 
     /// Draw the mapping on the topology to this file.
     #[arg(long, value_name = "SVG", help_heading = "Output")]
@@ -184,6 +188,9 @@ impl Args {
         if let (Some(path), Some(claim)) = (&self.output, &best.claim) {
             write_out(Some(path), &write_mapping(&problem.stages, &problem.topology, claim))?;
         }
+        if let Some(path) = &self.output_stages {
+            write_out(Some(path), &write_stages(&problem.stages))?;
+        }
         if let Some(path) = self.draw.as_ref().filter(|_| record.verified) {
             write_out(Some(path), &draw_topology(&problem.topology, &record.copies))?;
         }
@@ -198,9 +205,4 @@ impl Args {
             _ => Exit::Done,
         })
     }
-}
-
-/// One violation a line, indented, each line begun by a line break.
-pub(super) fn listed(violations: &[MappingViolation]) -> String {
-    violations.iter().map(|violation| format!("\n  {violation}")).collect()
 }

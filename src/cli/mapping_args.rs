@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use dagsplit::instance::formats::{ReadCause, read_split};
-use dagsplit::mapping::formats::{LinkBandwidths, TopologyOptions, is_stage_file, read_stages, read_topology};
+use dagsplit::instance::formats::ReadCause;
+use dagsplit::mapping::formats::{
+    LinkBandwidths, TopologyFormat, TopologyOptions, is_stage_file, read_stages, read_topology, topology_format,
+};
 use dagsplit::mapping::{Rate, StageGraph, Topology};
-use dagsplit::problem::{ProblemSpec, Scope};
-use dagsplit::verify;
+use dagsplit::problem::CostKind;
 
+use super::any_split::{self, AnySplit};
 use super::reading_args::ReadingOptions;
-use super::{Exit, Failure, OrFail, listed};
+use super::{Exit, Failure, OrFail};
 
 /// The stages to place.
 #[derive(Debug, clap::Args)]
@@ -55,8 +57,25 @@ fn link(text: &str) -> Result<(&'static str, Rate), String> {
 }
 
 impl LinkArgs {
-    /// How to read a topology.
-    pub fn options(&self) -> TopologyOptions {
+    /// Reads and validates the topology at `path`; rates of links for a file that states its own are refused.
+    pub fn read(&self, path: &Path) -> Result<Topology, Failure> {
+        let format = topology_format(path).filter(|_| !self.link.is_empty());
+        if format.is_some_and(|format| format != TopologyFormat::NvidiaSmi) {
+            let cause = "it is no text of `nvidia-smi topo -m`, so it states the rates of its links; leave --link out";
+            return Err(Failure::message(Exit::Usage, format!("{}: {cause}", path.display())));
+        }
+        read_topology(path, &self.options()).or_fail(Exit::BadInput)
+    }
+
+    /// Refuses rates of links where there is no topology.
+    pub fn refuse(&self) -> Result<(), Failure> {
+        match self.link.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::message(Exit::Usage, "there is no topology; leave --link out")),
+        }
+    }
+
+    fn options(&self) -> TopologyOptions {
         let mut options = TopologyOptions::default();
         for (kind, rate) in &self.link {
             if let Some(bandwidth) = options.links.of_kind(kind) {
@@ -70,7 +89,7 @@ impl LinkArgs {
 impl TopologyArgs {
     /// Reads and validates the topology.
     pub fn read(&self) -> Result<Topology, Failure> {
-        read_topology(&self.topology, &self.links.options()).or_fail(Exit::BadInput)
+        self.links.read(&self.topology)
     }
 }
 
@@ -104,18 +123,8 @@ impl StageArgs {
 
     fn of_split(&self, path: &Path) -> Result<StageGraph, Failure> {
         let workload = self.reading.read(&self.stages)?;
-        let spec = ProblemSpec {
-            platform: workload.platform.clone(),
-            scope: Scope::Arbitrary,
-            ..ProblemSpec::of(&workload.instance)
-        };
-        let split = read_split(path, &workload.instance).or_fail(Exit::BadInput)?;
-        let verified = verify::check(&workload.instance, &spec, &split).map_err(|violations| {
-            Failure::message(
-                Exit::InvalidSplit,
-                format!("{}: the split is invalid:{}", path.display(), listed(&violations)),
-            )
-        })?;
+        // What the replicas of the split would all-reduce at matters to no stage.
+        let AnySplit { verified, .. } = any_split::read(path, &workload, CostKind::default(), Some(1.0))?;
         StageGraph::of(&workload.instance, &verified.to_solution()).or_fail(Exit::BadInput)
     }
 }

@@ -1,5 +1,6 @@
 //! The command line: one file per verb.
 
+mod any_split;
 mod compare;
 #[cfg(feature = "conformance")]
 mod conform;
@@ -39,7 +40,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use dagsplit::verify::Violation;
 
 pub use exit::{Exit, Failure, OrFail};
 
@@ -151,6 +151,6 @@ fn bug(what: &str) -> Failure {
 }
 
 /// One violation a line, indented, each line begun by a line break.
-fn listed(violations: &[Violation]) -> String {
+fn listed<V: std::fmt::Display>(violations: &[V]) -> String {
     violations.iter().map(|violation| format!("\n  {violation}")).collect()
 }

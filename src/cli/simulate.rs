@@ -3,18 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use dagsplit::instance::formats::read_split;
-use dagsplit::mapping::formats::{TopologyOptions, read_mapping, read_stages, read_topology};
-use dagsplit::mapping::{ClaimedMapping, Counted, Mapping, MappingProblem, PlacedCopy, StageCost};
-use dagsplit::problem::{CostKind, Problem, ProblemSpec, Replication, Scope};
+use dagsplit::mapping::formats::{read_mapping, read_stages};
+use dagsplit::mapping::{ClaimedMapping, Counted, Mapping, MappingProblem, StageCost};
+use dagsplit::problem::{CostKind, Problem};
 use dagsplit::report::simulation::{SimulationRecord, gantt, trace};
 use dagsplit::simulate::schedule::{
     Asynchronous, GPipe, Inference, Interleaved, OneForwardOneBackward, Schedule, VirtualDevices,
 };
-use dagsplit::simulate::{Links, Options, Pipeline, SimulateError, simulate, steady_time};
-use dagsplit::verify;
-use dagsplit::verify::mapping::MappingViolation;
+use dagsplit::simulate::{Links, Options, Pipeline, SimulateError, simulate};
+use dagsplit::verify::mapping::{MappingViolation, check};
 
+use super::any_split::{self, AnySplit};
+use super::mapping_args::LinkArgs;
 use super::reading_args::ReadingOptions;
 use super::{Exit, Failure, OrFail, listed, print, print_json, values, write_out};
 
@@ -41,6 +41,9 @@ pub struct Args {
 
     #[command(flatten)]
     reading: ReadingOptions,
+
+    #[command(flatten)]
+    links: LinkArgs,
 
     #[command(flatten)]
     simulation: SimulationArgs,
@@ -147,7 +150,7 @@ impl Args {
         if self.quiet {
             return Ok(Exit::Done);
         }
-        let steady_time = match steady_time(&pipeline, schedule, options) {
+        let steady_time = match simulation.steady_time(schedule) {
             // What can be simulated once may be too long to be simulated twice as long.
             Err(SimulateError::TooManyTasks { .. }) => None,
             steady_time => Some(steady_time.or_fail(Exit::Bug)?),
@@ -162,47 +165,22 @@ impl Args {
     }
 
     fn of_split(&self, instance: &Path, split: &Path) -> Result<Pipeline, Failure> {
+        self.links.refuse()?;
         let workload = self.reading.read(instance)?;
-        let solution = read_split(split, &workload.instance).or_fail(Exit::BadInput)?;
-        let replicas = solution.devices.iter().map(|device| device.replicas).max().unwrap_or(1);
-        let spec = ProblemSpec {
-            platform: workload.platform,
-            scope: Scope::Arbitrary,
-            cost: match (self.simulation.overlap, self.simulation.contention) {
-                (false, _) => CostKind::Additive,
-                (true, true) => CostKind::Overlap,
-                (true, false) => CostKind::Duplex,
-            },
-            replication: self.replication(replicas, workload.instance.platform.bandwidth)?,
-            ..ProblemSpec::default()
+        let cost = match (self.simulation.overlap, self.simulation.contention) {
+            (false, _) => CostKind::Additive,
+            (true, true) => CostKind::Overlap,
+            (true, false) => CostKind::Duplex,
         };
-        let problem = Problem::new(&workload.instance, spec.clone()).or_fail(Exit::Usage)?;
-        // What the split claims may be meant of another cost.
-        let unclaimed = dagsplit::problem::Solution { objective: None, ..solution };
-        let verified = verify::check(&workload.instance, &spec, &unclaimed).map_err(|violations| {
-            let message = format!("{}: the split is invalid:{}", split.display(), listed(&violations));
-            Failure::message(Exit::InvalidSplit, message)
-        })?;
+        let AnySplit { spec, verified } = any_split::read(split, &workload, cost, self.simulation.sync_bandwidth)?;
+        let problem = Problem::new(&workload.instance, spec).or_fail(Exit::Usage)?;
         Ok(Pipeline::of_split(&workload.instance, &problem, &verified))
-    }
-
-    fn replication(&self, replicas: usize, bandwidth: Option<f64>) -> Result<Option<Replication>, Failure> {
-        if replicas <= 1 {
-            return Ok(None);
-        }
-        match self.simulation.sync_bandwidth.or(bandwidth) {
-            Some(bandwidth) => Ok(Some(Replication { max_replicas: replicas, bandwidth })),
-            None => Err(Failure::message(
-                Exit::Usage,
-                "the split has replicas: give --sync-bandwidth, because the file states no link bandwidth",
-            )),
-        }
     }
 
     fn of_mapping(&self, stages: &Path, topology: &Path, mapping: &Path) -> Result<Pipeline, Failure> {
         let claim = read_mapping(mapping).or_fail(Exit::BadInput)?;
-        let topology = read_topology(topology, &TopologyOptions::default()).or_fail(Exit::BadInput)?;
-        let replicas = claim.copies.iter().map(|copy| copy.replica.saturating_add(1)).max().unwrap_or(1);
+        let topology = self.links.read(topology)?;
+        let replicas = claim.replicas();
         if replicas > topology.len() {
             let message = format!("{}: more copies of a stage than the topology has devices", mapping.display());
             return Err(Failure::message(Exit::InvalidSplit, message));
@@ -211,8 +189,7 @@ impl Args {
         let problem = MappingProblem { stages, replicas, topology, cost: StageCost::additive(Counted::Both) };
         let violations = violations(&problem, &claim);
         if !violations.is_empty() {
-            let list: String = violations.iter().map(|violation| format!("\n  {violation}")).collect();
-            let message = format!("{}: the mapping is invalid:{list}", mapping.display());
+            let message = format!("{}: the mapping is invalid:{}", mapping.display(), listed(&violations));
             return Err(Failure::message(Exit::InvalidSplit, message));
         }
         let mut devices = vec![0; problem.copies()];
@@ -224,16 +201,14 @@ impl Args {
             (true, false) => Links::Overlapped,
             (true, true) => Links::Contended,
         };
-        Ok(Pipeline::of_mapping(&problem, &Mapping { devices }, links))
+        Pipeline::of_mapping(&problem, &Mapping { devices }, links).or_fail(Exit::Usage)
     }
 }
 
 /// What is wrong with a mapping, whatever time it claims. A device may hold several stages: schedules say whether they
 /// can run them.
 fn violations(problem: &MappingProblem, claim: &ClaimedMapping) -> Vec<MappingViolation> {
-    let copies = claim.copies.iter().map(|copy| PlacedCopy { time: None, ..copy.clone() });
-    let unclaimed = ClaimedMapping { copies: copies.collect(), objective: None };
-    let mut violations = verify::mapping::check(problem, &unclaimed).err().unwrap_or_default();
+    let mut violations = check(problem, &claim.clone().without_times()).err().unwrap_or_default();
     violations.retain(|violation| !matches!(violation, MappingViolation::SharedDevice { .. }));
     violations
 }

@@ -25,6 +25,18 @@ pub struct ClaimedMapping {
 }
 
 impl ClaimedMapping {
+    /// The same places, with nothing said of times.
+    #[must_use]
+    pub fn without_times(self) -> Self {
+        let copies = self.copies.into_iter().map(|copy| PlacedCopy { time: None, ..copy });
+        Self { copies: copies.collect(), objective: None }
+    }
+
+    /// How many copies of each stage there are by the largest number named; at least 1.
+    pub fn replicas(&self) -> usize {
+        self.copies.iter().map(|copy| copy.replica.saturating_add(1)).max().unwrap_or(1)
+    }
+
     /// What a mapper says of its `mapping` of `problem`, with the times of the shared cost model.
     pub fn new(problem: &MappingProblem, mapping: &Mapping) -> Self {
         let times = problem.times(mapping);

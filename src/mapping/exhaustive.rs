@@ -13,7 +13,7 @@ impl Mapper for Exhaustive {
     }
 
     fn map(&self, problem: &MappingProblem, cx: &SearchContext) -> MappingRun {
-        let mut enumeration = Enumeration { problem, cx, devices: Vec::new(), best: None, count: 0 };
+        let mut enumeration = Enumeration { problem, cx, devices: Vec::new(), best: None, count: 0, placements: 0 };
         let is_complete = enumeration.place_next();
         let bound = if is_complete { enumeration.best.as_ref().map_or(0.0, |(_, objective)| *objective) } else { 0.0 };
         let outcome = match (enumeration.best, is_complete) {
@@ -32,6 +32,7 @@ struct Enumeration<'a> {
     devices: Vec<usize>,
     best: Option<(Mapping, f64)>,
     count: u64,
+    placements: u64,
 }
 
 impl Enumeration<'_> {
@@ -41,6 +42,11 @@ impl Enumeration<'_> {
         if copy == self.problem.copies() {
             self.look();
             return !self.cx.should_stop();
+        }
+        // It may be that no mapping is ever complete.
+        self.placements += 1;
+        if self.placements.is_multiple_of(1024) && self.cx.should_stop() {
+            return false;
         }
         for device in 0..self.problem.topology.len() {
             if !self.devices.contains(&device) && self.problem.fits(copy / self.problem.replicas, device) {

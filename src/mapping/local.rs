@@ -27,7 +27,7 @@ pub(super) struct LocalCost<'a> {
 }
 
 impl<'a> LocalCost<'a> {
-    /// O(messages).
+    /// O(messages · p) where a stage exchanges messages with p others at most.
     pub fn new(problem: &'a MappingProblem) -> Self {
         let mut traffic: Vec<Vec<Traffic>> = vec![Vec::new(); problem.stages.stages.len()];
         let mut add = |stage: usize, entry: Traffic| {

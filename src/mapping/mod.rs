@@ -28,6 +28,7 @@ pub use exhaustive::Exhaustive;
 pub use heuristic::{Consecutive, GreedyMapping, PointToPoint, RandomMapping, SwapSearch};
 pub use mapper::{Mapper, MappingOutcome, MappingRun};
 pub use parmesan2024::Parmesan2024;
+pub(crate) use problem::Synchronisation;
 pub use problem::{Counted, Mapping, MappingProblem, StageCost};
 pub use rate::Rate;
 pub use stages::{Message, Stage, StageGraph};

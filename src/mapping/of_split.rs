@@ -10,13 +10,13 @@ use crate::instance::{Instance, Node, Problems};
 use crate::problem::{DeviceKind, Solution};
 
 impl StageGraph {
-    /// The stages of a split: one for each device that holds nodes, in pipeline order where the forward pass has one,
-    /// else in the split's. A stage computes as long as its nodes on their accelerator class, and sends the output of
+    /// The stages of a split: one for each device that holds nodes, in pipeline order. A stage computes as long as its nodes on their accelerator class, and sends the output of
     /// each node once to every stage that consumes it. Replicas that the split states are left aside. O(n + m log m).
     ///
     /// # Errors
-    /// Nodes that the split leaves out, that a CPU runs, or whose output has no size: a node's size is its output's
-    /// bytes where the instance states them, else its transfer time times the platform's bandwidth.
+    /// Nodes that the split leaves out, that a CPU runs or an accelerator class without a time for them, or whose output
+    /// has no size: a node's size is its output's bytes where the instance states them, else its transfer time times
+    /// the platform's bandwidth. And forward passes in which devices wait for each other: stages run one after another.
     pub fn of(instance: &Instance, split: &Solution) -> Result<Self, Problems> {
         let mut problems = Problems::default();
         let parts: Vec<_> = split.devices.iter().filter(|device| !device.nodes.is_empty()).collect();
@@ -32,7 +32,11 @@ impl StageGraph {
             problems.add(node_place(node), "it is on no device", "give a whole split");
         }
         problems.clone().into_result()?;
-        let place = places(instance, &part_of, parts.len());
+        let Some(place) = places(instance, &part_of, parts.len()) else {
+            let cure = "map splits that are contiguous, as of `dagsplit solve`";
+            problems.add("split", "devices wait for each other within the forward pass, as no stages do", cure);
+            return Err(problems);
+        };
         let mut stages = vec![Stage::default(); parts.len()];
         for node in &instance.nodes {
             let part = part_of[&node.id];
@@ -40,7 +44,11 @@ impl StageGraph {
                 DeviceKind::Accelerator(class) => node.accelerator_times.get(class).copied().flatten(),
                 DeviceKind::Cpu => None,
             };
-            add_node(&mut stages[place[part]], node, time.unwrap_or(0.0));
+            if time.is_none() {
+                let cure = "put it on a device that has a time for it";
+                problems.add(node_place(node), format!("device {part} cannot run it"), cure);
+            }
+            add_node(&mut stages[place[part]], node, time.unwrap_or_default());
         }
         stages.iter_mut().enumerate().for_each(|(i, stage)| stage.name = format!("stage {i}"));
         let stage_of = |id: u64| place[part_of[&id]];
@@ -60,8 +68,8 @@ fn add_node(stage: &mut Stage, node: &Node, time: f64) {
     stage.memory += node.memory;
 }
 
-/// The stage that each part is: its place in a topological order of the forward pass, where there is one.
-fn places(instance: &Instance, part_of: &FxHashMap<u64, usize>, parts: usize) -> Vec<usize> {
+/// The stage that each part is: its place in a topological order of the forward pass; `None` where there is none.
+fn places(instance: &Instance, part_of: &FxHashMap<u64, usize>, parts: usize) -> Option<Vec<usize>> {
     let backward: FxHashMap<u64, bool> = instance.nodes.iter().map(|node| (node.id, node.backward)).collect();
     let mut quotient = DiGraph::<(), ()>::new();
     // toposort puts later nodes first where it may, so they are added last to first.
@@ -74,10 +82,9 @@ fn places(instance: &Instance, part_of: &FxHashMap<u64, usize>, parts: usize) ->
         }
     }
     let mut place: Vec<usize> = (0..parts).collect();
-    if let Ok(order) = toposort(&quotient, None) {
-        order.into_iter().enumerate().for_each(|(i, node)| place[parts - 1 - node.index()] = i);
-    }
-    place
+    let order = toposort(&quotient, None).ok()?;
+    order.into_iter().enumerate().for_each(|(i, node)| place[parts - 1 - node.index()] = i);
+    Some(place)
 }
 
 fn messages(instance: &Instance, stage_of: &dyn Fn(u64) -> usize, problems: &mut Problems) -> Vec<Message> {

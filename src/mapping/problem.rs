@@ -1,7 +1,8 @@
 //! What is asked of a mapping, and what a mapping costs.
 
 use super::{StageGraph, Topology};
-use crate::cost::{Piece, Synchronisation, Terms, max_of_pieces};
+pub(crate) use crate::cost::Synchronisation;
+use crate::cost::{Piece, Terms, max_of_pieces};
 
 /// Which communication a stage's time counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -127,8 +128,11 @@ impl MappingProblem {
 
     /// The time of every copy under a complete mapping, by copy. O(copies + replicas · messages).
     pub fn times(&self, mapping: &Mapping) -> Vec<f64> {
-        let terms = self.terms(mapping);
-        terms.iter().enumerate().map(|(copy, terms)| self.time(terms, self.ring_time(mapping, copy))).collect()
+        let ring = |copy: usize| match self.cost.counted.all_reduce() {
+            true => self.ring_time(mapping, copy / self.replicas),
+            false => 0.0,
+        };
+        self.terms(mapping).iter().enumerate().map(|(copy, terms)| self.time(terms, ring(copy))).collect()
     }
 
     /// The objective: the largest time of any copy.
@@ -164,11 +168,8 @@ impl MappingProblem {
         terms
     }
 
-    fn ring_time(&self, mapping: &Mapping, copy: usize) -> f64 {
-        if !self.cost.counted.all_reduce() {
-            return 0.0;
-        }
-        let stage = copy / self.replicas;
+    /// Time of the all-reduce of `stage` under a complete mapping, whether it counts or not: its slowest link's.
+    pub fn ring_time(&self, mapping: &Mapping, stage: usize) -> f64 {
         let ring = &mapping.devices[stage * self.replicas..][..self.replicas];
         let next = ring.iter().cycle().skip(1);
         ring.iter().zip(next).map(|(&a, &b)| self.all_reduce_time(stage, a, b)).fold(0.0, f64::max)

@@ -36,8 +36,8 @@ impl Topology {
     /// The most devices that files and generators may give it: its matrices hold the square of it.
     pub const MAX_DEVICES: usize = 4096;
 
-    /// The topology in which data goes from device `a` to device `b` at `bandwidth(a, b)` bytes per time unit and
-    /// without latency.
+    /// The topology in which data goes from device `a` to device `b` at `bandwidth(a, b)` bytes per time unit,
+    /// above zero and finite (files and generators give 1e-3 to 1e15), and without latency.
     pub fn new(
         name: impl Into<String>,
         source: impl Into<String>,
@@ -49,7 +49,8 @@ impl Topology {
         Self { name: name.into(), source: source.into(), devices, bandwidth, latency: vec![0.0; count * count] }
     }
 
-    /// The same topology where a message from `a` to `b` takes `latency(a, b)` time units before its first byte.
+    /// The same topology where a message from `a` to `b` takes `latency(a, b)` time units, at least zero and
+    /// finite, before its first byte.
     #[must_use]
     pub fn with_latency(mut self, latency: impl Fn(usize, usize) -> f64) -> Self {
         self.latency = pairs(self.len()).map(|(a, b)| if a == b { 0.0 } else { latency(a, b) }).collect();

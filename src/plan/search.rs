@@ -245,8 +245,9 @@ impl<'a> Planner<'a> {
         let Found { mapping, problem, mapper, gap } = found;
         let options = Options { microbatches, recompute: self.options.recompute };
         let actual = MappingProblem { stages: partition.stages.clone(), ..problem.clone() };
-        let pipeline = Pipeline::of_mapping(&actual, &mapping, self.options.links);
-        let simulation = simulate(&pipeline, self.options.schedule, options).map_err(|error| error.to_string())?;
+        let simulation = Pipeline::of_mapping(&actual, &mapping, self.options.links)
+            .and_then(|pipeline| simulate(&pipeline, self.options.schedule, options))
+            .map_err(|error| error.to_string())?;
         let peaks = simulation.memory().peak;
         let limit = |place: usize| self.topology.devices[mapping.devices[place]].memory;
         let overfull = (0..peaks.len()).find(|&place| limit(place).is_some_and(|limit| peaks[place] > limit));

@@ -14,12 +14,16 @@ pub struct Memory {
     pub peak: Vec<f64>,
 }
 
-/// Something begins or ends to occupy memory.
-struct Event {
+/// A time, from start to end.
+type Interval = (f64, f64);
+
+/// A stage occupies memory for a microbatch.
+struct Holding {
     stage: usize,
-    time: f64,
+    during: Interval,
     bytes: f64,
-    microbatches: i32,
+    /// How many microbatches it brings into flight: one, or none where it only adds to one.
+    microbatches: usize,
 }
 
 impl Simulation {
@@ -27,26 +31,44 @@ impl Simulation {
     /// flight, and the whole of its activations while a pass runs. Where weights are stashed it keeps them once for each
     /// microbatch in flight. Data on its way is not counted. O(t log t) for t spans.
     pub fn memory(&self) -> Memory {
-        occupied(self, events(self))
+        occupied(self, &holdings(self))
     }
 }
 
-fn occupied(simulation: &Simulation, mut events: Vec<Event>) -> Memory {
-    // What ends makes room for what begins.
-    events.sort_by(|a, b| {
-        a.time.total_cmp(&b.time).then(a.bytes.total_cmp(&b.bytes)).then(a.microbatches.cmp(&b.microbatches))
-    });
+/// What happens at a moment, in this order: what ends makes room for what begins, and what takes no time comes on top of
+/// all that lasts, one after another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Change {
+    Ends,
+    Begins,
+    Passes,
+}
+
+fn occupied(simulation: &Simulation, holdings: &[Holding]) -> Memory {
+    let changes = |holding: &Holding| match holding.during {
+        (start, end) if start == end => vec![(start, Change::Passes)],
+        (start, end) => vec![(start, Change::Begins), (end, Change::Ends)],
+    };
+    let mut events: Vec<(f64, Change, &Holding)> = (holdings.iter())
+        .flat_map(|holding| changes(holding).into_iter().map(move |(time, change)| (time, change, holding)))
+        .collect();
+    events.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let (stages, devices) = (&simulation.pipeline.stages, simulation.pipeline.devices.len());
-    let (mut now, mut in_flight) = (vec![0i32; stages.len()], vec![0i32; stages.len()]);
+    let (mut now, mut in_flight) = (vec![0; stages.len()], vec![0; stages.len()]);
     let (mut held, mut most) = (vec![0.0f64; devices], vec![0.0f64; devices]);
-    for event in events {
-        let (stage, device) = (event.stage, stages[event.stage].device);
-        now[stage] += event.microbatches;
-        in_flight[stage] = in_flight[stage].max(now[stage]);
-        held[device] += event.bytes;
-        most[device] = most[device].max(held[device]);
+    for (_, change, &Holding { stage, bytes, microbatches, .. }) in events {
+        let device = stages[stage].device;
+        if change != Change::Ends {
+            now[stage] += microbatches;
+            in_flight[stage] = in_flight[stage].max(now[stage]);
+            held[device] += bytes;
+            most[device] = most[device].max(held[device]);
+        }
+        if change != Change::Begins {
+            now[stage] -= microbatches;
+            held[device] -= bytes;
+        }
     }
-    let in_flight: Vec<usize> = in_flight.into_iter().map(|count| count.max(0) as usize).collect();
     for (stage, &in_flight) in stages.iter().zip(&in_flight) {
         let versions = if simulation.stashes_weights { in_flight.max(1) } else { 1 };
         most[stage.device] += stage.weights * versions as f64;
@@ -54,55 +76,52 @@ fn occupied(simulation: &Simulation, mut events: Vec<Event>) -> Memory {
     Memory { in_flight, peak: most }
 }
 
-/// The first and the last operation of each pass of each stage.
-struct Bounds {
-    first: Vec<Option<usize>>,
-    last: Vec<Option<usize>>,
+/// When a stage works on a microbatch: from the first start to the last end of either pass.
+#[derive(Clone, Copy, Default)]
+struct Passes {
+    forward: Option<Interval>,
+    backward: Option<Interval>,
 }
 
-impl Bounds {
-    fn new(simulation: &Simulation, pass: Pass) -> Self {
-        let stages = simulation.pipeline.stages.len();
-        let (mut first, mut last) = (vec![None; stages], vec![None; stages]);
-        for (i, operation) in simulation.template().operations.iter().enumerate() {
+/// The passes of each stage over each microbatch: those of one microbatch side by side.
+fn passes(simulation: &Simulation) -> Vec<Passes> {
+    let stages = simulation.pipeline.stages.len();
+    let mut passes = vec![Passes::default(); stages * simulation.options.microbatches];
+    for span in simulation.spans() {
+        let (operation, Span { microbatch, start, end, .. }) = (simulation.operation(&span), span);
+        let Some(microbatch) = microbatch else { continue };
+        if matches!(operation.work, Work::Recompute | Work::Input | Work::Compute) {
             let block = &simulation.pipeline.blocks[operation.block];
-            let occupies = matches!(operation.work, Work::Recompute | Work::Input | Work::Compute);
-            if block.pass == pass && occupies {
-                first[block.stage].get_or_insert(i);
-                last[block.stage] = Some(i);
-            }
+            let passes = &mut passes[microbatch * stages + block.stage];
+            let pass = match block.pass {
+                Pass::Forward => &mut passes.forward,
+                Pass::Backward => &mut passes.backward,
+            };
+            let (first, last) = pass.unwrap_or((start, end));
+            *pass = Some((first.min(start), last.max(end)));
         }
-        Self { first, last }
     }
+    passes
 }
 
-fn events(simulation: &Simulation) -> Vec<Event> {
-    let forward = Bounds::new(simulation, Pass::Forward);
-    let backward = Bounds::new(simulation, Pass::Backward);
-    let mut events = Vec::new();
-    for Span { operation, microbatch, start, end } in simulation.spans() {
-        if microbatch.is_none() {
-            continue;
-        }
-        let stage = simulation.pipeline.blocks[simulation.template().operations[operation].block].stage;
+fn holdings(simulation: &Simulation) -> Vec<Holding> {
+    let mut holdings = Vec::new();
+    for (i, passes) in passes(simulation).into_iter().enumerate() {
+        let stage = i % simulation.pipeline.stages.len();
         let kept = &simulation.pipeline.stages[stage];
-        let at = |bounds: &[Option<usize>]| bounds[stage] == Some(operation);
-        let mut add = |time, bytes, microbatches| events.push(Event { stage, time, bytes, microbatches });
-        let (begins, ends) = (forward.first[stage].is_some(), backward.last[stage].is_some());
-        let dropped =
-            if simulation.options.recompute && begins && ends { kept.activations - kept.boundary } else { 0.0 };
-        if at(&forward.first) || !begins && at(&backward.first) {
-            add(start, kept.activations, 1);
-        }
-        if at(&forward.last) && ends && dropped > 0.0 {
-            add(end, -dropped, 0);
-        }
-        if at(&backward.first) && begins && dropped > 0.0 {
-            add(start, dropped, 0);
-        }
-        if at(&backward.last) || !ends && at(&forward.last) {
-            add(end, -kept.activations, -1);
+        let mut add = |during, bytes, microbatches| holdings.push(Holding { stage, during, bytes, microbatches });
+        match (passes.forward, passes.backward) {
+            (Some(forward), Some(backward)) => {
+                let dropped = if simulation.options.recompute { kept.activations - kept.boundary } else { 0.0 };
+                add((forward.0, backward.1), kept.activations - dropped, 1);
+                if dropped > 0.0 {
+                    add(forward, dropped, 0);
+                    add(backward, dropped, 0);
+                }
+            }
+            (Some(pass), None) | (None, Some(pass)) => add(pass, kept.activations, 1),
+            (None, None) => {}
         }
     }
-    events
+    holdings
 }

@@ -24,7 +24,7 @@
 //!     topology: Topology::new("four devices", "made up", (0..4).map(|i| Device::new(format!("GPU {i}"))).collect(), |_, _| 1.0),
 //!     cost: StageCost::additive(Counted::Both),
 //! };
-//! let pipeline = Pipeline::of_mapping(&problem, &Mapping { devices: vec![0, 1, 2, 3] }, Links::Blocking);
+//! let pipeline = Pipeline::of_mapping(&problem, &Mapping { devices: vec![0, 1, 2, 3] }, Links::Blocking)?;
 //! let simulation = simulate(&pipeline, &OneForwardOneBackward, Options { microbatches: 9, recompute: false })?;
 //! // (p − 1) / (m + p − 1) of the time is a bubble.
 //! assert_eq!(simulation.makespan(), 36.0);

@@ -3,7 +3,7 @@
 use super::engine::Deadlock;
 use super::pipeline::Pipeline;
 use super::rounds::Rounds;
-use super::schedule::{Schedule, Setting, Synchronise, Unsuitable};
+use super::schedule::{Order, Schedule, Setting, Synchronise, Turn, Unsuitable};
 use super::tasks::Tasks;
 use super::template::{Scope, Template, Work};
 use super::timeline::Simulation;
@@ -25,7 +25,7 @@ pub enum SimulateError {
     /// There is nothing to simulate.
     #[error("no microbatch is to be simulated")]
     NoMicrobatch,
-    /// There are more tasks than can be numbered.
+    /// There are more tasks than fit in memory.
     #[error("{microbatches} microbatches of {operations} operations each are too many")]
     TooManyTasks {
         /// How many microbatches there are.
@@ -36,6 +36,30 @@ pub enum SimulateError {
     /// The schedule is not made for such a pipeline.
     #[error(transparent)]
     Unsuitable(#[from] Unsuitable),
+    /// The schedule's turns leave something out, or have something twice or where it does not belong.
+    #[error(
+        "the schedule {} block {block} for microbatch {microbatch}",
+        if *.is_missing { "leaves out" } else { "repeats, misplaces or invents" }
+    )]
+    WrongOrder {
+        /// The block.
+        block: usize,
+        /// The microbatch.
+        microbatch: usize,
+        /// Whether it is left out.
+        is_missing: bool,
+    },
+    /// Data goes back to an earlier stage, as only gradients do, and there are none.
+    #[error(
+        "stage {from} sends to stage {to} before it, but no stage has a backward pass; order the stages so that data \
+         goes forward"
+    )]
+    SentBack {
+        /// The stage that sends.
+        from: usize,
+        /// The stage that receives.
+        to: usize,
+    },
     /// The blocks of the pipeline wait for each other.
     #[error("the stages wait for each other: {0}")]
     Cycle(#[from] CycleError),
@@ -57,11 +81,14 @@ pub fn simulate(pipeline: &Pipeline, schedule: &dyn Schedule, options: Options) 
         all_reduce: schedule.synchronise() == Synchronise::EachMicrobatch,
     };
     let template = Template::new(pipeline, scope);
-    check_size(template.operations.len(), microbatches)?;
+    check_size(&template, microbatches)?;
     let rounds = Rounds::new(&template, microbatches)?;
     let computes = computes(&template, pipeline.blocks.len());
     let order = schedule.order(&Setting { pipeline, microbatches, rounds: &rounds, computes: &computes })?;
     let mut tasks = Tasks::new(template, microbatches);
+    if let Order::Turns(devices) = &order {
+        check_turns(pipeline, &computes, microbatches, devices)?;
+    }
     tasks.put_in_order(&order, &rounds);
     if schedule.synchronise() == Synchronise::AtTheEnd {
         tasks.add_all_reduces(pipeline, &computes);
@@ -81,19 +108,48 @@ pub fn simulate(pipeline: &Pipeline, schedule: &dyn Schedule, options: Options) 
 /// # Errors
 /// [`SimulateError`] where the schedule cannot run the pipeline.
 pub fn steady_time(pipeline: &Pipeline, schedule: &dyn Schedule, options: Options) -> Result<f64, SimulateError> {
-    let twice = Options { microbatches: 2 * options.microbatches, ..options };
-    let growth = simulate(pipeline, schedule, twice)?.makespan() - simulate(pipeline, schedule, options)?.makespan();
-    Ok(growth / options.microbatches as f64)
+    simulate(pipeline, schedule, options)?.steady_time(schedule)
 }
 
-fn check_size(operations: usize, microbatches: usize) -> Result<(), SimulateError> {
+/// The most tasks, and what they wait for, of a simulation: a few gigabytes.
+const MOST_TASKS: usize = 1 << 26;
+
+fn check_size(template: &Template, microbatches: usize) -> Result<(), SimulateError> {
     if microbatches == 0 {
         return Err(SimulateError::NoMicrobatch);
     }
-    match operations.checked_mul(microbatches) {
-        // Tasks and what they wait for are numbered in 32 bits.
-        Some(tasks) if tasks <= u32::MAX as usize / 8 => Ok(()),
+    let operations = template.operations.len();
+    match (operations + template.dependencies.len()).checked_mul(microbatches) {
+        Some(tasks) if tasks <= MOST_TASKS => Ok(()),
         _ => Err(SimulateError::TooManyTasks { microbatches, operations }),
+    }
+}
+
+/// Checks that the turns of each device hold each of its blocks once for each microbatch.
+fn check_turns(
+    pipeline: &Pipeline,
+    computes: &[Option<usize>],
+    microbatches: usize,
+    devices: &[Vec<Turn>],
+) -> Result<(), SimulateError> {
+    let mut seen = vec![false; computes.len() * microbatches];
+    for (device, turns) in devices.iter().enumerate() {
+        for &Turn { block, microbatch } in turns {
+            let is_due = computes.get(block).is_some_and(Option::is_some)
+                && microbatch < microbatches
+                && pipeline.device_of(block) == device;
+            if !is_due || std::mem::replace(&mut seen[block * microbatches + microbatch], true) {
+                return Err(SimulateError::WrongOrder { block, microbatch, is_missing: false });
+            }
+        }
+    }
+    let due = (0..seen.len()).filter(|i| computes[i / microbatches].is_some());
+    match due.into_iter().find(|&i| !seen[i]) {
+        Some(i) => {
+            let (block, microbatch) = (i / microbatches, i % microbatches);
+            Err(SimulateError::WrongOrder { block, microbatch, is_missing: true })
+        }
+        None => Ok(()),
     }
 }
 

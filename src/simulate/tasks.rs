@@ -86,21 +86,24 @@ impl Tasks {
         self.ordered[track] = true;
     }
 
-    /// Adds the all-reduces of a step, each after the last microbatch of all copies of its stage; on each device that of
-    /// its last stage first, whose gradients are complete first.
+    /// Adds the all-reduces of a step, each after the last microbatch of all copies of its stage, which begin it at once;
+    /// on each device that of its last stage first, whose gradients are complete first.
     pub fn add_all_reduces(&mut self, pipeline: &Pipeline, computes: &[Option<usize>]) {
         for reduce in pipeline.all_reduces.iter().rev() {
             let ends: Option<Vec<usize>> =
                 reduce.after.iter().map(|&block| self.last_of_operation[computes[block]?]).collect();
             let Some(ends) = ends else { continue };
-            for &block in &reduce.after {
-                let track = all_reduce_track(&mut self.template, pipeline, block);
-                self.last_of_track.resize(self.template.tracks.len(), None);
-                self.ordered.resize(self.template.tracks.len(), false);
+            let template = &mut self.template;
+            let tracks: Vec<usize> =
+                reduce.after.iter().map(|&block| all_reduce_track(template, pipeline, block)).collect();
+            self.last_of_track.resize(self.template.tracks.len(), None);
+            self.ordered.resize(self.template.tracks.len(), false);
+            let before: Vec<usize> = tracks.iter().filter_map(|&track| self.last_of_track[track]).chain(ends).collect();
+            for (&block, track) in reduce.after.iter().zip(tracks) {
                 let task = self.repeated * self.microbatches + self.template.operations.len() - self.repeated;
                 let operation = Operation { work: Work::AllReduce, block, track, duration: reduce.time };
                 self.template.operations.push(operation);
-                self.dependencies.extend(ends.iter().map(|&end| (end, task)));
+                self.dependencies.extend(before.iter().map(|&before| (before, task)));
                 self.chain(track, [task].into_iter());
             }
         }

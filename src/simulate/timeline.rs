@@ -1,7 +1,7 @@
 //! When everything ran.
 
 use super::pipeline::{Pass, Pipeline};
-use super::run::Options;
+use super::run::{Options, SimulateError, simulate};
 use super::schedule::Schedule;
 use super::template::{Operation, Template, Track, Work};
 
@@ -83,6 +83,18 @@ impl Simulation {
         self.spans().map(|span| span.end).fold(0.0, f64::max)
     }
 
+    /// The time that one more microbatch takes once the pipeline is full: by how much the makespan grows per microbatch
+    /// from as many as here to twice as many, under the same `schedule`; see [`super::steady_time`].
+    ///
+    /// # Errors
+    /// [`SimulateError`] where the schedule cannot run twice as many.
+    pub fn steady_time(&self, schedule: &dyn Schedule) -> Result<f64, SimulateError> {
+        let microbatches = self.options.microbatches;
+        let twice = Options { microbatches: microbatches.saturating_mul(2), ..self.options };
+        let growth = simulate(&self.pipeline, schedule, twice)?.makespan() - self.makespan();
+        Ok(growth / microbatches as f64)
+    }
+
     /// Microbatches of all pipelines.
     pub fn samples(&self) -> usize {
         self.options.microbatches * self.pipeline.replicas
@@ -112,11 +124,15 @@ impl Simulation {
         work
     }
 
-    /// The share of the makespan in which the devices that have work are idle, on average.
+    /// The share of the makespan in which the devices that have work are idle, on average; 0 where none has any.
     pub fn bubble(&self) -> f64 {
         let busy: Vec<f64> = self.work().iter().map(DeviceWork::busy).filter(|&busy| busy > 0.0).collect();
         let makespan = self.makespan();
-        if makespan > 0.0 { 1.0 - busy.iter().sum::<f64>() / (makespan * busy.len() as f64) } else { 0.0 }
+        if makespan > 0.0 && !busy.is_empty() {
+            1.0 - busy.iter().sum::<f64>() / (makespan * busy.len() as f64)
+        } else {
+            0.0
+        }
     }
 }
 

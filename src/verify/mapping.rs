@@ -1,7 +1,7 @@
 //! Mappings, checked against their problem by the plainest code there is.
 
 use super::CLAIM_TOLERANCE;
-use crate::mapping::{ClaimedMapping, MappingProblem};
+use crate::mapping::{ClaimedMapping, Counted, MappingProblem, Synchronisation};
 
 /// What is wrong with a mapping.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -233,7 +233,7 @@ fn copy_of(problem: &MappingProblem, devices: &[usize], index: usize) -> Verifie
     let work = &problem.stages.stages[stage];
     let compute = (work.forward + work.backward) / problem.topology.devices[device].speed;
     let (mut received, mut sent) = (0.0, 0.0);
-    if problem.cost.counted.messages() {
+    if matches!(problem.cost.counted, Counted::Messages | Counted::Both) {
         for message in &problem.stages.messages {
             let place = |stage: usize| devices[stage * replicas + replica];
             let time = send_time(problem, place(message.source), place(message.target), message.bytes);
@@ -246,13 +246,18 @@ fn copy_of(problem: &MappingProblem, devices: &[usize], index: usize) -> Verifie
         }
     }
     let ring = &devices[stage * replicas..(stage + 1) * replicas];
-    let all_reduce =
-        if problem.cost.counted.all_reduce() { ring_time(problem, work.parameter_bytes, ring) } else { 0.0 };
+    let all_reduce = match problem.cost.counted {
+        Counted::Messages => 0.0,
+        Counted::AllReduce | Counted::Both => ring_time(problem, work.parameter_bytes, ring),
+    };
     let mut load: f64 = 0.0;
     for piece in &problem.cost.pieces {
         load = load.max(piece.compute * compute + piece.comm_in * received + piece.comm_out * sent);
     }
-    let time = if problem.cost.adds_all_reduce() { load + all_reduce } else { load.max(all_reduce) };
+    let time = match problem.cost.synchronisation {
+        Synchronisation::Added => load + all_reduce,
+        Synchronisation::Overlapped => load.max(all_reduce),
+    };
     VerifiedCopy { stage, replica, device, compute, messages: received + sent, all_reduce, time }
 }
 

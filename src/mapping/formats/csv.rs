@@ -70,6 +70,10 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Topology {
         return Topology::default();
     };
     let size = names.len();
+    if bandwidth.len() != size * size {
+        // It names no device or too many, which is told.
+        return Topology::default();
+    }
     let name = |(d, &name): (usize, &&str)| if name.is_empty() { format!("gpu{d}") } else { name.to_owned() };
     let devices = names.iter().enumerate().map(name).map(Device::new).collect();
     let topology = Topology::new("", "CSV matrix", devices, |a, b| bandwidth[a * size + b]);
@@ -125,10 +129,8 @@ impl Table<'_> {
             .iter()
             .map(|(_, cells)| cells.iter().skip(1).map(|cell| Entry::of_text(cell)).collect())
             .collect();
-        let place = |a: usize, b: Option<usize>| {
-            let line = self.rows.get(a).map_or(self.line, |(line, _)| *line);
-            b.map_or_else(|| format!("line {line}"), |b| format!("line {line}, column {}", b + 2))
-        };
+        let lines: Vec<usize> = self.rows.iter().map(|(line, _)| *line).collect();
+        let place = matrix::place_in_text(self.line, &lines);
         matrix::values(&rows, self.devices.len(), quantity, &place, problems)
     }
 }

@@ -70,10 +70,8 @@ impl Table<'_> {
     fn values(&self, size: usize, quantity: &Quantity, problems: &mut Problems) -> Vec<f64> {
         let entries = |cells: &Vec<&str>| cells.iter().skip(1).map(|cell| Entry::of_text(cell)).collect();
         let rows: Vec<Vec<Entry>> = self.rows.iter().map(|(_, cells)| entries(cells)).collect();
-        let place = |a: usize, b: Option<usize>| {
-            let line = self.rows.get(a).map_or(self.line, |(line, _)| *line);
-            b.map_or_else(|| format!("line {line}"), |b| format!("line {line}, column {}", b + 2))
-        };
+        let lines: Vec<usize> = self.rows.iter().map(|(line, _)| *line).collect();
+        let place = matrix::place_in_text(self.line, &lines);
         matrix::values(&rows, size, quantity, &place, problems)
     }
 }

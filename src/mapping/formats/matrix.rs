@@ -71,6 +71,15 @@ impl Quantity {
     }
 }
 
+/// Where rows and their entries stand in a text whose header is line `header` and whose rows are `lines`: the first
+/// column names the rows.
+pub(super) fn place_in_text(header: usize, lines: &[usize]) -> impl Fn(usize, Option<usize>) -> String {
+    move |row, column| {
+        let line = lines.get(row).unwrap_or(&header);
+        column.map_or_else(|| format!("line {line}"), |column| format!("line {line}, column {}", column + 2))
+    }
+}
+
 /// The values of a square matrix in the program's unit, row by row, the diagonal 0. What is not right is added to
 /// `problems` with its `place`, which is given row and column, and is 0 in the result.
 pub(super) fn values(

@@ -100,6 +100,9 @@ fn detect(text: &str) -> Option<TopologyFormat> {
     let first = text.lines().find(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))?.trim_start();
     if first.starts_with('{') {
         Some(TopologyFormat::Native)
+    } else if first.contains(',') && csv::begins_with_unit(text) {
+        // Names and remarks in it may read like anything.
+        Some(TopologyFormat::Csv)
     } else if text.lines().any(cuda::is_title) {
         Some(TopologyFormat::Cuda)
     } else if text.lines().any(nvidia_smi::is_header) {
@@ -142,6 +145,11 @@ pub fn write_stages(graph: &StageGraph) -> String {
 pub fn is_stage_file(path: &Path) -> bool {
     let header = file::read_text(path).and_then(|text| json::parse::<Header>(without_mark(&text)));
     header.is_ok_and(|header| header.schema.starts_with("dagsplit-stages/"))
+}
+
+/// The format of the topology at `path`, by its content; `None` where the file cannot be read or is none.
+pub fn topology_format(path: &Path) -> Option<TopologyFormat> {
+    detect(without_mark(&file::read_text(path).ok()?))
 }
 
 /// Whether the file at `path` looks like a topology, and not, say, a workload. A file that cannot be read does not.

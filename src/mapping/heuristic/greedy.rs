@@ -17,16 +17,19 @@ impl Mapper for GreedyMapping {
         "greedy"
     }
 
-    fn map(&self, problem: &MappingProblem, _: &SearchContext) -> MappingRun {
-        found(Self::place(problem), Vec::new())
+    fn map(&self, problem: &MappingProblem, cx: &SearchContext) -> MappingRun {
+        found(Self::place(problem, cx), Vec::new())
     }
 }
 
 impl GreedyMapping {
-    /// The mapping; `None` where a copy finds no free device with enough memory.
-    pub fn place(problem: &MappingProblem) -> Option<Mapping> {
+    /// The mapping; `None` where a copy finds no free device with enough memory, or a limit of the context comes first.
+    pub fn place(problem: &MappingProblem, cx: &SearchContext) -> Option<Mapping> {
         let mut state = State::new(problem);
         while let Some(copy) = state.next_copy() {
+            if cx.should_stop() {
+                return None;
+            }
             let device = state.best_device(copy)?;
             state.place(copy, device);
         }

@@ -18,6 +18,9 @@ pub struct SwapSearch {
     pub restarts: usize,
 }
 
+/// How many mappings by rule it starts from.
+const RULES: usize = 3;
+
 impl Default for SwapSearch {
     fn default() -> Self {
         Self { restarts: 8 }
@@ -31,20 +34,21 @@ impl Mapper for SwapSearch {
 
     fn map(&self, problem: &MappingProblem, cx: &SearchContext) -> MappingRun {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(cx.seed);
-        let rules = [Consecutive::place, PointToPoint::place, GreedyMapping::place];
         let mut best: Option<(Mapping, f64)> = None;
         let mut swaps = 0;
-        for start in 0..rules.len() + self.restarts {
+        for start in 0..RULES + self.restarts {
             if start > 0 && cx.should_stop() {
                 break;
             }
-            let mapping = match rules.get(start) {
-                Some(rule) => rule(problem),
-                None => RandomMapping::draw(problem, &mut rng),
+            let mapping = match start {
+                0 => Consecutive::place(problem),
+                1 => PointToPoint::place(problem),
+                2 => GreedyMapping::place(problem, cx),
+                _ => RandomMapping::draw(problem, &mut rng),
             };
             let Some(mapping) = mapping else { continue };
             let mut descent = Descent::new(problem, &mapping);
-            while !cx.should_stop() && descent.improve() {
+            while descent.improve(cx) {
                 swaps += 1;
             }
             let mapping = Mapping { devices: descent.devices };
@@ -97,13 +101,16 @@ impl<'a> Descent<'a> {
         Height { most: self.times.iter().copied().fold(0.0, f64::max), sum: self.times.iter().sum() }
     }
 
-    /// Makes the best swap there is; false where none helps.
-    fn improve(&mut self) -> bool {
+    /// Makes the best swap there is; false where none helps, or a limit comes first.
+    fn improve(&mut self, cx: &SearchContext) -> bool {
         let mut best = self.height();
         let mut swap = None;
         let slowest = (0..self.times.len()).max_by(|&a, &b| self.times[a].total_cmp(&self.times[b]));
         let involved: Vec<usize> = slowest.into_iter().flat_map(|copy| self.cost.dependencies(copy)).collect();
         for copy in involved {
+            if cx.should_stop() {
+                return false;
+            }
             for device in 0..self.copies.len() {
                 if let Some(height) = self.height_after(copy, device).filter(|height| height.is_below(best)) {
                     (best, swap) = (height, Some((copy, device)));

@@ -131,22 +131,41 @@ impl<'a> Outer<'a> {
         let cost = self.cost;
         let search = |&target: &f64| Inner::new(cost, scheme, target, timeout, cx).run();
         let searched: Vec<(Verdict, u64)> = in_pool(cx, || targets.par_iter().map(search).collect());
-        for (target, (verdict, placements)) in targets.into_iter().zip(searched) {
-            self.searches += 1;
-            self.placements += placements;
-            match verdict {
-                Verdict::Found(mapping) => self.keep(mapping),
-                Verdict::None if target == f64::MAX => self.ended = Some(Ended::Infeasible),
-                Verdict::TimedOut if target == f64::MAX => self.ended = Some(Ended::TimedOut),
-                Verdict::None => (self.low, self.bound) = (self.low.max(target), self.bound.max(target)),
-                Verdict::TimedOut => {
-                    self.timeouts += 1;
-                    self.low = self.low.max(target);
-                }
-            }
-        }
+        self.searches += searched.len() as u64;
+        self.placements += searched.iter().map(|(_, placements)| placements).sum::<u64>();
+        let verdicts = searched.into_iter().map(|(verdict, _)| verdict);
+        self.narrow(targets.into_iter().zip(verdicts).collect());
         let incumbent = self.best.is_some().then_some(self.high);
         cx.report(&Progress { phase: "bisecting", incumbent, bound: Some(self.bound) });
+    }
+
+    /// Narrows the interval by what the searches for each target found.
+    fn narrow(&mut self, verdicts: Vec<(f64, Verdict)>) {
+        let (mut refuted, mut unsettled) = (Vec::new(), Vec::new());
+        for (target, verdict) in verdicts {
+            match verdict {
+                Verdict::Found(mapping) => self.keep(mapping),
+                Verdict::None => refuted.push(target),
+                Verdict::TimedOut => unsettled.push(target),
+            }
+        }
+        for target in refuted {
+            match target == f64::MAX {
+                true => self.ended = Some(Ended::Infeasible),
+                false => (self.low, self.bound) = (self.low.max(target), self.bound.max(target)),
+            }
+        }
+        for target in unsettled {
+            if target == f64::MAX {
+                self.ended = Some(Ended::TimedOut);
+                continue;
+            }
+            self.timeouts += 1;
+            // Another search may have found a mapping faster than what this one looked for.
+            if target < self.high {
+                self.low = self.low.max(target);
+            }
+        }
     }
 
     fn keep(&mut self, mapping: Mapping) {
@@ -166,5 +185,31 @@ impl<'a> Outer<'a> {
             None => MappingOutcome::Unknown,
         };
         MappingRun { outcome, bound: self.bound, stats }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapping::{Counted, Device, Stage, StageCost, StageGraph, Topology};
+
+    #[test]
+    fn a_timeout_above_what_was_found_leaves_the_interval_open() {
+        let stage = |forward| Stage { forward, ..Stage::default() };
+        let device = |speed| Device { speed, ..Device::new("") };
+        let stages = StageGraph { stages: vec![stage(1.0), stage(9.0)], ..StageGraph::default() };
+        let topology = Topology::new("", "", vec![device(1.0), device(3.0)], |_, _| 1.0);
+        let problem = MappingProblem { stages, replicas: 1, topology, cost: StageCost::additive(Counted::Both) };
+        let (cost, cx) = (LocalCost::new(&problem), SearchContext::new());
+        let mut outer = Outer::new(&cost, &cx);
+        (outer.best, outer.low, outer.high, outer.bound) = (None, 1.0, 9.0, 1.0);
+        // Of the targets 5 and 7 the first is met by a mapping that takes 3.
+        let found = Verdict::Found(Mapping { devices: vec![0, 1] });
+        outer.narrow(vec![(5.0, found), (7.0, Verdict::TimedOut)]);
+        assert_eq!((outer.low, outer.high, outer.timeouts), (1.0, 3.0, 1));
+        assert!(!outer.is_done());
+        // One below does count.
+        outer.narrow(vec![(2.0, Verdict::TimedOut)]);
+        assert_eq!((outer.low, outer.bound), (2.0, 1.0));
     }
 }

@@ -72,6 +72,8 @@ pub struct SimulatedDevice {
 pub struct SimulatedStage {
     /// Its name.
     pub name: String,
+    /// Which of the pipelines it belongs to, from 0.
+    pub replica: usize,
     /// The name of its device.
     pub device: String,
     /// The most microbatches between the start of their forward and the end of their backward pass.
@@ -100,6 +102,7 @@ impl SimulationRecord {
         by_rank.sort_by_key(|&stage| (pipeline.stages[stage].rank, pipeline.stages[stage].replica));
         let stage = |stage: usize| SimulatedStage {
             name: pipeline.stages[stage].name.clone(),
+            replica: pipeline.stages[stage].replica,
             device: pipeline.devices[pipeline.stages[stage].device].clone(),
             in_flight: memory.in_flight[stage],
         };

@@ -2,6 +2,7 @@
 
 use super::{AllReduce, Block, Flow, Pass, Pipeline, Stage, Transfers, Way};
 use crate::mapping::{Mapping, MappingProblem, StageGraph};
+use crate::simulate::SimulateError;
 
 /// How messages between mapped stages are paid for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,11 +26,18 @@ impl Pipeline {
     /// flight. What `problem` counts to a stage's time does not matter: everything is simulated.
     /// O(copies + replicas · messages).
     ///
+    /// # Errors
+    /// [`SimulateError::SentBack`] where a message goes to an earlier stage and no stage has a backward pass.
+    ///
     /// # Panics
     /// If `mapping` names a device that the topology does not have, or not one for each copy.
-    pub fn of_mapping(problem: &MappingProblem, mapping: &Mapping, links: Links) -> Self {
+    pub fn of_mapping(problem: &MappingProblem, mapping: &Mapping, links: Links) -> Result<Self, SimulateError> {
         let (graph, copies, replicas) = (&problem.stages, problem.copies(), problem.replicas);
         assert_eq!(mapping.devices.len(), copies, "a device for each copy");
+        let has_backward = graph.stages.iter().any(|stage| stage.backward > 0.0);
+        if let Some(back) = graph.messages.iter().find(|message| !has_backward && message.source > message.target) {
+            return Err(SimulateError::SentBack { from: back.source, to: back.target });
+        }
         let mut used = mapping.devices.clone();
         used.sort_unstable();
         used.dedup();
@@ -50,13 +58,12 @@ impl Pipeline {
             },
             replicas,
         };
-        let has_backward = graph.stages.iter().any(|stage| stage.backward > 0.0);
         if has_backward {
             pipeline.blocks.extend((0..copies).rev().map(|copy| placed.block(copy, Pass::Backward)));
             pipeline.all_reduces = placed.all_reduces();
         }
         placed.connect(&mut pipeline, has_backward);
-        pipeline
+        Ok(pipeline)
     }
 }
 
@@ -151,11 +158,8 @@ impl Placed<'_> {
     fn all_reduces(&self) -> Vec<AllReduce> {
         let replicas = self.problem.replicas;
         let reduce = |stage: usize| {
-            let ring: Vec<usize> = (0..replicas).map(|replica| self.device(stage * replicas + replica)).collect();
-            let next = ring.iter().cycle().skip(1);
-            let times = ring.iter().zip(next).map(|(&a, &b)| self.problem.all_reduce_time(stage, a, b));
             let after = (0..replicas).map(|replica| self.backward_block(stage * replicas + replica));
-            AllReduce { after: after.collect(), time: times.fold(0.0, f64::max) }
+            AllReduce { after: after.collect(), time: self.problem.ring_time(self.mapping, stage) }
         };
         (0..self.graph().stages.len()).map(reduce).filter(|reduce| reduce.time > 0.0).collect()
     }

@@ -1,0 +1,53 @@
+//! Splits of any cost and scope, for verbs that take what others have made.
+
+use std::path::Path;
+
+use dagsplit::instance::formats::read_split;
+use dagsplit::problem::{CostKind, ProblemSpec, Replication, Scope, Solution};
+use dagsplit::verify::{self, Verified};
+
+use super::reading_args::Workload;
+use super::{Exit, Failure, OrFail, listed};
+
+/// A split and what it was verified for.
+pub struct AnySplit {
+    pub spec: ProblemSpec,
+    pub verified: Verified,
+}
+
+/// Reads and verifies the split at `path` of a workload, contiguous or not, under `cost`. The load that it claims may be
+/// meant of another cost, so that it is not held against it. Replicas all-reduce at `sync_bandwidth`, by default the
+/// file's link bandwidth.
+pub fn read(
+    path: &Path,
+    workload: &Workload,
+    cost: CostKind,
+    sync_bandwidth: Option<f64>,
+) -> Result<AnySplit, Failure> {
+    let split = read_split(path, &workload.instance).or_fail(Exit::BadInput)?;
+    let replicas = split.devices.iter().map(|device| device.replicas).max().unwrap_or(1);
+    let spec = ProblemSpec {
+        platform: workload.platform.clone(),
+        scope: Scope::Arbitrary,
+        cost,
+        replication: replication(replicas, sync_bandwidth.or(workload.instance.platform.bandwidth))?,
+        ..ProblemSpec::default()
+    };
+    let unclaimed = Solution { objective: None, ..split };
+    let verified = verify::check(&workload.instance, &spec, &unclaimed).map_err(|violations| {
+        let message = format!("{}: the split is invalid:{}", path.display(), listed(&violations));
+        Failure::message(Exit::InvalidSplit, message)
+    })?;
+    Ok(AnySplit { spec, verified })
+}
+
+fn replication(replicas: usize, bandwidth: Option<f64>) -> Result<Option<Replication>, Failure> {
+    match bandwidth {
+        _ if replicas <= 1 => Ok(None),
+        Some(bandwidth) => Ok(Some(Replication { max_replicas: replicas, bandwidth })),
+        None => Err(Failure::message(
+            Exit::Usage,
+            "the split has replicas: give --sync-bandwidth, because the file states no link bandwidth",
+        )),
+    }
+}
