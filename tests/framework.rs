@@ -181,6 +181,14 @@ fn layers_that_are_cut_are_all_named() {
 }
 
 #[test]
+fn names_are_escaped_as_each_format_asks() {
+    let mut instance = chain(2);
+    instance.nodes[1].name = Some("embed\u{200b}\"ding/embedding".to_owned());
+    let titan = text(Framework::Torchtitan, &instance, &whole_layers(&[1, 1]));
+    assert!(titan.contains("[\"embed\u{200b}\\\"ding\", \"model.layers.0\"]"), "{titan}");
+}
+
+#[test]
 fn what_is_no_pipeline_is_refused() {
     let message = refusal(Framework::PytorchPipelining, &chain(1), &[0, 0, 1, 1, 0, 0]);
     assert!(message.contains("data flows in a circle between 2 of its devices"), "{message}");
