@@ -44,24 +44,29 @@ pub fn in_own_group(command: &mut Command) -> &mut Command {
 /// it is to end, nothing more is asked.
 ///
 /// # Errors
-/// The system cannot tell how the program is, or `order` fails, which ends it.
-pub fn watch(mut child: Child, mut order: impl FnMut(Duration) -> io::Result<Order>) -> io::Result<Exited> {
+/// The system cannot tell how the program is, or `order` fails. The program is ended then.
+pub fn watch(mut child: Child, order: impl FnMut(Duration) -> io::Result<Order>) -> io::Result<Exited> {
+    let exited = follow(&mut child, order);
+    if exited.is_err() {
+        // What went wrong first is told; the program may have ended, so that there is nothing left to end.
+        let _ = system::end(&mut child);
+        let _ = system::reap(&mut child);
+    }
+    exited
+}
+
+fn follow(child: &mut Child, mut order: impl FnMut(Duration) -> io::Result<Order>) -> io::Result<Exited> {
     let started = Instant::now();
     let (mut was_ended, mut peak, mut sleep) = (false, None, SLEEPS.0);
-    while !system::has_exited(&mut child)? {
-        peak = system::peak_bytes(&child).or(peak);
+    while !system::has_exited(child)? {
+        peak = system::peak_bytes(child).or(peak);
         if !was_ended {
-            match order(started.elapsed()) {
-                Ok(Order::GoOn) => {}
-                Ok(Order::Stop) => system::ask_to_stop(&mut child)?,
-                Ok(Order::End) => {
+            match order(started.elapsed())? {
+                Order::GoOn => {}
+                Order::Stop => system::ask_to_stop(child)?,
+                Order::End => {
                     was_ended = true;
-                    system::end(&mut child)?;
-                }
-                Err(error) => {
-                    system::end(&mut child)?;
-                    system::reap(&mut child)?;
-                    return Err(error);
+                    system::end(child)?;
                 }
             }
         }
@@ -69,7 +74,7 @@ pub fn watch(mut child: Child, mut order: impl FnMut(Duration) -> io::Result<Ord
         sleep = (2 * sleep).min(SLEEPS.1);
     }
     let elapsed = started.elapsed();
-    let (status, reported) = system::reap(&mut child)?;
+    let (status, reported) = system::reap(child)?;
     Ok(Exited { status, peak_bytes: peak.or(reported), elapsed, was_ended })
 }
 
@@ -166,6 +171,16 @@ mod tests {
         let stop_once = |_| Ok(if std::mem::replace(&mut asked, true) { Order::GoOn } else { Order::Stop });
         let stopped = watch(sleeper(), stop_once).expect("watched");
         assert!(!stopped.was_ended && stopped.status.code().is_none());
+    }
+
+    #[test]
+    fn a_program_ends_where_watching_it_fails() {
+        let child = sleeper();
+        let id = nix::unistd::Pid::from_raw(child.id().cast_signed());
+        let failed = watch(child, |_| Err(io::Error::other("no")));
+        assert_eq!(failed.map(|_| ()).map_err(|error| error.to_string()), Err("no".to_owned()));
+        // It is reaped, so its id is nobody's.
+        assert_eq!(nix::sys::signal::kill(id, None), Err(nix::errno::Errno::ESRCH));
     }
 
     #[test]

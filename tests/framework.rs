@@ -115,6 +115,54 @@ fn a_stage_that_begins_inside_a_module_has_no_split_point() {
     assert_eq!(file["no_split_spec"], "no module begins at head/linear, the first node of stage 1");
 }
 
+/// `chain(1)` with these names after the embedding, and what is told of the modules at which the stages begin.
+fn named_split(names: [&str; 4], device_of: &[usize]) -> (Value, Value) {
+    let mut instance = chain(1);
+    for (node, name) in instance.nodes[2..].iter_mut().zip(names) {
+        (node.name, node.accelerator_times) = (Some(name.to_owned()), vec![Some(1.0)]);
+    }
+    let file: Value = serde_json::from_str(&text(Framework::PytorchPipelining, &instance, device_of)).unwrap();
+    (file["split_spec"].clone(), file["no_split_spec"].clone())
+}
+
+#[test]
+fn a_module_that_is_called_twice_is_no_split_point() {
+    let again = "module relu is called again at relu@1, and a split point cuts every call";
+    for names in [["conv.0", "relu", "conv.1", "relu@1"], ["conv.0", "relu", "relu@1", "conv.1"]] {
+        assert_eq!(named_split(names, &[0, 0, 0, 1, 1, 1]), (Value::Null, again.into()), "{names:?}");
+    }
+    // Operators of a module carry no number.
+    let message = "module act is called again at act/mul_1, and a split point cuts every call";
+    let names = ["conv.0", "act/mul", "conv.1", "act/mul_1"];
+    assert_eq!(named_split(names, &[0, 0, 0, 1, 1, 1]), (Value::Null, message.into()));
+    // Another call within a module that begins once is no harm.
+    let names = ["stem", "block.conv", "block.relu", "block.relu@1"];
+    assert_eq!(named_split(names, &[0, 0, 0, 1, 1, 1]).0, serde_json::json!({"block": "BEGINNING"}));
+}
+
+#[test]
+fn a_stage_without_costs_is_told() {
+    // The view of the layer alone.
+    let (instance, device_of) = (chain(1), [0, 0, 0, 1, 2, 2]);
+    let file: Value = serde_json::from_str(&text(Framework::PytorchPipelining, &instance, &device_of)).unwrap();
+    assert_eq!(file["split_spec"], Value::Null);
+    assert_eq!(file["no_split_spec"], "nothing on stage 1 costs anything, so no module begins there");
+    assert_eq!(file["stages"].as_array().unwrap().len(), 3);
+    let message = refusal(Framework::Vllm, &instance, &device_of);
+    assert!(message.contains("stage 1: nothing on it costs anything"), "{message}");
+}
+
+#[test]
+fn devices_with_backward_nodes_alone_are_refused() {
+    let mut instance = chain(1);
+    instance.nodes[5].backward = true;
+    let message = refusal(Framework::PytorchPipelining, &instance, &[0, 0, 0, 0, 0, 1]);
+    assert!(message.contains("device 1: it holds backward nodes alone"), "{message}");
+    instance.nodes.iter_mut().for_each(|node| node.backward = true);
+    let message = refusal(Framework::Vllm, &instance, &[0; 6]);
+    assert!(message.contains("device 0: it holds backward nodes alone"), "{message}");
+}
+
 #[test]
 fn layers_that_are_cut_are_all_named() {
     let instance = chain(3);
@@ -130,6 +178,14 @@ fn layers_that_are_cut_are_all_named() {
     }
     let file = text(Framework::PytorchPipelining, &instance, &device_of);
     assert!(file.contains("model.layers.0.mlp/linear"), "{file}");
+}
+
+#[test]
+fn names_are_escaped_as_each_format_asks() {
+    let mut instance = chain(2);
+    instance.nodes[1].name = Some("embed\u{200b}\"ding/embedding".to_owned());
+    let titan = text(Framework::Torchtitan, &instance, &whole_layers(&[1, 1]));
+    assert!(titan.contains("[\"embed\u{200b}\\\"ding\", \"model.layers.0\"]"), "{titan}");
 }
 
 #[test]

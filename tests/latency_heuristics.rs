@@ -3,16 +3,16 @@
 mod common;
 mod workloads;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use common::{InstanceOptions, config, latency_problems, solve_and_verify};
 use dagsplit::instance::formats::{ReadOptions, read_instance};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::problem::{Objective, Problem, ProblemSpec};
 use dagsplit::solve::brute_force::BruteForce;
-use dagsplit::solve::heuristic::{Greedy, LocalSearch, latency_bound};
-use dagsplit::solve::{Outcome, SearchContext, Solver};
+use dagsplit::solve::heuristic::{Greedy, LocalSearch, MaxLoad, latency_bound};
+use dagsplit::solve::{Outcome, Progress, SearchContext, Solver};
 use proptest::prelude::*;
 
 /// Enough to settle tiny problems.
@@ -111,6 +111,23 @@ fn a_stopped_search_keeps_what_it_has() {
     let run = LocalSearch::default().solve(&problem, &mut cancelled).unwrap();
     assert!(run.stats.get("steps") <= Some(4.0 * 256.0), "{:?}", run.stats);
     assert!(matches!(run.outcome, Outcome::Feasible { bound: Some(_), .. }), "{:?}", run.outcome);
+}
+
+#[test]
+fn the_best_pipeline_is_judged_by_its_latency() {
+    let mut instance = chain();
+    (instance.platform, instance.nodes[1].transfer_time) = (Platform::uniform(2, None, 0), 0.5);
+    let problem = Problem::new(&instance, latency_of(&instance)).unwrap();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&told);
+    let report = move |progress: &Progress| listener.lock().unwrap().push(progress.incumbent);
+    let mut cx = SearchContext::new().with_report(report);
+    let run = MaxLoad.solve(&problem, &mut cx).unwrap();
+    // {1, 2} sends for 0.5, and {3} receives for as long: loads of 7.5 and 5.5, and one after the other.
+    assert_eq!(run.outcome.solution().and_then(|split| split.objective), Some(13.0));
+    assert_eq!(solve_and_verify(&MaxLoad, &instance, &latency_of(&instance)), Some(13.0));
+    // No load is told as if it were a latency.
+    assert!(told.lock().unwrap().iter().flatten().all(|&value| value >= 13.0), "{told:?}");
 }
 
 proptest! {

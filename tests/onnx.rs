@@ -6,7 +6,7 @@ use dagsplit::generate::onnx::proto::{
     TensorTypeProto, TypeProto, ValueInfoProto,
 };
 use dagsplit::generate::{Accelerator, Hardware, OnnxOptions, read_onnx};
-use dagsplit::instance::{Instance, Provenance, validate};
+use dagsplit::instance::{Instance, Provenance, Setting, validate};
 use proptest::prelude::*;
 use prost::Message;
 
@@ -21,7 +21,7 @@ fn sizes(shape: &[i64]) -> Vec<Dimension> {
 }
 
 fn weight(name: &str, dims: &[i64]) -> TensorProto {
-    TensorProto { name: name.into(), dims: dims.to_vec() }
+    TensorProto { name: name.into(), dims: dims.to_vec(), ..TensorProto::default() }
 }
 
 fn node(op_type: &str, name: &str, input: &[&str], output: &str) -> NodeProto {
@@ -120,6 +120,81 @@ fn options_choose_the_accelerator_and_the_pass() {
     assert_eq!(faster.nodes.iter().filter(|node| node.backward).count(), 6);
 }
 
+fn constant(output: &str, dims: &[i64], data_type: i32) -> NodeProto {
+    let t = Some(TensorProto { data_type, ..weight("", dims) });
+    let value = AttributeProto { name: "value".into(), t, ..AttributeProto::default() };
+    NodeProto { attribute: vec![value], ..node("Constant", "", &[], output) }
+}
+
+#[test]
+fn weights_may_be_constants() {
+    let expected = read(&classifier(), &options(2)).unwrap();
+    let mut model = classifier();
+    let graph = model.graph.as_mut().unwrap();
+    graph.initializer.retain(|tensor| tensor.name != "kernel");
+    graph.node.insert(0, constant("kernel", &[4, 3, 3, 3], 1));
+    // The shape of a reshape is no parameter.
+    let shape = graph.node.iter().position(|node| node.output == ["shape"]).unwrap();
+    graph.node[shape] = constant("shape", &[2], 7);
+    let instance = read(&model, &options(2)).unwrap();
+    assert_eq!(instance.nodes, expected.nodes);
+    assert_eq!(instance.nodes[1].parameter_bytes, 4.0 * 108.0);
+    model.graph.as_mut().unwrap().node[0] = constant("kernel", &[4, -3, 3, 3], 1);
+    let message = read(&model, &options(2)).unwrap_err();
+    assert!(message.contains("value \"kernel\": it has a negative dimension"), "{message}");
+}
+
+#[test]
+fn operators_are_named_by_their_modules() {
+    let mut model = classifier();
+    let graph = model.graph.as_mut().unwrap();
+    graph.node[0].name = "/features/stem/Conv".into();
+    graph.node[1].name = "/Relu".into();
+    let instance = read(&model, &options(2)).unwrap();
+    let names: Vec<_> = instance.nodes[1..3].iter().map(|node| node.name.as_deref().unwrap()).collect();
+    assert_eq!(names, ["features.stem/Conv", "/Relu"]);
+}
+
+/// A repeated index has the size of the values that are not repeated along it, in whatever order they come.
+#[test]
+fn sizes_of_one_do_not_hide_others() {
+    let graph = |shapes: [&[i64]; 2]| GraphProto {
+        node: vec![NodeProto {
+            attribute: vec![AttributeProto { name: "equation".into(), s: "ij,jk->ik".into(), ..Default::default() }],
+            ..node("Einsum", "product", &["a", "b"], "result")
+        }],
+        input: vec![value("a", &sizes(shapes[0])), value("b", &sizes(shapes[1]))],
+        output: vec![value("result", &sizes(&[64, 64]))],
+        ..GraphProto::default()
+    };
+    let hardware = Hardware { efficiency: 1e-9, ..Hardware::default() };
+    let time = |shapes| {
+        let model = ModelProto { graph: Some(graph(shapes)), ..ModelProto::default() };
+        let options = OnnxOptions { hardware: hardware.clone(), ..OnnxOptions::default() };
+        read(&model, &options).unwrap().nodes[2].accelerator_times[0].unwrap()
+    };
+    assert_eq!(time([&[64, 300], &[1, 64]]), time([&[64, 300], &[300, 64]]));
+}
+
+#[test]
+fn graphs_are_measured_before_they_are_decoded() {
+    // Operators without content, of which there are too many.
+    let operators = [0x0a, 0x00].repeat(4_000_001);
+    let mut bytes = vec![0x3a];
+    prost::encoding::encode_varint(operators.len() as u64, &mut bytes);
+    bytes.extend(operators);
+    let message = read_onnx(&bytes, &OnnxOptions::default()).unwrap_err().to_string();
+    assert!(message.contains("the graph: it is too large; keep below 4000000 operators"), "{message}");
+}
+
+#[test]
+fn dimensions_that_no_value_has_are_told() {
+    let mut wrong = options(2);
+    wrong.dimensions.insert("bacth".into(), 2);
+    let message = read(&classifier(), &wrong).unwrap_err();
+    assert!(message.contains("dimension \"bacth\": the file names batch; leave it out"), "{message}");
+}
+
 /// An operator, its equation, the shapes of its inputs and of its result, and its operations.
 type Product<'a> = (&'a str, &'a str, Vec<Vec<i64>>, Vec<i64>, f64);
 
@@ -191,9 +266,28 @@ fn the_command_line_converts_models() {
     let written = std::fs::read_to_string(folder.path().join("model.json")).unwrap();
     assert!(written.contains(r#"{"name":"A100","count":3,"#), "{written}");
     run("solve model.json").success();
+    for option in ["--accelerator h100", "--precision fp16", "--dimension batch=8"] {
+        let refused = run(&format!("convert model.json {option} --to native")).code(2);
+        let message = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+        assert!(message.contains("model.json: options of ONNX models do not apply to it"), "{message}");
+    }
+    // Sparse: no disk holds it.
+    let large = std::fs::File::create(folder.path().join("large.onnx")).unwrap();
+    large.set_len((1 << 31) + 1).unwrap();
+    let refused = run("convert large.onnx --to native").code(3);
+    let message = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    assert!(message.contains("at most 2147483647 are read"), "{message}");
     let refused = run("convert model.onnx --to native").code(3);
     let message = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
     assert!(message.starts_with("error: model.onnx: 1 problem found\n  dimension \"batch\""), "{message}");
+}
+
+#[test]
+fn settings_are_finite() {
+    let mut instance = read(&classifier(), &options(2)).unwrap();
+    instance.metadata.settings.insert("rate".into(), Setting::Number(f64::INFINITY));
+    let message = validate(&instance).unwrap_err().to_string();
+    assert!(message.contains("setting \"rate\": it is inf"), "{message}");
 }
 
 proptest! {

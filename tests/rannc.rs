@@ -199,6 +199,27 @@ fn blocks_cost_little_on_a_network() {
     assert!(best <= exact && exact <= with * (1.0 + 1e-9), "{best} {exact} {with}");
 }
 
+/// The samples of a batch are shared whole, and weights synchronised once.
+#[test]
+fn a_batch_takes_what_its_busiest_replicas_do() {
+    let node = Node { accelerator_times: vec![Some(3.0)], cpu_time: None, parameter_bytes: 1.0, ..Node::new(0) };
+    let instance = Instance { platform: Platform::uniform(2, None, 0), nodes: vec![node], ..Instance::default() };
+    let replication = Some(Replication { max_replicas: 2, bandwidth: 1.0 });
+    let spec = ProblemSpec { replication, ..ProblemSpec::of(&instance) };
+    let stat = |method: &str, spec: &ProblemSpec, name: &str| {
+        let problem = Problem::new(&instance, spec.clone()).expect("valid");
+        let run = solver(method).expect("a method").solve(&problem, &mut SearchContext::new()).expect("supported");
+        run.stats.get(name)
+    };
+    // One device has three of five samples. The ring sends the parameter's byte once.
+    assert_eq!(stat("rannc:batch=5", &spec, "batch_time"), Some(3.0 * 3.0 + 1.0));
+    assert_eq!(stat("rannc:batch=5", &spec, "microbatches"), Some(1.0));
+    // Three microbatches of two samples, the last of which has but one.
+    assert_eq!(stat("uniform:batch=5", &spec, "batch_time"), Some(3.0 * 3.0 + 1.0));
+    // Without replicas nothing is known of batches.
+    assert_eq!(stat("rannc:batch=5", &ProblemSpec::of(&instance), "batch_time"), None);
+}
+
 #[test]
 fn what_does_not_fit_is_not_found() {
     let mut instance = bert(2, 2);

@@ -21,6 +21,20 @@ use proptest::sample::Index;
 
 const TIGHT: InstanceOptions = InstanceOptions { max_cpus: 1, ..InstanceOptions::ALL };
 
+/// Methods that take memory with recomputation.
+const METHODS: [&str; 10] = [
+    "dp",
+    "dpl",
+    "slicegraph:generations=2",
+    "pipedream",
+    "uniform",
+    "single-device",
+    "parmesan:k=3",
+    "cluster:k=3+dp+refine",
+    "blocks:k=3+dpl",
+    "brute-force+refine",
+];
+
 /// Bytes that a set of nodes needs by the formula of the paper, replicas aside.
 fn peak(instance: &Instance, nodes: &[u64], microbatches: usize) -> f64 {
     let held = |id: u64| nodes.contains(&id);
@@ -59,8 +73,7 @@ proptest! {
         if searching.supports(&problem).is_ok() {
             prop_assert_eq!(solve_and_verify(&searching, &instance, &spec), least);
         }
-        for method in ["dp", "dpl", "slicegraph:generations=2", "pipedream", "uniform", "single-device", "rannc",
-            "parmesan:k=3", "cluster:k=3+dp+refine", "blocks:k=3+dpl", "brute-force+refine"] {
+        for method in METHODS {
             let solver = solver(method).expect("a method");
             if solver.supports(&problem).is_err() {
                 continue;
@@ -173,6 +186,17 @@ fn replicas_share_a_stage() {
     }
 }
 
+/// Memory that adds up to four times what there is, of which each of four microbatches takes a quarter.
+#[test]
+fn every_method_finds_what_fits_with_recomputation_alone() {
+    let instance = path(&[4.0; 4], &[0.0; 3], 1, 4.0);
+    assert_eq!(solve_and_verify(&BruteForce, &instance, &ProblemSpec::of(&instance)), None);
+    for method in METHODS {
+        let value = solve_and_verify(&*solver(method).expect("a method"), &instance, &with(&instance, 4));
+        assert_eq!(value, Some(4.0), "{method}");
+    }
+}
+
 #[test]
 fn requests_that_make_no_sense_say_so() {
     let instance = path(&[1.0; 2], &[1.0], 1, 4.0);
@@ -196,13 +220,13 @@ fn solvers_that_add_memory_up_refuse_it() {
         let spec = ProblemSpec { scope: scope.clone(), ..with(&instance, 1) };
         solver(method).expect("a method").supports(&Problem::new(&instance, spec).expect("valid")).is_ok()
     };
-    for method in ["greedy", "local-search", "annealing", "certify", "expert:file=none", "scotch"] {
+    for method in ["greedy", "local-search", "annealing", "certify", "expert:file=none", "scotch", "rannc"] {
         assert!(
             ![Scope::Arbitrary, Scope::Convex, Scope::Acyclic].iter().any(|scope| takes(method, scope)),
             "{method}"
         );
     }
-    for method in ["dp", "dpl", "parmesan", "uniform", "pipedream", "slicegraph", "rannc", "brute-force"] {
+    for method in ["dp", "dpl", "parmesan", "uniform", "pipedream", "slicegraph", "brute-force"] {
         assert!(takes(method, &Scope::Acyclic), "{method}");
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use dagsplit::generate::onnx::MAX_ONNX_BYTES;
 use dagsplit::generate::{Hardware, OnnxOptions, read_onnx};
 use dagsplit::instance::Instance;
 use dagsplit::instance::formats::{OutputFormat, read_bytes, write_instance};
@@ -61,6 +62,13 @@ enum FormatArg {
     Scotch,
 }
 
+impl OnnxArgs {
+    /// Whether any of them was given; one that says what holds without it does no harm.
+    fn are_given(&self) -> bool {
+        self.hardware != Hardware::default() || !self.dimensions.is_empty()
+    }
+}
+
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
         let workload = self.workload()?;
@@ -80,9 +88,13 @@ impl Args {
     fn workload(&self) -> Result<Workload, Failure> {
         let file = self.reading.file();
         if file.extension().is_none_or(|extension| extension != "onnx") {
+            if self.onnx.are_given() {
+                let message = format!("{}: options of ONNX models do not apply to it", file.display());
+                return Err(Failure::message(Exit::Usage, message));
+            }
             return self.reading.read();
         }
-        let bytes = read_bytes(file).or_fail(Exit::BadInput)?;
+        let bytes = read_bytes(file, MAX_ONNX_BYTES).or_fail(Exit::BadInput)?;
         let options = OnnxOptions {
             hardware: self.onnx.hardware.clone(),
             dimensions: self.onnx.dimensions.iter().cloned().collect(),

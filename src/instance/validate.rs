@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use super::{Edge, Instance, Node, Platform};
+use super::{Edge, Instance, Metadata, Node, Platform, Setting};
 use crate::graph::{CycleError, Graph};
 
 /// One thing wrong with a file or a request: where, what, and the cure.
@@ -81,6 +81,7 @@ pub fn validate(instance: &Instance) -> Result<(), Problems> {
 /// missing from the instance, and what only a complete one can tell is left unchecked.
 pub(super) fn check(instance: &Instance, found: &mut Problems) {
     let complete = found.issues.is_empty();
+    check_metadata(&instance.metadata, found);
     check_platform(&instance.platform, found);
     if complete && instance.nodes.is_empty() {
         found.add("nodes", "there are none", "list at least one node");
@@ -107,6 +108,17 @@ pub(crate) fn shorten(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
+    }
+}
+
+fn check_metadata(metadata: &Metadata, found: &mut Problems) {
+    for (name, setting) in &metadata.settings {
+        if let Setting::Number(number) = setting
+            && !number.is_finite()
+        {
+            let place = format!("setting {:?}", shorten(name, 40));
+            found.add(place, format!("it is {number}"), "give a finite number, or text");
+        }
     }
 }
 

@@ -66,8 +66,8 @@ const MODELS: [(u32, u32); 5] = [(24, 1024), (96, 1024), (256, 1024), (24, 2048)
 fn bert() -> Plan {
     let claim =
         "Published as a plot: RaNNC is faster than GPipe-Hybrid in all settings, and less so the larger the model.";
-    let measures = "A batch of a synchronous pipeline takes (microbatches + stages − 1) / microbatches times what its \
-                    steady state would. RaNNC looks for few stages, which pays where pipelines drain, and not in the steady \
+    let measures = "A batch of a synchronous pipeline takes (microbatches + stages − 1) times a microbatch of its slowest \
+                    stage, and one synchronisation. RaNNC looks for few stages, which pays where pipelines drain, and not in the steady \
                     state, in which uniform stages and many of them cost nothing.";
     let even = "Transformer layers are even, so that there is little for RaNNC to balance; uneven layers are in \
                 rannc-resnet. At 256 layers of width 2048 eight uniform stages fit with 1 % of the memory to spare, which \

@@ -94,6 +94,12 @@ impl SearchContext {
         Self { started, deadline, cancelled, gap: self.gap, threads: 1, seed: self.seed, report: None }
     }
 
+    /// A context for a part of this run on all its threads, which reports to nobody: what it looks for is another figure.
+    #[must_use]
+    pub fn silent(&self) -> Self {
+        Self { threads: self.threads, ..self.part(None) }
+    }
+
     /// Whether the run has to stop with what it has.
     pub fn should_stop(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed) || self.deadline.is_some_and(|end| Instant::now() >= end)

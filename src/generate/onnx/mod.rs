@@ -8,6 +8,7 @@
 mod operators;
 pub mod proto;
 mod shapes;
+mod size;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,9 @@ use super::checks::Checks;
 use super::model::{Hardware, OperatorGraph, roofline};
 use super::{MAX_EDGES, MAX_NODES};
 use crate::instance::{AcceleratorClass, Instance, Metadata, Platform, Problems, Provenance, validate};
+
+/// Files above this size are no protocol buffers: 2 GiB less one byte.
+pub const MAX_ONNX_BYTES: u64 = (1 << 31) - 1;
 
 /// What an ONNX file leaves open.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -40,13 +44,20 @@ pub fn read_onnx(bytes: &[u8], options: &OnnxOptions) -> Result<Instance, Proble
     options.hardware.check(&mut checks);
     checks.into_result().map_err(|error| error.0)?;
     let mut found = Problems::default();
-    let model = match ModelProto::decode(bytes) {
+    let decoded = size::of_model(bytes).and_then(|size| {
+        check_size(size, &mut found);
+        if found.issues.is_empty() { ModelProto::decode(bytes) } else { Ok(ModelProto::default()) }
+    });
+    let model = match decoded {
         Ok(model) => model,
         Err(error) => {
             found.add("the file", format!("it is no ONNX model: {error}"), "export the model again");
             return Err(found);
         }
     };
+    if !found.issues.is_empty() {
+        return Err(found);
+    }
     let mut operators = operators(&model, options, &mut found);
     found.into_result()?;
     if options.training {
@@ -64,15 +75,17 @@ fn operators(model: &ModelProto, options: &OnnxOptions, found: &mut Problems) ->
         found.add("the file", "it holds no graph, so it is no ONNX model", "export the model again");
         return OperatorGraph::default();
     };
-    let edges: usize = graph.node.iter().map(|node| node.input.len()).sum();
-    if graph.node.len() > MAX_NODES || edges > MAX_EDGES {
-        found.add("the graph", "it is too large", format!("keep below {MAX_NODES} operators and {MAX_EDGES} inputs"));
-        return OperatorGraph::default();
-    }
     let shapes = shapes::Shapes::new(graph, &options.dimensions, found);
     let operators = operators::read(graph, &shapes, found);
     shapes.report_missing(found);
     operators
+}
+
+fn check_size(size: size::Size, found: &mut Problems) {
+    if size.operators > MAX_NODES || size.parts > MAX_EDGES {
+        let cure = format!("keep below {MAX_NODES} operators, and {MAX_EDGES} inputs, outputs, attributes and values");
+        found.add("the graph", "it is too large", cure);
+    }
 }
 
 fn platform(hardware: &Hardware) -> Platform {

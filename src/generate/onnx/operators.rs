@@ -1,6 +1,6 @@
 //! The operators of a graph and the work they do.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::proto::{GraphProto, NodeProto};
 use super::shapes::{Shapes, place};
@@ -38,7 +38,7 @@ struct Reader<'a, 'b> {
     operators: Vec<Operator>,
     /// Which operator gives a value.
     maker: HashMap<&'a str, usize>,
-    /// Values that `Constant` operators give: numbers such as axes, too small to count.
+    /// Values that `Constant` operators give and that are no parameters: numbers such as axes, too small to count.
     constants: HashSet<&'a str>,
 }
 
@@ -53,7 +53,8 @@ impl<'a> Reader<'a, '_> {
             found.add(name.as_str(), cause, "export the model without control flow");
         }
         if node.op_type == "Constant" {
-            self.constants.extend(node.output.iter().map(String::as_str));
+            let outputs = node.output.iter().map(String::as_str);
+            self.constants.extend(outputs.filter(|output| self.shapes.of_parameter(output).is_none()));
             return;
         }
         let work = self.work(node, &name, found);
@@ -135,14 +136,19 @@ impl<'a> Reader<'a, '_> {
         let equation = node.attribute.iter().find(|attribute| attribute.name == "equation")?;
         let equation = std::str::from_utf8(&equation.s).ok()?;
         let terms: Vec<&str> = equation.split("->").next()?.split(',').map(str::trim).collect();
-        let mut sizes: HashMap<char, f64> = HashMap::new();
+        // In the order of the letters, so that products round the same in each run.
+        let mut sizes: BTreeMap<char, f64> = BTreeMap::new();
         for (input, term) in terms.iter().enumerate() {
             let shape = self.shape(node, input);
             let labels: Vec<char> = term.chars().filter(|label| !label.is_whitespace()).collect();
             if labels.len() != shape.len() || labels.contains(&'.') {
                 return None;
             }
-            sizes.extend(labels.into_iter().zip(shape.iter().copied()));
+            for (label, &size) in labels.into_iter().zip(shape) {
+                // An index of one value is repeated to the size that it has elsewhere.
+                let known = sizes.entry(label).or_insert(size);
+                *known = known.max(size);
+            }
         }
         Some(2.0 * sizes.values().product::<f64>())
     }
@@ -179,10 +185,14 @@ fn integer(node: &NodeProto, name: &str, default: i64) -> i64 {
     node.attribute.iter().find(|attribute| attribute.name == name).map_or(default, |attribute| attribute.i)
 }
 
-/// The operator's name, or its type and first result where it has none.
+/// The operator's name, or its type and first result where it has none. Exporters name operators by the path of their
+/// modules, which is shown as everywhere else: `encoder.layer.3.output/MatMul` for `/encoder/layer.3/output/MatMul`.
 fn shown(node: &NodeProto) -> String {
     match node.output.first() {
-        _ if !node.name.is_empty() => node.name.clone(),
+        _ if !node.name.is_empty() => match node.name.rsplit_once('/') {
+            Some((modules, operator)) => format!("{}/{operator}", modules.trim_start_matches('/').replace('/', ".")),
+            None => node.name.clone(),
+        },
         Some(output) => format!("{} {output}", node.op_type),
         None => node.op_type.clone(),
     }

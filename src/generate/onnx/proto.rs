@@ -85,6 +85,9 @@ pub struct TensorProto {
     /// Its shape.
     #[prost(int64, repeated, tag = "1")]
     pub dims: Vec<i64>,
+    /// The type of its numbers: 6 and 7 are whole numbers of 32 and 64 bits, 9 truth values.
+    #[prost(int32, tag = "2")]
+    pub data_type: i32,
     /// The value's name.
     #[prost(string, tag = "8")]
     pub name: String,

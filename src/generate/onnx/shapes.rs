@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::proto::{Dimension, GraphProto, ValueInfoProto};
+use super::proto::{Dimension, GraphProto, NodeProto, TensorProto, ValueInfoProto};
 use crate::instance::Problems;
 
 /// Shapes by the names of the values, and what was missing when they were asked for.
@@ -17,12 +17,14 @@ impl<'a> Shapes<'a> {
     /// Gathers what the file states; `sizes` are those of dimensions that it only names.
     pub fn new(graph: &'a GraphProto, sizes: &BTreeMap<String, u64>, found: &mut Problems) -> Self {
         let mut parameters = HashMap::new();
-        for tensor in &graph.initializer {
+        let held = graph.initializer.iter().map(|tensor| (tensor.name.as_str(), tensor));
+        for (name, tensor) in held.chain(graph.node.iter().filter_map(constant)) {
             match whole(&tensor.dims) {
-                Some(shape) => drop(parameters.insert(tensor.name.as_str(), shape)),
-                None => found.add(place(&tensor.name), "it has a negative dimension", "export the model again"),
+                Some(shape) => drop(parameters.insert(name, shape)),
+                None => found.add(place(name), "it has a negative dimension", "export the model again"),
             }
         }
+        report_unused(graph, sizes, found);
         let mut known = HashMap::new();
         let mut names: BTreeMap<&str, &str> = BTreeMap::new();
         for value in graph.input.iter().chain(&graph.value_info).chain(&graph.output) {
@@ -96,6 +98,35 @@ fn shape<'a>(value: &'a ValueInfoProto, sizes: &BTreeMap<String, u64>) -> Result
         Some(Dimension::Name(name)) => sizes.get(name).map(|&size| size as f64).ok_or(Unsized::Named(name)),
     };
     shape.dim.iter().map(|dimension| size(&dimension.value)).collect()
+}
+
+/// The tensor that a `Constant` operator gives, with its name, where it may be a weight: numbers alone and whole numbers
+/// are axes, shapes and the like.
+fn constant(node: &NodeProto) -> Option<(&str, &TensorProto)> {
+    const WHOLE: [i32; 3] = [6, 7, 9];
+    let name = node.output.first().filter(|_| node.op_type == "Constant")?;
+    let value = node.attribute.iter().find(|attribute| attribute.name == "value")?.t.as_ref()?;
+    (!value.dims.is_empty() && !WHOLE.contains(&value.data_type)).then_some((name, value))
+}
+
+/// Reports the dimensions that have a size and that no value of the graph has.
+fn report_unused(graph: &GraphProto, sizes: &BTreeMap<String, u64>, found: &mut Problems) {
+    let values = graph.input.iter().chain(&graph.value_info).chain(&graph.output);
+    let shapes = values.filter_map(|value| value.r#type.as_ref()?.tensor_type.as_ref()?.shape.as_ref());
+    let names: BTreeSet<&str> = shapes
+        .flat_map(|shape| &shape.dim)
+        .filter_map(|dimension| match &dimension.value {
+            Some(Dimension::Name(name)) => Some(name.as_str()),
+            _ => None,
+        })
+        .collect();
+    for name in sizes.keys().filter(|name| !names.contains(name.as_str())) {
+        let cause = match names.len() {
+            0 => "the file names no dimensions".to_owned(),
+            _ => format!("the file names {}", names.iter().take(10).copied().collect::<Vec<_>>().join(", ")),
+        };
+        found.add(format!("dimension {name:?}"), cause, "leave it out, or correct its name");
+    }
 }
 
 fn whole(dims: &[i64]) -> Option<Vec<f64>> {

@@ -42,9 +42,14 @@ pub enum ReadCause {
     /// The system could not read it.
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    /// It is larger than [`super::MAX_FILE_BYTES`].
-    #[error("the file holds {0} bytes; at most {max} are read", max = super::MAX_FILE_BYTES)]
-    TooLarge(u64),
+    /// It is larger than files of its kind may be.
+    #[error("the file holds {size} bytes; at most {most} are read")]
+    TooLarge {
+        /// Its bytes, or as many as were read.
+        size: u64,
+        /// How many there may be: [`super::MAX_FILE_BYTES`], or what was asked for.
+        most: u64,
+    },
     /// It is not text.
     #[error("byte {0} is not UTF-8; save the file as UTF-8 text")]
     NotUtf8(usize),

@@ -11,23 +11,23 @@ pub const MAX_FILE_BYTES: u64 = 1 << 29;
 
 /// The text of the file at `path`.
 pub(crate) fn read_text(path: &Path) -> Result<String, ReadCause> {
-    String::from_utf8(read_bytes(path)?).map_err(|e| ReadCause::NotUtf8(e.utf8_error().valid_up_to()))
+    String::from_utf8(read_bytes(path, MAX_FILE_BYTES)?).map_err(|e| ReadCause::NotUtf8(e.utf8_error().valid_up_to()))
 }
 
-/// The bytes of the file at `path`.
-pub(super) fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadCause> {
+/// The bytes of the file at `path`, of which there may be `most`.
+pub(super) fn read_bytes(path: &Path, most: u64) -> Result<Vec<u8>, ReadCause> {
     let file = File::open(path)?;
     let size = file.metadata()?.len();
-    if size > MAX_FILE_BYTES {
-        return Err(ReadCause::TooLarge(size));
+    if size > most {
+        return Err(ReadCause::TooLarge { size, most });
     }
     // Pipes and devices have no size of their own, so the limit holds while reading, too.
     let mut bytes = Vec::new();
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(ReadCause::TooLarge(bytes.len() as u64));
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 {
+        size if size > most => Err(ReadCause::TooLarge { size, most }),
+        _ => Ok(bytes),
     }
-    Ok(bytes)
 }
 
 /// Writes `contents` to `path` so that a reader sees the old file or the new one, never a part.

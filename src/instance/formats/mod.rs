@@ -94,12 +94,12 @@ pub fn read_instance(path: &Path, options: &ReadOptions) -> Result<Instance, Rea
     Ok(instance)
 }
 
-/// The bytes of a file of at most [`MAX_FILE_BYTES`].
+/// The bytes of a file of at most `most` bytes.
 ///
 /// # Errors
 /// A [`ReadError`] when the file cannot be read or is larger.
-pub fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
-    file::read_bytes(path).map_err(ReadError::at(path))
+pub fn read_bytes(path: &Path, most: u64) -> Result<Vec<u8>, ReadError> {
+    file::read_bytes(path, most).map_err(ReadError::at(path))
 }
 
 /// Reads and validates a workload from text.

@@ -51,6 +51,10 @@ impl Layers {
                 stages.entry(places[v]).or_default().insert(stage);
             }
         }
+        for stage in pipeline.idle(instance) {
+            let cause = "nothing on it costs anything, such as a layer does";
+            found.add(format!("stage {stage}"), cause, "solve with fewer accelerators");
+        }
         check(pipeline, &list, &stages, &mut found);
         found.into_result()?;
         let mut counts = vec![0; pipeline.stages.len()];

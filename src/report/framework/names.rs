@@ -11,6 +11,12 @@ pub(super) fn module(node: &Node) -> Option<&str> {
     (!module.is_empty()).then_some(module)
 }
 
+/// Whether the node is a later call of its module: `relu@1`.
+pub(super) fn is_later_call(node: &Node) -> bool {
+    let name = node.name.as_deref().unwrap_or_default();
+    name.split_once('/').map_or(name, |(module, _)| module).contains('@')
+}
+
 /// Whether `inner` is the module `outer` or lies inside it.
 pub(super) fn is_within(inner: &str, outer: &str) -> bool {
     inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

@@ -35,7 +35,7 @@ impl Pipeline {
     /// comes first in the instance goes first. O(n + m) and sorting.
     ///
     /// # Errors
-    /// The split has replicas, or data flows in a circle between its devices.
+    /// The split has replicas or a device with backward nodes alone, or data flows in a circle between its devices.
     pub fn new(instance: &Instance, verified: &Verified) -> Result<Self, Problems> {
         let mut found = Problems::default();
         let index: HashMap<u64, usize> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
@@ -45,9 +45,17 @@ impl Pipeline {
                 let cure = "split without --replicas, and let the framework add data parallelism";
                 found.add(format!("device {d}"), format!("it stands for {} replicas", device.replicas()), cure);
             }
-            stages.push(stage(instance, &index, device));
+            let stage = stage(instance, &index, device);
+            if !stage.nodes.is_empty() {
+                stages.push(stage);
+            } else if !device.nodes().is_empty() {
+                let cure = "solve with colour classes that keep backward nodes with their forward nodes";
+                found.add(format!("device {d}"), "it holds backward nodes alone, so it is no stage", cure);
+            }
         }
-        stages.retain(|stage| !stage.nodes.is_empty());
+        if stages.is_empty() && found.issues.is_empty() {
+            found.add("the split", "no device holds a node", "solve an instance that has nodes");
+        }
         stages.sort_by_key(|stage| {
             let first = stage.nodes.iter().find(|&&v| names::costs(&instance.nodes[v]));
             (first.is_none(), first.copied().unwrap_or(stage.nodes[0]))
@@ -63,6 +71,12 @@ impl Pipeline {
         found.into_result()?;
         let stage_of = stage_of(instance.nodes.len(), &stages);
         Ok(Self { stages, stage_of })
+    }
+
+    /// The stages on which nothing costs anything, by their place.
+    pub(super) fn idle(&self, instance: &Instance) -> impl Iterator<Item = usize> {
+        let is_idle = |stage: &Stage| !stage.nodes.iter().any(|&v| names::costs(&instance.nodes[v]));
+        self.stages.iter().enumerate().filter(move |(_, stage)| is_idle(stage)).map(|(s, _)| s)
     }
 }
 

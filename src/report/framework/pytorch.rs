@@ -90,16 +90,23 @@ fn record<'a>(instance: &'a Instance, stage: &Stage) -> StageRecord<'a> {
 
 /// The module at which each stage but the first begins.
 ///
-/// A split point cuts the order in which the model runs, which is that of the instance's nodes, where a module begins.
+/// A split point cuts the order in which the model runs, which is that of the instance's nodes, where a module begins:
+/// at each of its calls, so that only modules that are called once will do.
 fn split_spec<'a>(instance: &'a Instance, pipeline: &Pipeline) -> Result<BTreeMap<&'a str, &'static str>, String> {
+    if let Some(stage) = pipeline.idle(instance).next() {
+        return Err(format!("nothing on stage {stage} costs anything, so no module begins there"));
+    }
     let costly = instance.nodes.iter().enumerate().filter(|(_, node)| names::costs(node));
-    let mut spec = BTreeMap::new();
-    let (mut reached, mut seen): (usize, Vec<&str>) = (0, Vec::new());
+    let mut spec: BTreeMap<&str, &str> = BTreeMap::new();
+    let (mut reached, mut seen, mut last): (usize, Vec<&str>, Option<&str>) = (0, Vec::new(), None);
     for (v, node) in costly {
         let Some(stage) = pipeline.stage_of[v] else { continue };
         let shown = || node.name.clone().unwrap_or_else(|| node.id.to_string());
         if stage < reached {
             return Err(format!("stage {stage} holds {}, which runs after a node of stage {reached}", shown()));
+        }
+        if let Some(part) = spec.keys().copied().find(|part| is_called_again(node, last, part)) {
+            return Err(format!("module {part} is called again at {}, and a split point cuts every call", shown()));
         }
         let module = names::module(node);
         if stage > reached {
@@ -115,6 +122,14 @@ fn split_spec<'a>(instance: &'a Instance, pipeline: &Pipeline) -> Result<BTreeMa
         {
             seen.push(module);
         }
+        last = module;
     }
     Ok(spec)
+}
+
+/// Whether the node belongs to another call of the module `part` than the node before it, whose module is `last`.
+fn is_called_again(node: &Node, last: Option<&str>, part: &str) -> bool {
+    let module = names::module(node);
+    let is_within = |module: Option<&str>| module.is_some_and(|module| names::is_within(module, part));
+    is_within(module) && (!is_within(last) || module == Some(part) && names::is_later_call(node))
 }

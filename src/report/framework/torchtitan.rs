@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::json;
+
 use super::{Layers, Pipeline, names};
 use crate::instance::{Instance, Problems};
 
@@ -24,7 +26,10 @@ pub(super) fn text(instance: &Instance, pipeline: &Pipeline, layers: &Layers) ->
         }
     }
     found.into_result()?;
-    let lists = stages.iter().map(|modules| format!("    {modules:?},\n")).collect::<String>();
+    // A string of JSON is one of TOML, too.
+    let list =
+        |modules: &Vec<&str>| modules.iter().map(|module| json!(module).to_string()).collect::<Vec<_>>().join(", ");
+    let lists = stages.iter().map(|modules| format!("    [{}],\n", list(modules))).collect::<String>();
     let degree = stages.len();
     Ok(format!("[parallelism]\npipeline_parallel_degree = {degree}\nmodule_fqns_per_model_part = [\n{lists}]\n"))
 }

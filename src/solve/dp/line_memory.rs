@@ -8,7 +8,7 @@ use crate::preprocess::Boundary;
 pub struct LineMemory {
     /// Bytes of the edges open at each position.
     cut: Vec<f64>,
-    /// The edges open at each position: the unit that each ends at, ascending, and its bytes.
+    /// The edges open at each position: the position that each ends at, ascending, and its bytes.
     open: Vec<Vec<(u32, f64)>>,
 }
 
@@ -49,8 +49,8 @@ impl LineMemory {
 impl Intervals<'_> {
     /// Bytes of the edges that the interval up to `end` cuts.
     pub fn up_to(&mut self, end: usize) -> f64 {
-        while let Some((&(unit, bytes), rest)) = self.over.split_first()
-            && (unit as usize) < end
+        while let Some((&(ended, bytes), rest)) = self.over.split_first()
+            && (ended as usize) < end
         {
             self.over = rest;
             self.bytes_over -= bytes;

@@ -52,10 +52,7 @@ impl<'a> Loads<'a> {
     /// The value of a stage with these terms (forward, backward) and parameter bytes.
     pub fn value(&self, stage: StageKind, terms: &[Terms; 2], parameter_bytes: f64) -> Value {
         let pieces = &self.reduced.kinds[stage.kind].pieces;
-        let all_reduce = match self.replication {
-            Some(r) if stage.replicas > 1 => ring_all_reduce(parameter_bytes, stage.replicas, r.bandwidth),
-            _ => 0.0,
-        };
+        let all_reduce = self.all_reduce(stage.replicas, parameter_bytes);
         let replicated = |load, sync| replicated_load(load, stage.replicas, sync, self.synchronisation);
         match self.objective {
             Objective::Throughput | Objective::Latency { .. } | Objective::Sharding(_) => {
@@ -66,6 +63,14 @@ impl<'a> Loads<'a> {
                 let sync = if self.reduced.training { [0.0, all_reduce] } else { [all_reduce, 0.0] };
                 [0, 1].map(|pass| replicated(max_of_pieces(pieces, &terms[pass]), sync[pass]))
             }
+        }
+    }
+
+    /// The time in which so many replicas synchronise their weights.
+    fn all_reduce(&self, replicas: usize, parameter_bytes: f64) -> f64 {
+        match self.replication {
+            Some(r) if replicas > 1 => ring_all_reduce(parameter_bytes, replicas, r.bandwidth),
+            _ => 0.0,
         }
     }
 }
@@ -161,6 +166,14 @@ impl<'a> SetLoads<'a> {
     pub fn value(&mut self, stage: StageKind, set: &[u64]) -> Option<Value> {
         let sums = self.sums(stage, set, |_| false)?;
         self.loads.finish(stage, &sums)
+    }
+
+    /// The value of `set` for one sample on one of the devices of `stage`, whether or not it fits, and the time in which
+    /// they synchronise its weights; `None` when it is unsupported.
+    pub fn of_one_sample(&mut self, stage: StageKind, set: &[u64]) -> Option<(Value, f64)> {
+        let sums = self.sums(stage, set, |_| false)?;
+        let value = self.loads.value(StageKind { replicas: 1, ..stage }, &sums.terms, sums.parameter_bytes);
+        Some((value, self.loads.all_reduce(stage.replicas, sums.parameter_bytes)))
     }
 
     /// What [`Self::least_value`] is made of, whether or not it fits.

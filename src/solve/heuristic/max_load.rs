@@ -31,7 +31,7 @@ impl Solver for MaxLoad {
 
     fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         self.supports(problem)?;
-        let Run { outcome: of_pipeline, .. } = IdealDp::default().solve(&pipeline(problem), cx)?;
+        let Run { outcome: of_pipeline, .. } = IdealDp::default().solve(&pipeline(problem), &mut cx.silent())?;
         let found = of_pipeline.solution().and_then(|split| judged(problem, split));
         Ok(Run { outcome: outcome(found, latency_bound(problem)), stats: Stats::default() })
     }

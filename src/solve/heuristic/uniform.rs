@@ -1,6 +1,6 @@
 //! Uniform splits: as many layers and as many replicas in each stage as in any other.
 
-use super::rannc::{BATCH_TIME, batch_time};
+use super::rannc::{BATCH_TIME, Synchronous};
 use super::{outcome, supports_loads, work_bound};
 use crate::preprocess::{Reduced, Unordered};
 use crate::problem::{DeviceKind, Problem};
@@ -19,7 +19,7 @@ use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Stats, Uns
 /// The splits are acyclic, and count in every wider scope. O(s · (n + pins)) for s pairs of stages and replicas.
 ///
 /// For a synchronous pipeline, which drains after each batch, the best split is the one whose batch takes least time
-/// ([`batch_time`]), each replica taking one sample of it at a time.
+/// ([`Synchronous::batch_time`]), each replica taking one sample of it at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Uniform {
     /// Samples of a batch of a synchronous pipeline; 0 looks for the best objective, as if batches had no end.
@@ -60,16 +60,16 @@ impl Solver for Uniform {
             if has_accelerators && kind.kind == DeviceKind::Cpu {
                 continue;
             }
-            let microbatches = (self.batch / stage.replicas).max(1);
+            let microbatches = self.batch.div_ceil(stage.replicas).max(1);
             for stages in self.stages.max(1)..=(kind.count / stage.replicas).min(layers.unit_count()) {
                 if tried > 0 && cx.should_stop() {
                     break;
                 }
                 tried += 1;
-                let Some(found) = split(&layers, &mut loads, &setting, index, stages) else { continue };
+                let Some((found, synchronous)) = split(&layers, &mut loads, &setting, index, stages) else { continue };
                 let time = match self.batch {
                     0 => found.objective(),
-                    batch => batch_time(batch, found.objective(), stages, microbatches),
+                    batch => synchronous.batch_time(batch, microbatches),
                 };
                 if best.as_ref().is_none_or(|(least, _)| time < *least) {
                     best = Some((time, found));
@@ -87,16 +87,24 @@ impl Solver for Uniform {
     }
 }
 
-/// The split into `count` stages of the kind with this index; `None` where some stage cannot run or does not fit.
-fn split(layers: &Reduced, loads: &mut SetLoads, setting: &Setting, stage: usize, count: usize) -> Option<Incumbent> {
+/// The split into `count` stages of the kind with this index, as a synchronous pipeline too; `None` where some stage cannot run or does not fit.
+fn split(
+    layers: &Reduced,
+    loads: &mut SetLoads,
+    setting: &Setting,
+    stage: usize,
+    count: usize,
+) -> Option<(Incumbent, Synchronous)> {
     let n = layers.unit_count();
     let mut incumbent = Incumbent { value: [0.0; 2], stages: Vec::with_capacity(count) };
+    let mut synchronous = Synchronous::default();
     for s in 0..count {
         let units = s * n / count..(s + 1) * n / count;
         let mut set = vec![0u64; n.div_ceil(64)];
         units.clone().for_each(|u| set[u / 64] |= 1 << (u % 64));
         incumbent.value = worse(incumbent.value, loads.value(setting.stages[stage], &set)?);
+        synchronous.add(loads, setting.stages[stage], &set)?;
         incumbent.stages.push((layers.lift(units), stage));
     }
-    Some(incumbent)
+    Some((incumbent, synchronous))
 }

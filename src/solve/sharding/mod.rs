@@ -17,6 +17,7 @@ mod shards;
 
 pub use branch_and_bound::ShardingBb;
 pub use flat::FlatSearch;
+pub(crate) use model::GroupWeights;
 pub use model::Model;
 pub use placement::Placement;
 pub use shards::Shards;

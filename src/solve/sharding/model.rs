@@ -15,7 +15,7 @@ pub struct Model {
     /// For each unit the units it shares edges with, ascending, and how many.
     pub(super) links: Vec<Vec<(u32, f64)>>,
     /// The cost of a squared byte off the mean of the parts.
-    pub(crate) variance: f64,
+    pub(super) variance: f64,
     /// The cost of an edge between two parts, row by row; 0 on the diagonal.
     pub(super) prices: Vec<f64>,
     pub(super) parts: Vec<Part>,
@@ -25,6 +25,15 @@ pub struct Model {
     pub(super) is_free: bool,
     /// How far the weight of a part off the mean can be from what it is.
     off: f64,
+}
+
+/// What it costs that groups of parts have other weights than their mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GroupWeights {
+    /// As much as their parts cost at least, once they share the group's units as evenly as they can.
+    Shared,
+    /// As much as if each group were one part: as the authors' program judges them.
+    Whole,
 }
 
 /// A device, or a group of devices.
@@ -159,12 +168,11 @@ impl Model {
         8.0 * (self.unit_count() + self.parts.len()) as f64 * f64::EPSILON
     }
 
-    /// The model of some units on groups of parts, all groups of one size: what a placement costs at least once the
-    /// parts of each group share its units as evenly as they can.
+    /// The model of some units on groups of parts, all groups of one size.
     ///
-    /// Groups of s parts with weights W_g and mean W̄_g cost Σ (W_g − W̄_g)² / s then; an edge between two groups costs
-    /// the mean over their parts; edges to other units are left out.
-    pub(crate) fn grouped(&self, units: &[usize], groups: &[Range<usize>]) -> Self {
+    /// Groups of s parts with weights W_g and mean W̄_g cost Σ (W_g − W̄_g)² / s where parts share them, and s times as
+    /// much as wholes; an edge between two groups costs the mean over their parts; edges to other units are left out.
+    pub(crate) fn grouped(&self, units: &[usize], groups: &[Range<usize>], judged: GroupWeights) -> Self {
         let mut index = vec![u32::MAX; self.unit_count()];
         units.iter().enumerate().for_each(|(i, &u)| index[u] = i as u32);
         let among = |&(v, edges): &(u32, f64)| Some((index[v as usize], edges)).filter(|&(i, _)| i != u32::MAX);
@@ -181,6 +189,10 @@ impl Model {
         };
         let needs = groups.iter().map(|group| units.iter().map(|&u| least(u, group)).collect()).collect();
         let weights = units.iter().map(|&u| self.weights[u]).collect();
-        Self::new(weights, links, self.variance / size, price, parts, needs)
+        let variance = match judged {
+            GroupWeights::Shared => self.variance / size,
+            GroupWeights::Whole => self.variance,
+        };
+        Self::new(weights, links, variance, price, parts, needs)
     }
 }

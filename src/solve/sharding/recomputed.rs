@@ -1,7 +1,7 @@
 //! The flat search as the authors of Chen 2024 run it: every move is judged by the cost from scratch.
 //!
 //! Units lie in components, one for each part and none empty. A move of a unit to another component is tried by giving
-//! the components to parts anew, greedily, and computing the cost of all that: O(k² + n + m) for a move, where
+//! the components to parts anew, greedily, and computing the cost of all that: O(k · p + m · d) for a move, where
 //! [`Placement`](super::Placement) has O(1). A sweep goes through the ordered pairs of components, and makes for each the
 //! first move that lowers the cost; *it ends after the first component that gave a unit away*. The paper's pseudocode
 //! (section 2.3) has no such end, but the program behind its figures has, so that N sweeps change N components at most.

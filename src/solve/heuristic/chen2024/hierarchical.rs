@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::kernighan_lin::flat_search;
 use crate::problem::Problem;
-use crate::solve::sharding::{self, Model, Shards};
+use crate::solve::sharding::{self, GroupWeights, Model, Shards};
 use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Stats, Unsupported, in_pool};
 
 /// The recursive search of Chen 2024 over a hierarchy of devices: nodes are split over the groups of the first level,
@@ -121,10 +121,8 @@ impl Recursion<'_> {
         let groups: Vec<Range<usize>> =
             (0..groups).map(|g| parts.start + g * size..parts.start + (g + 1) * size).collect();
         let Hierarchical { starts, sweeps, passes, published, .. } = *self.method;
-        let mut model = self.model.grouped(units, &groups);
-        if published {
-            model.variance = self.model.variance;
-        }
+        let judged = if published { GroupWeights::Whole } else { GroupWeights::Shared };
+        let model = self.model.grouped(units, &groups, judged);
         // Sibling searches draw different numbers.
         let seed = self.cx.seed.wrapping_add(parts.start.wrapping_mul(starts) as u64);
         let (_, group_of) =

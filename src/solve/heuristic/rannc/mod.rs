@@ -9,6 +9,7 @@
 //! - *Tensor sizes by microbatch.* A time is taken to grow in proportion to the samples of a microbatch.
 
 pub mod atomic;
+mod batch;
 mod blocks;
 mod coarsening;
 mod compaction;
@@ -17,5 +18,6 @@ mod solver;
 mod stages;
 mod uncoarsening;
 
+pub use batch::{BATCH_TIME, Synchronous};
 pub use blocks::Blocks;
-pub use solver::{BATCH_TIME, Rannc, batch_time};
+pub use solver::Rannc;

@@ -1,5 +1,6 @@
 //! The search over stages, replicas and microbatches (RaNNC 2021, Algorithm 2), and the solver.
 
+use super::batch::{BATCH_TIME, Synchronous};
 use super::blocks::{Blocks, atoms, main_kind};
 use super::profile::Profile;
 use super::stages::{Pipeline, Request, form_stages};
@@ -8,7 +9,7 @@ use crate::problem::{DeviceKind, Problem};
 use crate::solve::dp::loads::{SetLoads, objective, worse};
 use crate::solve::dp::stage::StageKind;
 use crate::solve::dp::{Incumbent, Setting};
-use crate::solve::heuristic::supports_loads;
+use crate::solve::heuristic::{refuse_recomputation, supports_loads};
 use crate::solve::registry::Clustering;
 use crate::solve::{Guarantee, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported};
 
@@ -18,8 +19,8 @@ use crate::solve::{Guarantee, Outcome, Progress, Run, SearchContext, SolveError,
 /// The search goes by RaNNC's own time of a pipeline, the sum of the longest forward and the longest backward time of a
 /// stage, each with the time to send its outputs. The split's objective is that of the problem. Where stages may have
 /// replicas, the fewest stages that fit are taken, as published: over 1, 2, 4, … compute nodes, whose pipeline the
-/// others copy, and over microbatches of 1, 2, 4, … to the batch, of which the pipeline with the least time of a batch,
-/// (microbatches + stages − 1) · time, is best. Where they may not, every number of stages is tried, and the one that
+/// others copy, and over 1, 2, 4, … microbatches of a batch, of which the pipeline with the least time of a batch,
+/// (microbatches + stages − 1) · time, is best. Samples are shared whole, the busiest replica counts. Where they may not, every number of stages is tried, and the one that
 /// is best by the problem's objective is taken. Devices are those of the kind that there are most of; others stay idle.
 ///
 /// ```
@@ -63,6 +64,7 @@ impl Solver for Rannc {
     }
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
+        refuse_recomputation(self.name(), problem)?;
         supports_loads(self.name(), problem)
     }
 
@@ -76,10 +78,12 @@ impl Solver for Rannc {
         cx.report(&Progress { phase: "blocks", incumbent: None, bound: None });
         let outcome = match search.run() {
             None => Outcome::Unknown { bound: None },
-            Some(Found { split, objective, microbatches }) => {
+            Some(Found { split, objective, batch }) => {
                 stats.set("stages", split.stages.len() as f64);
-                stats.set("microbatches", microbatches as f64);
-                stats.set(BATCH_TIME, batch_time(self.batch, split.objective(), split.stages.len(), microbatches));
+                if let Some((microbatches, time)) = batch {
+                    stats.set("microbatches", microbatches as f64);
+                    stats.set(BATCH_TIME, time);
+                }
                 Outcome::Feasible { solution: search.setting.lift(&split, objective), bound: None }
             }
         };
@@ -91,7 +95,8 @@ impl Solver for Rannc {
 struct Found {
     split: Incumbent,
     objective: f64,
-    microbatches: usize,
+    /// The microbatches of a batch and its time, where they were looked for.
+    batch: Option<(usize, f64)>,
 }
 
 /// The search for stages of given blocks.
@@ -123,7 +128,7 @@ impl<'a> Search<'a> {
     fn every_stage_count(&self) -> Option<Found> {
         let most = self.reduced.kinds[self.kind].count.min(self.reduced.unit_count());
         let request = |stages| Request { stages, devices: stages, most_replicas: 1, samples: 1 };
-        let found = (1..=most).filter_map(|stages| self.found(&self.form(&request(stages))?, 1, 1));
+        let found = (1..=most).filter_map(|stages| self.found(&self.form(&request(stages))?, 1, None));
         found.min_by(|a, b| a.objective.total_cmp(&b.objective))
     }
 
@@ -140,15 +145,15 @@ impl<'a> Search<'a> {
 
     /// The best pipeline of these numbers of stages and devices, of which there are several copies, over microbatches.
     fn best_microbatches(&self, stages: usize, devices: usize, copies: usize) -> Option<Found> {
-        let most = self.options.batch / copies;
+        let most = if copies > self.options.batch { 0 } else { self.options.batch.div_ceil(copies) };
         let pipelines = powers_of_two(most).filter_map(|microbatches| {
-            let (samples, most_replicas) = (most / microbatches, self.most_replicas / copies);
+            let (samples, most_replicas) = (most.div_ceil(microbatches), self.most_replicas / copies);
             let pipeline = self.form(&Request { stages, devices, most_replicas, samples })?;
             let time = (pipeline.time[0] + pipeline.time[1]) * (microbatches as f64 + (stages - 1) as f64);
             Some((time, microbatches, pipeline))
         });
         let (_, microbatches, pipeline) = pipelines.min_by(|a, b| a.0.total_cmp(&b.0))?;
-        self.found(&pipeline, copies, microbatches)
+        self.found(&pipeline, copies, Some(microbatches))
     }
 
     fn form(&self, request: &Request) -> Option<Pipeline> {
@@ -156,9 +161,10 @@ impl<'a> Search<'a> {
     }
 
     /// The pipeline as a split, each of its stages held by `copies` times its devices.
-    fn found(&self, pipeline: &Pipeline, copies: usize, microbatches: usize) -> Option<Found> {
+    fn found(&self, pipeline: &Pipeline, copies: usize, microbatches: Option<usize>) -> Option<Found> {
         let mut sets = SetLoads::new(&self.setting.loads);
         let (mut value, mut stages, mut from) = ([0.0; 2], Vec::new(), 0);
+        let mut synchronous = Synchronous::default();
         for &(to, devices) in &pipeline.stages {
             let replicas = devices * copies;
             let holds = |stage: &StageKind| stage.kind == self.kind && stage.replicas == replicas;
@@ -166,20 +172,13 @@ impl<'a> Search<'a> {
             let mut set = vec![0; self.reduced.unit_count().div_ceil(64)];
             (from..to).for_each(|block| set[block / 64] |= 1 << (block % 64));
             value = worse(value, sets.value(self.setting.stages[stage], &set)?);
+            synchronous.add(&mut sets, self.setting.stages[stage], &set)?;
             stages.push((self.reduced.lift(from..to), stage));
             from = to;
         }
-        Some(Found { objective: objective(value), split: Incumbent { value, stages }, microbatches })
+        let batch = microbatches.map(|count| (count, synchronous.batch_time(self.options.batch, count)));
+        Some(Found { objective: objective(value), split: Incumbent { value, stages }, batch })
     }
-}
-
-/// What the time of a batch is called among the figures of a run.
-pub const BATCH_TIME: &str = "batch_time";
-
-/// The time of a batch of `samples` that take `per_sample` each once the pipeline is full: a synchronous pipeline fills and
-/// drains with each batch, which costs it (stages − 1) of its microbatches.
-pub fn batch_time(samples: usize, per_sample: f64, stages: usize, microbatches: usize) -> f64 {
-    samples as f64 * per_sample * (microbatches + stages - 1) as f64 / microbatches as f64
 }
 
 /// 1, 2, 4, … up to `most`.
