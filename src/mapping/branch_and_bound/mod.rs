@@ -96,6 +96,7 @@ impl<const W: usize> Proof<'_, W> {
         let copies = self.annealer.best().0.devices.len() as u64;
         let (mut moves, mut decisions) = (settings.moves.saturating_mul(copies), settings.decisions);
         self.bisect(0, 1e-4);
+        self.tile();
         self.anneal(moves);
         self.settle(0);
         while !self.is_done() {
@@ -103,6 +104,13 @@ impl<const W: usize> Proof<'_, W> {
             moves = moves.saturating_mul(2);
             decisions = decisions.saturating_mul(3);
             self.anneal(moves);
+        }
+    }
+
+    fn tile(&mut self) {
+        if !self.is_done() {
+            self.annealer.tile(self.bound, self.cx);
+            self.tell("tiling");
         }
     }
 
