@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Parser;
@@ -65,12 +65,12 @@ fn cases() -> Vec<Case> {
     });
     let profiles =
         PROFILES.iter().filter_map(|name| Some((name, workloads::find(&format!("pipedream2019/{name}.txt"))?)));
-    table.chain(profiles.flat_map(|(name, path)| profile_cases(name, &path))).collect()
+    table.chain(profiles.flat_map(|(name, path)| profile_cases(name, path))).collect()
 }
 
 /// A profile for each number of accelerators, as it was published and as PipeDream's optimizer takes it.
-fn profile_cases(name: &str, path: &Path) -> impl Iterator<Item = Case> {
-    let sources = [(" with inputs", Source::WholeProfile(path.to_owned())), ("", Source::File(path.to_owned()))];
+fn profile_cases(name: &str, path: PathBuf) -> impl Iterator<Item = Case> {
+    let sources = [(" with inputs", Source::WholeProfile(path.clone())), ("", Source::File(path))];
     let case = move |(note, source): (&str, Source)| {
         PROFILE_ACCELERATORS.map(|accelerators| Case {
             name: format!("{name}{note}, k = {accelerators}"),

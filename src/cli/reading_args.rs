@@ -124,11 +124,6 @@ impl ReadingArgs {
         self.options.read(&self.file)
     }
 
-    /// The file to read.
-    pub fn file(&self) -> &Path {
-        &self.file
-    }
-
     /// Whether the backward pass is asked for.
     pub fn training(&self) -> bool {
         self.options.pipedream.training

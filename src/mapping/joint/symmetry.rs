@@ -22,7 +22,7 @@ impl Symmetry {
     pub fn new(topology: &Topology) -> Self {
         let count = topology.len();
         let mut classes: Vec<Vec<u8>> = Vec::new();
-        let mut class_of = vec![0; count];
+        let mut class_of = Vec::with_capacity(count);
         for device in 0..count {
             let twin = classes.iter().position(|class| are_twins(topology, class[0].into(), device));
             let class = twin.unwrap_or(classes.len());
@@ -30,7 +30,7 @@ impl Symmetry {
                 classes.push(Vec::new());
             }
             classes[class].push(device as u8);
-            class_of[device] = class as u8;
+            class_of.push(class as u8);
         }
         let mut permutations = Vec::new();
         extend(topology, &classes, &mut Vec::new(), &mut permutations);

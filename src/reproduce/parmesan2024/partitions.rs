@@ -30,8 +30,11 @@ fn stages(count: usize) -> String {
 /// Stages and replicas of the columns of Table IV.
 const COLUMNS: [(usize, usize); 3] = [(4, 4), (8, 2), (16, 1)];
 
+/// A task's name, its network, and the published speed-ups by column.
+type Row = (&'static str, fn() -> Network, [f64; 3]);
+
 /// Its rows, by task.
-const TASKS: [(&str, fn() -> Network, [f64; 3]); 3] = [
+const TASKS: [Row; 3] = [
     ("Res152 classification", resnet152, [1.04, 1.09, 1.14]),
     ("BERT-L pre-training", bert_large, [1.00, 1.17, 1.25]),
     ("Swin-L pre-training", swin_large, [1.38, 1.28, 1.12]),
