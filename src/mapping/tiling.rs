@@ -12,6 +12,9 @@ use super::local::LocalCost;
 use super::{Counted, Mapping, MappingProblem, StageCost, Topology};
 use crate::solve::SearchContext;
 
+/// The most devices that tilings are looked for among.
+const LARGEST: usize = 1024;
+
 /// Moves of annealing for each device of a tile.
 const MOVES: u64 = 2000;
 
@@ -30,7 +33,7 @@ impl Tiling {
     /// be left over.
     pub fn all(problem: &MappingProblem) -> Vec<Self> {
         let (stages, replicas, devices) = (problem.stages.stages.len(), problem.replicas, problem.topology.len());
-        if stages < 2 || replicas < 2 || stages * replicas != devices || devices > Topology::MAX_DEVICES {
+        if stages < 2 || replicas < 2 || stages * replicas != devices || devices > LARGEST {
             return Vec::new();
         }
         let radices = prime_factors(devices);
