@@ -207,3 +207,57 @@ fn prime_factors(mut number: usize) -> Vec<usize> {
     }
     factors
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapping::{Device, Message, Stage, StageGraph};
+
+    /// A grid whose links slow down with the distance.
+    fn grid(rows: usize, columns: usize) -> Topology {
+        let hops = move |a: usize, b: usize| (a / columns).abs_diff(b / columns) + (a % columns).abs_diff(b % columns);
+        let devices = (0..rows * columns).map(|index| Device::new(index.to_string())).collect();
+        Topology::new("grid", "", devices, move |a, b| 1.0 / hops(a, b) as f64)
+    }
+
+    /// Stages that send one byte round in a circle.
+    fn circle(stages: usize, replicas: usize, topology: Topology) -> MappingProblem {
+        let stage = Stage { parameter_bytes: replicas as f64, ..Stage::default() };
+        let message = |source: usize| Message { source, target: (source + 1) % stages, bytes: 1.0 };
+        let stages = StageGraph {
+            name: "circle".into(),
+            stages: vec![stage; stages],
+            messages: (0..stages).map(message).collect(),
+        };
+        MappingProblem { stages, replicas, topology, cost: StageCost::additive(Counted::Both) }
+    }
+
+    #[test]
+    fn tiles_trade_messages_for_rings() {
+        let problem = circle(4, 8, grid(4, 8));
+        let cx = SearchContext::new();
+        let mappings = Tiling::all(&problem).into_iter().filter_map(|tiling| tiling.mapping(&problem, 0.0, &cx));
+        let mapping = mappings.min_by(|a, b| problem.objective(a).total_cmp(&problem.objective(b)));
+        let mapping = mapping.expect("the grid has tilings");
+        let mut devices = mapping.devices.clone();
+        devices.sort_unstable();
+        assert_eq!(devices, (0..32).collect::<Vec<_>>());
+        // Each ring has a block of 2 by 4 to itself, and sends 14 bytes over links of one hop. Blocks are two hops from
+        // each other down, and four across.
+        assert_eq!(problem.objective(&mapping), 14.0 + 2.0 + 4.0);
+    }
+
+    #[test]
+    fn a_closed_way_over_a_grid_takes_no_detour() {
+        let topology = grid(4, 8);
+        let ring = shortest_ring(&topology, &SearchContext::new());
+        let links = ring.iter().zip(ring.iter().cycle().skip(1));
+        assert_eq!(links.map(|(&a, &b)| topology.message_time(a, b, 1.0)).fold(0.0, f64::max), 1.0);
+    }
+
+    #[test]
+    fn nothing_is_tiled_where_devices_are_left_over() {
+        assert!(Tiling::all(&circle(3, 2, grid(2, 4))).is_empty());
+        assert_eq!(prime_factors(360), [2, 2, 2, 3, 3, 5]);
+    }
+}
