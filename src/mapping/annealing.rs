@@ -5,6 +5,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::heuristic::{by_pipeline, by_stage, first_fit};
 use super::local::LocalCost;
+use super::tiling::Tiling;
 use super::{Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun};
 use crate::cost::{Synchronisation, Terms, max_of_pieces};
 use crate::solve::SearchContext;
@@ -14,6 +15,9 @@ const FREE: usize = usize::MAX;
 
 /// Part of the moves that turn round a part of a ring.
 const REVERSALS: f64 = 0.05;
+
+/// How many tilings are tried.
+const TILINGS: usize = 6;
 
 /// How many coolings share the moves of one call.
 const ROUNDS: u64 = 8;
@@ -122,6 +126,18 @@ impl<'a> Annealer<'a> {
         let objective = self.problem.objective(mapping);
         if objective < self.objective {
             (self.best, self.objective) = (mapping.clone(), objective);
+        }
+    }
+
+    /// Tries mappings that repeat one pipeline, until the best mapping is no longer than `bound`, or a limit comes.
+    pub fn tile(&mut self, bound: f64, cx: &SearchContext) {
+        for tiling in Tiling::all(self.problem).iter().take(TILINGS) {
+            if self.objective <= bound || cx.should_stop() {
+                return;
+            }
+            if let Some(mapping) = tiling.mapping(self.problem, bound, cx) {
+                self.offer(&mapping);
+            }
         }
     }
 
@@ -376,6 +392,7 @@ impl Mapper for MappingAnnealing {
             return MappingRun { outcome: MappingOutcome::Unknown, bound: 0.0, stats: Vec::new() };
         };
         let mut annealer = Annealer::new(problem, first, cx.seed);
+        annealer.tile(0.0, cx);
         annealer.anneal(0.0, self.moves.saturating_mul(problem.copies() as u64), cx);
         let stats = vec![("moves", annealer.moves())];
         MappingRun { outcome: MappingOutcome::Feasible(annealer.best), bound: 0.0, stats }

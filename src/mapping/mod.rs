@@ -19,6 +19,7 @@ mod problem;
 mod rate;
 pub mod registry;
 mod stages;
+mod tiling;
 mod topology;
 
 pub use annealing::MappingAnnealing;

@@ -37,7 +37,7 @@ const MAPPERS: &[MapperKind] = &[
         source: "docs/mapping.md",
         parameters: &[
             Parameter { name: "moves", default: "1000", meaning: "moves of the first round of annealing, per copy" },
-            Parameter { name: "decisions", default: "10", meaning: "decisions of the first round of searches" },
+            Parameter { name: "decisions", default: "50", meaning: "decisions of the first round of searches" },
         ],
         make: |given| {
             Ok(Box::new(BranchAndBound {

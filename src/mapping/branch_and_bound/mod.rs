@@ -34,13 +34,13 @@ use crate::solve::{OPTIMALITY_TOLERANCE, Progress, SearchContext};
 pub struct BranchAndBound {
     /// Moves of the first round of annealing, per copy; each later round takes twice as many.
     pub moves: u64,
-    /// Decisions of the first round of searches; each later round takes three times as many.
+    /// Decisions of the first round of searches; each later round takes four times as many.
     pub decisions: u64,
 }
 
 impl Default for BranchAndBound {
     fn default() -> Self {
-        Self { moves: 1000, decisions: 10 }
+        Self { moves: 1000, decisions: 50 }
     }
 }
 
@@ -96,13 +96,21 @@ impl<const W: usize> Proof<'_, W> {
         let copies = self.annealer.best().0.devices.len() as u64;
         let (mut moves, mut decisions) = (settings.moves.saturating_mul(copies), settings.decisions);
         self.bisect(0, 1e-4);
+        self.tile();
         self.anneal(moves);
         self.settle(0);
         while !self.is_done() {
             self.settle(decisions);
             moves = moves.saturating_mul(2);
-            decisions = decisions.saturating_mul(3);
+            decisions = decisions.saturating_mul(4);
             self.anneal(moves);
+        }
+    }
+
+    fn tile(&mut self) {
+        if !self.is_done() {
+            self.annealer.tile(self.bound, self.cx);
+            self.tell("tiling");
         }
     }
 

@@ -1,0 +1,263 @@
+//! Mappings that repeat one pipeline all over the topology.
+//!
+//! In a grid, or in nodes of equally many devices, the devices' numbers have digits, which are their coordinates. Some
+//! of the digits tell apart the devices of a tile, the others the tiles. Where each tile takes a pipeline and all take it
+//! the same way, the place of one pipeline on one tile and a ring over the tiles make the mapping.
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+
+use super::annealing::Annealer;
+use super::local::LocalCost;
+use super::{Counted, Mapping, MappingProblem, StageCost, Topology};
+use crate::solve::SearchContext;
+
+/// The most devices that tilings are looked for among.
+const LARGEST: usize = 1024;
+
+/// Moves of annealing for each device of a tile.
+const MOVES: u64 = 2000;
+
+/// How often links of a ring are exchanged at random, and how many pairs of links may be looked at for it, about.
+const KICKS: usize = 500;
+const KICKED: usize = 1 << 23;
+
+/// One way to cut the devices into tiles. Device `tile[i] + offsets[j]` is the i-th of the j-th tile.
+pub(super) struct Tiling {
+    tile: Vec<usize>,
+    offsets: Vec<usize>,
+}
+
+impl Tiling {
+    /// The tilings into one tile for each replica, the most promising first, one of each shape. None where devices would
+    /// be left over.
+    pub fn all(problem: &MappingProblem) -> Vec<Self> {
+        let (stages, replicas, devices) = (problem.stages.stages.len(), problem.replicas, problem.topology.len());
+        if stages < 2 || replicas < 2 || stages * replicas != devices || devices > LARGEST {
+            return Vec::new();
+        }
+        let radices = prime_factors(devices);
+        let choices = (0_usize..1 << radices.len()).map(|chosen| {
+            let mut tiling = Self { tile: vec![0], offsets: vec![0] };
+            let mut place = 1;
+            for (digit, &radix) in radices.iter().enumerate() {
+                let numbers = if chosen >> digit & 1 == 1 { &mut tiling.tile } else { &mut tiling.offsets };
+                *numbers = (0..radix).flat_map(|value| numbers.iter().map(move |low| low + value * place)).collect();
+                place *= radix;
+            }
+            tiling
+        });
+        let cost = LocalCost::new(problem);
+        let mut tilings: Vec<(f64, Self)> = choices
+            .filter(|tiling| tiling.tile.len() == stages)
+            .map(|tiling| (tiling.estimate(problem, &cost), tiling))
+            .collect();
+        tilings.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        let mut seen: Vec<[Vec<f64>; 2]> = Vec::new();
+        tilings.retain(|(_, tiling)| {
+            let links = [&tiling.tile, &tiling.offsets].map(|devices| {
+                let mut links = nearest_links(&problem.topology, devices).concat();
+                links.sort_by(f64::total_cmp);
+                links
+            });
+            let is_new = !seen.contains(&links);
+            seen.extend(Some(links).filter(|_| is_new));
+            is_new
+        });
+        tilings.into_iter().map(|(_, tiling)| tiling).collect()
+    }
+
+    /// About how long the slowest stage takes: as if each had the tile's device with the nearest others, and a ring that
+    /// leads from each to its nearest.
+    fn estimate(&self, problem: &MappingProblem, cost: &LocalCost) -> f64 {
+        let ring = nearest_links(&problem.topology, &self.offsets);
+        let link = ring.iter().map(|links| links[1.min(links.len() - 1)]).fold(0.0, f64::max);
+        let tile = nearest_links(&problem.topology, &self.tile);
+        let time = |stage: usize| {
+            let traffic = cost.traffic(stage);
+            let bytes: f64 = traffic.iter().map(|traffic| traffic.out + traffic.back).sum();
+            let nearest = tile.iter().map(|links| links.iter().take(traffic.len()).sum::<f64>());
+            let messages = bytes * nearest.fold(f64::INFINITY, f64::min) / traffic.len().max(1) as f64;
+            let weights = if cost.has_rings() { problem.stages.stages[stage].parameter_bytes } else { 0.0 };
+            problem.stages.stages[stage].compute() + messages + 2.0 * weights * link
+        };
+        (0..self.tile.len()).map(time).fold(0.0, f64::max)
+    }
+
+    /// The mapping that it makes of a good ring and a good pipeline; `None` where copies do not fit.
+    pub fn mapping(&self, problem: &MappingProblem, bound: f64, cx: &SearchContext) -> Option<Mapping> {
+        let ring = self.ring(problem, cx);
+        let pipeline = self.pipeline(problem, &ring, bound, cx);
+        let devices: Vec<usize> =
+            pipeline.iter().flat_map(|&device| ring.iter().map(move |offset| device + offset)).collect();
+        let fits = devices.iter().enumerate().all(|(copy, &device)| problem.fits(copy / problem.replicas, device));
+        fits.then_some(Mapping { devices })
+    }
+
+    /// The offsets in the order of the replicas: a closed way with short links.
+    fn ring(&self, problem: &MappingProblem, cx: &SearchContext) -> Vec<usize> {
+        if !problem.cost.counted.all_reduce() {
+            return self.offsets.clone();
+        }
+        let topology = restricted(&problem.topology, &self.offsets);
+        shortest_ring(&topology, cx).into_iter().map(|index| self.offsets[index]).collect()
+    }
+
+    /// The tile's devices in the order of the stages, where `ring` is the ring of each.
+    fn pipeline(&self, problem: &MappingProblem, ring: &[usize], bound: f64, cx: &SearchContext) -> Vec<usize> {
+        let mut stages = problem.stages.clone();
+        if problem.cost.counted.all_reduce() && problem.cost.adds_all_reduce() {
+            for (index, stage) in stages.stages.iter_mut().enumerate() {
+                let links = ring.iter().zip(ring.iter().cycle().skip(1));
+                let times = links.map(|(&a, &b)| problem.all_reduce_time(index, a, b));
+                stage.forward += times.fold(0.0, f64::max);
+            }
+        }
+        if !problem.cost.counted.messages() {
+            stages.messages.clear();
+        }
+        let pipeline = MappingProblem {
+            stages,
+            replicas: 1,
+            topology: restricted(&problem.topology, &self.tile),
+            cost: StageCost { counted: Counted::Messages, ..problem.cost.clone() },
+        };
+        annealed(&pipeline, bound, cx).into_iter().map(|index| self.tile[index]).collect()
+    }
+}
+
+/// A short closed way over all devices: links are exchanged in pairs, and after that in threes at random, as long as it
+/// gets no longer.
+fn shortest_ring(topology: &Topology, cx: &SearchContext) -> Vec<usize> {
+    let devices = topology.len();
+    let pairs = (0..devices * devices).map(|pair| (pair / devices, pair % devices));
+    let both_ways = |(a, b)| topology.message_time(a, b, 1.0) + topology.message_time(b, a, 1.0);
+    let times: Vec<f64> = pairs.map(both_ways).collect();
+    let time = |a: usize, b: usize| times[a * devices + b];
+    let length = |order: &[usize]| order.windows(2).map(|pair| time(pair[0], pair[1])).sum::<f64>();
+    // The first device stands at both ends.
+    let mut best: Vec<usize> = (0..devices).chain([0]).collect();
+    while !cx.should_stop() && exchange_links(&mut best, time) {}
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(cx.seed);
+    for _ in 0..KICKS.min(KICKED / (devices * devices)) {
+        let mut order = best.clone();
+        let mut cuts = [1, 1, 1].map(|low| rng.random_range(low..=devices));
+        cuts.sort_unstable();
+        order[cuts[0]..cuts[2]].rotate_left(cuts[1] - cuts[0]);
+        while !cx.should_stop() && exchange_links(&mut order, time) {}
+        if length(&order) <= length(&best) * (1.0 + 1e-9) {
+            best = order;
+        }
+    }
+    best.pop();
+    best
+}
+
+/// Exchanges pairs of links, which turns round the way between them, wherever it shortens the way.
+fn exchange_links(order: &mut [usize], time: impl Fn(usize, usize) -> f64) -> bool {
+    let mut has_improved = false;
+    for first in 1..order.len() - 1 {
+        for last in first + 1..order.len() - 1 {
+            let [before, from, to, after] = [first - 1, first, last, last + 1].map(|index| order[index]);
+            if time(before, to) + time(from, after) < (1.0 - 1e-9) * (time(before, from) + time(to, after)) {
+                order[first..=last].reverse();
+                has_improved = true;
+            }
+        }
+    }
+    has_improved
+}
+
+fn annealed(problem: &MappingProblem, bound: f64, cx: &SearchContext) -> Vec<usize> {
+    let first = Mapping { devices: (0..problem.copies()).collect() };
+    let mut annealer = Annealer::new(problem, first, cx.seed);
+    annealer.anneal(bound, MOVES.saturating_mul(problem.copies() as u64), cx);
+    annealer.best().0.devices.clone()
+}
+
+/// The topology of some devices, whose memory sets no limit.
+fn restricted(topology: &Topology, devices: &[usize]) -> Topology {
+    let some = devices.iter().map(|&device| super::Device { memory: None, ..topology.devices[device].clone() });
+    Topology::new("", "", some.collect(), |a, b| topology.bandwidth(devices[a], devices[b]))
+        .with_latency(|a, b| topology.latency(devices[a], devices[b]))
+}
+
+/// By device: the times of a byte to and from each other device there and back, the shortest first.
+fn nearest_links(topology: &Topology, devices: &[usize]) -> Vec<Vec<f64>> {
+    let both_ways = |a: usize, b: usize| topology.message_time(a, b, 0.5) + topology.message_time(b, a, 0.5);
+    let links = |&a: &usize| {
+        let mut links: Vec<f64> = devices.iter().filter(|&&b| b != a).map(|&b| both_ways(a, b)).collect();
+        links.sort_by(f64::total_cmp);
+        links
+    };
+    devices.iter().map(links).collect()
+}
+
+/// The prime factors of a number above 0, the smallest first.
+fn prime_factors(mut number: usize) -> Vec<usize> {
+    let mut factors = Vec::new();
+    let mut factor = 2;
+    while number > 1 {
+        if number.is_multiple_of(factor) {
+            factors.push(factor);
+            number /= factor;
+        } else {
+            factor += 1;
+        }
+    }
+    factors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapping::{Device, Message, Stage, StageGraph};
+
+    /// A grid whose links slow down with the distance.
+    fn grid(rows: usize, columns: usize) -> Topology {
+        let hops = move |a: usize, b: usize| (a / columns).abs_diff(b / columns) + (a % columns).abs_diff(b % columns);
+        let devices = (0..rows * columns).map(|index| Device::new(index.to_string())).collect();
+        Topology::new("grid", "", devices, move |a, b| 1.0 / hops(a, b) as f64)
+    }
+
+    /// Stages that send one byte round in a circle.
+    fn circle(stages: usize, replicas: usize, topology: Topology) -> MappingProblem {
+        let stage = Stage { parameter_bytes: replicas as f64, ..Stage::default() };
+        let message = |source: usize| Message { source, target: (source + 1) % stages, bytes: 1.0 };
+        let stages = StageGraph {
+            name: "circle".into(),
+            stages: vec![stage; stages],
+            messages: (0..stages).map(message).collect(),
+        };
+        MappingProblem { stages, replicas, topology, cost: StageCost::additive(Counted::Both) }
+    }
+
+    #[test]
+    fn tiles_trade_messages_for_rings() {
+        let problem = circle(4, 8, grid(4, 8));
+        let cx = SearchContext::new();
+        let mappings = Tiling::all(&problem).into_iter().filter_map(|tiling| tiling.mapping(&problem, 0.0, &cx));
+        let mapping = mappings.min_by(|a, b| problem.objective(a).total_cmp(&problem.objective(b)));
+        let mapping = mapping.expect("the grid has tilings");
+        let mut devices = mapping.devices.clone();
+        devices.sort_unstable();
+        assert_eq!(devices, (0..32).collect::<Vec<_>>());
+        // Each ring has a block of 2 by 4 to itself, and sends 14 bytes over links of one hop. Blocks are two hops from
+        // each other down, and four across.
+        assert_eq!(problem.objective(&mapping), 14.0 + 2.0 + 4.0);
+    }
+
+    #[test]
+    fn a_closed_way_over_a_grid_takes_no_detour() {
+        let topology = grid(4, 8);
+        let ring = shortest_ring(&topology, &SearchContext::new());
+        let links = ring.iter().zip(ring.iter().cycle().skip(1));
+        assert_eq!(links.map(|(&a, &b)| topology.message_time(a, b, 1.0)).fold(0.0, f64::max), 1.0);
+    }
+
+    #[test]
+    fn nothing_is_tiled_where_devices_are_left_over() {
+        assert!(Tiling::all(&circle(3, 2, grid(2, 4))).is_empty());
+        assert_eq!(prime_factors(360), [2, 2, 2, 3, 3, 5]);
+    }
+}
