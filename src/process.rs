@@ -99,8 +99,9 @@ mod system {
         }
     }
 
+    /// Not by SIGINT, which programs begun in the background of a shell ignore, with all that they start.
     pub fn ask_to_stop(child: &mut Child) -> io::Result<()> {
-        Ok(signal::kill(pid(child), Signal::SIGINT)?)
+        Ok(signal::kill(pid(child), Signal::SIGTERM)?)
     }
 
     /// Ends the process, and all in its group where that is its own.

@@ -172,7 +172,7 @@ fn what_is_no_workload_is_told_so() {
     ---
     2 problems found
       units: time is in "s" and memory in "bytes"; convert times to "ms" and memory to "bytes"
-      nodes[0] (id 1): unknown field `colour`, expected one of `id`, `name`, `accelerator_times`, `cpu_time`, `memory`, `transfer_time`, `output_bytes`, `parameter_bytes`, `backward`, `color_class`, `layer`; write it as docs/format.md states
+      nodes[0] (id 1): unknown field `colour`, expected one of `id`, `name`, `accelerator_times`, `cpu_time`, `memory`, `transfer_time`, `output_bytes`, `parameter_bytes`, `backward`, `color_class`, `layer`, `time_spread`; write it as docs/format.md states
     ---
     EOF while parsing a list at line 1 column 100010
     ---

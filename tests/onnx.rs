@@ -6,7 +6,7 @@ use dagsplit::generate::onnx::proto::{
     TensorTypeProto, TypeProto, ValueInfoProto,
 };
 use dagsplit::generate::{Accelerator, Hardware, OnnxOptions, read_onnx};
-use dagsplit::instance::{Instance, Provenance, Setting, validate};
+use dagsplit::instance::{Instance, Node, Provenance, Setting, validate};
 use proptest::prelude::*;
 use prost::Message;
 
@@ -137,7 +137,9 @@ fn weights_may_be_constants() {
     let shape = graph.node.iter().position(|node| node.output == ["shape"]).unwrap();
     graph.node[shape] = constant("shape", &[2], 7);
     let instance = read(&model, &options(2)).unwrap();
-    assert_eq!(instance.nodes, expected.nodes);
+    // The new nodes have no place in the list of layers, but names of their own that are counted there.
+    let without_layers = |nodes: &[Node]| nodes.iter().cloned().map(|v| Node { layer: None, ..v }).collect::<Vec<_>>();
+    assert_eq!(without_layers(&instance.nodes), without_layers(&expected.nodes));
     assert_eq!(instance.nodes[1].parameter_bytes, 4.0 * 108.0);
     model.graph.as_mut().unwrap().node[0] = constant("kernel", &[4, -3, 3, 3], 1);
     let message = read(&model, &options(2)).unwrap_err();

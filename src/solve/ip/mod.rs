@@ -23,6 +23,7 @@ pub use solution_file::{NotPlaced, read_solution};
 use std::path::Path;
 
 use super::dp::LinearizedDp;
+use super::heuristic::LocalSearch;
 use super::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported, refuse_recomputation, refuse_sharding};
 use crate::problem::{Objective, Problem, Scope, Solution};
 use layout::Layout;
@@ -110,23 +111,24 @@ impl IntegerProgram {
         Ok(mip.write_model(path)?)
     }
 
-    /// A split, its objective filled in: the given one, or the linearized DP's for loads, whose acyclic splits belong to
-    /// every scope here.
+    /// A split, its objective filled in: the given one, or that of a cheap method. For loads that is the linearized DP,
+    /// whose acyclic splits belong to every scope here; for the latency it may be far off, so that a short local search
+    /// stands beside it.
     fn known(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Option<Solution>, SolveError> {
         if let Some(split) = &self.start {
             return Ok(evaluate::checked(problem, split.clone()));
         }
         let mut pipeline = problem.clone();
         pipeline.spec.scope = Scope::Acyclic;
+        let mut known = Vec::new();
         if matches!(problem.spec.objective, Objective::Latency { .. }) {
             pipeline.spec.objective = Objective::Throughput;
+            let search = LocalSearch { restarts: 1, steps: KNOWN_STEPS, ..LocalSearch::default() };
+            known.extend(split_of(&search, problem, problem, cx)?);
         }
-        let dpl = LinearizedDp::default();
-        if dpl.supports(&pipeline).is_err() {
-            return Ok(None);
-        }
-        let run = dpl.solve(&pipeline, cx)?;
-        Ok(run.outcome.solution().and_then(|split| evaluate::checked(problem, split.clone())))
+        known.extend(split_of(&LinearizedDp::default(), &pipeline, problem, cx)?);
+        let value = |split: &Solution| split.objective.unwrap_or(f64::INFINITY);
+        Ok(known.into_iter().min_by(|a, b| value(a).total_cmp(&value(b))))
     }
 
     /// Whether the search starts from a known split: the strong form from a cheap one, either from the given one.
@@ -144,6 +146,23 @@ impl IntegerProgram {
         };
         Bounds { lower: self.lower_bound, upper, limit }
     }
+}
+
+/// Moves of the local search for a first latency.
+const KNOWN_STEPS: usize = 20_000;
+
+/// What `method` makes of `asked`, as a split of `problem`.
+fn split_of(
+    method: &dyn Solver,
+    asked: &Problem,
+    problem: &Problem,
+    cx: &mut SearchContext,
+) -> Result<Option<Solution>, SolveError> {
+    if method.supports(asked).is_err() {
+        return Ok(None);
+    }
+    let run = method.solve(asked, cx)?;
+    Ok(run.outcome.solution().and_then(|split| evaluate::checked(problem, split.clone())))
 }
 
 /// The program for what `layout`'s problem minimises. Its times are the instance's divided by `scale`.
