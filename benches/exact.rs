@@ -104,7 +104,8 @@ impl Args {
     fn draw(&self, rows: &[(&str, f64, Vec<Trace>)]) -> Result<()> {
         let steps = 60;
         let first = 0.1f64;
-        let time = |i: usize| first * (self.time_limit / first).powf(i as f64 / steps as f64);
+        let last = self.search.limits.seconds(SECONDS);
+        let time = |i: usize| first * (last / first).powf(i as f64 / steps as f64);
         let mean = |method: usize, at: f64| {
             let gaps = rows.iter().map(|(_, _, traces)| traces[method].gap_at(at));
             100.0 * (gaps.sum::<f64>() / rows.len() as f64).max(LEAST_GAP)
