@@ -195,7 +195,7 @@ fn ctrl_c_keeps_what_is_done() {
     let bench = Bench::new();
     // It stops when asked to, as dagsplit does, and tells its best split.
     bench.program(&format!(
-        "trap \"echo '{}'; exit 0\" INT; touch began; while :; do sleep 0.05; done",
+        "trap \"echo '{}'; exit 0\" TERM; touch began; while :; do sleep 0.05; done",
         TEN.replace('"', "\\\"")
     ));
     let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("dagsplit"));
