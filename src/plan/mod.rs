@@ -17,7 +17,8 @@
 //! use dagsplit::plan::{PlanOptions, plan};
 //! use dagsplit::solve::SearchContext;
 //!
-//! let mut chain = generate(&Recipe { training: true, ..Recipe::new(RandomDag::new(RandomFamily::Chain(Chain { nodes: 12 }), 1)) })?;
+//! let family = RandomFamily::Chain(Chain { nodes: 12, ..Chain::default() });
+//! let mut chain = generate(&Recipe { training: true, ..Recipe::new(RandomDag::new(family, 1)) })?;
 //! chain.nodes.iter_mut().for_each(|node| node.output_bytes = Some(1e6));
 //! let devices = topology(&TopologyRecipe::new(Hierarchical { nodes: 2, node_size: 2, ..Hierarchical::default() }))?;
 //! let plan = plan(&chain, &devices, &PlanOptions::default(), &SearchContext::new())?;
