@@ -13,7 +13,7 @@ use crate::solve::SearchContext;
 pub enum FlatSearch {
     /// Downhill by priced moves until none helps.
     Priced(Descent),
-    /// As the paper's authors do: see [`recomputed`].
+    /// As the paper's authors do: the whole cost is computed anew for each move.
     Recomputed {
         /// The most sweeps: N in the paper.
         sweeps: usize,
