@@ -4,7 +4,7 @@ use comfy_table::{Cell, CellAlignment};
 use serde::Serialize;
 
 use super::record::{ROUNDING, as_object};
-use super::table::plain_table;
+use super::table::{listed, plain_table};
 use super::units::{bar, number, percent, seconds};
 use crate::mapping::{MappingOutcome, MappingProblem, MappingRun};
 use crate::solve::{OPTIMALITY_TOLERANCE, Stats};
@@ -201,9 +201,7 @@ impl MapRecord {
         if self.verified {
             facts.push(("verified", "yes, from stages and topology".into()));
         }
-        for (name, value) in facts {
-            out += &format!("{name:<12} {value}\n");
-        }
+        out += &listed(&facts);
         if !self.compared.is_empty() {
             out += &format!("\n{}", comparison(&self.compared));
         }

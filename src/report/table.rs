@@ -36,13 +36,16 @@ pub fn run(record: &RunRecord) -> String {
     if record.verified {
         facts.push(("verified", "yes, from the original file".into()));
     }
-    for (name, value) in facts {
-        out += &format!("{name:<12} {value}\n");
-    }
+    out += &listed(&facts);
     if !record.compared.is_empty() {
         out += &format!("\n{}", comparison(&record.compared));
     }
     out
+}
+
+/// Facts as people read them: a line for each, its name before its value.
+pub(super) fn listed(facts: &[(&str, String)]) -> String {
+    facts.iter().map(|(name, value)| format!("{name:<12} {value}\n")).collect()
 }
 
 /// One row per device; under the latency objective, with the time at which each works.

@@ -86,11 +86,6 @@ fn draw_nodes(devices: usize, nodes: usize, rng: &mut Rng) -> Vec<usize> {
     (0..devices).map(|d| starts_node(d, &mut node, rng)).collect()
 }
 
-/// What device `d` is called, whose node depends on the seed.
-fn device_name(d: usize) -> String {
-    format!("gpu{d}")
-}
-
 impl Layout for RandomBlk1 {
     fn name(&self) -> String {
         format!("random-blk-1-{}", self.devices)
@@ -103,10 +98,6 @@ impl Layout for RandomBlk1 {
 
     fn devices(&self) -> usize {
         self.devices
-    }
-
-    fn device_name(&self, d: usize) -> String {
-        device_name(d)
     }
 
     fn draw(&self, rng: &mut Rng) -> Links {
@@ -131,10 +122,6 @@ impl Layout for RandomBlk2 {
 
     fn devices(&self) -> usize {
         self.devices
-    }
-
-    fn device_name(&self, d: usize) -> String {
-        device_name(d)
     }
 
     fn draw(&self, rng: &mut Rng) -> Links {

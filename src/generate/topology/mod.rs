@@ -99,8 +99,10 @@ trait Layout {
     fn check(&self, checks: &mut Checks);
     /// The number of devices; saturates.
     fn devices(&self) -> usize;
-    /// What device `d` is called.
-    fn device_name(&self, d: usize) -> String;
+    /// What device `d` is called; its number alone where the place of a device depends on the seed.
+    fn device_name(&self, d: usize) -> String {
+        format!("gpu{d}")
+    }
     /// Memory of each device in bytes, where the family knows it.
     fn memory(&self) -> Option<f64> {
         None

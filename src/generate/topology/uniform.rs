@@ -68,10 +68,6 @@ impl Layout for UniformDist {
         self.devices
     }
 
-    fn device_name(&self, d: usize) -> String {
-        format!("gpu{d}")
-    }
-
     fn draw(&self, rng: &mut Rng) -> Links {
         let pairs = Pairs::draw(self.devices, self.slowest.bytes_per_ms()..=self.fastest.bytes_per_ms(), rng);
         Links::new(move |a, b| pairs.get(a, b))

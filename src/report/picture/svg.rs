@@ -33,17 +33,22 @@ pub fn render(subject: &Subject, scene: &Scene, layout: &Layout) -> String {
     let top = HEADER + if rows > 0 { rows as f64 * LEGEND_ROW + MARGIN / 2.0 } else { 0.0 };
     let (width, height) = (width.ceil(), (top + layout.height + MARGIN).ceil());
     let left = (width - layout.width) / 2.0;
-    let document = Document::new()
-        .set("viewBox", (0, 0, width as i64, height as i64))
-        .set("width", width)
-        .set("height", height)
-        .set("font-family", FONT)
+    let document = document(width, height)
         .add(arrow_heads())
         .add(rectangle(0.0, 0.0, width, height).set("fill", "white"))
         .add(header(subject, facts))
         .add(legend(subject, &used, rows).set("transform", format!("translate({MARGIN} {HEADER})")))
         .add(graph(subject, scene, layout).set("transform", format!("translate({left:.1} {top:.1})")));
     format!("{document}\n")
+}
+
+/// An empty document of this size.
+pub(in crate::report) fn document(width: f64, height: f64) -> Document {
+    Document::new()
+        .set("viewBox", (0, 0, width as i64, height as i64))
+        .set("width", width)
+        .set("height", height)
+        .set("font-family", FONT)
 }
 
 pub(in crate::report) fn rectangle(x: f64, y: f64, width: f64, height: f64) -> Rectangle {

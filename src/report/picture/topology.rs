@@ -1,10 +1,9 @@
 //! A topology, and a mapping onto it: bandwidths as a heat map, devices as tiles in the colours of their stages.
 
-use svg::Document;
 use svg::node::element::{Group, Title};
 
 use super::blocks::{Block, blocks};
-use super::svg::{FONT, HEADER, MARGIN, colour, rectangle, text};
+use super::svg::{FAINT, HEADER, MARGIN, colour, document, rectangle, text};
 use crate::mapping::Topology;
 use crate::report::mapping::CopyRecord;
 use crate::report::units::{number, short};
@@ -21,7 +20,6 @@ const MOST_LABELS: usize = 160;
 const GAP: f64 = 3.0;
 const PADDING: f64 = 8.0;
 const TITLE: f64 = 14.0;
-const FAINT: &str = "#9aa5b1";
 const FREE: &str = "#e4e7eb";
 
 /// Colours from slow to fast that also differ in brightness (viridis).
@@ -43,11 +41,7 @@ pub fn draw_topology(topology: &Topology, copies: &[CopyRecord]) -> String {
     let left = 2.0 * MARGIN + MAP;
     let width = (left + width + MARGIN).ceil();
     let height = (HEADER + height.max(MAP + 46.0) + MARGIN).ceil();
-    let document = Document::new()
-        .set("viewBox", (0, 0, width as i64, height as i64))
-        .set("width", width)
-        .set("height", height)
-        .set("font-family", FONT)
+    let document = document(width, height)
         .add(rectangle(0.0, 0.0, width, height).set("fill", "white"))
         .add(scene.header())
         .add(scene.heat_map().set("transform", format!("translate({MARGIN} {HEADER})")))

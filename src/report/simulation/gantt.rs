@@ -1,10 +1,9 @@
 //! A timeline as a Gantt chart in SVG.
 
-use svg::Document;
 use svg::node::element::{Group, Line, Rectangle, Title};
 
 use super::{owner, span_name, track_name};
-use crate::report::picture::svg::{FAINT, FONT, INK, rectangle, text};
+use crate::report::picture::svg::{FAINT, INK, document, rectangle, text};
 use crate::report::units::{number, percent, short};
 use crate::simulate::{Pass, Simulation, Span, TrackKind, Work};
 
@@ -48,11 +47,7 @@ pub fn gantt(simulation: &Simulation) -> String {
             chart = chart.add(draw(simulation, &shown, top, scale, &shades));
         }
     }
-    let document = Document::new()
-        .set("viewBox", (0, 0, width as i64, height as i64))
-        .set("width", width)
-        .set("height", height)
-        .set("font-family", FONT)
+    let document = document(width, height)
         .add(rectangle(0.0, 0.0, width, height).set("fill", "white"))
         .add(header(simulation))
         .add(chart);

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::problem::fits;
 use crate::report::sheet::{Cell, Column, Sheet};
-use crate::report::table;
+use crate::report::table::{self, listed};
 use crate::report::units::{bytes, number, percent};
 use crate::simulate::{Simulation, Transfers};
 
@@ -155,8 +155,7 @@ impl SimulationRecord {
             ),
             ("bubble", percent(self.bubble)),
         ];
-        let facts: String = facts.iter().map(|(name, value)| format!("{name:<12} {value}\n")).collect();
-        table::sheet(&self.sheet()) + &facts
+        table::sheet(&self.sheet()) + &listed(&facts)
     }
 
     fn sheet(&self) -> Sheet {

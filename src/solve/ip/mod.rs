@@ -114,7 +114,7 @@ impl IntegerProgram {
     /// A split, its objective filled in: the given one, or that of a cheap method. For loads that is the linearized DP,
     /// whose acyclic splits belong to every scope here; for the latency it may be far off, so that a short local search
     /// stands beside it.
-    fn known(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Option<Solution>, SolveError> {
+    fn known(&self, problem: &Problem, cx: &SearchContext) -> Result<Option<Solution>, SolveError> {
         if let Some(split) = &self.start {
             return Ok(evaluate::checked(problem, split.clone()));
         }
@@ -127,8 +127,7 @@ impl IntegerProgram {
             known.extend(split_of(&search, problem, problem, cx)?);
         }
         known.extend(split_of(&LinearizedDp::default(), &pipeline, problem, cx)?);
-        let value = |split: &Solution| split.objective.unwrap_or(f64::INFINITY);
-        Ok(known.into_iter().min_by(|a, b| value(a).total_cmp(&value(b))))
+        Ok(search::best(known))
     }
 
     /// Whether the search starts from a known split: the strong form from a cheap one, either from the given one.
@@ -151,17 +150,18 @@ impl IntegerProgram {
 /// Moves of the local search for a first latency.
 const KNOWN_STEPS: usize = 20_000;
 
-/// What `method` makes of `asked`, as a split of `problem`.
+/// What `method` makes of `asked`, as a split of `problem`. What it tells of itself is about `asked`, and so is told
+/// nobody.
 fn split_of(
     method: &dyn Solver,
     asked: &Problem,
     problem: &Problem,
-    cx: &mut SearchContext,
+    cx: &SearchContext,
 ) -> Result<Option<Solution>, SolveError> {
     if method.supports(asked).is_err() {
         return Ok(None);
     }
-    let run = method.solve(asked, cx)?;
+    let run = method.solve(asked, &mut cx.silent())?;
     Ok(run.outcome.solution().and_then(|split| evaluate::checked(problem, split.clone())))
 }
 

@@ -30,7 +30,7 @@ pub(super) fn run(
     }
     let result = search(&mut mip, scale, start.as_ref(), cx)?;
     let found = result.values.as_ref().and_then(|values| layout.split(values));
-    let best = [start, found].into_iter().flatten().min_by(|a, b| value(a).total_cmp(&value(b)));
+    let best = best([start, found].into_iter().flatten());
     let mut stats = Stats::default();
     stats.set("columns", columns.len() as f64);
     stats.set("rows", mip.row_count() as f64);
@@ -65,6 +65,11 @@ fn outcome(scope: &Scope, best: Option<Solution>, proven: Option<f64>, is_infeas
         Some(bound) => Outcome::found(solution, bound),
         None => Outcome::Feasible { solution, bound: None },
     }
+}
+
+/// The split of the least value.
+pub(super) fn best(splits: impl IntoIterator<Item = Solution>) -> Option<Solution> {
+    splits.into_iter().min_by(|a, b| value(a).total_cmp(&value(b)))
 }
 
 fn value(split: &Solution) -> f64 {
