@@ -168,10 +168,12 @@ fn a_false_optimum_is_found() {
 
 #[test]
 fn an_optimum_that_its_bound_does_not_prove_is_found() {
-    breaks(Law::Optimal, 1, |problem, _| match truth(problem) {
-        Outcome::Optimal { solution, .. } => Outcome::Optimal { solution, bound: bound(problem, 0.0) },
-        other => other,
-    });
+    for value in [0.0, f64::INFINITY, f64::NAN] {
+        breaks(Law::Optimal, 1, move |problem, _| match truth(problem) {
+            Outcome::Optimal { solution, .. } => Outcome::Optimal { solution, bound: bound(problem, value) },
+            other => other,
+        });
+    }
 }
 
 #[test]

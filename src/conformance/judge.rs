@@ -72,7 +72,7 @@ impl Judged {
         }
         match bound {
             None => Some(format!("it calls {objective_shown} optimal by a bound for other splits")),
-            Some(bound) if bound.value > objective || below(bound.value, objective) || bound.value.is_nan() => {
+            Some(bound) if !agree(bound.value, objective) => {
                 Some(format!("it calls {objective_shown} optimal by the bound {}", bound.value))
             }
             Some(_) => None,
@@ -109,6 +109,11 @@ impl Judged {
         }
         Some(objective)
     }
+}
+
+/// Whether two values are the same but for the rounding of sums.
+fn agree(a: f64, b: f64) -> bool {
+    a.is_finite() && b.is_finite() && !below(a, b) && !below(b, a)
 }
 
 fn listed(violations: &[Violation]) -> String {
