@@ -466,22 +466,6 @@ fn the_example_of_the_format_page_is_read() {
     assert_eq!((instance.nodes.len(), instance.edges.len()), (3, 2));
 }
 
-/// Workloads of traced models cannot be made again without PyTorch, so this is what keeps them readable.
-#[test]
-fn workloads_of_traced_models_are_valid_and_say_where_they_come_from() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("instances/traced");
-    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let files: Vec<_> = paths.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
-    assert!(files.len() >= 10, "{files:?}");
-    for path in files {
-        let instance = read_instance(&path, &ReadOptions::default()).unwrap();
-        assert!(std::fs::metadata(&path).unwrap().len() < 1_000_000, "{}", path.display());
-        assert_eq!(instance.metadata.provenance, Some(Provenance::Modelled), "{}", path.display());
-        assert!(instance.metadata.source.unwrap().starts_with("dagsplit-profile "), "{}", path.display());
-        assert!(instance.metadata.date.is_some() && !instance.metadata.settings.is_empty(), "{}", path.display());
-    }
-}
-
 #[test]
 fn the_hash_tells_contents_apart_and_never_changes() {
     let instance = everything();

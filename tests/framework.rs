@@ -42,6 +42,14 @@ fn chain(layers: usize) -> Instance {
     }
 }
 
+/// `instance` without its outermost module, so that the list of layers is a child of the model.
+fn unwrapped(mut instance: Instance) -> Instance {
+    for name in instance.nodes.iter_mut().filter_map(|node| node.name.as_mut()) {
+        *name = name.trim_start_matches("model.").to_owned();
+    }
+    instance
+}
+
 /// The split that puts node v on the device `device_of[v]`; the verifier has passed it.
 fn verified(instance: &Instance, device_of: &[usize]) -> Verified {
     let devices = device_of.iter().max().map_or(0, |last| last + 1);
@@ -81,13 +89,12 @@ fn every_framework_gets_the_layers_of_each_stage() {
     let deepspeed: Value = serde_json::from_str(&text(Framework::Deepspeed, &instance, &device_of)).unwrap();
     assert_eq!(deepspeed["parts"], serde_json::json!([0, 4, 5, 8]));
     assert_eq!(deepspeed["layers"].as_array().unwrap().len(), 8);
-    insta::assert_snapshot!(text(Framework::Torchtitan, &instance, &device_of), @r#"
-    [parallelism]
+    insta::assert_snapshot!(text(Framework::Torchtitan, &unwrapped(instance), &device_of), @r#"
     pipeline_parallel_degree = 3
     module_fqns_per_model_part = [
-        ["model.embedding", "model.layers.0", "model.layers.1", "model.layers.2"],
-        ["model.layers.3"],
-        ["model.layers.4", "model.layers.5", "head"],
+        ["embedding", "layers.0", "layers.1", "layers.2"],
+        ["layers.3"],
+        ["layers.4", "layers.5", "head"],
     ]
     "#);
 }
@@ -180,12 +187,25 @@ fn layers_that_are_cut_are_all_named() {
     assert!(file.contains("model.layers.0.mlp/linear"), "{file}");
 }
 
+/// torchtitan goes through the model's children, and would drop one that holds the list as a whole.
+#[test]
+fn torchtitan_splits_children_of_the_model_alone() {
+    let message = refusal(Framework::Torchtitan, &chain(2), &whole_layers(&[1, 1]));
+    assert!(message.contains("the list of layers: it is `model.layers`, and torchtitan splits"), "{message}");
+    let mut sequence = chain(2);
+    for name in sequence.nodes.iter_mut().filter_map(|node| node.name.as_mut()) {
+        *name = name.replace("model.layers.", "");
+    }
+    let message = refusal(Framework::Torchtitan, &sequence, &whole_layers(&[1, 1]));
+    assert!(message.contains("the list of layers: it is the model itself, and torchtitan splits"), "{message}");
+}
+
 #[test]
 fn names_are_escaped_as_each_format_asks() {
     let mut instance = chain(2);
     instance.nodes[1].name = Some("embed\u{200b}\"ding/embedding".to_owned());
-    let titan = text(Framework::Torchtitan, &instance, &whole_layers(&[1, 1]));
-    assert!(titan.contains("[\"embed\u{200b}\\\"ding\", \"model.layers.0\"]"), "{titan}");
+    let titan = text(Framework::Torchtitan, &unwrapped(instance), &whole_layers(&[1, 1]));
+    assert!(titan.contains("[\"embed\u{200b}\\\"ding\", \"layers.0\"]"), "{titan}");
 }
 
 #[test]
@@ -306,7 +326,7 @@ proptest! {
         let deepspeed: Value = serde_json::from_str(&text(Framework::Deepspeed, &instance, &device_of)).unwrap();
         let parts: Vec<u64> = deepspeed["parts"].as_array().unwrap().iter().map(|p| p.as_u64().unwrap()).collect();
         prop_assert_eq!(*parts.last().unwrap() as usize, layers + 2);
-        let titan = text(Framework::Torchtitan, &instance, &device_of);
+        let titan = text(Framework::Torchtitan, &unwrapped(instance), &device_of);
         let named: Vec<&str> = titan.split('"').skip(1).step_by(2).collect();
         prop_assert_eq!(named.len(), layers + 2);
         prop_assert_eq!(named.iter().collect::<BTreeSet<_>>().len(), layers + 2);

@@ -1,6 +1,6 @@
 """A model from PyTorch to a running pipeline: traced, profiled on the CPU, split by dagsplit, run by PyTorch.
 
-    pip install './tools/profile'
+    pip install './tools/profile[models]'
     cargo install --path . --no-default-features
     OMP_NUM_THREADS=1 python examples/pytorch/pipeline.py --stages 2
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import tempfile
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -27,7 +28,9 @@ from dagsplit_profile.stages import read_stages, stage_modules
 def main() -> None:
     """Profiles, splits, runs, compares."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", nargs="?", default="bert-base", help="any model that dagsplit-profile knows")
+    parser.add_argument(
+        "model", nargs="?", default="bert-base", help="built in, or your own function of the batch size"
+    )
     parser.add_argument("--stages", type=int, default=2, help="processes, 2 to 4")
     parser.add_argument("--microbatches", type=int, default=8)
     parser.add_argument("--layers", type=int, help="depth of a transformer")
@@ -65,11 +68,9 @@ def run(job: profile.Job, stages: Path, microbatches: int) -> None:
     """Runs the pipeline and the whole model on the same batches."""
     file = read_stages(stages)
     torch.manual_seed(job.seed)
-    model, _ = build(job.model, job.settings)
+    model, joined = build(job.model, replace(job.settings, batch=microbatches * job.settings.batch))
     model.eval()
-    torch.manual_seed(1)
-    batches = [build(job.model, job.settings)[1] for _ in range(microbatches)]
-    joined = [torch.cat(parts) for parts in zip(*batches, strict=True)]
+    batches = zip(*(x.chunk(microbatches) for x in joined), strict=True)
     with torch.no_grad():
         whole = torch.cat([first(model(*batch)) for batch in batches])
     result = run_pipeline(partial(modules, job, stages), len(file.nodes), joined, microbatches)

@@ -7,10 +7,16 @@ use serde_json::json;
 use super::{Layers, Pipeline, names};
 use crate::instance::{Instance, Problems};
 
-/// A part of a configuration file that names the modules of each stage: layers by their place in the list, everything
-/// else by the outermost module that the list is no part of.
+/// Two settings that name the modules of each stage: layers by their place in the list, everything else by the child of
+/// the model that it lies in. They are assignments of Python (torchtitan 0.3 is configured in Python) and of TOML (as
+/// it was before).
 pub(super) fn text(instance: &Instance, pipeline: &Pipeline, layers: &Layers) -> Result<String, Problems> {
     let mut found = Problems::default();
+    if layers.list.is_empty() || layers.list.contains('.') {
+        let list = if layers.list.is_empty() { "the model itself".to_owned() } else { format!("`{}`", layers.list) };
+        let cause = format!("it is {list}, and torchtitan splits a list that is a child of the model");
+        found.add("the list of layers", cause, "export to pytorch-pipelining, which cuts anywhere");
+    }
     let mut stage_of: BTreeMap<&str, usize> = BTreeMap::new();
     let mut stages: Vec<Vec<&str>> = vec![Vec::new(); pipeline.stages.len()];
     for (v, node) in instance.nodes.iter().enumerate().filter(|(_, node)| names::costs(node)) {
@@ -31,7 +37,7 @@ pub(super) fn text(instance: &Instance, pipeline: &Pipeline, layers: &Layers) ->
         |modules: &Vec<&str>| modules.iter().map(|module| json!(module).to_string()).collect::<Vec<_>>().join(", ");
     let lists = stages.iter().map(|modules| format!("    [{}],\n", list(modules))).collect::<String>();
     let degree = stages.len();
-    Ok(format!("[parallelism]\npipeline_parallel_degree = {degree}\nmodule_fqns_per_model_part = [\n{lists}]\n"))
+    Ok(format!("pipeline_parallel_degree = {degree}\nmodule_fqns_per_model_part = [\n{lists}]\n"))
 }
 
 /// Whether the list of layers is `module` or lies inside it.

@@ -129,6 +129,15 @@ def test_measured_nodes_have_a_spread_and_the_file_tells_where_it_comes_from(tmp
     assert linear["time_spread"] >= 0
 
 
+def test_a_file_of_ones_own_finds_the_modules_beside_it(tmp_path):
+    (tmp_path / "parts_of_it.py").write_text("from torch import nn\n\nmake_layer = lambda: nn.Linear(3, 3)\n")
+    model = "import torch\nfrom parts_of_it import make_layer\n\n\ndef make(batch):\n"
+    (tmp_path / "own.py").write_text(model + "    return make_layer(), torch.ones(batch, 3)\n")
+    out = tmp_path / "own.json"
+    assert main([f"{tmp_path / 'own.py'}:make", "--roofline", "v100", "--batch", "5", "--output", str(out)]) == 0
+    assert [node["output_bytes"] for node in json.loads(out.read_text())["nodes"]] == [60, 60]
+
+
 def test_mistakes_are_told(capsys):
     assert main(["no-such-model"]) == 1
     assert "give one of mlp, resnet50" in capsys.readouterr().err

@@ -88,7 +88,8 @@ def test_an_untraceable_model_is_refused_with_a_cure():
         def forward(self, x):
             return x + 1 if x.sum() > 0 else x - 1
 
-    with pytest.raises(ProfileError, match=r"torch.export cannot trace Depends: [\s\S]*torch.where"):
+    place = r"  at \S*test_trace.py:\d+: return x \+ 1 if"
+    with pytest.raises(ProfileError, match=rf"torch.export cannot trace Depends: [\s\S]*{place}[\s\S]*torch.where"):
         trace(Depends(), (torch.randn(2),))
 
 

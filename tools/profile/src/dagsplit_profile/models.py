@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -66,8 +66,10 @@ def _own(name: str, settings: Settings) -> Built:
 
 
 def _load(place: str) -> object:
-    if not place.endswith(".py"):
-        sys.path.insert(0, os.getcwd())
+    path = Path(place)
+    # As `python FILE` and `python -m MODULE` would, so that it finds the modules beside it.
+    sys.path.insert(0, str(path.resolve().parent if path.suffix == ".py" else Path.cwd()))
+    if path.suffix != ".py":
         return importlib.import_module(place)
     spec = importlib.util.spec_from_file_location("dagsplit_profiled_model", place)
     if spec is None or spec.loader is None:
@@ -145,7 +147,7 @@ def _gpt2(width: int, depth: int, heads: int) -> Builder:
 
 
 def _language_model(settings: Settings, model: nn.Module, sequence: int) -> Built:
-    tokens = torch.zeros(settings.batch, sequence, dtype=torch.long)
+    tokens = torch.randint(model.config.vocab_size, (settings.batch, sequence))
     return model.to(settings.dtype), (tokens,)
 
 

@@ -11,6 +11,7 @@ from . import measure, models, provenance, roofline
 from .bandwidth import measure_bandwidth
 from .costs import Cost
 from .errors import ProfileError
+from .execute import Show
 from .grouping import Granularity, Group, group
 from .hardware import Accelerator
 from .instance import Devices, Json, build
@@ -97,11 +98,11 @@ def _costs(job: Job, traced: Trace, groups: list[Group], bar: Bar | None) -> lis
     timer = Timer(job.device, job.warmup, job.repeats)
     costs = measure.measure(traced, groups, timer, job.training, shown)
     if job.cpu_times:
-        _add_cpu_times(job, groups, costs)
+        _add_cpu_times(job, groups, costs, shown)
     return costs
 
 
-def _add_cpu_times(job: Job, groups: list[Group], costs: list[Cost]) -> None:
+def _add_cpu_times(job: Job, groups: list[Group], costs: list[Cost], shown: Show) -> None:
     """Measures once more on the CPU, where the model is traced anew so that its tensors lie there."""
     if job.device.type == "cpu":
         on_cpu = costs
@@ -111,7 +112,7 @@ def _add_cpu_times(job: Job, groups: list[Group], costs: list[Cost]) -> None:
         again = group(traced, job.granularity)
         if [entry.name for entry in again] != [entry.name for entry in groups]:
             raise ProfileError("the model's operators differ between the CPU and the device; leave out --cpu-times")
-        on_cpu = measure.measure(traced, again, Timer(cpu.device, job.warmup, job.repeats), job.training)
+        on_cpu = measure.measure(traced, again, Timer(cpu.device, job.warmup, job.repeats), job.training, shown)
     for cost, other in zip(costs, on_cpu, strict=True):
         cost.forward.cpu = other.forward.accelerator
         if cost.backward is not None and other.backward is not None:

@@ -58,8 +58,8 @@ def stage_modules(trace: Trace, groups: Sequence[Group], nodes: Sequence[Sequenc
 
     `groups` are the nodes of the instance, from the same granularity, and `nodes` the names of those on each stage. A
     value that a later stage than the next one reads is handed through the stages between. The first stage takes the
-    model's inputs, the last gives its outputs. Every module holds the parameters and buffers that its operators read,
-    shared with the traced model.
+    model's inputs, the last gives its outputs, flat. Every module holds the parameters and buffers that its operators
+    read, shared with the traced model.
     """
     stage_of = _stage_of(trace, groups, nodes)
     last = len(nodes) - 1

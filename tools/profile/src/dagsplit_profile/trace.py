@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import operator
+import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import fx
@@ -179,10 +181,19 @@ def _untraceable(model: torch.nn.Module, error: Exception) -> str:
     first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     return (
         f"torch.export cannot trace {name}: {type(error).__name__}: {first[:400]}\n"
+        f"{_place(error)}"
         "  A traceable model takes and returns tensors (or tuples, lists and dictionaries of them), and neither its\n"
         "  control flow nor its shapes depend on the tensors' values. Replace such branches by torch.where or\n"
-        "  torch.cond, or profile the model's parts one by one. TORCH_LOGS=+export tells where it happened."
+        "  torch.cond, or profile the model's parts one by one. TORCH_LOGS=+export tells more."
     )
+
+
+def _place(error: Exception) -> str:
+    """The innermost line of the model's code in which the error arose, as a line of a message."""
+    outside = tuple(str(Path(file).parent) for file in (torch.__file__, __file__))
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).is_file()]
+    frames = [frame for frame in frames if not frame.filename.startswith(outside)]
+    return f"  at {frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}\n" if frames else ""
 
 
 def subgraph(

@@ -1,0 +1,126 @@
+//! The committed workloads: each is read without a remark, says where it comes from, and has the optimum in the tables of
+//! `instances/README.md`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use assert_cmd::Command;
+use dagsplit::instance::Provenance;
+use dagsplit::instance::formats::{ReadOptions, read_instance};
+use dagsplit::problem::{Problem, ProblemSpec};
+use dagsplit::solve::dp::IdealDp;
+use dagsplit::solve::{Outcome, SearchContext, Solver};
+use dagsplit::verify;
+
+/// More than any of these takes, so that a test that would run for hours fails.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// What makes a proof take seconds: the ideals of Inception's modules.
+const SLOW: &str = "inceptionv3";
+
+/// Graphs with so many ideals that the bounds which `info` tells take seconds.
+const WIDE: [&str; 2] = ["inception", "nasnet"];
+
+/// How the tables give what `dp` does not prove within minutes: a bound and the best value known.
+const OPEN: &str = " to ";
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("instances")
+}
+
+/// The workloads of `folder()/place`, by their file's name without the extension.
+fn files(place: &str) -> BTreeMap<String, PathBuf> {
+    let entries = std::fs::read_dir(folder().join(place)).unwrap().map(|entry| entry.unwrap().path());
+    let workloads = entries.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+    workloads.map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), path)).collect()
+}
+
+/// The column `optimum (ms)` of the tables of the README, by the file of each row.
+fn table() -> BTreeMap<String, String> {
+    let page = std::fs::read_to_string(folder().join("README.md")).unwrap();
+    let cells = |row: &str| -> Vec<String> { row.split('|').map(|cell| cell.trim().to_owned()).collect() };
+    let (mut found, mut column) = (BTreeMap::new(), None);
+    for row in page.lines().map(cells) {
+        if row.get(1).is_some_and(|cell| cell.starts_with("file")) {
+            column = row.iter().position(|cell| cell == "optimum (ms)");
+        }
+        if let (Some(file), Some(optimum)) = (row.get(1), column.and_then(|column| row.get(column)))
+            && let Some(file) = file.strip_prefix('`').and_then(|file| file.strip_suffix('`'))
+        {
+            found.insert(file.trim_end_matches(".json").to_owned(), optimum.clone());
+        }
+    }
+    found
+}
+
+/// Checks that the optimum of the workload at `path`, proven and verified, is `printed`, to every printed digit.
+fn check_optimum(name: &str, path: &Path, printed: &str) {
+    let instance = read_instance(path, &ReadOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    let spec = ProblemSpec::of(&instance);
+    let problem = Problem::new(&instance, spec.clone()).unwrap_or_else(|problems| panic!("{name}: {problems}"));
+    let mut cx = SearchContext::new().with_time_limit(LIMIT);
+    let outcome = IdealDp::default().solve(&problem, &mut cx).unwrap_or_else(|error| panic!("{name}: {error}")).outcome;
+    let Outcome::Optimal { solution, .. } = outcome else { panic!("{name} is not proven optimal: {outcome:?}") };
+    let verified =
+        verify::check(&instance, &spec, &solution).unwrap_or_else(|violations| panic!("{name}: {violations:?}"));
+    let decimals = printed.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    assert_eq!(format!("{:.decimals$}", verified.objective()), printed, "{name}");
+}
+
+/// Checks the optima of the workloads that `chosen` picks.
+fn check_optima(chosen: impl Fn(&str, &str) -> bool) {
+    let files: BTreeMap<_, _> = files(".").into_iter().chain(files("traced")).collect();
+    let chosen: Vec<_> = table().into_iter().filter(|(name, optimum)| chosen(name, optimum)).collect();
+    assert!(!chosen.is_empty());
+    chosen.iter().for_each(|(name, optimum)| check_optimum(name, &files[name], optimum));
+}
+
+#[test]
+fn every_workload_stands_in_the_tables() {
+    let files: BTreeSet<String> = files(".").into_keys().chain(files("traced").into_keys()).collect();
+    assert_eq!(files, table().into_keys().collect());
+}
+
+#[test]
+fn every_optimum_in_the_tables_is_proven() {
+    check_optima(|name, optimum| !name.starts_with(SLOW) && !optimum.contains(OPEN));
+}
+
+#[test]
+#[ignore = "takes a minute"]
+fn the_slow_optima_in_the_tables_are_proven() {
+    check_optima(|name, _| name.starts_with(SLOW));
+}
+
+/// Checks that `info` has nothing to remark on the wide workloads, or on the others.
+fn check_info(wide: bool) {
+    let files = files(".").into_iter().chain(files("traced"));
+    for (name, path) in files.filter(|(name, _)| WIDE.iter().any(|part| name.contains(part)) == wide) {
+        let told = Command::new(assert_cmd::cargo::cargo_bin!("dagsplit")).arg("info").arg(path).assert().success();
+        assert_eq!(String::from_utf8_lossy(&told.get_output().stderr), "", "{name}");
+    }
+}
+
+#[test]
+fn workloads_are_read_without_a_remark() {
+    check_info(false);
+}
+
+#[test]
+#[ignore = "takes a minute"]
+fn wide_workloads_are_read_without_a_remark() {
+    check_info(true);
+}
+
+/// Workloads of traced models cannot be made again without PyTorch, so this is what keeps them readable.
+#[test]
+fn workloads_of_traced_models_say_where_they_come_from() {
+    for path in files("traced").values() {
+        let metadata = read_instance(path, &ReadOptions::default()).unwrap().metadata;
+        assert!(std::fs::metadata(path).unwrap().len() < 1_000_000, "{}", path.display());
+        assert_eq!(metadata.provenance, Some(Provenance::Modelled), "{}", path.display());
+        assert!(metadata.source.unwrap().starts_with("dagsplit-profile "), "{}", path.display());
+        assert!(metadata.date.is_some() && !metadata.settings.is_empty(), "{}", path.display());
+    }
+}

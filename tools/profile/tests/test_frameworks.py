@@ -1,0 +1,198 @@
+"""Exports, read by the frameworks' own code: each must build exactly the layers of the split's stages.
+
+A test is skipped where its framework is not installed; docs/your-model.md names the versions that were tried.
+"""
+
+import importlib
+import json
+import os
+import re
+import shlex
+import socket
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+
+from conftest import Layer, Transformer
+from dagsplit_profile import Granularity, group, instance, roofline, trace
+from dagsplit_profile.hardware import ACCELERATORS
+from dagsplit_profile.instance import Devices
+
+WORKLOAD = "traced/bert_large_layers_training.json"
+LAYERS = 24
+
+
+def needs(module):
+    """The module of a framework; skips the test where it cannot be imported, and says why."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        pytest.skip(f"{module} cannot be imported: {error}")
+
+
+@pytest.fixture
+def bert(dagsplit, repository):
+    """Exports the optimal split of a real model; and the layers of each stage, read off the stages' nodes."""
+    dagsplit("solve", str(repository / "instances" / WORKLOAD), "--output", "split.json")
+
+    def export(target):
+        return dagsplit("export", str(repository / "instances" / WORKLOAD), "split.json", "--to", target)
+
+    names = [" ".join(stage["nodes"]) for stage in json.loads(export("pytorch-pipelining"))["stages"]]
+    layers = [sorted({int(layer) for layer in re.findall(r"encoder\.layer\.(\d+)", stage)}) for stage in names]
+    assert [layer for stage in layers for layer in stage] == list(range(LAYERS)) and len(
+        {len(stage) for stage in layers}
+    ) > 1
+    return export, layers
+
+
+def test_megatron_reads_the_layout(bert):
+    place = "megatron.core.transformer.pipeline_parallel_layer_layout"
+    parse = needs(place).PipelineParallelLayerLayout
+    export, layers = bert
+    arguments = shlex.split(export("megatron"))
+    options = dict(zip(arguments[::2], arguments[1::2], strict=True))
+    stages = int(options["--pipeline-model-parallel-size"])
+    layout = parse.from_str(options["--pipeline-model-parallel-layout"], stages)
+    layout.validate_layer_layout(LAYERS, None)
+    assert layout.virtual_pipeline_model_parallel_size == 1
+    assert [layout.get_layer_id_list(pp_rank=rank) for rank in range(stages)] == layers
+
+
+def test_vllm_reads_the_partition(bert, monkeypatch):
+    indices = needs("vllm.distributed.utils").get_pp_indices
+    export, layers = bert
+    monkeypatch.setenv(*export("vllm").strip().split("="))
+    stages = len(layers)
+    assert [list(range(*indices(LAYERS, rank, stages))) for rank in range(stages)] == layers
+
+
+class Decoder(nn.Module):
+    """A language model as torchtitan wants it: every module may be missing."""
+
+    def __init__(self, layers=4, width=32):
+        super().__init__()
+        self.tok_embeddings = nn.Embedding(50, width)
+        self.layers = nn.ModuleList(Layer(width) for _ in range(layers))
+        self.norm = nn.RMSNorm(width)
+        self.output = nn.Linear(width, 50, bias=False)
+
+    def forward(self, x):
+        x = x if self.tok_embeddings is None else self.tok_embeddings(x)
+        for layer in self.layers:
+            x = layer(x)
+        x = x if self.norm is None else self.norm(x)
+        return x if self.output is None else self.output(x)
+
+
+def exported(model, folder, dagsplit, target):
+    """The export of a split of `model` between its layers for two stages; the modelled link is next to free."""
+    traced = trace(model, (torch.zeros(2, 10, dtype=torch.long),))
+    groups = group(traced, Granularity(atomic=["Layer"]))
+    costs = roofline.model(traced, groups, ACCELERATORS["v100"], False, False)
+    made = instance.build(traced, groups, costs, Devices("V100", 2, None, 0, 1e15), 6, "copy")
+    instance.write(made, {"name": "model"}, folder / "model.json")
+    dagsplit("solve", "model.json", "--output", "split.json")
+    return dagsplit("export", "model.json", "split.json", "--to", target)
+
+
+def in_two_processes(work, *arguments):
+    """Runs `work(rank, *arguments)` in two processes of one gloo group; what it returns on the last one."""
+    context = mp.get_context("spawn")
+    result = context.SimpleQueue()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    mp.spawn(_process, args=(port, result, work, arguments), nprocs=2)
+    return result.get()
+
+
+def _process(rank, port, result, work, arguments):
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"}
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", rank=rank, world_size=2)
+    with torch.no_grad():
+        returned = work(rank, *arguments)
+    if rank == 1:
+        result.put(returned)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def example(make):
+    """A model with the same weights in every process, and its input."""
+    torch.manual_seed(0)
+    return make().eval(), torch.randint(50, (4, 10))
+
+
+def titan_stages(rank, parts):
+    """torchtitan splits the model; PyTorch runs it."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.pipelining import ScheduleGPipe
+
+    pipelines = importlib.import_module("torchtitan.distributed.pipeline_parallel")
+    # It is private from 0.3 on.
+    split = getattr(pipelines, "pipeline_module_split", None) or pipelines._pipeline_module_split
+    model, x = example(Decoder)
+    mesh = init_device_mesh("cpu", (2,), mesh_dim_names=("pp",))
+    stages, modules = split(model, mesh, "GPipe", torch.device("cpu"), parts)
+    schedule = ScheduleGPipe(stages[0], 2)
+    output = schedule.step(x) if rank == 0 else schedule.step()
+    parameters = [None, None]
+    dist.all_gather_object(parameters, sum(p.numel() for p in modules[0].parameters()))
+    return parameters, None if output is None else output.numpy()
+
+
+def test_torchtitan_splits_the_model(dagsplit, tmp_path):
+    tomllib = needs("tomllib")
+    needs("torchtitan.distributed.pipeline_parallel")
+    text = exported(Decoder().eval(), tmp_path, dagsplit, "torchtitan")
+    settings = tomllib.loads(text)
+    in_python = {}
+    exec(text, in_python)
+    parts = in_python["module_fqns_per_model_part"]
+    assert parts == settings["module_fqns_per_model_part"] and len(parts) == settings["pipeline_parallel_degree"] == 2
+    parameters, output = in_two_processes(titan_stages, parts)
+    model, x = example(Decoder)
+    named = [sum(p.numel() for name in part for p in model.get_submodule(name).parameters()) for part in parts]
+    assert parameters == named and sum(named) == sum(p.numel() for p in model.parameters())
+    torch.testing.assert_close(torch.from_numpy(output), model(x))
+
+
+def deepspeed_stages(rank, file):
+    """DeepSpeed builds its part of the list of layers; the first process sends what it makes of the input."""
+    import deepspeed
+    from deepspeed.pipe import PipelineModule
+
+    class SplitPipeline(PipelineModule):
+        def _partition_layers(self, method="uniform"):
+            self.parts = file["parts"]
+            self._set_bounds(start=self.parts[self.stage_id], stop=self.parts[self.stage_id + 1])
+
+    deepspeed.init_distributed(dist_backend="gloo")
+    model, x = example(Transformer)
+    layers = [model.embedding, *model.layers, model.head]
+    stage = SplitPipeline(layers=layers, num_stages=file["num_stages"])
+    built = [None, None]
+    dist.all_gather_object(built, [layers.index(layer) for layer in stage.forward_funcs])
+    if rank == 0:
+        dist.send(stage(x), 1)
+        return None
+    received = torch.empty(4, 10, 32)
+    dist.recv(received, 0)
+    return built, stage(received).numpy()
+
+
+def test_deepspeed_builds_the_parts(dagsplit, tmp_path):
+    needs("deepspeed.pipe")
+    file = json.loads(exported(Transformer().eval(), tmp_path, dagsplit, "deepspeed"))
+    assert file["layers"] == ["before the layers", *(f"layers.{layer}" for layer in range(4)), "after the layers"]
+    built, output = in_two_processes(deepspeed_stages, file)
+    parts = file["parts"]
+    assert built == [list(range(parts[stage], parts[stage + 1])) for stage in range(2)]
+    model, x = example(Transformer)
+    torch.testing.assert_close(torch.from_numpy(output), model(x))
