@@ -182,7 +182,7 @@ impl State<'_> {
         if let Some((label, _)) = pass.best() {
             self.keep(&trace::blocks(heads.model, heads.lattice, &pass.path(label)));
         }
-        self.complete |= !pass.incomplete;
+        self.complete |= !heads.incomplete && !pass.incomplete;
         self.report("labels");
     }
 

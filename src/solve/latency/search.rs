@@ -196,11 +196,10 @@ impl<'a> Pass<'a> {
             let mut ready = vec![0.0; waits.len()];
             for l in 0..labels.len() {
                 let values = labels.values(l);
+                let paid = self.rules.price * labels.used(l).total() as f64;
                 for (o, waits) in waits.iter().enumerate() {
-                    ready[o] = waits
-                        .iter()
-                        .map(|&(q, time)| values[1 + q] + time)
-                        .fold(run.earliest[o] + self.rules.price * labels.used(l).total() as f64, f64::max);
+                    let waits = waits.iter().map(|&(q, time)| values[1 + q] + time);
+                    ready[o] = waits.fold(paid + run.earliest[o], f64::max);
                 }
                 let end = values[0].max(ready[outputs.len()]);
                 let time = |source: &Source| match *source {
@@ -214,7 +213,7 @@ impl<'a> Pass<'a> {
 
     /// A subgraph of `class` begins at ideal `i`; at a cut it may also stay open.
     fn begin(&mut self, i: usize, class: usize, labels: &Labels, subgraph: &Subgraph, cut: Option<usize>) {
-        let costs = &self.model.classes[class];
+        let (costs, price) = (&self.model.classes[class], self.rules.price);
         let is_whole = subgraph.is_whole;
         let closes = is_whole && subgraph.is_worthwhile;
         let cut = cut.filter(|&cut| is_whole && cut + 1 < self.lattice.cuts.len());
@@ -232,26 +231,20 @@ impl<'a> Pass<'a> {
                 continue;
             }
             let used = used.plus_one(class);
-            let shifted: Vec<f64> = labels.values(l).iter().map(|v| v + self.rules.price).collect();
-            let values = &shifted[..];
-            let start =
-                subgraph.inputs.iter().map(|&q| values[1 + q]).fold(self.rules.price * used.total() as f64, f64::max);
+            let [end, times @ ..] = labels.values(l) else { continue };
+            let time = |q: usize| times[q] + price;
+            let start = subgraph.inputs.iter().map(|&q| time(q)).fold(price * used.total() as f64, f64::max);
             if closes {
                 let finish = start + subgraph.duration;
-                let time = |old: &Option<usize>| old.map_or(finish, |q| values[1 + q]);
-                self.push(subgraph.ideal, values[0].max(finish), subgraph.sources.iter().map(time), used, (i, l));
+                let times = subgraph.sources.iter().map(|source| source.map_or(finish, time));
+                self.push(subgraph.ideal, finish.max(end + price), times, used, (i, l));
             }
             if let Some(cut) = cut {
                 let inside = Terms { comm_out: 0.0, ..subgraph.terms };
                 let memory = if costs.memory_limit.is_some() { subgraph.memory } else { 0.0 };
                 let times = costs.pieces.iter().map(|piece| start + piece.value(&inside));
-                self.push_open(
-                    self.lattice.open_state(self.model, cut, class),
-                    [values[0], memory],
-                    times,
-                    used,
-                    (i, l),
-                );
+                let state = self.lattice.open_state(self.model, cut, class);
+                self.push_open(state, [end + price, memory], times, used, (i, l));
             }
         }
     }
@@ -277,18 +270,16 @@ impl<'a> Pass<'a> {
             if let Some(cut) = cut.filter(|&cut| cut + 1 < self.lattice.cuts.len()) {
                 let memory = if costs.memory_limit.is_some() { memory } else { 0.0 };
                 let times = times().map(|(time, piece)| time + piece.value(&inside));
-                self.push_open(
-                    self.lattice.open_state(self.model, cut, class),
-                    [values[0], memory],
-                    times,
-                    labels.used(l),
-                    (state, l),
-                );
+                let next = self.lattice.open_state(self.model, cut, class);
+                self.push_open(next, [values[0], memory], times, labels.used(l), (state, l));
             }
         }
     }
 
     fn push(&mut self, ideal: usize, end: f64, times: impl Iterator<Item = f64>, used: Used, from: (usize, usize)) {
+        if end >= self.rules.upper {
+            return;
+        }
         let mut values = std::mem::take(&mut self.scratch);
         values.clear();
         values.push(end);
