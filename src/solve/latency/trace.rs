@@ -87,12 +87,10 @@ fn run_on_accelerator(model: &Model, class: usize, units: &[usize], ready: &mut 
     inputs.dedup();
     let outputs: Vec<usize> = units.iter().flat_map(|&u| model.outputs.row(u)).map(|&p| p as usize).collect();
     let leaves = |p: &&usize| model.ports[**p].units.iter().any(|u| !holds(u));
-    let transfers = |ports: &mut dyn Iterator<Item = &usize>| ports.map(|&p| costs.transfer[p]).sum();
     let terms = Terms {
         compute: units.iter().filter_map(|&u| costs.compute[u]).sum(),
-        comm_in: transfers(&mut inputs.iter()),
-        comm_out: transfers(&mut outputs.iter().filter(leaves)),
-        ..Terms::default()
+        comm_in: inputs.iter().map(|&p| costs.transfer[p]).sum(),
+        comm_out: outputs.iter().filter(leaves).map(|&p| costs.transfer[p]).sum(),
     };
     let end = inputs.iter().map(|&p| ready[p]).fold(0.0, f64::max) + max_of_pieces(&costs.pieces, &terms);
     outputs.iter().for_each(|&p| ready[p] = end);
