@@ -94,6 +94,9 @@ impl Labels {
             for (new, old) in values.iter().zip(old) {
                 below &= new <= old;
                 above &= new >= old;
+                if !below && !above {
+                    break;
+                }
             }
             let counts = counting || below && above;
             if above && (!counts || self.used[i].is_within(used)) {

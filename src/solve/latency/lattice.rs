@@ -82,6 +82,11 @@ impl Lattice {
         self.first_live.len() - 1
     }
 
+    /// The state of the set of `class` that is open at the cut with this index; those of ideals come before.
+    pub fn open_state(&self, model: &Model, cut: usize, class: usize) -> usize {
+        self.len() + cut * model.classes.len() + class
+    }
+
     /// The units of ideal `i`, as words of bits.
     #[inline]
     pub fn words(&self, i: usize) -> &[u64] {

@@ -13,8 +13,8 @@ use super::tails::Tails;
 pub(super) struct Lift {
     /// A live port's place, and for some of its consumers the places of all live ports that reach it.
     rules: Vec<(usize, Vec<Vec<usize>>)>,
-    /// For each price the tail of each live port.
-    tails: Vec<(f64, Vec<f64>)>,
+    /// The tail of each live port.
+    tails: Vec<f64>,
 }
 
 /// Live ports of an ideal as bits: more than these are left as they are.
@@ -22,15 +22,14 @@ const MAX_PORTS: usize = 128;
 
 impl Lift {
     /// The rules of ideal `i`. O(n + m).
-    pub fn new(model: &Model, lattice: &Lattice, tails: &[Tails], i: usize) -> Self {
+    pub fn new(model: &Model, lattice: &Lattice, tails: &Tails, i: usize) -> Self {
         let live = lattice.live(i);
         let outside = |p: &u32| {
             let consumers = model.ports[*p as usize].consumers.iter().copied();
             consumers.filter(|&w| model.units.of_node[w].is_some_and(|u| !lattice.contains(i, u)))
         };
-        let tail =
-            |tails: &Tails, p: &u32| outside(p).map(|w| tails.of_consumer(model, *p as usize, w)).fold(0.0, f64::max);
-        let tails = tails.iter().map(|t| (t.price, live.iter().map(|p| tail(t, p)).collect())).collect();
+        let tail = |p: &u32| outside(p).map(|w| tails.of_consumer(model, *p as usize, w)).fold(0.0, f64::max);
+        let tails = live.iter().map(tail).collect();
         if live.len() < 2 || live.len() > MAX_PORTS {
             return Self { rules: Vec::new(), tails };
         }
@@ -44,17 +43,14 @@ impl Lift {
     }
 
     /// Lifts the ready times in `values`, which follow the largest finish, and raises the latter to a lower bound on
-    /// the split's end with `left` more accelerators.
-    pub fn apply(&self, values: &mut [f64], left: f64) {
+    /// the split's end.
+    pub fn apply(&self, values: &mut [f64]) {
         let [end, times @ ..] = values else { return };
         for (place, rule) in &self.rules {
             let latest = |reach: &Vec<usize>| reach.iter().map(|&q| times[q]).fold(0.0, f64::max);
             times[*place] = rule.iter().map(latest).fold(f64::MAX, f64::min);
         }
-        for (price, tails) in &self.tails {
-            let bound = times.iter().zip(tails).map(|(time, tail)| time + tail).fold(0.0, f64::max);
-            *end = end.max(bound - price * left);
-        }
+        *end = times.iter().zip(&self.tails).map(|(time, tail)| time + tail).fold(*end, f64::max);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Latency by dynamic programming over ideals: exact for one subgraph per accelerator.
 
+mod backward;
 mod labels;
 mod lattice;
 mod lift;

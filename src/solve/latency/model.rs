@@ -1,5 +1,6 @@
 //! The problem on units: what a step of the dynamic program costs.
 
+use super::labels::Used;
 use super::units::{REACHABILITY_LIMIT, Units};
 use crate::cost::{Piece, compute_load};
 use crate::graph::{Csr, Graph, NodeId, NodeSet, paths, reachability, topological};
@@ -103,6 +104,23 @@ impl<'a> Model<'a> {
     #[inline]
     pub fn reaches(&self, u: usize, v: usize) -> bool {
         self.descendants.as_ref().is_none_or(|descendants| descendants[u].contains(v))
+    }
+
+    /// Accelerators of all classes.
+    pub fn accelerators(&self) -> usize {
+        self.classes.iter().map(|class| class.count).sum()
+    }
+
+    /// Accelerators left; below 0 where more are used than there are.
+    pub fn accelerators_left(&self, used: Used) -> f64 {
+        self.accelerators() as f64 - used.total() as f64
+    }
+
+    /// The units with a node that waits for no other unit.
+    pub fn sources(&self) -> Vec<usize> {
+        let waits = |&u: &u32| self.units.of_node[u as usize].is_some();
+        let starts = |&v: &NodeId| !self.problem.graph.predecessors(v).iter().any(waits);
+        (0..self.unit_count()).filter(|&u| self.units.members[u].iter().any(starts)).collect()
     }
 
     /// How many units there are.

@@ -1,21 +1,28 @@
 //! The passes of a run: beams for a good split, then the proof.
 
+use super::backward::Backward;
 use super::lattice::Lattice;
 use super::model::Model;
 use super::search::{Pass, Rules};
 use super::tails::Tails;
-use super::trace;
+use super::trace::{self, Block};
 use crate::problem::{DeviceKind, Problem, Solution, fits};
 use crate::solve::{BoundSource, LowerBound, OPTIMALITY_TOLERANCE, Outcome, Progress, Run, SearchContext, Stats};
 
-/// Labels kept of each state by the passes before the exact one.
-const BEAMS: [usize; 2] = [2, 16];
+/// Labels kept of each state by the passes from the start that look for a good split.
+const BEAM: usize = 2;
 
-/// Prices of an accelerator, as parts of the tail of the whole split at no price.
-const PRICES: [f64; 3] = [1.0 / 64.0, 1.0 / 16.0, 0.25];
+/// The same of those over the ideals of a window, where the graph has too many.
+const WINDOW_BEAM: usize = 16;
 
-/// An incumbent below this many times the bound is worth a pass that does not count accelerators.
-const MODEST_GAP: f64 = 1.5;
+/// The same of those from the end, which know what comes before.
+const BACKWARD_BEAM: usize = 4;
+
+/// The most prices of an accelerator that are tried, 0 included.
+const MAX_PRICES: usize = 8;
+
+/// A gap in which the pass that counts accelerators soon comes to its end.
+const SMALL_GAP: f64 = 0.015;
 
 /// Ideals of a lattice with a window.
 const WINDOW_IDEALS: usize = 20_000;
@@ -69,56 +76,64 @@ fn solve_model(model: &Model, max_ideals: usize, bound: f64, cx: &SearchContext)
     let incumbent = trace::all_on_cpu(model);
     let source = BoundSource::LongestPath;
     let mut state = State { model, cx, incumbent, bound, source, complete: false, stats };
-    let mut tails = vec![Tails::new(model, 0.0, cx)];
-    state.raise(tails[0].of_split(model), 0.0);
-    state.report("tails");
     match Lattice::new(model, None, max_ideals, cx) {
-        Ok(lattice) => state.prove(&lattice, &mut tails),
-        Err(_) => state.windows(&tails),
+        Ok(lattice) => state.prove(&lattice),
+        Err(_) => state.windows(),
     }
     state.finish()
 }
 
+/// A split as it counts for prices.
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    /// Accelerators used.
+    used: usize,
+    /// The latency.
+    time: f64,
+    /// Whether there are so many accelerators of each class.
+    fits: bool,
+}
+
 impl State<'_> {
-    /// A narrow beam, the bound of any number of accelerators, a wider beam, and the pass that drops nothing.
-    fn prove(&mut self, lattice: &Lattice, tails: &mut Vec<Tails>) {
+    /// A beam over a narrow window; then passes with ever better prices of an accelerator, each followed by a beam from
+    /// the end; then, in what gap remains, the pass that counts accelerators and drops only what cannot beat the incumbent.
+    fn prove(&mut self, lattice: &Lattice) {
         self.stats.set("ideals", lattice.len() as f64);
         self.stats.set("cuts", lattice.cuts.len() as f64);
-        let beam = |beam| Rules { counting: true, connected: true, upper: f64::MAX, beam };
-        self.pass(lattice, tails, beam(BEAMS[0]));
-        if !self.is_done() && self.accelerators_may_suffice() {
-            self.pass(lattice, tails, Rules { counting: false, ..beam(usize::MAX) });
+        let tails = Tails::of_paths(self.model);
+        self.raise_to_tails(&tails);
+        let mut hull = Hull { none: self.incumbent_point(), ..Hull::default() };
+        if let Ok(window) = Lattice::new(self.model, Some(1), WINDOW_IDEALS, self.cx) {
+            self.forward(&window, &tails, Rules::beam(BEAM));
         }
-        let root = tails[0].of_split(self.model);
-        for price in PRICES.map(|part| part * root) {
+        let mut price = 0.0;
+        for tried in 1..=MAX_PRICES {
             if self.is_done() {
                 return;
             }
-            let priced = Tails::new(self.model, price, self.cx);
-            self.raise(priced.of_split(self.model), price * self.accelerators() as f64);
-            tails.push(priced);
-            self.report("tails");
-        }
-        for rules in [beam(BEAMS[1]), Rules { connected: false, ..beam(usize::MAX) }] {
-            if !self.is_done() {
-                self.pass(lattice, tails, rules);
+            let Some((pass, point)) = self.forward(lattice, &tails, Rules::priced(price)) else { return };
+            if !self.is_done() && !self.is_close() {
+                self.backward(&pass, BACKWARD_BEAM);
+            }
+            if self.is_done() {
+                return;
+            }
+            hull.add(point, self.model.accelerators());
+            let next = hull.next_price(price, self.incumbent_point());
+            match next.filter(|_| !self.is_close() && tried < MAX_PRICES) {
+                Some(next) => price = next,
+                None => return self.backward(&pass, usize::MAX),
             }
         }
     }
 
-    /// Whether the best split for any number of accelerators is likely to use no more than there are.
-    fn accelerators_may_suffice(&self) -> bool {
-        let is_low = |value: f64| value <= MODEST_GAP * self.bound;
-        let used = |split: &Solution| self.model.classes.iter().map(|class| used(split, class.kind)).sum::<usize>();
-        let spares = |split: &Solution| used(split) < self.accelerators();
-        self.value().is_some_and(is_low) || self.incumbent.as_ref().is_some_and(spares)
-    }
-
     /// Beams over ever more of the ideals of a graph that has too many.
-    fn windows(&mut self, tails: &[Tails]) {
+    fn windows(&mut self) {
+        let tails = Tails::new(self.model, self.cx);
+        self.raise_to_tails(&tails);
         let mut window = 1;
         while let Ok(lattice) = Lattice::new(self.model, Some(window), WINDOW_IDEALS, self.cx) {
-            self.pass(&lattice, tails, Rules { counting: true, connected: true, upper: f64::MAX, beam: BEAMS[1] });
+            self.forward(&lattice, &tails, Rules::beam(WINDOW_BEAM));
             if self.is_done() || window >= self.model.unit_count() {
                 return;
             }
@@ -126,37 +141,76 @@ impl State<'_> {
         }
     }
 
-    /// One pass; keeps what it finds.
-    fn pass(&mut self, lattice: &Lattice, tails: &[Tails], rules: Rules) {
-        let rules = Rules { upper: rules.upper.min(self.upper()), ..rules };
-        let mut pass = Pass::new(self.model, lattice, tails, rules);
+    fn raise_to_tails(&mut self, tails: &Tails) {
+        let tail = tails.of_split(self.model);
+        self.raise(tail, tail, BoundSource::LongestPath);
+        self.report("tails");
+    }
+
+    /// One pass from the start; keeps what it finds. Nothing where it did not come to its end.
+    fn forward<'b>(&mut self, lattice: &'b Lattice, tails: &'b Tails, rules: Rules) -> Option<(Pass<'b>, Option<Point>)>
+    where
+        Self: 'b,
+    {
+        let paid = rules.price * self.model.accelerators() as f64;
+        let mut pass = Pass::new(self.model, lattice, tails, Rules { upper: self.upper() + paid, ..rules });
         let ended = pass.run(self.cx);
-        let add = |stats: &mut Stats, name, more: usize| {
-            let before = stats.get(name).unwrap_or(0.0);
-            stats.set(name, before + more as f64);
-        };
-        add(&mut self.stats, "labels", pass.inserted);
-        add(&mut self.stats, "subgraphs", pass.subgraphs);
+        self.count(pass.inserted, pass.subgraphs);
+        if !ended {
+            return None;
+        }
+        let exact = lattice.is_whole && !pass.incomplete && !(rules.counting && rules.connected);
+        let best = pass.best();
+        let point = best.map(|(label, _)| self.keep(&trace::blocks(self.model, lattice, &pass.path(label))));
+        if let Some((_, value)) = best.filter(|_| exact) {
+            self.raise(value - paid, paid, BoundSource::Enumeration);
+        }
+        // All that could beat the incumbent was looked at.
+        self.complete |= exact && point.is_none_or(|point| point.fits && rules.price == 0.0);
+        self.report("labels");
+        Some((pass, point))
+    }
+
+    /// One pass from the end, past what a pass from the start has found; keeps what it finds.
+    fn backward(&mut self, heads: &Pass, beam: usize) {
+        let mut pass = Backward::new(heads, self.upper(), beam);
+        let ended = pass.run(self.cx);
+        self.count(pass.inserted, pass.subgraphs);
         if !ended {
             return;
         }
-        let exact = lattice.is_whole && !pass.incomplete && !(rules.counting && rules.connected);
-        match pass.best() {
-            Some((label, value)) => {
-                let split = trace::solution(&pass, &trace::blocks(&pass, label), value);
-                let is_allowed = rules.counting || self.is_allowed(&split);
-                if is_allowed {
-                    self.incumbent = Some(split);
-                }
-                if exact {
-                    self.raise_to(value, BoundSource::Enumeration);
-                    self.complete |= is_allowed;
-                }
-            }
-            None if exact => self.complete = true,
-            None => {}
+        if let Some((label, _)) = pass.best() {
+            self.keep(&trace::blocks(heads.model, heads.lattice, &pass.path(label)));
         }
+        self.complete |= !heads.incomplete && !pass.incomplete;
         self.report("labels");
+    }
+
+    /// Makes a split of blocks the incumbent where it is better.
+    fn keep(&mut self, blocks: &[Block]) -> Point {
+        let split = trace::solution(self.model, blocks);
+        let point = self.point(&split);
+        if point.fits && self.value().is_none_or(|value| point.time < value) {
+            self.incumbent = Some(split);
+        }
+        point
+    }
+
+    fn incumbent_point(&self) -> Option<Point> {
+        self.incumbent.as_ref().map(|split| self.point(split))
+    }
+
+    fn point(&self, split: &Solution) -> Point {
+        let counts = self.model.classes.iter().map(|class| (used(split, class.kind), class.count));
+        let fits = counts.clone().all(|(used, count)| used <= count);
+        Point { used: counts.map(|(used, _)| used).sum(), time: split.objective.unwrap_or(0.0), fits }
+    }
+
+    fn count(&mut self, labels: usize, subgraphs: usize) {
+        for (name, more) in [("labels", labels), ("subgraphs", subgraphs)] {
+            let before = self.stats.get(name).unwrap_or(0.0);
+            self.stats.set(name, before + more as f64);
+        }
     }
 
     /// Splits that cannot be below this are of no use: the incumbent, less half of the tolerance, which leaves room
@@ -173,29 +227,22 @@ impl State<'_> {
         self.cx.report(&Progress { phase, incumbent: self.value(), bound: Some(self.bound) });
     }
 
-    fn raise(&mut self, tail: f64, price: f64) {
-        self.raise_to((tail - price) - 0.5 * OPTIMALITY_TOLERANCE * tail, BoundSource::LongestPath);
-    }
-
-    fn raise_to(&mut self, value: f64, source: BoundSource) {
+    /// Raises the bound to a value, with room for the rounding of a term of some size in it.
+    fn raise(&mut self, value: f64, size: f64, source: BoundSource) {
+        let value = value - 0.5 * OPTIMALITY_TOLERANCE * size;
         if value > self.bound {
             (self.bound, self.source) = (value, source);
         }
+    }
+
+    fn is_close(&self) -> bool {
+        self.value().is_some_and(|value| value - self.bound <= SMALL_GAP * value)
     }
 
     fn is_done(&self) -> bool {
         let gap = self.cx.gap.max(OPTIMALITY_TOLERANCE);
         let is_close = self.value().is_some_and(|value| value - self.bound <= gap * value);
         self.complete || is_close || self.cx.should_stop()
-    }
-
-    fn accelerators(&self) -> usize {
-        self.model.classes.iter().map(|class| class.count).sum()
-    }
-
-    /// Whether the split uses no more accelerators than there are.
-    fn is_allowed(&self, split: &Solution) -> bool {
-        self.model.classes.iter().all(|class| used(split, class.kind) <= class.count)
     }
 
     fn finish(self) -> Run {
@@ -214,4 +261,48 @@ impl State<'_> {
         };
         Run { outcome, stats: self.stats }
     }
+}
+
+/// The splits of least (time + price · accelerators), as far as they are known.
+#[derive(Debug, Default)]
+struct Hull {
+    /// Without an accelerator.
+    none: Option<Point>,
+    /// With no more than there are.
+    few: Option<Point>,
+    /// With more.
+    many: Option<Point>,
+}
+
+impl Hull {
+    fn add(&mut self, point: Option<Point>, accelerators: usize) {
+        match point {
+            Some(point) if point.used <= accelerators => self.few = Some(point),
+            Some(point) => self.many = Some(point),
+            None => {}
+        }
+    }
+
+    /// The price to try after `price`; nothing where no split needs many, or where the bound of `price` is the best.
+    ///
+    /// That is the price at which few and many accelerators come to the same; until few are known, the incumbent stands
+    /// for them. The first price is what one more saves beside the incumbent if time falls as the inverse of accelerators.
+    fn next_price(&self, price: f64, incumbent: Option<Point>) -> Option<f64> {
+        let many = self.many?;
+        let next = match (self.few, incumbent) {
+            (Some(few), _) => slope(few, many),
+            (None, Some(few)) if price == 0.0 && few.used > 0 => {
+                let next = slope(few, many) * many.used as f64 / few.used as f64;
+                self.none.map_or(next, |none| next.min(slope(none, few)))
+            }
+            (None, Some(few)) => slope(few, many),
+            (None, None) => many.time / many.used as f64 + 4.0 * price,
+        };
+        ((next - price).abs() > OPTIMALITY_TOLERANCE * next).then_some(next)
+    }
+}
+
+/// The time that each accelerator more saves between two points.
+fn slope(few: Point, many: Point) -> f64 {
+    (few.time - many.time) / (many.used - few.used) as f64
 }

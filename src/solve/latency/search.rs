@@ -6,7 +6,7 @@ use super::lift::Lift;
 use super::model::Model;
 use super::subgraphs::{Subgraph, Subgraphs};
 use super::tails::Tails;
-use crate::cost::{Terms, max_of_pieces};
+use crate::cost::Terms;
 use crate::problem::fits;
 use crate::solve::SearchContext;
 
@@ -20,11 +20,25 @@ pub(super) struct Rules {
     pub connected: bool,
     /// Labels whose split cannot end before this are dropped.
     pub upper: f64,
+    /// The price of an accelerator: each that is begun shifts all times by so much.
+    pub price: f64,
     /// The most labels expanded of one state; more are dropped, and the pass proves nothing.
     pub beam: usize,
 }
 
-/// One pass over the lattice.
+impl Rules {
+    /// A pass that keeps the best few labels of each state, and proves nothing.
+    pub fn beam(beam: usize) -> Self {
+        Self { counting: true, connected: true, upper: f64::MAX, price: 0.0, beam }
+    }
+
+    /// A pass that keeps all labels, and lets any number of accelerators be used at a price.
+    pub fn priced(price: f64) -> Self {
+        Self { counting: false, connected: price == 0.0, upper: f64::MAX, price, beam: usize::MAX }
+    }
+}
+
+/// One pass from the empty ideal to the full one.
 ///
 /// The states are the ideals, and for each cut and class an *open set*: the accelerator's subgraph holds the cut and goes
 /// on beyond it. A label of an ideal is the largest finish so far and the time at which each live port is ready. A label
@@ -32,10 +46,12 @@ pub(super) struct Rules {
 pub(super) struct Pass<'a> {
     pub model: &'a Model<'a>,
     pub lattice: &'a Lattice,
-    tails: &'a [Tails],
+    tails: &'a Tails,
     rules: Rules,
     states: Vec<Labels>,
     lifts: Vec<Option<Lift>>,
+    /// Where accelerators have a price, the ideals outside of which something starts at time 0, whatever was paid.
+    starts_later: Vec<bool>,
     /// Labels inserted.
     pub inserted: usize,
     /// Subgraphs looked at.
@@ -47,15 +63,26 @@ pub(super) struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     /// A pass that has nothing but the empty ideal.
-    pub fn new(model: &'a Model<'a>, lattice: &'a Lattice, tails: &'a [Tails], rules: Rules) -> Self {
-        let closed = (0..lattice.len()).map(|i| Labels::new(1 + lattice.live(i).len()));
-        let open = |class: usize| Labels::new(2 + model.classes[class].pieces.len());
-        let opens = lattice.cuts.iter().flat_map(|_| (0..model.classes.len()).map(open));
-        let mut states: Vec<Labels> = closed.chain(opens).collect();
+    pub fn new(model: &'a Model<'a>, lattice: &'a Lattice, tails: &'a Tails, rules: Rules) -> Self {
+        let mut states = empty_states(model, lattice);
         states[0].insert(&[0.0], Used::default(), Origin { state: 0, label: 0 }, true);
         let lifts = vec![None; lattice.len()];
         let scratch = Vec::new();
-        Self { model, lattice, tails, rules, states, lifts, inserted: 0, subgraphs: 0, incomplete: false, scratch }
+        let sources = if rules.price > 0.0 { model.sources() } else { Vec::new() };
+        let starts_later = (0..lattice.len()).map(|i| sources.iter().any(|&u| !lattice.contains(i, u))).collect();
+        Self {
+            model,
+            lattice,
+            tails,
+            rules,
+            states,
+            lifts,
+            starts_later,
+            inserted: 0,
+            subgraphs: 0,
+            incomplete: false,
+            scratch,
+        }
     }
 
     /// The labels of a state.
@@ -74,20 +101,32 @@ impl<'a> Pass<'a> {
         Some((best, key(best).0))
     }
 
-    /// The state of the set of `class` that is open at the cut with this index.
-    pub fn open_state(&self, cut: usize, class: usize) -> usize {
-        self.lattice.len() + cut * self.model.classes.len() + class
+    /// The ideals that lead to a label of the full ideal, ascending, and the accelerators used before each.
+    pub fn path(&self, label: usize) -> Vec<(usize, Used)> {
+        let (mut state, mut label) = (self.lattice.len() - 1, label);
+        let mut path = Vec::new();
+        loop {
+            if state < self.lattice.len() {
+                path.push((state, self.labels(state).used(label)));
+            }
+            if state == 0 {
+                path.reverse();
+                return path;
+            }
+            let origin = self.labels(state).origin(label);
+            (state, label) = (origin.state as usize, origin.label as usize);
+        }
+    }
+
+    /// The price of an accelerator.
+    pub fn price(&self) -> f64 {
+        self.rules.price
     }
 
     /// The cut and the class of an open state.
     fn cut_of(&self, state: usize) -> (usize, usize) {
         let open = state - self.lattice.len();
         (open / self.model.classes.len(), open % self.model.classes.len())
-    }
-
-    /// Accelerators left; of no use where they are not counted, and all prices are 0.
-    fn left(&self, used: Used) -> f64 {
-        (self.model.classes.iter().map(|class| class.count).sum::<usize>() as f64) - used.total() as f64
     }
 
     /// Expands every ideal; whether it came to the end.
@@ -109,34 +148,27 @@ impl<'a> Pass<'a> {
 
     fn expand(&mut self, i: usize, cut: usize, open: Option<usize>, walk: &mut Subgraphs) {
         let closed = self.take(i);
-        let model = self.model;
-        let connected = self.rules.connected && model.units.class_members.is_empty() && model.descendants.is_some();
         if closed.len() > 0 {
             self.run_on_cpu(i, &closed);
         }
+        let last = self.lattice.cuts.get(cut + 1).copied().unwrap_or(i);
+        let reaches_cut = |subgraph: &Subgraph| (subgraph.ideal == last).then_some(cut + 1);
         for class in 0..self.model.classes.len() {
-            let open = open.map(|cut| self.open_state(cut, class));
-            let opened = open.map(|state| (state, self.take(state)));
-            if closed.len() > 0 || opened.as_ref().is_some_and(|(_, labels)| labels.len() > 0) {
-                let last = self.lattice.cuts.get(cut + 1).copied().unwrap_or(i);
-                let visit = |subgraph: &Subgraph| {
+            if closed.len() > 0 {
+                walk.each_worthwhile(i, last, class, self.rules.connected, |subgraph| {
                     self.subgraphs += 1;
-                    let cut = (subgraph.ideal == last).then_some(cut + 1);
-                    self.begin(i, class, &closed, subgraph, cut);
-                    if let Some((state, labels)) = &opened {
-                        self.go_on(*state, class, labels, subgraph, cut);
-                    }
-                };
-                // What goes on from an open set is connected by the cut.
-                if connected && opened.is_none() {
-                    walk.each_connected(i, last, class, visit);
-                } else {
-                    walk.each(i, last, class, visit);
-                }
+                    self.begin(i, class, &closed, subgraph, reaches_cut(subgraph));
+                });
             }
-            if let Some((state, labels)) = opened {
-                self.states[state] = labels;
+            let Some(state) = open.map(|cut| self.lattice.open_state(self.model, cut, class)) else { continue };
+            let labels = self.take(state);
+            if labels.len() > 0 {
+                walk.each(i, last, class, |subgraph| {
+                    self.subgraphs += 1;
+                    self.go_on(state, class, &labels, subgraph, reaches_cut(subgraph));
+                });
             }
+            self.states[state] = labels;
         }
         self.states[i] = closed;
     }
@@ -164,8 +196,10 @@ impl<'a> Pass<'a> {
             let mut ready = vec![0.0; waits.len()];
             for l in 0..labels.len() {
                 let values = labels.values(l);
+                let paid = self.rules.price * labels.used(l).total() as f64;
                 for (o, waits) in waits.iter().enumerate() {
-                    ready[o] = waits.iter().map(|&(q, time)| values[1 + q] + time).fold(run.earliest[o], f64::max);
+                    let waits = waits.iter().map(|&(q, time)| values[1 + q] + time);
+                    ready[o] = waits.fold(paid + run.earliest[o], f64::max);
                 }
                 let end = values[0].max(ready[outputs.len()]);
                 let time = |source: &Source| match *source {
@@ -179,9 +213,13 @@ impl<'a> Pass<'a> {
 
     /// A subgraph of `class` begins at ideal `i`; at a cut it may also stay open.
     fn begin(&mut self, i: usize, class: usize, labels: &Labels, subgraph: &Subgraph, cut: Option<usize>) {
-        let costs = &self.model.classes[class];
-        let duration = max_of_pieces(&costs.pieces, &subgraph.terms);
+        let (costs, price) = (&self.model.classes[class], self.rules.price);
         let is_whole = subgraph.is_whole;
+        let closes = is_whole && subgraph.is_worthwhile;
+        let cut = cut.filter(|&cut| is_whole && cut + 1 < self.lattice.cuts.len());
+        if !closes && cut.is_none() {
+            return;
+        }
         for l in 0..labels.len() {
             let used = labels.used(l);
             if used.of(class) >= Used::MAX_COUNT {
@@ -193,18 +231,20 @@ impl<'a> Pass<'a> {
                 continue;
             }
             let used = used.plus_one(class);
-            let values = labels.values(l);
-            let start = subgraph.inputs.iter().map(|&q| values[1 + q]).fold(0.0, f64::max);
-            if is_whole {
-                let finish = start + duration;
-                let time = |old: &Option<usize>| old.map_or(finish, |q| values[1 + q]);
-                self.push(subgraph.ideal, values[0].max(finish), subgraph.sources.iter().map(time), used, (i, l));
+            let [end, times @ ..] = labels.values(l) else { continue };
+            let time = |q: usize| times[q] + price;
+            let start = subgraph.inputs.iter().map(|&q| time(q)).fold(price * used.total() as f64, f64::max);
+            if closes {
+                let finish = start + subgraph.duration;
+                let times = subgraph.sources.iter().map(|source| source.map_or(finish, time));
+                self.push(subgraph.ideal, finish.max(end + price), times, used, (i, l));
             }
-            if let Some(cut) = cut.filter(|&cut| is_whole && cut + 1 < self.lattice.cuts.len()) {
+            if let Some(cut) = cut {
                 let inside = Terms { comm_out: 0.0, ..subgraph.terms };
                 let memory = if costs.memory_limit.is_some() { subgraph.memory } else { 0.0 };
                 let times = costs.pieces.iter().map(|piece| start + piece.value(&inside));
-                self.push_open(self.open_state(cut, class), [values[0], memory], times, used, (i, l));
+                let state = self.lattice.open_state(self.model, cut, class);
+                self.push_open(state, [end + price, memory], times, used, (i, l));
             }
         }
     }
@@ -230,20 +270,23 @@ impl<'a> Pass<'a> {
             if let Some(cut) = cut.filter(|&cut| cut + 1 < self.lattice.cuts.len()) {
                 let memory = if costs.memory_limit.is_some() { memory } else { 0.0 };
                 let times = times().map(|(time, piece)| time + piece.value(&inside));
-                self.push_open(self.open_state(cut, class), [values[0], memory], times, labels.used(l), (state, l));
+                let next = self.lattice.open_state(self.model, cut, class);
+                self.push_open(next, [values[0], memory], times, labels.used(l), (state, l));
             }
         }
     }
 
     fn push(&mut self, ideal: usize, end: f64, times: impl Iterator<Item = f64>, used: Used, from: (usize, usize)) {
+        if end >= self.rules.upper {
+            return;
+        }
         let mut values = std::mem::take(&mut self.scratch);
         values.clear();
         values.push(end);
         values.extend(times);
         let (model, lattice, tails) = (self.model, self.lattice, self.tails);
-        let left = self.left(used);
         let lift = self.lifts[ideal].get_or_insert_with(|| Lift::new(model, lattice, tails, ideal));
-        lift.apply(&mut values, left);
+        lift.apply(&mut values);
         self.insert(ideal, &values, used, from);
         self.scratch = values;
     }
@@ -263,10 +306,7 @@ impl<'a> Pass<'a> {
         let (cut, class) = self.cut_of(state);
         let unit = self.lattice.live(self.lattice.cuts[cut]).first().map_or(0, |&p| self.model.ports[p as usize].unit);
         let time = values[2..].iter().copied().fold(0.0, f64::max);
-        for tails in self.tails {
-            let bound = time + tails.of_open(self.model, class, unit) - tails.price * self.left(used);
-            values[0] = values[0].max(bound);
-        }
+        values[0] = values[0].max(time + self.tails.of_open(self.model, class, unit));
         self.insert(state, &values, used, from);
         self.scratch = values;
     }
@@ -276,8 +316,16 @@ impl<'a> Pass<'a> {
             return;
         }
         let origin = Origin { state: from as u32, label: label as u32 };
-        self.inserted += usize::from(self.states[state].insert(values, used, origin, self.rules.counting));
+        let counting = self.rules.counting || self.starts_later.get(state).is_some_and(|&starts_later| starts_later);
+        self.inserted += usize::from(self.states[state].insert(values, used, origin, counting));
     }
+}
+
+/// The states of a pass, without labels.
+pub(super) fn empty_states(model: &Model, lattice: &Lattice) -> Vec<Labels> {
+    let closed = (0..lattice.len()).map(|i| Labels::new(1 + lattice.live(i).len()));
+    let open = |class: usize| Labels::new(2 + model.classes[class].pieces.len());
+    closed.chain(lattice.cuts.iter().flat_map(|_| (0..model.classes.len()).map(open))).collect()
 }
 
 /// Where the ready time of a live port comes from after a step.

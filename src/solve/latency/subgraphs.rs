@@ -2,7 +2,7 @@
 
 use super::lattice::Lattice;
 use super::model::Model;
-use crate::cost::Terms;
+use crate::cost::{Terms, max_of_pieces};
 use crate::problem::fits;
 
 /// A convex set of units J \ I that fits on an accelerator.
@@ -12,10 +12,15 @@ pub(super) struct Subgraph {
     pub ideal: usize,
     /// Compute and communication of the set.
     pub terms: Terms,
+    /// What it takes on its accelerator.
+    pub duration: f64,
     /// Bytes of the set.
     pub memory: f64,
     /// Whether the set holds all or nothing of each colour class that stays apart.
     pub is_whole: bool,
+    /// Whether each component has a path that takes longer on the CPU than the set on its accelerator. Where one has
+    /// none, it may as well be on the CPU: nothing is ready later.
+    pub is_worthwhile: bool,
     /// Transfer times of every port live at J.
     pub live_out: f64,
     /// Places among the ports live at I of those that the set consumes.
@@ -31,10 +36,12 @@ pub(super) struct Subgraphs<'a> {
     seen: Vec<u32>,
     walk: u32,
     stack: Vec<Partial>,
+    /// For each unit outside the ideal the longest path outside that ends there, on the CPU.
+    paths: Vec<f64>,
     found: Subgraph,
 }
 
-/// An ideal on the stack of the walk, with the sums of the units added so far.
+/// An ideal on the stack of a walk, with the sums of the units added so far.
 #[derive(Clone, Copy)]
 struct Partial {
     ideal: usize,
@@ -42,19 +49,38 @@ struct Partial {
     memory: f64,
     /// Units missing of classes that stay apart and are in part in the set.
     missing: usize,
+    /// The ideal at which the last component was begun.
+    base: usize,
+    /// The least units of the last component and of the one before.
+    least: [usize; 2],
+    /// The longest path of the last component on the CPU, and the least of those of the others.
+    path: [f64; 2],
+}
+
+impl Partial {
+    fn nothing(i: usize) -> Self {
+        let (least, path) = ([usize::MAX, 0], [0.0, f64::INFINITY]);
+        Self { ideal: i, compute: 0.0, memory: 0.0, missing: 0, base: i, least, path }
+    }
+
+    /// The set so far, with nothing yet of one more component.
+    fn with_component(&self) -> Self {
+        let path = [0.0, self.path[0].min(self.path[1])];
+        Self { base: self.ideal, least: [usize::MAX, self.least[0]], path, ..*self }
+    }
 }
 
 impl<'a> Subgraphs<'a> {
     /// No walk yet.
     pub fn new(model: &'a Model<'a>, lattice: &'a Lattice) -> Self {
-        let seen = vec![0; lattice.len()];
-        Self { model, lattice, seen, walk: 0, stack: Vec::new(), found: Subgraph::default() }
+        let (seen, paths) = (vec![0; lattice.len()], vec![0.0; model.unit_count()]);
+        Self { model, lattice, seen, walk: 0, stack: Vec::new(), paths, found: Subgraph::default() }
     }
 
     /// Calls `visit` with every subgraph of `class` between ideal `i` and ideal `last`, which all chains pass.
     pub fn each(&mut self, i: usize, last: usize, class: usize, mut visit: impl FnMut(&Subgraph)) {
-        self.walk += 1;
-        self.stack.push(Partial { ideal: i, compute: 0.0, memory: 0.0, missing: 0 });
+        self.start(i, last);
+        self.stack.push(Partial::nothing(i));
         let costs = &self.model.classes[class];
         while let Some(partial) = self.stack.pop() {
             if partial.ideal != i {
@@ -75,38 +101,76 @@ impl<'a> Subgraphs<'a> {
                     continue;
                 };
                 self.seen[next] = self.walk;
-                self.stack.push(Partial { ideal: next, compute: partial.compute + compute, memory, missing });
+                let path = [partial.path[0].max(self.paths[unit]), partial.path[1]];
+                let compute = partial.compute + compute;
+                self.stack.push(Partial { ideal: next, compute, memory, missing, path, ..partial });
             }
         }
     }
 
-    /// Calls `visit` with the connected ones among the subgraphs that [`each`](Self::each) calls it with, where all
-    /// colour classes are contracted.
+    /// Calls `visit` with the subgraphs that [`each`](Self::each) calls it with, but for some that are not worthwhile;
+    /// where all colour classes are contracted, with the `connected` ones alone when these are asked for.
     ///
-    /// A connected set grows by a unit that one of its units feeds, together with what that unit still waits for, which
-    /// the set does not feed.
-    pub fn each_connected(&mut self, i: usize, last: usize, class: usize, mut visit: impl FnMut(&Subgraph)) {
-        self.walk += 1;
-        let empty = Partial { ideal: i, compute: 0.0, memory: 0.0, missing: 0 };
-        for step in self.lattice.steps(i) {
-            self.grow(&empty, step.unit as usize, class);
+    /// A component grows by a unit that one of its units feeds, together with what that unit still waits for, which
+    /// the set does not feed. Components begin one after another, in the order of their least units; none is begun
+    /// beside one that is not worth it, since the set as a whole only takes longer.
+    pub fn each_worthwhile(
+        &mut self,
+        i: usize,
+        last: usize,
+        class: usize,
+        connected: bool,
+        mut visit: impl FnMut(&Subgraph),
+    ) {
+        if !self.model.units.class_members.is_empty() || self.model.descendants.is_none() {
+            return self.each(i, last, class, visit);
         }
+        self.start(i, last);
+        self.begin_components(i, &Partial::nothing(i), class);
         while let Some(partial) = self.stack.pop() {
             self.describe(i, &partial, class);
             visit(&self.found);
             if partial.ideal == last {
                 continue;
             }
-            for w in self.first_fed(i, &partial, last) {
-                self.grow(&partial, w, class);
+            let may_have_more = !connected && self.found.is_worthwhile;
+            for w in self.first_fed(&partial, last) {
+                self.grow(i, &partial, w, class);
+            }
+            if may_have_more {
+                self.begin_components(i, &partial.with_component(), class);
             }
         }
     }
 
-    /// The units up to ideal `last` that the set feeds and that wait for no other such unit, ascending.
-    fn first_fed(&self, i: usize, partial: &Partial, last: usize) -> Vec<usize> {
+    /// Prepares a walk between two ideals.
+    fn start(&mut self, i: usize, last: usize) {
+        self.walk += 1;
+        let model = self.model;
+        for unit in 0..model.unit_count() {
+            if self.lattice.contains(i, unit) || !self.lattice.contains(last, unit) {
+                continue;
+            }
+            let before = model.units.order.predecessors(unit).iter().map(|&p| p as usize);
+            let before = before.filter(|&p| !self.lattice.contains(i, p)).map(|p| self.paths[p]);
+            let time = model.cpu[unit].as_ref().and_then(|run| run.earliest.last().copied());
+            self.paths[unit] = before.fold(0.0, f64::max) + time.unwrap_or(f64::INFINITY);
+        }
+    }
+
+    /// Begins one more component of the set with each unit that may join ideal `i`.
+    fn begin_components(&mut self, i: usize, partial: &Partial, class: usize) {
+        for step in self.lattice.steps(i) {
+            if !self.lattice.contains(partial.ideal, step.unit as usize) {
+                self.grow(i, partial, step.unit as usize, class);
+            }
+        }
+    }
+
+    /// The units up to ideal `last` that the last component feeds and that wait for no other such unit, ascending.
+    fn first_fed(&self, partial: &Partial, last: usize) -> Vec<usize> {
         let ports = self.lattice.live(partial.ideal).iter().map(|&p| &self.model.ports[p as usize]);
-        let produced = ports.filter(|port| !self.lattice.contains(i, port.unit));
+        let produced = ports.filter(|port| !self.lattice.contains(partial.base, port.unit));
         let outside = |w: &usize| self.lattice.contains(last, *w) && !self.lattice.contains(partial.ideal, *w);
         let mut fed: Vec<usize> = produced.flat_map(|port| port.units.iter().copied()).filter(outside).collect();
         fed.sort_unstable();
@@ -120,22 +184,31 @@ impl<'a> Subgraphs<'a> {
         first
     }
 
-    /// Pushes the set with `unit` and all that it waits for, unless it is too large or was there before.
-    fn grow(&mut self, partial: &Partial, unit: usize, class: usize) {
+    /// Pushes the set whose last component has `unit` too and all that it waits for, unless it is too large or was there
+    /// before, or the component joins another or is not the last.
+    fn grow(&mut self, i: usize, partial: &Partial, unit: usize, class: usize) {
         let costs = &self.model.classes[class];
         let mut joining = vec![unit];
         let mut next = 0;
         while let Some(&u) = joining.get(next) {
             for &p in self.model.units.order.predecessors(u) {
                 let p = p as usize;
-                if !self.lattice.contains(partial.ideal, p) && !joining.contains(&p) {
-                    joining.push(p);
+                if !self.lattice.contains(partial.ideal, p) {
+                    if !joining.contains(&p) {
+                        joining.push(p);
+                    }
+                } else if self.lattice.contains(partial.base, p) && !self.lattice.contains(i, p) {
+                    return;
                 }
             }
             next += 1;
         }
         joining.sort_unstable();
         let mut grown = *partial;
+        grown.least[0] = grown.least[0].min(joining[0]);
+        if grown.least[0] < grown.least[1] {
+            return;
+        }
         for u in joining {
             let steps = self.lattice.steps(grown.ideal);
             let Ok(place) = steps.binary_search_by_key(&(u as u32), |step| step.unit) else { return };
@@ -143,6 +216,7 @@ impl<'a> Subgraphs<'a> {
             grown.ideal = steps[place].next as usize;
             grown.compute += compute;
             grown.memory += costs.memory[u];
+            grown.path[0] = grown.path[0].max(self.paths[u]);
         }
         if self.seen[grown.ideal] != self.walk && fits(grown.memory, costs.memory_limit) {
             self.seen[grown.ideal] = self.walk;
@@ -189,5 +263,7 @@ impl<'a> Subgraphs<'a> {
             found.live_out += transfer[*p as usize];
             found.sources.push(place);
         }
+        found.duration = max_of_pieces(&model.classes[class].pieces, &found.terms);
+        found.is_worthwhile = partial.path[0].min(partial.path[1]) > found.duration;
     }
 }

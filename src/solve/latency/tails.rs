@@ -5,9 +5,6 @@
 //! its outputs that leave S', and the transfer of the output through which v was entered; then each consumer of those
 //! outputs still has its own tail. So the tail of v is the least of this over the ideals S' that fit on an accelerator,
 //! or what it is when v runs on the CPU.
-//!
-//! *Price.* With a price λ on each accelerator begun the same recursion bounds (time + λ · accelerators used), so with
-//! r accelerators left at least tail(λ) − λ·r passes: for few accelerators a positive price gives most.
 
 use rustc_hash::FxHashSet;
 
@@ -20,27 +17,33 @@ use crate::solve::SearchContext;
 /// Ideals that may be looked at behind one unit; behind those with more only the longest path counts.
 const MAX_SETS: usize = 2_000;
 
-/// Lower bounds on the time from each unit or node to the end, at one price.
+/// Lower bounds on the time from each unit or node to the end.
 #[derive(Debug, Clone)]
 pub(super) struct Tails {
-    /// The price of an accelerator.
-    pub price: f64,
     /// For each node the tail from its start when it is on the CPU; `None` where it cannot be.
     cpu: Vec<Option<f64>>,
-    /// For each class and unit the tail from its start when it is on an accelerator that has been paid for, its inputs
-    /// not counted; `None` where it cannot be.
+    /// For each class and unit the tail from its start when it is on an accelerator, its inputs not counted; `None`
+    /// where it cannot be.
     accelerated: Vec<Vec<Option<f64>>>,
     /// What a unit's inputs weigh, by class: 0 where they may overlap with compute.
     input_weights: Vec<f64>,
 }
 
 impl Tails {
-    /// The tails of `model` at a price. Longest paths alone once `cx` says to stop.
-    pub fn new(model: &Model, price: f64, cx: &SearchContext) -> Self {
+    /// The tails of `model`. Longest paths alone once `cx` says to stop.
+    pub fn new(model: &Model, cx: &SearchContext) -> Self {
+        Self::with_sets(model, || !cx.should_stop())
+    }
+
+    /// Weaker tails, which take next to no time: longest paths alone.
+    pub fn of_paths(model: &Model) -> Self {
+        Self::with_sets(model, || false)
+    }
+
+    fn with_sets(model: &Model, may_take_time: impl Fn() -> bool) -> Self {
         let n = model.problem.node_count();
         let weight = |class: &Class| if let [piece] = class.pieces[..] { piece.comm_in } else { 0.0 };
         let mut tails = Self {
-            price,
             cpu: vec![None; n],
             accelerated: vec![vec![None; model.unit_count()]; model.classes.len()],
             input_weights: model.classes.iter().map(weight).collect(),
@@ -48,7 +51,7 @@ impl Tails {
         for unit in (0..model.unit_count()).rev() {
             tails.run_on_cpu(model, unit);
             for class in 0..model.classes.len() {
-                let below = model.descendants.as_ref().filter(|_| !cx.should_stop()).map(|below| &below[unit]);
+                let below = model.descendants.as_ref().filter(|_| may_take_time()).map(|below| &below[unit]);
                 tails.accelerated[class][unit] = tails.accelerate(model, class, unit, below);
             }
         }
@@ -64,7 +67,7 @@ impl Tails {
     fn of_node(&self, model: &Model, node: NodeId, input: impl Fn(usize) -> f64) -> f64 {
         let Some(unit) = model.units.of_node[node] else { return 0.0 };
         let accelerated = self.accelerated.iter().enumerate();
-        let accelerated = accelerated.filter_map(|(class, tails)| Some(tails[unit]? + input(class) + self.price));
+        let accelerated = accelerated.filter_map(|(class, tails)| Some(tails[unit]? + input(class)));
         accelerated.chain(self.cpu[node]).reduce(f64::min).unwrap_or(0.0)
     }
 
@@ -77,7 +80,7 @@ impl Tails {
         }
     }
 
-    /// A lower bound on the time of the split plus the price of its accelerators.
+    /// A lower bound on the time of the split.
     pub fn of_split(&self, model: &Model) -> f64 {
         let nodes = model.units.members.iter().flatten();
         nodes.map(|&v| self.of_node(model, v, |_| 0.0)).fold(0.0, f64::max)

@@ -1,7 +1,9 @@
-//! From the best label back to the split.
+//! From the labels of a pass to the split.
 
+use super::labels::Used;
+use super::lattice::Lattice;
 use super::model::Model;
-use super::search::Pass;
+use crate::cost::{Terms, max_of_pieces};
 use crate::problem::{DeviceAssignment, DeviceKind, Problem, Solution};
 
 /// What one device runs at once: a subgraph of an accelerator, or a unit on the CPU.
@@ -13,29 +15,20 @@ pub(super) struct Block {
     pub units: Vec<usize>,
 }
 
-/// The blocks that lead to a label of the full ideal, in order.
-pub(super) fn blocks(pass: &Pass, label: usize) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    let (mut state, mut label) = (pass.lattice.len() - 1, label);
-    while state != 0 {
-        let ideal = state;
-        let used = pass.labels(state).used(label);
-        let mut origin = pass.labels(state).origin(label);
-        while origin.state as usize >= pass.lattice.len() {
-            origin = pass.labels(origin.state as usize).origin(origin.label as usize);
-        }
-        (state, label) = (origin.state as usize, origin.label as usize);
-        let before = pass.labels(state).used(label);
-        let class = (0..pass.model.classes.len()).find(|&class| used.of(class) > before.of(class));
-        blocks.push(Block { class, units: pass.lattice.difference(ideal, state) });
-    }
-    blocks.reverse();
-    blocks
+/// The blocks between the ideals of a path, which ascend, each with the accelerators used before it or after it.
+pub(super) fn blocks(model: &Model, lattice: &Lattice, path: &[(usize, Used)]) -> Vec<Block> {
+    let block = |pair: &[(usize, Used)]| {
+        let [(from, before), (to, after)] = [pair[0], pair[1]];
+        let class = (0..model.classes.len()).find(|&class| before.of(class) != after.of(class));
+        Block { class, units: lattice.difference(to, from) }
+    };
+    path.windows(2).map(block).collect()
 }
 
-/// The split that runs these blocks on devices of their own, and everything else on one CPU.
-pub(super) fn solution(pass: &Pass, blocks: &[Block], objective: f64) -> Solution {
-    let (model, problem) = (pass.model, pass.model.problem);
+/// The split that runs these blocks, which come in an order in which they can run: each accelerator's on a device of its
+/// own, and everything else on one CPU.
+pub(super) fn solution(model: &Model, blocks: &[Block]) -> Solution {
+    let problem = model.problem;
     let mut on_cpu = vec![true; problem.node_count()];
     let mut devices = Vec::new();
     for block in blocks {
@@ -49,25 +42,59 @@ pub(super) fn solution(pass: &Pass, blocks: &[Block], objective: f64) -> Solutio
     if !rest.is_empty() {
         devices.push(assignment(problem, DeviceKind::Cpu, &rest));
     }
-    Solution { devices, objective: Some(objective) }
+    Solution { devices, objective: Some(latency(model, blocks)) }
 }
 
 /// The split that runs everything on one CPU, where it can.
 pub(super) fn all_on_cpu(model: &Model) -> Option<Solution> {
+    let blocks: Vec<Block> = (0..model.unit_count()).map(|u| Block { class: None, units: vec![u] }).collect();
+    let can_run = model.problem.spec.platform.cpus > 0 && model.cpu.iter().all(Option::is_some);
+    can_run.then(|| solution(model, &blocks))
+}
+
+/// When the last of these blocks ends.
+fn latency(model: &Model, blocks: &[Block]) -> f64 {
     let mut ready = vec![0.0; model.ports.len()];
     let mut end = 0.0f64;
-    for (unit, run) in model.cpu.iter().enumerate() {
-        let run = run.as_ref()?;
-        let output = |(earliest, waits): (&f64, &Vec<(u32, f64)>)| {
-            waits.iter().map(|&(p, time)| ready[p as usize] + time).fold(*earliest, f64::max)
+    for block in blocks {
+        let last = match block.class {
+            Some(class) => run_on_accelerator(model, class, &block.units, &mut ready),
+            None => block.units.iter().map(|&u| run_on_cpu(model, u, &mut ready)).fold(0.0, f64::max),
         };
-        let times: Vec<f64> = run.earliest.iter().zip(&run.waits).map(output).collect();
-        model.outputs.row(unit).iter().zip(&times).for_each(|(&p, &time)| ready[p as usize] = time);
-        end = times.last().copied().unwrap_or(0.0).max(end);
+        end = end.max(last);
     }
-    let nodes: Vec<usize> = (0..model.problem.node_count()).collect();
-    let devices = vec![assignment(model.problem, DeviceKind::Cpu, &nodes)];
-    (model.problem.spec.platform.cpus > 0).then_some(Solution { devices, objective: Some(end) })
+    end
+}
+
+/// Runs a unit on the CPU; when its last node ends.
+fn run_on_cpu(model: &Model, unit: usize, ready: &mut [f64]) -> f64 {
+    let Some(run) = &model.cpu[unit] else { return 0.0 };
+    let output = |(earliest, waits): (&f64, &Vec<(u32, f64)>)| {
+        waits.iter().map(|&(p, time)| ready[p as usize] + time).fold(*earliest, f64::max)
+    };
+    let times: Vec<f64> = run.earliest.iter().zip(&run.waits).map(output).collect();
+    model.outputs.row(unit).iter().zip(&times).for_each(|(&p, &time)| ready[p as usize] = time);
+    times.last().copied().unwrap_or(0.0)
+}
+
+/// Runs a set of units on an accelerator; when it ends.
+fn run_on_accelerator(model: &Model, class: usize, units: &[usize], ready: &mut [f64]) -> f64 {
+    let costs = &model.classes[class];
+    let holds = |u: &usize| units.binary_search(u).is_ok();
+    let mut inputs: Vec<usize> = units.iter().flat_map(|&u| model.inputs.row(u)).map(|&p| p as usize).collect();
+    inputs.retain(|&p| !holds(&model.ports[p].unit));
+    inputs.sort_unstable();
+    inputs.dedup();
+    let outputs: Vec<usize> = units.iter().flat_map(|&u| model.outputs.row(u)).map(|&p| p as usize).collect();
+    let leaves = |p: &&usize| model.ports[**p].units.iter().any(|u| !holds(u));
+    let terms = Terms {
+        compute: units.iter().filter_map(|&u| costs.compute[u]).sum(),
+        comm_in: inputs.iter().map(|&p| costs.transfer[p]).sum(),
+        comm_out: outputs.iter().filter(leaves).map(|&p| costs.transfer[p]).sum(),
+    };
+    let end = inputs.iter().map(|&p| ready[p]).fold(0.0, f64::max) + max_of_pieces(&costs.pieces, &terms);
+    outputs.iter().for_each(|&p| ready[p] = end);
+    end
 }
 
 fn assignment(problem: &Problem, kind: DeviceKind, nodes: &[usize]) -> DeviceAssignment {
