@@ -126,9 +126,23 @@ impl<const W: usize> Proof<'_, W> {
         while !self.is_done() {
             let target = self.objective() * (1.0 - OPTIMALITY_TOLERANCE);
             match self.search(target, decisions) {
-                Verdict::Unknown => return self.bisect(decisions, 1e-2),
+                Verdict::Unknown => return self.climb(decisions),
                 Verdict::Refuted | Verdict::Found(_) => self.tell("searching"),
             }
+        }
+    }
+
+    /// Raises the bound by ever longer steps as far as searches of so many decisions can tell. The least targets are the
+    /// easiest to search, and where the bound is the optimum, they find the best mapping.
+    fn climb(&mut self, decisions: u64) {
+        let mut step = 1e-4;
+        while !self.is_done() {
+            let target = (self.bound * (1.0 + step)).min(self.objective() * (1.0 - OPTIMALITY_TOLERANCE));
+            if self.search(target, decisions) == Verdict::Unknown {
+                return;
+            }
+            step *= 2.0;
+            self.tell("climbing");
         }
     }
 
