@@ -21,6 +21,16 @@ pub enum Verdict {
     Unknown,
 }
 
+/// Which copy is decided about first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// The one with the fewest devices left by its conflicts in this search.
+    Fresh,
+    /// The one whose decision failed last, else as before, with conflicts of earlier searches and how few devices a copy
+    /// leaves its neighbours.
+    Learned,
+}
+
 /// What searches of one problem share.
 pub struct Knowledge<'a, const W: usize> {
     /// The problem.
@@ -31,8 +41,7 @@ pub struct Knowledge<'a, const W: usize> {
     pub symmetry: Symmetry,
     /// Decisions taken so far.
     pub nodes: u64,
-    /// By copy: how much it is worth deciding early, by the conflicts of earlier searches and how few devices a copy
-    /// leaves its neighbours.
+    /// By copy: how much it is worth deciding early in the learned order.
     weights: Vec<f64>,
 }
 
@@ -70,8 +79,9 @@ pub struct Search<'s, 'a, const W: usize> {
     state: State<'a, W>,
     cx: &'s SearchContext,
     budget: u64,
+    order: Order,
     decisions: Vec<Place>,
-    /// The copy whose decision failed last: what makes it fail is likely to be about it.
+    /// The copy whose decision failed last, for the learned order: what makes it fail is likely to be about it.
     failed: Option<usize>,
     /// The number of decisions from which on no devices are interchangeable, and the orbits that say so.
     apart: Option<(usize, Rc<Orbits>)>,
@@ -79,12 +89,15 @@ pub struct Search<'s, 'a, const W: usize> {
 
 impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
     /// A search under `target` that takes at most `budget` decisions.
-    pub fn new(knowledge: &'s mut Knowledge<'a, W>, target: f64, budget: u64, cx: &'s SearchContext) -> Self {
-        let mut state = State::new(knowledge.model, target);
-        if !knowledge.weights.is_empty() {
-            state.conflicts.clone_from(&knowledge.weights);
-        }
-        Self { knowledge, state, cx, budget, decisions: Vec::new(), failed: None, apart: None }
+    pub fn new(
+        knowledge: &'s mut Knowledge<'a, W>,
+        target: f64,
+        budget: u64,
+        order: Order,
+        cx: &'s SearchContext,
+    ) -> Self {
+        let state = State::new(knowledge.model, target);
+        Self { knowledge, state, cx, budget, order, decisions: Vec::new(), failed: None, apart: None }
     }
 
     /// Searches.
@@ -93,14 +106,19 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
             return self.state.propagate().map_or(Verdict::Refuted, |()| Verdict::Unknown);
         }
         let verdict = self.prepare().map_or(Verdict::Refuted, |()| self.explore());
-        self.knowledge.weights = self.state.conflicts.iter().map(|weight| weight * FADING).collect();
+        if self.order == Order::Learned {
+            self.knowledge.weights = self.state.conflicts.iter().map(|weight| weight * FADING).collect();
+        }
         verdict
     }
 
     fn prepare(&mut self) -> Result<(), Conflict> {
         self.state.propagate()?;
-        if self.knowledge.weights.is_empty() {
-            self.state.conflicts = (0..self.state.model.copies()).map(|copy| self.state.tightness(copy)).collect();
+        if self.order == Order::Learned {
+            self.state.conflicts = match self.knowledge.weights.is_empty() {
+                true => (0..self.state.model.copies()).map(|copy| self.state.tightness(copy)).collect(),
+                false => self.knowledge.weights.clone(),
+            };
         }
         if self.budget < SHAVING { Ok(()) } else { self.shave() }
     }
@@ -150,8 +168,7 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
             self.knowledge.nodes += 1;
             let saved = self.state.domains.clone();
             match self.descend(copy, place) {
-                Verdict::Refuted if matches!(place, Place::Device(_)) => self.failed = Some(copy),
-                Verdict::Refuted => (),
+                Verdict::Refuted => self.fail(copy, place),
                 verdict => return verdict,
             }
             let orbits = self.orbits();
@@ -160,6 +177,12 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
             if self.exclude(copy, &images).is_err() {
                 return Verdict::Refuted;
             }
+        }
+    }
+
+    fn fail(&mut self, copy: usize, place: Place) {
+        if self.order == Order::Learned && matches!(place, Place::Device(_)) {
+            self.failed = Some(copy);
         }
     }
 
