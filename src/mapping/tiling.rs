@@ -67,21 +67,30 @@ impl Tiling {
         tilings.into_iter().map(|(_, tiling)| tiling).collect()
     }
 
-    /// About how long the slowest stage takes: as if each had the tile's device with the nearest others, and a ring that
-    /// leads from each to its nearest.
+    /// About how long the slowest stage takes: as if each had the tile's device with the nearest others, some message took
+    /// the link that holds the tile together, and a ring led over links from each tile to its nearest and over the one
+    /// that holds the tiles together.
     fn estimate(&self, problem: &MappingProblem, cost: &LocalCost) -> f64 {
         let ring = nearest_links(&problem.topology, &self.offsets);
         let link = ring.iter().map(|links| links[1.min(links.len() - 1)]).fold(0.0, f64::max);
+        let link = link.max(connecting_link(&problem.topology, &self.offsets));
         let tile = nearest_links(&problem.topology, &self.tile);
+        let crossing = connecting_link(&problem.topology, &self.tile);
+        let weights = |stage: usize| if cost.has_rings() { problem.stages.stages[stage].parameter_bytes } else { 0.0 };
+        let apart = |stage: usize| problem.stages.stages[stage].compute() + 2.0 * weights(stage) * link;
         let time = |stage: usize| {
             let traffic = cost.traffic(stage);
             let bytes: f64 = traffic.iter().map(|traffic| traffic.out + traffic.back).sum();
             let nearest = tile.iter().map(|links| links.iter().take(traffic.len()).sum::<f64>());
-            let messages = bytes * nearest.fold(f64::INFINITY, f64::min) / traffic.len().max(1) as f64;
-            let weights = if cost.has_rings() { problem.stages.stages[stage].parameter_bytes } else { 0.0 };
-            problem.stages.stages[stage].compute() + messages + 2.0 * weights * link
+            apart(stage) + bytes * nearest.fold(f64::INFINITY, f64::min) / traffic.len().max(1) as f64
         };
-        (0..self.tile.len()).map(time).fold(0.0, f64::max)
+        let slowest = (0..self.tile.len()).map(time).fold(0.0, f64::max);
+        let cross = |stage: usize| {
+            let sent = cost.traffic(stage).iter().map(|traffic| traffic.out + traffic.back);
+            apart(stage) + crossing * sent.fold(f64::INFINITY, f64::min)
+        };
+        let connected = (0..self.tile.len()).filter(|&stage| !cost.traffic(stage).is_empty());
+        slowest.max(connected.map(cross).reduce(f64::min).unwrap_or(0.0))
     }
 
     /// The mapping that it makes of a good ring and a good pipeline; `None` where copies do not fit.
@@ -193,6 +202,20 @@ fn nearest_links(topology: &Topology, devices: &[usize]) -> Vec<Vec<f64>> {
     devices.iter().map(links).collect()
 }
 
+/// The longest link of a shortest spanning tree: a byte's time there and back over the link that holds the devices
+/// together (Prim).
+fn connecting_link(topology: &Topology, devices: &[usize]) -> f64 {
+    let both_ways = |a: usize, b: usize| topology.message_time(a, b, 0.5) + topology.message_time(b, a, 0.5);
+    let mut apart: Vec<(usize, f64)> = devices[1..].iter().map(|&b| (b, both_ways(devices[0], b))).collect();
+    let mut longest = 0.0f64;
+    while let Some(next) = (0..apart.len()).min_by(|&a, &b| apart[a].1.total_cmp(&apart[b].1)) {
+        let (device, link) = apart.swap_remove(next);
+        longest = longest.max(link);
+        apart.iter_mut().for_each(|(other, time)| *time = time.min(both_ways(device, *other)));
+    }
+    longest
+}
+
 /// The prime factors of a number above 0, the smallest first.
 fn prime_factors(mut number: usize) -> Vec<usize> {
     let mut factors = Vec::new();
@@ -253,6 +276,14 @@ mod tests {
         let ring = shortest_ring(&topology, &SearchContext::new());
         let links = ring.iter().zip(ring.iter().cycle().skip(1));
         assert_eq!(links.map(|(&a, &b)| topology.message_time(a, b, 1.0)).fold(0.0, f64::max), 1.0);
+    }
+
+    #[test]
+    fn devices_are_held_together_by_their_longest_necessary_link() {
+        let topology = grid(4, 8);
+        assert_eq!(connecting_link(&topology, &[0, 1, 8, 9]), 1.0);
+        assert_eq!(connecting_link(&topology, &[0, 1, 8, 13]), 5.0);
+        assert_eq!(connecting_link(&topology, &[7]), 0.0);
     }
 
     #[test]

@@ -30,7 +30,7 @@ impl Matching {
         }
         (0..domains.len()).all(|copy| {
             self.device[copy] != NONE || {
-                let mut open = Set::below(64 * W);
+                let mut open = Set::FULL;
                 self.augment(copy, domains, &mut open)
             }
         })

@@ -20,7 +20,7 @@ mod touched;
 
 use all_different::Matching;
 use model::Model;
-use search::{Knowledge, Search, Verdict};
+use search::{Knowledge, Order, Search, Verdict};
 
 use super::annealing::{Annealer, MappingAnnealing};
 use super::{Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun};
@@ -101,6 +101,8 @@ impl<const W: usize> Proof<'_, W> {
         self.settle(0);
         while !self.is_done() {
             self.settle(decisions);
+            self.climb(decisions);
+            self.bisect(decisions, 1e-2);
             moves = moves.saturating_mul(2);
             decisions = decisions.saturating_mul(4);
             self.anneal(moves);
@@ -121,14 +123,24 @@ impl<const W: usize> Proof<'_, W> {
         }
     }
 
-    /// Tries to refute everything better than the best mapping, and failing that, to raise the bound.
+    /// Tries to refute everything better than the best mapping.
     fn settle(&mut self, decisions: u64) {
+        while !self.is_done() && self.search(self.better(), decisions, Order::Learned) != Verdict::Unknown {
+            self.tell("searching");
+        }
+    }
+
+    /// Raises the bound by ever longer steps as far as searches of so many decisions can tell. The least targets are the
+    /// easiest to search, and where the bound is the optimum, they find the best mapping.
+    fn climb(&mut self, decisions: u64) {
+        let mut step = 1e-4;
         while !self.is_done() {
-            let target = self.objective() * (1.0 - OPTIMALITY_TOLERANCE);
-            match self.search(target, decisions) {
-                Verdict::Unknown => return self.bisect(decisions, 1e-2),
-                Verdict::Refuted | Verdict::Found(_) => self.tell("searching"),
+            let target = (self.bound * (1.0 + step)).min(self.better());
+            if self.search(target, decisions, Order::Learned) == Verdict::Unknown {
+                return;
             }
+            step *= 2.0;
+            self.tell("climbing");
         }
     }
 
@@ -138,7 +150,7 @@ impl<const W: usize> Proof<'_, W> {
         let mut high = self.objective();
         while high - self.bound > precision * high && !self.is_done() {
             let target = f64::midpoint(self.bound, high);
-            match self.search(target, decisions) {
+            match self.search(target, decisions, Order::Fresh) {
                 Verdict::Refuted => (),
                 Verdict::Found(_) => high = self.objective(),
                 Verdict::Unknown => high = target,
@@ -148,14 +160,19 @@ impl<const W: usize> Proof<'_, W> {
     }
 
     /// Searches under a target and keeps what comes of it.
-    fn search(&mut self, target: f64, decisions: u64) -> Verdict {
-        let verdict = Search::new(&mut self.knowledge, target, decisions, self.cx).run();
+    fn search(&mut self, target: f64, decisions: u64, order: Order) -> Verdict {
+        let verdict = Search::new(&mut self.knowledge, target, decisions, order, self.cx).run();
         match &verdict {
             Verdict::Refuted => self.bound = self.bound.max(target),
             Verdict::Found(mapping) => self.annealer.offer(mapping),
             Verdict::Unknown => (),
         }
         verdict
+    }
+
+    /// The target that only better mappings are within.
+    fn better(&self) -> f64 {
+        self.objective() * (1.0 - OPTIMALITY_TOLERANCE)
     }
 
     fn objective(&self) -> f64 {

@@ -132,9 +132,11 @@ impl<const W: usize> Relation<W> {
     #[inline]
     pub fn within(&self, device: usize, limit: f64) -> Set<W> {
         let (start, end) = (self.starts[device], self.starts[device + 1]);
-        match self.levels[start..end].partition_point(|&level| level <= limit) {
-            0 => Set::EMPTY,
-            count => self.within[start + count - 1],
-        }
+        let levels = &self.levels[start..end];
+        let count = match levels.last() {
+            Some(&last) if last <= limit => levels.len(),
+            _ => levels.partition_point(|&level| level <= limit),
+        };
+        if count == 0 { Set::EMPTY } else { self.within[start + count - 1] }
     }
 }

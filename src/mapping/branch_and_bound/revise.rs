@@ -76,6 +76,17 @@ impl<const W: usize> State<'_, W> {
         timed.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, device)| device)
     }
 
+    /// How few devices `copy` leaves its neighbours where it takes the least: the logarithms of their parts of all.
+    pub fn tightness(&self, copy: usize) -> f64 {
+        let (floor, mut scratch) = (self.floor(copy), Scratch::default());
+        let Some(device) = self.cheapest_device(copy) else { return 0.0 };
+        if self.look(copy, device, &floor, &mut scratch).is_none() {
+            return 0.0;
+        }
+        let devices = self.model.devices() as f64;
+        scratch.reach.iter().map(|reach| (devices / (reach.len().max(1) as f64)).ln().max(0.0)).sum()
+    }
+
     /// What the copies of the stage are known to cost at least.
     fn floor(&self, copy: usize) -> Least {
         let replicas = self.model.replicas();
@@ -115,7 +126,7 @@ impl<const W: usize> State<'_, W> {
         }
         let budget = if model.adds_ring() { self.limit - longest_ring } else { self.limit };
         scratch.reach.clear();
-        scratch.reach.resize(row.neighbours.len(), Set::below(64 * W));
+        scratch.reach.resize(row.neighbours.len(), Set::FULL);
         let mut load = 0.0f64;
         for piece in &row.pieces {
             load = load.max(self.look_at_piece(piece, copy, device, budget, scratch)?);

@@ -21,6 +21,16 @@ pub enum Verdict {
     Unknown,
 }
 
+/// Which copy is decided about first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// The one with the fewest devices left by its conflicts in this search.
+    Fresh,
+    /// The one whose decision failed last, else as before, with conflicts of earlier searches and how few devices a copy
+    /// leaves its neighbours.
+    Learned,
+}
+
 /// What searches of one problem share.
 pub struct Knowledge<'a, const W: usize> {
     /// The problem.
@@ -31,13 +41,21 @@ pub struct Knowledge<'a, const W: usize> {
     pub symmetry: Symmetry,
     /// Decisions taken so far.
     pub nodes: u64,
+    /// By copy: how much it is worth deciding early in the learned order.
+    weights: Vec<f64>,
 }
 
 impl<'a, const W: usize> Knowledge<'a, W> {
     /// What is known of the problem before any search.
     pub fn new(model: &'a Model<'a, W>) -> Self {
         let topology = &model.problem.topology;
-        Self { model, partitions: Partition::all(topology), symmetry: Symmetry::new(topology), nodes: 0 }
+        Self {
+            model,
+            partitions: Partition::all(topology),
+            symmetry: Symmetry::new(topology),
+            nodes: 0,
+            weights: Vec::new(),
+        }
     }
 }
 
@@ -52,35 +70,57 @@ enum Place {
 /// Searches of at least so many decisions begin with shaving.
 const SHAVING: u64 = 500;
 
+/// What is left of a copy's weight from one search to the next.
+const FADING: f64 = 0.5;
+
 /// A search for a mapping whose copies all take at most a target.
 pub struct Search<'s, 'a, const W: usize> {
     knowledge: &'s mut Knowledge<'a, W>,
     state: State<'a, W>,
     cx: &'s SearchContext,
     budget: u64,
+    order: Order,
     decisions: Vec<Place>,
+    /// The copy whose decision failed last, for the learned order: what makes it fail is likely to be about it.
+    failed: Option<usize>,
     /// The number of decisions from which on no devices are interchangeable, and the orbits that say so.
     apart: Option<(usize, Rc<Orbits>)>,
 }
 
 impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
     /// A search under `target` that takes at most `budget` decisions.
-    pub fn new(knowledge: &'s mut Knowledge<'a, W>, target: f64, budget: u64, cx: &'s SearchContext) -> Self {
+    pub fn new(
+        knowledge: &'s mut Knowledge<'a, W>,
+        target: f64,
+        budget: u64,
+        order: Order,
+        cx: &'s SearchContext,
+    ) -> Self {
         let state = State::new(knowledge.model, target);
-        Self { knowledge, state, cx, budget, decisions: Vec::new(), apart: None }
+        Self { knowledge, state, cx, budget, order, decisions: Vec::new(), failed: None, apart: None }
     }
 
     /// Searches.
     pub fn run(mut self) -> Verdict {
-        match self.state.propagate() {
-            Ok(()) if self.budget == 0 => Verdict::Unknown,
-            Ok(()) if self.budget < SHAVING => self.explore(),
-            Ok(()) => match self.shave() {
-                Ok(()) => self.explore(),
-                Err(Conflict) => Verdict::Refuted,
-            },
-            Err(Conflict) => Verdict::Refuted,
+        if self.budget == 0 {
+            return self.state.propagate().map_or(Verdict::Refuted, |()| Verdict::Unknown);
         }
+        let verdict = self.prepare().map_or(Verdict::Refuted, |()| self.explore());
+        if self.order == Order::Learned {
+            self.knowledge.weights = self.state.conflicts.iter().map(|weight| weight * FADING).collect();
+        }
+        verdict
+    }
+
+    fn prepare(&mut self) -> Result<(), Conflict> {
+        self.state.propagate()?;
+        if self.order == Order::Learned {
+            self.state.conflicts = match self.knowledge.weights.is_empty() {
+                true => (0..self.state.model.copies()).map(|copy| self.state.tightness(copy)).collect(),
+                false => self.knowledge.weights.clone(),
+            };
+        }
+        if self.budget < SHAVING { Ok(()) } else { self.shave() }
     }
 
     /// Tries every stage on every device, and takes those away that lead to a conflict at once.
@@ -128,7 +168,7 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
             self.knowledge.nodes += 1;
             let saved = self.state.domains.clone();
             match self.descend(copy, place) {
-                Verdict::Refuted => (),
+                Verdict::Refuted => self.fail(copy, place),
                 verdict => return verdict,
             }
             let orbits = self.orbits();
@@ -137,6 +177,12 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
             if self.exclude(copy, &images).is_err() {
                 return Verdict::Refuted;
             }
+        }
+    }
+
+    fn fail(&mut self, copy: usize, place: Place) {
+        if self.order == Order::Learned && matches!(place, Place::Device(_)) {
+            self.failed = Some(copy);
         }
     }
 
@@ -233,6 +279,9 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
 
     /// The copy with the least size above one by its conflicts.
     fn tightest(&self, size: impl Fn(usize) -> usize) -> Option<usize> {
+        if let Some(copy) = self.failed.filter(|&copy| size(copy) > 1) {
+            return Some(copy);
+        }
         let sized = (0..self.state.model.copies()).map(|copy| (copy, size(copy))).filter(|&(_, size)| size > 1);
         let score = |copy: usize, size: usize| size as f64 / (1.0 + self.state.conflicts[copy]);
         sized.min_by(|&(a, size_a), &(b, size_b)| score(a, size_a).total_cmp(&score(b, size_b))).map(|(copy, _)| copy)

@@ -10,6 +10,9 @@ impl<const W: usize> Set<W> {
     /// No device.
     pub const EMPTY: Self = Self([0; W]);
 
+    /// All devices below 64 · W.
+    pub const FULL: Self = Self([!0; W]);
+
     /// The devices below `count`.
     pub fn below(count: usize) -> Self {
         (0..count).collect()

@@ -121,7 +121,11 @@ impl<'a, const W: usize> State<'a, W> {
         loop {
             while let Some(copy) = self.waiting.pop() {
                 self.is_waiting[copy] = false;
-                self.revise(copy)?;
+                let result = self.revise(copy);
+                if result.is_err() {
+                    self.conflicts[copy] += 1.0;
+                }
+                result?;
             }
             if !std::mem::take(&mut self.has_shrunk) {
                 return Ok(());
