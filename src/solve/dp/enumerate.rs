@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::frontier::{FORBIDDEN, Frontier};
+use super::frontier::{FORBIDDEN, Frontier, Transition};
 use super::fronts::{FrontTable, Label, increment, largest_x};
 use super::loads::contains;
 use super::relaxation::{Relaxation, Windows};
@@ -36,7 +36,7 @@ struct Enumeration<'a> {
     below: Vec<(usize, f64)>,
     /// Variants of the stage above the boundary, each with the least its lower value may be.
     above: Vec<(usize, f64)>,
-    /// For each variant above its weight from each position on.
+    /// For each variant above its weight from each position on; empty where tables say more.
     rest: Vec<Vec<f64>>,
 }
 
@@ -92,7 +92,11 @@ impl Enumerator<'_> {
         if above.is_empty() {
             return Ok(());
         }
-        let rest = above.iter().map(|&(t, _)| self.rest(t)).collect();
+        let rest = above.iter().map(|&(a, _)| {
+            let has_tables = below.iter().all(|&(b, _)| self.tables[self.relaxation.front_index(b, a)].is_some());
+            if has_tables { Vec::new() } else { self.rest(a) }
+        });
+        let rest = rest.collect();
         // The first variant of a stage kind has no cap of its own.
         let heaviest = self.relaxation.allowance(below[0].0, windows.target);
         Enumeration { base: *self, from, stage, heaviest, below, above, rest }.run(max_steps, cx, found)
@@ -128,17 +132,20 @@ impl Enumeration<'_> {
         let width = self.below.len() + self.above.len();
         // Sums of the variants, one row per depth: upper values of those below, lower values of those above.
         let mut sums = vec![0.0; width * (n + 1)];
-        let mut path = Vec::with_capacity(n + 1);
-        path.push(Node { state: 0, weight: 0.0, memory: 0.0, pair: 0, next: 0 });
+        // The first units of the order are mostly in `from`: nothing to decide.
+        let given = frontier.order.iter().take_while(|&&u| contains(self.from, u)).count();
+        let state = self.skip(given, &mut sums, &mut ideal);
+        let mut path = Vec::with_capacity(n + 1 - given);
+        path.push(Node { state, weight: 0.0, memory: 0.0, pair: 0, next: 0 });
         let mut steps = 0usize;
         // From here on no unit of `from` is left to decide.
         let settled = (0..n).rev().find(|&i| contains(self.from, frontier.order[i])).map_or(0, |i| i + 1);
-        while let Some(depth) = path.len().checked_sub(1) {
+        while let Some(depth) = path.len().checked_sub(1).map(|last| given + last) {
             steps += 1;
             if steps.is_multiple_of(4096) && (steps > max_steps || cx.should_stop()) {
                 return Err(Stopped);
             }
-            let node = &mut path[depth];
+            let node = &mut path[depth - given];
             if node.next == 0 && depth >= settled && frontier.is_closed(depth, node.state) {
                 found(&ideal);
                 path.pop();
@@ -167,6 +174,33 @@ impl Enumeration<'_> {
         Ok(())
     }
 
+    /// Takes in the first `given` units of the order: the state after them.
+    fn skip(&self, given: usize, sums: &mut [f64], ideal: &mut Bits) -> u32 {
+        let Enumerator { frontier, .. } = self.base;
+        let width = self.below.len() + self.above.len();
+        let mut state = 0u32;
+        for (depth, &unit) in frontier.order[..given].iter().enumerate() {
+            let transition = frontier.layers[depth].transitions[state as usize][1];
+            let (before, after) = sums[width * depth..].split_at_mut(width);
+            self.extend(unit, true, transition, before, after);
+            ideal[unit / 64] |= 1 << (unit % 64);
+            state = transition.next;
+        }
+        state
+    }
+
+    /// The sums after deciding `unit` along `transition`.
+    fn extend(&self, unit: usize, into: bool, transition: Transition, before: &[f64], after: &mut [f64]) {
+        let Enumerator { reduced, relaxation, .. } = self.base;
+        let (below, above) = after.split_at_mut(self.below.len());
+        for ((sum, &(t, _)), before) in below.iter_mut().zip(&self.below).zip(before) {
+            *sum = before + increment(reduced, relaxation.bounds.of(t), unit, into, transition).y;
+        }
+        for ((sum, &(t, _)), before) in above.iter_mut().zip(&self.above).zip(&before[self.below.len()..]) {
+            *sum = before + increment(reduced, relaxation.bounds.of(t), unit, into, transition).x;
+        }
+    }
+
     fn child(&self, depth: usize, unit: usize, into: bool, node: &Node, sums: &mut [f64]) -> Option<Node> {
         let Enumerator { reduced, frontier, relaxation, .. } = self.base;
         let transition = frontier.layers[depth].transitions[node.state as usize][usize::from(into)];
@@ -186,15 +220,8 @@ impl Enumeration<'_> {
             }
         }
         let width = self.below.len() + self.above.len();
-        let (before, after) = sums.split_at_mut(width * (depth + 1));
-        let before = &before[width * depth..];
-        for (i, &(t, _)) in self.below.iter().enumerate() {
-            after[i] = before[i] + increment(reduced, relaxation.bounds.of(t), unit, into, transition).y;
-        }
-        for (i, &(t, _)) in self.above.iter().enumerate() {
-            let i = self.below.len() + i;
-            after[i] = before[i] + increment(reduced, relaxation.bounds.of(t), unit, into, transition).x;
-        }
+        let (before, after) = sums[width * depth..].split_at_mut(width);
+        self.extend(unit, into, transition, before, after);
         child.pair = self.admitting_pair(depth + 1, child.state, node.pair, &after[..width])?;
         Some(child)
     }

@@ -15,9 +15,24 @@ pub struct Label {
 
 /// For each state the Pareto front of what the undecided units can still add to (x, y). Both ascend in a front.
 pub struct FrontTable {
+    /// By position; the extra last layer holds the empty suffix.
+    layers: Vec<FrontLayer>,
+    labels: usize,
+}
+
+/// The fronts of the states at one position.
+struct FrontLayer {
     labels: Vec<Label>,
-    /// Fronts of layer i are `starts[i][s]..starts[i][s + 1]`; the extra last layer holds the empty suffix.
-    starts: Vec<Vec<usize>>,
+    /// The front of state s is `starts[s]..starts[s + 1]`.
+    starts: Vec<u32>,
+}
+
+impl FrontLayer {
+    #[inline]
+    fn front(&self, state: u32) -> &[Label] {
+        let state = state as usize;
+        &self.labels[self.starts[state] as usize..self.starts[state + 1] as usize]
+    }
 }
 
 /// Where useful boundaries lie: some pair of (least x, largest y) admits each of them.
@@ -41,11 +56,16 @@ impl Room {
         Self { pairs: sorted }
     }
 
-    /// Whether a boundary with at most this x and at least this y may be useful.
-    #[inline]
-    fn admits(&self, x: f64, y: f64) -> bool {
-        let met = self.pairs.partition_point(|pair| pair.x <= x);
-        met > 0 && y <= self.pairs[met - 1].y
+    /// Whether boundaries may be useful: asked of one after another with ascending x, which is at most, and a least y.
+    fn admission(&self) -> impl FnMut(f64, f64) -> bool {
+        let mut most = f64::NEG_INFINITY;
+        let mut pairs = self.pairs.iter().peekable();
+        move |x, y| {
+            while let Some(pair) = pairs.next_if(|pair| pair.x <= x) {
+                most = pair.y;
+            }
+            y <= most
+        }
     }
 }
 
@@ -65,18 +85,6 @@ fn best_prefixes(reduced: &Reduced, frontier: &Frontier, below: &Potential, abov
         prefixes.push(next);
     }
     prefixes
-}
-
-/// Drops the labels from index `first` on that fail `keep`.
-fn keep_from(labels: &mut Vec<Label>, first: usize, keep: impl Fn(&Label) -> bool) {
-    let mut end = first;
-    for i in first..labels.len() {
-        if keep(&labels[i]) {
-            labels[end] = labels[i];
-            end += 1;
-        }
-    }
-    labels.truncate(end);
 }
 
 /// The tables would hold more labels than allowed.
@@ -116,43 +124,45 @@ impl FrontTable {
         max_labels: usize,
     ) -> Result<Self, TooMany> {
         let prefixes = room.map(|_| best_prefixes(reduced, frontier, below, above));
-        let mut labels = vec![Label { x: 0.0, y: 0.0 }];
-        let mut starts = vec![vec![0, 1]];
+        let mut layers = vec![FrontLayer { labels: vec![Label { x: 0.0, y: 0.0 }], starts: vec![0, 1] }];
+        let mut count = 1;
+        let mut labels = Vec::new();
         for (depth, (layer, &unit)) in frontier.layers.iter().zip(&frontier.order).enumerate().rev() {
-            let later = &starts[starts.len() - 1];
-            let mut own = Vec::with_capacity(layer.transitions.len() + 1);
+            let later = &layers[layers.len() - 1];
+            let mut starts = Vec::with_capacity(layer.transitions.len() + 1);
+            labels.clear();
             for (state, [out, into]) in layer.transitions.iter().enumerate() {
-                own.push(labels.len());
+                starts.push(labels.len() as u32);
                 let shifted = |t: &Transition, is_in: bool| {
-                    let range = match t.next {
-                        FORBIDDEN => 0..0,
-                        s => later[s as usize]..later[s as usize + 1],
-                    };
+                    let front = if t.next == FORBIDDEN { &[] } else { later.front(t.next) };
                     let x = increment(reduced, above, unit, is_in, *t).x;
-                    (range, Label { x, y: increment(reduced, below, unit, is_in, *t).y })
+                    Shifted { front, by: Label { x, y: increment(reduced, below, unit, is_in, *t).y } }
                 };
-                let first = labels.len();
-                merge(&mut labels, shifted(out, false), shifted(into, true));
-                if let (Some(room), Some(prefixes)) = (room, &prefixes) {
-                    let prefix = prefixes[depth][state];
-                    keep_from(&mut labels, first, |l| room.admits(prefix.x + l.x, prefix.y + l.y));
+                let (out, into) = (shifted(out, false), shifted(into, true));
+                match (room, &prefixes) {
+                    (Some(room), Some(prefixes)) => {
+                        let prefix = prefixes[depth][state];
+                        let mut admits = room.admission();
+                        merge(&mut labels, out, into, |l| admits(prefix.x + l.x, prefix.y + l.y));
+                    }
+                    _ => merge(&mut labels, out, into, |_| true),
                 }
             }
-            own.push(labels.len());
-            starts.push(own);
-            if labels.len() > max_labels {
+            starts.push(labels.len() as u32);
+            count += labels.len();
+            if count > max_labels.min(u32::MAX as usize) {
                 return Err(TooMany);
             }
+            layers.push(FrontLayer { labels: labels.clone(), starts });
         }
-        starts.reverse();
-        Ok(Self { labels, starts })
+        layers.reverse();
+        Ok(Self { layers, labels: count })
     }
 
     /// The front of `state` at `layer`.
     #[inline]
     pub fn front(&self, layer: usize, state: u32) -> &[Label] {
-        let starts = &self.starts[layer];
-        &self.labels[starts[state as usize]..starts[state as usize + 1]]
+        self.layers[layer].front(state)
     }
 
     /// The front over all ideals.
@@ -162,32 +172,46 @@ impl FrontTable {
 
     /// How many labels the table holds.
     pub fn label_count(&self) -> usize {
-        self.labels.len()
+        self.labels
     }
 }
 
-/// Appends the Pareto front of two shifted ranges of `labels`.
-fn merge(labels: &mut Vec<Label>, a: (std::ops::Range<usize>, Label), b: (std::ops::Range<usize>, Label)) {
-    let at = |labels: &[Label], i: usize, by: Label| Label { x: labels[i].x + by.x, y: labels[i].y + by.y };
-    let (mut i, mut j) = (a.0.start, b.0.start);
+/// A front whose labels are all moved by the same amount.
+#[derive(Clone, Copy)]
+struct Shifted<'a> {
+    front: &'a [Label],
+    by: Label,
+}
+
+impl Shifted<'_> {
+    /// The first label, unless there is none.
+    #[inline]
+    fn first(&self) -> Option<Label> {
+        self.front.first().map(|l| Label { x: l.x + self.by.x, y: l.y + self.by.y })
+    }
+
+    #[inline]
+    fn advance(&mut self) {
+        self.front = &self.front[1..];
+    }
+}
+
+/// Appends those labels of the Pareto front of two fronts that pass `keep`.
+fn merge<'a>(labels: &mut Vec<Label>, mut a: Shifted<'a>, mut b: Shifted<'a>, mut keep: impl FnMut(&Label) -> bool) {
     let mut best = f64::NEG_INFINITY;
-    while i < a.0.end || j < b.0.end {
-        let from_a = i < a.0.end;
-        let from_b = j < b.0.end;
-        let take_a = from_a
-            && (!from_b || {
-                let (p, q) = (at(labels, i, a.1), at(labels, j, b.1));
-                p.y < q.y || p.y == q.y && p.x >= q.x
-            });
-        let label = if take_a { at(labels, i, a.1) } else { at(labels, j, b.1) };
-        if take_a {
-            i += 1
-        } else {
-            j += 1
-        }
+    loop {
+        let (label, from) = match (a.first(), b.first()) {
+            (Some(p), Some(q)) if p.y < q.y || p.y == q.y && p.x >= q.x => (p, &mut a),
+            (Some(p), None) => (p, &mut a),
+            (_, Some(q)) => (q, &mut b),
+            (None, None) => return,
+        };
+        from.advance();
         if label.x > best {
             best = label.x;
-            labels.push(label);
+            if keep(&label) {
+                labels.push(label);
+            }
         }
     }
 }

@@ -24,6 +24,9 @@ use crate::solve::{
     BoundSource, Guarantee, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
 };
 
+/// Orders in a row without a better split that end the search for the first one.
+const IDLE_ORDERS: usize = 4;
+
 /// How much more each round may search than the one before.
 const BUDGET_GROWTH: usize = 16;
 
@@ -36,7 +39,7 @@ const FIRST_BUDGET: usize = 60_000;
 /// of the frontier automaton and with the gap that its relaxation leaves, not with the number of ideals.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IdealDp {
-    /// Orders tried by linearized DP for the first split.
+    /// The most orders tried by linearized DP for the first split; fewer where they bring nothing better.
     pub orders: usize,
     /// The most states of the frontier automaton.
     pub max_states: usize,
@@ -119,7 +122,8 @@ impl<'a> State<'a> {
     }
 
     fn solve(mut self) -> Run {
-        self.incumbent = linearized::best_of_orders(self.setting, self.options.orders, self.bound, self.cx);
+        self.incumbent =
+            linearized::best_of_orders(self.setting, self.options.orders, IDLE_ORDERS, self.bound, self.cx);
         self.report("first split");
         let mut budget = FIRST_BUDGET;
         let mut proof = Proof::Partial;
@@ -254,9 +258,13 @@ impl<'a> State<'a> {
     fn refine(&mut self, setting: &Setting, frontier: &Frontier, exact: &Bounds) -> Option<Guide> {
         let coarsest = (self.upper() * COARSEST_GRID).log2().floor().exp2();
         let mut finest: Option<Guide> = None;
+        let mut is_fine = false;
         for grid in [Some(coarsest), Some(coarsest / 8.0), Some(coarsest / 64.0), Some(coarsest / 512.0), None] {
             if self.is_done() {
                 break;
+            }
+            if is_fine && grid.is_some() {
+                continue;
             }
             let windows = finest.as_ref().map(|guide| {
                 let relaxation = guide.relaxation(setting);
@@ -271,6 +279,8 @@ impl<'a> State<'a> {
             self.stats.set("labels", guide.label_count() as f64);
             self.stats.set("root_bound", self.bound);
             self.report("relaxation");
+            is_fine = finest.is_some_and(|coarser| guide.label_count() < SLOW_GROWTH * coarser.label_count())
+                && guide.label_count() < self.options.max_labels / ROOM_FOR_EXACT;
             finest = Some(guide);
         }
         finest
@@ -347,6 +357,12 @@ const MOST_ROUNDS_PER_UNIT: usize = 4;
 
 /// The coarsest grid of the relaxation, as a part of the incumbent.
 const COARSEST_GRID: f64 = 1.0 / 32.0;
+
+/// A grid with less than this times the labels of the one before tells most of them apart: finer ones save little.
+const SLOW_GROWTH: usize = 3;
+
+/// Exact tables come next only after a grid with so many times fewer labels than allowed.
+const ROOM_FOR_EXACT: usize = 16;
 
 /// The search is hopeless where the boundary relaxation proves less than that by pivots by this part of the incumbent.
 const HOPELESS: f64 = 0.02;

@@ -139,11 +139,11 @@ impl<'a> Line<'a> {
             return;
         }
         let ends = |j: usize, to: usize| j == n || allowed.at(to, j);
-        let first = moves.iter().map(|&(_, to)| allowed.first_from(to, i + 1)).min().unwrap_or(n);
+        let next = |j: usize| moves.iter().map(|&(_, to)| allowed.first_from(to, j)).min().unwrap_or(n);
         self.scan(
             i,
             stage,
-            first,
+            &next,
             &mut |j, value| {
                 if objective(value) >= *upper {
                     return;
@@ -203,9 +203,16 @@ impl<'a> Line<'a> {
         (correction, events)
     }
 
-    /// Calls `found` with the end and value of each interval from `i` on `stage` that ends at or after `first`,
-    /// until compute alone exceeds `upper`, memory is full, or a unit is unsupported.
-    fn scan(&self, i: usize, stage: StageKind, first: usize, found: &mut impl FnMut(usize, Value), upper: f64) {
+    /// Calls `found` with the end and value of each interval from `i` on `stage` whose end is `next` at or after some
+    /// position, until compute alone exceeds `upper`, memory is full, or a unit is unsupported.
+    fn scan(
+        &self,
+        i: usize,
+        stage: StageKind,
+        next: &impl Fn(usize) -> usize,
+        found: &mut impl FnMut(usize, Value),
+        upper: f64,
+    ) {
         let prefix = &self.prefixes[stage.kind][usize::from(stage.upper == Boundary::Inside)];
         let from = prefix[i];
         let limit = self.loads.reduced.kinds[stage.kind].capacity(stage.replicas);
@@ -216,7 +223,9 @@ impl<'a> Line<'a> {
         }
         let mut pending = events.into_iter().peekable();
         let mut boundaries = self.memory.as_ref().map(|memory| memory.from(i));
-        for (j, to) in prefix.iter().enumerate().skip(first) {
+        let following = |&j: &usize| (j < self.order.len()).then(|| next(j + 1));
+        for j in std::iter::successors(Some(next(i + 1)), following) {
+            let to = &prefix[j];
             while let Some(event) = pending.next_if(|e| (e.after as usize) < j) {
                 let term = &mut correction[event.pass];
                 term.comm_in += event.comm_in;

@@ -53,7 +53,7 @@ impl Solver for LinearizedDp {
         let reduced = Reduced::new(problem);
         let setting = Setting::new(problem, &reduced);
         let bound = LowerBound { value: bound::work(&reduced), scope: Scope::Acyclic, source: BoundSource::Work };
-        let found = super::in_pool(cx, || best_of_orders(&setting, self.orders, bound.value, cx));
+        let found = super::in_pool(cx, || best_of_orders(&setting, self.orders, self.orders, bound.value, cx));
         let outcome = match found {
             Some(split) => {
                 let objective = split.objective();
@@ -67,13 +67,19 @@ impl Solver for LinearizedDp {
     }
 }
 
-/// The best split over `count` orders; stops early once it meets `bound`.
-pub fn best_of_orders(setting: &Setting, count: usize, bound: f64, cx: &SearchContext) -> Option<Incumbent> {
+/// The best split over `count` orders; stops early once it meets `bound`, or `patience` orders bring nothing better.
+pub fn best_of_orders(
+    setting: &Setting,
+    count: usize,
+    patience: usize,
+    bound: f64,
+    cx: &SearchContext,
+) -> Option<Incumbent> {
     let flat = Flat::new(setting);
     let flat = flat.as_ref().map(Flat::settings);
     let mut best: Option<Incumbent> = None;
-    let mut tried = 0;
-    while tried < count && (tried == 0 || !cx.should_stop()) {
+    let (mut tried, mut last_better) = (0, 0);
+    while tried < count && tried - last_better <= patience && (tried == 0 || !cx.should_stop()) {
         let upper = best.as_ref().map_or(f64::INFINITY, Incumbent::objective);
         if upper <= bound {
             break;
@@ -89,6 +95,7 @@ pub fn best_of_orders(setting: &Setting, count: usize, bound: f64, cx: &SearchCo
         for split in found.into_iter().flatten() {
             if best.as_ref().is_none_or(|b| split.objective() < b.objective()) {
                 best = Some(split);
+                last_better = batch.start;
             }
         }
         tried = batch.end;

@@ -9,11 +9,32 @@ pub struct Pivots {
 }
 
 impl Pivots {
-    /// About `count` units of a longest chain, evenly spaced. O(n + m).
-    pub fn new(reduced: &Reduced, topological: &[usize], count: usize) -> Self {
+    /// At most `count` units of a longest chain, spaced evenly by the work that comes before them: as much work lies
+    /// between two pivots near dear units as near cheap ones. O(m + n log n).
+    pub fn new(reduced: &Reduced, topological: &[usize], descendants: &[NodeSet], count: usize) -> Self {
         let chain = longest_chain(reduced, topological);
-        let stride = chain.len().div_ceil(count + 1).max(1);
-        Self { units: chain.into_iter().skip(stride - 1).step_by(stride).collect() }
+        let mut added = vec![0.0; chain.len()];
+        for (u, below) in descendants.iter().enumerate() {
+            // What u precedes, it precedes with all of the chain that follows.
+            let first = chain.partition_point(|&v| !below.contains(v));
+            if let Some(work) = added.get_mut(first) {
+                *work += least_time(reduced, u);
+            }
+        }
+        let total: f64 = (0..descendants.len()).map(|u| least_time(reduced, u)).sum();
+        let stride = total / (count + 1) as f64;
+        let mut since = 0.0;
+        let mut is_next = |work: f64| {
+            since += work;
+            let is_far = since > 0.0 && since >= stride;
+            if is_far {
+                since = 0.0;
+            }
+            is_far
+        };
+        let units =
+            chain.into_iter().zip(added).filter(|&(_, work)| is_next(work)).map(|(u, _)| u).take(count).collect();
+        Self { units }
     }
 
     /// How many pivots there are.
@@ -45,6 +66,11 @@ impl Pivots {
     }
 }
 
+/// The time of a unit on the kind that is quickest at it.
+fn least_time(reduced: &Reduced, u: usize) -> f64 {
+    reduced.kinds.iter().filter_map(|kind| kind.times[u]).map(|time| time.total()).reduce(f64::min).unwrap_or(0.0)
+}
+
 /// The units of a path of most units.
 fn longest_chain(reduced: &Reduced, topological: &[usize]) -> Vec<usize> {
     let n = reduced.unit_count();
@@ -61,4 +87,47 @@ fn longest_chain(reduced: &Reduced, topological: &[usize]) -> Vec<usize> {
     }
     let first = topological.iter().copied().max_by_key(|&u| (length[u], std::cmp::Reverse(u)));
     std::iter::successors(first, |&u| next[u]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::graph::reachability;
+    use crate::instance::{Edge, Instance, Node, Platform};
+    use crate::problem::{Problem, ProblemSpec};
+
+    /// A path of operators with these times.
+    fn path(times: &[u8]) -> Problem {
+        let node = |(id, &time): (usize, &u8)| Node {
+            accelerator_times: vec![Some(f64::from(time))],
+            cpu_time: Some(f64::from(time)),
+            ..Node::new(id as u64)
+        };
+        let nodes: Vec<Node> = times.iter().enumerate().map(node).collect();
+        let edges = (1..times.len() as u64).map(|target| Edge { source: target - 1, target }).collect();
+        let instance = Instance { platform: Platform::uniform(2, None, 1), nodes, edges, ..Instance::default() };
+        Problem::new(&instance, ProblemSpec::of(&instance)).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn pivots_share_the_work_evenly(times in prop::collection::vec(1..200u8, 2..60), count in 1..20usize) {
+            let problem = path(&times);
+            let reduced = Reduced::contracted_only(&problem);
+            let descendants = reachability::descendants(&reduced.order);
+            let topological: Vec<usize> = (0..times.len()).collect();
+            let pivots = Pivots::new(&reduced, &topological, &descendants, count);
+            prop_assert!(pivots.count() <= count);
+            let total: f64 = times.iter().copied().map(f64::from).sum();
+            let stride = total / (count + 1) as f64;
+            let mut from = 0;
+            for &pivot in &pivots.units {
+                let between: f64 = times[from..pivot].iter().copied().map(f64::from).sum();
+                prop_assert!(between < stride && between + f64::from(times[pivot]) >= stride);
+                from = pivot + 1;
+            }
+        }
+    }
 }
