@@ -19,6 +19,9 @@ const REVERSALS: f64 = 0.05;
 /// How many tilings are tried.
 const TILINGS: usize = 6;
 
+/// The temperature at which a mapping that is nearly within a target is repaired, as a part of it.
+const REPAIR: f64 = 0.01;
+
 /// How many coolings share the moves of one call.
 const ROUNDS: u64 = 8;
 
@@ -154,10 +157,22 @@ impl<'a> Annealer<'a> {
         }
     }
 
+    /// Anneals `mapping`, most of whose copies are within a target, for about so many moves.
+    pub fn repair(&mut self, mapping: &Mapping, target: f64, moves: u64, cx: &SearchContext) {
+        self.offer(mapping);
+        self.cool(mapping, target, REPAIR * target, moves, cx);
+        self.offer(&Mapping { devices: self.devices.clone() });
+    }
+
     /// One cooling under a fixed target, from the best mapping on.
     fn round(&mut self, target: f64, moves: u64, cx: &SearchContext) {
-        let mut energy = self.restart(target);
         let hot = 0.3 * (self.objective - target).max(0.002 * self.objective);
+        self.cool(&self.best.clone(), target, hot, moves, cx);
+    }
+
+    /// One cooling under a fixed target.
+    fn cool(&mut self, first: &Mapping, target: f64, hot: f64, moves: u64, cx: &SearchContext) {
+        let mut energy = self.restart(first, target);
         for step in 0..moves {
             if step % 1024 == 0 && cx.should_stop() {
                 return;
@@ -175,9 +190,9 @@ impl<'a> Annealer<'a> {
         }
     }
 
-    /// Goes back to the best mapping, and returns its energy.
-    fn restart(&mut self, target: f64) -> f64 {
-        self.devices.clone_from(&self.best.devices);
+    /// Goes to `mapping`, and returns its energy.
+    fn restart(&mut self, mapping: &Mapping, target: f64) -> f64 {
+        self.devices.clone_from(&mapping.devices);
         self.copies = vec![FREE; self.problem.topology.len()];
         for (copy, &device) in self.devices.iter().enumerate() {
             self.copies[device] = copy;

@@ -14,6 +14,7 @@ pub mod joint;
 mod local;
 mod mapper;
 mod of_split;
+mod packing;
 mod parmesan2024;
 mod problem;
 mod rate;
