@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use super::heuristic::{by_pipeline, by_stage, first_fit};
 use super::local::LocalCost;
 use super::tiling::Tiling;
-use super::{Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun};
+use super::{Mapping, MappingProblem};
 use crate::cost::{Synchronisation, Terms, max_of_pieces};
 use crate::solve::SearchContext;
 
@@ -364,7 +364,7 @@ impl<'a> Annealer<'a> {
 
 /// Replicas of a stage next to each other, and pipelines next to each other, along the devices' numbers and along a path
 /// that goes on to the nearest device each time.
-fn seeds(problem: &MappingProblem) -> Vec<Mapping> {
+pub(super) fn seeds(problem: &MappingProblem) -> Vec<Mapping> {
     let orders = [(0..problem.topology.len()).collect(), nearest_next(problem)];
     let copies = [by_stage(problem), by_pipeline(problem)];
     let pairs = orders.iter().flat_map(|devices| copies.iter().map(move |copies| (copies, devices)));
@@ -382,34 +382,4 @@ fn nearest_next(problem: &MappingProblem) -> Vec<usize> {
         order.extend(nearest.map(|index| rest.remove(index)));
     }
     order
-}
-
-/// Swap annealing from mappings by rule: a heuristic without a bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MappingAnnealing {
-    /// How many swaps it tries for each copy.
-    pub moves: u64,
-}
-
-impl Default for MappingAnnealing {
-    fn default() -> Self {
-        Self { moves: 20_000 }
-    }
-}
-
-impl Mapper for MappingAnnealing {
-    fn name(&self) -> &str {
-        "annealing"
-    }
-
-    fn map(&self, problem: &MappingProblem, cx: &SearchContext) -> MappingRun {
-        let Some(first) = seeds(problem).into_iter().next() else {
-            return MappingRun { outcome: MappingOutcome::Unknown, bound: 0.0, stats: Vec::new() };
-        };
-        let mut annealer = Annealer::new(problem, first, cx.seed);
-        annealer.tile(0.0, cx);
-        annealer.anneal(0.0, self.moves.saturating_mul(problem.copies() as u64), cx);
-        let stats = vec![("moves", annealer.moves())];
-        MappingRun { outcome: MappingOutcome::Feasible(annealer.best), bound: 0.0, stats }
-    }
 }

@@ -23,11 +23,10 @@ mod stages;
 mod tiling;
 mod topology;
 
-pub use annealing::MappingAnnealing;
 pub use branch_and_bound::BranchAndBound;
 pub use claim::{ClaimedMapping, PlacedCopy};
 pub use exhaustive::Exhaustive;
-pub use heuristic::{Consecutive, GreedyMapping, PointToPoint, RandomMapping, SwapSearch};
+pub use heuristic::{Consecutive, GreedyMapping, MappingAnnealing, PointToPoint, RandomMapping, SwapSearch};
 pub use mapper::{Mapper, MappingOutcome, MappingRun};
 pub use parmesan2024::Parmesan2024;
 pub(crate) use problem::Synchronisation;

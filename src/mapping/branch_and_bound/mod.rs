@@ -22,7 +22,8 @@ use all_different::Matching;
 use model::Model;
 use search::{Knowledge, Search, Verdict};
 
-use super::annealing::{Annealer, MappingAnnealing};
+use super::annealing::Annealer;
+use super::heuristic::MappingAnnealing;
 use super::packing::{Packer, Packing};
 use super::{Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun};
 use crate::solve::{OPTIMALITY_TOLERANCE, Progress, SearchContext};
@@ -85,8 +86,11 @@ impl BranchAndBound {
     }
 }
 
-/// Packing is first used for a bound, with the effort of so many decisions.
-const FIRST_PACKING: u64 = 1000;
+/// Packing is first used for a bound, and then for a mapping, each with the effort of so many decisions.
+const FIRST_PACKING: u64 = 300;
+
+/// For every decision, packing takes the effort of so many.
+const PACKING: u64 = 4;
 
 /// Moves of annealing for each copy of a mapping that packing leaves unfinished.
 const REPAIRS: u64 = 200;
@@ -111,7 +115,7 @@ impl<const W: usize> Proof<'_, W> {
         self.start_packing();
         while !self.is_done() {
             self.settle(decisions);
-            self.pack(decisions);
+            self.pack(decisions.saturating_mul(PACKING));
             moves = moves.saturating_mul(2);
             decisions = decisions.saturating_mul(4);
             self.anneal(moves);
@@ -170,7 +174,7 @@ impl<const W: usize> Proof<'_, W> {
             packer.learn(self.annealer.best().0);
             self.bound = packer.bound(self.bound, self.annealer.best().1, effort, self.cx);
             self.tell("packing");
-            self.pack(FIRST_PACKING / 2);
+            self.pack(FIRST_PACKING);
         }
     }
 
@@ -183,12 +187,14 @@ impl<const W: usize> Proof<'_, W> {
     /// refute everything better than the best mapping.
     fn pack(&mut self, decisions: u64) {
         let Some(mut packer) = self.packer.take() else { return };
-        let (mut low, effort) = (self.bound, self.packing_effort(decisions));
-        while !self.is_done() {
+        let (mut low, whole) = (self.bound, self.packing_effort(decisions));
+        let mut effort = whole;
+        // What is left in the end is too little to find anything.
+        while effort > whole / 10 && !self.is_done() {
             let high = self.objective();
             let is_last = high - low <= 1e-3 * high;
             let target = if is_last { high * (1.0 - OPTIMALITY_TOLERANCE) } else { f64::midpoint(low, high) };
-            match packer.search(target, effort, self.cx) {
+            match packer.search(target, &mut effort, self.cx) {
                 Packing::Refuted => self.bound = self.bound.max(target),
                 Packing::Found(mapping) => self.annealer.offer(&mapping),
                 Packing::Unknown(draft) => {

@@ -51,6 +51,9 @@ const ROUNDING: f64 = 1e-12;
 /// How often a stage is in a class counts as whole to this part.
 const WHOLE: f64 = 1e-6;
 
+/// One search takes one of so many parts of the effort that is left.
+const PARTS: u64 = 4;
+
 /// Pipelines that fractions take at least this part of the most may be fixed.
 const LIKELY: f64 = 0.5;
 
@@ -115,11 +118,13 @@ impl<'a> Packer<'a> {
         low
     }
 
-    /// Searches for a mapping within a target, with so much effort: labels that pricing tries.
-    pub fn search(&mut self, target: f64, effort: u64, cx: &SearchContext) -> Packing {
+    /// Searches for a mapping within a target, with a part of what is left of an effort: labels that pricing tries.
+    pub fn search(&mut self, target: f64, effort: &mut u64, cx: &SearchContext) -> Packing {
         self.draft = None;
-        self.generation.effort = effort;
+        let part = effort.div_ceil(PARTS);
+        self.generation.effort = part;
         let packing = self.explore(&mut self.rows.clone(), target * (1.0 + ROUNDING), cx);
+        *effort -= part - self.generation.effort;
         match packing {
             Packing::Unknown(_) => Packing::Unknown(self.draft.take().map(|(_, mapping)| mapping)),
             packing => packing,
@@ -134,10 +139,14 @@ impl<'a> Packer<'a> {
             Packed::Unknown => return Packing::Unknown(None),
             Packed::Open(parts) => parts,
         };
-        // Fixing takes long: it is for the first program, and for those that leave nothing to decide.
         let undecided = self.undecided(&parts);
+        // Fixing takes long: it is for the first program, and for those that leave nothing to decide.
         if rows.len() == self.rows.len() || undecided.is_none() {
-            if let Some(mapping) = self.fix(rows, limit, &mut Vec::new(), cx) {
+            let rest = self.generation.effort / 2;
+            self.generation.effort -= rest;
+            let found = self.fix(rows, limit, &mut Vec::new(), cx);
+            self.generation.effort += rest;
+            if let Some(mapping) = found {
                 return Packing::Found(mapping);
             }
         }

@@ -63,7 +63,7 @@ fn packing_refutes_no_target_that_a_mapping_keeps() {
         let mut packer = Packer::new(&problem).expect("messages alone count");
         let bound = packer.bound(0.0, 2.0 * optimum, PLENTY, &cx);
         assert!(bound <= optimum * (1.0 + 1e-12), "bound {bound} above {optimum} of seed {seed}");
-        match packer.search(optimum, PLENTY, &cx) {
+        match packer.search(optimum, &mut PLENTY.clone(), &cx) {
             Packing::Refuted => panic!("{optimum} of seed {seed} is refuted"),
             Packing::Found(mapping) => {
                 assert!(problem.objective(&mapping) <= optimum * (1.0 + 1e-11), "too long in seed {seed}");
@@ -71,7 +71,7 @@ fn packing_refutes_no_target_that_a_mapping_keeps() {
             }
             Packing::Unknown(_) => (),
         }
-        match packer.search(optimum * (1.0 - 1e-6), PLENTY, &cx) {
+        match packer.search(optimum * (1.0 - 1e-6), &mut PLENTY.clone(), &cx) {
             Packing::Refuted => refuted += 1,
             Packing::Found(_) => panic!("better than the best of seed {seed}"),
             Packing::Unknown(_) => (),
