@@ -86,8 +86,11 @@ impl BranchAndBound {
     }
 }
 
-/// Packing is first used for a bound, and then for a mapping, each with the effort of so many decisions.
-const FIRST_PACKING: u64 = 300;
+/// Packing is first used for a bound, with the effort of so many decisions.
+const FIRST_BOUND: u64 = 300;
+
+/// And then for a mapping.
+const FIRST_PACKING: u64 = 2000;
 
 /// For every decision, packing takes the effort of so many.
 const PACKING: u64 = 4;
@@ -169,7 +172,7 @@ impl<const W: usize> Proof<'_, W> {
             return;
         }
         self.packer = Packer::new(self.knowledge.model.problem);
-        let effort = self.packing_effort(FIRST_PACKING);
+        let effort = self.packing_effort(FIRST_BOUND);
         if let Some(packer) = &mut self.packer {
             packer.learn(self.annealer.best().0);
             self.bound = packer.bound(self.bound, self.annealer.best().1, effort, self.cx);
