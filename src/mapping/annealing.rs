@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use super::heuristic::{by_pipeline, by_stage, first_fit};
 use super::local::LocalCost;
 use super::tiling::Tiling;
-use super::{Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun};
+use super::{Mapping, MappingProblem};
 use crate::cost::{Synchronisation, Terms, max_of_pieces};
 use crate::solve::SearchContext;
 
@@ -18,6 +18,9 @@ const REVERSALS: f64 = 0.05;
 
 /// How many tilings are tried.
 const TILINGS: usize = 6;
+
+/// The temperature at which a mapping that is nearly within a target is repaired, as a part of it.
+const REPAIR: f64 = 0.01;
 
 /// How many coolings share the moves of one call.
 const ROUNDS: u64 = 8;
@@ -154,10 +157,22 @@ impl<'a> Annealer<'a> {
         }
     }
 
+    /// Anneals `mapping`, most of whose copies are within a target, for about so many moves.
+    pub fn repair(&mut self, mapping: &Mapping, target: f64, moves: u64, cx: &SearchContext) {
+        self.offer(mapping);
+        self.cool(mapping, target, REPAIR * target, moves, cx);
+        self.offer(&Mapping { devices: self.devices.clone() });
+    }
+
     /// One cooling under a fixed target, from the best mapping on.
     fn round(&mut self, target: f64, moves: u64, cx: &SearchContext) {
-        let mut energy = self.restart(target);
         let hot = 0.3 * (self.objective - target).max(0.002 * self.objective);
+        self.cool(&self.best.clone(), target, hot, moves, cx);
+    }
+
+    /// One cooling under a fixed target.
+    fn cool(&mut self, first: &Mapping, target: f64, hot: f64, moves: u64, cx: &SearchContext) {
+        let mut energy = self.restart(first, target);
         for step in 0..moves {
             if step % 1024 == 0 && cx.should_stop() {
                 return;
@@ -175,9 +190,9 @@ impl<'a> Annealer<'a> {
         }
     }
 
-    /// Goes back to the best mapping, and returns its energy.
-    fn restart(&mut self, target: f64) -> f64 {
-        self.devices.clone_from(&self.best.devices);
+    /// Goes to `mapping`, and returns its energy.
+    fn restart(&mut self, mapping: &Mapping, target: f64) -> f64 {
+        self.devices.clone_from(&mapping.devices);
         self.copies = vec![FREE; self.problem.topology.len()];
         for (copy, &device) in self.devices.iter().enumerate() {
             self.copies[device] = copy;
@@ -349,7 +364,7 @@ impl<'a> Annealer<'a> {
 
 /// Replicas of a stage next to each other, and pipelines next to each other, along the devices' numbers and along a path
 /// that goes on to the nearest device each time.
-fn seeds(problem: &MappingProblem) -> Vec<Mapping> {
+pub(super) fn seeds(problem: &MappingProblem) -> Vec<Mapping> {
     let orders = [(0..problem.topology.len()).collect(), nearest_next(problem)];
     let copies = [by_stage(problem), by_pipeline(problem)];
     let pairs = orders.iter().flat_map(|devices| copies.iter().map(move |copies| (copies, devices)));
@@ -367,34 +382,4 @@ fn nearest_next(problem: &MappingProblem) -> Vec<usize> {
         order.extend(nearest.map(|index| rest.remove(index)));
     }
     order
-}
-
-/// Swap annealing from mappings by rule: a heuristic without a bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MappingAnnealing {
-    /// How many swaps it tries for each copy.
-    pub moves: u64,
-}
-
-impl Default for MappingAnnealing {
-    fn default() -> Self {
-        Self { moves: 20_000 }
-    }
-}
-
-impl Mapper for MappingAnnealing {
-    fn name(&self) -> &str {
-        "annealing"
-    }
-
-    fn map(&self, problem: &MappingProblem, cx: &SearchContext) -> MappingRun {
-        let Some(first) = seeds(problem).into_iter().next() else {
-            return MappingRun { outcome: MappingOutcome::Unknown, bound: 0.0, stats: Vec::new() };
-        };
-        let mut annealer = Annealer::new(problem, first, cx.seed);
-        annealer.tile(0.0, cx);
-        annealer.anneal(0.0, self.moves.saturating_mul(problem.copies() as u64), cx);
-        let stats = vec![("moves", annealer.moves())];
-        MappingRun { outcome: MappingOutcome::Feasible(annealer.best), bound: 0.0, stats }
-    }
 }

@@ -3,8 +3,8 @@
 //! "Is there a mapping whose copies all take at most t?" is a constraint satisfaction problem: a domain of devices for
 //! each copy ([`state`]), made consistent with the copies' times ([`revise`]) and with each other ([`all_different`]), and
 //! searched depth first ([`search`]), blocks of devices before devices ([`blocks`]), with the images of whatever failed
-//! under interchangeable replicas and devices left out ([`symmetry`]). Every target refuted is a bound; every mapping
-//! found is a new target.
+//! under interchangeable replicas and devices left out ([`symmetry`]). Where messages alone count, pipelines are packed as
+//! well ([`super::packing`]). Every target refuted is a bound; every mapping found is a new target.
 
 mod all_different;
 mod blocks;
@@ -22,7 +22,9 @@ use all_different::Matching;
 use model::Model;
 use search::{Knowledge, Order, Search, Verdict};
 
-use super::annealing::{Annealer, MappingAnnealing};
+use super::annealing::Annealer;
+use super::heuristic::MappingAnnealing;
+use super::packing::{Packer, Packing};
 use super::{Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun};
 use crate::solve::{OPTIMALITY_TOLERANCE, Progress, SearchContext};
 
@@ -75,6 +77,7 @@ impl BranchAndBound {
         let mut proof = Proof {
             annealer: Annealer::new(problem, first, cx.seed),
             knowledge: Knowledge::new(&model),
+            packer: None,
             bound: 0.0,
             cx,
         };
@@ -83,10 +86,23 @@ impl BranchAndBound {
     }
 }
 
+/// Packing is first used for a bound, with the effort of so many decisions.
+const FIRST_BOUND: u64 = 300;
+
+/// And then for a mapping.
+const FIRST_PACKING: u64 = 2000;
+
+/// For every decision, packing takes the effort of so many.
+const PACKING: u64 = 4;
+
+/// Moves of annealing for each copy of a mapping that packing leaves unfinished.
+const REPAIRS: u64 = 200;
+
 /// A run: the best mapping, the best bound, and the means to better either.
 struct Proof<'p, const W: usize> {
     annealer: Annealer<'p>,
     knowledge: Knowledge<'p, W>,
+    packer: Option<Packer<'p>>,
     bound: f64,
     cx: &'p SearchContext,
 }
@@ -99,10 +115,12 @@ impl<const W: usize> Proof<'_, W> {
         self.tile();
         self.anneal(moves);
         self.settle(0);
+        self.start_packing();
         while !self.is_done() {
             self.settle(decisions);
             self.climb(decisions);
             self.bisect(decisions, 1e-2);
+            self.pack(decisions.saturating_mul(PACKING));
             moves = moves.saturating_mul(2);
             decisions = decisions.saturating_mul(4);
             self.anneal(moves);
@@ -157,6 +175,58 @@ impl<const W: usize> Proof<'_, W> {
             }
             self.tell("bisecting");
         }
+    }
+
+    /// Bounds the time by packing fractions of pipelines, and packs pipelines for the first time.
+    fn start_packing(&mut self) {
+        // Where no devices look alike there are too many pipelines.
+        if self.is_done() || self.knowledge.partitions.is_empty() {
+            return;
+        }
+        self.packer = Packer::new(self.knowledge.model.problem);
+        let effort = self.packing_effort(FIRST_BOUND);
+        if let Some(packer) = &mut self.packer {
+            packer.learn(self.annealer.best().0);
+            self.bound = packer.bound(self.bound, self.annealer.best().1, effort, self.cx);
+            self.tell("packing");
+            self.pack(FIRST_PACKING);
+        }
+    }
+
+    /// How many labels of packing are about as much effort as so many decisions: one for each pair of devices.
+    fn packing_effort(&self, decisions: u64) -> u64 {
+        decisions.saturating_mul(self.knowledge.model.devices().pow(2) as u64)
+    }
+
+    /// Bisects between bound and best mapping by packing pipelines with the effort of so many decisions, and tries to
+    /// refute everything better than the best mapping.
+    fn pack(&mut self, decisions: u64) {
+        let Some(mut packer) = self.packer.take() else { return };
+        let (mut low, whole) = (self.bound, self.packing_effort(decisions));
+        let mut effort = whole;
+        // What is left in the end is too little to find anything.
+        while effort > whole / 10 && !self.is_done() {
+            let high = self.objective();
+            let is_last = high - low <= 1e-3 * high;
+            let target = if is_last { high * (1.0 - OPTIMALITY_TOLERANCE) } else { f64::midpoint(low, high) };
+            match packer.search(target, &mut effort, self.cx) {
+                Packing::Refuted => self.bound = self.bound.max(target),
+                Packing::Found(mapping) => self.annealer.offer(&mapping),
+                Packing::Unknown(draft) => {
+                    if let Some(draft) = draft {
+                        self.annealer.repair(&draft, target, REPAIRS * draft.devices.len() as u64, self.cx);
+                    }
+                    low = target;
+                }
+            }
+            self.tell("packing");
+            if is_last && self.objective() >= high {
+                break;
+            }
+            low = low.max(self.bound);
+        }
+        self.knowledge.nodes += std::mem::take(&mut packer.nodes);
+        self.packer = Some(packer);
     }
 
     /// Searches under a target and keeps what comes of it.

@@ -1,9 +1,11 @@
 //! Mappings by rule and by local search: fast, without a bound.
 
+mod annealing;
 mod greedy;
 mod orders;
 mod swap;
 
+pub use annealing::MappingAnnealing;
 pub use greedy::GreedyMapping;
 pub use orders::{Consecutive, PointToPoint, RandomMapping};
 pub(super) use orders::{by_pipeline, by_stage, first_fit};

@@ -1,0 +1,36 @@
+//! Swap annealing by itself.
+
+use super::found;
+use crate::mapping::annealing::{Annealer, seeds};
+use crate::mapping::{Mapper, MappingProblem, MappingRun};
+use crate::solve::SearchContext;
+
+/// Swap annealing from mappings by rule: a heuristic without a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MappingAnnealing {
+    /// How many swaps it tries for each copy.
+    pub moves: u64,
+}
+
+impl Default for MappingAnnealing {
+    fn default() -> Self {
+        Self { moves: 20_000 }
+    }
+}
+
+impl Mapper for MappingAnnealing {
+    fn name(&self) -> &str {
+        "annealing"
+    }
+
+    fn map(&self, problem: &MappingProblem, cx: &SearchContext) -> MappingRun {
+        let Some(first) = seeds(problem).into_iter().next() else {
+            return found(None, Vec::new());
+        };
+        let mut annealer = Annealer::new(problem, first, cx.seed);
+        annealer.tile(0.0, cx);
+        annealer.anneal(0.0, self.moves.saturating_mul(problem.copies() as u64), cx);
+        let stats = vec![("moves", annealer.moves())];
+        found(Some(annealer.best().0.clone()), stats)
+    }
+}
