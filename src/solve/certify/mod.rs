@@ -10,6 +10,10 @@ mod covering;
 mod crowding;
 pub mod multilevel;
 mod pricing;
+mod primal;
+mod proof;
+mod resplit;
+mod root;
 mod solver;
 mod tree;
 

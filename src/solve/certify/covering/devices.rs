@@ -1,7 +1,7 @@
 //! The kinds of devices, what limits the sets they hold, and a pricer for each.
 
 use super::super::assignment::Setting;
-use super::super::pricing::{INSIDE, Network, Plan, Pricer, Pricing, Resource};
+use super::super::pricing::{INSIDE, LinePricer, Network, Plan, Pricer, Pricing, Resource};
 
 /// A decision of branch and price on which splits a node of its tree still holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +87,20 @@ impl<'a> Devices<'a> {
         let plan = Plan::new(&network, MAX_ENTRIES)?;
         let pricer = Pricer::new(plan, std::array::from_fn(|r| resources[r].capacity), MAX_LABELS);
         Some(Box::new(pricer.with_lattice(&resources[0].unit)))
+    }
+
+    /// A pricer along a line for each kind, whose sets may break memory limits; `None` where a load has several pieces,
+    /// times are no decimals, or the graph is far from a chain.
+    pub fn lines(&self) -> Option<Vec<LinePricer>> {
+        let line = |kind: usize| {
+            let (resources, costs) = (&self.resources[kind], &self.setting.unordered.units.kinds[kind]);
+            let can_hold = |u: usize| costs.times[u].is_some();
+            let has_one_piece = resources[1..].iter().all(|resource| resource.capacity.is_some());
+            let network = Network::new(self.setting.unordered, &can_hold, &resources[..1], self.most_pins[kind]);
+            has_one_piece.then(|| LinePricer::new(&network, &resources[0].unit)).flatten()
+        };
+        let has_work = self.work().iter().any(|&work| work > 0.0);
+        has_work.then(|| (0..self.counts.len()).map(line).collect()).flatten()
     }
 
     /// The load of a device of this kind that holds `units`, ascending.
@@ -189,6 +203,10 @@ mod tests {
             assert!(best(&devices, &profit, target, Rounding::Optimistic(4)) >= most, "{target}");
             let lattice = best(&devices, &profit, target, Rounding::Lattice(4));
             assert!((lattice - most).abs() <= 1e-6 * most, "{target}: {lattice} on the lattice, by enumeration {most}");
+            let line = devices.lines().expect("so narrow a graph").remove(0).price(&profit, target);
+            assert!((line.upper - most).abs() <= 1e-6 * most, "{target}: {} along the line, not {most}", line.upper);
+            assert_eq!(line.best(), most);
+            assert!(line.sets.iter().all(|set| devices.load(0, &set.units) <= target), "{:?}", line.sets);
         }
     }
 

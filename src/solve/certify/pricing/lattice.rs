@@ -23,7 +23,7 @@ pub struct Lattice {
 impl Lattice {
     /// The first resource of `plan` on the lattice of the units' `times`; `None` where they lie on no decimal lattice.
     pub fn new<const D: usize>(plan: &Plan<D>, times: &[f64]) -> Option<Self> {
-        let cell = cell(times)?;
+        let cell = decimal_cell(times)?;
         let cells = |used: &[f64; D]| [(used[0] * HALF_ROOM / cell).floor()];
         let bucket = |bucket: &Bucket<D>| Bucket {
             variable: bucket.variable,
@@ -39,7 +39,7 @@ impl Lattice {
 }
 
 /// The largest power of ten that divides all times, up to rounding.
-fn cell(times: &[f64]) -> Option<f64> {
+pub fn decimal_cell(times: &[f64]) -> Option<f64> {
     let divides = |cell: f64| times.iter().all(|time| ((time / cell).round() * cell - time).abs() <= 1e-11 * time);
     (-6..6).rev().map(|exponent| 10.0f64.powi(exponent)).find(|&cell| divides(cell))
 }
@@ -101,10 +101,10 @@ impl<const D: usize> Plan<D> {
 }
 
 /// Times that lie on the lattice are not rounded below it: half of the room that capacities have.
-const HALF_ROOM: f64 = 1.0 + 5e-11;
+pub(super) const HALF_ROOM: f64 = 1.0 + 5e-11;
 
 /// The most cells of a device.
-const MOST_CELLS: f64 = 1e5;
+pub(super) const MOST_CELLS: f64 = 1e5;
 
 /// Grains of all units together.
 const MOST_GRAINS: f64 = 1e9 / 4.0;
@@ -117,13 +117,13 @@ const MOST_TRIED: usize = 40;
 
 #[cfg(test)]
 mod tests {
-    use super::cell;
+    use super::decimal_cell;
 
     #[test]
     fn decimals_lie_on_a_lattice() {
-        assert_eq!(cell(&[3.0, 18.0, 0.0]), Some(1.0));
-        assert_eq!(cell(&[0.358, 18.962, 9.7]), Some(0.001));
-        assert_eq!(cell(&[200.0, 1500.0]), Some(100.0));
-        assert_eq!(cell(&[1.0, 1.0 / 3.0]), None);
+        assert_eq!(decimal_cell(&[3.0, 18.0, 0.0]), Some(1.0));
+        assert_eq!(decimal_cell(&[0.358, 18.962, 9.7]), Some(0.001));
+        assert_eq!(decimal_cell(&[200.0, 1500.0]), Some(100.0));
+        assert_eq!(decimal_cell(&[1.0, 1.0 / 3.0]), None);
     }
 }

@@ -1,0 +1,370 @@
+//! A run: primal search, root bounds, and the tree between them.
+
+use super::assignment::Setting;
+use super::covering::{Devices, Verdict};
+use super::primal::Primal;
+use super::root::Root;
+use super::tree::{self, Ending};
+use crate::bound;
+use crate::solve::OPTIMALITY_TOLERANCE;
+use crate::solve::{BoundSource, LowerBound, Outcome, Progress, Run, SearchContext, Stats};
+
+/// A run: the best split and bound so far.
+pub struct Proof<'a> {
+    setting: &'a Setting<'a>,
+    cx: &'a SearchContext,
+    primal: Primal<'a>,
+    bound: f64,
+    source: BoundSource,
+    stats: Stats,
+}
+
+impl<'a> Proof<'a> {
+    /// Nothing known yet.
+    pub fn new(setting: &'a Setting<'a>, cx: &'a SearchContext) -> Self {
+        Self {
+            setting,
+            cx,
+            primal: Primal::new(setting, cx),
+            bound: 0.0,
+            source: BoundSource::Refuted,
+            stats: Stats::default(),
+        }
+    }
+
+    fn upper(&self) -> Option<f64> {
+        self.primal.value()
+    }
+
+    /// The largest target whose refutation ends the run.
+    fn last_target(&self, upper: f64) -> f64 {
+        upper * (1.0 - self.cx.gap.max(0.5 * OPTIMALITY_TOLERANCE))
+    }
+
+    fn is_settled(&self) -> bool {
+        self.upper().is_some_and(|upper| self.bound >= self.last_target(upper))
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_settled() || self.cx.should_stop()
+    }
+
+    fn report(&self, phase: &'static str) {
+        let bound = (self.bound > 0.0).then_some(self.bound);
+        self.cx.report(&Progress { phase, incumbent: self.upper(), bound });
+    }
+
+    /// Runs to the end or to a limit; whether no split exists.
+    pub fn run(&mut self) -> bool {
+        self.anneal(FIRST_ROUNDS);
+        self.bound_cheaply();
+        let devices = Devices::new(self.setting);
+        let root = devices.as_ref().and_then(|devices| Root::new(devices, self.cx));
+        let Some(mut root) = root else {
+            self.anneal(ROUNDS_WITHOUT_PROOF);
+            return false;
+        };
+        let is_infeasible = self.find_any(&mut root);
+        if self.upper().is_some() {
+            self.close(&mut root);
+        }
+        self.stats.set("columns", root.generation.pool.len() as f64);
+        self.stats.set("pricing_rounds", root.generation.effort.rounds as f64);
+        self.stats.set("pricing_searches", root.generation.effort.searches as f64);
+        is_infeasible
+    }
+
+    /// Takes the best bound that needs no search.
+    fn bound_cheaply(&mut self) {
+        let Some(upper) = self.upper() else { return };
+        (self.bound, self.source) = bound::best(self.setting.problem, &self.setting.unordered.units, upper, self.cx);
+        self.report("cuts");
+    }
+
+    /// Raises the bound to a refuted target.
+    fn refuted(&mut self, target: f64) {
+        if target > self.bound {
+            (self.bound, self.source) = (target, BoundSource::Refuted);
+        }
+    }
+
+    /// Runs some rounds of annealing.
+    fn anneal(&mut self, rounds: usize) {
+        for _ in 0..rounds {
+            if self.is_done() {
+                return;
+            }
+            self.primal.anneal(self.cx);
+            self.report("annealing");
+        }
+    }
+
+    /// Improves the split until `patience` rounds in a row have not helped.
+    fn refine(&mut self, patience: usize) {
+        let mut stale = 0;
+        while stale < patience && !self.is_done() {
+            let before = self.upper();
+            self.primal.refine(self.bound, self.cx);
+            self.report("annealing");
+            stale = if self.upper() == before { stale + 1 } else { 0 };
+        }
+    }
+
+    /// Finds some split where annealing found none; whether none exists.
+    fn find_any(&mut self, root: &mut Root) -> bool {
+        if self.upper().is_some() {
+            return false;
+        }
+        let ceiling = root.generation.devices.ceiling();
+        if root.settle(ceiling, &mut || true) == Verdict::Refuted {
+            return true;
+        }
+        match tree::search(&mut root.generation, (ceiling, f64::MAX), &root.center, usize::MAX, self.cx) {
+            Ending::Found(split) => {
+                self.primal.offer(&split);
+                false
+            }
+            ending => ending == Ending::Refuted,
+        }
+    }
+
+    /// Closes the gap between bound and split.
+    fn close(&mut self, root: &mut Root) {
+        self.bound_root(root);
+        let mut max_nodes = FIRST_NODES;
+        while !self.is_done() {
+            match self.branch(root, max_nodes, 0.0) {
+                Ending::Undecided => return,
+                Ending::Limit => {
+                    self.anneal(ROUNDS_BETWEEN);
+                    self.branch(root, max_nodes, 0.5);
+                    max_nodes *= 2;
+                }
+                Ending::Found(_) | Ending::Refuted => {}
+            }
+        }
+    }
+
+    /// Raises the bound as far as the root alone can: in steps towards the best split, then by bisection. The split is
+    /// improved with patience once it is clear that the bound does not meet it at little cost.
+    fn bound_root(&mut self, root: &mut Root) {
+        if !self.approach(root, &FAR_STEPS) {
+            return;
+        }
+        self.refine(if self.primal.resplits() { RESPLIT_PATIENCE } else { PATIENCE });
+        self.ascend(root);
+        let Some(upper) = self.upper() else { return };
+        let is_large = root.effort(upper).is_some_and(|effort| effort >= LARGE);
+        if is_large && self.bound < self.last_target(upper) * (1.0 - CLEARLY_OPEN) {
+            self.refine(LAST_RESPLIT_PATIENCE);
+        } else {
+            self.approach(root, &NEAR_STEPS);
+        }
+    }
+
+    /// Raises the bound by the bundle method about as far as the root can, where pricing is quick. The split is improved
+    /// beside it, in proportion to the effort of pricing.
+    fn ascend(&mut self, root: &mut Root) {
+        let mut part = FIRST_ASCENT;
+        for _ in 0..MOST_ASCENTS {
+            let Some(upper) = self.upper() else { return };
+            let last = self.last_target(upper);
+            let target = (upper * (1.0 - part)).min(last);
+            if self.is_done() || target <= self.bound {
+                return;
+            }
+            let Some(effort) = root.effort(last) else { return };
+            let (bound, cx, primal) = (self.bound, self.cx, &mut self.primal);
+            let mut due = 0;
+            let mut beside = || {
+                due += effort;
+                while due >= EFFORT_PER_REFINEMENT && !cx.should_stop() {
+                    primal.refine(bound, cx);
+                    due -= EFFORT_PER_REFINEMENT;
+                }
+                true
+            };
+            let Some((verdict, shown)) = root.ascend((target, last), &mut beside, cx) else { return };
+            self.refuted(shown);
+            self.stats.set("root_bound", self.bound);
+            self.report("column generation");
+            let Some(upper) = self.upper() else { return };
+            part = if verdict == Verdict::Refuted { 0.0 } else { 1.0 - self.bound / upper * (1.0 + LAST_ASCENT) };
+        }
+    }
+
+    /// Raises the bound to targets these parts below the best split; whether the root refutes all of them.
+    fn approach(&mut self, root: &mut Root, steps: &[f64]) -> bool {
+        for step in steps {
+            let Some(upper) = self.upper() else { return false };
+            let target = (upper * (1.0 - step)).min(self.last_target(upper));
+            if self.is_done() {
+                return false;
+            }
+            if target > self.bound && !self.raise(root, target) {
+                // So far from the best split the bound is hard to raise: a better split may be easier to find.
+                if *step >= FAR_FROM_SOLVED && self.upper() == Some(upper) {
+                    self.refine(if self.primal.resplits() { LAST_RESPLIT_PATIENCE } else { LAST_PATIENCE });
+                }
+                if self.upper() != Some(upper) {
+                    return self.approach(root, steps);
+                }
+                self.bisect(root, target);
+                return false;
+            }
+            self.anneal(1);
+        }
+        true
+    }
+
+    /// Bisects between the bound and a target that the root does not refute.
+    fn bisect(&mut self, root: &mut Root, mut open: f64) {
+        while !self.is_done() && open - self.bound > BISECTION_PRECISION * open {
+            let target = 0.5 * (self.bound + open);
+            if !self.raise(root, target) {
+                open = target;
+            }
+            self.anneal(ROUNDS_BETWEEN);
+        }
+        self.stats.set("root_bound", self.bound);
+    }
+
+    /// Whether the root refutes `target`, which then is a bound; else the bound rises as far as its profits show.
+    /// The split is improved beside it, and ends it once there is a better one.
+    fn raise(&mut self, root: &mut Root, target: f64) -> bool {
+        if root.is_crowded(target) {
+            self.refuted(target);
+            return true;
+        }
+        for _ in 0..MOST_PARTS {
+            let verdict = self.beside(target, |beside| root.refute(target, ROUNDS_PER_PART, beside));
+            if verdict == Verdict::Refuted {
+                self.refuted(target);
+                self.report("column generation");
+                return true;
+            }
+            let is_over = self.is_done() || self.upper().is_some_and(|upper| upper < self.least_for(target));
+            if !is_over {
+                let shown = root.refuted_by_profits(self.bound, target);
+                self.refuted(shown);
+            }
+            self.report("column generation");
+            if verdict == Verdict::Open || is_over {
+                break;
+            }
+        }
+        false
+    }
+
+    /// The least best split at which `target` is worth refuting.
+    fn least_for(&self, target: f64) -> f64 {
+        target / (1.0 - self.cx.gap.max(0.5 * OPTIMALITY_TOLERANCE))
+    }
+
+    /// Does `work` on a target while the split is improved beside it, until it is below what makes the target worth it.
+    fn beside<T>(&mut self, target: f64, work: impl FnOnce(&mut (dyn FnMut() -> bool + Send)) -> T) -> T {
+        let (least, bound, cx) = (self.least_for(target), self.bound, self.cx);
+        let primal = &mut self.primal;
+        let mut beside = || {
+            primal.refine(bound, cx);
+            primal.value().is_none_or(|upper| upper >= least)
+        };
+        work(&mut beside)
+    }
+
+    /// Searches the tree below a target this part of the way from the best split down to the bound.
+    fn branch(&mut self, root: &mut Root, max_nodes: usize, part: f64) -> Ending {
+        let Some(upper) = self.upper() else { return Ending::Limit };
+        let target = self.last_target(upper) * (1.0 - part) + self.bound * part;
+        if self.is_done() {
+            return Ending::Limit;
+        }
+        let ending = match self.beside(target, |beside| root.settle(target, beside)) {
+            Verdict::Refuted => Ending::Refuted,
+            Verdict::Limit => Ending::Limit,
+            Verdict::Open => tree::search(&mut root.generation, (target, upper), &root.center, max_nodes, self.cx),
+        };
+        match &ending {
+            Ending::Refuted => self.refuted(target),
+            Ending::Found(split) => {
+                self.primal.offer(split);
+            }
+            Ending::Limit | Ending::Undecided => {}
+        }
+        self.report("branch and price");
+        ending
+    }
+
+    /// What is known at the end.
+    pub fn finish(self, is_infeasible: bool) -> Run {
+        let scope = self.setting.problem.spec.scope.clone();
+        let bound = LowerBound { value: self.bound, scope: scope.clone(), source: self.source };
+        let known = (self.bound > 0.0).then(|| bound.clone());
+        let outcome = match self.primal.best() {
+            Some((objective, split)) => {
+                let solution = self.setting.to_solution(split);
+                if objective - bound.value <= OPTIMALITY_TOLERANCE * objective {
+                    Outcome::Optimal { solution, bound: LowerBound { value: bound.value.min(objective), ..bound } }
+                } else {
+                    Outcome::Feasible { solution, bound: known }
+                }
+            }
+            None if is_infeasible => Outcome::Infeasible(scope),
+            None => Outcome::Unknown { bound: known },
+        };
+        Run { outcome, stats: self.stats }
+    }
+}
+
+/// Rounds of annealing before the first bound.
+const FIRST_ROUNDS: usize = 32;
+
+/// Rounds of pricing after which the bound rises as far as the profits show, and how often.
+const ROUNDS_PER_PART: usize = 24;
+const MOST_PARTS: usize = 16;
+
+/// Rounds of annealing between two searches of the tree, or two targets of the root's bisection.
+const ROUNDS_BETWEEN: usize = 16;
+
+/// Rounds of annealing in a row that do not help, after which it pauses before the first target near the best split.
+const PATIENCE: usize = 200;
+
+/// A target this part below the best split that the root does not refute shows that the bound is not close.
+const FAR_FROM_SOLVED: f64 = 0.002;
+
+/// After the bundle method, exact pricing does not close a gap of this part.
+const CLEARLY_OPEN: f64 = 2e-4;
+
+/// Rounds of the bundle method that take fewer sums than this are over at once, and so is the linear program.
+const LARGE: usize = 10_000_000;
+
+/// Sums of the bundle method in the time of which the split can be improved once.
+const EFFORT_PER_REFINEMENT: usize = 80_000_000;
+
+/// How far below the best split the bundle method's first target lies, how far above the bound the last ones do, and how
+/// many there are.
+const FIRST_ASCENT: f64 = 1e-3;
+const LAST_ASCENT: f64 = 2e-4;
+const MOST_ASCENTS: usize = 3;
+
+/// Rounds of annealing in a row that do not help, after such a target.
+const LAST_PATIENCE: usize = 1_500;
+
+/// The same where pairs of devices are split anew besides.
+const RESPLIT_PATIENCE: usize = 60;
+const LAST_RESPLIT_PATIENCE: usize = 400;
+
+/// Rounds of annealing where the graph is too wide for pricing.
+const ROUNDS_WITHOUT_PROOF: usize = 1_000;
+
+/// How far below the best split the root's first targets lie, one after another.
+const FAR_STEPS: [f64; 2] = [0.3, 0.05];
+
+/// How far below it the others lie.
+const NEAR_STEPS: [f64; 5] = [0.02, 0.01, 0.002, 5e-4, 0.0];
+
+/// How closely the root's bound is found, as a part of it.
+const BISECTION_PRECISION: f64 = 1e-4;
+
+/// Nodes of the first search of the tree; later ones get twice as many each.
+const FIRST_NODES: usize = 32;
