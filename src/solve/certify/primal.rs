@@ -49,7 +49,7 @@ impl<'a> Primal<'a> {
     /// No split is below `bound`.
     pub fn refine(&mut self, bound: f64, cx: &SearchContext) {
         self.rounds += 1;
-        if self.resplit.is_none() || self.rounds % ANNEALING_PERIOD == 0 {
+        if self.resplit.is_none() || self.rounds.is_multiple_of(ANNEALING_PERIOD) {
             self.annealing.advance(cx);
         }
         let best = self.annealing.best();
