@@ -61,4 +61,4 @@ impl<'a> Primal<'a> {
 }
 
 /// In one of so many rounds annealing goes on beside the splits of pairs.
-const ANNEALING_PERIOD: u64 = 4;
+const ANNEALING_PERIOD: u64 = 32;

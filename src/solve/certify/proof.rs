@@ -339,7 +339,7 @@ const CLEARLY_OPEN: f64 = 2e-4;
 const LARGE: usize = 10_000_000;
 
 /// Sums of the bundle method in the time of which the split can be improved once.
-const EFFORT_PER_REFINEMENT: usize = 80_000_000;
+const EFFORT_PER_REFINEMENT: usize = 8_000_000;
 
 /// How far below the best split the bundle method's first target lies, how far above the bound the last ones do, and how
 /// many there are.
@@ -351,8 +351,8 @@ const MOST_ASCENTS: usize = 3;
 const LAST_PATIENCE: usize = 1_500;
 
 /// The same where pairs of devices are split anew besides.
-const RESPLIT_PATIENCE: usize = 60;
-const LAST_RESPLIT_PATIENCE: usize = 400;
+const RESPLIT_PATIENCE: usize = 300;
+const LAST_RESPLIT_PATIENCE: usize = 10_000;
 
 /// Rounds of annealing where the graph is too wide for pricing.
 const ROUNDS_WITHOUT_PROOF: usize = 1_000;

@@ -64,7 +64,8 @@ impl<'a> Pairs<'a> {
     }
 
     /// The split that meets the wish best, and its [excess](Self::excess); `None` where there are too many units, or
-    /// none is valid. O(units of both · states · target / cell).
+    /// none is valid. Loads are rounded to whole cells while it is sought, not where it is chosen among the last few.
+    /// O(units of both · states · cells).
     pub fn split(
         &self,
         split: &Assignment,
@@ -77,7 +78,8 @@ impl<'a> Pairs<'a> {
         let mut units: Vec<usize> = (0..self.setting.unit_count()).filter(is_theirs).collect();
         units.sort_unstable_by_key(|&u| self.rank[u]);
         let (network, order) = self.network(&units, devices);
-        let cell = self.kinds[self.setting.kind_of[devices.0]].1;
+        let finest = self.kinds[self.setting.kind_of[devices.0]].1;
+        let cell = finest * (target / (finest * MOST_CELLS)).ceil().max(1.0);
         let sweep = Sweep::new(&network, &order, |used| (used / cell).round() as usize)?;
         let capacity = (target / cell) as usize;
         if sweep.effort(capacity).0 > MOST_SUMS {
@@ -175,6 +177,10 @@ const DIRECT_PINS: usize = 2;
 
 /// How many of the best splits of two devices are looked at without rounding.
 const ENDS: usize = 4;
+
+/// Cells of a load: so few that rows stay in the cache. Coarser ones than the times' own blur a split by less than the
+/// noise does.
+const MOST_CELLS: f64 = 10_000.0;
 
 /// The most sums of an entry and an arc in one split.
 const MOST_SUMS: usize = 400_000_000;

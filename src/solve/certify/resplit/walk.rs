@@ -83,7 +83,7 @@ impl Walker {
 
 /// The steps of walks: longer after a walk that met its target, shorter after one that did not, and from anew when they
 /// are as short as they get.
-const LONGEST_STEP: f64 = 3e-3;
+const LONGEST_STEP: f64 = 1e-3;
 const SHORTEST_STEP: f64 = 2e-4;
 const LENGTHENING: f64 = 1.5;
 const SHORTENING: f64 = 0.5;
