@@ -95,6 +95,9 @@ const FIRST_PACKING: u64 = 2000;
 /// For every decision, packing takes the effort of so many.
 const PACKING: u64 = 4;
 
+/// A decision takes about as long as so many labels of packing for each device.
+const LABELS: u64 = 64;
+
 /// Moves of annealing for each copy of a mapping that packing leaves unfinished.
 const REPAIRS: u64 = 200;
 
@@ -179,7 +182,7 @@ impl<const W: usize> Proof<'_, W> {
 
     /// Bounds the time by packing fractions of pipelines, and packs pipelines for the first time.
     fn start_packing(&mut self) {
-        // Where no devices look alike there are too many pipelines.
+        // Without blocks hardly any two devices are alike, and there are too many pipelines.
         if self.is_done() || self.knowledge.partitions.is_empty() {
             return;
         }
@@ -193,9 +196,9 @@ impl<const W: usize> Proof<'_, W> {
         }
     }
 
-    /// How many labels of packing are about as much effort as so many decisions: one for each pair of devices.
+    /// How many labels of packing are about as much effort as so many decisions.
     fn packing_effort(&self, decisions: u64) -> u64 {
-        decisions.saturating_mul(self.knowledge.model.devices().pow(2) as u64)
+        decisions.saturating_mul(LABELS * self.knowledge.model.devices() as u64)
     }
 
     /// Bisects between bound and best mapping by packing pipelines with the effort of so many decisions, and tries to

@@ -102,8 +102,12 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
 
     /// Searches.
     pub fn run(mut self) -> Verdict {
+        // What is refuted at once teaches nothing.
+        if self.state.propagate().is_err() {
+            return Verdict::Refuted;
+        }
         if self.budget == 0 {
-            return self.state.propagate().map_or(Verdict::Refuted, |()| Verdict::Unknown);
+            return Verdict::Unknown;
         }
         let verdict = self.prepare().map_or(Verdict::Refuted, |()| self.explore());
         if self.order == Order::Learned {
@@ -113,7 +117,6 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
     }
 
     fn prepare(&mut self) -> Result<(), Conflict> {
-        self.state.propagate()?;
         if self.order == Order::Learned {
             self.state.conflicts = match self.knowledge.weights.is_empty() {
                 true => (0..self.state.model.copies()).map(|copy| self.state.tightness(copy)).collect(),

@@ -32,9 +32,7 @@ pub struct Order<'a> {
 /// Column generation over a growing pool of pipelines.
 pub struct Generation {
     /// How pipelines are priced.
-    pub plan: Plan,
-    /// Number of stages.
-    stages: usize,
+    plan: Plan,
     /// Pipelines, each with the least that its slowest copy takes.
     pool: Vec<(f64, Pattern)>,
     /// How much more may be done, in labels tried.
@@ -53,7 +51,7 @@ const WIDTHS: [usize; 3] = [300, 5_000, 400_000];
 impl Generation {
     /// No pipeline yet.
     pub fn new(plan: Plan) -> Self {
-        Self { stages: plan.steps.len(), plan, pool: Vec::new(), effort: u64::MAX }
+        Self { plan, pool: Vec::new(), effort: u64::MAX }
     }
 
     /// Takes up a pipeline; false where it is known.
@@ -89,7 +87,7 @@ impl Generation {
             let mut found = Vec::new();
             let widths = if order.is_strict { &WIDTHS[..2] } else { &WIDTHS };
             for &width in widths {
-                let Priced { patterns, is_exact, effort } = self.price(&order, &values, 1.0 - MARGIN, width);
+                let Priced { patterns, is_exact, effort } = self.price(&order, &values, 1.0 - MARGIN, width, cx);
                 self.effort = self.effort.saturating_sub(effort);
                 self.charge(order.rows.len());
                 let least = patterns.first().map_or(1.0 - MARGIN, |(value, _)| *value);
@@ -131,18 +129,19 @@ impl Generation {
     }
 
     /// Whether these values of the rows refute an order.
-    pub fn refutes(&self, order: &Order, values: &[f64]) -> bool {
+    pub fn refutes(&mut self, order: &Order, values: &[f64], cx: &SearchContext) -> bool {
         let worth: f64 = values.iter().zip(order.rows).map(|(value, row)| value * row.most as f64).sum();
         // What is worth nothing is worth too little, even if that is all there is.
         let cutoff = (worth / order.count as f64 * (1.0 + 2.0 * MARGIN)).max(f64::MIN_POSITIVE);
-        let priced = self.price(order, values, cutoff, WIDTHS[2]);
+        let priced = self.price(order, values, cutoff, WIDTHS[2], cx);
+        self.effort = self.effort.saturating_sub(priced.effort);
         priced.is_exact && priced.patterns.is_empty()
     }
 
-    fn price(&self, order: &Order, values: &[f64], cutoff: f64, width: usize) -> Priced {
+    fn price(&self, order: &Order, values: &[f64], cutoff: f64, width: usize, cx: &SearchContext) -> Priced {
         let classes = order.rows.iter().filter(|row| matches!(row.what, Use::Room(_))).count();
         let mut room = vec![0; classes];
-        let mut profit = vec![vec![0.0; classes]; self.stages];
+        let mut profit = vec![vec![0.0; classes]; self.plan.steps.len()];
         for (row, &value) in order.rows.iter().zip(values) {
             match row.what {
                 Use::Room(class) => {
@@ -166,6 +165,7 @@ impl Generation {
                 is_strict: order.is_strict,
                 width,
                 effort: self.effort,
+                cx,
             },
         )
     }

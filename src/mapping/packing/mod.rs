@@ -67,7 +67,8 @@ const PRECISION: f64 = 1e-5;
 const STEPS: usize = 8;
 
 impl<'a> Packer<'a> {
-    /// `None` where an all-reduce counts or loads have several pieces. O(D² · stages).
+    /// `None` where an all-reduce counts or loads have several pieces, or where there are too many stages or classes of
+    /// devices. O(D² · classes + stages⁵).
     pub fn new(problem: &'a MappingProblem) -> Option<Self> {
         if problem.cost.counted.all_reduce() && problem.replicas > 1 {
             return None;
@@ -108,8 +109,11 @@ impl<'a> Packer<'a> {
                     let mut above = high;
                     for _ in 0..STEPS {
                         let target = f64::midpoint(low, above);
-                        let side = if self.generation.refutes(&order(target), &values) { &mut low } else { &mut above };
-                        *side = target;
+                        if self.generation.effort == 0 || cx.should_stop() {
+                            break;
+                        }
+                        let is_refuted = self.generation.refutes(&order(target), &values, cx);
+                        *(if is_refuted { &mut low } else { &mut above }) = target;
                     }
                 }
                 Packed::Open(_) | Packed::Unknown => high = target,
@@ -190,7 +194,13 @@ impl<'a> Packer<'a> {
     fn fix(&mut self, rows: &[Row], limit: f64, fixed: &mut Vec<Pattern>, cx: &SearchContext) -> Option<Mapping> {
         let count = self.problem.replicas - fixed.len();
         if count == 0 {
-            return self.mapping(fixed);
+            let mapping = self.mapping(fixed)?;
+            // Where messages count at their least, it may take longer than its pipelines did.
+            if self.problem.objective(&mapping) <= limit {
+                return Some(mapping);
+            }
+            self.draft = Some((fixed.len(), mapping));
+            return None;
         }
         let parts = match self.generation.pack(Order { limit, count, rows, is_strict: true }, cx) {
             Packed::Open(parts) => parts,

@@ -8,6 +8,12 @@ use crate::mapping::local::{LocalCost, Traffic};
 /// The most stages that may wait for neighbours at once.
 pub const MOST_OPEN: usize = 4;
 
+/// The most stages whose orders are looked through: that takes the fifth power of their number.
+const MOST_STAGES: usize = 48;
+
+/// The most entries of a step's tables, for all steps together.
+const MOST_ENTRIES: usize = 1 << 23;
+
 /// Costs of ordered pairs of classes, seen from the first.
 #[derive(Debug, Clone)]
 pub struct Table {
@@ -62,11 +68,14 @@ pub struct Plan {
 
 impl Plan {
     /// The plan of a problem whose loads have one piece. Where too many stages would wait at once, messages between stages
-    /// that do not follow one another count at their least.
+    /// that do not follow one another count at their least. `None` where there are too many stages or classes.
     pub fn new(problem: &MappingProblem, classes: &Classes) -> Option<Self> {
         let [piece] = problem.cost.pieces[..] else { return None };
         let cost = LocalCost::new(problem);
         let count = problem.stages.stages.len();
+        if count > MOST_STAGES || classes.len() * classes.len() * count > MOST_ENTRIES {
+            return None;
+        }
         let linked = |a: usize, b: usize| cost.traffic(a).iter().any(|traffic| traffic.stage == b);
         let orders = (0..count).map(|first| narrow_order(count, first, linked));
         let best = orders.min_by_key(|order| width(order, linked))?;
@@ -77,9 +86,7 @@ impl Plan {
             false => Some(builder.plan(&(0..count).collect::<Vec<_>>(), |a, b| a.abs_diff(b) == 1)),
         }
     }
-}
 
-impl Plan {
     /// The least that the slowest copy of a pipeline takes whose stages are in these classes.
     pub fn load(&self, classes: &[usize]) -> f64 {
         let mut loads = vec![0.0; classes.len()];

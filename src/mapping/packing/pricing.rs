@@ -7,6 +7,7 @@
 //! and Roberti 2011).
 
 use super::plan::{MOST_OPEN, Plan, Step};
+use crate::solve::SearchContext;
 
 /// Marks no class.
 const NONE: u16 = u16::MAX;
@@ -19,7 +20,7 @@ pub struct Pattern {
 }
 
 /// What is asked of pricing.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Query<'a> {
     /// By stage and class: what it is worth to have the stage there; at least 0.
     pub profit: &'a [Vec<f64>],
@@ -33,8 +34,10 @@ pub struct Query<'a> {
     pub is_strict: bool,
     /// The most labels of a step; the search is no proof where they do not suffice.
     pub width: usize,
-    /// The most labels that may be tried.
+    /// The most labels that may be tried and compared.
     pub effort: u64,
+    /// Whose limits end the search, which is no proof then.
+    pub cx: &'a SearchContext,
 }
 
 /// What pricing found.
@@ -44,7 +47,7 @@ pub struct Priced {
     pub patterns: Vec<(f64, Pattern)>,
     /// Whether no pipeline is worth less than the first of them, or than the cutoff where there are none.
     pub is_exact: bool,
-    /// How many labels were tried.
+    /// How many labels were tried and compared.
     pub effort: u64,
 }
 
@@ -76,24 +79,30 @@ pub fn price(plan: &Plan, query: &Query) -> Priced {
     let mut stages: Vec<Vec<Label>> = vec![vec![Label::FIRST]];
     let (mut is_exact, mut effort) = (!query.is_strict, 0);
     for (step, rest) in plan.steps.iter().zip(&rest) {
+        let mut next = Front { query, labels: Vec::new(), is_whole: true, compared: 0 };
         effort += (stages.last().map_or(0, Vec::len) * query.room.len()) as u64;
-        if effort > query.effort {
+        if effort > query.effort || !next.extend(step, &stages, rest) {
             return Priced { patterns: Vec::new(), is_exact: false, effort };
         }
-        let mut next = extend(step, &stages, rest, query);
-        thin(&mut next);
-        if next.len() > query.width {
-            next.select_nth_unstable_by(query.width, |a, b| a.value.total_cmp(&b.value));
-            next.truncate(query.width);
-            is_exact = false;
-        }
-        stages.push(next);
+        next.thin();
+        is_exact &= next.is_whole;
+        effort += next.compared / COMPARED;
+        stages.push(next.labels);
     }
     let mut last: Vec<Label> = stages.last().cloned().unwrap_or_default();
     last.sort_by(|a, b| a.value.total_cmp(&b.value));
     let patterns = last.iter().take(MOST_PATTERNS).map(|label| (label.value, pattern(plan, &stages, label)));
     Priced { patterns: patterns.collect(), is_exact, effort }
 }
+
+/// So many comparisons of labels take as long as one is tried.
+const COMPARED: u64 = 8;
+
+/// Labels are thinned out at the latest when there are so many times as many as may stay.
+const CROWD: usize = 8;
+
+/// Labels from which are gone on between two looks at the clock.
+const PATIENCE: usize = 1 << 10;
 
 /// How many pipelines one call returns.
 const MOST_PATTERNS: usize = 24;
@@ -130,26 +139,79 @@ fn least_rest(plan: &Plan, query: &Query) -> Vec<Vec<f64>> {
     rest
 }
 
-/// All labels that place the stage of `step` after one of the latest labels.
-fn extend(step: &Step, stages: &[Vec<Label>], rest: &[f64], query: &Query) -> Vec<Label> {
-    let mut next = Vec::new();
-    let labels = stages.last().map_or(&[][..], |labels| labels);
-    let classes: Vec<usize> = (0..query.room.len())
-        .filter(|&class| step.base[class] <= query.limit && query.room[class] > 0 && rest[class].is_finite())
-        .collect();
-    for (parent, label) in labels.iter().enumerate() {
-        for &class in &classes {
-            let value = label.value + query.profit[step.stage][class];
-            if value + rest[class] >= query.cutoff {
-                continue;
+/// The labels of a step.
+struct Front<'a> {
+    query: &'a Query<'a>,
+    labels: Vec<Label>,
+    /// Whether none was left out but those that are dominated.
+    is_whole: bool,
+    /// Comparisons of labels.
+    compared: u64,
+}
+
+impl Front<'_> {
+    /// Takes up all labels that place the stage of `step` after one of the latest labels. False where a limit came first.
+    fn extend(&mut self, step: &Step, stages: &[Vec<Label>], rest: &[f64]) -> bool {
+        let query = self.query;
+        let labels = stages.last().map_or(&[][..], |labels| labels);
+        let classes: Vec<usize> = (0..query.room.len())
+            .filter(|&class| step.base[class] <= query.limit && query.room[class] > 0 && rest[class].is_finite())
+            .collect();
+        for (parent, label) in labels.iter().enumerate() {
+            if parent % PATIENCE == PATIENCE - 1 && query.cx.should_stop() {
+                return false;
             }
-            if query.is_strict && way(stages, label).filter(|&other| other == class).count() >= query.room[class] {
-                continue;
+            for &class in &classes {
+                let value = label.value + query.profit[step.stage][class];
+                if value + rest[class] >= query.cutoff {
+                    continue;
+                }
+                if query.is_strict && way(stages, label).filter(|&other| other == class).count() >= query.room[class] {
+                    continue;
+                }
+                let placed = placed(step, label, class, query);
+                self.labels.extend(placed.map(|label| Label { value, parent: parent as u32, ..label }));
             }
-            next.extend(placed(step, label, class, query).map(|label| Label { value, parent: parent as u32, ..label }));
+            if self.labels.len() > CROWD * query.width {
+                self.thin();
+            }
         }
+        true
     }
-    next
+
+    /// Takes out the labels that are dominated, and the worst of those that are too many. One label alone does not dominate
+    /// where it remembers another class than the one it is compared with; two that remember different classes do together.
+    fn thin(&mut self) {
+        self.labels.sort_unstable_by(|a, b| a.open.cmp(&b.open).then(a.value.total_cmp(&b.value)));
+        let mut kept: Vec<Label> = Vec::with_capacity(self.labels.len() / 4);
+        let mut start = 0;
+        for label in &self.labels {
+            if kept.get(start).is_some_and(|first| first.open != label.open) {
+                start = kept.len();
+            }
+            let mut seen = NONE;
+            let compared = &mut self.compared;
+            let is_dominated = kept[start..].iter().any(|other| {
+                *compared += 1;
+                if !other.dominates(label) {
+                    return false;
+                }
+                let alone = other.closed == NONE || other.closed == label.closed;
+                let together = seen != NONE && seen != other.closed;
+                seen = other.closed;
+                alone || together
+            });
+            if !is_dominated {
+                kept.push(*label);
+            }
+        }
+        if kept.len() > self.query.width {
+            kept.select_nth_unstable_by(self.query.width, |a, b| a.value.total_cmp(&b.value));
+            kept.truncate(self.query.width);
+            self.is_whole = false;
+        }
+        self.labels = kept;
+    }
 }
 
 /// `label` with the stage of `step` placed in `class`, where that is possible.
@@ -187,30 +249,6 @@ fn placed(step: &Step, label: &Label, class: usize, query: &Query) -> Option<Lab
         next.closed = NONE;
     }
     Some(next)
-}
-
-/// Takes out the labels that are dominated. One label alone does not dominate where it remembers another class than the
-/// one it is compared with; two that remember different classes do together.
-fn thin(labels: &mut Vec<Label>) {
-    labels.sort_unstable_by(|a, b| a.open.cmp(&b.open).then(a.value.total_cmp(&b.value)));
-    let mut kept: Vec<Label> = Vec::with_capacity(labels.len() / 4);
-    let mut start = 0;
-    for label in labels.iter() {
-        if kept.get(start).is_some_and(|first| first.open != label.open) {
-            start = kept.len();
-        }
-        let mut seen = NONE;
-        let is_dominated = kept[start..].iter().filter(|other| other.dominates(label)).any(|other| {
-            let alone = other.closed == NONE || other.closed == label.closed;
-            let together = seen != NONE && seen != other.closed;
-            seen = other.closed;
-            alone || together
-        });
-        if !is_dominated {
-            kept.push(*label);
-        }
-    }
-    *labels = kept;
 }
 
 /// The classes on the way to a label of the last of these steps, its own first.

@@ -1,5 +1,8 @@
 //! Packing against the exhaustive search on small random problems.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
@@ -12,7 +15,8 @@ use crate::solve::SearchContext;
 /// Effort without end for problems so small.
 const PLENTY: u64 = 1 << 40;
 
-/// Up to seven devices in blocks, some of which are alike inside, and stages that send messages to any others.
+/// Up to seven devices in blocks, some of which are alike inside, and stages that send messages to any others, or to all:
+/// then more of them wait than pricing keeps apart.
 fn problem(seed: u64) -> MappingProblem {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let (stages, replicas) = [(2, 2), (2, 3), (3, 2), (4, 1), (5, 1), (6, 1), (3, 1)][rng.random_range(0..7)];
@@ -20,6 +24,7 @@ fn problem(seed: u64) -> MappingProblem {
     let size = rng.random_range(1..=4);
     let inside: Vec<f64> = (0..49).map(|_| f64::from(rng.random_range(1..=4_u8))).collect();
     let (is_even, is_plain) = (rng.random_bool(0.5), rng.random_bool(0.7));
+    let density = if stages == 6 && rng.random_bool(0.5) { 1.0 } else { 0.4 };
     let bandwidth = |a: usize, b: usize| match (a / size == b / size, is_even) {
         (false, _) => 1.0,
         (true, true) => 2.0 * inside[a / size],
@@ -39,15 +44,22 @@ fn problem(seed: u64) -> MappingProblem {
     };
     let mut messages = Vec::new();
     for (source, target) in (0..stages).flat_map(|a| (0..stages).map(move |b| (a, b))).filter(|(a, b)| a != b) {
-        if rng.random_bool(0.4) {
+        if rng.random_bool(density) {
             messages.push(Message { source, target, bytes: f64::from(rng.random_range(1..20_u8)) });
         }
     }
     let stages = (0..stages).map(|_| stage(&mut rng)).collect();
+    // Between blocks, and longer one way than the other.
+    let delay = if rng.random_bool(0.3) { f64::from(rng.random_range(1..=5_u8)) } else { 0.0 };
+    let latency = |a: usize, b: usize| match (a / size).cmp(&(b / size)) {
+        std::cmp::Ordering::Less => delay,
+        std::cmp::Ordering::Equal => 0.0,
+        std::cmp::Ordering::Greater => 2.0 * delay,
+    };
     MappingProblem {
         stages: StageGraph { name: "random".into(), stages, messages },
         replicas,
-        topology: Topology::new("random", "", kinds, bandwidth),
+        topology: Topology::new("random", "", kinds, bandwidth).with_latency(latency),
         cost: StageCost::additive(Counted::Messages),
     }
 }
@@ -79,4 +91,21 @@ fn packing_refutes_no_target_that_a_mapping_keeps() {
         looked += 1;
     }
     assert!(found * 10 > looked * 8 && refuted * 10 > looked * 6, "{found} and {refuted} of {looked} are told");
+}
+
+#[test]
+fn packing_ends_when_it_is_told_to() {
+    let problem = (0..).map(problem).find(|problem| problem.replicas == 3).expect("one of seven kinds");
+    let stopped = SearchContext::new().with_cancellation(Arc::new(AtomicBool::new(true)));
+    let mut packer = Packer::new(&problem).expect("messages alone count");
+    assert_eq!(packer.bound(0.0, 100.0, PLENTY, &stopped), 0.0);
+    assert_eq!(packer.search(1.0, &mut PLENTY.clone(), &stopped), Packing::Unknown(None));
+}
+
+#[test]
+fn more_stages_than_can_be_ordered_are_refused() {
+    let mut problem = problem(0);
+    problem.stages.stages = vec![Stage::default(); 200];
+    problem.stages.messages.clear();
+    assert!(Packer::new(&problem).is_none());
 }
