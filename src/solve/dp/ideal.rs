@@ -177,7 +177,7 @@ impl<'a> State<'a> {
     }
 
     /// One round: builds automaton and relaxation, then searches for a better split until there is none or the
-    /// budget is spent; then looks for one by local search, or raises the bound by refuting half of the gap.
+    /// budget is spent; then looks for one by local search, or in the lower half of the gap.
     fn prove(&mut self, setting: &Setting, budget: usize) -> Proof {
         let Ok(frontier) = Frontier::smallest(setting.reduced, self.options.max_states) else {
             return Proof::Impossible;
@@ -194,6 +194,7 @@ impl<'a> State<'a> {
         let enumerator = guide.enumerator(setting, &frontier, &relaxation);
         let dominance = dominance.as_ref();
         let search = Search { loads: &setting.loads, enumerator, dominance, max_evaluated: budget };
+        self.aim(self.bound * AIM, &search, &relaxation, setting);
         while !self.is_done() {
             let target = self.upper() * (1.0 - OPTIMALITY_TOLERANCE);
             match self.search(&search, &relaxation.windows(target), setting) {
@@ -210,7 +211,7 @@ impl<'a> State<'a> {
                         return Proof::Impossible;
                     }
                     if !self.reorder(setting, budget / STAGES_PER_ROUND) {
-                        self.halve_gap(&search, &relaxation, setting);
+                        self.aim(0.5 * (self.bound + self.upper()), &search, &relaxation, setting);
                     }
                     return Proof::Partial;
                 }
@@ -219,10 +220,11 @@ impl<'a> State<'a> {
         Proof::Partial
     }
 
-    /// Raises the bound by refuting half of the gap, if the search can.
-    fn halve_gap(&mut self, search: &Search, relaxation: &Relaxation, setting: &Setting) {
-        let target = 0.5 * (self.bound + self.upper());
-        if let Verdict::Refuted = self.search(search, &relaxation.windows(target), setting) {
+    /// Looks for a split within `target`, if that is below the incumbent's; raises the bound where there is none.
+    fn aim(&mut self, target: f64, search: &Search, relaxation: &Relaxation, setting: &Setting) {
+        if target < self.upper()
+            && let Verdict::Refuted = self.search(search, &relaxation.windows(target), setting)
+        {
             self.raise_bound(target, BoundSource::Refuted);
         }
     }
@@ -351,6 +353,9 @@ impl<'a> State<'a> {
         Run { outcome, stats: self.stats }
     }
 }
+
+/// The first target by the bound: the optimum mostly lies just above it, and few ideals are admitted there.
+const AIM: f64 = 1.0005;
 
 /// Rounds of local search without a better split, for each unit, after which more would bring nothing.
 const MOST_ROUNDS_PER_UNIT: usize = 4;

@@ -239,16 +239,16 @@ impl<'a> Variants<'a> {
 
     /// The variants of all stage kinds under linear bound number `bound`, for targets of at most `upper`.
     pub fn all(&self, stages: &[StageKind], upper: f64, bound: usize) -> Bounds {
-        self.charging(stages, BESIDE * upper, bound)
+        self.charging(stages, BESIDE * upper, &self.bridges(), bound)
     }
 
     /// The variants of all stage kinds under linear bound number `bound` where every net is charged. They hold only for
     /// stages that no charged net bypasses.
     pub fn charging_all(&self, stages: &[StageKind], bound: usize) -> Bounds {
-        self.charging(stages, f64::MAX, bound)
+        self.charging(stages, f64::MAX, &[], bound)
     }
 
-    fn charging(&self, stages: &[StageKind], limit: f64, bound: usize) -> Bounds {
+    fn charging(&self, stages: &[StageKind], limit: f64, bridges: &[usize], bound: usize) -> Bounds {
         let mut bounds = Bounds::default();
         for (i, &stage) in stages.iter().enumerate() {
             let pieces = &self.reduced.kinds[stage.kind].pieces;
@@ -256,16 +256,23 @@ impl<'a> Variants<'a> {
                 Some(&piece) => piece,
                 None => mean(pieces),
             };
-            self.add(&mut bounds, i, stage, piece, limit);
+            self.add(&mut bounds, (i, stage), piece, limit, bridges);
         }
         bounds
     }
 
     /// Adds the variants of `stage` (at `index`) under the linear bound `piece`, charging the nets that have at most
-    /// weight `limit` beside them.
-    fn add(&self, bounds: &mut Bounds, index: usize, stage: StageKind, piece: Piece, limit: f64) {
+    /// weight `limit` beside them. The one free of communication never ends at one of the `bridges`.
+    fn add(
+        &self,
+        bounds: &mut Bounds,
+        (index, stage): (usize, StageKind),
+        piece: Piece,
+        limit: f64,
+        bridges: &[usize],
+    ) {
         let weight = self.weight(stage, piece);
-        let free = Potential { weight: weight.clone(), upper: vec![], lower: vec![] };
+        let mut free = Potential { weight: weight.clone(), upper: vec![], lower: vec![] };
         let costs = &self.reduced.kinds[stage.kind];
         let pays = piece.comm_in + piece.comm_out > 0.0 && costs.transfers.iter().any(|&c| c > 0.0);
         if !pays {
@@ -280,7 +287,47 @@ impl<'a> Variants<'a> {
         };
         let cap = beside.iter().copied().filter(|&b| b <= limit).fold(0.0, f64::max);
         bounds.add(index, Potential { weight, upper: charge(true), lower: charge(false) }, None);
+        if !bridges.is_empty() {
+            free.upper = vec![0.0; beside.len()];
+            bridges.iter().for_each(|&e| free.upper[e] = self.prohibitive);
+            free.lower.clone_from(&free.upper);
+        }
         bounds.add(index, free, Some(cap));
+    }
+
+    /// The nets that whatever boundary cuts them cuts alone: no net bypasses a stage that ends there.
+    ///
+    /// Only one ideal cuts a net of two units when every other unit precedes the one or follows the other. That ideal
+    /// comes first where units are sorted by how many precede them.
+    fn bridges(&self) -> Vec<usize> {
+        let n = self.reduced.unit_count();
+        let (before, after) = self.ideals.cones(&vec![1.0; n]);
+        let mut order: Vec<usize> = (0..n).collect();
+        order.sort_by(|&u, &v| before[u].total_cmp(&before[v]));
+        let mut position = vec![0; n];
+        order.iter().enumerate().for_each(|(i, &u)| position[u] = i);
+        let span = |pins: &[u32]| {
+            let positions = || pins.iter().map(|&u| position[u as usize]);
+            (positions().min().unwrap_or(0), positions().max().unwrap_or(0))
+        };
+        let spans: Vec<(usize, usize)> = self.reduced.nets.iter().map(|net| span(&net.pins)).collect();
+        // By position: the nets that open there less those that close.
+        let mut change = vec![0_i64; n];
+        for &(first, last) in &spans {
+            change[first] += 1;
+            change[last] -= 1;
+        }
+        let sum = |live: &mut i64, change: i64| {
+            *live += change;
+            Some(*live)
+        };
+        let live: Vec<i64> = change.into_iter().scan(0, sum).collect();
+        let is_bridge = |e: &usize| {
+            let (first, last) = spans[*e];
+            let covered = before[order[first]] + after[order[last]];
+            self.reduced.nets[*e].pins.len() == 2 && covered == n as f64 && live[first] == 1
+        };
+        (0..spans.len()).filter(is_bridge).collect()
     }
 
     /// For each net a bound on the weight of a stage that it stays live across: such a stage lies beside the net,
