@@ -1,6 +1,8 @@
 //! Latency by dynamic programming over ideals: exact for one subgraph per accelerator.
 
 mod backward;
+#[cfg(test)]
+mod generated;
 mod labels;
 mod lattice;
 mod lift;

@@ -50,7 +50,8 @@ pub(super) struct Pass<'a> {
     rules: Rules,
     states: Vec<Labels>,
     lifts: Vec<Option<Lift>>,
-    /// Where accelerators have a price, the ideals outside of which something starts at time 0, whatever was paid.
+    /// Where accelerators have a price, the states whose ideal leaves out something that starts at time 0, whatever was
+    /// paid: there fewer accelerators are better. The ideal of an open set is that of its cut.
     starts_later: Vec<bool>,
     /// Labels inserted.
     pub inserted: usize,
@@ -69,7 +70,9 @@ impl<'a> Pass<'a> {
         let lifts = vec![None; lattice.len()];
         let scratch = Vec::new();
         let sources = if rules.price > 0.0 { model.sources() } else { Vec::new() };
-        let starts_later = (0..lattice.len()).map(|i| sources.iter().any(|&u| !lattice.contains(i, u))).collect();
+        let open = lattice.cuts.iter().flat_map(|&cut| model.classes.iter().map(move |_| cut));
+        let ideals = (0..lattice.len()).chain(open);
+        let starts_later = ideals.map(|i| sources.iter().any(|&u| !lattice.contains(i, u))).collect();
         Self {
             model,
             lattice,
@@ -316,7 +319,7 @@ impl<'a> Pass<'a> {
             return;
         }
         let origin = Origin { state: from as u32, label: label as u32 };
-        let counting = self.rules.counting || self.starts_later.get(state).is_some_and(|&starts_later| starts_later);
+        let counting = self.rules.counting || self.starts_later[state];
         self.inserted += usize::from(self.states[state].insert(values, used, origin, counting));
     }
 }
