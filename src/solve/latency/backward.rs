@@ -7,11 +7,14 @@
 //! What a forward pass has found of an ideal bounds every split through a completion of it. The pass may have set a price
 //! λ on each accelerator begun: then (time + λ · accelerators) is bounded, hence the time with those that are left.
 
+use std::ops::ControlFlow;
+
 use super::labels::{Labels, Origin, Used};
 use super::lattice::Lattice;
 use super::model::Model;
 use super::search::Pass;
 use super::subgraphs::{Subgraph, Subgraphs};
+use super::watch::{VISIT, Watch};
 use crate::cost::Terms;
 use crate::problem::fits;
 use crate::solve::SearchContext;
@@ -25,6 +28,7 @@ pub(super) struct Backward<'a> {
     model: &'a Model<'a>,
     lattice: &'a Lattice,
     heads: &'a Pass<'a>,
+    watch: Watch<'a>,
     upper: f64,
     beam: usize,
     states: Vec<Labels>,
@@ -41,12 +45,13 @@ impl<'a> Backward<'a> {
     /// A pass that has nothing but the full ideal. Labels whose split cannot end before `upper` are dropped, and those
     /// of a state beyond the best `beam`; `heads` is a forward pass that came to its end and dropped no label that
     /// leads below `upper`.
-    pub fn new(heads: &'a Pass<'a>, upper: f64, beam: usize) -> Self {
+    pub fn new(heads: &'a Pass<'a>, upper: f64, beam: usize, cx: &'a SearchContext) -> Self {
         let (model, lattice) = (heads.model, heads.lattice);
         let mut states = super::search::empty_states(model, lattice);
         states[lattice.len() - 1].insert(&[0.0], Used::default(), Origin { state: 0, label: 0 }, true);
         let (inserted, subgraphs, incomplete, scratch) = (0, 0, false, Vec::new());
-        Self { model, lattice, heads, upper, beam, states, inserted, subgraphs, incomplete, scratch }
+        let watch = Watch::new(cx);
+        Self { model, lattice, heads, watch, upper, beam, states, inserted, subgraphs, incomplete, scratch }
     }
 
     /// The labels of a state.
@@ -77,23 +82,22 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// Expands every ideal; whether it came to the end.
-    pub fn run(&mut self, cx: &SearchContext) -> bool {
+    /// Expands every ideal; breaks where a limit comes first.
+    pub fn run(&mut self) -> ControlFlow<()> {
         let mut walk = Subgraphs::new(self.model, self.lattice);
         let mut cut = self.lattice.cuts.len() - 1;
         for i in (0..self.lattice.len() - 1).rev() {
-            if i % 64 == 0 && cx.should_stop() {
-                return false;
-            }
             if self.lattice.cuts[cut] > i {
                 cut -= 1;
             }
-            self.expand(i, cut, &mut walk);
+            self.expand(i, cut, &mut walk)?;
         }
-        true
+        // What the last ideal dropped counts too.
+        self.watch.spend(0)
     }
 
-    fn expand(&mut self, i: usize, cut: usize, walk: &mut Subgraphs) {
+    fn expand(&mut self, i: usize, cut: usize, walk: &mut Subgraphs) -> ControlFlow<()> {
+        self.watch.spend(self.model.unit_count())?;
         let (model, lattice) = (self.model, self.lattice);
         let last = lattice.cuts[cut + 1];
         let reaches_cut = |subgraph: &Subgraph| subgraph.ideal == last && cut + 2 < lattice.cuts.len();
@@ -103,12 +107,13 @@ impl<'a> Backward<'a> {
                 walk.each_worthwhile(i, last, class, false, |subgraph| {
                     self.subgraphs += 1;
                     self.begin(i, class, subgraph, reaches_cut(subgraph).then_some(cut + 1));
-                });
+                    self.watch.spend(VISIT)
+                })?;
             }
         }
         self.incomplete |= self.states[i].keep_best(self.beam);
         if lattice.cuts[cut] != i {
-            return;
+            return ControlFlow::Continue(());
         }
         for class in 0..model.classes.len() {
             let state = lattice.open_state(model, cut, class);
@@ -118,9 +123,11 @@ impl<'a> Backward<'a> {
             walk.each(i, last, class, |subgraph| {
                 self.subgraphs += 1;
                 self.go_on(state, class, subgraph, reaches_cut(subgraph).then_some(cut + 1));
-            });
+                self.watch.spend(VISIT)
+            })?;
             self.incomplete |= self.states[state].keep_best(self.beam);
         }
+        ControlFlow::Continue(())
     }
 
     /// One unit runs on the CPU.
@@ -241,6 +248,9 @@ impl<'a> Backward<'a> {
 
     fn insert(&mut self, i: usize, values: &mut [f64], used: Used, from: (usize, usize)) {
         let heads = self.heads.labels(i);
+        if self.watch.spend(heads.len() + self.states[i].len()).is_break() {
+            return;
+        }
         let tails = &values[1..];
         let end = |l: usize| {
             let head = heads.values(l);
@@ -252,6 +262,9 @@ impl<'a> Backward<'a> {
 
     fn insert_open(&mut self, state: usize, class: usize, values: &mut [f64], used: Used, from: (usize, usize)) {
         let heads = self.heads.labels(state);
+        if self.watch.spend(heads.len() + self.states[state].len()).is_break() {
+            return;
+        }
         let limit = self.model.classes[class].memory_limit;
         let (memory, tails) = (values[1], &values[2..]);
         let end = |l: usize| {
@@ -292,64 +305,31 @@ fn start_with(values: &mut [f64], inputs: &[usize], time: f64) {
 
 #[cfg(test)]
 mod tests {
-    use rand::rngs::SmallRng;
-    use rand::{RngExt, SeedableRng};
-
     use super::*;
-    use crate::instance::{Edge, Instance, Node, Platform};
-    use crate::problem::{Objective, Problem, ProblemSpec};
     use crate::solve::Solver;
     use crate::solve::brute_force::BruteForce;
+    use crate::solve::latency::generated;
     use crate::solve::latency::search::Rules;
     use crate::solve::latency::tails::Tails;
 
-    /// Blocks of parallel nodes with a cut after each, of whole times, with few accelerators and little memory.
-    fn problem(seed: u64) -> Problem {
-        let rng = &mut SmallRng::seed_from_u64(seed);
-        let node = |id| Node {
-            accelerator_times: vec![Some(rng.random_range(0..6) as f64)],
-            cpu_time: Some(rng.random_range(0..30) as f64),
-            memory: rng.random_range(0..4) as f64,
-            transfer_time: rng.random_range(0..6) as f64,
-            ..Node::new(id)
-        };
-        let nodes: Vec<Node> = (0..7).map(node).collect();
-        let mut edges = Vec::new();
-        let (mut cut, mut open) = (None, Vec::new());
-        for target in 0..7 {
-            let joins = !open.is_empty() && rng.random_bool(0.4);
-            let sources = if joins { std::mem::take(&mut open) } else { cut.into_iter().collect() };
-            edges.extend(sources.into_iter().map(|source| Edge { source, target }));
-            match joins {
-                true => cut = Some(target),
-                false => open.push(target),
-            }
-        }
-        let memory = rng.random_bool(0.7).then(|| rng.random_range(2..9) as f64);
-        let platform = Platform::uniform(rng.random_range(0..=2), memory, 1);
-        let instance = Instance { platform, nodes, edges, ..Instance::default() };
-        let spec = ProblemSpec { objective: Objective::Latency { subgraphs: 1 }, ..ProblemSpec::of(&instance) };
-        Problem::new(&instance, spec).unwrap()
-    }
-
     #[test]
     fn any_price_bounds_the_optimum_and_leads_to_it() {
-        let mut cx = SearchContext::new();
-        for seed in 0..1000 {
-            let problem = problem(seed);
-            let run = BruteForce.solve(&problem, &mut cx).unwrap();
-            let best = run.outcome.solution().and_then(|split| split.objective).unwrap();
+        let cx = SearchContext::new();
+        for (seed, problem) in generated::problems(2000) {
+            let run = BruteForce.solve(&problem, &mut SearchContext::new()).unwrap();
+            let best = run.outcome.solution().and_then(|split| split.objective);
             let model = Model::new(&problem);
             let lattice = Lattice::new(&model, None, 1000, &cx).unwrap();
             let tails = Tails::of_paths(&model);
-            for price in [0.0, 1.0, 4.5, 40.0] {
-                let mut heads = Pass::new(&model, &lattice, &tails, Rules::priced(price));
-                assert!(heads.run(&cx));
-                let bound = heads.best().unwrap().1 - price * model.accelerators() as f64;
-                assert!(bound <= best, "seed {seed}, price {price}: the bound {bound} is above {best}");
-                let mut pass = Backward::new(&heads, f64::MAX, usize::MAX);
-                assert!(pass.run(&cx));
-                assert_eq!(pass.best().map(|(_, value)| value), Some(best), "seed {seed}, price {price}");
+            for price in [0.0, 1.0, 3.0, 4.5, 40.0] {
+                let mut heads = Pass::new(&model, &lattice, &tails, Rules::priced(price), &cx);
+                assert!(heads.run().is_continue());
+                let bound = heads.best().map(|(_, value)| value - price * model.accelerators() as f64);
+                let is_above = best.is_some_and(|best| bound.is_none_or(|bound| bound > best));
+                assert!(!is_above, "seed {seed}, price {price}: the bound {bound:?} is above {best:?}");
+                let mut pass = Backward::new(&heads, f64::MAX, usize::MAX, &cx);
+                assert!(pass.run().is_continue());
+                assert_eq!(pass.best().map(|(_, value)| value), best, "seed {seed}, price {price}");
             }
         }
     }

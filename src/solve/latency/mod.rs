@@ -1,6 +1,8 @@
 //! Latency by dynamic programming over ideals: exact for one subgraph per accelerator.
 
 mod backward;
+#[cfg(test)]
+mod generated;
 mod labels;
 mod lattice;
 mod lift;
@@ -11,6 +13,7 @@ mod subgraphs;
 mod tails;
 mod trace;
 mod units;
+mod watch;
 
 use super::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported, refuse_sharding};
 use crate::problem::{Objective, Problem};

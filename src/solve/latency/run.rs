@@ -153,8 +153,8 @@ impl State<'_> {
         Self: 'b,
     {
         let paid = rules.price * self.model.accelerators() as f64;
-        let mut pass = Pass::new(self.model, lattice, tails, Rules { upper: self.upper() + paid, ..rules });
-        let ended = pass.run(self.cx);
+        let mut pass = Pass::new(self.model, lattice, tails, Rules { upper: self.upper() + paid, ..rules }, self.cx);
+        let ended = pass.run().is_continue();
         self.count(pass.inserted, pass.subgraphs);
         if !ended {
             return None;
@@ -173,8 +173,8 @@ impl State<'_> {
 
     /// One pass from the end, past what a pass from the start has found; keeps what it finds.
     fn backward(&mut self, heads: &Pass, beam: usize) {
-        let mut pass = Backward::new(heads, self.upper(), beam);
-        let ended = pass.run(self.cx);
+        let mut pass = Backward::new(heads, self.upper(), beam, self.cx);
+        let ended = pass.run().is_continue();
         self.count(pass.inserted, pass.subgraphs);
         if !ended {
             return;

@@ -1,11 +1,14 @@
 //! The dynamic program: labels pushed along the lattice of ideals.
 
+use std::ops::ControlFlow;
+
 use super::labels::{Labels, Origin, Used};
 use super::lattice::Lattice;
 use super::lift::Lift;
 use super::model::Model;
 use super::subgraphs::{Subgraph, Subgraphs};
 use super::tails::Tails;
+use super::watch::{VISIT, Watch};
 use crate::cost::Terms;
 use crate::problem::fits;
 use crate::solve::SearchContext;
@@ -47,10 +50,12 @@ pub(super) struct Pass<'a> {
     pub model: &'a Model<'a>,
     pub lattice: &'a Lattice,
     tails: &'a Tails,
+    watch: Watch<'a>,
     rules: Rules,
     states: Vec<Labels>,
     lifts: Vec<Option<Lift>>,
-    /// Where accelerators have a price, the ideals outside of which something starts at time 0, whatever was paid.
+    /// Where accelerators have a price, the states whose ideal leaves out something that starts at time 0, whatever was
+    /// paid: there fewer accelerators are better. The ideal of an open set is that of its cut.
     starts_later: Vec<bool>,
     /// Labels inserted.
     pub inserted: usize,
@@ -63,17 +68,26 @@ pub(super) struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     /// A pass that has nothing but the empty ideal.
-    pub fn new(model: &'a Model<'a>, lattice: &'a Lattice, tails: &'a Tails, rules: Rules) -> Self {
+    pub fn new(
+        model: &'a Model<'a>,
+        lattice: &'a Lattice,
+        tails: &'a Tails,
+        rules: Rules,
+        cx: &'a SearchContext,
+    ) -> Self {
         let mut states = empty_states(model, lattice);
         states[0].insert(&[0.0], Used::default(), Origin { state: 0, label: 0 }, true);
         let lifts = vec![None; lattice.len()];
         let scratch = Vec::new();
         let sources = if rules.price > 0.0 { model.sources() } else { Vec::new() };
-        let starts_later = (0..lattice.len()).map(|i| sources.iter().any(|&u| !lattice.contains(i, u))).collect();
+        let open = lattice.cuts.iter().flat_map(|&cut| model.classes.iter().map(move |_| cut));
+        let ideals = (0..lattice.len()).chain(open);
+        let starts_later = ideals.map(|i| sources.iter().any(|&u| !lattice.contains(i, u))).collect();
         Self {
             model,
             lattice,
             tails,
+            watch: Watch::new(cx),
             rules,
             states,
             lifts,
@@ -129,24 +143,23 @@ impl<'a> Pass<'a> {
         (open / self.model.classes.len(), open % self.model.classes.len())
     }
 
-    /// Expands every ideal; whether it came to the end.
-    pub fn run(&mut self, cx: &SearchContext) -> bool {
+    /// Expands every ideal; breaks where a limit comes first.
+    pub fn run(&mut self) -> ControlFlow<()> {
         let mut walk = Subgraphs::new(self.model, self.lattice);
         let mut cut = 0;
         for i in 0..self.lattice.len() {
-            if i % 64 == 0 && cx.should_stop() {
-                return false;
-            }
             if self.lattice.cuts[cut + 1..].first() == Some(&i) {
                 cut += 1;
             }
             let open = (self.lattice.cuts[cut] == i).then_some(cut);
-            self.expand(i, cut, open, &mut walk);
+            self.expand(i, cut, open, &mut walk)?;
         }
-        true
+        // What the last ideal dropped counts too.
+        self.watch.spend(0)
     }
 
-    fn expand(&mut self, i: usize, cut: usize, open: Option<usize>, walk: &mut Subgraphs) {
+    fn expand(&mut self, i: usize, cut: usize, open: Option<usize>, walk: &mut Subgraphs) -> ControlFlow<()> {
+        self.watch.spend(self.model.unit_count())?;
         let closed = self.take(i);
         if closed.len() > 0 {
             self.run_on_cpu(i, &closed);
@@ -158,7 +171,8 @@ impl<'a> Pass<'a> {
                 walk.each_worthwhile(i, last, class, self.rules.connected, |subgraph| {
                     self.subgraphs += 1;
                     self.begin(i, class, &closed, subgraph, reaches_cut(subgraph));
-                });
+                    self.watch.spend(VISIT)
+                })?;
             }
             let Some(state) = open.map(|cut| self.lattice.open_state(self.model, cut, class)) else { continue };
             let labels = self.take(state);
@@ -166,11 +180,13 @@ impl<'a> Pass<'a> {
                 walk.each(i, last, class, |subgraph| {
                     self.subgraphs += 1;
                     self.go_on(state, class, &labels, subgraph, reaches_cut(subgraph));
-                });
+                    self.watch.spend(VISIT)
+                })?;
             }
             self.states[state] = labels;
         }
         self.states[i] = closed;
+        ControlFlow::Continue(())
     }
 
     /// The labels of a state, for good: the best of them where there are too many.
@@ -312,11 +328,11 @@ impl<'a> Pass<'a> {
     }
 
     fn insert(&mut self, state: usize, values: &[f64], used: Used, (from, label): (usize, usize)) {
-        if values[0] >= self.rules.upper {
+        if values[0] >= self.rules.upper || self.watch.spend(self.states[state].len()).is_break() {
             return;
         }
         let origin = Origin { state: from as u32, label: label as u32 };
-        let counting = self.rules.counting || self.starts_later.get(state).is_some_and(|&starts_later| starts_later);
+        let counting = self.rules.counting || self.starts_later[state];
         self.inserted += usize::from(self.states[state].insert(values, used, origin, counting));
     }
 }

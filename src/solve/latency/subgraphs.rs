@@ -1,5 +1,7 @@
 //! The subgraphs that an accelerator may take after an ideal, without those that go beyond the next cut.
 
+use std::ops::ControlFlow;
+
 use super::lattice::Lattice;
 use super::model::Model;
 use crate::cost::{Terms, max_of_pieces};
@@ -77,15 +79,22 @@ impl<'a> Subgraphs<'a> {
         Self { model, lattice, seen, walk: 0, stack: Vec::new(), paths, found: Subgraph::default() }
     }
 
-    /// Calls `visit` with every subgraph of `class` between ideal `i` and ideal `last`, which all chains pass.
-    pub fn each(&mut self, i: usize, last: usize, class: usize, mut visit: impl FnMut(&Subgraph)) {
+    /// Calls `visit` with every subgraph of `class` between ideal `i` and ideal `last`, which all chains pass, until it
+    /// breaks.
+    pub fn each(
+        &mut self,
+        i: usize,
+        last: usize,
+        class: usize,
+        mut visit: impl FnMut(&Subgraph) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         self.start(i, last);
         self.stack.push(Partial::nothing(i));
         let costs = &self.model.classes[class];
         while let Some(partial) = self.stack.pop() {
             if partial.ideal != i {
                 self.describe(i, &partial, class);
-                visit(&self.found);
+                visit(&self.found)?;
             }
             if partial.ideal == last {
                 continue;
@@ -106,6 +115,7 @@ impl<'a> Subgraphs<'a> {
                 self.stack.push(Partial { ideal: next, compute, memory, missing, path, ..partial });
             }
         }
+        ControlFlow::Continue(())
     }
 
     /// Calls `visit` with the subgraphs that [`each`](Self::each) calls it with, but for some that are not worthwhile;
@@ -120,8 +130,8 @@ impl<'a> Subgraphs<'a> {
         last: usize,
         class: usize,
         connected: bool,
-        mut visit: impl FnMut(&Subgraph),
-    ) {
+        mut visit: impl FnMut(&Subgraph) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         if !self.model.units.class_members.is_empty() || self.model.descendants.is_none() {
             return self.each(i, last, class, visit);
         }
@@ -129,7 +139,7 @@ impl<'a> Subgraphs<'a> {
         self.begin_components(i, &Partial::nothing(i), class);
         while let Some(partial) = self.stack.pop() {
             self.describe(i, &partial, class);
-            visit(&self.found);
+            visit(&self.found)?;
             if partial.ideal == last {
                 continue;
             }
@@ -141,11 +151,13 @@ impl<'a> Subgraphs<'a> {
                 self.begin_components(i, &partial.with_component(), class);
             }
         }
+        ControlFlow::Continue(())
     }
 
     /// Prepares a walk between two ideals.
     fn start(&mut self, i: usize, last: usize) {
         self.walk += 1;
+        self.stack.clear();
         let model = self.model;
         for unit in 0..model.unit_count() {
             if self.lattice.contains(i, unit) || !self.lattice.contains(last, unit) {
