@@ -14,6 +14,8 @@ mod primal;
 mod proof;
 mod resplit;
 mod root;
+#[cfg(test)]
+mod samples;
 mod solver;
 mod tree;
 

@@ -7,6 +7,7 @@
 use super::super::pricing::{LinePricer, Priced};
 use super::generation::Verdict;
 use super::proximal::Proximal;
+use super::target::largest_refuted;
 use crate::solve::SearchContext;
 
 /// The search for profits at one target.
@@ -18,7 +19,7 @@ pub struct Bundle<'a> {
     /// The best profits, whose sum stays the same.
     center: Vec<f64>,
     total: f64,
-    /// F at the center.
+    /// F at the center, less what rounding may add to it.
     surplus: f64,
     step: f64,
     /// Rounds in a row that have not moved the center.
@@ -90,7 +91,7 @@ impl<'a> Bundle<'a> {
     }
 
     fn refutes(&self) -> bool {
-        self.surplus > MARGIN * self.total
+        self.surplus > 0.0
     }
 
     fn round(&mut self) -> Round {
@@ -116,9 +117,13 @@ impl<'a> Bundle<'a> {
         if self.refutes() { Round::Refuted } else { Round::Goes }
     }
 
-    /// The profits, scaled to the sum of all work, and their surplus. The sets found go to the master.
+    /// The profits, scaled to the sum of all work, and their surplus, less what rounding may add to it. The sets found go
+    /// to the master. Profits without a sum to scale by say nothing.
     fn evaluate(&mut self, profit: &[f64]) -> (Vec<f64>, f64) {
         let scale = self.total / profit.iter().sum::<f64>();
+        if !scale.is_normal() || scale < 0.0 {
+            return (profit.to_vec(), f64::MIN);
+        }
         let profit: Vec<f64> = profit.iter().map(|profit| profit * scale).collect();
         let mut earned = 0.0;
         for (kind, line) in self.lines.iter_mut().enumerate() {
@@ -126,28 +131,24 @@ impl<'a> Bundle<'a> {
             sets.iter().rev().for_each(|set| self.master.add(kind, &set.units));
             earned += self.counts[kind] as f64 * upper;
         }
-        let surplus = self.total - earned;
+        let surplus = profit.iter().sum::<f64>() - earned - rounding(&profit);
         (profit, surplus)
     }
 }
 
+/// What the rounding of sums may add to the surplus of these profits: they may cancel one another.
+fn rounding(profit: &[f64]) -> f64 {
+    MARGIN * profit.iter().map(|profit| profit.abs()).sum::<f64>()
+}
+
 /// Nearly the largest target between `low` and `high` that these profits refute by themselves; `low` where there is none.
-pub fn refuted_by(counts: &[usize], lines: &mut [LinePricer], profit: &[f64], (low, high): (f64, f64)) -> f64 {
+pub fn refuted_by(counts: &[usize], lines: &mut [LinePricer], profit: &[f64], range: (f64, f64)) -> f64 {
     let total: f64 = profit.iter().sum();
-    let mut target = high;
-    for _ in 0..TARGET_STEPS {
+    let margin = rounding(profit);
+    largest_refuted(range, TARGET_STEPS, |target| {
         let earned = lines.iter_mut().zip(counts).map(|(line, &count)| line.price(profit, target).upper * count as f64);
-        let earned: f64 = earned.sum();
-        if total > earned * (1.0 + MARGIN) {
-            return target;
-        }
-        // What devices earn grows about as their load does.
-        target *= total / earned * (1.0 - TARGET_STEP);
-        if !target.is_finite() || target <= low {
-            break;
-        }
-    }
-    low
+        Some(total / (earned.sum::<f64>() + margin))
+    })
 }
 
 /// Profits follow by this part of a unit's work, at first, for each device that is missing to cover it.
@@ -176,6 +177,92 @@ const MARGIN: f64 = 1e-9;
 /// Steps of the search for the target that profits refute.
 const TARGET_STEPS: usize = 6;
 
-/// By how much a target is put below the one at which profits seem to be worth as much as devices earn, lest a small
-/// error makes another step necessary.
-const TARGET_STEP: f64 = 2e-6;
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::instance::{Instance, Node, Platform};
+    use crate::preprocess::Unordered;
+    use crate::solve::certify::assignment::{Assignment, Setting};
+    use crate::solve::certify::covering::Devices;
+    use crate::solve::certify::samples::{instances, problem, sets};
+
+    /// F by enumeration.
+    fn surplus(setting: &Setting, devices: &Devices, profit: &[f64], target: f64) -> f64 {
+        let most = |kind: usize| {
+            let times = &setting.unordered.units.kinds[kind].times;
+            let is_set = |units: &Vec<usize>| {
+                let device_of = (0..profit.len()).map(|u| u32::from(!units.contains(&u))).collect();
+                units.iter().all(|&u| times[u].is_some()) && setting.is_convex(&Assignment { device_of }, 0)
+            };
+            let fitting = sets(profit.len()).filter(|set| is_set(set) && devices.load(kind, set) <= target);
+            fitting.map(|units| units.iter().map(|&u| profit[u]).sum()).fold(0.0, f64::max)
+        };
+        let earned = devices.counts.iter().enumerate().map(|(kind, &count)| count as f64 * most(kind));
+        profit.iter().sum::<f64>() - earned.sum::<f64>()
+    }
+
+    /// The least objective by enumeration.
+    fn optimum(setting: &Setting) -> f64 {
+        let (count, devices) = (setting.unit_count() as u32, setting.device_count());
+        let split = |number: usize| Assignment {
+            device_of: (0..count).map(|u| (number / devices.pow(u) % devices) as u32).collect(),
+        };
+        let splits = (0..devices.pow(count)).map(split);
+        splits.filter_map(|split| setting.objective(&split)).fold(f64::INFINITY, f64::min)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_refuted_is_below_all_splits(
+            instance in instances(),
+            is_convex: bool,
+            profit in vec(prop_oneof![-9..=9i32, 0..=9i32], 6),
+            part in 0.5..1.2f64,
+        ) {
+            let problem = problem(&instance, is_convex);
+            let unordered = Unordered::new(&problem);
+            let setting = Setting::new(&problem, &unordered);
+            let devices = Devices::new(&setting).unwrap();
+            let profit: Vec<f64> = profit.into_iter().take(setting.unit_count()).map(f64::from).collect();
+            let Some(mut lines) = devices.lines() else { return Ok(()) };
+            let optimum = optimum(&setting);
+            // Huge devices are beyond a line.
+            let target = (optimum * part).min(1e4);
+            let mut bundle = Bundle::new(&devices.counts, &mut lines, target, &devices.work(), &profit);
+            let is_below = |bundle: &Bundle| bundle.surplus <= surplus(&setting, &devices, &bundle.center, target);
+            prop_assert!(is_below(&bundle), "{} at {:?}", bundle.surplus, bundle.center);
+            let verdict = bundle.ascend(40, &mut || true, &SearchContext::new());
+            prop_assert!(is_below(&bundle), "{} at {:?}", bundle.surplus, bundle.center);
+            prop_assert!(verdict != Verdict::Refuted || target < optimum, "{target} is refuted, {optimum} is optimal");
+            let center = bundle.center().to_vec();
+            for profit in [center, profit] {
+                let shown = refuted_by(&devices.counts, &mut lines, &profit, (0.0, 2.0 * target));
+                prop_assert!(shown <= optimum, "{shown} is refuted, {optimum} is optimal");
+            }
+        }
+    }
+
+    #[test]
+    fn profits_that_cancel_refute_nothing() {
+        let node = |id| Node { accelerator_times: vec![Some(1.0)], ..Node::new(id) };
+        let instance = Instance {
+            platform: Platform::uniform(1, None, 0),
+            nodes: (0..2).map(node).collect(),
+            ..Instance::default()
+        };
+        let problem = problem(&instance, false);
+        let unordered = Unordered::new(&problem);
+        let setting = Setting::new(&problem, &unordered);
+        let devices = Devices::new(&setting).unwrap();
+        let mut lines = devices.lines().unwrap();
+        for profit in [[0.0, 0.0], [1.0, -1.0], [-1.0, -1.0], [1.0, f64::NAN], [1.0 + 1e-15, -1.0]] {
+            let mut bundle = Bundle::new(&devices.counts, &mut lines, 2.0, &[1.0; 2], &profit);
+            assert!(!bundle.refutes(), "{profit:?}");
+            assert_ne!(bundle.ascend(20, &mut || true, &SearchContext::new()), Verdict::Refuted, "{profit:?}");
+            assert_eq!(refuted_by(&devices.counts, &mut lines, &profit, (0.0, 2.0)), 0.0, "{profit:?}");
+        }
+    }
+}

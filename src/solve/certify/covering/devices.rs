@@ -129,10 +129,14 @@ impl<'a> Devices<'a> {
         self.resources.iter().flatten().filter(|r| r.capacity.is_none()).map(most).fold(f64::MIN_POSITIVE, f64::max)
     }
 
-    /// The least time of each unit on any kind of device: profits to start from.
+    /// The least time of each unit on the kinds of devices that can run it: profits to start from.
     pub fn work(&self) -> Vec<f64> {
         let longest = |kind: &[Resource], u: usize| kind.iter().map(|r| r.unit[u]).fold(0.0, f64::max);
-        let least = |u: usize| self.resources.iter().map(|kind| longest(kind, u)).fold(f64::MAX, f64::min);
+        let kinds = || self.resources.iter().zip(&self.setting.unordered.units.kinds);
+        let times = |u: usize| {
+            kinds().filter(move |(_, costs)| costs.times[u].is_some()).map(move |(kind, _)| longest(kind, u))
+        };
+        let least = |u: usize| times(u).min_by(f64::total_cmp).unwrap_or_default();
         (0..self.setting.unit_count()).map(least).collect()
     }
 }

@@ -3,6 +3,7 @@
 use super::columns::Pool;
 use super::cover::Cover;
 use super::devices::{Decision, Devices, Pricers};
+use super::target::largest_refuted;
 use crate::solve::SearchContext;
 use crate::solve::certify::pricing::{Priced, PricedSet, Rounding, Search};
 
@@ -192,25 +193,16 @@ impl<'a> Generation<'a> {
 
     /// A target between `low`, which is refuted, and `high` that the best profits refute by themselves: nearly the
     /// largest one.
-    pub fn refuted_by(&mut self, center: &Center, (low, high): (f64, f64), pricers: &mut Pricers) -> f64 {
-        let mut target = high;
-        for _ in 0..TARGET_STEPS {
+    pub fn refuted_by(&mut self, center: &Center, range: (f64, f64), pricers: &mut Pricers) -> f64 {
+        largest_refuted(range, TARGET_STEPS, |target| {
             if self.cx.should_stop() {
-                break;
+                return None;
             }
             let mut trial = self.price(center.profit.clone(), target, pricers);
             self.tighten(&mut trial, target, pricers, STEPS);
             self.tighten(&mut trial, target, pricers, LAST_STEPS);
-            if trial.refutes(&self.devices.counts) {
-                return target;
-            }
-            // What devices earn grows about as their load does.
-            target *= trial.total / trial.most(&self.devices.counts) * (1.0 - TARGET_STEP);
-            if !target.is_finite() || target <= low {
-                break;
-            }
-        }
-        low
+            Some(trial.total / (trial.most(&self.devices.counts) * (1.0 + MARGIN)))
+        })
     }
 
     /// Prices the profits for each kind, quickly.
@@ -312,10 +304,6 @@ const MOST_PULL: f64 = 0.995;
 
 /// Steps of the search for the target that known profits refute.
 const TARGET_STEPS: usize = 4;
-
-/// By how much a target is put below the one at which the profits seem to be worth as much as devices earn, lest a small
-/// error makes another step necessary.
-const TARGET_STEP: f64 = 2e-6;
 
 /// Below this they are not drawn at all.
 const LEAST_PULL: f64 = 0.1;

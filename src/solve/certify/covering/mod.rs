@@ -11,6 +11,7 @@ mod cover;
 mod devices;
 mod generation;
 mod proximal;
+mod target;
 
 pub use bundle::{Bundle, refuted_by};
 pub use columns::Column;

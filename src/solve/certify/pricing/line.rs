@@ -37,12 +37,16 @@ impl LinePricer {
     }
 
     /// Bounds the profit of all sets under `target`, which has to be [quick](Self::effort), and finds the best and some
-    /// good ones. Profits may be negative.
+    /// good ones. Profits may be negative; where they are too many or too large to be counted, no set is found and the
+    /// bound says nothing.
     pub fn price(&mut self, profit: &[f64], target: f64) -> Priced {
         let capacity = self.capacity(target) as usize;
+        if profit.iter().all(|&profit| profit == 0.0) {
+            return Priced::default();
+        }
         let per_unit = (self.sweep.most_gain() - profit.len() as f64) / profit.iter().map(|p| p.abs()).sum::<f64>();
-        if !per_unit.is_finite() {
-            return Priced { upper: 0.0, sets: Vec::new() };
+        if !per_unit.is_normal() || per_unit < 0.0 {
+            return Priced { upper: f64::MAX, sets: Vec::new() };
         }
         // No gain is negative: instead of losing inside, a unit gains outside.
         let spared: f64 = profit.iter().map(|profit| (-profit).max(0.0)).sum();
@@ -89,3 +93,83 @@ const SPREAD: usize = 600;
 /// The most sums of an entry and an arc, and the most entries.
 const MOST_SUMS: usize = 1_200_000_000;
 const MOST_ENTRIES: usize = 400_000_000;
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::super::network::Resource;
+    use super::*;
+    use crate::preprocess::Unordered;
+    use crate::solve::certify::assignment::{Assignment, Setting};
+    use crate::solve::certify::covering::Devices;
+    use crate::solve::certify::samples::{instances, problem, sets};
+
+    /// Units without nets.
+    fn loose(times: &[f64]) -> LinePricer {
+        let mut network = Network { domains: vec![2; times.len()], factors: Vec::new(), units: times.len() };
+        for (v, &time) in times.iter().enumerate() {
+            network.add(vec![v], |x| Some([if x[0] == 0 { 0.0 } else { time }]));
+        }
+        LinePricer::new(&network, times).unwrap()
+    }
+
+    #[test]
+    fn huge_times_hide_no_small_ones() {
+        assert_eq!(loose(&[5.0, 1e20, 5.0]).price(&[1.0; 3], 10.0).best(), 2.0);
+        assert_eq!(loose(&[5e-6, 1e14, 5e-6]).price(&[1.0; 3], 1e-5).best(), 2.0);
+    }
+
+    #[test]
+    fn profits_that_cannot_be_counted_are_not_bounded() {
+        let mut line = loose(&[1.0, 2.0]);
+        for profit in [[f64::MAX; 2], [1.0, f64::NAN], [1.0, f64::INFINITY], [f64::from_bits(1), 0.0]] {
+            assert_eq!(line.price(&profit, 3.0), Priced { upper: f64::MAX, sets: Vec::new() }, "{profit:?}");
+        }
+        assert_eq!(line.price(&[0.0; 2], 3.0), Priced::default());
+    }
+
+    proptest! {
+        /// For each kind of device, with hubs and without, and with profits below zero.
+        #[test]
+        fn prices_are_those_of_enumeration(
+            instance in instances(),
+            is_convex: bool,
+            most_pins in prop_oneof![Just(2), Just(6)],
+            profit in vec(-9..=9i32, 6),
+            target in 0..30u32,
+        ) {
+            let problem = problem(&instance, is_convex);
+            let unordered = Unordered::new(&problem);
+            let setting = Setting::new(&problem, &unordered);
+            let devices = Devices::new(&setting).unwrap();
+            let (count, target) = (setting.unit_count(), f64::from(target));
+            let profit: Vec<f64> = profit.into_iter().take(count).map(f64::from).collect();
+            let earned = |units: &[usize]| units.iter().map(|&u| profit[u]).sum::<f64>();
+            let is_on_lattice = instance.nodes.iter().all(|node| node.transfer_time.fract() == 0.0);
+            for (number, kind) in unordered.units.kinds.iter().enumerate() {
+                let is_set = |units: &[usize]| {
+                    let device_of = (0..count).map(|u| u32::from(!units.contains(&u))).collect();
+                    let is_allowed = units.iter().all(|&u| kind.times[u].is_some());
+                    is_allowed && setting.is_convex(&Assignment { device_of }, 0)
+                };
+                let fitting = sets(count).filter(|units| is_set(units) && devices.load(number, units) <= target);
+                let most = fitting.map(|units| earned(&units)).fold(0.0, f64::max);
+                let resources = Resource::of(&unordered.units, kind);
+                let network = Network::new(&unordered, &|u| kind.times[u].is_some(), &resources[..1], most_pins);
+                let Some(mut line) = LinePricer::new(&network, &resources[0].unit) else { continue };
+                let priced = line.price(&profit, target);
+                prop_assert!(priced.upper >= most, "{} is below {most}", priced.upper);
+                if is_on_lattice {
+                    prop_assert!(priced.upper <= most + 1e-4, "{} is above {most}", priced.upper);
+                    prop_assert_eq!(priced.best(), most);
+                }
+                for set in &priced.sets {
+                    prop_assert!(is_set(&set.units) && set.profit == earned(&set.units), "{:?}", set);
+                    prop_assert!(!is_on_lattice || devices.load(number, &set.units) <= target, "{:?}", set);
+                }
+            }
+        }
+    }
+}

@@ -119,7 +119,8 @@ impl<const D: usize> Sweep<D> {
     pub fn effort(&self, capacity: usize) -> (usize, usize) {
         let arcs: usize = self.steps.iter().map(|step| step.arcs().count()).sum();
         let states: usize = self.steps.iter().map(|step| step.states.len()).sum();
-        (arcs.saturating_mul(capacity + 1), states.saturating_mul(capacity + 1))
+        let loads = capacity.saturating_add(1);
+        (arcs.saturating_mul(loads), states.saturating_mul(loads))
     }
 
     /// The most gain that all steps may sum up to.
@@ -128,7 +129,7 @@ impl<const D: usize> Sweep<D> {
     }
 
     /// Finds the most gain of each load of up to `capacity` cells. `gain` tells that of each arc of each step, by number;
-    /// none is negative.
+    /// none is negative. Arcs may have any number of cells: those above the capacity are in no set.
     pub fn fill(&self, tables: &mut Tables, capacity: usize, mut gain: impl FnMut(usize, &Arc<D>) -> i32) {
         let mask = !((1 << self.arc_bits) - 1);
         let Tables { rows, next, arcs: arcs_of } = tables;
@@ -136,9 +137,10 @@ impl<const D: usize> Sweep<D> {
         rows.resize_with(rows.len().max(1), Vec::new);
         rows[0].clear();
         rows[0].push(0);
-        let mut most = 0;
+        let mut most: usize = 0;
         for (number, (step, chosen)) in self.steps.iter().zip(arcs_of).enumerate() {
-            most = (most + step.arcs().map(|arc| arc.cells).max().unwrap_or_default()).min(capacity);
+            let cells = step.arcs().map(|arc| arc.cells).filter(|&cells| cells <= capacity);
+            most = most.saturating_add(cells.max().unwrap_or_default()).min(capacity);
             let count = step.states.len();
             next.resize_with(next.len().max(count), Vec::new);
             chosen.resize_with(chosen.len().max(count), Vec::new);

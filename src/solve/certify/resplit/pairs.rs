@@ -82,7 +82,8 @@ impl<'a> Pairs<'a> {
         let cell = finest * (target / (finest * MOST_CELLS)).ceil().max(1.0);
         let sweep = Sweep::new(&network, &order, |used| (used / cell).round() as usize)?;
         let capacity = (target / cell) as usize;
-        if sweep.effort(capacity).0 > MOST_SUMS {
+        let (sums, entries) = sweep.effort(capacity);
+        if sums > MOST_SUMS || entries > MOST_ENTRIES {
             return None;
         }
         // What the second device is spared.
@@ -184,6 +185,9 @@ const MOST_CELLS: f64 = 10_000.0;
 
 /// The most sums of an entry and an arc in one split.
 const MOST_SUMS: usize = 400_000_000;
+
+/// The most entries, of one byte each.
+const MOST_ENTRIES: usize = 100_000_000;
 
 #[cfg(test)]
 mod tests {
