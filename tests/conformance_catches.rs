@@ -168,7 +168,7 @@ fn a_false_optimum_is_found() {
 
 #[test]
 fn an_optimum_that_its_bound_does_not_prove_is_found() {
-    for value in [0.0, f64::INFINITY, f64::NAN] {
+    for value in [0.0, f64::INFINITY] {
         breaks(Law::Optimal, 1, move |problem, _| match truth(problem) {
             Outcome::Optimal { solution, .. } => Outcome::Optimal { solution, bound: bound(problem, value) },
             other => other,
