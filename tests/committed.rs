@@ -16,14 +16,8 @@ use dagsplit::verify;
 /// More than any of these takes, so that a test that would run for hours fails.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// What makes a proof take seconds: the ideals of Inception's modules.
-const SLOW: &str = "inceptionv3";
-
 /// Graphs with so many ideals that the bounds which `info` tells take seconds.
 const WIDE: [&str; 2] = ["inception", "nasnet"];
-
-/// How the tables give what `dp` does not prove within minutes: a bound and the best value known.
-const OPEN: &str = " to ";
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("instances")
@@ -68,14 +62,6 @@ fn check_optimum(name: &str, path: &Path, printed: &str) {
     assert_eq!(format!("{:.decimals$}", verified.objective()), printed, "{name}");
 }
 
-/// Checks the optima of the workloads that `chosen` picks.
-fn check_optima(chosen: impl Fn(&str, &str) -> bool) {
-    let files: BTreeMap<_, _> = files(".").into_iter().chain(files("traced")).collect();
-    let chosen: Vec<_> = table().into_iter().filter(|(name, optimum)| chosen(name, optimum)).collect();
-    assert!(!chosen.is_empty());
-    chosen.iter().for_each(|(name, optimum)| check_optimum(name, &files[name], optimum));
-}
-
 #[test]
 fn every_workload_stands_in_the_tables() {
     let files: BTreeSet<String> = files(".").into_keys().chain(files("traced").into_keys()).collect();
@@ -84,13 +70,8 @@ fn every_workload_stands_in_the_tables() {
 
 #[test]
 fn every_optimum_in_the_tables_is_proven() {
-    check_optima(|name, optimum| !name.starts_with(SLOW) && !optimum.contains(OPEN));
-}
-
-#[test]
-#[ignore = "takes a minute"]
-fn the_slow_optima_in_the_tables_are_proven() {
-    check_optima(|name, _| name.starts_with(SLOW));
+    let files: BTreeMap<_, _> = files(".").into_iter().chain(files("traced")).collect();
+    table().iter().for_each(|(name, optimum)| check_optimum(name, &files[name], optimum));
 }
 
 /// Checks that `info` has nothing to remark on the wide workloads, or on the others.
