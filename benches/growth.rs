@@ -12,7 +12,7 @@ use anyhow::Result;
 use clap::Parser;
 use support::chart::{Chart, Series};
 use support::family::Family;
-use support::figures::{count, head, megabytes, or_dash, row, seconds, status};
+use support::figures::{count, head, megabytes, or_dash, row, seconds, status, times_as_fast};
 use support::limits::Limits;
 use support::machine;
 use support::measure::{Measurement, Method, Source, Task, is_child};
@@ -39,7 +39,13 @@ struct Args {
 struct Line {
     family: Family,
     method: Method,
-    points: Vec<Measurement>,
+    points: Vec<Point>,
+}
+
+/// A measurement with one thread, and how many times as fast two are where that was measured.
+struct Point {
+    single: Measurement,
+    speedup: Option<f64>,
 }
 
 fn main() -> Result<()> {
@@ -66,12 +72,13 @@ fn in_repository(path: &str) -> PathBuf {
 }
 
 impl Args {
-    fn measure(&self, source: Source, method: Method) -> Result<Measurement> {
+    fn measure(&self, source: Source, method: Method) -> Result<Point> {
         let task = Task { source, method, accelerators: None, threads: 1, time_limit: self.limits.seconds(SECONDS) };
-        let m = task.measure()?;
-        let peak = or_dash(m.peak_bytes.map(megabytes));
-        println!("{:?} {method:?}: {}, {} s, {peak} MB", task.source, status(&m), seconds(m.solve_seconds));
-        Ok(m)
+        let single = task.measure()?;
+        let peak = or_dash(single.peak_bytes.map(megabytes));
+        println!("{:?} {method:?}: {}, {} s, {peak} MB", task.source, status(&single), seconds(single.solve_seconds));
+        let speedup = if method == Method::Dp { task.speedup(&single)? } else { None };
+        Ok(Point { single, speedup })
     }
 
     /// All families in all sizes.
@@ -85,7 +92,7 @@ impl Args {
     }
 
     /// The ideal DP on each workload of the repository.
-    fn networks(&self) -> Result<Vec<(String, Measurement)>> {
+    fn networks(&self) -> Result<Vec<(String, Point)>> {
         let files = std::fs::read_dir(in_repository("instances"))?.filter_map(|entry| Some(entry.ok()?.path()));
         let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|e| e == "json")).collect();
         files.sort();
@@ -105,7 +112,7 @@ fn draw(file: &str, method: &str, note: &str, lines: &[Line]) -> Result<()> {
         let point = |m: &Measurement| Some((m.nodes as f64, y(m)?, m.is_proven() || file == "dpl"));
         let line = |line: &Line| Series {
             name: line.family.name().to_owned(),
-            points: line.points.iter().filter_map(point).collect(),
+            points: line.points.iter().map(|at| &at.single).filter_map(point).collect(),
         };
         let series: Vec<Series> = lines.iter().map(line).filter(|series| !series.points.is_empty()).collect();
         if series.is_empty() {
@@ -120,7 +127,7 @@ fn draw(file: &str, method: &str, note: &str, lines: &[Line]) -> Result<()> {
 }
 
 /// The page with all tables and figures.
-fn page(args: &Args, dp: &[Line], dpl: &[Vec<Line>], networks: &[(String, Measurement)]) -> Result<String> {
+fn page(args: &Args, dp: &[Line], dpl: &[Vec<Line>], networks: &[(String, Point)]) -> Result<String> {
     let mut text = String::new();
     writeln!(text, "# Benchmarks\n")?;
     writeln!(text, "Made by `cargo bench --bench growth` on {}; do not edit.\n", machine::describe())?;
@@ -134,25 +141,29 @@ fn page(args: &Args, dp: &[Line], dpl: &[Vec<Line>], networks: &[(String, Measur
     )?;
     writeln!(text, "## Ideal DP\n\n![Time of the ideal DP](figures/growth-dp-time.svg)\n")?;
     writeln!(text, "![Memory of the ideal DP](figures/growth-dp-memory.svg)\n")?;
-    writeln!(text, "{}", head(&["graph", "nodes", "ideals", "states", "outcome", "seconds", "MB"], 1))?;
+    writeln!(text, "{}", dp_head("graph"))?;
     for line in dp {
-        line.points.iter().try_for_each(|m| writeln!(text, "{}", dp_row(line.family.name(), m)))?;
+        line.points.iter().try_for_each(|point| writeln!(text, "{}", dp_row(line.family.name(), point)))?;
     }
     if !networks.is_empty() {
         writeln!(text, "\nThe workloads of the repository:\n")?;
-        writeln!(text, "{}", head(&["workload", "nodes", "ideals", "states", "outcome", "seconds", "MB"], 1))?;
-        networks.iter().try_for_each(|(name, m)| writeln!(text, "{}", dp_row(name, m)))?;
+        writeln!(text, "{}", dp_head("workload"))?;
+        networks.iter().try_for_each(|(name, point)| writeln!(text, "{}", dp_row(name, point)))?;
     }
     writeln!(text, "\n## Linearized DP\n\n![Time of linearized DP](figures/growth-dpl-time.svg)\n")?;
     writeln!(text, "![Memory of linearized DP](figures/growth-dpl-memory.svg)\n")?;
     writeln!(text, "{}", head(&["graph", "orders", "nodes", "objective", "seconds", "MB"], 1))?;
     for line in dpl.iter().flatten() {
-        line.points.iter().try_for_each(|m| writeln!(text, "{}", dpl_row(line, m)))?;
+        line.points.iter().try_for_each(|point| writeln!(text, "{}", dpl_row(line, &point.single)))?;
     }
     Ok(text)
 }
 
-fn dp_row(name: &str, m: &Measurement) -> String {
+fn dp_head(subject: &str) -> String {
+    head(&[subject, "nodes", "ideals", "states", "outcome", "seconds", "MB", "with 2 threads"], 1)
+}
+
+fn dp_row(name: &str, Point { single: m, speedup }: &Point) -> String {
     row(&[
         name.to_owned(),
         m.nodes.to_string(),
@@ -161,6 +172,7 @@ fn dp_row(name: &str, m: &Measurement) -> String {
         status(m),
         seconds(m.solve_seconds),
         or_dash(m.peak_bytes.map(megabytes)),
+        times_as_fast(*speedup),
     ])
 }
 

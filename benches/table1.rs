@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Parser;
-use support::figures::{count, head, megabytes, or_dash, row, seconds, status};
+use support::figures::{count, head, megabytes, or_dash, row, seconds, status, times_as_fast};
 use support::limits::Limits;
 use support::measure::{Measurement, Method, Source, Task, is_child};
 use support::published::THROUGHPUT;
@@ -17,9 +17,6 @@ use support::{machine, workloads};
 const PROFILES: [&str; 6] = ["inception_v3", "densenet121", "resnet50", "vgg16", "gnmt", "nasnetamobile"];
 
 const PROFILE_ACCELERATORS: [usize; 2] = [6, 16];
-
-/// Runs longer than this are made again with two threads.
-const LONG: f64 = 1.0;
 
 /// Seconds that a solve may take.
 const SECONDS: f64 = 60.0;
@@ -50,9 +47,9 @@ fn main() -> Result<()> {
     let titles = ["workload", "published", "objective", "outcome", "ideals", "seconds", "MB", "with 2 threads"];
     println!("{}", head(&titles, 1));
     for case in cases() {
-        let single = case.measure(1, args.limits.seconds(SECONDS))?;
-        let double = (single.wall_seconds > LONG).then(|| case.measure(2, args.limits.seconds(SECONDS))).transpose()?;
-        println!("{}", case.row(&single, double.as_ref()));
+        let task = case.task(args.limits.seconds(SECONDS));
+        let single = task.measure()?;
+        println!("{}", case.row(&single, task.speedup(&single)?));
         case.check(&single)?;
     }
     Ok(())
@@ -83,13 +80,17 @@ fn profile_cases(name: &str, path: PathBuf) -> impl Iterator<Item = Case> {
 }
 
 impl Case {
-    fn measure(&self, threads: usize, time_limit: f64) -> Result<Measurement> {
-        Task { source: self.source.clone(), method: Method::Dp, accelerators: self.accelerators, threads, time_limit }
-            .measure()
+    fn task(&self, time_limit: f64) -> Task {
+        Task {
+            source: self.source.clone(),
+            method: Method::Dp,
+            accelerators: self.accelerators,
+            threads: 1,
+            time_limit,
+        }
     }
 
-    fn row(&self, single: &Measurement, double: Option<&Measurement>) -> String {
-        let faster = |double: &Measurement| format!("{:.2} times as fast", single.wall_seconds / double.wall_seconds);
+    fn row(&self, single: &Measurement, speedup: Option<f64>) -> String {
         row(&[
             self.name.clone(),
             or_dash(self.published.map(|value| format!("{value:.2}"))),
@@ -98,7 +99,7 @@ impl Case {
             or_dash(single.stat("ideals").map(count)),
             seconds(single.wall_seconds),
             or_dash(single.peak_bytes.map(megabytes)),
-            or_dash(double.map(faster)),
+            times_as_fast(speedup),
         ])
     }
 

@@ -40,3 +40,8 @@ pub fn status(measurement: &Measurement) -> String {
         _ => measurement.status.clone(),
     }
 }
+
+/// How many times as fast something is, or a dash where it was not measured.
+pub fn times_as_fast(speedup: Option<f64>) -> String {
+    or_dash(speedup.map(|speedup| format!("{speedup:.2} times as fast")))
+}

@@ -24,6 +24,9 @@ const TASK: &str = "DAGSPLIT_BENCH_TASK";
 /// A child that holds more than this is ended: the machine is not ours alone.
 const MEMORY_LIMIT: u64 = 8 << 30;
 
+/// Proofs that take longer, in seconds, are made again with two threads.
+const LONG: f64 = 1.0;
+
 /// How many times its time limit a child may take before it is ended.
 const PATIENCE: f64 = 3.0;
 
@@ -111,6 +114,17 @@ impl Task {
         ensure!(output.status.success(), "{self:?} failed: {} {errors}", output.status);
         let measurement: Measurement = serde_json::from_slice(&output.stdout)?;
         Ok(Measurement { wall_seconds, ..measurement })
+    }
+
+    /// How many times as fast two threads prove what took one over a second: `single` is the measurement of this task.
+    ///
+    /// `None` for shorter runs, and for those that a limit ended: they take as long with any number of threads.
+    pub fn speedup(&self, single: &Measurement) -> Result<Option<f64>> {
+        if !single.is_proven() || single.solve_seconds < LONG {
+            return Ok(None);
+        }
+        let double = Self { threads: 2, ..self.clone() }.measure()?;
+        Ok(double.is_proven().then_some(single.solve_seconds / double.solve_seconds))
     }
 
     fn instance(&self) -> Result<Instance> {

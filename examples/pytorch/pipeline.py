@@ -68,8 +68,8 @@ def run(job: profile.Job, stages: Path, microbatches: int) -> None:
     """Runs the pipeline and the whole model on the same batches."""
     file = read_stages(stages)
     torch.manual_seed(job.seed)
-    model, joined = build(job.model, replace(job.settings, batch=microbatches * job.settings.batch))
-    model.eval()
+    model = build(job.model, job.settings)[0].eval()
+    joined = build(job.model, replace(job.settings, batch=microbatches * job.settings.batch))[1]
     batches = zip(*(x.chunk(microbatches) for x in joined), strict=True)
     with torch.no_grad():
         whole = torch.cat([first(model(*batch)) for batch in batches])

@@ -190,9 +190,9 @@ def _untraceable(model: torch.nn.Module, error: Exception) -> str:
 
 def _place(error: Exception) -> str:
     """The innermost line of the model's code in which the error arose, as a line of a message."""
-    outside = tuple(str(Path(file).parent) for file in (torch.__file__, __file__))
+    libraries = [Path(file).parent for file in (torch.__file__, __file__)]
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).is_file()]
-    frames = [frame for frame in frames if not frame.filename.startswith(outside)]
+    frames = [frame for frame in frames if not any(Path(frame.filename).is_relative_to(at) for at in libraries)]
     return f"  at {frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}\n" if frames else ""
 
 
