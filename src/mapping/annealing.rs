@@ -160,6 +160,9 @@ impl<'a> Annealer<'a> {
     /// Anneals `mapping`, most of whose copies are within a target, for about so many moves.
     pub fn repair(&mut self, mapping: &Mapping, target: f64, moves: u64, cx: &SearchContext) {
         self.offer(mapping);
+        if self.objective <= target {
+            return;
+        }
         self.cool(mapping, target, REPAIR * target, moves, cx);
         self.offer(&Mapping { devices: self.devices.clone() });
     }

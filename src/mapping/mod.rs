@@ -8,6 +8,7 @@ mod annealing;
 mod branch_and_bound;
 mod claim;
 mod exhaustive;
+mod filling;
 pub mod formats;
 mod heuristic;
 pub mod joint;
@@ -19,6 +20,8 @@ mod parmesan2024;
 mod problem;
 mod rate;
 pub mod registry;
+#[cfg(test)]
+mod samples;
 mod stages;
 mod tiling;
 mod topology;

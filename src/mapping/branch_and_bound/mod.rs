@@ -3,8 +3,8 @@
 //! "Is there a mapping whose copies all take at most t?" is a constraint satisfaction problem: a domain of devices for
 //! each copy ([`state`]), made consistent with the copies' times ([`revise`]) and with each other ([`all_different`]), and
 //! searched depth first ([`search`]), blocks of devices before devices ([`blocks`]), with the images of whatever failed
-//! under interchangeable replicas and devices left out ([`symmetry`]). Where messages alone count, pipelines are packed as
-//! well ([`super::packing`]). Every target refuted is a bound; every mapping found is a new target.
+//! under interchangeable replicas and devices left out ([`symmetry`]). Where messages count, blocks are filled
+//! ([`super::filling`]), and where they alone do, pipelines are packed as well ([`super::packing`]). Every target refuted is a bound; every mapping found is a new target.
 
 mod all_different;
 mod blocks;
@@ -23,6 +23,7 @@ use model::Model;
 use search::{Knowledge, Order, Search, Verdict};
 
 use super::annealing::Annealer;
+use super::filling::Filler;
 use super::heuristic::MappingAnnealing;
 use super::packing::{Packer, Packing};
 use super::{Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun};
@@ -77,6 +78,7 @@ impl BranchAndBound {
         let mut proof = Proof {
             annealer: Annealer::new(problem, first, cx.seed),
             knowledge: Knowledge::new(&model),
+            filler: None,
             packer: None,
             bound: 0.0,
             cx,
@@ -98,6 +100,12 @@ const PACKING: u64 = 4;
 /// A decision takes about as long as so many labels of packing for each device.
 const LABELS: u64 = 64;
 
+/// How many tries in a row may be for nothing when blocks are filled.
+const FILLING: u64 = 30;
+
+/// Targets of fillings lie above the bound by this part of it, and then by twice as much each time, up to all of it.
+const FIRST_STEP: f64 = 1e-3;
+
 /// Moves of annealing for each copy of a mapping that packing leaves unfinished.
 const REPAIRS: u64 = 200;
 
@@ -105,6 +113,7 @@ const REPAIRS: u64 = 200;
 struct Proof<'p, const W: usize> {
     annealer: Annealer<'p>,
     knowledge: Knowledge<'p, W>,
+    filler: Option<Filler<'p>>,
     packer: Option<Packer<'p>>,
     bound: f64,
     cx: &'p SearchContext,
@@ -118,11 +127,13 @@ impl<const W: usize> Proof<'_, W> {
         self.tile();
         self.anneal(moves);
         self.settle(0);
+        self.start_filling();
         self.start_packing();
         while !self.is_done() {
             self.settle(decisions);
             self.climb(decisions);
             self.bisect(decisions, 1e-2);
+            self.fill();
             self.pack(decisions.saturating_mul(PACKING));
             moves = moves.saturating_mul(2);
             decisions = decisions.saturating_mul(4);
@@ -178,6 +189,33 @@ impl<const W: usize> Proof<'_, W> {
             }
             self.tell("bisecting");
         }
+    }
+
+    /// Bounds the time by filling the coarsest blocks, and fills them for the first time.
+    fn start_filling(&mut self) {
+        let Some(partition) = self.knowledge.partitions.first().filter(|_| !self.is_done()) else { return };
+        let blocks: Vec<Vec<usize>> = partition.blocks.iter().map(|block| block.iter().collect()).collect();
+        let Some(mut filler) = Filler::new(self.knowledge.model.problem, &blocks, self.cx.seed) else { return };
+        self.bound = filler.bound(self.bound, self.objective(), self.cx);
+        self.filler = Some(filler);
+        self.tell("filling");
+        self.fill();
+    }
+
+    /// Fills blocks under targets from the bound on, ever farther apart; for the last time where it betters nothing.
+    fn fill(&mut self) {
+        let Some(mut filler) = self.filler.take() else { return };
+        let (before, mut step) = (self.objective(), 0.0);
+        while !self.is_done() && step < 1.0 && self.bound * (1.0 + step) < self.better() {
+            let target = self.bound * (1.0 + step);
+            if let Some(mapping) = filler.mapping(target, FILLING, self.cx) {
+                self.annealer.repair(&mapping, target, REPAIRS * mapping.devices.len() as u64, self.cx);
+            }
+            self.tell("filling");
+            step = FIRST_STEP.max(2.0 * step);
+        }
+        self.knowledge.nodes += std::mem::take(&mut filler.nodes);
+        self.filler = Some(filler).filter(|_| self.objective() < before);
     }
 
     /// Bounds the time by packing fractions of pipelines, and packs pipelines for the first time.
