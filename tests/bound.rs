@@ -134,7 +134,15 @@ proptest! {
                 problem.cost.load(&problem.graph, &nodes, kind).is_some_and(|load| load <= f64::from(target))
             });
             for cuts in &mut holder.cuts {
-                prop_assert!(!(fits && cuts.crowds(&among, count, target.into())));
+                match cuts.crowds(&among, count, target.into()) {
+                    Some(true) => prop_assert!(!fits),
+                    Some(false) => {
+                        let set: Vec<usize> = cuts.set().collect();
+                        prop_assert!(among.iter().filter(|u| set.contains(u)).count() >= count);
+                        prop_assert!(!cuts.exceeds(&set, target.into()));
+                    }
+                    None => {}
+                }
             }
         }
     }

@@ -102,11 +102,11 @@ impl LoadCuts {
     }
 
     /// Whether every set that holds at least `count` of the units `among`, which are distinct, loads its device more than
-    /// `target`: false if that is so but a Lagrangian price cannot show it.
+    /// `target`. `Some(false)` where [`Self::set`] does not; `None` where a Lagrangian price shows neither.
     ///
     /// With a price for each of these units left out, a minimum cut bounds load + price · (units left out) of all sets,
     /// and so the load of those that leave few out. Bisects on the price.
-    pub fn crowds(&mut self, among: &[usize], count: usize, target: f64) -> bool {
+    pub fn crowds(&mut self, among: &[usize], count: usize, target: f64) -> Option<bool> {
         let limit = self.load.steps_in(target);
         let left_out = (among.len() - count) as u64;
         let (mut low, mut high) = (0, limit.saturating_add(1).min(UNBOUNDED));
@@ -115,15 +115,18 @@ impl LoadCuts {
             let supplies: Vec<(usize, u64)> = among.iter().map(|&u| (u, price)).collect();
             let cut = self.network.cut(&supplies, u64::MAX);
             if cut > limit.saturating_add(price.saturating_mul(left_out)) {
-                return true;
+                return Some(true);
             }
             let held = self.set().filter(|u| among.contains(u)).count();
+            if held >= count && cut - price * (among.len() - held) as u64 <= limit {
+                return Some(false);
+            }
             if held == count || high - low <= 1 {
-                return false;
+                return None;
             }
             if held < count { low = price } else { high = price }
         }
-        false
+        None
     }
 
     fn cut(&mut self, inside: &[usize], limit: u64) -> u64 {

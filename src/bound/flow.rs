@@ -15,10 +15,16 @@ struct Arc {
     capacity: u64,
 }
 
+/// How much further than to the nearest vertex that drains a phase looks: it ends after so many times as many vertices.
+///
+/// Networks are nearly paths, on which a phase for each distance would take quadratic time.
+const BEYOND: usize = 4;
+
 /// A flow network with an implicit sink, cut again and again from different sources.
 ///
-/// Dinic's algorithm. As vertices drain to the sink near the sources, a run looks only at the surroundings of the set
-/// that it cuts off; what it changed is undone by the next.
+/// Dinic's algorithm, whose phases look beyond the nearest vertex that drains: what leads away from the sources by levels
+/// never brings a vertex nearer to them. As vertices drain to the sink near the sources, a run looks only at the
+/// surroundings of the set that it cuts off; what it changed is undone by the next.
 #[derive(Debug, Clone)]
 pub struct Network {
     /// The arcs of vertex `u` are `arcs[first[u]..first[u + 1]]`.
@@ -32,6 +38,16 @@ pub struct Network {
     reached: Vec<u32>,
     touched_arcs: Vec<u32>,
     touched_drains: Vec<u32>,
+    /// Scratch space of [`Self::send`].
+    path: Vec<Step>,
+}
+
+/// A vertex on the way of some flow: how much arrived, and how much of it went on.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    vertex: usize,
+    flow: u64,
+    sent: u64,
 }
 
 impl Network {
@@ -65,6 +81,7 @@ impl Network {
             reached: Vec::new(),
             touched_arcs: Vec::new(),
             touched_drains: Vec::new(),
+            path: Vec::new(),
         }
     }
 
@@ -80,11 +97,12 @@ impl Network {
         let mut supplies = supplies.to_vec();
         let mut flow = 0;
         while flow <= limit && self.find_levels(&supplies) {
-            for supply in &mut supplies {
-                while supply.1 > 0 && flow <= limit {
-                    let Some(amount) = self.augment(supply.0, supply.1) else { break };
-                    supply.1 -= amount;
-                    flow += amount;
+            for (source, supply) in &mut supplies {
+                let sent = self.send(*source, (*supply).min((limit - flow).saturating_add(1)));
+                *supply -= sent;
+                flow += sent;
+                if flow > limit {
+                    break;
                 }
             }
         }
@@ -109,8 +127,8 @@ impl Network {
         self.touched_drains.clear();
     }
 
-    /// Distances from the supplies in the residual network, as far as the nearest vertex that can still drain; whether
-    /// there is one.
+    /// Distances from the supplies in the residual network, some way beyond the nearest vertex that can still drain;
+    /// whether there is one.
     fn find_levels(&mut self, supplies: &[(usize, u64)]) -> bool {
         for &u in &self.reached {
             self.level[u as usize] = UNSEEN;
@@ -119,14 +137,13 @@ impl Network {
         for &(u, _) in supplies.iter().filter(|supply| supply.1 > 0) {
             self.reach(u, 0);
         }
-        let mut drains = false;
+        let mut enough = None;
         let mut head = 0;
-        while head < self.reached.len() {
+        while head < self.reached.len() && enough.is_none_or(|enough| head < enough) {
             let u = self.reached[head] as usize;
             head += 1;
-            drains |= self.drain_left[u] > 0;
-            if drains {
-                continue;
+            if self.drain_left[u] > 0 {
+                enough = enough.or(Some(BEYOND * head));
             }
             for i in self.first[u]..self.first[u + 1] {
                 let Arc { to, left, .. } = self.arcs[i as usize];
@@ -135,7 +152,7 @@ impl Network {
                 }
             }
         }
-        drains
+        enough.is_some()
     }
 
     fn reach(&mut self, u: usize, level: u32) {
@@ -144,35 +161,53 @@ impl Network {
         self.reached.push(u as u32);
     }
 
-    /// Sends flow from `source` along one shortest path; `None` when no path of this phase is left.
-    fn augment(&mut self, source: usize, supply: u64) -> Option<u64> {
-        let mut path: Vec<u32> = Vec::new();
-        let mut u = source;
-        while self.drain_left[u] == 0 {
-            match self.advance(u) {
-                Some(i) => {
-                    path.push(i);
-                    u = self.arcs[i as usize].to as usize;
-                }
-                None => {
-                    // A dead end: the arc that led here is passed over.
-                    let i = path.pop()?;
-                    u = self.arcs[self.arcs[i as usize].reverse as usize].to as usize;
-                    self.next[u] += 1;
-                }
+    /// Sends as much of `supply` from `source` to the sink as the levels still let through; how much that is.
+    fn send(&mut self, source: usize, supply: u64) -> u64 {
+        let mut path = std::mem::take(&mut self.path);
+        path.push(Step { vertex: source, flow: supply, sent: 0 });
+        let sent = loop {
+            let Some(step) = path.last_mut() else { break 0 };
+            step.sent += self.drain_from(step.vertex, step.flow - step.sent);
+            let Step { vertex, flow, sent } = *step;
+            if sent < flow
+                && let Some(i) = self.advance(vertex)
+            {
+                let arc = &self.arcs[i as usize];
+                path.push(Step { vertex: arc.to as usize, flow: arc.left.min(flow - sent), sent: 0 });
+                continue;
             }
+            path.pop();
+            let Some(before) = path.last_mut() else { break sent };
+            let i = self.next[before.vertex];
+            self.carry(i, sent);
+            before.sent += sent;
+            if sent < flow {
+                // A dead end: the arc that led here is passed over.
+                self.next[before.vertex] += 1;
+            }
+        };
+        self.path = path;
+        sent
+    }
+
+    /// Drains at most `flow` from vertex `u`; how much.
+    fn drain_from(&mut self, u: usize, flow: u64) -> u64 {
+        let amount = flow.min(self.drain_left[u]);
+        if amount > 0 {
+            self.drain_left[u] -= amount;
+            self.touched_drains.push(u as u32);
         }
-        let narrowest = path.iter().map(|&i| self.arcs[i as usize].left).min().unwrap_or(u64::MAX);
-        let amount = narrowest.min(self.drain_left[u]).min(supply);
-        self.drain_left[u] -= amount;
-        self.touched_drains.push(u as u32);
-        for &i in &path {
+        amount
+    }
+
+    /// Sends `amount` along arc `i`.
+    fn carry(&mut self, i: u32, amount: u64) {
+        if amount > 0 {
             let reverse = self.arcs[i as usize].reverse;
             self.arcs[i as usize].left -= amount;
             self.arcs[reverse as usize].left += amount;
             self.touched_arcs.extend([i, reverse]);
         }
-        Some(amount)
     }
 
     /// The next arc of `u` that leads one level further.

@@ -52,10 +52,16 @@ impl Witnesses {
         known.is_some_and(|set| units.iter().all(|&u| set.contains(u)))
     }
 
+    /// Whether some set is known to hold so many of these units.
+    fn hold_of(&self, units: &[usize], count: usize) -> bool {
+        self.sets.iter().any(|set| units.iter().filter(|&&u| set.contains(u)).count() >= count)
+    }
+
     /// Forgets the sets that hold `u`.
     fn forbid(&mut self, u: usize) {
         let sets = &self.sets;
         self.of.iter_mut().filter(|of| of.is_some_and(|set| sets[set].contains(u))).for_each(|of| *of = None);
+        self.sets.iter_mut().filter(|set| set.contains(u)).for_each(|set| *set = NodeSet::new(set.capacity()));
     }
 }
 
@@ -119,10 +125,21 @@ impl<'a> Forcing<'a> {
     /// Whether no device of `kind` can hold `count` of `units` at the target.
     fn crowds(&mut self, kind: usize, units: &[usize], count: usize) -> bool {
         let units: Vec<usize> = units.iter().copied().filter(|&u| self.allowed[kind].contains(u)).collect();
-        let target = self.target;
-        let mut holders = self.holders.iter_mut().filter(|holder| holder.kind == kind);
+        let (n, target) = (self.reduced.unit_count(), self.target);
+        let mut holders = self.holders.iter_mut().zip(&mut self.witnesses).filter(|(holder, _)| holder.kind == kind);
         units.len() < count
-            || holders.all(|holder| holder.cuts.iter_mut().any(|cuts| cuts.crowds(&units, count, target)))
+            || holders.all(|(holder, witnesses)| {
+                holder.cuts.iter_mut().zip(witnesses).any(|(cuts, known)| {
+                    if known.hold_of(&units, count) {
+                        return false;
+                    }
+                    let crowds = cuts.crowds(&units, count, target);
+                    if crowds == Some(false) {
+                        known.add(NodeSet::from_nodes(n, cuts.set()));
+                    }
+                    crowds == Some(true)
+                })
+            })
     }
 
     /// Takes units from the kinds that cannot hold them at the target; how many.

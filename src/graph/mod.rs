@@ -8,7 +8,7 @@ pub mod reachability;
 pub mod topological;
 pub mod tree_decomposition;
 
-pub use node_set::NodeSet;
+pub use node_set::{NodeSet, Ones, ones};
 pub use tree_decomposition::TreeDecomposition;
 
 use petgraph::graph::DiGraph;

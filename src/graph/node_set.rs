@@ -63,7 +63,9 @@ impl NodeSet {
 
     /// The nodes of the set, ascending.
     pub fn iter(&self) -> impl Iterator<Item = NodeId> + '_ {
-        self.bits.iter_ones()
+        let capacity = self.capacity();
+        // What the last word holds beyond the capacity is not specified.
+        ones(self.words().iter().copied()).take_while(move |&v| v < capacity)
     }
 
     /// The set's 64-bit words, least significant bit first.
@@ -92,6 +94,36 @@ impl NodeSet {
         let mut out = self.clone();
         out.bits.as_raw_mut_slice().iter_mut().zip(other.words()).for_each(|(a, b)| *a &= !b);
         out
+    }
+}
+
+/// The indices of the bits set in `words`, of which each holds 64, least significant bit first.
+pub fn ones<I: Iterator<Item = u64>>(words: I) -> Ones<I> {
+    Ones { words, word: 0, end: 0 }
+}
+
+/// Iterator over the bits set in words: see [`ones`].
+#[derive(Debug, Clone)]
+pub struct Ones<I> {
+    words: I,
+    /// What is left of the last word.
+    word: u64,
+    /// The index after the last word's bits.
+    end: usize,
+}
+
+impl<I: Iterator<Item = u64>> Iterator for Ones<I> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        while self.word == 0 {
+            self.word = self.words.next()?;
+            self.end += 64;
+        }
+        let bit = self.word.trailing_zeros() as usize;
+        self.word &= self.word - 1;
+        Some(self.end - 64 + bit)
     }
 }
 

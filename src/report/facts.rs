@@ -89,6 +89,7 @@ impl Facts {
         let reduced = Reduced::new(problem);
         let classes = Unordered::new(problem).units;
         let arbitrary = lower_bound(problem, &classes);
+        let is_same = (&reduced.members, &reduced.nets) == (&classes.members, &classes.nets);
         let frontier = Frontier::smallest(&reduced, MAX_STATES).ok();
         Self {
             schema: "dagsplit-info/1",
@@ -110,7 +111,7 @@ impl Facts {
             memory: nodes().map(|v| v.memory).sum(),
             memory_available: memory_available(&problem.spec.platform),
             lower_bound: arbitrary,
-            lower_bound_acyclic: arbitrary.max(lower_bound(problem, &reduced)),
+            lower_bound_acyclic: if is_same { arbitrary } else { arbitrary.max(lower_bound(problem, &reduced)) },
             platform: problem.spec.platform.clone(),
         }
     }
@@ -229,12 +230,19 @@ fn treewidth(units: &Reduced) -> Option<usize> {
 /// Larger graphs get neither what a target forces nor their treewidth, so that `info` answers at once.
 const MAX_UNITS: usize = 2000;
 
+/// A bound that exceeds the cheap one by less than this part of it is not looked for.
+const LEAST_GAIN: f64 = 1e-6;
+
 /// The best bound without search on splits that keep these units whole.
 fn lower_bound(problem: &Problem, units: &Reduced) -> f64 {
     let cx = SearchContext::new();
     let cheap = f64::max(bound::work(units), bound::heaviest(problem, units, &cx));
+    // Mostly nothing is refuted just above the cheap bound, and so nowhere above it.
+    if units.unit_count() > MAX_UNITS || !bound::refutes(problem, units, cheap * (1.0 + LEAST_GAIN), &cx) {
+        return cheap;
+    }
     // No published workload's optimum is twice its cheap bound.
-    if units.unit_count() <= MAX_UNITS { bound::best(problem, units, 2.0 * cheap, &cx).0 } else { cheap }
+    bound::best(problem, units, 2.0 * cheap, &cx).0
 }
 
 fn memory_available(platform: &Platform) -> Option<f64> {

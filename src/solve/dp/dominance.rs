@@ -14,7 +14,7 @@
 //! does not hold u may pay the higher price for a net of u once u lies below it: only if it holds pins of a net that
 //! has none in J, which a net all of whose other pins follow u does not allow.
 
-use rustc_hash::FxHashSet;
+use std::collections::VecDeque;
 
 use super::loads::{SetLoads, Sums, Value, contains, objective, worse, zeros};
 use super::search::Bits;
@@ -34,13 +34,49 @@ pub struct Extension {
     pub value: Value,
 }
 
-/// Ideals that some extension of the same stage from the same ideal went through: what it ended with dominates them.
-pub type Covered = FxHashSet<Bits>;
+/// The extensions of one stage from one ideal.
+///
+/// What leads from an ideal to its extension stays free in larger ideals, as cuts are submodular. So whatever lies
+/// between the two is dominated by the extension, unless its own value is better.
+#[derive(Default)]
+pub struct Covered {
+    extensions: VecDeque<Interval>,
+}
+
+/// All ideals from one to what it was extended to.
+struct Interval {
+    least: Bits,
+    most: Bits,
+    /// The worst value up to the end of the extension.
+    value: Value,
+}
+
+/// How many extensions are looked at: the last ones, which lie nearest.
+const MOST_EXTENSIONS: usize = 32;
+
+impl Covered {
+    /// Whether an extension dominates `ideal`, reached with at least `value`.
+    pub fn dominates(&self, ideal: &Bits, value: Value, is_one_load: bool) -> bool {
+        let within = |a: &Bits, b: &Bits| a.iter().zip(b).all(|(a, b)| a & !b == 0);
+        self.extensions.iter().any(|known| {
+            (is_one_load || known.value[0] <= value[0] && known.value[1] <= value[1])
+                && within(&known.least, ideal)
+                && within(ideal, &known.most)
+        })
+    }
+
+    fn push(&mut self, least: Bits, most: Bits, value: Value) {
+        self.extensions.truncate(MOST_EXTENSIONS - 1);
+        self.extensions.push_front(Interval { least, most, value });
+    }
+}
 
 /// Extends ideals by dominance.
 pub struct Dominance<'a> {
     reduced: &'a Reduced,
     passes: std::ops::Range<usize>,
+    /// Units that no ideal can take in for free, whatever it holds.
+    never_free: Bits,
 }
 
 impl<'a> Dominance<'a> {
@@ -51,11 +87,30 @@ impl<'a> Dominance<'a> {
             Objective::Throughput | Objective::Latency { .. } | Objective::Sharding(_) => 2..3,
             Objective::GPipe => 0..2,
         };
-        symmetric.then_some(Self { reduced, passes })
+        let empty: Bits = vec![0; reduced.unit_count().div_ceil(64)].into();
+        let mut rule = Self { reduced, passes, never_free: empty.clone() };
+        for u in 0..reduced.unit_count() {
+            if rule.is_first(u) && !rule.is_free(u, &empty) {
+                rule.never_free[u / 64] |= 1 << (u % 64);
+            }
+        }
+        symmetric.then_some(rule)
+    }
+
+    /// Whether no ideal without `u` holds a pin of `u`'s nets, so that all of them are the same to it.
+    fn is_first(&self, u: usize) -> bool {
+        let follows = |p: u32| p as usize == u || self.reduced.order.successors(u).binary_search(&p).is_ok();
+        self.reduced.boundary.is_empty()
+            && self
+                .reduced
+                .nets_of
+                .row(u)
+                .iter()
+                .all(|&e| self.reduced.nets[e as usize].pins.iter().all(|&p| follows(p)))
     }
 
     /// Extends `reached`, the end of a stage from the ideal `from` of value `before`, as far as the stage stays within
-    /// `target` (for GPipe: as far as its value does not grow). Whether that leads to an ideal not yet covered.
+    /// `target` (for GPipe: as far as its value does not grow). Whether no extension in `covered` dominates it.
     pub fn extend(
         &self,
         reached: &mut Extension,
@@ -66,43 +121,52 @@ impl<'a> Dominance<'a> {
     ) -> bool {
         let Extension { ideal, set, sums, value } = reached;
         let loads = sets.loads();
-        let ready = |ideal: &Bits, u: usize| {
-            !contains(ideal, u) && self.reduced.order.predecessors(u).iter().all(|&p| contains(ideal, p as usize))
-        };
-        let mut candidates: Vec<usize> = zeros(ideal, self.reduced.unit_count()).filter(|&u| ready(ideal, u)).collect();
+        // Units to look at; those that the load did not allow are looked at again once another one has joined.
+        let passed_over: Bits = ideal.iter().zip(&self.never_free).map(|(a, b)| a | b).collect();
+        let mut next: Vec<usize> = zeros(&passed_over, self.reduced.unit_count()).collect();
+        let mut refused: Vec<usize> = Vec::new();
+        let least = ideal.clone();
         let mut is_extended = false;
-        let mut next = 0;
-        let mut failures = 0;
-        while failures < candidates.len() {
-            next %= candidates.len();
-            let u = candidates[next];
-            let extended = self.is_free(u, ideal).then(|| loads.with_unit(stage, sums, from, ideal, u)).flatten();
-            let joined = extended.and_then(|new| Some((new, worse(loads.finish(stage, &new)?, before))));
-            match joined {
-                Some((new, v)) if self.is_no_worse(v, *value, target) => {
-                    (*sums, *value) = (new, v);
-                    ideal[u / 64] |= 1 << (u % 64);
-                    set[u / 64] |= 1 << (u % 64);
-                    if !covered.insert(ideal.clone()) {
-                        return false;
-                    }
-                    candidates.swap_remove(next);
-                    let successors = self.reduced.order.successors(u).iter().map(|&v| v as usize);
-                    candidates.extend(successors.filter(|&v| ready(ideal, v)));
-                    is_extended = true;
-                    failures = 0;
-                }
-                _ => {
-                    next += 1;
-                    failures += 1;
-                }
+        while let Some(u) = next.pop() {
+            if !self.is_ready(u, ideal) || !self.is_free(u, ideal) {
+                continue;
             }
+            let joined = loads
+                .with_unit(stage, sums, from, ideal, u)
+                .and_then(|new| Some((new, worse(loads.finish(stage, &new)?, before))));
+            let Some((new, v)) = joined.filter(|&(_, v)| self.is_no_worse(v, *value, target)) else {
+                refused.push(u);
+                continue;
+            };
+            (*sums, *value) = (new, v);
+            ideal[u / 64] |= 1 << (u % 64);
+            set[u / 64] |= 1 << (u % 64);
+            if covered.dominates(ideal, *value, loads.is_one_load()) {
+                return false;
+            }
+            is_extended = true;
+            next.append(&mut refused);
+            next.extend(self.neighbours(u));
         }
         if is_extended {
             // The running sums have rounding errors of their own.
             *value = sets.least_value(stage, set, from, ideal).map_or(*value, |v| worse(v, before));
+            covered.push(least, ideal.clone(), *value);
         }
         true
+    }
+
+    /// The units that may be ready or free once `u` has joined an ideal, and were not before.
+    fn neighbours(&self, u: usize) -> impl Iterator<Item = usize> + '_ {
+        let pins = |&e: &u32| self.reduced.nets[e as usize].pins.iter().copied();
+        let sharing = self.reduced.nets_of.row(u).iter().flat_map(pins);
+        let keeping = self.reduced.boundary.of(u).iter().map(|&(v, _)| v);
+        let following = self.reduced.order.successors(u).iter().copied();
+        sharing.chain(keeping).chain(following).map(|v| v as usize)
+    }
+
+    fn is_ready(&self, u: usize, ideal: &Bits) -> bool {
+        !contains(ideal, u) && self.reduced.order.predecessors(u).iter().all(|&p| contains(ideal, p as usize))
     }
 
     fn is_no_worse(&self, new: Value, old: Value, target: f64) -> bool {

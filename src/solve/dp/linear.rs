@@ -243,13 +243,15 @@ impl<'a> Line<'a> {
                 comm_in: (to.terms[pass].comm_in + correction[pass].comm_in).max(0.0),
                 comm_out: (to.terms[pass].comm_out + correction[pass].comm_out).max(0.0),
             });
-            let compute = terms.map(|t| Terms { compute: t.compute, ..Terms::default() });
             let parameter_bytes = self.parameter_bytes[j] - self.parameter_bytes[i];
-            if objective(self.loads.value(stage, &compute, parameter_bytes)) > upper {
-                return;
-            }
-            if is_held {
-                found(j, self.loads.value(stage, &terms, parameter_bytes));
+            let value = self.loads.value(stage, &terms, parameter_bytes);
+            if objective(value) > upper {
+                let compute = terms.map(|t| Terms { compute: t.compute, ..Terms::default() });
+                if objective(self.loads.value(stage, &compute, parameter_bytes)) > upper {
+                    return;
+                }
+            } else if is_held {
+                found(j, value);
             }
         }
     }

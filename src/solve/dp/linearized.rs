@@ -84,8 +84,9 @@ pub fn best_of_orders(
         if upper <= bound {
             break;
         }
-        // A fixed batch, so that the answer does not depend on the number of threads.
-        let batch = tried..count.min(tried + BATCH);
+        // Fixed batches, so that the answer does not depend on the number of threads. The first order is alone: others
+        // are mostly passed over once there is a split.
+        let batch = tried..count.min(if tried == 0 { 1 } else { tried + BATCH });
         let found: Vec<Option<Incumbent>> = batch
             .clone()
             .into_par_iter()
@@ -148,6 +149,9 @@ fn best_chain(setting: &Setting, order: &[usize], upper: f64) -> Option<(Value, 
     let fronts = fronts.iter().map(|front| Front::Labels(front)).collect();
     let relaxation =
         Relaxation::new(&setting.stages, &bounds, &setting.consumption, fronts, &vec![0.0; bounds.potentials.len()]);
+    if !relaxation.is_feasible(upper) {
+        return None;
+    }
     let low = relaxation.least_target(0.0, upper);
     // Just above its bound, where the optimum mostly lies, the relaxation admits few boundaries.
     let mut target = 0.0;

@@ -49,6 +49,11 @@ impl<'a> Loads<'a> {
         self.has_servers
     }
 
+    /// Whether the objective is the largest load, and not a sum of two passes' largest ones.
+    pub fn is_one_load(&self) -> bool {
+        self.objective != Objective::GPipe
+    }
+
     /// The value of a stage with these terms (forward, backward) and parameter bytes.
     pub fn value(&self, stage: StageKind, terms: &[Terms; 2], parameter_bytes: f64) -> Value {
         let pieces = &self.reduced.kinds[stage.kind].pieces;
@@ -86,9 +91,11 @@ pub struct Sums {
 }
 
 impl Sums {
+    #[inline]
     fn add_unit(&mut self, reduced: &Reduced, kind: &KindCosts, u: usize) -> Option<()> {
-        let unit = kind.terms(u)?;
-        self.terms.iter_mut().zip(&unit).for_each(|(sum, own)| sum.add(own));
+        let [forward, backward] = kind.terms(u)?;
+        self.terms[0].add(&forward);
+        self.terms[1].add(&backward);
         self.memory += kind.memory[u];
         self.parameter_bytes += reduced.parameter_bytes[u];
         Some(())
@@ -240,19 +247,13 @@ pub fn contains(words: &[u64], u: usize) -> bool {
 }
 
 /// The indices of the bits set, ascending.
+#[inline]
 pub fn ones(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
-    indices(words.iter().copied())
+    crate::graph::ones(words.iter().copied())
 }
 
 /// The indices below `n` of the bits not set, ascending.
+#[inline]
 pub fn zeros(words: &[u64], n: usize) -> impl Iterator<Item = usize> + '_ {
-    indices(words.iter().map(|word| !word)).take_while(move |&u| u < n)
-}
-
-fn indices(words: impl Iterator<Item = u64>) -> impl Iterator<Item = usize> {
-    words.enumerate().flat_map(|(i, word)| {
-        std::iter::successors(Some(word), |&w| Some(w & w.wrapping_sub(1)))
-            .take_while(|&w| w != 0)
-            .map(move |w| i * 64 + w.trailing_zeros() as usize)
-    })
+    crate::graph::ones(words.iter().map(|word| !word)).take_while(move |&u| u < n)
 }

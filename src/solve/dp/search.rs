@@ -49,8 +49,9 @@ pub struct Search<'a> {
     pub max_evaluated: usize,
 }
 
-/// Decisions of one enumeration for each stage that may be evaluated: a search gives up when it exceeds them, too.
-const STEPS_PER_STAGE: usize = 2;
+/// An enumeration may take a decision for every so many units, and at least two, for each stage that may be evaluated: a
+/// search gives up when it exceeds them, too. A stage of a large graph takes as long as many decisions.
+const UNITS_PER_STEP: usize = 256;
 
 /// Counts of a search.
 #[derive(Debug, Clone, Copy, Default)]
@@ -75,14 +76,17 @@ impl Search<'_> {
         let mut known = Known::default();
         layers[0].push(start);
         for used in consumption.all() {
-            // Blocks bound the memory for candidates and let a found chain end the search early.
-            for block in 0..layers[used].len().div_ceil(BLOCK) {
-                let range = block * BLOCK..layers[used].len().min((block + 1) * BLOCK);
+            // Blocks bound the memory for candidates and let a found chain end the search early. What the first ones
+            // reach spares later ones the same ideals, so these are small.
+            let mut done = 0;
+            while done < layers[used].len() {
+                let range = done..layers[used].len().min(done + (done + 1).min(BLOCK));
+                done = range.end;
                 let expanded: Result<Vec<_>, Stopped> = range
                     .into_par_iter()
                     .map_init(
                         || SetLoads::new(self.loads),
-                        |sets, i| self.expand(&layers, (used, i), windows, sets, cx),
+                        |sets, i| self.expand(&layers, &known, (used, i), windows, sets, cx),
                     )
                     .collect();
                 let Ok(expanded) = expanded else { return Verdict::Unknown };
@@ -94,10 +98,7 @@ impl Search<'_> {
                             return Verdict::Found(trace(&layers, reached), value);
                         }
                         let uses = known.entry(reached.ideal.clone()).or_default();
-                        let better = |&(u, v): &(usize, Value)| {
-                            consumption.contains(to, u) && v[0] <= reached.value[0] && v[1] <= reached.value[1]
-                        };
-                        if !uses.iter().any(better) {
+                        if !self.is_beaten(uses, to, reached.value) {
                             uses.push((to, reached.value));
                             effort.reached += 1;
                             layers[to].push(reached);
@@ -112,9 +113,20 @@ impl Search<'_> {
         Verdict::Refuted
     }
 
+    /// Whether an ideal reached with one of these uses and values makes it useless to reach it with use `to` and `value`.
+    ///
+    /// Where the objective is one load, any two within the target are as good as each other.
+    fn is_beaten(&self, uses: &[(usize, Value)], to: usize, value: Value) -> bool {
+        let consumption = self.enumerator.relaxation.consumption;
+        uses.iter().any(|&(used, known)| {
+            consumption.contains(to, used) && (self.loads.is_one_load() || known[0] <= value[0] && known[1] <= value[1])
+        })
+    }
+
     /// The most decisions of one enumeration.
     pub fn max_steps(&self) -> usize {
-        self.max_evaluated.saturating_mul(STEPS_PER_STAGE)
+        let per_stage = (self.loads.reduced.unit_count() / UNITS_PER_STEP).max(2);
+        self.max_evaluated.saturating_mul(per_stage)
     }
 
     /// The ideal that holds all units.
@@ -129,6 +141,7 @@ impl Search<'_> {
     fn expand(
         &self,
         layers: &[Vec<Reached>],
+        known: &Known,
         (used, index): (usize, usize),
         windows: &Windows,
         sets: &mut SetLoads,
@@ -143,7 +156,8 @@ impl Search<'_> {
             let Some(to) = relaxation.consumption.add(used, stage) else { continue };
             let mut covered = Covered::default();
             let mut evaluate = |ideal: &Bits| {
-                if covered.contains(ideal) {
+                let is_beaten = known.get(ideal).is_some_and(|uses| self.is_beaten(uses, to, from.value));
+                if is_beaten || covered.dominates(ideal, from.value, self.loads.is_one_load()) {
                     return;
                 }
                 set.iter_mut().zip(ideal).zip(&from.ideal).for_each(|((s, j), a)| *s = j & !a);
@@ -171,8 +185,8 @@ impl Search<'_> {
     }
 }
 
-/// How many ideals are expanded before their candidates are merged.
-const BLOCK: usize = 256;
+/// The most ideals that are expanded before their candidates are merged.
+const BLOCK: usize = 64;
 
 fn trace(layers: &[Vec<Reached>], last: Reached) -> IdealChain {
     let mut chain = Vec::new();
