@@ -47,10 +47,13 @@ pub(super) struct Origin {
 }
 
 /// The Pareto set of one state: no label's values and counts are all at least those of another.
+///
+/// Labels are in the order of their sums: those that dominate a label come before it, and the likeliest first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Labels {
     width: usize,
     values: Vec<f64>,
+    sums: Vec<f64>,
     used: Vec<Used>,
     origins: Vec<Origin>,
 }
@@ -59,6 +62,12 @@ impl Labels {
     /// No label yet; each will have `width` values, which are better the smaller they are.
     pub fn new(width: usize) -> Self {
         Self { width, ..Self::default() }
+    }
+
+    /// Drops all labels; those to come have `width` values.
+    pub fn clear(&mut self, width: usize) {
+        self.truncate(0);
+        self.width = width;
     }
 
     /// How many labels there are.
@@ -87,31 +96,30 @@ impl Labels {
     ///
     /// Without `counting` any number of accelerators is as good as any other, and fewer only break ties.
     pub fn insert(&mut self, values: &[f64], used: Used, origin: Origin, counting: bool) -> bool {
-        let mut kept = 0;
-        for i in 0..self.len() {
-            let old = self.values(i);
-            let (mut below, mut above) = (true, true);
-            for (new, old) in values.iter().zip(old) {
-                below &= new <= old;
-                above &= new >= old;
-                if !below && !above {
-                    break;
-                }
-            }
-            let counts = counting || below && above;
-            if above && (!counts || self.used[i].is_within(used)) {
-                // Nothing was dropped before: what the new label dominates, this one dominates too.
-                return false;
-            }
-            if !(below && (!counts || used.is_within(self.used[i]))) {
+        // The sums of values that are nowhere larger are no larger, for all the rounding.
+        let sum: f64 = values.iter().sum();
+        let end = self.sums.partition_point(|&other| other <= sum);
+        let counts = |i: usize| counting || self.values(i) == values;
+        let dominates = |i: usize| is_below(self.values(i), values) && (self.used[i].is_within(used) || !counts(i));
+        if (0..end).any(dominates) {
+            return false;
+        }
+        let first = self.sums.partition_point(|&other| other < sum);
+        let mut kept = first;
+        for i in first..self.len() {
+            let counts = counting || self.values(i) == values;
+            if !(is_below(values, self.values(i)) && (used.is_within(self.used[i]) || !counts)) {
                 self.move_label(i, kept);
                 kept += 1;
             }
         }
         self.truncate(kept);
+        let place = self.sums.partition_point(|&other| other <= sum);
         self.values.extend_from_slice(values);
-        self.used.push(used);
-        self.origins.push(origin);
+        self.values[place * self.width..].rotate_right(self.width);
+        self.sums.insert(place, sum);
+        self.used.insert(place, used);
+        self.origins.insert(place, origin);
         true
     }
 
@@ -132,6 +140,7 @@ impl Labels {
     fn move_label(&mut self, from: usize, to: usize) {
         if from != to {
             self.values.copy_within(from * self.width..(from + 1) * self.width, to * self.width);
+            self.sums[to] = self.sums[from];
             self.used[to] = self.used[from];
             self.origins[to] = self.origins[from];
         }
@@ -139,7 +148,14 @@ impl Labels {
 
     fn truncate(&mut self, len: usize) {
         self.values.truncate(len * self.width);
+        self.sums.truncate(len);
         self.used.truncate(len);
         self.origins.truncate(len);
     }
+}
+
+/// Whether no value is above the other.
+#[inline]
+fn is_below(values: &[f64], others: &[f64]) -> bool {
+    values.iter().zip(others).all(|(value, other)| value <= other)
 }

@@ -10,6 +10,9 @@ use crate::solve::SearchContext;
 /// Words of bits that the ideals of a lattice may take: 512 MB.
 const MAX_WORDS: usize = 1 << 26;
 
+/// Ideals between two looks at the clock.
+const STRIDE: usize = 1024;
+
 /// A step of the lattice: a unit, and the ideal with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Step {
@@ -60,13 +63,10 @@ impl Lattice {
         let mut layer = 0..1;
         for _ in 0..model.unit_count() {
             let before = layer.clone();
-            lattice.add_layer(model, window, layer, max_ideals)?;
+            lattice.add_layer(model, window, layer, max_ideals, cx)?;
             layer = before.end..lattice.len();
             if before.len() == 1 && layer.len() == 1 && lattice.leads_to_cut(model) {
                 lattice.cuts.push(layer.start);
-            }
-            if cx.should_stop() {
-                return Err(TooWide);
             }
         }
         if lattice.cuts.last() != Some(&(lattice.len() - 1)) {
@@ -131,9 +131,13 @@ impl Lattice {
         window: Option<usize>,
         layer: Range<usize>,
         max_ideals: usize,
+        cx: &SearchContext,
     ) -> Result<(), TooWide> {
         let mut index: FxHashMap<Box<[u64]>, u32> = FxHashMap::default();
-        for i in layer {
+        for (place, i) in layer.enumerate() {
+            if place.is_multiple_of(STRIDE) && cx.should_stop() {
+                return Err(TooWide);
+            }
             if i > 0 {
                 self.first_step.push(self.steps.len());
             }

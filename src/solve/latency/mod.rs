@@ -13,6 +13,7 @@ mod subgraphs;
 mod tails;
 mod trace;
 mod units;
+mod views;
 mod watch;
 
 use super::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported, refuse_sharding};

@@ -22,9 +22,15 @@ const BACKWARD_BEAM: usize = 4;
 const MAX_PRICES: usize = 8;
 
 /// A gap in which the pass that counts accelerators soon comes to its end.
-const SMALL_GAP: f64 = 0.015;
+const SMALL_GAP: f64 = 0.025;
 
-/// Ideals of a lattice with a window.
+/// A gap in which it does so without a better split.
+const TINY_GAP: f64 = 0.005;
+
+/// The windows in which a price is looked for have at most this share of all ideals.
+const WINDOW_SHARE: usize = 4;
+
+/// Ideals of a lattice with a window, where the graph has too many.
 const WINDOW_IDEALS: usize = 20_000;
 
 /// A run under way.
@@ -71,13 +77,14 @@ fn used(split: &Solution, kind: DeviceKind) -> usize {
 }
 
 fn solve_model(model: &Model, max_ideals: usize, bound: f64, cx: &SearchContext) -> Run {
-    let mut stats = Stats::default();
-    stats.set("units", model.unit_count() as f64);
-    let incumbent = trace::all_on_cpu(model);
-    let source = BoundSource::LongestPath;
-    let mut state = State { model, cx, incumbent, bound, source, complete: false, stats };
+    let mut state = State::new(model, bound, cx);
+    let tails = Tails::of_paths(model);
+    state.raise_to_tails(&tails);
+    if let Ok(order) = Lattice::new(model, Some(1), WINDOW_IDEALS, cx) {
+        state.forward(&order, &tails, Rules::beam(BEAM));
+    }
     match Lattice::new(model, None, max_ideals, cx) {
-        Ok(lattice) => state.prove(&lattice),
+        Ok(lattice) => state.prove(&lattice, &tails),
         Err(_) => state.windows(),
     }
     state.finish()
@@ -94,25 +101,34 @@ struct Point {
     fits: bool,
 }
 
-impl State<'_> {
-    /// A beam over a narrow window; then passes with ever better prices of an accelerator, each followed by a beam from
+impl<'a> State<'a> {
+    /// A run that knows a bound, and the split that runs everything on a CPU.
+    fn new(model: &'a Model<'a>, bound: f64, cx: &'a SearchContext) -> Self {
+        let mut stats = Stats::default();
+        stats.set("units", model.unit_count() as f64);
+        let incumbent = trace::all_on_cpu(model);
+        Self { model, cx, incumbent, bound, source: BoundSource::LongestPath, complete: false, stats }
+    }
+
+    /// Looks for a price of an accelerator within windows; then passes with ever better prices, each followed by a beam from
     /// the end; then, in what gap remains, the pass that counts accelerators and drops only what cannot beat the incumbent.
-    fn prove(&mut self, lattice: &Lattice) {
+    fn prove(&mut self, lattice: &Lattice, tails: &Tails) {
         self.stats.set("ideals", lattice.len() as f64);
         self.stats.set("cuts", lattice.cuts.len() as f64);
-        let tails = Tails::of_paths(self.model);
-        self.raise_to_tails(&tails);
-        let mut hull = Hull { none: self.incumbent_point(), ..Hull::default() };
-        if let Ok(window) = Lattice::new(self.model, Some(1), WINDOW_IDEALS, self.cx) {
-            self.forward(&window, &tails, Rules::beam(BEAM));
-        }
-        let mut price = 0.0;
+        let none = trace::all_on_cpu(self.model).map(|split| self.point(&split));
+        let mut hull = Hull { none, ..Hull::default() };
+        let price = self.guess_price(lattice.len() / WINDOW_SHARE, tails, &mut hull);
+        self.try_prices(lattice, tails, hull, price);
+    }
+
+    /// Passes with one price after another, from `price` on, until nothing is left that beats the incumbent.
+    fn try_prices(&mut self, lattice: &Lattice, tails: &Tails, mut hull: Hull, mut price: f64) {
         for tried in 1..=MAX_PRICES {
             if self.is_done() {
                 return;
             }
-            let Some((pass, point)) = self.forward(lattice, &tails, Rules::priced(price)) else { return };
-            if !self.is_done() && !self.is_close() {
+            let Some((pass, point)) = self.forward(lattice, tails, Rules::priced(price)) else { return };
+            if !self.is_done() && !self.is_within(TINY_GAP) {
                 self.backward(&pass, BACKWARD_BEAM);
             }
             if self.is_done() {
@@ -120,11 +136,33 @@ impl State<'_> {
             }
             hull.add(point, self.model.accelerators());
             let next = hull.next_price(price, self.incumbent_point());
-            match next.filter(|_| !self.is_close() && tried < MAX_PRICES) {
+            match next.filter(|_| !self.is_within(SMALL_GAP) && tried < MAX_PRICES) {
                 Some(next) => price = next,
                 None => return self.backward(&pass, usize::MAX),
             }
         }
+    }
+
+    /// The best price of an accelerator for the splits within a window of a topological order, the widest with at most
+    /// `max_ideals` ideals; keeps what it finds on the way.
+    fn guess_price(&mut self, max_ideals: usize, tails: &Tails, hull: &mut Hull) -> f64 {
+        let (mut price, mut window) = (0.0, 1);
+        while let Ok(lattice) = Lattice::new(self.model, Some(window), max_ideals, self.cx) {
+            self.forward(&lattice, tails, Rules::beam(BEAM));
+            for _ in 0..MAX_PRICES {
+                let Some((_, point)) = self.forward(&lattice, tails, Rules::priced(price)) else { return price };
+                hull.add(point, self.model.accelerators());
+                match hull.next_price(price, self.incumbent_point()) {
+                    Some(next) => price = next,
+                    None => break,
+                }
+            }
+            if self.is_done() || window >= self.model.unit_count() {
+                break;
+            }
+            window *= 2;
+        }
+        price
     }
 
     /// Beams over ever more of the ideals of a graph that has too many.
@@ -235,14 +273,13 @@ impl State<'_> {
         }
     }
 
-    fn is_close(&self) -> bool {
-        self.value().is_some_and(|value| value - self.bound <= SMALL_GAP * value)
+    fn is_within(&self, gap: f64) -> bool {
+        self.value().is_some_and(|value| value - self.bound <= gap * value)
     }
 
     fn is_done(&self) -> bool {
         let gap = self.cx.gap.max(OPTIMALITY_TOLERANCE);
-        let is_close = self.value().is_some_and(|value| value - self.bound <= gap * value);
-        self.complete || is_close || self.cx.should_stop()
+        self.complete || self.is_within(gap) || self.cx.should_stop()
     }
 
     fn finish(self) -> Run {
@@ -298,6 +335,7 @@ impl Hull {
             (None, Some(few)) => slope(few, many),
             (None, None) => many.time / many.used as f64 + 4.0 * price,
         };
+        let next = next.max(0.0);
         ((next - price).abs() > OPTIMALITY_TOLERANCE * next).then_some(next)
     }
 }
@@ -305,4 +343,31 @@ impl Hull {
 /// The time that each accelerator more saves between two points.
 fn slope(few: Point, many: Point) -> f64 {
     (few.time - many.time) / (many.used - few.used) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::solve::Solver;
+    use crate::solve::brute_force::BruteForce;
+    use crate::solve::latency::generated;
+
+    #[test]
+    fn prices_guessed_within_windows_lead_to_the_optimum() {
+        let cx = SearchContext::new();
+        for (seed, problem) in generated::problems(2000) {
+            let run = BruteForce.solve(&problem, &mut SearchContext::new()).unwrap();
+            let best = run.outcome.solution().and_then(|split| split.objective);
+            let model = Model::new(&problem);
+            let lattice = Lattice::new(&model, None, 1000, &cx).unwrap();
+            let tails = Tails::of_paths(&model);
+            let mut state = State::new(&model, 0.0, &cx);
+            let mut hull = Hull { none: state.incumbent_point(), ..Hull::default() };
+            let price = state.guess_price(lattice.len(), &tails, &mut hull);
+            state.try_prices(&lattice, &tails, hull, price);
+            let outcome = state.finish().outcome;
+            assert!(matches!(outcome, Outcome::Optimal { .. } | Outcome::Infeasible(_)), "seed {seed}");
+            assert_eq!(outcome.solution().and_then(|split| split.objective), best, "seed {seed}, price {price}");
+        }
+    }
 }

@@ -8,6 +8,7 @@ use super::lift::Lift;
 use super::model::Model;
 use super::subgraphs::{Subgraph, Subgraphs};
 use super::tails::Tails;
+use super::views::Views;
 use super::watch::{VISIT, Watch};
 use crate::cost::Terms;
 use crate::problem::fits;
@@ -63,6 +64,7 @@ pub(super) struct Pass<'a> {
     pub subgraphs: usize,
     /// Whether labels were dropped that a proof needs.
     pub incomplete: bool,
+    views: Views,
     scratch: Vec<f64>,
 }
 
@@ -95,6 +97,7 @@ impl<'a> Pass<'a> {
             inserted: 0,
             subgraphs: 0,
             incomplete: false,
+            views: Views::default(),
             scratch,
         }
     }
@@ -161,6 +164,7 @@ impl<'a> Pass<'a> {
     fn expand(&mut self, i: usize, cut: usize, open: Option<usize>, walk: &mut Subgraphs) -> ControlFlow<()> {
         self.watch.spend(self.model.unit_count())?;
         let closed = self.take(i);
+        self.views.clear();
         if closed.len() > 0 {
             self.run_on_cpu(i, &closed);
         }
@@ -236,8 +240,11 @@ impl<'a> Pass<'a> {
         if !closes && cut.is_none() {
             return;
         }
-        for l in 0..labels.len() {
-            let used = labels.used(l);
+        let counting = self.rules.counting || self.starts_later[i];
+        let mut views = std::mem::take(&mut self.views);
+        let view = views.of(labels, subgraph, price, counting);
+        for l in 0..view.len() {
+            let used = view.used(l);
             if used.of(class) >= Used::MAX_COUNT {
                 // More than can be counted, whether or not there are more.
                 self.incomplete = true;
@@ -247,22 +254,24 @@ impl<'a> Pass<'a> {
                 continue;
             }
             let used = used.plus_one(class);
-            let [end, times @ ..] = labels.values(l) else { continue };
-            let time = |q: usize| times[q] + price;
-            let start = subgraph.inputs.iter().map(|&q| time(q)).fold(price * used.total() as f64, f64::max);
+            let [end, start, kept @ ..] = view.values(l) else { continue };
+            let from = (i, view.origin(l).label as usize);
             if closes {
                 let finish = start + subgraph.duration;
-                let times = subgraph.sources.iter().map(|source| source.map_or(finish, time));
-                self.push(subgraph.ideal, finish.max(end + price), times, used, (i, l));
+                let mut kept = kept.iter();
+                let times =
+                    subgraph.sources.iter().map(|source| source.and_then(|_| kept.next().copied()).unwrap_or(finish));
+                self.push(subgraph.ideal, finish.max(*end), times, used, from);
             }
             if let Some(cut) = cut {
                 let inside = Terms { comm_out: 0.0, ..subgraph.terms };
                 let memory = if costs.memory_limit.is_some() { subgraph.memory } else { 0.0 };
                 let times = costs.pieces.iter().map(|piece| start + piece.value(&inside));
                 let state = self.lattice.open_state(self.model, cut, class);
-                self.push_open(state, [end + price, memory], times, used, (i, l));
+                self.push_open(state, [*end, memory], times, used, from);
             }
         }
+        self.views = views;
     }
 
     /// The subgraph that is open at a cut takes in more; at the next cut it may stay open.

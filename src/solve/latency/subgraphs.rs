@@ -38,6 +38,10 @@ pub(super) struct Subgraphs<'a> {
     seen: Vec<u32>,
     walk: u32,
     stack: Vec<Partial>,
+    /// Units by which the last set may grow.
+    fed: Vec<usize>,
+    /// Units by which it grows at once.
+    joining: Vec<usize>,
     /// For each unit outside the ideal the longest path outside that ends there, on the CPU.
     paths: Vec<f64>,
     found: Subgraph,
@@ -76,7 +80,8 @@ impl<'a> Subgraphs<'a> {
     /// No walk yet.
     pub fn new(model: &'a Model<'a>, lattice: &'a Lattice) -> Self {
         let (seen, paths) = (vec![0; lattice.len()], vec![0.0; model.unit_count()]);
-        Self { model, lattice, seen, walk: 0, stack: Vec::new(), paths, found: Subgraph::default() }
+        let (stack, fed, joining) = (Vec::new(), Vec::new(), Vec::new());
+        Self { model, lattice, seen, walk: 0, stack, fed, joining, paths, found: Subgraph::default() }
     }
 
     /// Calls `visit` with every subgraph of `class` between ideal `i` and ideal `last`, which all chains pass, until it
@@ -144,8 +149,9 @@ impl<'a> Subgraphs<'a> {
                 continue;
             }
             let may_have_more = !connected && self.found.is_worthwhile;
-            for w in self.first_fed(&partial, last) {
-                self.grow(i, &partial, w, class);
+            self.find_fed(&partial, last);
+            for next in 0..self.fed.len() {
+                self.grow(i, &partial, self.fed[next], class);
             }
             if may_have_more {
                 self.begin_components(i, &partial.with_component(), class);
@@ -173,55 +179,47 @@ impl<'a> Subgraphs<'a> {
     /// Begins one more component of the set with each unit that may join ideal `i`.
     fn begin_components(&mut self, i: usize, partial: &Partial, class: usize) {
         for step in self.lattice.steps(i) {
-            if !self.lattice.contains(partial.ideal, step.unit as usize) {
-                self.grow(i, partial, step.unit as usize, class);
+            let unit = step.unit as usize;
+            if unit >= partial.least[1] && !self.lattice.contains(partial.ideal, unit) {
+                self.grow(i, partial, unit, class);
             }
         }
     }
 
-    /// The units up to ideal `last` that the last component feeds and that wait for no other such unit, ascending.
-    fn first_fed(&self, partial: &Partial, last: usize) -> Vec<usize> {
-        let ports = self.lattice.live(partial.ideal).iter().map(|&p| &self.model.ports[p as usize]);
-        let produced = ports.filter(|port| !self.lattice.contains(partial.base, port.unit));
-        let outside = |w: &usize| self.lattice.contains(last, *w) && !self.lattice.contains(partial.ideal, *w);
-        let mut fed: Vec<usize> = produced.flat_map(|port| port.units.iter().copied()).filter(outside).collect();
+    /// Finds the units up to ideal `last` that the last component feeds and that wait for no other such unit, ascending.
+    fn find_fed(&mut self, partial: &Partial, last: usize) {
+        let Self { model, lattice, fed, .. } = self;
+        let ports = lattice.live(partial.ideal).iter().map(|&p| &model.ports[p as usize]);
+        let produced = ports.filter(|port| !lattice.contains(partial.base, port.unit));
+        let outside = |w: &usize| lattice.contains(last, *w) && !lattice.contains(partial.ideal, *w);
+        fed.clear();
+        fed.extend(produced.flat_map(|port| port.units.iter().copied()).filter(outside));
         fed.sort_unstable();
         fed.dedup();
-        let mut first: Vec<usize> = Vec::new();
-        for w in fed {
-            if !first.iter().any(|&u| self.model.reaches(u, w)) {
-                first.push(w);
+        let mut kept = 0;
+        for next in 0..fed.len() {
+            let w = fed[next];
+            if !fed[..kept].iter().any(|&u| model.reaches(u, w)) {
+                fed[kept] = w;
+                kept += 1;
             }
         }
-        first
+        fed.truncate(kept);
     }
 
     /// Pushes the set whose last component has `unit` too and all that it waits for, unless it is too large or was there
     /// before, or the component joins another or is not the last.
     fn grow(&mut self, i: usize, partial: &Partial, unit: usize, class: usize) {
-        let costs = &self.model.classes[class];
-        let mut joining = vec![unit];
-        let mut next = 0;
-        while let Some(&u) = joining.get(next) {
-            for &p in self.model.units.order.predecessors(u) {
-                let p = p as usize;
-                if !self.lattice.contains(partial.ideal, p) {
-                    if !joining.contains(&p) {
-                        joining.push(p);
-                    }
-                } else if self.lattice.contains(partial.base, p) && !self.lattice.contains(i, p) {
-                    return;
-                }
-            }
-            next += 1;
+        if !self.find_joining(i, partial, unit) {
+            return;
         }
-        joining.sort_unstable();
+        let costs = &self.model.classes[class];
         let mut grown = *partial;
-        grown.least[0] = grown.least[0].min(joining[0]);
+        grown.least[0] = grown.least[0].min(self.joining[0]);
         if grown.least[0] < grown.least[1] {
             return;
         }
-        for u in joining {
+        for &u in &self.joining {
             let steps = self.lattice.steps(grown.ideal);
             let Ok(place) = steps.binary_search_by_key(&(u as u32), |step| step.unit) else { return };
             let Some(compute) = costs.compute[u] else { return };
@@ -234,6 +232,29 @@ impl<'a> Subgraphs<'a> {
             self.seen[grown.ideal] = self.walk;
             self.stack.push(grown);
         }
+    }
+
+    /// Finds `unit` and what it waits for outside the set, ascending; whether the component joins no other one by it.
+    fn find_joining(&mut self, i: usize, partial: &Partial, unit: usize) -> bool {
+        let Self { model, lattice, joining, .. } = self;
+        joining.clear();
+        joining.push(unit);
+        let mut next = 0;
+        while let Some(&u) = joining.get(next) {
+            for &p in model.units.order.predecessors(u) {
+                let p = p as usize;
+                if !lattice.contains(partial.ideal, p) {
+                    if !joining.contains(&p) {
+                        joining.push(p);
+                    }
+                } else if lattice.contains(partial.base, p) && !lattice.contains(i, p) {
+                    return false;
+                }
+            }
+            next += 1;
+        }
+        joining.sort_unstable();
+        true
     }
 
     /// Units missing once `unit` has joined; `None` where a unit of its class is in the ideal `i`, hence on the CPU.
