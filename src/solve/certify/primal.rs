@@ -9,15 +9,15 @@ use crate::solve::SearchContext;
 pub struct Primal<'a> {
     annealing: Search<'a>,
     resplit: Option<Resplit<'a>>,
-    /// Rounds of both.
-    rounds: u64,
+    /// Rounds of splits of pairs since the last one of annealing.
+    rounds_since: usize,
 }
 
 impl<'a> Primal<'a> {
     /// No split yet.
     pub fn new(setting: &'a Setting<'a>, cx: &SearchContext) -> Self {
         let resplit = Resplit::new(setting, cx.threads, cx.seed);
-        Self { annealing: Search::new(setting, cx.seed), resplit, rounds: 0 }
+        Self { annealing: Search::new(setting, cx.seed), resplit, rounds_since: 0 }
     }
 
     /// The best split and its objective.
@@ -45,20 +45,27 @@ impl<'a> Primal<'a> {
         self.annealing.advance(cx);
     }
 
-    /// New splits of pairs of devices, and now and then a round of annealing; annealing alone where pairs are not split.
-    /// No split is below `bound`.
-    pub fn refine(&mut self, bound: f64, cx: &SearchContext) {
-        self.rounds += 1;
-        if self.resplit.is_none() || self.rounds.is_multiple_of(ANNEALING_PERIOD) {
-            self.annealing.advance(cx);
-        }
-        let best = self.annealing.best();
-        let found = self.resplit.as_mut().zip(best).and_then(|(resplit, best)| resplit.advance(best, bound));
-        if let Some(split) = found {
+    /// So many new splits of pairs of devices, and now and then a round of annealing; so many of those where pairs are
+    /// not split. No split is below `bound`.
+    pub fn refine(&mut self, bound: f64, rounds: usize, cx: &SearchContext) {
+        let Some(resplit) = &mut self.resplit else {
+            for _ in (0..rounds).take_while(|_| !cx.should_stop()) {
+                self.annealing.advance(cx);
+            }
+            return;
+        };
+        if let Some(best) = self.annealing.best()
+            && let Some(split) = resplit.advance(best, bound, rounds, cx)
+        {
             self.annealing.offer(&split);
+        }
+        self.rounds_since += rounds;
+        if self.rounds_since >= ANNEALING_PERIOD {
+            self.rounds_since = 0;
+            self.annealing.advance(cx);
         }
     }
 }
 
-/// In one of so many rounds annealing goes on beside the splits of pairs.
-const ANNEALING_PERIOD: u64 = 32;
+/// After so many rounds of splits of pairs there is one of annealing.
+const ANNEALING_PERIOD: usize = 128;

@@ -104,10 +104,16 @@ impl<'a> Proof<'a> {
         let mut stale = 0;
         while stale < patience && !self.is_done() {
             let before = self.upper();
-            self.primal.refine(self.bound, self.cx);
+            let rounds = if self.primal.resplits() { MOVES_AT_ONCE } else { 1 };
+            self.primal.refine(self.bound, rounds, self.cx);
             self.report("annealing");
-            stale = if self.upper() == before { stale + 1 } else { 0 };
+            stale = if self.upper() == before { stale + rounds } else { 0 };
         }
+    }
+
+    /// For how many rounds the split is improved where the bound is hard to raise.
+    fn last_patience(&self) -> usize {
+        if self.primal.resplits() { LAST_RESPLIT_PATIENCE } else { LAST_PATIENCE }
     }
 
     /// Finds some split where annealing found none; whether none exists.
@@ -156,7 +162,7 @@ impl<'a> Proof<'a> {
         let Some(upper) = self.upper() else { return };
         let is_large = root.effort(upper).is_some_and(|effort| effort >= LARGE);
         if is_large && self.bound < self.last_target(upper) * (1.0 - CLEARLY_OPEN) {
-            self.refine(LAST_RESPLIT_PATIENCE);
+            self.refine(self.last_patience());
         } else {
             self.approach(root, &NEAR_STEPS);
         }
@@ -166,7 +172,7 @@ impl<'a> Proof<'a> {
     /// beside it, in proportion to the effort of pricing.
     fn ascend(&mut self, root: &mut Root) {
         let mut part = FIRST_ASCENT;
-        for _ in 0..MOST_ASCENTS {
+        for number in 0..MOST_ASCENTS {
             let Some(upper) = self.upper() else { return };
             let last = self.last_target(upper);
             let target = (upper * (1.0 - part)).min(last);
@@ -178,10 +184,8 @@ impl<'a> Proof<'a> {
             let mut due = 0;
             let mut beside = || {
                 due += effort;
-                while due >= EFFORT_PER_REFINEMENT && !cx.should_stop() {
-                    primal.refine(bound, cx);
-                    due -= EFFORT_PER_REFINEMENT;
-                }
+                primal.refine(bound, due / EFFORT_PER_REFINEMENT, cx);
+                due %= EFFORT_PER_REFINEMENT;
                 true
             };
             let Some((verdict, shown)) = root.ascend((target, last), &mut beside, cx) else { return };
@@ -189,7 +193,8 @@ impl<'a> Proof<'a> {
             self.stats.set("root_bound", self.bound);
             self.report("column generation");
             let Some(upper) = self.upper() else { return };
-            part = if verdict == Verdict::Refuted { 0.0 } else { 1.0 - self.bound / upper * (1.0 + LAST_ASCENT) };
+            let is_close = number == 0 && verdict == Verdict::Refuted;
+            part = if is_close { 0.0 } else { 1.0 - self.bound / upper * (1.0 + LAST_ASCENT) };
         }
     }
 
@@ -204,7 +209,7 @@ impl<'a> Proof<'a> {
             if target > self.bound && !self.raise(root, target) {
                 // So far from the best split the bound is hard to raise: a better split may be easier to find.
                 if *step >= FAR_FROM_SOLVED && self.upper() == Some(upper) {
-                    self.refine(if self.primal.resplits() { LAST_RESPLIT_PATIENCE } else { LAST_PATIENCE });
+                    self.refine(self.last_patience());
                 }
                 if self.upper() != Some(upper) {
                     return self.approach(root, steps);
@@ -266,7 +271,7 @@ impl<'a> Proof<'a> {
         let (least, bound, cx) = (self.least_for(target), self.bound, self.cx);
         let primal = &mut self.primal;
         let mut beside = || {
-            primal.refine(bound, cx);
+            primal.refine(bound, 1, cx);
             primal.value().is_none_or(|upper| upper >= least)
         };
         work(&mut beside)
@@ -345,7 +350,7 @@ const EFFORT_PER_REFINEMENT: usize = 8_000_000;
 /// many there are.
 const FIRST_ASCENT: f64 = 1e-3;
 const LAST_ASCENT: f64 = 2e-4;
-const MOST_ASCENTS: usize = 3;
+const MOST_ASCENTS: usize = 4;
 
 /// Rounds of annealing in a row that do not help, after such a target.
 const LAST_PATIENCE: usize = 1_500;
@@ -353,6 +358,9 @@ const LAST_PATIENCE: usize = 1_500;
 /// The same where pairs of devices are split anew besides.
 const RESPLIT_PATIENCE: usize = 300;
 const LAST_RESPLIT_PATIENCE: usize = 10_000;
+
+/// Moves of each walker that splits pairs of devices anew, after which walkers wait for one another.
+const MOVES_AT_ONCE: usize = 16;
 
 /// Rounds of annealing where the graph is too wide for pricing.
 const ROUNDS_WITHOUT_PROOF: usize = 1_000;

@@ -14,14 +14,17 @@ pub struct Root<'a> {
     lines: Option<Vec<LinePricer>>,
     /// The best profits.
     pub center: Center,
+    /// The least time of each unit.
+    work: Vec<f64>,
 }
 
 impl<'a> Root<'a> {
     /// The root over these devices; `None` where the graph is too wide for pricing.
     pub fn new(devices: &'a Devices<'a>, cx: &'a SearchContext) -> Option<Self> {
-        let center = Center { profit: devices.work() };
+        let work = devices.work();
+        let center = Center { profit: work.clone() };
         let generation = Generation::new(devices, cx);
-        Some(Self { generation, pricers: devices.pricers(&[])?, lines: devices.lines(), center })
+        Some(Self { generation, pricers: devices.pricers(&[])?, lines: devices.lines(), center, work })
     }
 
     /// Whether no split is below `target`, as far as so many rounds show; `beside` runs in each of them.
@@ -32,8 +35,7 @@ impl<'a> Root<'a> {
 
     /// Whether crowding refutes `target`, which costs less than a round of pricing.
     pub fn is_crowded(&self, target: f64) -> bool {
-        let devices = self.generation.devices;
-        crowding::refutes(devices.setting(), &devices.work(), target)
+        crowding::refutes(self.generation.devices.setting(), &self.work, target)
     }
 
     /// What crowding, and then as many rounds as it takes, say of `target`.
@@ -47,7 +49,7 @@ impl<'a> Root<'a> {
     }
 
     /// The same as [`Self::refute`] by a bundle method, and the target up to `most` that it refutes if any; `None` where
-    /// pricing is not quick.
+    /// nothing prices along a line, which has to be [quick](Self::effort).
     pub fn ascend(
         &mut self,
         (target, most): (f64, f64),
@@ -56,9 +58,8 @@ impl<'a> Root<'a> {
     ) -> Option<(Verdict, f64)> {
         let devices = self.generation.devices;
         let start = self.center.profit.clone();
-        self.effort(most)?;
         let lines = self.lines.as_mut()?;
-        let mut bundle = Bundle::new(&devices.counts, lines, target, &devices.work(), &start);
+        let mut bundle = Bundle::new(&devices.counts, lines, target, &self.work, &start);
         let verdict = bundle.ascend(MOST_BUNDLE_ROUNDS, beside, cx);
         let best = bundle.center().to_vec();
         let least = if verdict == Verdict::Refuted { target } else { 0.0 };

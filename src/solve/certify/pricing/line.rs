@@ -3,7 +3,7 @@
 use super::lattice::{HALF_ROOM, MOST_CELLS, decimal_cell};
 use super::network::Network;
 use super::order::narrow;
-use super::sweep::{Sweep, Tables};
+use super::sweep::{Limit, Sweep, Tables};
 use super::{Priced, PricedSet, ROOM};
 
 /// Prices the sets of one kind of device by a [`Sweep`].
@@ -32,8 +32,7 @@ impl LinePricer {
     /// How many sums it takes to price devices of this load; `None` where that is not quick.
     pub fn effort(&self, target: f64) -> Option<usize> {
         let capacity = self.capacity(target);
-        let (sums, entries) = self.sweep.effort(capacity.min(MOST_CELLS) as usize);
-        (capacity <= MOST_CELLS && sums <= MOST_SUMS && entries <= MOST_ENTRIES).then_some(sums)
+        if capacity <= MOST_CELLS { self.sweep.effort(capacity as usize, LIMIT) } else { None }
     }
 
     /// Bounds the profit of all sets under `target`, which has to be [quick](Self::effort), and finds the best and some
@@ -90,9 +89,8 @@ const SETS: usize = 6;
 /// Their loads differ by one part in so many of a device.
 const SPREAD: usize = 600;
 
-/// The most sums of an entry and an arc, and the most entries.
-const MOST_SUMS: usize = 1_200_000_000;
-const MOST_ENTRIES: usize = 400_000_000;
+/// What is quick.
+const LIMIT: Limit = Limit { sums: 1_200_000_000, entries: 400_000_000 };
 
 #[cfg(test)]
 mod tests {

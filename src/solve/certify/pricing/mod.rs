@@ -30,7 +30,7 @@ pub use lattice::decimal_cell;
 pub use line::LinePricer;
 pub use network::{INSIDE, Network, Resource};
 pub use order::narrow;
-pub use sweep::{Sweep, Tables};
+pub use sweep::{Limit, Sweep, Tables};
 
 use fronts::Window;
 use lagrangian::{Inward, Outward, Prices};

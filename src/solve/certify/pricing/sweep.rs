@@ -60,6 +60,15 @@ pub struct Tables {
     arcs: Vec<Vec<Vec<u8>>>,
 }
 
+/// The most that a sweep may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limit {
+    /// Sums of an entry and an arc.
+    pub sums: usize,
+    /// Entries kept, of one byte each.
+    pub entries: usize,
+}
+
 /// Less than any gain, and still less after all gains have been added.
 const NONE: i32 = i32::MIN;
 
@@ -115,12 +124,14 @@ impl<const D: usize> Sweep<D> {
         Some(Self { steps, arc_bits: most_arcs.next_power_of_two().ilog2() })
     }
 
-    /// How many entries are looked at where a device has so many cells, and how many are kept.
-    pub fn effort(&self, capacity: usize) -> (usize, usize) {
+    /// How many sums of an entry and an arc it takes where a device has so many cells; `None` where they or the entries
+    /// are beyond the limit.
+    pub fn effort(&self, capacity: usize, limit: Limit) -> Option<usize> {
         let arcs: usize = self.steps.iter().map(|step| step.arcs().count()).sum();
         let states: usize = self.steps.iter().map(|step| step.states.len()).sum();
         let loads = capacity.saturating_add(1);
-        (arcs.saturating_mul(loads), states.saturating_mul(loads))
+        let (sums, entries) = (arcs.saturating_mul(loads), states.saturating_mul(loads));
+        (sums <= limit.sums && entries <= limit.entries).then_some(sums)
     }
 
     /// The most gain that all steps may sum up to.
@@ -150,7 +161,7 @@ impl<const D: usize> Sweep<D> {
                 if let Some(arc) = arcs.first() {
                     let add = add(0, arc);
                     row.resize(arc.cells.min(most + 1), NONE);
-                    row.extend(rows[arc.from].iter().take(most + 1 - row.len()).map(|known| (known & mask) + add));
+                    extend(row, &rows[arc.from], most + 1, mask, add);
                 }
                 row.resize(most + 1, NONE);
                 for (i, arc) in arcs.iter().enumerate().skip(1) {
@@ -158,7 +169,7 @@ impl<const D: usize> Sweep<D> {
                 }
                 chosen.clear();
                 if arcs.len() > 1 {
-                    chosen.extend(row.iter().map(|entry| (entry & !mask) as u8));
+                    chosen.extend(row.iter().map(move |entry| (entry & !mask) as u8));
                 }
             }
             std::mem::swap(rows, next);
@@ -183,6 +194,14 @@ impl<const D: usize> Sweep<D> {
             (step, arc)
         })
     }
+}
+
+/// Extends `row` up to a length by the entries of `source` and one arc more. The closure owns what it adds: read anew for
+/// each entry, that would keep the loop from running on vectors.
+#[inline]
+fn extend(row: &mut Vec<i32>, source: &[i32], most: usize, mask: i32, add: i32) {
+    let source = &source[..source.len().min(most - row.len())];
+    row.extend(source.iter().map(move |known| (known & mask) + add));
 }
 
 /// Raises the entries of `row` to those of `source` and one arc more.

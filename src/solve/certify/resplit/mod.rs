@@ -11,6 +11,7 @@ mod walk;
 use rayon::prelude::*;
 
 use super::assignment::{Assignment, Setting};
+use crate::solve::SearchContext;
 use pairs::Pairs;
 use walk::Walker;
 
@@ -30,10 +31,20 @@ impl<'a> Resplit<'a> {
         Some(Self { pairs: Pairs::new(setting)?, walkers })
     }
 
-    /// One move of each walker, side by side; a better split than `best`, if they find one. No split is below `bound`.
-    pub fn advance(&mut self, (value, best): (f64, &Assignment), bound: f64) -> Option<Assignment> {
+    /// So many moves of each walker, side by side; a better split than `best`, at which a walker stops, if they find one.
+    /// No split is below `bound`.
+    pub fn advance(
+        &mut self,
+        (value, best): (f64, &Assignment),
+        bound: f64,
+        moves: usize,
+        cx: &SearchContext,
+    ) -> Option<Assignment> {
         let pairs = &self.pairs;
-        let found = self.walkers.par_iter_mut().filter_map(|walker| walker.advance(pairs, (value, best), bound));
+        let found = self.walkers.par_iter_mut().filter_map(|walker| {
+            let mut moves = (0..moves).take_while(|_| !cx.should_stop());
+            moves.find_map(|_| walker.advance(pairs, (value, best), bound))
+        });
         found.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, split)| split)
     }
 }

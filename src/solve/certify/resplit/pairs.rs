@@ -3,7 +3,7 @@
 use rand::{Rng, RngExt};
 
 use super::super::assignment::{Assignment, Setting};
-use super::super::pricing::{INSIDE, Network, Resource, Sweep, Tables, decimal_cell, narrow};
+use super::super::pricing::{INSIDE, Limit, Network, Resource, Sweep, Tables, decimal_cell, narrow};
 use crate::preprocess::KindCosts;
 use crate::problem::{Objective, Scope, fits};
 use crate::solve::dp::loads::objective;
@@ -81,11 +81,10 @@ impl<'a> Pairs<'a> {
         let finest = self.kinds[self.setting.kind_of[devices.0]].1;
         let cell = finest * (target / (finest * MOST_CELLS)).ceil().max(1.0);
         let sweep = Sweep::new(&network, &order, |used| (used / cell).round() as usize)?;
-        let capacity = (target / cell) as usize;
-        let (sums, entries) = sweep.effort(capacity);
-        if sums > MOST_SUMS || entries > MOST_ENTRIES {
-            return None;
-        }
+        // Sets that seem too long by what was rounded may fit.
+        let room = if cell > finest { ROUNDED } else { 0 };
+        let capacity = (target / cell) as usize + room;
+        sweep.effort(capacity, LIMIT)?;
         // What the second device is spared.
         let most: Vec<f64> = sweep.steps.iter().map(|step| step.most_used(1) + noise).collect();
         let per_unit = sweep.most_gain() / most.iter().sum::<f64>();
@@ -177,17 +176,17 @@ impl<'a> Pairs<'a> {
 const DIRECT_PINS: usize = 2;
 
 /// How many of the best splits of two devices are looked at without rounding.
-const ENDS: usize = 4;
+const ENDS: usize = 16;
+
+/// About how many cells the rounding of a device's loads adds up to.
+const ROUNDED: usize = 3;
 
 /// Cells of a load: so few that rows stay in the cache. Coarser ones than the times' own blur a split by less than the
 /// noise does.
 const MOST_CELLS: f64 = 10_000.0;
 
-/// The most sums of an entry and an arc in one split.
-const MOST_SUMS: usize = 400_000_000;
-
-/// The most entries, of one byte each.
-const MOST_ENTRIES: usize = 100_000_000;
+/// What one split may take.
+const LIMIT: Limit = Limit { sums: 400_000_000, entries: 100_000_000 };
 
 #[cfg(test)]
 mod tests {
