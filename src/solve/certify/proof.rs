@@ -2,7 +2,7 @@
 
 use super::assignment::Setting;
 use super::covering::{Devices, Verdict};
-use super::primal::Primal;
+use super::primal::{FIRST_ROUNDS, Primal};
 use super::root::Root;
 use super::tree::{self, Ending};
 use crate::bound;
@@ -320,9 +320,6 @@ impl<'a> Proof<'a> {
         Run { outcome, stats: self.stats }
     }
 }
-
-/// Rounds of annealing before the first bound.
-const FIRST_ROUNDS: usize = 32;
 
 /// Rounds of pricing after which the bound rises as far as the profits show, and how often.
 const ROUNDS_PER_PART: usize = 24;

@@ -31,6 +31,11 @@ impl<'a> Resplit<'a> {
         Some(Self { pairs: Pairs::new(setting)?, walkers })
     }
 
+    /// The best split given next is a new one, of no matter what load: ends all walks to better ones than the last.
+    pub fn begin_line(&mut self) {
+        self.walkers.iter_mut().for_each(Walker::begin_line);
+    }
+
     /// So many moves of each walker, side by side; a better split than `best`, at which a walker stops, if they find one.
     /// No split is below `bound`.
     pub fn advance(

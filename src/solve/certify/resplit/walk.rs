@@ -31,6 +31,11 @@ impl Walker {
         Self { tables: Tables::default(), rng, walk: None, step: LONGEST_STEP / (1 << number.min(3)) as f64 }
     }
 
+    /// Ends the walk, as the next one starts from another split, where long steps are likely to succeed.
+    pub fn begin_line(&mut self) {
+        (self.walk, self.step) = (None, LONGEST_STEP);
+    }
+
     /// Tries one move; the split that ends the walk below its target, with its largest load.
     pub fn advance(
         &mut self,
