@@ -31,7 +31,7 @@ impl<'a> Resplit<'a> {
         Some(Self { pairs: Pairs::new(setting)?, walkers })
     }
 
-    /// The best split given next is a new one, of no matter what load: ends all walks to better ones than the last.
+    /// Ends all walks, as the best split given next is not one that they can come from.
     pub fn begin_line(&mut self) {
         self.walkers.iter_mut().for_each(Walker::begin_line);
     }
