@@ -5,10 +5,18 @@ use rand::{RngExt, SeedableRng};
 
 use crate::instance::{Edge, Instance, Node, Platform};
 use crate::problem::{Objective, Problem, ProblemSpec};
+use crate::solve::brute_force::BruteForce;
+use crate::solve::{SearchContext, Solver};
 
 /// Problems with the seeds that they come from; those that name no device for some class are left out.
 pub(super) fn problems(count: usize) -> impl Iterator<Item = (u64, Problem)> {
     (0..).filter_map(|seed| Some((seed, problem(seed)?))).take(count)
+}
+
+/// The least latency by brute force; `None` where there is no split.
+pub(super) fn least_latency(problem: &Problem) -> Option<f64> {
+    let run = BruteForce.solve(problem, &mut SearchContext::new()).unwrap();
+    run.outcome.solution().and_then(|split| split.objective)
 }
 
 /// Blocks of parallel nodes with a cut after each, of whole times, with few accelerators and little memory.

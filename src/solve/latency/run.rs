@@ -348,16 +348,13 @@ fn slope(few: Point, many: Point) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::solve::Solver;
-    use crate::solve::brute_force::BruteForce;
     use crate::solve::latency::generated;
 
     #[test]
     fn prices_guessed_within_windows_lead_to_the_optimum() {
         let cx = SearchContext::new();
         for (seed, problem) in generated::problems(2000) {
-            let run = BruteForce.solve(&problem, &mut SearchContext::new()).unwrap();
-            let best = run.outcome.solution().and_then(|split| split.objective);
+            let best = generated::least_latency(&problem);
             let model = Model::new(&problem);
             let lattice = Lattice::new(&model, None, 1000, &cx).unwrap();
             let tails = Tails::of_paths(&model);
