@@ -4,10 +4,12 @@
 //! each copy ([`state`]), made consistent with the copies' times ([`revise`]) and with each other ([`all_different`]), and
 //! searched depth first ([`search`]), blocks of devices before devices ([`blocks`]), with the images of whatever failed
 //! under interchangeable replicas and devices left out ([`symmetry`]). Where messages count, blocks are filled
-//! ([`super::filling`]), and where they alone do, pipelines are packed as well ([`super::packing`]). Every target refuted is a bound; every mapping found is a new target.
+//! ([`super::filling`]), and where they alone do, pipelines are packed as well ([`super::packing`]). Every target refuted is
+//! a bound; every mapping found is a new target.
 
 mod all_different;
 mod blocks;
+mod levels;
 mod model;
 mod relation;
 mod revise;
@@ -19,6 +21,7 @@ mod symmetry;
 mod touched;
 
 use all_different::Matching;
+use levels::Levels;
 use model::Model;
 use search::{Knowledge, Order, Search, Verdict};
 
@@ -26,7 +29,7 @@ use super::annealing::Annealer;
 use super::filling::Filler;
 use super::heuristic::MappingAnnealing;
 use super::packing::{Packer, Packing};
-use super::{Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun};
+use super::{Counted, Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun};
 use crate::solve::{OPTIMALITY_TOLERANCE, Progress, SearchContext};
 
 /// Branch and bound over targets.
@@ -78,15 +81,23 @@ impl BranchAndBound {
         let mut proof = Proof {
             annealer: Annealer::new(problem, first, cx.seed),
             knowledge: Knowledge::new(&model),
+            levels: Levels::new(&model),
             filler: None,
             packer: None,
             bound: 0.0,
             cx,
         };
+        // Rings that lead over several blocks and pipelines across them leave swaps of two devices nowhere to go.
+        if !proof.knowledge.partitions.is_empty() && problem.cost.counted == Counted::Both {
+            proof.annealer.allow_compound();
+        }
         proof.run(self);
         proof.finish()
     }
 }
+
+/// A gap of more than this is wide.
+const WIDE: f64 = 0.25;
 
 /// Packing is first used for a bound, with the effort of so many decisions.
 const FIRST_BOUND: u64 = 300;
@@ -106,6 +117,10 @@ const FILLING: u64 = 30;
 /// Targets of fillings lie above the bound by this part of it, and then by twice as much each time, up to all of it.
 const FIRST_STEP: f64 = 1e-3;
 
+/// The least part of the bound by which a target lies above it when the bound climbs: mappings that reach the bound are
+/// within it.
+const LEAST_STEP: f64 = 1e-10;
+
 /// Moves of annealing for each copy of a mapping that packing leaves unfinished.
 const REPAIRS: u64 = 200;
 
@@ -113,6 +128,7 @@ const REPAIRS: u64 = 200;
 struct Proof<'p, const W: usize> {
     annealer: Annealer<'p>,
     knowledge: Knowledge<'p, W>,
+    levels: Option<Levels>,
     filler: Option<Filler<'p>>,
     packer: Option<Packer<'p>>,
     bound: f64,
@@ -132,13 +148,21 @@ impl<const W: usize> Proof<'_, W> {
         while !self.is_done() {
             self.settle(decisions);
             self.climb(decisions);
-            self.bisect(decisions, 1e-2);
+            self.reach(decisions);
+            self.bisect(decisions, 2e-3);
             self.fill();
             self.pack(decisions.saturating_mul(PACKING));
-            moves = moves.saturating_mul(2);
+            moves = moves.saturating_mul(self.growth());
             decisions = decisions.saturating_mul(4);
             self.anneal(moves);
         }
+    }
+
+    /// How many times as many moves the next round of annealing takes: more where searches are far from a proof, and
+    /// compound moves may yet better much.
+    fn growth(&self) -> u64 {
+        let is_wide = self.objective() - self.bound > WIDE * self.objective();
+        if is_wide && self.annealer.is_compound() { 4 } else { 2 }
     }
 
     fn tile(&mut self) {
@@ -165,14 +189,26 @@ impl<const W: usize> Proof<'_, W> {
     /// Raises the bound by ever longer steps as far as searches of so many decisions can tell. The least targets are the
     /// easiest to search, and where the bound is the optimum, they find the best mapping.
     fn climb(&mut self, decisions: u64) {
-        let mut step = 1e-4;
+        let mut step = LEAST_STEP;
         while !self.is_done() {
             let target = (self.bound * (1.0 + step)).min(self.better());
+            // What lies between it and the best mapping is what was searched for just now.
+            if self.next_time(target) >= self.better() {
+                return;
+            }
             if self.search(target, decisions, Order::Learned) == Verdict::Unknown {
                 return;
             }
-            step *= 2.0;
+            step = (2.0 * step).max(1e-4);
             self.tell("climbing");
+        }
+    }
+
+    /// Searches for a mapping that reaches the bound, in the other order than climbing does. Blocks have better means.
+    fn reach(&mut self, decisions: u64) {
+        if self.levels.is_some() && self.knowledge.partitions.is_empty() && !self.is_done() {
+            self.search(self.bound * (1.0 + LEAST_STEP), decisions, Order::Fresh);
+            self.tell("reaching");
         }
     }
 
@@ -274,11 +310,16 @@ impl<const W: usize> Proof<'_, W> {
     fn search(&mut self, target: f64, decisions: u64, order: Order) -> Verdict {
         let verdict = Search::new(&mut self.knowledge, target, decisions, order, self.cx).run();
         match &verdict {
-            Verdict::Refuted => self.bound = self.bound.max(target),
+            Verdict::Refuted => self.bound = self.bound.max(self.next_time(target)),
             Verdict::Found(mapping) => self.annealer.offer(mapping),
             Verdict::Unknown => (),
         }
         verdict
+    }
+
+    /// What no better mapping is below once `target` is refuted.
+    fn next_time(&self, target: f64) -> f64 {
+        self.levels.as_ref().map_or(target, |levels| levels.next(target, self.objective()))
     }
 
     /// The target that only better mappings are within.

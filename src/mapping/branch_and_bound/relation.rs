@@ -110,6 +110,14 @@ impl<const W: usize> Relation<W> {
         self.starts.push(self.levels.len());
     }
 
+    /// The different costs of links.
+    pub fn distinct(&self) -> Vec<f64> {
+        let mut costs = self.levels.clone();
+        costs.sort_by(f64::total_cmp);
+        costs.dedup();
+        costs
+    }
+
     /// Cost between two devices.
     #[inline]
     pub fn cost(&self, a: usize, b: usize) -> f64 {

@@ -1,7 +1,7 @@
 //! Swap annealing by itself.
 
-use super::found;
-use crate::mapping::annealing::{Annealer, seeds};
+use super::{found, seeds};
+use crate::mapping::annealing::Annealer;
 use crate::mapping::{Mapper, MappingProblem, MappingRun};
 use crate::solve::SearchContext;
 

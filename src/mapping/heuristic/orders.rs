@@ -117,3 +117,26 @@ impl Mapper for RandomMapping {
         found(best_of(problem, drawn), Vec::new())
     }
 }
+
+/// Replicas of a stage next to each other, and pipelines next to each other, along the devices' numbers and along a path
+/// that goes on to the nearest device each time.
+pub(in crate::mapping) fn seeds(problem: &MappingProblem) -> Vec<Mapping> {
+    let orders = [(0..problem.topology.len()).collect(), nearest_next(problem)];
+    let copies = [by_stage(problem), by_pipeline(problem)];
+    let pairs = orders.iter().flat_map(|devices| copies.iter().map(move |copies| (copies, devices)));
+    pairs.filter_map(|(copies, devices)| first_fit(problem, copies, devices)).collect()
+}
+
+/// The devices along a path that goes on to the nearest device each time.
+pub(in crate::mapping) fn nearest_next(problem: &MappingProblem) -> Vec<usize> {
+    let topology = &problem.topology;
+    let mut order: Vec<usize> = Vec::new();
+    let mut rest: Vec<usize> = (0..topology.len()).collect();
+    while !rest.is_empty() {
+        let last = order.last().copied().unwrap_or(rest[0]);
+        let time = |device: usize| topology.message_time(last, device, 1.0);
+        let nearest = (0..rest.len()).min_by(|&a, &b| time(rest[a]).total_cmp(&time(rest[b])));
+        order.extend(nearest.map(|index| rest.remove(index)));
+    }
+    order
+}

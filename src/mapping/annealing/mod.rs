@@ -1,11 +1,16 @@
 //! Swap annealing of mappings.
 
+mod compound;
+mod times;
+
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-use super::heuristic::{by_pipeline, by_stage, first_fit};
+use self::compound::Compound;
+use self::times::Times;
+use super::heuristic::{nearest_next, seeds};
 use super::local::LocalCost;
-use super::tiling::Tiling;
+use super::tiling::{Folding, Tiling};
 use super::{Mapping, MappingProblem};
 use crate::cost::{Synchronisation, Terms, max_of_pieces};
 use crate::solve::SearchContext;
@@ -16,8 +21,19 @@ const FREE: usize = usize::MAX;
 /// Part of the moves that turn round a part of a ring.
 const REVERSALS: f64 = 0.05;
 
-/// How many tilings are tried.
+/// Part of the moves of every other round that exchange much at once, where there are such. With more devices than
+/// [`FEW`] they take longer, and are rarer.
+const COMPOUND: f64 = 0.2;
+const FEW: f64 = 64.0;
+
+/// The first temperature of a round, as a part of how far the target lies below the best mapping, and that of a round with
+/// compound moves.
+const HOT: f64 = 0.3;
+const COMPOUND_HOT: f64 = 1.0;
+
+/// How many tilings, and foldings, are tried.
 const TILINGS: usize = 6;
+const FOLDINGS: usize = 16;
 
 /// The temperature at which a mapping that is nearly within a target is repaired, as a part of it.
 const REPAIR: f64 = 0.01;
@@ -33,6 +49,9 @@ const ROUNDS: u64 = 8;
 pub struct Annealer<'a> {
     problem: &'a MappingProblem,
     cost: LocalCost<'a>,
+    /// Where images of the copies are placed along with them.
+    folding: Option<&'a Folding<'a>>,
+    has_rings: bool,
     best: Mapping,
     objective: f64,
     devices: Vec<usize>,
@@ -40,66 +59,45 @@ pub struct Annealer<'a> {
     times: Times,
     rng: Xoshiro256PlusPlus,
     moves: u64,
-}
-
-/// Times that follow from where the copies are, and how to take back the latest changes.
-#[derive(Debug, Default)]
-struct Times {
-    /// By copy, without the all-reduce.
-    loads: usize,
-    /// By copy: of the link to the next replica.
-    links: usize,
-    /// By copy: its share of the energy.
-    energies: usize,
-    /// By stage: of the slowest link of its ring.
-    rings: usize,
-    values: Vec<f64>,
-    changes: Vec<(usize, f64)>,
-}
-
-impl Times {
-    fn new(copies: usize, stages: usize) -> Self {
-        let values = vec![0.0; 3 * copies + stages];
-        Self { loads: 0, links: copies, energies: 2 * copies, rings: 3 * copies, values, changes: Vec::new() }
-    }
-
-    fn load(&self, copy: usize) -> f64 {
-        self.values[self.loads + copy]
-    }
-
-    fn link(&self, copy: usize) -> f64 {
-        self.values[self.links + copy]
-    }
-
-    fn energy(&self, copy: usize) -> f64 {
-        self.values[self.energies + copy]
-    }
-
-    fn ring(&self, stage: usize) -> f64 {
-        self.values[self.rings + stage]
-    }
-
-    /// Sets a value and returns by how much it grew.
-    fn set(&mut self, index: usize, value: f64) -> f64 {
-        let before = std::mem::replace(&mut self.values[index], value);
-        self.changes.push((index, before));
-        value - before
-    }
-
-    fn take_back(&mut self) {
-        while let Some((index, before)) = self.changes.pop() {
-            self.values[index] = before;
-        }
-    }
+    /// Moves that exchange much at once.
+    compound: Option<Compound>,
+    /// How often such moves are made.
+    often: f64,
+    /// Rounds so far.
+    rounds: u64,
 }
 
 impl<'a> Annealer<'a> {
     /// Starts from `mapping`, a mapping that fits, and from the orders that come to mind.
     pub fn new(problem: &'a MappingProblem, mapping: Mapping, seed: u64) -> Self {
         let objective = problem.objective(&mapping);
-        let mut annealer = Self {
+        let mut annealer = Self::with(problem, None, mapping, objective, seed);
+        for mapping in seeds(problem) {
+            annealer.offer(&mapping);
+        }
+        annealer
+    }
+
+    /// Starts from `mapping` of the copies that `folding` places.
+    pub(super) fn folded(problem: &'a MappingProblem, folding: &'a Folding<'a>, mapping: Mapping, seed: u64) -> Self {
+        let objective = folding.objective(&mapping);
+        Self::with(problem, Some(folding), mapping, objective, seed)
+    }
+
+    fn with(
+        problem: &'a MappingProblem,
+        folding: Option<&'a Folding<'a>>,
+        mapping: Mapping,
+        objective: f64,
+        seed: u64,
+    ) -> Self {
+        let cost = LocalCost::new(problem);
+        let has_rings = cost.has_rings() || folding.is_some() && problem.cost.counted.all_reduce();
+        Self {
             problem,
-            cost: LocalCost::new(problem),
+            cost,
+            folding,
+            has_rings,
             best: mapping,
             objective,
             devices: Vec::new(),
@@ -107,11 +105,21 @@ impl<'a> Annealer<'a> {
             times: Times::new(problem.copies(), problem.stages.stages.len()),
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             moves: 0,
-        };
-        for mapping in seeds(problem) {
-            annealer.offer(&mapping);
+            compound: None,
+            often: 0.0,
+            rounds: 0,
         }
-        annealer
+    }
+
+    /// From now on makes moves that exchange much at once, too. They are for topologies with blocks.
+    pub fn allow_compound(&mut self) {
+        let (stages, replicas) = (self.problem.stages.stages.len(), self.problem.replicas);
+        self.compound = Some(Compound { line: nearest_next(self.problem), stages, replicas });
+    }
+
+    /// Whether it makes moves that exchange much at once.
+    pub fn is_compound(&self) -> bool {
+        self.compound.is_some()
     }
 
     /// The best mapping and its objective.
@@ -126,19 +134,34 @@ impl<'a> Annealer<'a> {
 
     /// Takes up a mapping where it is the best so far.
     pub fn offer(&mut self, mapping: &Mapping) {
-        let objective = self.problem.objective(mapping);
+        let objective = match self.folding {
+            Some(folding) => folding.objective(mapping),
+            None => self.problem.objective(mapping),
+        };
         if objective < self.objective {
             (self.best, self.objective) = (mapping.clone(), objective);
         }
     }
 
-    /// Tries mappings that repeat one pipeline, until the best mapping is no longer than `bound`, or a limit comes.
+    /// Tries mappings that repeat one pipeline or a few, until the best mapping is no longer than `bound`, or a limit comes.
     pub fn tile(&mut self, bound: f64, cx: &SearchContext) {
         for tiling in Tiling::all(self.problem).iter().take(TILINGS) {
             if self.objective <= bound || cx.should_stop() {
                 return;
             }
             if let Some(mapping) = tiling.mapping(self.problem, bound, cx) {
+                self.offer(&mapping);
+            }
+        }
+        // Without messages nothing ties the rings of different stages together.
+        if self.objective <= bound || !self.problem.cost.counted.messages() {
+            return;
+        }
+        for folding in Folding::all(self.problem, cx).iter().take(FOLDINGS) {
+            if self.objective <= bound || cx.should_stop() {
+                return;
+            }
+            if let Some(mapping) = folding.mapping(bound, cx) {
                 self.offer(&mapping);
             }
         }
@@ -163,13 +186,18 @@ impl<'a> Annealer<'a> {
         if self.objective <= target {
             return;
         }
+        self.often = 0.0;
         self.cool(mapping, target, REPAIR * target, moves, cx);
         self.offer(&Mapping { devices: self.devices.clone() });
     }
 
     /// One cooling under a fixed target, from the best mapping on.
     fn round(&mut self, target: f64, moves: u64, cx: &SearchContext) {
-        let hot = 0.3 * (self.objective - target).max(0.002 * self.objective);
+        self.rounds += 1;
+        let is_compound = self.compound.is_some() && self.rounds.is_multiple_of(2);
+        self.often =
+            if is_compound { COMPOUND * (FEW / self.problem.topology.len().max(1) as f64).min(1.0) } else { 0.0 };
+        let hot = if is_compound { COMPOUND_HOT } else { HOT } * (self.objective - target).max(0.002 * self.objective);
         self.cool(&self.best.clone(), target, hot, moves, cx);
     }
 
@@ -208,10 +236,15 @@ impl<'a> Annealer<'a> {
 
     /// Makes a move where it is worth it, and returns by how much the energy grew.
     fn step(&mut self, target: f64, temperature: f64) -> f64 {
-        let swaps = if self.problem.replicas > 3 && self.cost.has_rings() && self.rng.random_bool(REVERSALS) {
+        let swaps = if self.problem.replicas > 3 && self.has_rings && self.rng.random_bool(REVERSALS) {
             self.pick_reversal()
+        } else if self.often > 0.0 && self.rng.random_bool(self.often) {
+            self.pick_compound()
         } else {
-            self.pick_swap().into_iter().collect()
+            let swap = self.pick_swap();
+            let companion =
+                |&(from, to): &(usize, usize)| self.folding?.companion(from, to, |device| self.copies[device] != FREE);
+            swap.into_iter().chain(swap.as_ref().and_then(companion)).collect()
         };
         swaps.iter().for_each(|&(a, b)| self.swap(a, b));
         let change = match swaps[..] {
@@ -223,7 +256,7 @@ impl<'a> Annealer<'a> {
             }
         };
         if change > 0.0 && self.rng.random::<f64>() >= (-change / temperature).exp() {
-            swaps.iter().for_each(|&(a, b)| self.swap(a, b));
+            self.swap_back(&swaps);
             self.times.take_back();
             return 0.0;
         }
@@ -255,6 +288,21 @@ impl<'a> Annealer<'a> {
             .collect()
     }
 
+    /// The swaps of a compound move after which all copies still fit; none where there are no such moves.
+    fn pick_compound(&mut self) -> Vec<(usize, usize)> {
+        let Some(compound) = &self.compound else { return Vec::new() };
+        let swaps = compound.pick(&self.devices, &mut self.rng);
+        swaps.iter().for_each(|&(a, b)| self.swap(a, b));
+        let mut devices = swaps.iter().flat_map(|&(a, b)| [a, b]);
+        let fits = devices.all(|device| self.copies[device] == FREE || self.fits(self.copies[device], device));
+        self.swap_back(&swaps);
+        if fits { swaps } else { Vec::new() }
+    }
+
+    fn swap_back(&mut self, swaps: &[(usize, usize)]) {
+        swaps.iter().rev().for_each(|&(a, b)| self.swap(a, b));
+    }
+
     fn pick(&mut self) -> (usize, usize) {
         let mut copy = self.rng.random_range(0..self.devices.len());
         for _ in 0..8 {
@@ -282,7 +330,7 @@ impl<'a> Annealer<'a> {
     /// Brings the times up to date where these copies have moved. Returns by how much the energy grew.
     fn update_around(&mut self, moved: &[usize], target: f64) -> f64 {
         let replicas = self.problem.replicas;
-        let has_ring = self.cost.has_rings();
+        let has_ring = self.has_rings;
         let (mut loads, mut links, mut stages, mut energies) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for &copy in moved.iter().filter(|&&copy| copy != FREE) {
             let (stage, replica) = (copy / replicas, copy % replicas);
@@ -297,11 +345,14 @@ impl<'a> Annealer<'a> {
             }
         }
         if moved.len() > 2 {
-            loads.sort_unstable();
-            loads.dedup();
+            for list in [&mut loads, &mut links] {
+                list.sort_unstable();
+                list.dedup();
+            }
         }
         for &copy in &loads {
-            if !stages.contains(&(copy / replicas)) && !energies.contains(&copy) {
+            let is_known = || moved.len() == 2 && energies.contains(&copy);
+            if !stages.contains(&(copy / replicas)) && !is_known() {
                 energies.push(copy);
             }
         }
@@ -312,15 +363,14 @@ impl<'a> Annealer<'a> {
     /// grew.
     fn update(&mut self, loads: &[usize], links: &[usize], rings: &[usize], energies: &[usize], target: f64) -> f64 {
         let replicas = self.problem.replicas;
-        self.times.changes.clear();
+        self.times.keep();
         for &copy in loads {
             let load = self.load(copy);
             self.times.set(self.times.loads + copy, load);
         }
-        if self.cost.has_rings() {
+        if self.has_rings {
             for &copy in links {
-                let next = copy - copy % replicas + (copy + 1) % replicas;
-                let time = self.problem.all_reduce_time(copy / replicas, self.devices[copy], self.devices[next]);
+                let time = self.link_time(copy);
                 self.times.set(self.times.links + copy, time);
             }
             for &stage in rings {
@@ -348,6 +398,17 @@ impl<'a> Annealer<'a> {
         0.5 * (above(self.times.ring(copy / replicas)) + above(own))
     }
 
+    /// Time of the all-reduce over the link to the next replica.
+    fn link_time(&self, copy: usize) -> f64 {
+        let replicas = self.problem.replicas;
+        let (stage, replica) = (copy / replicas, copy % replicas);
+        let ring = &self.devices[copy - replica..][..replicas];
+        match self.folding {
+            Some(folding) => folding.link_time(stage, replica, ring),
+            None => self.problem.all_reduce_time(stage, ring[replica], ring[(replica + 1) % replicas]),
+        }
+    }
+
     fn load(&self, copy: usize) -> f64 {
         let problem = self.problem;
         let (stage, replica, device) = (copy / problem.replicas, copy % problem.replicas, self.devices[copy]);
@@ -363,26 +424,4 @@ impl<'a> Annealer<'a> {
         }
         max_of_pieces(&problem.cost.pieces, &terms)
     }
-}
-
-/// Replicas of a stage next to each other, and pipelines next to each other, along the devices' numbers and along a path
-/// that goes on to the nearest device each time.
-pub(super) fn seeds(problem: &MappingProblem) -> Vec<Mapping> {
-    let orders = [(0..problem.topology.len()).collect(), nearest_next(problem)];
-    let copies = [by_stage(problem), by_pipeline(problem)];
-    let pairs = orders.iter().flat_map(|devices| copies.iter().map(move |copies| (copies, devices)));
-    pairs.filter_map(|(copies, devices)| first_fit(problem, copies, devices)).collect()
-}
-
-fn nearest_next(problem: &MappingProblem) -> Vec<usize> {
-    let topology = &problem.topology;
-    let mut order: Vec<usize> = Vec::new();
-    let mut rest: Vec<usize> = (0..topology.len()).collect();
-    while !rest.is_empty() {
-        let last = order.last().copied().unwrap_or(rest[0]);
-        let time = |device: usize| topology.message_time(last, device, 1.0);
-        let nearest = (0..rest.len()).min_by(|&a, &b| time(rest[a]).total_cmp(&time(rest[b])));
-        order.extend(nearest.map(|index| rest.remove(index)));
-    }
-    order
 }

@@ -4,6 +4,10 @@
 //! of the digits tell apart the devices of a tile, the others the tiles. Where each tile takes a pipeline and all take it
 //! the same way, the place of one pipeline on one tile and a ring over the tiles make the mapping.
 
+mod automorphisms;
+mod folding;
+mod lattices;
+
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
@@ -11,6 +15,8 @@ use super::annealing::Annealer;
 use super::local::LocalCost;
 use super::{Counted, Mapping, MappingProblem, StageCost, Topology};
 use crate::solve::SearchContext;
+
+pub(super) use folding::Folding;
 
 /// The most devices that tilings are looked for among.
 const LARGEST: usize = 1024;
@@ -237,14 +243,23 @@ mod tests {
     use crate::mapping::{Device, Message, Stage, StageGraph};
 
     /// A grid whose links slow down with the distance.
-    fn grid(rows: usize, columns: usize) -> Topology {
+    pub fn grid(rows: usize, columns: usize) -> Topology {
         let hops = move |a: usize, b: usize| (a / columns).abs_diff(b / columns) + (a % columns).abs_diff(b % columns);
         let devices = (0..rows * columns).map(|index| Device::new(index.to_string())).collect();
         Topology::new("grid", "", devices, move |a, b| 1.0 / hops(a, b) as f64)
     }
 
+    /// A grid whose rows and columns are closed.
+    pub fn torus(rows: usize, columns: usize) -> Topology {
+        let along = |a: usize, b: usize, extent: usize| a.abs_diff(b).min(extent - a.abs_diff(b));
+        let hops =
+            move |a: usize, b: usize| along(a / columns, b / columns, rows) + along(a % columns, b % columns, columns);
+        let devices = (0..rows * columns).map(|index| Device::new(index.to_string())).collect();
+        Topology::new("torus", "", devices, move |a, b| 1.0 / hops(a, b) as f64)
+    }
+
     /// Stages that send one byte round in a circle.
-    fn circle(stages: usize, replicas: usize, topology: Topology) -> MappingProblem {
+    pub fn circle(stages: usize, replicas: usize, topology: Topology) -> MappingProblem {
         let stage = Stage { parameter_bytes: replicas as f64, ..Stage::default() };
         let message = |source: usize| Message { source, target: (source + 1) % stages, bytes: 1.0 };
         let stages = StageGraph {

@@ -1,0 +1,249 @@
+//! Mappings that a group of automorphisms takes to themselves.
+//!
+//! Where the group's elements move every device, what one device of an orbit holds says what all of them hold. So a few
+//! pipelines are placed, each stage on any device of an orbit of its own, and their images are the others. Translations of
+//! a torus make lattices of tiles of any shape; turns and reflections bring copies together in the middle of a mesh.
+
+use super::automorphisms::{Image, groups, identity};
+use super::{LARGEST, MOVES, restricted, shortest_ring};
+use crate::mapping::annealing::Annealer;
+use crate::mapping::local::LocalCost;
+use crate::mapping::{Mapping, MappingProblem};
+use crate::solve::SearchContext;
+
+/// The most copies of all stages that are placed.
+const COPIES: usize = 32;
+
+/// A group of automorphisms, and how the ring of a stage passes through the images of the copies that are placed.
+pub(in crate::mapping) struct Folding<'a> {
+    problem: &'a MappingProblem,
+    /// The group's elements in the order in which the ring passes through them.
+    images: Vec<Image>,
+    /// By device: the first of its orbit.
+    orbits: Vec<usize>,
+    /// How many copies of each stage are placed.
+    placed: usize,
+    /// Whether the ring passes through every other image from its last copy to its first.
+    is_snake: bool,
+    /// The links from one image to the next, seen from the first image.
+    closing: Vec<Closing>,
+}
+
+/// A link of a ring from one of the copies that are placed to the image of another.
+#[derive(PartialEq)]
+struct Closing {
+    from: usize,
+    to: usize,
+    image: Image,
+}
+
+impl<'a> Folding<'a> {
+    /// The foldings with the fewest copies to be placed, the most promising first. None where devices would be left over.
+    pub fn all(problem: &'a MappingProblem, cx: &SearchContext) -> Vec<Self> {
+        let (stages, replicas, devices) = (problem.stages.stages.len(), problem.replicas, problem.topology.len());
+        if stages < 2 || replicas < 2 || stages * replicas != devices || devices > LARGEST {
+            return Vec::new();
+        }
+        let groups = groups(&problem.topology, replicas);
+        let largest = groups.iter().map(Vec::len).max().unwrap_or(1);
+        if largest == 1 || stages * replicas / largest > COPIES {
+            return Vec::new();
+        }
+        let ways: &[bool] = if largest < replicas && largest.is_multiple_of(2) { &[false, true] } else { &[false] };
+        let cost = LocalCost::new(problem);
+        let mut foldings: Vec<(f64, Self)> = groups
+            .into_iter()
+            .filter(|group| group.len() == largest)
+            .flat_map(|group| ways.iter().map(move |&is_snake| (group.clone(), is_snake)))
+            .map(|(group, is_snake)| Self::new(problem, group, is_snake, cx))
+            .map(|folding| (folding.estimate(&cost), folding))
+            .collect();
+        foldings.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        foldings.into_iter().map(|(_, folding)| folding).collect()
+    }
+
+    fn new(problem: &'a MappingProblem, group: Vec<Image>, is_snake: bool, cx: &SearchContext) -> Self {
+        let devices = problem.topology.len();
+        let first = |device: usize| group.iter().map(|image| image[device]).min().unwrap_or(device);
+        let orbits = (0..devices).map(first).collect();
+        let placed = problem.replicas / group.len();
+        let images = in_ring_order(problem, group, cx);
+        let mut closing: Vec<Closing> = Vec::new();
+        for (index, (here, next)) in images.iter().zip(images.iter().cycle().skip(1)).enumerate() {
+            // The inverse of the element that leads here takes the link to the first image.
+            let mut back = identity(devices);
+            here.iter().enumerate().for_each(|(from, &to)| back[to] = from);
+            let image = next.iter().map(|&device| back[device]).collect();
+            let (from, to) = match (is_snake, index % 2) {
+                (false, _) => (placed - 1, 0),
+                (true, 0) => (placed - 1, placed - 1),
+                (true, _) => (0, 0),
+            };
+            let link = Closing { from, to, image };
+            if !closing.contains(&link) {
+                closing.push(link);
+            }
+        }
+        Self { problem, images, orbits, placed, is_snake, closing }
+    }
+
+    /// About how long the slowest stage takes: as if each had the device with the shortest links to its images, and the
+    /// nearest of other orbits for its neighbours.
+    fn estimate(&self, cost: &LocalCost) -> f64 {
+        let topology = &self.problem.topology;
+        let centre = centre(self.problem, &self.images);
+        let mut nearest = vec![f64::INFINITY; self.orbits.len()];
+        for other in (0..self.orbits.len()).filter(|&other| self.orbits[other] != self.orbits[centre]) {
+            let link = topology.message_time(centre, other, 0.5) + topology.message_time(other, centre, 0.5);
+            nearest[self.orbits[other]] = nearest[self.orbits[other]].min(link);
+        }
+        nearest.sort_by(f64::total_cmp);
+        let time = |stage: usize| {
+            let traffic = cost.traffic(stage);
+            let bytes: f64 = traffic.iter().map(|traffic| traffic.out + traffic.back).sum();
+            let links = nearest[..traffic.len()].iter().sum::<f64>() / traffic.len().max(1) as f64;
+            let ring = if cost.has_rings() { self.link_time(stage, 0, &vec![centre; self.placed]) } else { 0.0 };
+            self.problem.stages.stages[stage].compute() + bytes * links + ring
+        };
+        (0..self.problem.stages.stages.len()).map(time).fold(0.0, f64::max)
+    }
+
+    /// A good mapping among those that the group takes to themselves; `None` where copies do not fit.
+    pub fn mapping(&self, bound: f64, cx: &SearchContext) -> Option<Mapping> {
+        let quotient = MappingProblem { replicas: self.placed, ..self.problem.clone() };
+        let devices = (0..self.orbits.len()).filter(|&device| self.orbits[device] == device).collect();
+        let first = Some(Mapping { devices }).filter(|first| self.objective(first).is_finite())?;
+        let mut annealer = Annealer::folded(&quotient, self, first, cx.seed);
+        annealer.anneal(bound, MOVES.saturating_mul(quotient.copies() as u64), cx);
+        Some(self.unfolded(annealer.best().0))
+    }
+
+    /// The mapping of all copies, from where those that are placed are.
+    fn unfolded(&self, placed: &Mapping) -> Mapping {
+        let mut devices = Vec::with_capacity(self.orbits.len());
+        for copies in placed.devices.chunks(self.placed) {
+            for (index, image) in self.images.iter().enumerate() {
+                let is_reversed = self.is_snake && index % 2 == 1;
+                let copy = |copy: usize| if is_reversed { self.placed - 1 - copy } else { copy };
+                devices.extend((0..self.placed).map(|index| image[copies[copy(index)]]));
+            }
+        }
+        Mapping { devices }
+    }
+
+    /// The time of the slowest of all copies, from where those that are placed are; infinite where one does not fit.
+    pub fn objective(&self, placed: &Mapping) -> f64 {
+        let mapping = self.unfolded(placed);
+        let fits = |(copy, &device): (usize, &usize)| self.problem.fits(copy / self.problem.replicas, device);
+        if mapping.devices.iter().enumerate().all(fits) { self.problem.objective(&mapping) } else { f64::INFINITY }
+    }
+
+    /// Time of the all-reduce over the link from a copy that is placed to the next one, where those of its stage are on
+    /// `devices`: for the last one, over the slowest link from one image to the next.
+    pub fn link_time(&self, stage: usize, copy: usize, devices: &[usize]) -> f64 {
+        if copy + 1 < self.placed {
+            return self.problem.all_reduce_time(stage, devices[copy], devices[copy + 1]);
+        }
+        let time =
+            |link: &Closing| self.problem.all_reduce_time(stage, devices[link.from], link.image[devices[link.to]]);
+        self.closing.iter().map(time).fold(0.0, f64::max)
+    }
+
+    /// Where the copy goes that makes room for one that goes `from` a device `to` another: it is on another device of the
+    /// orbit, one that `is_used`, and goes to the image of `from`.
+    pub fn companion(&self, from: usize, to: usize, is_used: impl Fn(usize) -> bool) -> Option<(usize, usize)> {
+        if self.orbits[from] == self.orbits[to] || is_used(to) {
+            return None;
+        }
+        self.images.iter().find(|image| is_used(image[to])).map(|image| (image[to], image[from]))
+    }
+}
+
+/// The device with the shortest links to its images.
+fn centre(problem: &MappingProblem, group: &[Image]) -> usize {
+    let topology = &problem.topology;
+    let time = |device: usize, image: &Image| topology.message_time(device, image[device], 1.0);
+    let moved = |device: usize| group.iter().filter(move |image| image[device] != device);
+    let spread = |device: usize| moved(device).map(|image| time(device, image)).sum::<f64>();
+    (0..topology.len()).min_by(|&a, &b| spread(a).total_cmp(&spread(b))).unwrap_or(0)
+}
+
+/// The elements in the order of a short closed way through the images of the centre.
+fn in_ring_order(problem: &MappingProblem, group: Vec<Image>, cx: &SearchContext) -> Vec<Image> {
+    if !problem.cost.counted.all_reduce() {
+        return group;
+    }
+    let centre = centre(problem, &group);
+    let devices: Vec<usize> = group.iter().map(|image| image[centre]).collect();
+    let ring = shortest_ring(&restricted(&problem.topology, &devices), cx);
+    ring.into_iter().map(|index| group[index].clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Tiling;
+    use super::super::tests::{circle, grid, torus};
+    use super::*;
+    use crate::mapping::{Counted, Message, StageCost};
+
+    fn best(problem: &MappingProblem, mappings: impl Iterator<Item = Mapping>) -> f64 {
+        mappings.map(|mapping| problem.objective(&mapping)).fold(f64::INFINITY, f64::min)
+    }
+
+    fn is_permutation(mapping: &Mapping) -> bool {
+        let mut devices = mapping.devices.clone();
+        devices.sort_unstable();
+        devices.into_iter().eq(0..mapping.devices.len())
+    }
+
+    /// The first stage exchanges two bytes with each other one.
+    fn star(replicas: usize) -> MappingProblem {
+        let mut problem = circle(4, replicas, torus(8, 8));
+        let there = (1..4).map(|target| Message { source: 0, target, bytes: 1.0 });
+        let back = (1..4).map(|source| Message { source, target: 0, bytes: 1.0 });
+        problem.stages.messages = there.chain(back).collect();
+        problem.cost = StageCost::additive(Counted::Messages);
+        problem
+    }
+
+    #[test]
+    fn lattices_repeat_tiles_of_any_shape() {
+        let (problem, cx) = (star(16), SearchContext::new());
+        let folded: Vec<Mapping> =
+            Folding::all(&problem, &cx).iter().filter_map(|folding| folding.mapping(0.0, &cx)).collect();
+        assert!(folded.iter().all(is_permutation));
+        // All three neighbours are next to the first stage, which no rectangle of four devices allows.
+        assert_eq!(best(&problem, folded.into_iter()), 6.0);
+        let tiled = Tiling::all(&problem).into_iter().filter_map(|tiling| tiling.mapping(&problem, 0.0, &cx));
+        assert_eq!(best(&problem, tiled), 8.0);
+    }
+
+    #[test]
+    fn rings_through_the_images_take_what_all_copies_say() {
+        let problems = [circle(4, 4, grid(4, 4)), circle(4, 8, grid(4, 8)), circle(4, 8, torus(4, 8))];
+        for (problem, placed) in problems.iter().zip([1, 2, 1]) {
+            let foldings = Folding::all(problem, &SearchContext::new());
+            assert!(!foldings.is_empty());
+            for folding in foldings {
+                assert_eq!(folding.placed, placed);
+                let devices = (0..problem.topology.len()).filter(|&device| folding.orbits[device] == device).collect();
+                let first = Mapping { devices };
+                let mapping = folding.unfolded(&first);
+                assert!(is_permutation(&mapping));
+                for (stage, devices) in first.devices.chunks(placed).enumerate() {
+                    let links = (0..placed).map(|copy| folding.link_time(stage, copy, devices));
+                    assert_eq!(links.fold(0.0, f64::max), problem.ring_time(&mapping, stage));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn memory_is_kept() {
+        let mut problem = circle(4, 4, grid(4, 4));
+        problem.topology.devices.iter_mut().for_each(|device| device.memory = Some(1.0));
+        problem.stages.stages[2].memory = 2.0;
+        let cx = SearchContext::new();
+        assert!(Folding::all(&problem, &cx).iter().all(|folding| folding.mapping(0.0, &cx).is_none()));
+    }
+}
