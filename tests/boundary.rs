@@ -12,11 +12,12 @@ use dagsplit::problem::{Problem, ProblemSpec};
 use dagsplit::solve::SearchContext;
 use dagsplit::solve::dp::Setting;
 use dagsplit::solve::dp::frontier::{FORBIDDEN, Frontier};
-use dagsplit::solve::dp::fronts::{FrontTable, Label, pareto};
+use dagsplit::solve::dp::fronts::{Label, pareto};
 use dagsplit::solve::dp::guide::Guide;
 use dagsplit::solve::dp::pivots::PivotRelaxation;
 use dagsplit::solve::dp::relaxation::{Front, Ratio, Relaxation};
-use dagsplit::solve::dp::stage::{Bounds, Ideals, Potential, Variants, descendants};
+use dagsplit::solve::dp::stage::{Bounds, Ideals, Potential, Variants, precedence};
+use dagsplit::solve::dp::suffixes::{Fronts, Suffixes};
 use proptest::prelude::*;
 use reference::{Mask, acyclic_problems, banded, best_on_units, ideals};
 
@@ -60,30 +61,30 @@ fn accepted(reduced: &Reduced, frontier: &Frontier) -> Vec<(Mask, Vec<usize>)> {
     paths.into_iter().map(|(_, ideal, cut)| (ideal, cut)).collect()
 }
 
-/// Fronts of one potential after another, and the tables that they are read from.
-struct Tables {
+/// Bounds, and the fronts of one potential after another.
+struct Fronted {
     bounds: Bounds,
-    tables: Vec<Option<FrontTable>>,
+    fronts: Vec<Option<Fronts>>,
 }
 
-impl Tables {
+impl Fronted {
     fn new(setting: &Setting, frontier: &Frontier, bound: usize, upper: f64) -> Self {
-        let below = descendants(setting.reduced).unwrap();
-        let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&below), setting.ceiling);
+        let precedence = precedence(setting.reduced).unwrap();
+        let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&precedence), setting.ceiling);
         let bounds = builder.all(&setting.stages, upper, bound);
-        let table = |(b, a): (&Potential, &Potential)| {
+        let fronts = |(b, a): (&Potential, &Potential)| {
             (b.is_charged() || a.is_charged())
-                .then(|| FrontTable::new(setting.reduced, frontier, b, a, None, usize::MAX).unwrap())
+                .then(|| Suffixes::new(setting.reduced, frontier, (b, a), None).fronts(usize::MAX).unwrap())
         };
         let all = &bounds.potentials;
-        let tables = all.iter().flat_map(|b| all.iter().map(move |a| (b, a))).map(table).collect();
-        Self { bounds, tables }
+        let fronts = all.iter().flat_map(|b| all.iter().map(move |a| (b, a))).map(fronts).collect();
+        Self { bounds, fronts }
     }
 
     fn relaxation<'a>(&'a self, setting: &'a Setting) -> Relaxation<'a> {
         let n = self.bounds.potentials.len();
-        let front = |i: usize| match &self.tables[i] {
-            Some(table) => Front::Labels(table.root()),
+        let front = |i: usize| match &self.fronts[i] {
+            Some(fronts) => Front::Labels(fronts.root()),
             None => Front::Ratio(Ratio::new(&self.bounds.potentials[i / n], &self.bounds.potentials[i % n])),
         };
         let fronts = (0..n * n).map(front).collect();
@@ -93,13 +94,13 @@ impl Tables {
 
 /// Each finer relaxation, built within the windows of a coarser one, must admit the optimum as well.
 fn check_grids(setting: &Setting, frontier: &Frontier, optimum: f64) -> Result<(), TestCaseError> {
-    let below = descendants(setting.reduced).unwrap();
-    let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&below), setting.ceiling);
+    let precedence = precedence(setting.reduced).unwrap();
+    let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&precedence), setting.ceiling);
     let upper = 1.25 * optimum;
     let exact = builder.all(&setting.stages, upper, 0);
     let mut windows = None;
     for grid in [Some(8.0), Some(2.0), Some(0.5), None] {
-        let guide = Guide::new(setting, frontier, &exact, grid, windows.as_ref(), usize::MAX).unwrap();
+        let guide = Guide::new(setting, frontier, &exact, grid, windows, usize::MAX).unwrap();
         let relaxation = guide.relaxation(setting);
         prop_assert!(relaxation.is_feasible(optimum), "grid {grid:?}");
         windows = Some(guide.true_windows(&relaxation, &relaxation.windows(upper)));
@@ -109,12 +110,12 @@ fn check_grids(setting: &Setting, frontier: &Frontier, optimum: f64) -> Result<(
 
 /// The relaxation by pivots must admit the optimum, whatever labels are joined.
 fn check_pivots(setting: &Setting, frontier: &Frontier, bound: usize, optimum: f64) -> Result<(), TestCaseError> {
-    let below = descendants(setting.reduced).unwrap();
-    let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&below), setting.ceiling);
+    let precedence = precedence(setting.reduced).unwrap();
+    let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&precedence), setting.ceiling);
     let bounds = builder.charging_all(&setting.stages, bound);
     for grain in [0.0, 1.5] {
         let cx = SearchContext::new();
-        let relaxation = PivotRelaxation::new(setting, frontier, &below, &bounds, grain, &cx).ok().unwrap();
+        let relaxation = PivotRelaxation::new(setting, frontier, &precedence, &bounds, grain, &cx).ok().unwrap();
         prop_assert!(relaxation.is_feasible(optimum), "pivots under bound {bound}, grain {grain}");
     }
     Ok(())
@@ -127,7 +128,7 @@ fn check_bounds(problem: &Problem, reduced: &Reduced, optimum: f64) -> Result<()
     for bound in 0..Variants::bounds(reduced) {
         check_pivots(&setting, &frontier, bound, optimum)?;
         for upper in [optimum, 1.5 * optimum, setting.ceiling] {
-            let tables = Tables::new(&setting, &frontier, bound, upper);
+            let tables = Fronted::new(&setting, &frontier, bound, upper);
             let relaxation = tables.relaxation(&setting);
             prop_assert!(relaxation.is_feasible(optimum), "bound {bound} for targets up to {upper}");
             prop_assert!(relaxation.least_target(0.0, setting.ceiling) <= optimum * (1.0 + 1e-12));
@@ -183,13 +184,13 @@ proptest! {
         let frontier = Frontier::smallest(&reduced, usize::MAX).unwrap();
         let all = ideals(&reduced.order);
         for bound in 0..Variants::bounds(&reduced).min(3) {
-            let Tables { bounds: Bounds { potentials, .. }, tables } =
-                Tables::new(&setting, &frontier, bound, setting.ceiling);
-            for (i, table) in tables.iter().enumerate() {
+            let Fronted { bounds: Bounds { potentials, .. }, fronts } =
+                Fronted::new(&setting, &frontier, bound, setting.ceiling);
+            for (i, fronts) in fronts.iter().enumerate() {
                 let (below, above) = (&potentials[i / potentials.len()], &potentials[i % potentials.len()]);
                 let labels = all.iter().map(|&ideal| label(&reduced, below, above, ideal)).collect();
-                if let Some(table) = table {
-                    prop_assert_eq!(table.root(), pareto(labels));
+                if let Some(fronts) = fronts {
+                    prop_assert_eq!(fronts.root(), pareto(labels));
                 }
             }
         }

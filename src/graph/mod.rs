@@ -4,11 +4,13 @@ pub mod biconnected;
 mod node_set;
 pub mod order_graph;
 pub mod paths;
+mod precedence;
 pub mod reachability;
 pub mod topological;
 pub mod tree_decomposition;
 
 pub use node_set::{NodeSet, Ones, ones};
+pub use precedence::Precedence;
 pub use tree_decomposition::TreeDecomposition;
 
 use petgraph::graph::DiGraph;

@@ -16,7 +16,7 @@ use petgraph::unionfind::UnionFind;
 
 use super::{KindCosts, Reduced, joint, leaves, units};
 use crate::cost::{Terms, max_of_pieces};
-use crate::graph::{NodeSet, reachability};
+use crate::graph::Precedence;
 use crate::problem::{DeviceKind, Problem, fits};
 
 /// Graphs above this size are only fused: reachability needs n²/8 bytes.
@@ -29,11 +29,11 @@ pub(super) fn reduce(problem: &Problem, mut reduced: Reduced, target: f64) -> Re
         reduced = leaves::join(problem, units::fuse(problem, &reduced, &label));
     }
     if reduced.unit_count() <= REACHABILITY_LIMIT {
-        let descendants = reachability::descendants(&reduced.order);
+        let precedence = Precedence::new(&reduced.order);
         if let Some(interconnect) = problem.spec.interconnect {
-            reprice_far(&mut reduced, &descendants, target, interconnect.server_size as f64);
+            reprice_far(&mut reduced, &precedence, target, interconnect.server_size as f64);
         }
-        fix_separated(&mut reduced, &descendants, target, replicas);
+        fix_separated(&mut reduced, &precedence, target, replicas);
     }
     reduced
 }
@@ -69,14 +69,11 @@ fn is_inseparable(reduced: &Reduced, e: usize, target: f64, replicas: f64) -> bo
 }
 
 /// Gives the nets that no server can hold their price between servers.
-fn reprice_far(reduced: &mut Reduced, descendants: &[NodeSet], target: f64, server_size: f64) {
+fn reprice_far(reduced: &mut Reduced, precedence: &Precedence, target: f64, server_size: f64) {
     for e in 0..reduced.nets.len() {
         let pins = &reduced.nets[e].pins;
-        let mut spanned = NodeSet::new(reduced.unit_count());
-        pins.iter().for_each(|&u| spanned.union_with(&descendants[u as usize]));
-        let is_spanned = |w: &usize| pins.iter().any(|&v| descendants[*w].contains(v as usize));
         let holds = |kind: &KindCosts| {
-            kind.kind != DeviceKind::Cpu && can_hold(kind, spanned.iter().filter(is_spanned), target, server_size)
+            kind.kind != DeviceKind::Cpu && can_hold(kind, precedence.spanned(pins), target, server_size)
         };
         if !reduced.kinds.iter().any(holds) {
             let price = std::mem::replace(&mut reduced.between[e], 1.0);
@@ -86,7 +83,7 @@ fn reprice_far(reduced: &mut Reduced, descendants: &[NodeSet], target: f64, serv
 }
 
 /// Turns nets of two separated pins into fixed costs, until there are no more.
-fn fix_separated(reduced: &mut Reduced, descendants: &[NodeSet], target: f64, replicas: f64) {
+fn fix_separated(reduced: &mut Reduced, precedence: &Precedence, target: f64, replicas: f64) {
     loop {
         let separated: Vec<bool> = reduced
             .nets
@@ -94,7 +91,9 @@ fn fix_separated(reduced: &mut Reduced, descendants: &[NodeSet], target: f64, re
             .zip(&reduced.between)
             .map(|(net, &between)| match net.pins[..] {
                 // A net of two prices costs one or the other, depending on where its other pin is.
-                [u, v] if between == 1.0 => are_apart(reduced, descendants, (u as usize, v as usize), target, replicas),
+                [u, v] if between == 1.0 && precedence.precedes(u as usize, v as usize) => {
+                    are_apart(reduced, precedence, &net.pins, target, replicas)
+                }
                 _ => false,
             })
             .collect();
@@ -105,17 +104,17 @@ fn fix_separated(reduced: &mut Reduced, descendants: &[NodeSet], target: f64, re
     }
 }
 
-/// Whether no device can hold both units (`u` before `v`) and all that lies between them.
-fn are_apart(reduced: &Reduced, descendants: &[NodeSet], (u, v): (usize, usize), target: f64, replicas: f64) -> bool {
-    let between = || descendants[u].iter().filter(|&w| descendants[w].contains(v));
-    descendants[u].contains(v)
-        && reduced.kinds.iter().all(|kind| match kind.kind {
-            DeviceKind::Cpu => !can_hold(kind, between(), target, 1.0),
-            DeviceKind::Accelerator(_) => {
-                let memory: f64 = between().map(|w| kind.memory[w]).sum();
-                !fits(memory, kind.capacity(kind.count)) || !can_hold(kind, between(), target, replicas)
-            }
-        })
+/// Whether no device can hold these pins and all that lies between them.
+fn are_apart(reduced: &Reduced, precedence: &Precedence, pins: &[u32], target: f64, replicas: f64) -> bool {
+    let spanned: Vec<usize> = precedence.spanned(pins).collect();
+    let units = || spanned.iter().copied();
+    reduced.kinds.iter().all(|kind| match kind.kind {
+        DeviceKind::Cpu => !can_hold(kind, units(), target, 1.0),
+        DeviceKind::Accelerator(_) => {
+            let memory: f64 = units().map(|w| kind.memory[w]).sum();
+            !fits(memory, kind.capacity(kind.count)) || !can_hold(kind, units(), target, replicas)
+        }
+    })
 }
 
 /// Whether `devices` devices of a kind might hold these units between them.

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use super::frontier::{FORBIDDEN, Frontier, Transition};
-use super::fronts::{FrontTable, Label, increment, largest_x};
+use super::fronts::{Label, increment, largest_x};
 use super::loads::contains;
 use super::relaxation::{Relaxation, Windows};
 use super::search::Bits;
+use super::stage::Potential;
+use super::suffixes::FrontTable;
 use crate::preprocess::Reduced;
 use crate::problem::fits;
 use crate::solve::SearchContext;
@@ -20,8 +22,34 @@ pub struct Enumerator<'a> {
     pub frontier: &'a Frontier,
     /// The relaxation whose windows bound the ideals.
     pub relaxation: &'a Relaxation<'a>,
-    /// Suffix tables as the relaxation's fronts; `None` where only a ratio is known.
+    /// Tables of the relaxation's fronts; `None` where only a ratio is known.
     pub tables: &'a [Option<Arc<FrontTable>>],
+    /// The ideals that hold all units up to a position.
+    pub prefixes: &'a Prefixes,
+}
+
+/// The states and values of the ideals that hold all units up to a position of the automaton's order.
+pub struct Prefixes {
+    states: Vec<u32>,
+    /// By potential and position: lower value (`x`) and upper value (`y`).
+    values: Vec<Vec<Label>>,
+}
+
+impl Prefixes {
+    /// The values under each of `potentials`. O(n).
+    pub fn new(reduced: &Reduced, frontier: &Frontier, potentials: &[Potential]) -> Self {
+        let mut states = vec![0];
+        let mut values = vec![vec![Label { x: 0.0, y: 0.0 }]; potentials.len()];
+        for (depth, (layer, &unit)) in frontier.layers.iter().zip(&frontier.order).enumerate() {
+            let transition = layer.transitions[states[depth] as usize][1];
+            states.push(transition.next);
+            for (values, potential) in values.iter_mut().zip(potentials) {
+                let Label { x, y } = increment(reduced, potential, unit, true, transition);
+                values.push(Label { x: values[depth].x + x, y: values[depth].y + y });
+            }
+        }
+        Self { states, values }
+    }
 }
 
 /// The ideals that one stage kind may lead to from one ideal.
@@ -30,6 +58,8 @@ struct Enumeration<'a> {
     from: &'a Bits,
     /// Index of the stage kind.
     stage: usize,
+    /// How many ideals to find, the largest first; all, the smallest first, without it.
+    wanted: Option<usize>,
     /// The most the potential of the stage's units may be, whatever its communication.
     heaviest: f64,
     /// Variants of the stage below the boundary, each with the most its upper value may be.
@@ -48,7 +78,7 @@ struct Node {
     memory: f64,
     /// The pair of variants that admitted it.
     pair: u32,
-    /// 0: try out; 1: try in; 2: done.
+    /// How many of its two decisions have been tried.
     next: u8,
 }
 
@@ -63,6 +93,8 @@ pub struct Query<'a> {
     pub stage: usize,
     /// The devices left after the stage.
     pub left: usize,
+    /// How many to find, the largest first; all, the smallest first, without it.
+    pub most: Option<usize>,
 }
 
 /// The enumeration was cut short by a limit.
@@ -80,7 +112,7 @@ impl Enumerator<'_> {
         cx: &SearchContext,
         found: &mut impl FnMut(&Bits),
     ) -> Result<(), Stopped> {
-        let Query { windows, from, stage, left } = *query;
+        let Query { windows, from, stage, left, most: wanted } = *query;
         let variants = &self.relaxation.bounds.variants;
         let most = |t: usize| self.lower_value(from, t) + self.relaxation.allowance(t, windows.target);
         let below: Vec<(usize, f64)> =
@@ -99,7 +131,14 @@ impl Enumerator<'_> {
         let rest = rest.collect();
         // The first variant of a stage kind has no cap of its own.
         let heaviest = self.relaxation.allowance(below[0].0, windows.target);
-        Enumeration { base: *self, from, stage, heaviest, below, above, rest }.run(max_steps, cx, found)
+        Enumeration { base: *self, from, stage, wanted, heaviest, below, above, rest }.run(max_steps, cx, found)
+    }
+
+    /// How much more than it needs the ideal gives to some stage above it, as a load.
+    pub fn slack(&self, ideal: &Bits, windows: &Windows, left: usize) -> f64 {
+        let variants = &self.relaxation.bounds.variants;
+        let slack = |t: usize| Some(variants[t].factor * (self.lower_value(ideal, t) - windows.need(left, t)?));
+        (0..variants.len()).filter_map(slack).fold(f64::NEG_INFINITY, f64::max)
     }
 
     /// The lower value of an ideal under variant `t`.
@@ -134,10 +173,10 @@ impl Enumeration<'_> {
         let mut sums = vec![0.0; width * (n + 1)];
         // The first units of the order are mostly in `from`: nothing to decide.
         let given = frontier.order.iter().take_while(|&&u| contains(self.from, u)).count();
-        let state = self.skip(given, &mut sums, &mut ideal);
+        let state = self.skip(given, &mut sums[width * given..], &mut ideal);
         let mut path = Vec::with_capacity(n + 1 - given);
         path.push(Node { state, weight: 0.0, memory: 0.0, pair: 0, next: 0 });
-        let mut steps = 0usize;
+        let (mut steps, mut count) = (0_usize, 0);
         // From here on no unit of `from` is left to decide.
         let settled = (0..n).rev().find(|&i| contains(self.from, frontier.order[i])).map_or(0, |i| i + 1);
         while let Some(depth) = path.len().checked_sub(1).map(|last| given + last) {
@@ -148,6 +187,10 @@ impl Enumeration<'_> {
             let node = &mut path[depth - given];
             if node.next == 0 && depth >= settled && frontier.is_closed(depth, node.state) {
                 found(&ideal);
+                count += 1;
+                if self.wanted == Some(count) {
+                    return Ok(());
+                }
                 path.pop();
                 continue;
             }
@@ -157,8 +200,8 @@ impl Enumeration<'_> {
                 path.pop();
                 continue;
             }
-            // Small ideals come first: their extensions cover larger ones.
-            let into = node.next == 1;
+            // Small ideals come first where all are asked for: their extensions cover larger ones.
+            let into = (node.next == 1) == self.wanted.is_none();
             node.next += 1;
             if !into && contains(self.from, unit) {
                 continue;
@@ -176,17 +219,13 @@ impl Enumeration<'_> {
 
     /// Takes in the first `given` units of the order: the state after them.
     fn skip(&self, given: usize, sums: &mut [f64], ideal: &mut Bits) -> u32 {
-        let Enumerator { frontier, .. } = self.base;
-        let width = self.below.len() + self.above.len();
-        let mut state = 0u32;
-        for (depth, &unit) in frontier.order[..given].iter().enumerate() {
-            let transition = frontier.layers[depth].transitions[state as usize][1];
-            let (before, after) = sums[width * depth..].split_at_mut(width);
-            self.extend(unit, true, transition, before, after);
-            ideal[unit / 64] |= 1 << (unit % 64);
-            state = transition.next;
-        }
-        state
+        let Enumerator { frontier, relaxation, prefixes, .. } = self.base;
+        frontier.order[..given].iter().for_each(|&unit| ideal[unit / 64] |= 1 << (unit % 64));
+        let value = |t: usize| prefixes.values[relaxation.bounds.variants[t].potential][given];
+        let below = self.below.iter().map(|&(t, _)| value(t).y);
+        let above = self.above.iter().map(|&(t, _)| value(t).x);
+        sums.iter_mut().zip(below.chain(above)).for_each(|(sum, value)| *sum = value);
+        prefixes.states[given]
     }
 
     /// The sums after deciding `unit` along `transition`.

@@ -7,9 +7,12 @@
 //! Every additive function of an ideal (its work, the cost of the nets it cuts) is a sum along its path, so a
 //! pass over the automaton minimises it, counts, or enumerates.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::graph::{Csr, Graph};
+use crate::graph::{Csr, Graph, Precedence};
 use crate::preprocess::Reduced;
 
 /// Marks a transition that no ideal takes.
@@ -55,13 +58,18 @@ impl Frontier {
     /// # Errors
     /// [`TooWide`] when it would exceed `max_states` states.
     pub fn new(reduced: &Reduced, order: Vec<usize>, max_states: usize) -> Result<Self, TooWide> {
-        let plan = Plan::new(reduced, &order);
+        Self::along(reduced, &DirectOrder::new(&reduced.order), order, &AtomicUsize::new(max_states))
+    }
+
+    /// The automaton along `order`, unless it exceeds `most` states, which may shrink meanwhile.
+    fn along(reduced: &Reduced, direct: &DirectOrder, order: Vec<usize>, most: &AtomicUsize) -> Result<Self, TooWide> {
+        let plan = Plan::new(reduced, direct, &order);
         let layers = match plan.slots.div_ceil(32) {
-            0..=1 => build::<1>(&plan, max_states),
-            2 => build::<2>(&plan, max_states),
-            3..=4 => build::<4>(&plan, max_states),
-            5..=8 => build::<8>(&plan, max_states),
-            9..=32 => build::<32>(&plan, max_states),
+            0..=1 => build::<1>(&plan, most),
+            2 => build::<2>(&plan, most),
+            3..=4 => build::<4>(&plan, most),
+            5..=8 => build::<8>(&plan, most),
+            9..=32 => build::<32>(&plan, most),
             _ => Err(TooWide),
         }?;
         let closed = closed(&layers);
@@ -73,12 +81,16 @@ impl Frontier {
     /// # Errors
     /// [`TooWide`] when every order exceeds `max_states`.
     pub fn smallest(reduced: &Reduced, max_states: usize) -> Result<Self, TooWide> {
-        let mut best: Result<Self, TooWide> = Err(TooWide);
-        for order in super::orders::narrow(reduced) {
-            let limit = best.as_ref().map_or(max_states, |b| b.state_count() - 1);
-            best = Self::new(reduced, order, limit).or(best);
-        }
-        best
+        let direct = DirectOrder::new(&reduced.order);
+        let most = AtomicUsize::new(max_states);
+        // An order as good as the best so far is finished: which one is taken does not depend on who is first.
+        let along = |order: &fn(&Reduced) -> Vec<usize>| {
+            let automaton = Self::along(reduced, &direct, order(reduced), &most).ok()?;
+            most.fetch_min(automaton.state_count() + 1, Ordering::Relaxed);
+            Some(automaton)
+        };
+        let automata: Vec<_> = super::orders::NARROW.par_iter().map(along).collect();
+        automata.into_iter().flatten().min_by_key(Self::state_count).ok_or(TooWide)
     }
 
     /// Whether all ideals through `state` before position `depth` hold no unit from there on.
@@ -158,11 +170,10 @@ impl Slots {
 }
 
 impl Plan {
-    fn new(reduced: &Reduced, order: &[usize]) -> Self {
+    fn new(reduced: &Reduced, direct: &DirectOrder, order: &[usize]) -> Self {
         let n = order.len();
         let mut position = vec![0; n];
         order.iter().enumerate().for_each(|(i, &u)| position[u] = i);
-        let direct = direct_order(&reduced.order);
         let last_successor: Vec<Option<usize>> =
             (0..n).map(|u| direct.successors.row(u).iter().map(|&v| position[v as usize]).max()).collect();
         let net_span = |e: usize| {
@@ -223,18 +234,19 @@ struct DirectOrder {
 /// Graphs above this size keep their transitive edges: the reduction needs n²/8 bytes.
 const REDUCTION_LIMIT: usize = 16_384;
 
-fn direct_order(order: &Graph) -> DirectOrder {
-    let n = order.node_count();
-    let mut edges: Vec<(usize, usize)> = order.edges().collect();
-    if n <= REDUCTION_LIMIT {
-        let below = crate::graph::reachability::descendants(order);
-        let implied =
-            |u: usize, v: usize| order.successors(u).iter().any(|&w| w as usize != v && below[w as usize].contains(v));
-        edges.retain(|&(u, v)| !implied(u, v));
-    }
-    DirectOrder {
-        successors: Csr::new(n, edges.iter().copied()),
-        predecessors: Csr::new(n, edges.iter().map(|&(u, v)| (v, u))),
+impl DirectOrder {
+    fn new(order: &Graph) -> Self {
+        let n = order.node_count();
+        let mut edges: Vec<(usize, usize)> = order.edges().collect();
+        if n <= REDUCTION_LIMIT {
+            let precedence = Precedence::new(order);
+            let others = |u: usize, v: usize| order.successors(u).iter().map(|&w| w as usize).filter(move |&w| w != v);
+            edges.retain(|&(u, v)| !others(u, v).any(|w| precedence.precedes(w, v)));
+        }
+        Self {
+            successors: Csr::new(n, edges.iter().copied()),
+            predecessors: Csr::new(n, edges.iter().map(|&(u, v)| (v, u))),
+        }
     }
 }
 
@@ -257,7 +269,7 @@ fn set<const W: usize>(key: &mut Key<W>, slot: u32, value: u64) {
     *word = *word & !(3 << shift) | value << shift;
 }
 
-fn build<const W: usize>(plan: &Plan, max_states: usize) -> Result<Vec<Layer>, TooWide> {
+fn build<const W: usize>(plan: &Plan, most: &AtomicUsize) -> Result<Vec<Layer>, TooWide> {
     let mut states: Vec<Key<W>> = vec![[0; W]];
     let mut index: FxHashMap<Key<W>, u32> = FxHashMap::default();
     let mut layers = Vec::with_capacity(plan.steps.len());
@@ -281,7 +293,7 @@ fn build<const W: usize>(plan: &Plan, max_states: usize) -> Result<Vec<Layer>, T
         let transitions = states.iter().map(|key| [decide(key, OUT), decide(key, IN)]).collect();
         layers.push(Layer { transitions });
         total += next.len();
-        if total > max_states {
+        if total > most.load(Ordering::Relaxed) {
             return Err(TooWide);
         }
         states = next;

@@ -1,29 +1,35 @@
 //! Relaxations of one problem from coarse to fine: each narrows the windows in which the next one keeps labels.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::Setting;
-use super::enumerate::Enumerator;
 use super::frontier::Frontier;
-use super::fronts::{FrontTable, Room, TooMany};
 use super::quantise::{Error, quantise};
 use super::relaxation::{Front, Ratio, Relaxation, Windows};
 use super::stage::{Bounds, Potential};
+use super::suffixes::{FrontTable, Fronts, Room, Suffixes, TooMany};
 
-/// The bounds of a relaxation with the tables behind its fronts.
+/// The bounds of a relaxation with its fronts.
 pub struct Guide {
     bounds: Bounds,
     errors: Vec<Error>,
-    /// By potential below · potentials + potential above; shared where fronts are equal.
-    tables: Vec<Option<Arc<FrontTable>>>,
-    labels: usize,
+    windows: Option<TrueWindows>,
+    /// By potential below · potentials + potential above, the first pair with the same front.
+    same: Vec<Option<usize>>,
+    /// By the first pair of each front; `None` where only a ratio is known.
+    fronts: Vec<Option<Fronts>>,
 }
 
 /// What windows of one relaxation mean for the true values of boundaries: by pair of potentials, pairs of (least
 /// lower value, largest upper value), one of which every useful boundary meets.
-pub struct TrueWindows(Vec<Vec<(f64, f64)>>);
+pub struct TrueWindows {
+    pairs: Vec<Vec<(f64, f64)>>,
+    /// How many labels the fronts of the relaxation have, which finer ones have about, too.
+    labels: Vec<usize>,
+}
 
 impl Guide {
     /// The relaxation with potentials rounded to `grid` (exact without one), keeping labels within `windows`.
@@ -35,37 +41,52 @@ impl Guide {
         frontier: &Frontier,
         exact: &Bounds,
         grid: Option<f64>,
-        windows: Option<&TrueWindows>,
+        windows: Option<TrueWindows>,
         max_labels: usize,
     ) -> Result<Self, TooMany> {
         let (bounds, errors) = match grid {
             Some(grid) => quantise(setting.reduced, frontier, exact, grid),
             None => (exact.clone(), vec![Error::default(); exact.potentials.len()]),
         };
-        let p = bounds.potentials.len();
         let same = same_fronts(setting, exact);
-        let table = |i: usize| {
-            let (below, above) = (&bounds.potentials[i / p], &bounds.potentials[i % p]);
-            if same[i] != Some(i) || !below.is_charged() && !above.is_charged() {
-                return Ok(None);
-            }
-            let pairs =
-                windows.map(|w| w.of_all(same.iter().enumerate().filter(|(_, s)| **s == Some(i)).map(|(j, _)| j)));
-            let room = pairs.map(|pairs| Room::new(&pairs, errors[i % p].lower.1, errors[i / p].upper.0));
-            FrontTable::new(setting.reduced, frontier, below, above, room.as_ref(), max_labels).map(Some)
+        let mut guide = Self { bounds, errors, windows, same, fronts: Vec::new() };
+        let sizes = guide.windows.as_ref().map_or(vec![0; guide.same.len()], |windows| windows.labels.clone());
+        guide.fronts = largest_first(&sizes, |i| {
+            guide.suffixes(i, setting, frontier).map(|suffixes| suffixes.fronts(max_labels)).transpose()
+        })?;
+        Ok(guide)
+    }
+
+    /// The boundary of the `i`-th pair of potentials, if it is the first one with its front and nets are charged.
+    fn suffixes<'a>(&'a self, i: usize, setting: &Setting<'a>, frontier: &'a Frontier) -> Option<Suffixes<'a>> {
+        let p = self.bounds.potentials.len();
+        let (below, above) = (&self.bounds.potentials[i / p], &self.bounds.potentials[i % p]);
+        if self.same[i] != Some(i) || !below.is_charged() && !above.is_charged() {
+            return None;
+        }
+        let equal = || self.same.iter().enumerate().filter(|(_, s)| **s == Some(i)).map(|(j, _)| j);
+        let room = self
+            .windows
+            .as_ref()
+            .map(|windows| Room::new(&windows.of_all(equal()), self.errors[i % p].lower.1, self.errors[i / p].upper.0));
+        Some(Suffixes::new(setting.reduced, frontier, (below, above), room))
+    }
+
+    /// The tables behind the fronts, by pair of potentials; shared where fronts are equal.
+    pub fn tables(&self, setting: &Setting, frontier: &Frontier) -> Vec<Option<Arc<FrontTable>>> {
+        let made = |i: usize| {
+            let kept = self.fronts[i].as_ref()?.table();
+            kept.cloned().or_else(|| Some(Arc::new(self.suffixes(i, setting, frontier)?.table())))
         };
-        let distinct = (0..p * p).into_par_iter().map(table).collect::<Result<Vec<_>, TooMany>>()?;
-        let labels = distinct.iter().flatten().map(FrontTable::label_count).sum();
-        let distinct: Vec<Option<Arc<FrontTable>>> = distinct.into_iter().map(|table| table.map(Arc::new)).collect();
-        let tables = same.into_iter().map(|first| distinct[first?].clone()).collect();
-        Ok(Self { bounds, errors, tables, labels })
+        let Ok(tables) = largest_first(&self.label_counts(), |i| Ok::<_, Infallible>(made(i)));
+        self.same.iter().map(|first| tables[(*first)?].clone()).collect()
     }
 
     /// The relaxation.
     pub fn relaxation<'a>(&'a self, setting: &'a Setting) -> Relaxation<'a> {
         let p = self.bounds.potentials.len();
-        let front = |i: usize| match &self.tables[i] {
-            Some(table) => Front::Labels(table.root()),
+        let front = |i: usize| match self.same[i].and_then(|first| self.fronts[first].as_ref()) {
+            Some(fronts) => Front::Labels(fronts.root()),
             None => Front::Ratio(Ratio::new(&self.bounds.potentials[i / p], &self.bounds.potentials[i % p])),
         };
         let slack: Vec<f64> = self.errors.iter().map(Error::slack).collect();
@@ -92,30 +113,38 @@ impl Guide {
                 }
             }
         }
-        TrueWindows(of_pairs)
-    }
-
-    /// Enumerates ideals under `relaxation`, which is this guide's.
-    pub fn enumerator<'a>(
-        &'a self,
-        setting: &Setting<'a>,
-        frontier: &'a Frontier,
-        relaxation: &'a Relaxation<'a>,
-    ) -> Enumerator<'a> {
-        Enumerator { reduced: setting.reduced, frontier, relaxation, tables: &self.tables }
+        TrueWindows { pairs: of_pairs, labels: self.label_counts() }
     }
 
     /// How many labels the tables hold.
     pub fn label_count(&self) -> usize {
-        self.labels
+        self.label_counts().into_iter().sum()
+    }
+
+    /// How many labels the largest table holds.
+    pub fn largest(&self) -> usize {
+        self.label_counts().into_iter().max().unwrap_or(0)
+    }
+
+    fn label_counts(&self) -> Vec<usize> {
+        self.fronts.iter().map(|fronts| fronts.as_ref().map_or(0, Fronts::label_count)).collect()
     }
 }
 
 impl TrueWindows {
     /// The windows of several pairs of potentials together.
     fn of_all(&self, pairs: impl Iterator<Item = usize>) -> Vec<(f64, f64)> {
-        pairs.flat_map(|i| self.0[i].iter().copied()).collect()
+        pairs.flat_map(|i| self.pairs[i].iter().copied()).collect()
     }
+}
+
+/// What `make` makes of each index, side by side. The largest are begun first, so that all threads end together.
+fn largest_first<T: Send, E: Send>(sizes: &[usize], make: impl Fn(usize) -> Result<T, E> + Sync) -> Result<Vec<T>, E> {
+    let mut queue: Vec<usize> = (0..sizes.len()).collect();
+    queue.sort_by_key(|&i| std::cmp::Reverse(sizes[i]));
+    let mut made = queue.into_iter().par_bridge().map(|i| Ok((i, make(i)?))).collect::<Result<Vec<(usize, T)>, E>>()?;
+    made.sort_unstable_by_key(|&(i, _)| i);
+    Ok(made.into_iter().map(|(_, made)| made).collect())
 }
 
 /// For each pair of potentials, below · potentials + above, the first pair with the same front: of the one below only

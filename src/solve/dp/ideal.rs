@@ -5,6 +5,7 @@
 //! settles the rest.
 
 use super::dominance::Dominance;
+use super::enumerate::{Enumerator, Prefixes};
 use super::frontier::Frontier;
 use super::guide::Guide;
 use super::linearized;
@@ -12,8 +13,8 @@ use super::loads::ones;
 use super::pivots::PivotRelaxation;
 use super::relaxation::{Relaxation, Windows};
 use super::reorder::Reordering;
-use super::search::{Effort, IdealChain, Search, Verdict};
-use super::stage::{Bounds, Ideals, Variants, descendants};
+use super::search::{Beam, Effort, IdealChain, Search, Verdict};
+use super::stage::{Bounds, Ideals, Variants, precedence};
 use super::{Incumbent, Setting, servers};
 use crate::bound;
 use crate::graph::NodeId;
@@ -191,33 +192,76 @@ impl<'a> State<'a> {
         };
         let relaxation = guide.relaxation(setting);
         let dominance = Dominance::new(setting.problem, setting.reduced);
-        let enumerator = guide.enumerator(setting, &frontier, &relaxation);
+        if self.is_done() {
+            return Proof::Partial;
+        }
+        let tables = guide.tables(setting, &frontier);
+        let prefixes = Prefixes::new(setting.reduced, &frontier, &relaxation.bounds.potentials);
+        let enumerator = Enumerator {
+            reduced: setting.reduced,
+            frontier: &frontier,
+            relaxation: &relaxation,
+            tables: &tables,
+            prefixes: &prefixes,
+        };
         let dominance = dominance.as_ref();
-        let search = Search { loads: &setting.loads, enumerator, dominance, max_evaluated: budget };
-        self.aim(self.bound * AIM, &search, &relaxation, setting);
+        let search = Search { loads: &setting.loads, enumerator, dominance, max_evaluated: budget, beam: None };
+        let first = (FIRST_WORK / setting.reduced.unit_count().max(1)).min(budget);
+        if self.settle(&Search { max_evaluated: first, ..search }, &relaxation, setting) {
+            return Proof::Complete;
+        }
+        self.dive(&search, &relaxation, setting);
+        if self.settle(&search, &relaxation, setting) {
+            return Proof::Complete;
+        }
+        if self.is_done() {
+            return Proof::Partial;
+        }
+        let before = self.bound;
+        self.tell_apart(setting, &frontier);
+        // Without a time limit a proof is asked for at any cost.
+        if self.bound - before > HOPELESS * self.upper() && self.cx.remaining().is_some() {
+            return Proof::Impossible;
+        }
+        if !self.reorder(setting, budget / STAGES_PER_ROUND) {
+            self.aim(0.5 * (self.bound + self.upper()), &search, &relaxation, setting);
+        }
+        Proof::Partial
+    }
+
+    /// Looks for ever better splits, as far as the search goes; whether it refutes that there is a better one.
+    fn settle(&mut self, search: &Search, relaxation: &Relaxation, setting: &Setting) -> bool {
+        self.aim(self.bound * AIM, search, relaxation, setting);
         while !self.is_done() {
             let target = self.upper() * (1.0 - OPTIMALITY_TOLERANCE);
-            match self.search(&search, &relaxation.windows(target), setting) {
+            match self.search(search, &relaxation.windows(target), setting) {
                 Verdict::Found(..) => {}
                 Verdict::Refuted => {
                     self.raise_bound(self.upper(), BoundSource::Refuted);
-                    return Proof::Complete;
+                    return true;
                 }
-                Verdict::Unknown => {
-                    let before = self.bound;
-                    self.tell_apart(setting, &frontier);
-                    // Without a time limit a proof is asked for at any cost.
-                    if self.bound - before > HOPELESS * self.upper() && self.cx.remaining().is_some() {
-                        return Proof::Impossible;
-                    }
-                    if !self.reorder(setting, budget / STAGES_PER_ROUND) {
-                        self.aim(0.5 * (self.bound + self.upper()), &search, &relaxation, setting);
-                    }
-                    return Proof::Partial;
-                }
+                Verdict::Unknown => return false,
             }
         }
-        Proof::Partial
+        false
+    }
+
+    /// Looks for splits in a beam, by targets from just above the bound up to the incumbent, as long as there are some.
+    fn dive(&mut self, search: &Search, relaxation: &Relaxation, setting: &Setting) {
+        // In servers a beam finds no split, but only a lower bound of one.
+        if self.setting.problem.spec.interconnect.is_some() {
+            return;
+        }
+        let search = Search { beam: Some(BEAM), ..*search };
+        let mut is_better = true;
+        while is_better && !self.is_done() {
+            let gap = self.upper() - self.bound;
+            let targets = DIVES.map(|part| self.bound + part * gap);
+            let is_met = |&target: &f64| {
+                matches!(self.search(&search, &relaxation.windows(target), setting), Verdict::Found(..))
+            };
+            is_better = targets.iter().any(is_met);
+        }
     }
 
     /// Looks for a split within `target`, if that is below the incumbent's; raises the bound where there is none.
@@ -241,8 +285,8 @@ impl<'a> State<'a> {
 
     /// The relaxation, under the linear bound of loads that gives most.
     fn relax(&mut self, setting: &Setting, frontier: &Frontier) -> Option<Guide> {
-        let below = descendants(setting.reduced)?;
-        let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&below), setting.ceiling);
+        let precedence = precedence(setting.reduced)?;
+        let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&precedence), setting.ceiling);
         self.raise_bound(bound::heaviest(setting.problem, setting.reduced, self.cx), BoundSource::HeaviestNode);
         let mut best = None;
         for bound in 0..Variants::bounds(setting.reduced) {
@@ -261,6 +305,8 @@ impl<'a> State<'a> {
         let coarsest = (self.upper() * COARSEST_GRID).log2().floor().exp2();
         let mut finest: Option<Guide> = None;
         let mut is_fine = false;
+        let mut growth = 1.0;
+        let most = HOPEFUL * self.options.max_labels as f64;
         for grid in [Some(coarsest), Some(coarsest / 8.0), Some(coarsest / 64.0), Some(coarsest / 512.0), None] {
             if self.is_done() {
                 break;
@@ -268,12 +314,15 @@ impl<'a> State<'a> {
             if is_fine && grid.is_some() {
                 continue;
             }
+            let expected = |guide: &Guide| growth * guide.largest() as f64;
+            if grid.is_none() && finest.as_ref().is_some_and(|guide| expected(guide) > most) {
+                break;
+            }
             let windows = finest.as_ref().map(|guide| {
                 let relaxation = guide.relaxation(setting);
                 guide.true_windows(&relaxation, &relaxation.windows(self.upper()))
             });
-            let Ok(guide) = Guide::new(setting, frontier, exact, grid, windows.as_ref(), self.options.max_labels)
-            else {
+            let Ok(guide) = Guide::new(setting, frontier, exact, grid, windows, self.options.max_labels) else {
                 break;
             };
             let low = guide.relaxation(setting).least_target(self.bound, self.upper());
@@ -281,6 +330,7 @@ impl<'a> State<'a> {
             self.stats.set("labels", guide.label_count() as f64);
             self.stats.set("root_bound", self.bound);
             self.report("relaxation");
+            growth = finest.as_ref().map_or(1.0, |coarser| guide.largest() as f64 / coarser.largest().max(1) as f64);
             is_fine = finest.is_some_and(|coarser| guide.label_count() < SLOW_GROWTH * coarser.label_count())
                 && guide.label_count() < self.options.max_labels / ROOM_FOR_EXACT;
             finest = Some(guide);
@@ -292,12 +342,12 @@ impl<'a> State<'a> {
     fn tell_apart(&mut self, setting: &Setting, frontier: &Frontier) {
         let is_small = setting.consumption.count() * setting.stages.len().pow(2) <= MOST_PIVOT_USES;
         let tried = std::mem::replace(&mut self.has_pivots, true);
-        let Some(below) = descendants(setting.reduced).filter(|_| is_small && !tried) else { return };
-        let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&below), setting.ceiling);
+        let Some(precedence) = precedence(setting.reduced).filter(|_| is_small && !tried) else { return };
+        let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&precedence), setting.ceiling);
         for bound in 0..Variants::bounds(setting.reduced) {
             let bounds = builder.charging_all(&setting.stages, bound);
             let grain = self.upper() * PIVOT_GRAIN;
-            let Ok(relaxation) = PivotRelaxation::new(setting, frontier, &below, &bounds, grain, self.cx) else {
+            let Ok(relaxation) = PivotRelaxation::new(setting, frontier, &precedence, &bounds, grain, self.cx) else {
                 return;
             };
             self.stats.set("pivot_labels", relaxation.label_count() as f64);
@@ -357,6 +407,15 @@ impl<'a> State<'a> {
 /// The first target by the bound: the optimum mostly lies just above it, and few ideals are admitted there.
 const AIM: f64 = 1.0005;
 
+/// How many units the stages of the first look at a target may have together: on small graphs that is mostly enough.
+const FIRST_WORK: usize = 1 << 22;
+
+/// What a dive looks at: where the relaxation is tight, almost every ideal that gives the next stages most leads to a split.
+const BEAM: Beam = Beam { width: 8, stages: 64 };
+
+/// The targets of dives, as parts of the gap above the bound.
+const DIVES: [f64; 5] = [1.0 / 256.0, 1.0 / 64.0, 1.0 / 16.0, 0.25, 0.9];
+
 /// Rounds of local search without a better split, for each unit, after which more would bring nothing.
 const MOST_ROUNDS_PER_UNIT: usize = 4;
 
@@ -365,6 +424,9 @@ const COARSEST_GRID: f64 = 1.0 / 32.0;
 
 /// A grid with less than this times the labels of the one before tells most of them apart: finer ones save little.
 const SLOW_GROWTH: usize = 3;
+
+/// Exact tables are not tried where they would have so many times the labels allowed if they grew as the last grid did.
+const HOPEFUL: f64 = 2.0;
 
 /// Exact tables come next only after a grid with so many times fewer labels than allowed.
 const ROOM_FOR_EXACT: usize = 16;

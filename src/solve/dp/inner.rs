@@ -144,7 +144,7 @@ impl Inner<'_> {
                 evaluate(&self.search.all_units());
             }
             let left = relaxation.consumption.full() - to;
-            let query = Query { windows: self.windows, from, stage: s, left };
+            let query = Query { windows: self.windows, from, stage: s, left, most: None };
             self.search.enumerator.run(&query, self.search.max_steps(), self.cx, &mut evaluate)?;
             loads.within_budget()?;
         }

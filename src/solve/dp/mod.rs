@@ -22,6 +22,7 @@ pub mod search;
 pub mod servers;
 mod setting;
 pub mod stage;
+pub mod suffixes;
 
 pub use ideal::IdealDp;
 pub use linearized::LinearizedDp;

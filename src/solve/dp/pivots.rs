@@ -26,7 +26,7 @@ use super::frontier::Frontier;
 use super::fronts::{Label, largest_x};
 use super::relaxation::{ROUNDING, raise};
 use super::stage::{Bounds, Potential};
-use crate::graph::NodeSet;
+use crate::graph::Precedence;
 use crate::solve::SearchContext;
 
 /// Pivots that tell near a boundary which nets its stages may bypass.
@@ -65,21 +65,21 @@ impl<'a> PivotRelaxation<'a> {
     pub fn new(
         setting: &'a Setting<'a>,
         frontier: &Frontier,
-        descendants: &[NodeSet],
+        precedence: &Precedence,
         bounds: &Bounds,
         grain: f64,
         cx: &SearchContext,
     ) -> Result<Self, Stopped> {
         let devices: usize = setting.reduced.kinds.iter().map(|kind| kind.count).sum();
         let count = devices.saturating_mul(PIVOTS_PER_DEVICE).min(MOST_PIVOTS);
-        let pivots = Pivots::new(setting.reduced, &frontier.order, descendants, count);
+        let pivots = Pivots::new(setting.reduced, &frontier.order, precedence, count);
         let mut modes = Vec::new();
         let modes_of = (0..setting.stages.len()).map(|stage| stage_modes(bounds, stage, &mut modes)).collect();
         let of_class = |class: usize| -> Result<Vec<Vec<Label>>, Stopped> {
-            let decided = pivots.decided(class, descendants);
+            let decided = pivots.decided(class, precedence);
             let near = |mode: &Mode, range: std::ops::Range<usize>| {
                 (range.len() == mode.near).then(|| {
-                    let bypassed = pivots.bypassed(range, setting.reduced, descendants);
+                    let bypassed = pivots.bypassed(range, setting.reduced, precedence);
                     charged(&bounds.potentials[mode.potential], &bypassed)
                 })
             };

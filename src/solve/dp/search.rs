@@ -2,7 +2,8 @@
 //!
 //! Layer by layer (by devices used) it keeps the ideals that exact stages reach. From each it enumerates, on the
 //! frontier automaton, only the ideals that the boundary relaxation admits: those that do not ask too much of the
-//! stage below and give enough to the stages above. An empty search refutes the target.
+//! stage below and give enough to the stages above. An empty search refutes the target. A search within a beam looks at
+//! few ideals, and so finds chains quickly or not at all.
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -47,6 +48,17 @@ pub struct Search<'a> {
     pub dominance: Option<&'a Dominance<'a>>,
     /// The most stages to evaluate before giving up.
     pub max_evaluated: usize,
+    /// What it looks at; everything without a beam.
+    pub beam: Option<Beam>,
+}
+
+/// A part of a search, which can find chains but refutes nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Beam {
+    /// How many ideals of each layer are expanded, the most promising ones.
+    pub width: usize,
+    /// How many stages from an ideal are looked at for each kind of stage, the largest ones.
+    pub stages: usize,
 }
 
 /// An enumeration may take a decision for every so many units, and at least two, for each stage that may be evaluated: a
@@ -76,6 +88,7 @@ impl Search<'_> {
         let mut known = Known::default();
         layers[0].push(start);
         for used in consumption.all() {
+            self.keep_promising(&mut layers[used], used, windows);
             // Blocks bound the memory for candidates and let a found chain end the search early. What the first ones
             // reach spares later ones the same ideals, so these are small.
             let mut done = 0;
@@ -110,7 +123,18 @@ impl Search<'_> {
                 }
             }
         }
-        Verdict::Refuted
+        if self.beam.is_some() { Verdict::Unknown } else { Verdict::Refuted }
+    }
+
+    /// Drops the ideals of a layer that are outside the beam: those that give least to the stages above them.
+    fn keep_promising(&self, layer: &mut Vec<Reached>, used: usize, windows: &Windows) {
+        let Some(beam) = self.beam.filter(|beam| beam.width < layer.len()) else { return };
+        let left = self.enumerator.relaxation.consumption.full() - used;
+        let slack = |reached: &Reached| self.enumerator.slack(&reached.ideal, windows, left);
+        let mut ranked: Vec<(f64, Reached)> = layer.drain(..).map(|reached| (slack(&reached), reached)).collect();
+        ranked.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        ranked.truncate(beam.width);
+        layer.extend(ranked.into_iter().map(|(_, reached)| reached));
     }
 
     /// Whether an ideal reached with one of these uses and values makes it useless to reach it with use `to` and `value`.
@@ -152,6 +176,7 @@ impl Search<'_> {
         let mut set: Bits = from.ideal.clone();
         let mut candidates = Vec::new();
         let mut evaluated = 0;
+        let most = self.beam.map(|beam| beam.stages);
         for (s, &stage) in relaxation.stages.iter().enumerate() {
             let Some(to) = relaxation.consumption.add(used, stage) else { continue };
             let mut covered = Covered::default();
@@ -178,8 +203,11 @@ impl Search<'_> {
             };
             evaluate(&self.all_units());
             let left = relaxation.consumption.full() - to;
-            let query = Query { windows, from: &from.ideal, stage: s, left };
-            self.enumerator.run(&query, self.max_steps(), cx, &mut evaluate)?;
+            let query = Query { windows, from: &from.ideal, stage: s, left, most };
+            match self.enumerator.run(&query, self.max_steps(), cx, &mut evaluate) {
+                Err(Stopped) if self.beam.is_none() || cx.should_stop() => return Err(Stopped),
+                _ => {}
+            }
         }
         Ok((candidates, evaluated))
     }

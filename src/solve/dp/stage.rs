@@ -1,7 +1,7 @@
 //! Stages as the ideal DP sees them: who can hold one, and linear bounds of what it costs.
 
 use crate::cost::{Piece, ring_all_reduce};
-use crate::graph::{NodeSet, reachability};
+use crate::graph::Precedence;
 use crate::preprocess::{Reduced, joint};
 use crate::problem::{Problem, Replication};
 
@@ -159,8 +159,8 @@ impl Bounds {
 
 /// Which ideals a relaxation speaks of.
 pub enum Ideals<'a> {
-    /// Those of the order graph, whose descendants are given.
-    Graph(&'a [NodeSet]),
+    /// Those of the order graph.
+    Graph(&'a Precedence),
     /// The prefixes of an order: the position of each unit.
     Prefixes(&'a [usize]),
 }
@@ -169,44 +169,48 @@ impl Ideals<'_> {
     /// Whether every ideal that holds `v` holds `u`.
     fn precedes(&self, u: usize, v: usize) -> bool {
         match self {
-            Ideals::Graph(descendants) => descendants[u].contains(v),
+            Ideals::Graph(precedence) => precedence.precedes(u, v),
             Ideals::Prefixes(position) => position[u] <= position[v],
         }
     }
 
     /// For each unit the weight of all units that precede it, and of all that it precedes; itself included.
     fn cones(&self, weight: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let n = weight.len();
-        let (mut before, mut after) = (vec![0.0; n], vec![0.0; n]);
         match self {
-            Ideals::Graph(descendants) => {
-                for (u, below) in descendants.iter().enumerate() {
-                    for v in below.iter() {
-                        after[u] += weight[v];
-                        before[v] += weight[u];
-                    }
+            Ideals::Graph(precedence) => {
+                let (mut before, mut after) = cones_of_line(precedence.order(), weight);
+                for (u, v) in precedence.incomparable() {
+                    after[u] -= weight[v];
+                    before[v] -= weight[u];
                 }
+                (before, after)
             }
             Ideals::Prefixes(position) => {
-                let mut order = vec![0; n];
+                let mut order = vec![0; weight.len()];
                 position.iter().enumerate().for_each(|(u, &i)| order[i] = u);
-                let total: f64 = weight.iter().sum();
-                let mut sum = 0.0;
-                for &u in &order {
-                    after[u] = total - sum;
-                    sum += weight[u];
-                    before[u] = sum;
-                }
+                cones_of_line(&order, weight)
             }
         }
-        (before, after)
     }
 }
 
-/// The descendants of each unit, unless the graph is too large for them (n²/8 bytes).
-pub fn descendants(reduced: &Reduced) -> Option<Vec<NodeSet>> {
+/// The weight of all units up to each and from each on, where all units follow one another.
+fn cones_of_line(order: &[usize], weight: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let (mut before, mut after) = (vec![0.0; order.len()], vec![0.0; order.len()]);
+    let total: f64 = weight.iter().sum();
+    let mut sum = 0.0;
+    for &u in order {
+        after[u] = total - sum;
+        sum += weight[u];
+        before[u] = sum;
+    }
+    (before, after)
+}
+
+/// Which units precede which, unless the graph is too large for it (n²/8 bytes).
+pub fn precedence(reduced: &Reduced) -> Option<Precedence> {
     const REACHABILITY_LIMIT: usize = 30_000;
-    (reduced.unit_count() <= REACHABILITY_LIMIT).then(|| reachability::descendants(&reduced.order))
+    (reduced.unit_count() <= REACHABILITY_LIMIT).then(|| Precedence::new(&reduced.order))
 }
 
 /// Builds the variants of stage kinds.

@@ -1,6 +1,6 @@
 //! Pivots: units of one chain of the order, which tell where an ideal ends.
 
-use crate::graph::NodeSet;
+use crate::graph::Precedence;
 use crate::preprocess::Reduced;
 
 /// A chain v₁ < v₂ < … of the order. The *class* of an ideal is how many of them it holds, which are the first ones.
@@ -11,17 +11,17 @@ pub struct Pivots {
 impl Pivots {
     /// At most `count` units of a longest chain, spaced evenly by the work that comes before them: as much work lies
     /// between two pivots near dear units as near cheap ones. O(m + n log n).
-    pub fn new(reduced: &Reduced, topological: &[usize], descendants: &[NodeSet], count: usize) -> Self {
+    pub fn new(reduced: &Reduced, topological: &[usize], precedence: &Precedence, count: usize) -> Self {
         let chain = longest_chain(reduced, topological);
         let mut added = vec![0.0; chain.len()];
-        for (u, below) in descendants.iter().enumerate() {
+        for u in 0..reduced.unit_count() {
             // What u precedes, it precedes with all of the chain that follows.
-            let first = chain.partition_point(|&v| !below.contains(v));
+            let first = chain.partition_point(|&v| !precedence.precedes(u, v));
             if let Some(work) = added.get_mut(first) {
                 *work += least_time(reduced, u);
             }
         }
-        let total: f64 = (0..descendants.len()).map(|u| least_time(reduced, u)).sum();
+        let total: f64 = (0..reduced.unit_count()).map(|u| least_time(reduced, u)).sum();
         let stride = total / (count + 1) as f64;
         let mut since = 0.0;
         let mut is_next = |work: f64| {
@@ -43,23 +43,23 @@ impl Pivots {
     }
 
     /// For each unit whether all ideals of `class` hold it (`Some(true)`), or none (`Some(false)`).
-    pub fn decided(&self, class: usize, descendants: &[NodeSet]) -> Vec<Option<bool>> {
+    pub fn decided(&self, class: usize, precedence: &Precedence) -> Vec<Option<bool>> {
         let last = class.checked_sub(1).map(|i| self.units[i]);
         let next = self.units.get(class);
         let decide = |u: usize| match (last, next) {
-            (Some(v), _) if descendants[u].contains(v) => Some(true),
-            (_, Some(&v)) if descendants[v].contains(u) => Some(false),
+            (Some(v), _) if precedence.precedes(u, v) => Some(true),
+            (_, Some(&v)) if precedence.precedes(v, u) => Some(false),
             _ => None,
         };
-        (0..descendants.len()).map(decide).collect()
+        (0..precedence.order().len()).map(decide).collect()
     }
 
     /// For each net whether a stage that holds the pivots of `range` can lie beside it: after one of its pins and
     /// before another, so that both its boundaries cut the net.
-    pub fn bypassed(&self, range: std::ops::Range<usize>, reduced: &Reduced, descendants: &[NodeSet]) -> Vec<bool> {
+    pub fn bypassed(&self, range: std::ops::Range<usize>, reduced: &Reduced, precedence: &Precedence) -> Vec<bool> {
         let beside = |pins: &[u32], v: usize| {
-            pins.iter().any(|&w| !descendants[v].contains(w as usize))
-                && pins.iter().any(|&w| !descendants[w as usize].contains(v))
+            pins.iter().any(|&w| !precedence.precedes(v, w as usize))
+                && pins.iter().any(|&w| !precedence.precedes(w as usize, v))
         };
         let pivots = &self.units[range];
         reduced.nets.iter().map(|net| pivots.iter().all(|&v| beside(&net.pins, v))).collect()
@@ -94,7 +94,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::graph::reachability;
     use crate::instance::{Edge, Instance, Node, Platform};
     use crate::problem::{Problem, ProblemSpec};
 
@@ -116,9 +115,9 @@ mod tests {
         fn pivots_share_the_work_evenly(times in prop::collection::vec(1..200u8, 2..60), count in 1..20usize) {
             let problem = path(&times);
             let reduced = Reduced::contracted_only(&problem);
-            let descendants = reachability::descendants(&reduced.order);
+            let precedence = Precedence::new(&reduced.order);
             let topological: Vec<usize> = (0..times.len()).collect();
-            let pivots = Pivots::new(&reduced, &topological, &descendants, count);
+            let pivots = Pivots::new(&reduced, &topological, &precedence, count);
             prop_assert!(pivots.count() <= count);
             let total: f64 = times.iter().copied().map(f64::from).sum();
             let stride = total / (count + 1) as f64;
