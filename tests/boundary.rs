@@ -74,7 +74,7 @@ impl Fronted {
         let bounds = builder.all(&setting.stages, upper, bound);
         let fronts = |(b, a): (&Potential, &Potential)| {
             (b.is_charged() || a.is_charged())
-                .then(|| Suffixes::new(setting.reduced, frontier, (b, a), None).fronts(usize::MAX).unwrap())
+                .then(|| Suffixes::new(setting.reduced, frontier, (b, a), None).fronts(usize::MAX, 0).unwrap())
         };
         let all = &bounds.potentials;
         let fronts = all.iter().flat_map(|b| all.iter().map(move |a| (b, a))).map(fronts).collect();

@@ -102,8 +102,14 @@ const WIDE: f64 = 0.25;
 /// Packing is first used for a bound, with the effort of so many decisions.
 const FIRST_BOUND: u64 = 300;
 
+/// The same where no two devices are alike: there the bound is worth more than searches.
+const UNLIKE_BOUND: u64 = 3000;
+
 /// And then for a mapping.
 const FIRST_PACKING: u64 = 2000;
+
+/// The most devices for which pipelines are packed where no two are alike: programs have a row for each.
+const MOST_UNLIKE: usize = 128;
 
 /// For every decision, packing takes the effort of so many.
 const PACKING: u64 = 4;
@@ -256,12 +262,14 @@ impl<const W: usize> Proof<'_, W> {
 
     /// Bounds the time by packing fractions of pipelines, and packs pipelines for the first time.
     fn start_packing(&mut self) {
-        // Without blocks hardly any two devices are alike, and there are too many pipelines.
-        if self.is_done() || self.knowledge.partitions.is_empty() {
+        // Without blocks each device is of a class of its own. Where links differ little, searches do better then.
+        let has_blocks = !self.knowledge.partitions.is_empty();
+        let is_unlike = self.levels.is_none() && self.knowledge.model.devices() <= MOST_UNLIKE;
+        if self.is_done() || !has_blocks && !is_unlike {
             return;
         }
         self.packer = Packer::new(self.knowledge.model.problem);
-        let effort = self.packing_effort(FIRST_BOUND);
+        let effort = self.packing_effort(if has_blocks { FIRST_BOUND } else { UNLIKE_BOUND });
         if let Some(packer) = &mut self.packer {
             packer.learn(self.annealer.best().0);
             self.bound = packer.bound(self.bound, self.annealer.best().1, effort, self.cx);

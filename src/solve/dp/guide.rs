@@ -10,7 +10,7 @@ use super::frontier::Frontier;
 use super::quantise::{Error, quantise};
 use super::relaxation::{Front, Ratio, Relaxation, Windows};
 use super::stage::{Bounds, Potential};
-use super::suffixes::{FrontTable, Fronts, Room, Suffixes, TooMany};
+use super::suffixes::{FrontTable, Fronts, KEPT_LABELS, Room, Suffixes, TooMany};
 
 /// The bounds of a relaxation with its fronts.
 pub struct Guide {
@@ -50,9 +50,11 @@ impl Guide {
         };
         let same = same_fronts(setting, exact);
         let mut guide = Self { bounds, errors, windows, same, fronts: Vec::new() };
+        // Nothing finer follows exact fronts, so that their tables are what a search asks for.
+        let kept_labels = if grid.is_some() { KEPT_LABELS } else { max_labels };
         let sizes = guide.windows.as_ref().map_or(vec![0; guide.same.len()], |windows| windows.labels.clone());
         guide.fronts = largest_first(&sizes, |i| {
-            guide.suffixes(i, setting, frontier).map(|suffixes| suffixes.fronts(max_labels)).transpose()
+            guide.suffixes(i, setting, frontier).map(|suffixes| suffixes.fronts(max_labels, kept_labels)).transpose()
         })?;
         Ok(guide)
     }

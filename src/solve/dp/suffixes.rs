@@ -15,8 +15,8 @@ use super::fronts::{Label, Shifted, increment, merge};
 use super::stage::Potential;
 use crate::preprocess::Reduced;
 
-/// More labels than this are not kept unasked: making them anew takes less than memory for them.
-const KEPT_LABELS: usize = 1 << 20;
+/// More labels than this are not kept where finer fronts may follow: making them anew takes less than memory for them.
+pub const KEPT_LABELS: usize = 1 << 20;
 
 /// States whose fronts are made together, side by side with others, have about so many labels.
 const LABELS_PER_PART: usize = 1 << 11;
@@ -155,11 +155,11 @@ impl<'a> Suffixes<'a> {
         suffixes
     }
 
-    /// The front over all ideals, with the table behind it where that is small. O(labels).
+    /// The front over all ideals, with the table behind it where that holds at most `kept_labels`. O(labels).
     ///
     /// # Errors
     /// [`TooMany`] when there would be more than `max_labels`.
-    pub fn fronts(&self, max_labels: usize) -> Result<Fronts, TooMany> {
+    pub fn fronts(&self, max_labels: usize, kept_labels: usize) -> Result<Fronts, TooMany> {
         let mut kept = Some(vec![Layer::last()]);
         let mut labels = 1;
         let root = self.each_layer(|layer| {
@@ -167,7 +167,7 @@ impl<'a> Suffixes<'a> {
             if labels > max_labels.min(u32::MAX as usize) {
                 return Err(TooMany);
             }
-            kept = kept.take().filter(|_| labels <= KEPT_LABELS);
+            kept = kept.take().filter(|_| labels <= kept_labels);
             kept.iter_mut().for_each(|kept| kept.push(layer.exact()));
             Ok(())
         })?;
@@ -318,9 +318,10 @@ mod tests {
         for seed in 0..20 {
             let mut most_parts = 0;
             check(seed, |mut suffixes| {
-                let whole = suffixes.fronts(usize::MAX).unwrap();
+                let whole = suffixes.fronts(usize::MAX, 0).unwrap();
                 suffixes.labels_per_part = 1;
-                let parted = suffixes.fronts(usize::MAX).unwrap();
+                let parted = suffixes.fronts(usize::MAX, usize::MAX).unwrap();
+                assert!(whole.table().is_none());
                 assert_eq!((whole.root(), whole.label_count()), (parted.root(), parted.label_count()));
                 let (kept, table) = (parted.table().unwrap(), suffixes.table());
                 most_parts = most_parts.max(table.layers.iter().map(|layer| layer.used).max().unwrap());
@@ -331,7 +332,7 @@ mod tests {
                 }
                 let labels: usize = table.layers.iter().map(Layer::label_count).sum();
                 assert_eq!(labels, whole.label_count());
-                assert!(suffixes.fronts(labels - 1).is_err());
+                assert!(suffixes.fronts(labels - 1, 0).is_err());
             });
             assert!(most_parts > 1, "seed {seed}");
         }
