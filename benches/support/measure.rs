@@ -27,6 +27,9 @@ const MEMORY_LIMIT: u64 = 8 << 30;
 /// Proofs that take longer, in seconds, are made again with two threads.
 const LONG: f64 = 1.0;
 
+/// How many runs the speed of threads is judged by.
+const RUNS: usize = 3;
+
 /// How many times its time limit a child may take before it is ended.
 const PATIENCE: f64 = 3.0;
 
@@ -117,14 +120,22 @@ impl Task {
     }
 
     /// How many times as fast two threads prove what took one over a second: `single` is the measurement of this task.
+    /// By the fastest of some runs with either, as the machine is shared.
     ///
     /// `None` for shorter runs, and for those that a limit ended: they take as long with any number of threads.
     pub fn speedup(&self, single: &Measurement) -> Result<Option<f64>> {
         if !single.is_proven() || single.solve_seconds < LONG {
             return Ok(None);
         }
-        let double = Self { threads: 2, ..self.clone() }.measure()?;
-        Ok(double.is_proven().then_some(single.solve_seconds / double.solve_seconds))
+        Ok(self.fastest(1)?.zip(self.fastest(2)?).map(|(single, double)| single / double))
+    }
+
+    /// The seconds of the fastest of [`RUNS`] proofs with so many threads; `None` where one ends without a proof.
+    fn fastest(&self, threads: usize) -> Result<Option<f64>> {
+        let task = Self { threads, ..self.clone() };
+        let runs = (0..RUNS).map(|_| task.measure()).collect::<Result<Vec<_>>>()?;
+        let seconds = runs.iter().map(|run| run.solve_seconds).reduce(f64::min);
+        Ok(seconds.filter(|_| runs.iter().all(Measurement::is_proven)))
     }
 
     fn instance(&self) -> Result<Instance> {
