@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::frontier::{FORBIDDEN, Frontier, Transition};
-use super::fronts::{Label, Shifted, increment, merge};
+use super::fronts::{Label, Shifted, increment, merge, pareto};
 use super::stage::Potential;
 use crate::preprocess::Reduced;
 
@@ -78,23 +78,15 @@ impl Layer {
 
 /// Where useful boundaries lie: some pair of (least x, largest y) admits each of them.
 pub struct Room {
-    /// Pairs with both coordinates ascending.
+    /// The pairs that none surpasses, `y` being the least x and `x` the largest y; both ascend.
     pairs: Vec<Label>,
 }
 
 impl Room {
     /// The room of pairs in true values, for labels whose x is off by at most `x_error` and y by at least `y_error`.
     pub fn new(pairs: &[(f64, f64)], x_error: f64, y_error: f64) -> Self {
-        let mut sorted: Vec<Label> =
-            pairs.iter().map(|&(need, most)| Label { x: need - x_error, y: most - y_error }).collect();
-        sorted.sort_unstable_by(|a, b| a.x.total_cmp(&b.x).then(b.y.total_cmp(&a.y)));
-        let mut highest = f64::NEG_INFINITY;
-        sorted.retain(|pair| {
-            let keep = pair.y > highest;
-            highest = highest.max(pair.y);
-            keep
-        });
-        Self { pairs: sorted }
+        let pairs = pairs.iter().map(|&(need, most)| Label { x: most - y_error, y: need - x_error });
+        Self { pairs: pareto(pairs.collect()) }
     }
 
     /// Whether boundaries may be useful: asked of one after another with ascending x, which is at most, and a least y.
@@ -102,8 +94,8 @@ impl Room {
         let mut most = f64::NEG_INFINITY;
         let mut pairs = self.pairs.iter().peekable();
         move |x, y| {
-            while let Some(pair) = pairs.next_if(|pair| pair.x <= x) {
-                most = pair.y;
+            while let Some(pair) = pairs.next_if(|pair| pair.y <= x) {
+                most = pair.x;
             }
             y <= most
         }
