@@ -16,7 +16,7 @@ use dagsplit::solve::dp::fronts::{Label, pareto};
 use dagsplit::solve::dp::guide::Guide;
 use dagsplit::solve::dp::pivots::PivotRelaxation;
 use dagsplit::solve::dp::relaxation::{Front, Ratio, Relaxation};
-use dagsplit::solve::dp::stage::{Bounds, Ideals, Potential, Variants, precedence};
+use dagsplit::solve::dp::stage::{Bounds, Ideals, Potential, Variants};
 use dagsplit::solve::dp::suffixes::{Fronts, Suffixes};
 use proptest::prelude::*;
 use reference::{Mask, acyclic_problems, banded, best_on_units, ideals};
@@ -69,12 +69,12 @@ struct Fronted {
 
 impl Fronted {
     fn new(setting: &Setting, frontier: &Frontier, bound: usize, upper: f64) -> Self {
-        let precedence = precedence(setting.reduced).unwrap();
+        let precedence = setting.reduced.precedence().unwrap();
         let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&precedence), setting.ceiling);
         let bounds = builder.all(&setting.stages, upper, bound);
         let fronts = |(b, a): (&Potential, &Potential)| {
             (b.is_charged() || a.is_charged())
-                .then(|| Suffixes::new(setting.reduced, frontier, (b, a), None).fronts(usize::MAX, 0).unwrap())
+                .then(|| Suffixes::new(setting.reduced, frontier, (b, a), None).fronts(usize::MAX, false).unwrap())
         };
         let all = &bounds.potentials;
         let fronts = all.iter().flat_map(|b| all.iter().map(move |a| (b, a))).map(fronts).collect();
@@ -94,7 +94,7 @@ impl Fronted {
 
 /// Each finer relaxation, built within the windows of a coarser one, must admit the optimum as well.
 fn check_grids(setting: &Setting, frontier: &Frontier, optimum: f64) -> Result<(), TestCaseError> {
-    let precedence = precedence(setting.reduced).unwrap();
+    let precedence = setting.reduced.precedence().unwrap();
     let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&precedence), setting.ceiling);
     let upper = 1.25 * optimum;
     let exact = builder.all(&setting.stages, upper, 0);
@@ -110,7 +110,7 @@ fn check_grids(setting: &Setting, frontier: &Frontier, optimum: f64) -> Result<(
 
 /// The relaxation by pivots must admit the optimum, whatever labels are joined.
 fn check_pivots(setting: &Setting, frontier: &Frontier, bound: usize, optimum: f64) -> Result<(), TestCaseError> {
-    let precedence = precedence(setting.reduced).unwrap();
+    let precedence = setting.reduced.precedence().unwrap();
     let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&precedence), setting.ceiling);
     let bounds = builder.charging_all(&setting.stages, bound);
     for grain in [0.0, 1.5] {
