@@ -321,7 +321,7 @@ impl<'a> State<'a> {
         let mut best = None;
         for (i, ladder) in ladders.iter_mut().enumerate() {
             let before = self.bound;
-            self.climb(ladder, reach);
+            self.climb(ladder, reach.max(self.bound));
             if ladder.top().is_some() && (best.is_none() || self.bound > before) {
                 best = Some(i);
             }
