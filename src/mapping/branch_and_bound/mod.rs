@@ -114,6 +114,14 @@ const MOST_UNLIKE: usize = 128;
 /// For every decision, packing takes the effort of so many.
 const PACKING: u64 = 4;
 
+/// How many times the decisions of a round's other searches, which are several, the refutation of everything better than the
+/// best mapping takes, and with blocks, whose packing takes time of its own, where the gap is not wide.
+const SETTLING: u64 = 3;
+const SETTLING_BLOCKS: u64 = 8;
+
+/// The same for the search for a mapping that reaches the bound.
+const REACHING: u64 = 4;
+
 /// A decision takes about as long as so many labels of packing for each device.
 const LABELS: u64 = 64;
 
@@ -152,9 +160,9 @@ impl<const W: usize> Proof<'_, W> {
         self.start_filling();
         self.start_packing();
         while !self.is_done() {
-            self.settle(decisions);
+            self.settle(decisions.saturating_mul(self.settling()));
             self.climb(decisions);
-            self.reach(decisions);
+            self.reach(decisions.saturating_mul(REACHING));
             self.bisect(decisions, 2e-3);
             self.fill();
             self.pack(decisions.saturating_mul(PACKING));
@@ -167,8 +175,19 @@ impl<const W: usize> Proof<'_, W> {
     /// How many times as many moves the next round of annealing takes: more where searches are far from a proof, and
     /// compound moves may yet better much.
     fn growth(&self) -> u64 {
-        let is_wide = self.objective() - self.bound > WIDE * self.objective();
-        if is_wide && self.annealer.is_compound() { 4 } else { 2 }
+        if self.is_wide() && self.annealer.is_compound() { 4 } else { 2 }
+    }
+
+    fn is_wide(&self) -> bool {
+        self.objective() - self.bound > WIDE * self.objective()
+    }
+
+    fn settling(&self) -> u64 {
+        match (self.knowledge.partitions.is_empty(), self.is_wide()) {
+            (true, _) => SETTLING,
+            (false, false) => SETTLING_BLOCKS,
+            (false, true) => 1,
+        }
     }
 
     fn tile(&mut self) {
