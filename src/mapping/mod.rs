@@ -22,6 +22,7 @@ mod rate;
 pub mod registry;
 #[cfg(test)]
 mod samples;
+mod segments;
 mod stages;
 mod tiling;
 mod topology;

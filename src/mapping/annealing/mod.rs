@@ -1,12 +1,14 @@
 //! Swap annealing of mappings.
 
 mod compound;
+mod line;
 mod times;
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
 use self::compound::Compound;
+use self::line::Line;
 use self::times::Times;
 use super::heuristic::{nearest_next, seeds};
 use super::local::LocalCost;
@@ -30,6 +32,9 @@ const FEW: f64 = 64.0;
 /// compound moves.
 const HOT: f64 = 0.3;
 const COMPOUND_HOT: f64 = 1.0;
+
+/// Part of the swaps with devices that are near, where it is known which are.
+const NEAR: f64 = 0.5;
 
 /// How many tilings, and foldings, are tried.
 const TILINGS: usize = 6;
@@ -61,6 +66,8 @@ pub struct Annealer<'a> {
     moves: u64,
     /// Moves that exchange much at once.
     compound: Option<Compound>,
+    /// Which devices are near.
+    line: Option<Line>,
     /// How often such moves are made.
     often: f64,
     /// Rounds so far.
@@ -106,6 +113,7 @@ impl<'a> Annealer<'a> {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             moves: 0,
             compound: None,
+            line: None,
             often: 0.0,
             rounds: 0,
         }
@@ -115,6 +123,11 @@ impl<'a> Annealer<'a> {
     pub fn allow_compound(&mut self) {
         let (stages, replicas) = (self.problem.stages.stages.len(), self.problem.replicas);
         self.compound = Some(Compound { line: nearest_next(self.problem), stages, replicas });
+    }
+
+    /// From now on often swaps devices that are near each other in this order of all.
+    pub fn prefer_near(&mut self, devices: Vec<usize>) {
+        self.line = Some(Line::new(devices));
     }
 
     /// Whether it makes moves that exchange much at once.
@@ -311,7 +324,11 @@ impl<'a> Annealer<'a> {
             }
             copy = self.rng.random_range(0..self.devices.len());
         }
-        (copy, self.rng.random_range(0..self.copies.len()))
+        let device = match &self.line {
+            Some(line) if self.rng.random_bool(NEAR) => line.pick(self.devices[copy], &mut self.rng),
+            _ => self.rng.random_range(0..self.copies.len()),
+        };
+        (copy, device)
     }
 
     fn fits(&self, copy: usize, device: usize) -> bool {

@@ -38,6 +38,25 @@ impl<const W: usize> Partition<W> {
         partitions
     }
 
+    /// The devices block by block, each block followed by the nearest of those that are left, from a far one on.
+    /// O(blocks² + D).
+    pub fn line(&self, topology: &Topology) -> Vec<usize> {
+        let first = |block: &usize| self.blocks[*block].first().unwrap_or_default();
+        let time = |a: usize, b: usize| topology.message_time(first(&a), first(&b), 1.0);
+        let path = |start: usize| {
+            let (mut path, mut rest) = (vec![start], (0..self.blocks.len()).collect::<Vec<_>>());
+            rest.retain(|&block| block != start);
+            while let Some(next) = (0..rest.len())
+                .min_by(|&a, &b| time(path[path.len() - 1], rest[a]).total_cmp(&time(path[path.len() - 1], rest[b])))
+            {
+                path.push(rest.remove(next));
+            }
+            path
+        };
+        let end = path(0).pop().unwrap_or_default();
+        path(end).into_iter().flat_map(|block| self.blocks[block].iter()).collect()
+    }
+
     fn of(block: &[usize]) -> Self {
         let mut numbers: Vec<usize> = block.to_vec();
         numbers.sort_unstable();

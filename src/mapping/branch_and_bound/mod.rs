@@ -9,6 +9,7 @@
 
 mod all_different;
 mod blocks;
+mod components;
 mod levels;
 mod model;
 mod relation;
@@ -29,6 +30,7 @@ use super::annealing::Annealer;
 use super::filling::Filler;
 use super::heuristic::MappingAnnealing;
 use super::packing::{Packer, Packing};
+use super::segments;
 use super::{Counted, Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun};
 use crate::solve::{OPTIMALITY_TOLERANCE, Progress, SearchContext};
 
@@ -87,6 +89,13 @@ impl BranchAndBound {
             bound: 0.0,
             cx,
         };
+        if let Some(partition) = proof.knowledge.partitions.first() {
+            let line = partition.line(&problem.topology);
+            if problem.cost.counted == Counted::AllReduce {
+                segments::mapping(problem, &line, cx).iter().for_each(|mapping| proof.annealer.offer(mapping));
+            }
+            proof.annealer.prefer_near(line);
+        }
         // Rings that lead over several blocks and pipelines across them leave swaps of two devices nowhere to go.
         if !proof.knowledge.partitions.is_empty() && problem.cost.counted == Counted::Both {
             proof.annealer.allow_compound();

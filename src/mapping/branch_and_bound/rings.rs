@@ -1,9 +1,10 @@
 //! Rings on what their target leaves of the links.
 //!
 //! A stage whose all-reduce has little time left can only use fast links, and these may fall into several components, such
-//! as the nodes of a cluster. Its ring lies within one of them. A component of n devices has room for ⌊n / R⌋ rings, so
-//! that too many such stages are a conflict although there are devices enough.
+//! as the nodes of a cluster, or parts that a single device holds together. Its ring lies within one of them. A component of
+//! n devices has room for ⌊n / R⌋ rings, so that too many such stages are a conflict although there are devices enough.
 
+use super::components::biconnected;
 use super::model::{Link, Ring};
 use super::set::Set;
 use super::state::{Conflict, State};
@@ -43,27 +44,17 @@ impl<const W: usize> State<'_, W> {
         self.joined(ring, longest, 0).len() + 1 == self.model.devices()
     }
 
-    /// The component of `start` among the devices of `all`.
-    fn component(&self, ring: &Ring, longest: f64, start: usize, all: &Set<W>) -> Set<W> {
-        let mut reached = Set::only(start);
-        let mut fresh = reached;
-        while let Some(device) = fresh.first() {
-            let next = (self.joined(ring, longest, device) & *all).minus(&reached);
-            reached |= next;
-            fresh |= next;
-            fresh.remove(device);
-        }
-        reached
+    /// The parts of the devices of `all` that rings can lie in.
+    fn components(&self, ring: &Ring, longest: f64, all: &Set<W>) -> Vec<Set<W>> {
+        biconnected(all, |device| self.joined(ring, longest, device) & *all)
     }
 
     fn keep_in_components(&mut self, stage: usize, ring: &Ring, longest: f64) -> Result<(), Conflict> {
         let replicas = self.model.replicas();
         let copies = stage * replicas..(stage + 1) * replicas;
         let all = copies.clone().fold(Set::EMPTY, |all, copy| all | self.domains.devices[copy]);
-        let (mut rest, mut allowed) = (all, Set::EMPTY);
-        while let Some(start) = rest.first() {
-            let component = self.component(ring, longest, start, &all);
-            rest = rest.minus(&component);
+        let mut allowed = Set::EMPTY;
+        for component in self.components(ring, longest, &all) {
             let meets_all = copies.clone().all(|copy| self.domains.devices[copy].meets(&component));
             if component.len() >= replicas && meets_all {
                 allowed |= component;
@@ -84,11 +75,8 @@ impl<const W: usize> State<'_, W> {
         let inside: Vec<usize> = tight.iter().map(|&(_, stage)| stage).filter(|&stage| is_alike(stage)).collect();
         let replicas = self.model.replicas();
         let longest = self.longest_link(loosest);
-        let all = Set::below(self.model.devices());
-        let (mut rest, mut room) = (all, 0);
-        while let Some(start) = rest.first() {
-            let component = self.component(&ring, longest, start, &all);
-            rest = rest.minus(&component);
+        let mut room = 0;
+        for component in self.components(&ring, longest, &Set::below(self.model.devices())) {
             let others = (0..self.model.copies()).filter(|copy| !inside.contains(&(copy / replicas)));
             let taken = others.filter(|&copy| self.domains.devices[copy].is_within(&component)).count();
             room += component.len().saturating_sub(taken) / replicas;

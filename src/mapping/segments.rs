@@ -1,0 +1,48 @@
+//! Rings on segments of a line.
+//!
+//! Where the all-reduce alone counts, nothing ties the rings of different stages together. So a line in which near devices
+//! follow one another is cut into segments of one ring each, each ring is annealed by itself, and the stages with the most
+//! weights get the fastest rings.
+
+use super::annealing::Annealer;
+use super::{Counted, Mapping, MappingProblem, Stage, StageCost, StageGraph, Topology};
+use crate::solve::SearchContext;
+
+/// Moves of annealing for each device of a ring.
+const MOVES: u64 = 500;
+
+/// The mapping along this line of all devices; `None` where a copy does not fit. O(copies) moves of annealing.
+pub fn mapping(problem: &MappingProblem, line: &[usize], cx: &SearchContext) -> Option<Mapping> {
+    let (stages, replicas) = (&problem.stages.stages, problem.replicas);
+    let mut rings: Vec<(f64, Vec<usize>)> =
+        line.chunks_exact(replicas).take(stages.len()).map(|devices| ring(problem, devices, cx)).collect();
+    rings.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut heaviest: Vec<usize> = (0..stages.len()).collect();
+    heaviest.sort_by(|&a, &b| stages[b].parameter_bytes.total_cmp(&stages[a].parameter_bytes));
+    let mut devices = vec![0; problem.copies()];
+    for ((_, ring), stage) in rings.iter().zip(heaviest) {
+        devices[stage * replicas..][..replicas].copy_from_slice(ring);
+    }
+    let fits = devices.iter().enumerate().all(|(copy, &device)| problem.fits(copy / replicas, device));
+    fits.then_some(Mapping { devices })
+}
+
+/// A ring of all of these devices, and the time of its slowest link for the mean of all stages' weights.
+fn ring(problem: &MappingProblem, devices: &[usize], cx: &SearchContext) -> (f64, Vec<usize>) {
+    let (whole, stages) = (&problem.topology, &problem.stages.stages);
+    let bytes = stages.iter().map(|stage| stage.parameter_bytes).sum::<f64>() / stages.len() as f64;
+    let kinds = devices.iter().map(|&device| whole.devices[device].clone()).collect();
+    let topology = Topology::new("segment", "", kinds, |a, b| whole.bandwidth(devices[a], devices[b]))
+        .with_latency(|a, b| whole.latency(devices[a], devices[b]));
+    let stage = Stage { parameter_bytes: bytes, ..Stage::default() };
+    let part = MappingProblem {
+        stages: StageGraph { name: "segment".into(), stages: vec![stage], messages: Vec::new() },
+        replicas: devices.len(),
+        topology,
+        cost: StageCost::additive(Counted::AllReduce),
+    };
+    let mut annealer = Annealer::new(&part, Mapping { devices: (0..devices.len()).collect() }, cx.seed);
+    annealer.anneal(0.0, MOVES * devices.len() as u64, cx);
+    let (mapping, time) = annealer.best();
+    (time, mapping.devices.iter().map(|&device| devices[device]).collect())
+}
