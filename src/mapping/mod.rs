@@ -26,6 +26,7 @@ mod segments;
 mod stages;
 mod tiling;
 mod topology;
+mod windows;
 
 pub use branch_and_bound::BranchAndBound;
 pub use claim::{ClaimedMapping, PlacedCopy};

@@ -29,20 +29,24 @@ pub fn mapping(problem: &MappingProblem, line: &[usize], cx: &SearchContext) -> 
 
 /// A ring of all of these devices, and the time of its slowest link for the mean of all stages' weights.
 fn ring(problem: &MappingProblem, devices: &[usize], cx: &SearchContext) -> (f64, Vec<usize>) {
-    let (whole, stages) = (&problem.topology, &problem.stages.stages);
+    let stages = &problem.stages.stages;
     let bytes = stages.iter().map(|stage| stage.parameter_bytes).sum::<f64>() / stages.len() as f64;
-    let kinds = devices.iter().map(|&device| whole.devices[device].clone()).collect();
-    let topology = Topology::new("segment", "", kinds, |a, b| whole.bandwidth(devices[a], devices[b]))
-        .with_latency(|a, b| whole.latency(devices[a], devices[b]));
     let stage = Stage { parameter_bytes: bytes, ..Stage::default() };
     let part = MappingProblem {
         stages: StageGraph { name: "segment".into(), stages: vec![stage], messages: Vec::new() },
         replicas: devices.len(),
-        topology,
+        topology: part(&problem.topology, devices),
         cost: StageCost::additive(Counted::AllReduce),
     };
     let mut annealer = Annealer::new(&part, Mapping { devices: (0..devices.len()).collect() }, cx.seed);
     annealer.anneal(0.0, MOVES * devices.len() as u64, cx);
     let (mapping, time) = annealer.best();
     (time, mapping.devices.iter().map(|&device| devices[device]).collect())
+}
+
+/// These devices of a topology.
+pub fn part(whole: &Topology, devices: &[usize]) -> Topology {
+    let kinds = devices.iter().map(|&device| whole.devices[device].clone()).collect();
+    Topology::new("part", "", kinds, |a, b| whole.bandwidth(devices[a], devices[b]))
+        .with_latency(|a, b| whole.latency(devices[a], devices[b]))
 }

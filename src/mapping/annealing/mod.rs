@@ -68,6 +68,8 @@ pub struct Annealer<'a> {
     compound: Option<Compound>,
     /// Which devices are near.
     line: Option<Line>,
+    /// The first temperature of rounds without such moves, as a part of how far the target lies below the best mapping.
+    hot: f64,
     /// How often such moves are made.
     often: f64,
     /// Rounds so far.
@@ -114,6 +116,7 @@ impl<'a> Annealer<'a> {
             moves: 0,
             compound: None,
             line: None,
+            hot: HOT,
             often: 0.0,
             rounds: 0,
         }
@@ -128,6 +131,11 @@ impl<'a> Annealer<'a> {
     /// From now on often swaps devices that are near each other in this order of all.
     pub fn prefer_near(&mut self, devices: Vec<usize>) {
         self.line = Some(Line::new(devices));
+    }
+
+    /// From now on begins rounds at this temperature, as a part of how far the target lies below the best mapping.
+    pub fn heat(&mut self, hot: f64) {
+        self.hot = hot;
     }
 
     /// Whether it makes moves that exchange much at once.
@@ -210,7 +218,8 @@ impl<'a> Annealer<'a> {
         let is_compound = self.compound.is_some() && self.rounds.is_multiple_of(2);
         self.often =
             if is_compound { COMPOUND * (FEW / self.problem.topology.len().max(1) as f64).min(1.0) } else { 0.0 };
-        let hot = if is_compound { COMPOUND_HOT } else { HOT } * (self.objective - target).max(0.002 * self.objective);
+        let hot =
+            if is_compound { COMPOUND_HOT } else { self.hot } * (self.objective - target).max(0.002 * self.objective);
         self.cool(&self.best.clone(), target, hot, moves, cx);
     }
 
