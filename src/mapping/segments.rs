@@ -50,3 +50,56 @@ pub fn part(whole: &Topology, devices: &[usize]) -> Topology {
     Topology::new("part", "", kinds, |a, b| whole.bandwidth(devices[a], devices[b]))
         .with_latency(|a, b| whole.latency(devices[a], devices[b]))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapping::{Exhaustive, Mapper, samples};
+
+    #[test]
+    fn rings_on_segments_use_each_device_once_and_are_often_best() {
+        let cx = SearchContext::new();
+        let (mut found, mut looked) = (0, 0);
+        for seed in 0..200 {
+            let mut problem = samples::problem(seed);
+            problem.cost = StageCost::additive(Counted::AllReduce);
+            problem
+                .stages
+                .stages
+                .iter_mut()
+                .zip(1..)
+                .for_each(|(stage, bytes)| stage.parameter_bytes = f64::from(bytes));
+            let line: Vec<usize> = (0..problem.topology.len()).collect();
+            let Some(mapping) = mapping(&problem, &line, &cx) else { continue };
+            let mut devices = mapping.devices.clone();
+            devices.sort_unstable();
+            assert_eq!(devices, line[..problem.copies()], "copies of seed {seed} share devices");
+            let run = Exhaustive.map(&problem, &cx);
+            let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+            assert!(problem.objective(&mapping) >= optimum * (1.0 - 1e-12), "better than the best of seed {seed}");
+            found += usize::from(problem.objective(&mapping) <= optimum * (1.0 + 1e-9));
+            looked += 1;
+        }
+        assert!(found * 2 > looked, "{found} of {looked} are best");
+    }
+
+    #[test]
+    fn the_heaviest_stage_gets_the_fastest_ring() {
+        let mut problem = samples::problem(0);
+        let bytes = [1.0, 3.0];
+        problem.stages.stages.truncate(2);
+        problem.stages.stages.iter_mut().zip(bytes).for_each(|(stage, bytes)| stage.parameter_bytes = bytes);
+        problem.stages.messages.clear();
+        problem.replicas = 3;
+        problem.cost = StageCost::additive(Counted::AllReduce);
+        let devices = (0..6).map(|index| crate::mapping::Device::new(index.to_string())).collect();
+        problem.topology = Topology::new("two nodes", "", devices, |a, b| match (a < 3, b < 3) {
+            (true, true) => 1.0,
+            (false, false) => 2.0,
+            _ => 0.1,
+        });
+        let mapping = mapping(&problem, &[0, 1, 2, 3, 4, 5], &SearchContext::new()).expect("all fit");
+        assert!(mapping.devices[..3].iter().all(|&device| device < 3));
+        assert!(mapping.devices[3..].iter().all(|&device| device >= 3));
+    }
+}

@@ -30,3 +30,21 @@ impl Line {
         there.and_then(|there| self.devices.get(there)).copied().unwrap_or(device)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+
+    #[test]
+    fn near_devices_are_picked_more_often_than_far_ones() {
+        let line = Line::new((0..200).rev().collect());
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(0);
+        let mut counts = vec![0; 200];
+        (0..20_000).for_each(|_| counts[line.pick(100, &mut rng)] += 1);
+        assert!(counts[99] > 3 * counts[110] && counts[110] > counts[150] && counts[150] > 0);
+        assert!((0..200).all(|device: usize| device.abs_diff(100) <= 64 || counts[device] == 0));
+        assert!(line.pick(0, &mut rng) < 64);
+    }
+}

@@ -78,3 +78,24 @@ fn are_blocks(topology: &Topology, block: &[usize]) -> bool {
     };
     (0..devices).all(|a| (0..devices).all(|b| alike(a, b)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapping::Device;
+
+    #[test]
+    fn the_line_follows_the_blocks_from_end_to_end() {
+        // Three nodes in a row, the middle one first, whose devices take turns.
+        let place = |device: usize| -> usize { [1, 0, 2][device % 3] };
+        let devices = (0..9).map(|index| Device::new(index.to_string())).collect();
+        let topology = Topology::new("row", "", devices, |a, b| match place(a).abs_diff(place(b)) {
+            0 => 10.0,
+            distance => 1.0 / distance as f64,
+        });
+        let partition = &Partition::<1>::all(&topology)[0];
+        let places: Vec<usize> = partition.line(&topology).into_iter().map(place).collect();
+        let there = [0, 0, 0, 1, 1, 1, 2, 2, 2];
+        assert!(places == there || places.iter().rev().eq(&there), "{places:?}");
+    }
+}

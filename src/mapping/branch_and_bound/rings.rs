@@ -88,3 +88,31 @@ impl<const W: usize> State<'_, W> {
         self.model.stages[stage].ring
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::model::Model;
+    use super::super::state::State;
+    use crate::mapping::{Counted, Device, MappingProblem, Stage, StageCost, StageGraph, Topology};
+
+    #[test]
+    fn no_ring_leads_twice_through_the_one_device_between_two_parts() {
+        // Two triangles of fast links that share device 2: fast rings of three, but none of four.
+        let is_fast = |a: usize, b: usize| a.max(b) <= 2 || a.min(b) >= 2;
+        let devices = (0..5).map(|index| Device::new(index.to_string())).collect();
+        let stage = Stage { parameter_bytes: 1.0, ..Stage::default() };
+        let mut problem = MappingProblem {
+            stages: StageGraph { name: "one".into(), stages: vec![stage], messages: Vec::new() },
+            replicas: 3,
+            topology: Topology::new("triangles", "", devices, |a, b| if is_fast(a, b) { 10.0 } else { 1.0 }),
+            cost: StageCost::additive(Counted::AllReduce),
+        };
+        for replicas in [3, 4] {
+            problem.replicas = replicas;
+            let slow = problem.all_reduce_time(0, 0, 3);
+            let model = Model::<1>::new(&problem);
+            assert_eq!(State::new(&model, 0.99 * slow).propagate().is_ok(), replicas == 3);
+            assert!(State::new(&model, slow).propagate().is_ok());
+        }
+    }
+}
