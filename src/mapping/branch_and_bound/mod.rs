@@ -164,8 +164,8 @@ impl<const W: usize> Proof<'_, W> {
         self.tile();
         self.anneal(moves);
         self.settle(0);
-        self.renew(settings.moves);
         self.start_filling();
+        self.renew(settings.moves);
         self.start_packing();
         while !self.is_done() {
             self.settle(decisions);
@@ -269,6 +269,17 @@ impl<const W: usize> Proof<'_, W> {
         self.filler = Some(filler);
         self.tell("filling");
         self.fill();
+        self.bound_with_rings();
+    }
+
+    /// Bounds the time by saying which rings lie in which blocks.
+    fn bound_with_rings(&mut self) {
+        let Some(mut filler) = self.filler.take() else { return };
+        if !self.is_done() {
+            self.bound = filler.bound_with_rings(self.bound, self.objective(), self.cx);
+            self.tell("filling");
+        }
+        self.filler = Some(filler);
     }
 
     /// Fills blocks under targets from the bound on, ever farther apart; for the last time where it betters nothing.
