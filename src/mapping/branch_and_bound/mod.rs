@@ -9,6 +9,7 @@
 
 mod all_different;
 mod blocks;
+mod components;
 mod levels;
 mod model;
 mod relation;
@@ -29,7 +30,8 @@ use super::annealing::Annealer;
 use super::filling::Filler;
 use super::heuristic::MappingAnnealing;
 use super::packing::{Packer, Packing};
-use super::{Counted, Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun};
+use super::windows::Windows;
+use super::{Counted, Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun, segments};
 use crate::solve::{OPTIMALITY_TOLERANCE, Progress, SearchContext};
 
 /// Branch and bound over targets.
@@ -84,9 +86,18 @@ impl BranchAndBound {
             levels: Levels::new(&model),
             filler: None,
             packer: None,
+            windows: None,
             bound: 0.0,
             cx,
         };
+        if let Some(partition) = proof.knowledge.partitions.first() {
+            let line = partition.line(&problem.topology);
+            if problem.cost.counted == Counted::AllReduce {
+                segments::mapping(problem, &line, cx).iter().for_each(|mapping| proof.annealer.offer(mapping));
+            }
+            proof.windows = Windows::new(problem, &line, cx.seed);
+            proof.annealer.prefer_near(line);
+        }
         // Rings that lead over several blocks and pipelines across them leave swaps of two devices nowhere to go.
         if !proof.knowledge.partitions.is_empty() && problem.cost.counted == Counted::Both {
             proof.annealer.allow_compound();
@@ -128,6 +139,9 @@ const LABELS: u64 = 64;
 /// How many tries in a row may be for nothing when blocks are filled.
 const FILLING: u64 = 30;
 
+/// A filling that takes so many times as long as the best mapping has groups of pipelines too far apart, and so will others.
+const HOPELESS: f64 = 3.0;
+
 /// Targets of fillings lie above the bound by this part of it, and then by twice as much each time, up to all of it.
 const FIRST_STEP: f64 = 1e-3;
 
@@ -145,6 +159,7 @@ struct Proof<'p, const W: usize> {
     levels: Option<Levels>,
     filler: Option<Filler<'p>>,
     packer: Option<Packer<'p>>,
+    windows: Option<Windows<'p>>,
     bound: f64,
     cx: &'p SearchContext,
 }
@@ -158,6 +173,7 @@ impl<const W: usize> Proof<'_, W> {
         self.anneal(moves);
         self.settle(0);
         self.start_filling();
+        self.renew(settings.moves);
         self.start_packing();
         while !self.is_done() {
             self.settle(decisions.saturating_mul(self.settling()));
@@ -169,6 +185,7 @@ impl<const W: usize> Proof<'_, W> {
             moves = moves.saturating_mul(self.growth());
             decisions = decisions.saturating_mul(4);
             self.anneal(moves);
+            self.renew(moves / copies);
         }
     }
 
@@ -202,6 +219,16 @@ impl<const W: usize> Proof<'_, W> {
             self.annealer.anneal(self.bound, moves, self.cx);
             self.tell("annealing");
         }
+    }
+
+    /// Maps pipelines near each other anew by so many moves for each copy; for the last time where it betters nothing.
+    fn renew(&mut self, moves: u64) {
+        let Some(mut windows) = self.windows.take().filter(|_| !self.is_done()) else { return };
+        let before = self.objective();
+        let mapping = windows.better(self.annealer.best().0, moves, self.bound, self.cx);
+        self.annealer.offer(&mapping);
+        self.windows = Some(windows).filter(|_| self.objective() < before);
+        self.tell("renewing");
     }
 
     /// Tries to refute everything better than the best mapping.
@@ -261,6 +288,17 @@ impl<const W: usize> Proof<'_, W> {
         self.filler = Some(filler);
         self.tell("filling");
         self.fill();
+        self.bound_with_rings();
+    }
+
+    /// Bounds the time by saying which rings lie in which blocks.
+    fn bound_with_rings(&mut self) {
+        let Some(mut filler) = self.filler.take() else { return };
+        if !self.is_done() {
+            self.bound = filler.bound_with_rings(self.bound, self.objective(), self.cx);
+            self.tell("filling");
+        }
+        self.filler = Some(filler);
     }
 
     /// Fills blocks under targets from the bound on, ever farther apart; for the last time where it betters nothing.
@@ -270,6 +308,9 @@ impl<const W: usize> Proof<'_, W> {
         while !self.is_done() && step < 1.0 && self.bound * (1.0 + step) < self.better() {
             let target = self.bound * (1.0 + step);
             if let Some(mapping) = filler.mapping(target, FILLING, self.cx) {
+                if self.knowledge.model.problem.objective(&mapping) > HOPELESS * self.objective() {
+                    break;
+                }
                 self.annealer.repair(&mapping, target, REPAIRS * mapping.devices.len() as u64, self.cx);
             }
             self.tell("filling");
