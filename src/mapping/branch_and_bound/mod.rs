@@ -110,6 +110,9 @@ impl BranchAndBound {
 /// A gap of more than this is wide.
 const WIDE: f64 = 0.25;
 
+/// A gap of less than this is small.
+const SMALL: f64 = 0.05;
+
 /// Packing is first used for a bound, with the effort of so many decisions.
 const FIRST_BOUND: u64 = 300;
 
@@ -196,14 +199,21 @@ impl<const W: usize> Proof<'_, W> {
     }
 
     fn is_wide(&self) -> bool {
-        self.objective() - self.bound > WIDE * self.objective()
+        self.gap() > WIDE
     }
 
+    /// What is not proven, as a part of the objective.
+    fn gap(&self) -> f64 {
+        1.0 - self.bound / self.objective()
+    }
+
+    /// How many times the decisions of other searches the one for a better mapping takes. In blocks it is of use only
+    /// where little is left to prove.
     fn settling(&self) -> u64 {
-        match (self.knowledge.partitions.is_empty(), self.is_wide()) {
-            (true, _) => SETTLING,
-            (false, false) => SETTLING_BLOCKS,
-            (false, true) => 1,
+        match self.knowledge.partitions.is_empty() {
+            true => SETTLING,
+            false if self.gap() > SMALL => 1,
+            false => SETTLING_BLOCKS,
         }
     }
 
