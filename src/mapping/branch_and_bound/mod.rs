@@ -105,6 +105,9 @@ impl BranchAndBound {
 /// A gap of more than this is wide.
 const WIDE: f64 = 0.25;
 
+/// A gap of more than this is too wide for searches to close where all links differ.
+const OPEN: f64 = 0.005;
+
 /// Packing is first used for a bound, with the effort of so many decisions.
 const FIRST_BOUND: u64 = 300;
 
@@ -136,8 +139,8 @@ const FIRST_STEP: f64 = 1e-3;
 /// within it.
 const LEAST_STEP: f64 = 1e-10;
 
-/// So many moves of annealing with budgets take as long as one of the other annealing.
-const CHEAP: u64 = 4;
+/// For every move of the other annealing, there are so many with budgets, which are cheap.
+const CHEAP: u64 = 8;
 
 /// Moves of annealing for each copy of a mapping that packing leaves unfinished.
 const REPAIRS: u64 = 200;
@@ -179,13 +182,12 @@ impl<'p, const W: usize> Proof<'p, W> {
     }
 
     /// How many times as many moves the next round of annealing takes: more where searches are far from a proof, and
-    /// compound moves may yet better much.
+    /// compound moves or budgets may yet better much.
     fn growth(&self) -> u64 {
-        if self.budgets.is_some() {
-            return 4;
-        }
-        let is_wide = self.objective() - self.bound > WIDE * self.objective();
-        if is_wide && self.annealer.is_compound() { 4 } else { 2 }
+        let gap = self.objective() - self.bound;
+        let is_wide = gap > WIDE * self.objective() && self.annealer.is_compound();
+        let is_open = gap > OPEN * self.objective() && self.budgets.is_some();
+        if is_wide || is_open { 4 } else { 2 }
     }
 
     fn tile(&mut self) {
@@ -196,18 +198,19 @@ impl<'p, const W: usize> Proof<'p, W> {
     }
 
     fn anneal(&mut self, moves: u64) {
+        if !self.is_done() {
+            self.annealer.anneal(self.bound, moves, self.cx);
+            self.tell("annealing");
+        }
         if self.is_done() {
             return;
         }
-        match &mut self.budgets {
-            Some(budgets) => {
-                let mut mapping = self.annealer.best().0.clone();
-                budgets.anneal(&mut mapping, self.bound, moves.saturating_mul(CHEAP), self.cx);
-                self.annealer.offer(&mapping);
-            }
-            None => self.annealer.anneal(self.bound, moves, self.cx),
+        if let Some(budgets) = &mut self.budgets {
+            let mut mapping = self.annealer.best().0.clone();
+            budgets.anneal(&mut mapping, self.bound, moves.saturating_mul(CHEAP), self.cx);
+            self.annealer.offer(&mapping);
+            self.tell("annealing");
         }
-        self.tell("annealing");
     }
 
     /// Whether links differ so much that neither blocks nor times of few kinds help.

@@ -92,8 +92,8 @@ impl<'a> Packer<'a> {
         let generation = Generation::new(Plan::new(problem, &classes)?);
         let room = classes.members.iter().map(Vec::len).enumerate();
         let rows = room.map(|(class, most)| Row { what: Use::Room(class), most }).collect();
-        let is_cover = classes.len() == problem.copies() && classes.len() <= Pipelines::MOST_DEVICES;
-        let is_cover = is_cover && problem.topology.len() == classes.len();
+        let is_cover = classes.len() == problem.copies() && classes.len() == problem.topology.len();
+        let is_cover = is_cover && (1..=Pipelines::MOST_DEVICES).contains(&classes.len());
         let covering = if is_cover { Plan::whole(problem, &classes) } else { None };
         Some(Self { problem, classes, generation, covering, rows, draft: None, nodes: 0 })
     }
@@ -154,29 +154,31 @@ impl<'a> Packer<'a> {
     }
 
     /// Searches for a mapping within a target among the exact covers by all pipelines within it, where these are few, with
-    /// a part of what is left of an effort.
+    /// a part of what is left of an effort. No effort is left where they are too many.
     pub fn cover(&mut self, target: f64, effort: &mut u64, cx: &SearchContext) -> Packing {
-        let Some(plan) = &self.covering else { return Packing::Unknown(None) };
         let part = effort.div_ceil(PARTS);
-        let limit = target * (1.0 + ROUNDING);
         let mut left = part / ENUMERATED;
         let rest = part - left;
-        let pipelines = Pipelines::within(plan, limit, &mut left, cx);
-        left += rest;
-        let covered = pipelines.map(|pipelines| {
-            let mut rng = Xoshiro256PlusPlus::seed_from_u64(cx.seed);
-            let all = u128::MAX >> (Pipelines::MOST_DEVICES - self.classes.len());
-            (cover(&pipelines.sets, all, &mut left, &mut rng, cx), pipelines)
-        });
-        *effort -= part - left;
+        let plan = self.covering.as_ref();
+        let pipelines = plan.and_then(|plan| Pipelines::within(plan, target * (1.0 + ROUNDING), &mut left, cx));
+        let Some(pipelines) = pipelines else {
+            // Higher targets leave no fewer pipelines.
+            *effort = 0;
+            return Packing::Unknown(None);
+        };
         self.nodes += 1;
+        left += rest;
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(cx.seed);
+        let all = u128::MAX >> (Pipelines::MOST_DEVICES - self.classes.len());
+        let covered = cover(&pipelines.sets, all, &mut left, &mut rng, cx);
+        *effort -= part - left;
         match covered {
-            Some((Covered::Not, _)) => Packing::Refuted,
-            Some((Covered::By(sets), pipelines)) => {
+            Covered::Not => Packing::Refuted,
+            Covered::By(sets) => {
                 let patterns: Vec<Pattern> = sets.iter().filter_map(|&set| pipelines.pattern(set).cloned()).collect();
                 self.mapping(&patterns).map_or(Packing::Unknown(None), Packing::Found)
             }
-            Some((Covered::Unknown, _)) | None => Packing::Unknown(None),
+            Covered::Unknown => Packing::Unknown(None),
         }
     }
 

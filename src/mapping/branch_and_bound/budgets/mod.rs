@@ -24,7 +24,7 @@ use placement::Placement;
 const HOT: f64 = 0.03;
 
 /// Moves of the first round for each copy. Rounds get longer once they better nothing.
-const LENGTH: u64 = 4000;
+const LENGTH: u64 = 1000;
 
 /// Targets lie this part of the way from the best mapping to the bound, or half of it after each round for nothing, down
 /// to the least.
