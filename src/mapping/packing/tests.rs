@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::{Packer, Packing};
 use crate::mapping::samples::problem;
-use crate::mapping::{Exhaustive, Mapper, Stage};
+use crate::mapping::{Exhaustive, Mapper, Stage, Topology};
 use crate::solve::SearchContext;
 
 /// Effort without end for problems so small.
