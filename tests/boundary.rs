@@ -14,9 +14,10 @@ use dagsplit::solve::dp::Setting;
 use dagsplit::solve::dp::frontier::{FORBIDDEN, Frontier};
 use dagsplit::solve::dp::fronts::{Label, pareto};
 use dagsplit::solve::dp::guide::Guide;
+use dagsplit::solve::dp::ladder::Ladder;
 use dagsplit::solve::dp::pivots::PivotRelaxation;
 use dagsplit::solve::dp::relaxation::{Front, Ratio, Relaxation};
-use dagsplit::solve::dp::stage::{Bounds, Ideals, Potential, Variants, precedence};
+use dagsplit::solve::dp::stage::{Bounds, Ideals, Potential, Variants};
 use dagsplit::solve::dp::suffixes::{Fronts, Suffixes};
 use proptest::prelude::*;
 use reference::{Mask, acyclic_problems, banded, best_on_units, ideals};
@@ -69,12 +70,12 @@ struct Fronted {
 
 impl Fronted {
     fn new(setting: &Setting, frontier: &Frontier, bound: usize, upper: f64) -> Self {
-        let precedence = precedence(setting.reduced).unwrap();
+        let precedence = setting.reduced.precedence().unwrap();
         let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&precedence), setting.ceiling);
         let bounds = builder.all(&setting.stages, upper, bound);
         let fronts = |(b, a): (&Potential, &Potential)| {
             (b.is_charged() || a.is_charged())
-                .then(|| Suffixes::new(setting.reduced, frontier, (b, a), None).fronts(usize::MAX, 0).unwrap())
+                .then(|| Suffixes::new(setting.reduced, frontier, (b, a), None).fronts(usize::MAX, false).unwrap())
         };
         let all = &bounds.potentials;
         let fronts = all.iter().flat_map(|b| all.iter().map(move |a| (b, a))).map(fronts).collect();
@@ -94,7 +95,7 @@ impl Fronted {
 
 /// Each finer relaxation, built within the windows of a coarser one, must admit the optimum as well.
 fn check_grids(setting: &Setting, frontier: &Frontier, optimum: f64) -> Result<(), TestCaseError> {
-    let precedence = precedence(setting.reduced).unwrap();
+    let precedence = setting.reduced.precedence().unwrap();
     let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&precedence), setting.ceiling);
     let upper = 1.25 * optimum;
     let exact = builder.all(&setting.stages, upper, 0);
@@ -108,9 +109,32 @@ fn check_grids(setting: &Setting, frontier: &Frontier, optimum: f64) -> Result<(
     Ok(())
 }
 
+/// Whatever the rungs of a ladder leave out, the last one must prove what the exact relaxation does: `low`.
+fn check_ladder(
+    setting: &Setting,
+    frontier: &Frontier,
+    exact: &Bounds,
+    low: f64,
+    upper: f64,
+) -> Result<(), TestCaseError> {
+    let mut ladder = Ladder::new(setting, frontier, exact.clone(), upper, usize::MAX);
+    for reach in [0.0, 0.5 * (low + upper), upper] {
+        ladder.descend(reach);
+        let mut bound = 0.0;
+        while let Some(low) = ladder.climb(bound, upper, reach) {
+            bound = f64::max(bound, low);
+        }
+        let last = ladder.top().unwrap().relaxation(setting);
+        let proven = last.least_target(0.0, ladder.reach());
+        prop_assert!((proven - low).abs() <= 1e-9 * low, "{proven} for {low} up to {reach}");
+        prop_assert!(ladder.reach() >= reach && ladder.reach() >= low);
+    }
+    Ok(())
+}
+
 /// The relaxation by pivots must admit the optimum, whatever labels are joined.
 fn check_pivots(setting: &Setting, frontier: &Frontier, bound: usize, optimum: f64) -> Result<(), TestCaseError> {
-    let precedence = precedence(setting.reduced).unwrap();
+    let precedence = setting.reduced.precedence().unwrap();
     let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&precedence), setting.ceiling);
     let bounds = builder.charging_all(&setting.stages, bound);
     for grain in [0.0, 1.5] {
@@ -132,6 +156,7 @@ fn check_bounds(problem: &Problem, reduced: &Reduced, optimum: f64) -> Result<()
             let relaxation = tables.relaxation(&setting);
             prop_assert!(relaxation.is_feasible(optimum), "bound {bound} for targets up to {upper}");
             prop_assert!(relaxation.least_target(0.0, setting.ceiling) <= optimum * (1.0 + 1e-12));
+            check_ladder(&setting, &frontier, &tables.bounds, relaxation.least_target(0.0, upper), upper)?;
         }
     }
     check_grids(&setting, &frontier, optimum)?;

@@ -6,6 +6,7 @@ use super::{Graph, NodeId, NodeSet, ones, topological};
 ///
 /// In graphs that are long and narrow almost all that comes later follows. So what is asked of them is mostly what does
 /// not, which words of 64 positions tell at once.
+#[derive(Debug)]
 pub struct Precedence {
     order: Vec<NodeId>,
     position: Vec<usize>,

@@ -22,9 +22,11 @@ mod rate;
 pub mod registry;
 #[cfg(test)]
 mod samples;
+mod segments;
 mod stages;
 mod tiling;
 mod topology;
+mod windows;
 
 pub use branch_and_bound::BranchAndBound;
 pub use claim::{ClaimedMapping, PlacedCopy};

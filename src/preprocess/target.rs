@@ -19,17 +19,14 @@ use crate::cost::{Terms, max_of_pieces};
 use crate::graph::Precedence;
 use crate::problem::{DeviceKind, Problem, fits};
 
-/// Graphs above this size are only fused: reachability needs n²/8 bytes.
-const REACHABILITY_LIMIT: usize = 16_384;
-
-/// Applies both rules and the lossless reductions until nothing changes.
+/// Applies all rules and the lossless reductions until nothing changes. Where the graph is too large for its closure,
+/// pins are only fused.
 pub(super) fn reduce(problem: &Problem, mut reduced: Reduced, target: f64) -> Reduced {
     let replicas = problem.spec.replication.map_or(1, |r| r.max_replicas) as f64;
     while let Some(label) = inseparable(&reduced, target, replicas) {
         reduced = leaves::join(problem, units::fuse(problem, &reduced, &label));
     }
-    if reduced.unit_count() <= REACHABILITY_LIMIT {
-        let precedence = Precedence::new(&reduced.order);
+    if let Some(precedence) = reduced.precedence() {
         if let Some(interconnect) = problem.spec.interconnect {
             reprice_far(&mut reduced, &precedence, target, interconnect.server_size as f64);
         }

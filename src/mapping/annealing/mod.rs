@@ -1,12 +1,14 @@
 //! Swap annealing of mappings.
 
 mod compound;
+mod line;
 mod times;
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
 use self::compound::Compound;
+use self::line::Line;
 use self::times::Times;
 use super::heuristic::{nearest_next, seeds};
 use super::local::LocalCost;
@@ -30,6 +32,9 @@ const FEW: f64 = 64.0;
 /// compound moves.
 const HOT: f64 = 0.3;
 const COMPOUND_HOT: f64 = 1.0;
+
+/// Part of the swaps with devices that are near, where it is known which are.
+const NEAR: f64 = 0.5;
 
 /// How many tilings, and foldings, are tried.
 const TILINGS: usize = 6;
@@ -61,6 +66,10 @@ pub struct Annealer<'a> {
     moves: u64,
     /// Moves that exchange much at once.
     compound: Option<Compound>,
+    /// Which devices are near.
+    line: Option<Line>,
+    /// The first temperature of rounds without such moves, as a part of how far the target lies below the best mapping.
+    hot: f64,
     /// How often such moves are made.
     often: f64,
     /// Rounds so far.
@@ -106,6 +115,8 @@ impl<'a> Annealer<'a> {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             moves: 0,
             compound: None,
+            line: None,
+            hot: HOT,
             often: 0.0,
             rounds: 0,
         }
@@ -115,6 +126,16 @@ impl<'a> Annealer<'a> {
     pub fn allow_compound(&mut self) {
         let (stages, replicas) = (self.problem.stages.stages.len(), self.problem.replicas);
         self.compound = Some(Compound { line: nearest_next(self.problem), stages, replicas });
+    }
+
+    /// From now on often swaps devices that are near each other in this order of all.
+    pub fn prefer_near(&mut self, devices: Vec<usize>) {
+        self.line = Some(Line::new(devices));
+    }
+
+    /// From now on begins rounds at this temperature, as a part of how far the target lies below the best mapping.
+    pub fn heat(&mut self, hot: f64) {
+        self.hot = hot;
     }
 
     /// Whether it makes moves that exchange much at once.
@@ -197,7 +218,8 @@ impl<'a> Annealer<'a> {
         let is_compound = self.compound.is_some() && self.rounds.is_multiple_of(2);
         self.often =
             if is_compound { COMPOUND * (FEW / self.problem.topology.len().max(1) as f64).min(1.0) } else { 0.0 };
-        let hot = if is_compound { COMPOUND_HOT } else { HOT } * (self.objective - target).max(0.002 * self.objective);
+        let hot =
+            if is_compound { COMPOUND_HOT } else { self.hot } * (self.objective - target).max(0.002 * self.objective);
         self.cool(&self.best.clone(), target, hot, moves, cx);
     }
 
@@ -311,7 +333,11 @@ impl<'a> Annealer<'a> {
             }
             copy = self.rng.random_range(0..self.devices.len());
         }
-        (copy, self.rng.random_range(0..self.copies.len()))
+        let device = match &self.line {
+            Some(line) if self.rng.random_bool(NEAR) => line.pick(self.devices[copy], &mut self.rng),
+            _ => self.rng.random_range(0..self.copies.len()),
+        };
+        (copy, device)
     }
 
     fn fits(&self, copy: usize, device: usize) -> bool {

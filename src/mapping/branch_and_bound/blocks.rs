@@ -38,6 +38,25 @@ impl<const W: usize> Partition<W> {
         partitions
     }
 
+    /// The devices block by block, each block followed by the nearest of those that are left, from a far one on.
+    /// O(blocks² + D).
+    pub fn line(&self, topology: &Topology) -> Vec<usize> {
+        let first = |block: &usize| self.blocks[*block].first().unwrap_or_default();
+        let time = |a: usize, b: usize| topology.message_time(first(&a), first(&b), 1.0);
+        let path = |start: usize| {
+            let (mut path, mut rest) = (vec![start], (0..self.blocks.len()).collect::<Vec<_>>());
+            rest.retain(|&block| block != start);
+            while let Some(next) = (0..rest.len())
+                .min_by(|&a, &b| time(path[path.len() - 1], rest[a]).total_cmp(&time(path[path.len() - 1], rest[b])))
+            {
+                path.push(rest.remove(next));
+            }
+            path
+        };
+        let end = path(0).pop().unwrap_or_default();
+        path(end).into_iter().flat_map(|block| self.blocks[block].iter()).collect()
+    }
+
     fn of(block: &[usize]) -> Self {
         let mut numbers: Vec<usize> = block.to_vec();
         numbers.sort_unstable();
@@ -58,4 +77,25 @@ fn are_blocks(topology: &Topology, block: &[usize]) -> bool {
                 && topology.latency(a, b) == topology.latency(low_a, low_b)
     };
     (0..devices).all(|a| (0..devices).all(|b| alike(a, b)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapping::Device;
+
+    #[test]
+    fn the_line_follows_the_blocks_from_end_to_end() {
+        // Three nodes in a row, the middle one first, whose devices take turns.
+        let place = |device: usize| -> usize { [1, 0, 2][device % 3] };
+        let devices = (0..9).map(|index| Device::new(index.to_string())).collect();
+        let topology = Topology::new("row", "", devices, |a, b| match place(a).abs_diff(place(b)) {
+            0 => 10.0,
+            distance => 1.0 / distance as f64,
+        });
+        let partition = &Partition::<1>::all(&topology)[0];
+        let places: Vec<usize> = partition.line(&topology).into_iter().map(place).collect();
+        let there = [0, 0, 0, 1, 1, 1, 2, 2, 2];
+        assert!(places == there || places.iter().rev().eq(&there), "{places:?}");
+    }
 }

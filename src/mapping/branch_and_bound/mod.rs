@@ -10,6 +10,7 @@
 mod all_different;
 mod blocks;
 mod budgets;
+mod components;
 mod levels;
 mod model;
 mod relation;
@@ -31,7 +32,8 @@ use super::annealing::Annealer;
 use super::filling::Filler;
 use super::heuristic::MappingAnnealing;
 use super::packing::{Packer, Packing};
-use super::{Counted, Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun};
+use super::windows::Windows;
+use super::{Counted, Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun, segments};
 use crate::solve::{OPTIMALITY_TOLERANCE, Progress, SearchContext};
 
 /// Branch and bound over targets.
@@ -87,9 +89,18 @@ impl BranchAndBound {
             budgets: None,
             filler: None,
             packer: None,
+            windows: None,
             bound: 0.0,
             cx,
         };
+        if let Some(partition) = proof.knowledge.partitions.first() {
+            let line = partition.line(&problem.topology);
+            if problem.cost.counted == Counted::AllReduce {
+                segments::mapping(problem, &line, cx).iter().for_each(|mapping| proof.annealer.offer(mapping));
+            }
+            proof.windows = Windows::new(problem, &line, cx.seed);
+            proof.annealer.prefer_near(line);
+        }
         // Rings that lead over several blocks and pipelines across them leave swaps of two devices nowhere to go.
         if !proof.knowledge.partitions.is_empty() && problem.cost.counted == Counted::Both {
             proof.annealer.allow_compound();
@@ -126,11 +137,22 @@ const MOST_UNLIKE: usize = 128;
 /// For every decision, packing takes the effort of so many.
 const PACKING: u64 = 4;
 
+/// How many times the decisions of a round's other searches, which are several, the refutation of everything better than the
+/// best mapping takes, and with blocks, whose packing takes time of its own, where the gap is not wide.
+const SETTLING: u64 = 3;
+const SETTLING_BLOCKS: u64 = 8;
+
+/// The same for the search for a mapping that reaches the bound.
+const REACHING: u64 = 4;
+
 /// A decision takes about as long as so many labels of packing for each device.
 const LABELS: u64 = 64;
 
 /// How many tries in a row may be for nothing when blocks are filled.
 const FILLING: u64 = 30;
+
+/// A filling that takes so many times as long as the best mapping has groups of pipelines too far apart, and so will others.
+const HOPELESS: f64 = 3.0;
 
 /// Targets of fillings lie above the bound by this part of it, and then by twice as much each time, up to all of it.
 const FIRST_STEP: f64 = 1e-3;
@@ -153,6 +175,7 @@ struct Proof<'p, const W: usize> {
     budgets: Option<BudgetAnnealer<'p, W>>,
     filler: Option<Filler<'p>>,
     packer: Option<Packer<'p>>,
+    windows: Option<Windows<'p>>,
     bound: f64,
     cx: &'p SearchContext,
 }
@@ -166,11 +189,12 @@ impl<'p, const W: usize> Proof<'p, W> {
         self.anneal(moves);
         self.settle(0);
         self.start_filling();
+        self.renew(settings.moves);
         self.start_packing();
         while !self.is_done() {
-            self.settle(decisions);
+            self.settle(decisions.saturating_mul(self.settling()));
             self.climb(decisions);
-            self.reach(decisions);
+            self.reach(decisions.saturating_mul(REACHING));
             self.bisect(decisions, 2e-3);
             self.fill();
             self.pack(decisions.saturating_mul(PACKING), Packer::cover);
@@ -178,16 +202,32 @@ impl<'p, const W: usize> Proof<'p, W> {
             moves = moves.saturating_mul(self.growth());
             decisions = decisions.saturating_mul(4);
             self.anneal(moves);
+            self.renew(moves / copies);
         }
     }
 
     /// How many times as many moves the next round of annealing takes: more where searches are far from a proof, and
     /// compound moves or budgets may yet better much.
     fn growth(&self) -> u64 {
-        let gap = self.objective() - self.bound;
-        let is_wide = gap > WIDE * self.objective() && self.annealer.is_compound();
-        let is_open = gap > OPEN * self.objective() && self.budgets.is_some();
-        if is_wide || is_open { 4 } else { 2 }
+        let is_open = self.budgets.is_some() && self.gap() > OPEN;
+        if self.is_wide() && self.annealer.is_compound() || is_open { 4 } else { 2 }
+    }
+
+    fn is_wide(&self) -> bool {
+        self.gap() > WIDE
+    }
+
+    /// What is not proven, as a part of the objective.
+    fn gap(&self) -> f64 {
+        1.0 - self.bound / self.objective()
+    }
+
+    fn settling(&self) -> u64 {
+        match (self.knowledge.partitions.is_empty(), self.is_wide()) {
+            (true, _) => SETTLING,
+            (false, false) => SETTLING_BLOCKS,
+            (false, true) => 1,
+        }
     }
 
     fn tile(&mut self) {
@@ -216,6 +256,16 @@ impl<'p, const W: usize> Proof<'p, W> {
     /// Whether links differ so much that neither blocks nor times of few kinds help.
     fn is_unlike(&self) -> bool {
         self.levels.is_none() && self.knowledge.partitions.is_empty()
+    }
+
+    /// Maps pipelines near each other anew by so many moves for each copy; for the last time where it betters nothing.
+    fn renew(&mut self, moves: u64) {
+        let Some(mut windows) = self.windows.take().filter(|_| !self.is_done()) else { return };
+        let before = self.objective();
+        let mapping = windows.better(self.annealer.best().0, moves, self.bound, self.cx);
+        self.annealer.offer(&mapping);
+        self.windows = Some(windows).filter(|_| self.objective() < before);
+        self.tell("renewing");
     }
 
     /// Tries to refute everything better than the best mapping.
@@ -275,6 +325,17 @@ impl<'p, const W: usize> Proof<'p, W> {
         self.filler = Some(filler);
         self.tell("filling");
         self.fill();
+        self.bound_with_rings();
+    }
+
+    /// Bounds the time by saying which rings lie in which blocks.
+    fn bound_with_rings(&mut self) {
+        let Some(mut filler) = self.filler.take() else { return };
+        if !self.is_done() {
+            self.bound = filler.bound_with_rings(self.bound, self.objective(), self.cx);
+            self.tell("filling");
+        }
+        self.filler = Some(filler);
     }
 
     /// Fills blocks under targets from the bound on, ever farther apart; for the last time where it betters nothing.
@@ -284,6 +345,9 @@ impl<'p, const W: usize> Proof<'p, W> {
         while !self.is_done() && step < 1.0 && self.bound * (1.0 + step) < self.better() {
             let target = self.bound * (1.0 + step);
             if let Some(mapping) = filler.mapping(target, FILLING, self.cx) {
+                if self.knowledge.model.problem.objective(&mapping) > HOPELESS * self.objective() {
+                    break;
+                }
                 self.annealer.repair(&mapping, target, REPAIRS * mapping.devices.len() as u64, self.cx);
             }
             self.tell("filling");

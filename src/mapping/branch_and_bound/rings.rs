@@ -1,9 +1,10 @@
 //! Rings on what their target leaves of the links.
 //!
 //! A stage whose all-reduce has little time left can only use fast links, and these may fall into several components, such
-//! as the nodes of a cluster. Its ring lies within one of them. A component of n devices has room for ⌊n / R⌋ rings, so
-//! that too many such stages are a conflict although there are devices enough.
+//! as the nodes of a cluster, or parts that a single device holds together. Its ring lies within one of them. A component of
+//! n devices has room for ⌊n / R⌋ rings, so that too many such stages are a conflict although there are devices enough.
 
+use super::components::biconnected;
 use super::model::{Link, Ring};
 use super::set::Set;
 use super::state::{Conflict, State};
@@ -43,27 +44,17 @@ impl<const W: usize> State<'_, W> {
         self.joined(ring, longest, 0).len() + 1 == self.model.devices()
     }
 
-    /// The component of `start` among the devices of `all`.
-    fn component(&self, ring: &Ring, longest: f64, start: usize, all: &Set<W>) -> Set<W> {
-        let mut reached = Set::only(start);
-        let mut fresh = reached;
-        while let Some(device) = fresh.first() {
-            let next = (self.joined(ring, longest, device) & *all).minus(&reached);
-            reached |= next;
-            fresh |= next;
-            fresh.remove(device);
-        }
-        reached
+    /// The parts of the devices of `all` that rings can lie in.
+    fn components(&self, ring: &Ring, longest: f64, all: &Set<W>) -> Vec<Set<W>> {
+        biconnected(all, |device| self.joined(ring, longest, device) & *all)
     }
 
     fn keep_in_components(&mut self, stage: usize, ring: &Ring, longest: f64) -> Result<(), Conflict> {
         let replicas = self.model.replicas();
         let copies = stage * replicas..(stage + 1) * replicas;
         let all = copies.clone().fold(Set::EMPTY, |all, copy| all | self.domains.devices[copy]);
-        let (mut rest, mut allowed) = (all, Set::EMPTY);
-        while let Some(start) = rest.first() {
-            let component = self.component(ring, longest, start, &all);
-            rest = rest.minus(&component);
+        let mut allowed = Set::EMPTY;
+        for component in self.components(ring, longest, &all) {
             let meets_all = copies.clone().all(|copy| self.domains.devices[copy].meets(&component));
             if component.len() >= replicas && meets_all {
                 allowed |= component;
@@ -84,11 +75,8 @@ impl<const W: usize> State<'_, W> {
         let inside: Vec<usize> = tight.iter().map(|&(_, stage)| stage).filter(|&stage| is_alike(stage)).collect();
         let replicas = self.model.replicas();
         let longest = self.longest_link(loosest);
-        let all = Set::below(self.model.devices());
-        let (mut rest, mut room) = (all, 0);
-        while let Some(start) = rest.first() {
-            let component = self.component(&ring, longest, start, &all);
-            rest = rest.minus(&component);
+        let mut room = 0;
+        for component in self.components(&ring, longest, &Set::below(self.model.devices())) {
             let others = (0..self.model.copies()).filter(|copy| !inside.contains(&(copy / replicas)));
             let taken = others.filter(|&copy| self.domains.devices[copy].is_within(&component)).count();
             room += component.len().saturating_sub(taken) / replicas;
@@ -98,5 +86,33 @@ impl<const W: usize> State<'_, W> {
 
     fn ring(&self, stage: usize) -> Option<Ring> {
         self.model.stages[stage].ring
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::model::Model;
+    use super::super::state::State;
+    use crate::mapping::{Counted, Device, MappingProblem, Stage, StageCost, StageGraph, Topology};
+
+    #[test]
+    fn no_ring_leads_twice_through_the_one_device_between_two_parts() {
+        // Two triangles of fast links that share device 2: fast rings of three, but none of four.
+        let is_fast = |a: usize, b: usize| a.max(b) <= 2 || a.min(b) >= 2;
+        let devices = (0..5).map(|index| Device::new(index.to_string())).collect();
+        let stage = Stage { parameter_bytes: 1.0, ..Stage::default() };
+        let mut problem = MappingProblem {
+            stages: StageGraph { name: "one".into(), stages: vec![stage], messages: Vec::new() },
+            replicas: 3,
+            topology: Topology::new("triangles", "", devices, |a, b| if is_fast(a, b) { 10.0 } else { 1.0 }),
+            cost: StageCost::additive(Counted::AllReduce),
+        };
+        for replicas in [3, 4] {
+            problem.replicas = replicas;
+            let slow = problem.all_reduce_time(0, 0, 3);
+            let model = Model::<1>::new(&problem);
+            assert_eq!(State::new(&model, 0.99 * slow).propagate().is_ok(), replicas == 3);
+            assert!(State::new(&model, slow).propagate().is_ok());
+        }
     }
 }

@@ -291,13 +291,15 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
     }
 }
 
-/// Gives the devices of `set` other colours than the rest, and keeps the colours apart that were.
+/// Gives the devices of `set` other colours than the rest, and keeps the colours apart that were. Colours are numbered from
+/// 0 without gaps.
 fn tell_apart<const W: usize>(colours: &mut [usize], set: &Set<W>) {
-    let pairs: Vec<(usize, bool)> = colours.iter().enumerate().map(|(d, &colour)| (colour, set.contains(d))).collect();
-    let mut sorted = pairs.clone();
-    sorted.sort_unstable();
-    sorted.dedup();
-    for (colour, pair) in colours.iter_mut().zip(pairs) {
-        *colour = sorted.partition_point(|&other| other < pair);
+    let pair = |device: usize, colour: usize| 2 * colour + usize::from(set.contains(device));
+    let mut finer = vec![0; 2 * colours.len()];
+    colours.iter().enumerate().for_each(|(device, &colour)| finer[pair(device, colour)] = 1);
+    let mut next = 0;
+    for number in &mut finer {
+        next += std::mem::replace(number, next);
     }
+    colours.iter_mut().enumerate().for_each(|(device, colour)| *colour = finer[pair(device, *colour)]);
 }

@@ -1,5 +1,7 @@
 //! Domains of copies under a target, and what propagation makes of them.
 
+use std::collections::VecDeque;
+
 use super::all_different::Matching;
 use super::model::Model;
 use super::set::Set;
@@ -34,7 +36,8 @@ pub struct State<'a, const W: usize> {
     pub(super) touched: Touched,
     pub(super) matching: Matching,
     pub(super) scratch: super::revise::Scratch<W>,
-    waiting: Vec<usize>,
+    /// Copies to be revised, in the order in which they came: until its turn comes, a copy may be told of much at once.
+    waiting: VecDeque<usize>,
     is_waiting: Vec<bool>,
     has_shrunk: bool,
 }
@@ -60,11 +63,11 @@ impl<'a, const W: usize> State<'a, W> {
             touched: Touched::new(model),
             matching: Matching::new(copies, model.devices()),
             scratch: super::revise::Scratch::default(),
-            waiting: Vec::new(),
+            waiting: VecDeque::new(),
             is_waiting: vec![false; copies],
             has_shrunk: true,
         };
-        (0..copies).rev().for_each(|copy| state.enqueue(copy));
+        (0..copies).for_each(|copy| state.enqueue(copy));
         state
     }
 
@@ -119,7 +122,7 @@ impl<'a, const W: usize> State<'a, W> {
 
     fn propagate_waiting(&mut self) -> Result<(), Conflict> {
         loop {
-            while let Some(copy) = self.waiting.pop() {
+            while let Some(copy) = self.waiting.pop_front() {
                 self.is_waiting[copy] = false;
                 let result = self.revise(copy);
                 if result.is_err() {
@@ -144,7 +147,7 @@ impl<'a, const W: usize> State<'a, W> {
     pub(super) fn enqueue(&mut self, copy: usize) {
         let copy = copy - copy % self.model.replicas() + self.touched.like(copy)[0];
         if !std::mem::replace(&mut self.is_waiting[copy], true) {
-            self.waiting.push(copy);
+            self.waiting.push_back(copy);
         }
     }
 

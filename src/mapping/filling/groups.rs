@@ -8,13 +8,25 @@ use crate::mapping::{MappingProblem, Topology};
 const MOST_GROUPS: usize = 1 << 15;
 const MOST_LOADS: usize = 1 << 21;
 
+/// Where the ring of a stage lies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Tie {
+    /// That is open.
+    Anywhere,
+    /// In no block alone.
+    Across,
+    /// In one block of this kind.
+    Inside(usize),
+}
+
 /// Blocks of devices that nothing tells apart that counts here.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Kind {
     /// Each with its devices, equally many.
     pub blocks: Vec<Vec<usize>>,
     /// By group: the least that its slowest copy takes; infinite where it does not fit.
     pub loads: Vec<f64>,
+    site: Site,
 }
 
 impl Kind {
@@ -55,7 +67,7 @@ impl Way {
 }
 
 /// All of a block that counts here.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Site {
     size: usize,
     speed: f64,
@@ -77,20 +89,34 @@ impl Groups {
         let neighbours: Vec<u64> = (0..stages).map(bits).collect();
         let largest = blocks.iter().map(Vec::len).max()?;
         let members = connected(&neighbours, largest)?;
-        let mut kinds: Vec<(Site, Kind)> = Vec::new();
+        let mut kinds: Vec<Kind> = Vec::new();
         for block in blocks {
             let site = Site::new(problem, block);
-            if let Some((_, kind)) = kinds.iter_mut().find(|(known, _)| *known == site) {
+            if let Some(kind) = kinds.iter_mut().find(|kind| kind.site == site) {
                 kind.blocks.push(block.clone());
                 continue;
             }
             if (kinds.len() + 1) * members.len() > MOST_LOADS {
                 return None;
             }
-            let loads = members.iter().map(|&group| site.load(problem, &cost, group)).collect();
-            kinds.push((site, Kind { blocks: vec![block.clone()], loads }));
+            kinds.push(Kind { blocks: vec![block.clone()], loads: Vec::new(), site });
         }
-        Some(Self { members, kinds: kinds.into_iter().map(|(_, kind)| kind).collect() })
+        let mut groups = Self { members, kinds };
+        groups.tie(problem, &vec![Tie::Anywhere; stages]);
+        Some(groups)
+    }
+
+    /// Renews the loads for rings that lie so. O(groups · kinds · messages).
+    pub fn tie(&mut self, problem: &MappingProblem, ties: &[Tie]) {
+        let cost = LocalCost::new(problem);
+        for (number, kind) in self.kinds.iter_mut().enumerate() {
+            let ring = |stage: usize| kind.site.ring(problem, stage, ties[stage], number);
+            let rings: Vec<f64> = match cost.has_rings() {
+                true => (0..ties.len()).map(ring).collect(),
+                false => vec![0.0; ties.len()],
+            };
+            kind.loads = self.members.iter().map(|&group| kind.site.load(problem, &cost, group, &rings)).collect();
+        }
     }
 }
 
@@ -114,7 +140,7 @@ impl Site {
         }
     }
 
-    fn load(&self, problem: &MappingProblem, cost: &LocalCost, group: u64) -> f64 {
+    fn load(&self, problem: &MappingProblem, cost: &LocalCost, group: u64, rings: &[f64]) -> f64 {
         if group.count_ones() as usize > self.size || group & !self.fits != 0 {
             return f64::INFINITY;
         }
@@ -127,19 +153,24 @@ impl Site {
                 terms.comm_out += there.time(traffic.out);
                 terms.comm_in += back.time(traffic.back);
             }
-            let ring = if cost.has_rings() { self.ring(problem, stage) } else { 0.0 };
-            problem.time(&terms, ring)
+            problem.time(&terms, rings[stage])
         };
         bits(group).map(time).fold(0.0, f64::max)
     }
 
-    /// The least time of the all-reduce of a stage one copy of which is here: either all are, or its ring leads out and
-    /// in.
-    fn ring(&self, problem: &MappingProblem, stage: usize) -> f64 {
+    /// The least time of the all-reduce of a stage one copy of which is here, in a block of kind `number`: either all are, or
+    /// its ring leads out and in.
+    fn ring(&self, problem: &MappingProblem, stage: usize, tie: Tie, number: usize) -> f64 {
         let (replicas, bytes) = (problem.replicas as f64, problem.stages.stages[stage].parameter_bytes);
         let link = |way: Way| 2.0 * (replicas - 1.0) * way.time(bytes / replicas);
-        let around = link(self.outside[0]).max(link(self.outside[1]));
-        if self.size < problem.replicas { around } else { around.min(link(self.inside)) }
+        let across = link(self.outside[0]).max(link(self.outside[1]));
+        let inside = if self.size < problem.replicas { f64::INFINITY } else { link(self.inside) };
+        match tie {
+            Tie::Anywhere => across.min(inside),
+            Tie::Across => across,
+            Tie::Inside(kind) if kind == number => inside,
+            Tie::Inside(_) => f64::INFINITY,
+        }
     }
 }
 

@@ -12,6 +12,7 @@
 mod groups;
 mod joining;
 mod program;
+mod rings;
 #[cfg(test)]
 mod tests;
 

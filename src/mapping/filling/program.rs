@@ -63,8 +63,12 @@ pub struct Program<'g> {
 }
 
 impl<'g> Program<'g> {
-    /// The program with these fillings.
-    pub fn new(groups: &'g Groups, stages: usize, known: Vec<Filling>) -> Self {
+    /// The program with these fillings, of groups that may take another time by now.
+    pub fn new(groups: &'g Groups, stages: usize, mut known: Vec<Filling>) -> Self {
+        for filling in &mut known {
+            let loads = &groups.kinds[filling.kind].loads;
+            filling.load = filling.groups.iter().map(|&group| loads[group]).fold(0.0, f64::max);
+        }
         Self { groups, stages, known }
     }
 

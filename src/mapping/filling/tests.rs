@@ -34,6 +34,35 @@ fn no_bound_is_above_the_optimum_and_some_are_equal_to_it() {
 }
 
 #[test]
+fn no_bound_with_rings_is_above_the_optimum_and_some_are_better() {
+    let cx = SearchContext::new();
+    let (mut better, mut looked) = (0, 0);
+    for seed in 0..60 {
+        let mut problem = MappingProblem { cost: StageCost::additive(Counted::Both), ..problem(seed) };
+        let bytes = |stage: usize| f64::from(((stage + seed as usize) * 7 % 5) as u8);
+        problem.stages.stages.iter_mut().enumerate().for_each(|(stage, row)| row.parameter_bytes = bytes(stage));
+        let run = Exhaustive.map(&problem, &cx);
+        let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+        for size in 2..=3 {
+            let mut filler = Filler::new(&problem, &blocks(&problem, size), 0).expect("messages count");
+            let low = filler.bound(0.0, 2.0 * optimum, &cx);
+            for high in [optimum, 1.5 * optimum] {
+                let bound = filler.bound_with_rings(low, high, &cx);
+                assert!((low..=optimum * (1.0 + 1e-12)).contains(&bound), "{bound} above {optimum} of seed {seed}");
+                better += usize::from(bound > low * (1.0 + 1e-9));
+            }
+            assert_eq!(
+                filler.bound(0.0, 2.0 * optimum, &cx),
+                low,
+                "rings of seed {seed} stay where they were said to be"
+            );
+            looked += 1;
+        }
+    }
+    assert!(better * 20 > looked, "{better} of {looked} bounds are better");
+}
+
+#[test]
 fn blocks_are_filled_within_the_target() {
     let cx = SearchContext::new();
     let (mut found, mut looked) = (0, 0);

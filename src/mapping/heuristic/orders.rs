@@ -119,12 +119,26 @@ impl Mapper for RandomMapping {
 }
 
 /// Replicas of a stage next to each other, and pipelines next to each other, along the devices' numbers and along a path
-/// that goes on to the nearest device each time.
+/// that goes on to the nearest device each time. Rings lead along them and back at the end, or go there by every other
+/// place and come back by the others, so that no link of theirs is long.
 pub(in crate::mapping) fn seeds(problem: &MappingProblem) -> Vec<Mapping> {
     let orders = [(0..problem.topology.len()).collect(), nearest_next(problem)];
-    let copies = [by_stage(problem), by_pipeline(problem)];
-    let pairs = orders.iter().flat_map(|devices| copies.iter().map(move |copies| (copies, devices)));
-    pairs.filter_map(|(copies, devices)| first_fit(problem, copies, devices)).collect()
+    let replicas: [Vec<usize>; 2] = [(0..problem.replicas).collect(), there_and_back(problem.replicas)];
+    let mut mappings = Vec::new();
+    for devices in &orders {
+        for copies in [by_stage(problem), by_pipeline(problem)] {
+            for replicas in &replicas {
+                let along = |copy: &usize| copy - copy % replicas.len() + replicas[copy % replicas.len()];
+                mappings.extend(first_fit(problem, &copies.iter().map(along).collect::<Vec<_>>(), devices));
+            }
+        }
+    }
+    mappings
+}
+
+/// The places of a ring along a line, none of whose links is longer than two.
+fn there_and_back(count: usize) -> Vec<usize> {
+    (0..count).map(|place| if place % 2 == 0 { place / 2 } else { count - 1 - place / 2 }).collect()
 }
 
 /// The devices along a path that goes on to the nearest device each time.

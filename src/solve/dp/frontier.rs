@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::graph::{Csr, Graph, Precedence};
+use crate::graph::Csr;
 use crate::preprocess::Reduced;
 
 /// Marks a transition that no ideal takes.
@@ -58,7 +58,7 @@ impl Frontier {
     /// # Errors
     /// [`TooWide`] when it would exceed `max_states` states.
     pub fn new(reduced: &Reduced, order: Vec<usize>, max_states: usize) -> Result<Self, TooWide> {
-        Self::along(reduced, &DirectOrder::new(&reduced.order), order, &AtomicUsize::new(max_states))
+        Self::along(reduced, &DirectOrder::new(reduced), order, &AtomicUsize::new(max_states))
     }
 
     /// The automaton along `order`, unless it exceeds `most` states, which may shrink meanwhile.
@@ -81,7 +81,7 @@ impl Frontier {
     /// # Errors
     /// [`TooWide`] when every order exceeds `max_states`.
     pub fn smallest(reduced: &Reduced, max_states: usize) -> Result<Self, TooWide> {
-        let direct = DirectOrder::new(&reduced.order);
+        let direct = DirectOrder::new(reduced);
         let most = AtomicUsize::new(max_states);
         // An order as good as the best so far is finished: which one is taken does not depend on who is first.
         let along = |order: &fn(&Reduced) -> Vec<usize>| {
@@ -225,21 +225,18 @@ fn rank_in_row(rows: &Csr, row: usize, value: usize) -> usize {
     rows.row(row).partition_point(|&e| (e as usize) < value)
 }
 
-/// Order edges without the transitive ones, both ways.
+/// Order edges both ways, without the transitive ones where the closure says which these are.
 struct DirectOrder {
     successors: Csr,
     predecessors: Csr,
 }
 
-/// Graphs above this size keep their transitive edges: the reduction needs n²/8 bytes.
-const REDUCTION_LIMIT: usize = 16_384;
-
 impl DirectOrder {
-    fn new(order: &Graph) -> Self {
+    fn new(reduced: &Reduced) -> Self {
+        let order = &reduced.order;
         let n = order.node_count();
         let mut edges: Vec<(usize, usize)> = order.edges().collect();
-        if n <= REDUCTION_LIMIT {
-            let precedence = Precedence::new(order);
+        if let Some(precedence) = reduced.precedence() {
             let others = |u: usize, v: usize| order.successors(u).iter().map(|&w| w as usize).filter(move |&w| w != v);
             edges.retain(|&(u, v)| !others(u, v).any(|w| precedence.precedes(w, v)));
         }

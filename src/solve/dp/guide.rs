@@ -9,8 +9,8 @@ use super::Setting;
 use super::frontier::Frontier;
 use super::quantise::{Error, quantise};
 use super::relaxation::{Front, Ratio, Relaxation, Windows};
-use super::stage::{Bounds, Potential};
-use super::suffixes::{FrontTable, Fronts, KEPT_LABELS, Room, Suffixes, TooMany};
+use super::stage::{Bounds, Potential, Variant};
+use super::suffixes::{FrontTable, Fronts, Room, Suffixes, TooMany};
 
 /// The bounds of a relaxation with its fronts.
 pub struct Guide {
@@ -51,10 +51,10 @@ impl Guide {
         let same = same_fronts(setting, exact);
         let mut guide = Self { bounds, errors, windows, same, fronts: Vec::new() };
         // Nothing finer follows exact fronts, so that their tables are what a search asks for.
-        let kept_labels = if grid.is_some() { KEPT_LABELS } else { max_labels };
+        let is_kept = grid.is_none();
         let sizes = guide.windows.as_ref().map_or(vec![0; guide.same.len()], |windows| windows.labels.clone());
         guide.fronts = largest_first(&sizes, |i| {
-            guide.suffixes(i, setting, frontier).map(|suffixes| suffixes.fronts(max_labels, kept_labels)).transpose()
+            guide.suffixes(i, setting, frontier).map(|suffixes| suffixes.fronts(max_labels, is_kept)).transpose()
         })?;
         Ok(guide)
     }
@@ -93,6 +93,12 @@ impl Guide {
         };
         let slack: Vec<f64> = self.errors.iter().map(Error::slack).collect();
         Relaxation::new(&setting.stages, &self.bounds, &setting.consumption, (0..p * p).map(front).collect(), &slack)
+    }
+
+    /// How far the least target may be below that of the exact relaxation, in all likelihood.
+    pub fn error(&self) -> f64 {
+        let error = |v: &Variant| v.factor * self.errors[v.potential].width();
+        self.bounds.variants.iter().map(error).fold(0.0, f64::max)
     }
 
     /// The windows of the relaxation in true values.

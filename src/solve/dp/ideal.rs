@@ -7,14 +7,13 @@
 use super::dominance::Dominance;
 use super::enumerate::{Enumerator, Prefixes};
 use super::frontier::Frontier;
-use super::guide::Guide;
+use super::ladder::Ladder;
 use super::linearized;
 use super::loads::ones;
 use super::pivots::PivotRelaxation;
-use super::relaxation::{Relaxation, Windows};
 use super::reorder::Reordering;
 use super::search::{Beam, Effort, IdealChain, Search, Verdict};
-use super::stage::{Bounds, Ideals, Variants, precedence};
+use super::stage::{Bounds, Ideals, Variants};
 use super::{Incumbent, Setting, servers};
 use crate::bound;
 use crate::graph::NodeId;
@@ -123,8 +122,10 @@ impl<'a> State<'a> {
     }
 
     fn solve(mut self) -> Run {
-        self.incumbent =
-            linearized::best_of_orders(self.setting, self.options.orders, IDLE_ORDERS, self.bound, self.cx);
+        let (setting, orders, cx) = (self.setting, self.options.orders, self.cx);
+        let first = || linearized::best_of_orders(setting, orders, IDLE_ORDERS, self.bound, cx);
+        // The proof asks for the closure, and the first order leaves threads idle.
+        (self.incumbent, _) = rayon::join(first, || setting.reduced.precedence());
         self.report("first split");
         let mut budget = FIRST_BUDGET;
         let mut proof = Proof::Partial;
@@ -180,62 +181,94 @@ impl<'a> State<'a> {
     /// One round: builds automaton and relaxation, then searches for a better split until there is none or the
     /// budget is spent; then looks for one by local search, or in the lower half of the gap.
     fn prove(&mut self, setting: &Setting, budget: usize) -> Proof {
-        let Ok(frontier) = Frontier::smallest(setting.reduced, self.options.max_states) else {
+        let (upper, cx) = (self.upper(), self.cx);
+        let facts = || {
+            let heaviest = bound::heaviest(setting.problem, setting.reduced, cx);
+            let dominance = Dominance::new(setting.problem, setting.reduced);
+            (heaviest, dominance, linear_bounds(setting, upper))
+        };
+        let automaton = || Frontier::smallest(setting.reduced, self.options.max_states);
+        let (frontier, (heaviest, dominance, bounds)) = rayon::join(automaton, facts);
+        self.raise_bound(heaviest, BoundSource::HeaviestNode);
+        let Ok(frontier) = frontier else {
             return Proof::Impossible;
         };
         self.stats.set("units_below", setting.reduced.unit_count() as f64);
         self.stats.set("ideals", frontier.ideal_count());
         self.stats.set("states", frontier.state_count() as f64);
-        let Some(guide) = self.relax(setting, &frontier) else {
-            self.tell_apart(setting, &frontier);
-            return if self.is_done() { Proof::Partial } else { Proof::Impossible };
-        };
-        let relaxation = guide.relaxation(setting);
-        let dominance = Dominance::new(setting.problem, setting.reduced);
-        if self.is_done() {
-            return Proof::Partial;
+        let ladder = |bounds| Ladder::new(setting, &frontier, bounds, upper, self.options.max_labels);
+        let mut ladders: Vec<Ladder> = bounds.into_iter().map(ladder).collect();
+        let mut spread = 0.0;
+        loop {
+            let Some(ladder) = self.relax(&mut ladders, (self.bound * (1.0 + spread)).min(self.upper())) else {
+                self.tell_apart(setting, &frontier);
+                return if self.is_done() { Proof::Partial } else { Proof::Impossible };
+            };
+            let Some(guide) = ladder.top().filter(|_| !self.is_done()) else { return Proof::Partial };
+            let reach = ladder.reach();
+            let relaxation = guide.relaxation(setting);
+            let prefixes = || Prefixes::new(setting.reduced, &frontier, &relaxation.bounds.potentials);
+            let (tables, prefixes) = rayon::join(|| guide.tables(setting, &frontier), prefixes);
+            let enumerator = Enumerator {
+                reduced: setting.reduced,
+                frontier: &frontier,
+                relaxation: &relaxation,
+                tables: &tables,
+                prefixes: &prefixes,
+            };
+            let dominance = dominance.as_ref();
+            let search = Search { loads: &setting.loads, enumerator, dominance, max_evaluated: budget, beam: None };
+            if let Some(proof) = self.look(&search, setting, reach) {
+                return proof;
+            }
+            if self.upper() <= reach {
+                return self.dig(&search, setting, &frontier);
+            }
+            // Where nothing can be said of near targets, far ones may lead to better splits.
+            spread = if self.bound < reach { f64::INFINITY } else { FIRST_SPREAD.max(WIDER * spread) };
         }
-        let tables = guide.tables(setting, &frontier);
-        let prefixes = Prefixes::new(setting.reduced, &frontier, &relaxation.bounds.potentials);
-        let enumerator = Enumerator {
-            reduced: setting.reduced,
-            frontier: &frontier,
-            relaxation: &relaxation,
-            tables: &tables,
-            prefixes: &prefixes,
-        };
-        let dominance = dominance.as_ref();
-        let search = Search { loads: &setting.loads, enumerator, dominance, max_evaluated: budget, beam: None };
-        let first = (FIRST_WORK / setting.reduced.unit_count().max(1)).min(budget);
-        if self.settle(&Search { max_evaluated: first, ..search }, &relaxation, setting) {
-            return Proof::Complete;
+    }
+
+    /// A first look for splits within `reach`: the proof, unless there is more to do.
+    fn look(&mut self, search: &Search, setting: &Setting, reach: f64) -> Option<Proof> {
+        let first = (FIRST_WORK / setting.reduced.unit_count().max(1)).min(search.max_evaluated);
+        if self.settle(&Search { max_evaluated: first, ..*search }, setting, reach) {
+            return Some(Proof::Complete);
         }
-        self.dive(&search, &relaxation, setting);
-        if self.settle(&search, &relaxation, setting) {
+        self.dive(search, setting, reach);
+        self.is_done().then_some(Proof::Partial)
+    }
+
+    /// Searches for better splits with all that the round may spend.
+    fn dig(&mut self, search: &Search, setting: &Setting, frontier: &Frontier) -> Proof {
+        let budget = search.max_evaluated;
+        if self.settle(search, setting, self.upper()) {
             return Proof::Complete;
         }
         if self.is_done() {
             return Proof::Partial;
         }
         let before = self.bound;
-        self.tell_apart(setting, &frontier);
+        self.tell_apart(setting, frontier);
         // Without a time limit a proof is asked for at any cost.
         if self.bound - before > HOPELESS * self.upper() && self.cx.remaining().is_some() {
             return Proof::Impossible;
         }
         if !self.reorder(setting, budget / STAGES_PER_ROUND) {
-            self.aim(0.5 * (self.bound + self.upper()), &search, &relaxation, setting);
+            self.aim(0.5 * (self.bound + self.upper()), search, setting);
         }
         Proof::Partial
     }
 
-    /// Looks for ever better splits, as far as the search goes; whether it refutes that there is a better one.
-    fn settle(&mut self, search: &Search, relaxation: &Relaxation, setting: &Setting) -> bool {
-        self.aim(self.bound * AIM, search, relaxation, setting);
-        while !self.is_done() {
-            let target = self.upper() * (1.0 - OPTIMALITY_TOLERANCE);
-            match self.search(search, &relaxation.windows(target), setting) {
+    /// Looks for ever better splits, as far as the search goes; whether it refutes that there is a better one. Targets
+    /// are up to `reach`.
+    fn settle(&mut self, search: &Search, setting: &Setting, reach: f64) -> bool {
+        self.aim((self.bound * AIM).min(reach), search, setting);
+        while !self.is_done() && self.bound < reach {
+            let better = self.upper() * (1.0 - OPTIMALITY_TOLERANCE);
+            match self.search(search, better.min(reach), setting) {
                 Verdict::Found(..) => {}
+                Verdict::Refuted if reach < better => self.raise_bound(reach, BoundSource::Refuted),
                 Verdict::Refuted => {
                     self.raise_bound(self.upper(), BoundSource::Refuted);
                     return true;
@@ -246,8 +279,9 @@ impl<'a> State<'a> {
         false
     }
 
-    /// Looks for splits in a beam, by targets from just above the bound up to the incumbent, as long as there are some.
-    fn dive(&mut self, search: &Search, relaxation: &Relaxation, setting: &Setting) {
+    /// Looks for splits in a beam, by targets from just above the bound up to the incumbent or `reach`, as long as there
+    /// are some.
+    fn dive(&mut self, search: &Search, setting: &Setting, reach: f64) {
         // In servers a beam finds no split, but only a lower bound of one.
         if self.setting.problem.spec.interconnect.is_some() {
             return;
@@ -255,27 +289,26 @@ impl<'a> State<'a> {
         let search = Search { beam: Some(BEAM), ..*search };
         let mut is_better = true;
         while is_better && !self.is_done() {
-            let gap = self.upper() - self.bound;
+            let gap = self.upper().min(reach) - self.bound;
             let targets = DIVES.map(|part| self.bound + part * gap);
-            let is_met = |&target: &f64| {
-                matches!(self.search(&search, &relaxation.windows(target), setting), Verdict::Found(..))
-            };
+            let is_met = |&target: &f64| matches!(self.search(&search, target, setting), Verdict::Found(..));
             is_better = targets.iter().any(is_met);
         }
     }
 
     /// Looks for a split within `target`, if that is below the incumbent's; raises the bound where there is none.
-    fn aim(&mut self, target: f64, search: &Search, relaxation: &Relaxation, setting: &Setting) {
+    fn aim(&mut self, target: f64, search: &Search, setting: &Setting) {
         if target < self.upper()
-            && let Verdict::Refuted = self.search(search, &relaxation.windows(target), setting)
+            && let Verdict::Refuted = self.search(search, target, setting)
         {
             self.raise_bound(target, BoundSource::Refuted);
         }
     }
 
-    /// Searches for a split within the windows and keeps it.
-    fn search(&mut self, search: &Search, windows: &Windows, setting: &Setting) -> Verdict {
-        let verdict = servers::run(search, windows, self.cx, &mut self.effort);
+    /// Searches for a split that meets `target` and keeps it.
+    fn search(&mut self, search: &Search, target: f64, setting: &Setting) -> Verdict {
+        let windows = search.enumerator.relaxation.windows(target);
+        let verdict = servers::run(search, &windows, self.cx, &mut self.effort);
         if let Verdict::Found(chain, value) = &verdict {
             self.improve(Incumbent { value: *value, stages: differences(setting.reduced, chain) });
         }
@@ -283,66 +316,37 @@ impl<'a> State<'a> {
         verdict
     }
 
-    /// The relaxation, under the linear bound of loads that gives most.
-    fn relax(&mut self, setting: &Setting, frontier: &Frontier) -> Option<Guide> {
-        let precedence = precedence(setting.reduced)?;
-        let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&precedence), setting.ceiling);
-        self.raise_bound(bound::heaviest(setting.problem, setting.reduced, self.cx), BoundSource::HeaviestNode);
+    /// Climbs the ladder whose relaxation gives most, as far as targets up to `reach` matter.
+    fn relax<'b, 'c>(&mut self, ladders: &'b mut [Ladder<'c>], reach: f64) -> Option<&'b Ladder<'c>> {
         let mut best = None;
-        for bound in 0..Variants::bounds(setting.reduced) {
-            let bounds = builder.all(&setting.stages, self.upper(), bound);
+        for (i, ladder) in ladders.iter_mut().enumerate() {
             let before = self.bound;
-            let guide = self.refine(setting, frontier, &bounds);
-            if best.is_none() || self.bound > before {
-                best = guide.or(best);
+            self.climb(ladder, reach.max(self.bound));
+            if ladder.top().is_some() && (best.is_none() || self.bound > before) {
+                best = Some(i);
             }
         }
-        best
+        best.map(|i| &ladders[i])
     }
 
-    /// Relaxations on finer and finer grids, each within the windows of the one before; the finest that fits.
-    fn refine(&mut self, setting: &Setting, frontier: &Frontier, exact: &Bounds) -> Option<Guide> {
-        let coarsest = (self.upper() * COARSEST_GRID).log2().floor().exp2();
-        let mut finest: Option<Guide> = None;
-        let mut is_fine = false;
-        let mut growth = 1.0;
-        let most = HOPEFUL * self.options.max_labels as f64;
-        for grid in [Some(coarsest), Some(coarsest / 8.0), Some(coarsest / 64.0), Some(coarsest / 512.0), None] {
-            if self.is_done() {
-                break;
-            }
-            if is_fine && grid.is_some() {
-                continue;
-            }
-            let expected = |guide: &Guide| growth * guide.largest() as f64;
-            if grid.is_none() && finest.as_ref().is_some_and(|guide| expected(guide) > most) {
-                break;
-            }
-            let windows = finest.as_ref().map(|guide| {
-                let relaxation = guide.relaxation(setting);
-                guide.true_windows(&relaxation, &relaxation.windows(self.upper()))
-            });
-            let Ok(guide) = Guide::new(setting, frontier, exact, grid, windows, self.options.max_labels) else {
-                break;
-            };
-            let low = guide.relaxation(setting).least_target(self.bound, self.upper());
+    /// Climbs to the finest relaxation that fits.
+    fn climb(&mut self, ladder: &mut Ladder, reach: f64) {
+        ladder.descend(reach);
+        while !self.is_done()
+            && let Some(low) = ladder.climb(self.bound, self.upper(), reach)
+        {
             self.raise_bound(low, BoundSource::BoundaryRelaxation);
-            self.stats.set("labels", guide.label_count() as f64);
+            self.stats.set("labels", ladder.top().map_or(0.0, |guide| guide.label_count() as f64));
             self.stats.set("root_bound", self.bound);
             self.report("relaxation");
-            growth = finest.as_ref().map_or(1.0, |coarser| guide.largest() as f64 / coarser.largest().max(1) as f64);
-            is_fine = finest.is_some_and(|coarser| guide.label_count() < SLOW_GROWTH * coarser.label_count())
-                && guide.label_count() < self.options.max_labels / ROOM_FOR_EXACT;
-            finest = Some(guide);
         }
-        finest
     }
 
     /// The bound of the relaxation by pivots, once in a run.
     fn tell_apart(&mut self, setting: &Setting, frontier: &Frontier) {
         let is_small = setting.consumption.count() * setting.stages.len().pow(2) <= MOST_PIVOT_USES;
         let tried = std::mem::replace(&mut self.has_pivots, true);
-        let Some(precedence) = precedence(setting.reduced).filter(|_| is_small && !tried) else { return };
+        let Some(precedence) = setting.reduced.precedence().filter(|_| is_small && !tried) else { return };
         let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&precedence), setting.ceiling);
         for bound in 0..Variants::bounds(setting.reduced) {
             let bounds = builder.charging_all(&setting.stages, bound);
@@ -404,8 +408,21 @@ impl<'a> State<'a> {
     }
 }
 
+/// What stages cost at least, under each of the linear bounds of a load; none where the graph is too large.
+fn linear_bounds(setting: &Setting, upper: f64) -> Vec<Bounds> {
+    let Some(precedence) = setting.reduced.precedence() else { return Vec::new() };
+    let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&precedence), setting.ceiling);
+    (0..Variants::bounds(setting.reduced)).map(|bound| builder.all(&setting.stages, upper, bound)).collect()
+}
+
 /// The first target by the bound: the optimum mostly lies just above it, and few ideals are admitted there.
 const AIM: f64 = 1.0005;
+
+/// The first targets lie up to a reach that the relaxation chooses, the next ones up to this part above the bound.
+const FIRST_SPREAD: f64 = 1.0 / 128.0;
+
+/// How much farther above the bound each later reach is than the one before.
+const WIDER: f64 = 8.0;
 
 /// How many units the stages of the first look at a target may have together: on small graphs that is mostly enough.
 const FIRST_WORK: usize = 1 << 22;
@@ -418,18 +435,6 @@ const DIVES: [f64; 5] = [1.0 / 256.0, 1.0 / 64.0, 1.0 / 16.0, 0.25, 0.9];
 
 /// Rounds of local search without a better split, for each unit, after which more would bring nothing.
 const MOST_ROUNDS_PER_UNIT: usize = 4;
-
-/// The coarsest grid of the relaxation, as a part of the incumbent.
-const COARSEST_GRID: f64 = 1.0 / 32.0;
-
-/// A grid with less than this times the labels of the one before tells most of them apart: finer ones save little.
-const SLOW_GROWTH: usize = 3;
-
-/// Exact tables are not tried where they would have so many times the labels allowed if they grew as the last grid did.
-const HOPEFUL: f64 = 2.0;
-
-/// Exact tables come next only after a grid with so many times fewer labels than allowed.
-const ROOM_FOR_EXACT: usize = 16;
 
 /// The search is hopeless where the boundary relaxation proves less than that by pivots by this part of the incumbent.
 const HOPELESS: f64 = 0.02;

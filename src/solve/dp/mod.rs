@@ -9,6 +9,7 @@ pub mod grouping;
 pub mod guide;
 pub mod ideal;
 pub mod inner;
+pub mod ladder;
 mod line_memory;
 pub mod linear;
 pub mod linearized;

@@ -3,6 +3,8 @@
 //! Rounded sums of ideals collide, so that Pareto fronts stay small. Weights are rounded along the automaton's order
 //! with the error carried on, so that ideals, which are nearly prefixes, are off by little more than a grid step.
 
+use rayon::prelude::*;
+
 use super::frontier::{FORBIDDEN, Frontier};
 use super::fronts::{Label, increment};
 use super::stage::{Bounds, Potential};
@@ -22,13 +24,21 @@ impl Error {
     pub fn slack(&self) -> f64 {
         self.lower.1 - self.upper.0
     }
+
+    /// How much a rounded difference that is that much too large can still exceed the true one.
+    pub fn width(&self) -> f64 {
+        self.slack() + self.upper.1 - self.lower.0
+    }
 }
 
 /// The bounds with every potential rounded to multiples of `grid`, a power of two, and the error of each potential.
 pub fn quantise(reduced: &Reduced, frontier: &Frontier, bounds: &Bounds, grid: f64) -> (Bounds, Vec<Error>) {
-    let potentials: Vec<Potential> = bounds.potentials.iter().map(|p| round(frontier, p, grid)).collect();
-    let pairs = bounds.potentials.iter().zip(&potentials);
-    let errors = pairs.map(|(exact, rounded)| error(reduced, frontier, exact, rounded)).collect();
+    let rounded = bounds.potentials.par_iter().map(|exact| {
+        let rounded = round(frontier, exact, grid);
+        let error = error(reduced, frontier, exact, &rounded);
+        (rounded, error)
+    });
+    let (potentials, errors) = rounded.unzip();
     (Bounds { potentials, variants: bounds.variants.clone() }, errors)
 }
 

@@ -207,12 +207,6 @@ fn cones_of_line(order: &[usize], weight: &[f64]) -> (Vec<f64>, Vec<f64>) {
     (before, after)
 }
 
-/// Which units precede which, unless the graph is too large for it (n²/8 bytes).
-pub fn precedence(reduced: &Reduced) -> Option<Precedence> {
-    const REACHABILITY_LIMIT: usize = 30_000;
-    (reduced.unit_count() <= REACHABILITY_LIMIT).then(|| Precedence::new(&reduced.order))
-}
-
 /// Builds the variants of stage kinds.
 pub struct Variants<'a> {
     reduced: &'a Reduced,

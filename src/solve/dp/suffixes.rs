@@ -2,8 +2,7 @@
 //! automaton what the undecided units can still add.
 //!
 //! The fronts of a position need those of the next one alone, so that the front over all ideals takes little memory. The
-//! fronts of all positions guide an enumeration; they are kept where there are few labels, and made when they are asked
-//! for where there are many.
+//! fronts of all positions guide an enumeration; they are kept, or made when they are asked for.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -14,9 +13,6 @@ use super::frontier::{FORBIDDEN, Frontier, Transition};
 use super::fronts::{Label, Shifted, increment, merge, pareto};
 use super::stage::Potential;
 use crate::preprocess::Reduced;
-
-/// More labels than this are not kept where finer fronts may follow: making them anew takes less than memory for them.
-pub const KEPT_LABELS: usize = 1 << 20;
 
 /// States whose fronts are made together, side by side with others, have about so many labels.
 const LABELS_PER_PART: usize = 1 << 11;
@@ -147,19 +143,18 @@ impl<'a> Suffixes<'a> {
         suffixes
     }
 
-    /// The front over all ideals, with the table behind it where that holds at most `kept_labels`. O(labels).
+    /// The front over all ideals, with the table behind it if that is to be kept. O(labels).
     ///
     /// # Errors
     /// [`TooMany`] when there would be more than `max_labels`.
-    pub fn fronts(&self, max_labels: usize, kept_labels: usize) -> Result<Fronts, TooMany> {
-        let mut kept = Some(vec![Layer::last()]);
+    pub fn fronts(&self, max_labels: usize, is_kept: bool) -> Result<Fronts, TooMany> {
+        let mut kept = is_kept.then(|| vec![Layer::last()]);
         let mut labels = 1;
         let root = self.each_layer(|layer| {
             labels += layer.label_count();
             if labels > max_labels.min(u32::MAX as usize) {
                 return Err(TooMany);
             }
-            kept = kept.take().filter(|_| labels <= kept_labels);
             kept.iter_mut().for_each(|kept| kept.push(layer.exact()));
             Ok(())
         })?;
@@ -310,9 +305,9 @@ mod tests {
         for seed in 0..20 {
             let mut most_parts = 0;
             check(seed, |mut suffixes| {
-                let whole = suffixes.fronts(usize::MAX, 0).unwrap();
+                let whole = suffixes.fronts(usize::MAX, false).unwrap();
                 suffixes.labels_per_part = 1;
-                let parted = suffixes.fronts(usize::MAX, usize::MAX).unwrap();
+                let parted = suffixes.fronts(usize::MAX, true).unwrap();
                 assert!(whole.table().is_none());
                 assert_eq!((whole.root(), whole.label_count()), (parted.root(), parted.label_count()));
                 let (kept, table) = (parted.table().unwrap(), suffixes.table());
@@ -324,7 +319,7 @@ mod tests {
                 }
                 let labels: usize = table.layers.iter().map(Layer::label_count).sum();
                 assert_eq!(labels, whole.label_count());
-                assert!(suffixes.fronts(labels - 1, 0).is_err());
+                assert!(suffixes.fronts(labels - 1, false).is_err());
             });
             assert!(most_parts > 1, "seed {seed}");
         }

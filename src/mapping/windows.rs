@@ -1,0 +1,148 @@
+//! Pipelines near each other, mapped anew by themselves.
+//!
+//! Where messages alone count, pipelines share nothing but the devices. So some of them that lie near each other on a line
+//! of devices, the slowest among them, are a small problem of their own on the devices that they have, which is annealed
+//! (Shaw 1998, large neighbourhood search).
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+
+use super::annealing::Annealer;
+use super::segments::part;
+use super::{Mapping, MappingProblem};
+use crate::solve::SearchContext;
+
+/// The first temperature, as a part of how far a target lies below the slowest copy. In so small a problem most copies
+/// are in each other's way, and hills are high beside what is left to win.
+const HOT: f64 = 10.0;
+
+/// The most pipelines that are mapped anew at once.
+const MOST: usize = 6;
+
+/// How many copies are mapped anew at one go, for each copy of the problem.
+const EFFORT: u64 = 10;
+
+/// How many windows in a row may better nothing before more pipelines are mapped anew at once.
+const PATIENCE: usize = 4;
+
+/// Windows on the pipelines along a line of devices.
+pub struct Windows<'a> {
+    problem: &'a MappingProblem,
+    /// By device: its place on the line.
+    places: Vec<usize>,
+    rng: Xoshiro256PlusPlus,
+}
+
+impl<'a> Windows<'a> {
+    /// Windows along this line of all devices; `None` where the all-reduce ties pipelines together.
+    pub fn new(problem: &'a MappingProblem, line: &[usize], seed: u64) -> Option<Self> {
+        if problem.cost.counted.all_reduce() {
+            return None;
+        }
+        let mut places = vec![0; line.len()];
+        line.iter().enumerate().for_each(|(place, &device)| places[device] = place);
+        Some(Self { problem, places, rng: Xoshiro256PlusPlus::seed_from_u64(seed) })
+    }
+
+    /// Betters a mapping by so many moves for each copy of a window, and a few times as many for each copy of the problem in
+    /// all, until it is no longer than `bound`, windows of all sizes better it no more, or a limit comes.
+    pub fn better(&mut self, mapping: &Mapping, moves: u64, bound: f64, cx: &SearchContext) -> Mapping {
+        let replicas = self.problem.replicas;
+        let (mut mapping, mut size, mut failures) = (mapping.clone(), 1, 0);
+        let mut left = EFFORT * self.problem.copies() as u64;
+        while size <= MOST.min(replicas) && left > 0 && !cx.should_stop() {
+            let times = self.problem.times(&mapping);
+            let slowest = (0..times.len()).max_by(|&a, &b| times[a].total_cmp(&times[b]));
+            let Some(slowest) = slowest.filter(|&copy| times[copy] > bound) else { break };
+            let window = self.around(slowest % replicas, size, &mapping);
+            left = left.saturating_sub((size * self.problem.stages.stages.len()) as u64);
+            if self.renew(&mut mapping, &window, moves, bound, cx) {
+                (size, failures) = (1, 0);
+                continue;
+            }
+            failures += 1;
+            // There is but one window of one pipeline.
+            if failures == PATIENCE || size == 1 {
+                (size, failures) = (size + 1, 0);
+            }
+        }
+        mapping
+    }
+
+    /// This pipeline and some that are next to it along the line, `size` in all.
+    fn around(&mut self, replica: usize, size: usize, mapping: &Mapping) -> Vec<usize> {
+        let replicas = self.problem.replicas;
+        let place = |replica: usize| -> usize {
+            mapping.devices.iter().skip(replica).step_by(replicas).map(|&device| self.places[device]).sum()
+        };
+        let mut order: Vec<usize> = (0..replicas).collect();
+        order.sort_by_cached_key(|&replica| place(replica));
+        let rank = order.iter().position(|&other| other == replica).unwrap_or_default();
+        let first = rank.saturating_sub(self.rng.random_range(0..size)).min(replicas - size);
+        order[first..first + size].to_vec()
+    }
+
+    /// Maps these pipelines anew on the devices they have. Whether that made the slowest of them faster.
+    fn renew(&mut self, mapping: &mut Mapping, window: &[usize], moves: u64, bound: f64, cx: &SearchContext) -> bool {
+        let (problem, stages) = (self.problem, self.problem.stages.stages.len());
+        let copy = |stage: usize, replica: usize| stage * problem.replicas + replica;
+        let copies: Vec<usize> =
+            (0..stages).flat_map(|stage| window.iter().map(move |&replica| copy(stage, replica))).collect();
+        let devices: Vec<usize> = copies.iter().map(|&copy| mapping.devices[copy]).collect();
+        let small = MappingProblem {
+            stages: problem.stages.clone(),
+            replicas: window.len(),
+            topology: part(&problem.topology, &devices),
+            cost: problem.cost.clone(),
+        };
+        let first = Mapping { devices: (0..devices.len()).collect() };
+        let before = small.objective(&first);
+        let mut annealer = Annealer::new(&small, first, self.rng.random());
+        annealer.heat(HOT);
+        annealer.anneal(bound, moves.saturating_mul(devices.len() as u64), cx);
+        let (best, objective) = annealer.best();
+        copies.iter().zip(&best.devices).for_each(|(&copy, &place)| mapping.devices[copy] = devices[place]);
+        objective < before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapping::{Counted, Exhaustive, Mapper, StageCost, samples};
+
+    #[test]
+    fn windows_keep_devices_apart_and_most_often_reach_the_optimum() {
+        let cx = SearchContext::new();
+        let (mut found, mut looked, mut bettered) = (0, 0, 0);
+        for seed in 0..200 {
+            let problem = samples::problem(seed);
+            let line: Vec<usize> = (0..problem.topology.len()).collect();
+            let first = Mapping { devices: (0..problem.copies()).collect() };
+            let fits = first.devices.iter().all(|&copy| problem.fits(copy / problem.replicas, copy));
+            // Windows leave devices without a copy aside.
+            if !fits || problem.copies() < problem.topology.len() {
+                continue;
+            }
+            let run = Exhaustive.map(&problem, &cx);
+            let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+            let mut windows = Windows::new(&problem, &line, seed).expect("messages alone count");
+            let mapping = windows.better(&first, 200, 0.0, &cx);
+            let mut devices = mapping.devices.clone();
+            devices.sort_unstable();
+            assert_eq!(devices, line, "copies of seed {seed} share devices");
+            let (before, after) = (problem.objective(&first), problem.objective(&mapping));
+            assert!((optimum * (1.0 - 1e-12)..=before).contains(&after), "{after} from {before} for {optimum}");
+            found += usize::from(after <= optimum * (1.0 + 1e-9));
+            bettered += usize::from(after < before);
+            looked += 1;
+        }
+        assert!(found * 10 > 9 * looked && 2 * bettered > looked, "{found} of {looked} are found, {bettered} bettered");
+    }
+
+    #[test]
+    fn where_the_all_reduce_counts_there_are_no_windows() {
+        let problem = MappingProblem { cost: StageCost::additive(Counted::Both), ..samples::problem(0) };
+        assert!(Windows::new(&problem, &[0, 1, 2], 0).is_none());
+    }
+}
