@@ -9,6 +9,7 @@
 
 mod all_different;
 mod blocks;
+mod budgets;
 mod components;
 mod levels;
 mod model;
@@ -22,6 +23,7 @@ mod symmetry;
 mod touched;
 
 use all_different::Matching;
+use budgets::BudgetAnnealer;
 use levels::Levels;
 use model::Model;
 use search::{Knowledge, Order, Search, Verdict};
@@ -84,6 +86,7 @@ impl BranchAndBound {
             annealer: Annealer::new(problem, first, cx.seed),
             knowledge: Knowledge::new(&model),
             levels: Levels::new(&model),
+            budgets: None,
             filler: None,
             packer: None,
             windows: None,
@@ -102,15 +105,18 @@ impl BranchAndBound {
         if !proof.knowledge.partitions.is_empty() && problem.cost.counted == Counted::Both {
             proof.annealer.allow_compound();
         }
+        if proof.is_unlike() {
+            proof.budgets = Some(BudgetAnnealer::new(&model, cx.seed));
+        }
         proof.run(self);
         proof.finish()
     }
 }
 
-/// A gap of more than this is wide.
-const WIDE: f64 = 0.25;
+/// A gap of more than this is too wide for searches to close where all links differ.
+const OPEN: f64 = 0.005;
 
-/// A gap of less than this is small.
+/// In blocks a gap of more than this is.
 const SMALL: f64 = 0.05;
 
 /// Packing is first used for a bound, with the effort of so many decisions.
@@ -118,6 +124,9 @@ const FIRST_BOUND: u64 = 300;
 
 /// The same where no two devices are alike: there the bound is worth more than searches.
 const UNLIKE_BOUND: u64 = 3000;
+
+/// Covers come before.
+const FIRST_COVER: u64 = 3000;
 
 /// And then for a mapping.
 const FIRST_PACKING: u64 = 2000;
@@ -152,6 +161,9 @@ const FIRST_STEP: f64 = 1e-3;
 /// within it.
 const LEAST_STEP: f64 = 1e-10;
 
+/// For every move of the other annealing, there are so many with budgets, which are cheap.
+const CHEAP: u64 = 8;
+
 /// Moves of annealing for each copy of a mapping that packing leaves unfinished.
 const REPAIRS: u64 = 200;
 
@@ -160,6 +172,7 @@ struct Proof<'p, const W: usize> {
     annealer: Annealer<'p>,
     knowledge: Knowledge<'p, W>,
     levels: Option<Levels>,
+    budgets: Option<BudgetAnnealer<'p, W>>,
     filler: Option<Filler<'p>>,
     packer: Option<Packer<'p>>,
     windows: Option<Windows<'p>>,
@@ -167,7 +180,7 @@ struct Proof<'p, const W: usize> {
     cx: &'p SearchContext,
 }
 
-impl<const W: usize> Proof<'_, W> {
+impl<'p, const W: usize> Proof<'p, W> {
     fn run(&mut self, settings: &BranchAndBound) {
         let copies = self.annealer.best().0.devices.len() as u64;
         let (mut moves, mut decisions) = (settings.moves.saturating_mul(copies), settings.decisions);
@@ -184,7 +197,8 @@ impl<const W: usize> Proof<'_, W> {
             self.reach(decisions.saturating_mul(REACHING));
             self.bisect(decisions, 2e-3);
             self.fill();
-            self.pack(decisions.saturating_mul(PACKING));
+            self.pack(decisions.saturating_mul(PACKING), Packer::cover);
+            self.pack(decisions.saturating_mul(PACKING), Packer::search);
             moves = moves.saturating_mul(self.growth());
             decisions = decisions.saturating_mul(4);
             self.anneal(moves);
@@ -193,13 +207,11 @@ impl<const W: usize> Proof<'_, W> {
     }
 
     /// How many times as many moves the next round of annealing takes: more where searches are far from a proof, and
-    /// compound moves may yet better much.
+    /// compound moves or budgets may yet better much.
     fn growth(&self) -> u64 {
-        if self.is_wide() && self.annealer.is_compound() { 4 } else { 2 }
-    }
-
-    fn is_wide(&self) -> bool {
-        self.gap() > WIDE
+        let is_open = self.budgets.is_some() && self.gap() > OPEN;
+        let is_wide = self.annealer.is_compound() && self.gap() > SMALL;
+        if is_wide || is_open { 4 } else { 2 }
     }
 
     /// What is not proven, as a part of the objective.
@@ -229,6 +241,20 @@ impl<const W: usize> Proof<'_, W> {
             self.annealer.anneal(self.bound, moves, self.cx);
             self.tell("annealing");
         }
+        if self.is_done() {
+            return;
+        }
+        if let Some(budgets) = &mut self.budgets {
+            let mut mapping = self.annealer.best().0.clone();
+            budgets.anneal(&mut mapping, self.bound, moves.saturating_mul(CHEAP), self.cx);
+            self.annealer.offer(&mapping);
+            self.tell("annealing");
+        }
+    }
+
+    /// Whether links differ so much that neither blocks nor times of few kinds help.
+    fn is_unlike(&self) -> bool {
+        self.levels.is_none() && self.knowledge.partitions.is_empty()
     }
 
     /// Maps pipelines near each other anew by so many moves for each copy; for the last time where it betters nothing.
@@ -334,17 +360,21 @@ impl<const W: usize> Proof<'_, W> {
     fn start_packing(&mut self) {
         // Without blocks each device is of a class of its own. Where links differ little, searches do better then.
         let has_blocks = !self.knowledge.partitions.is_empty();
-        let is_unlike = self.levels.is_none() && self.knowledge.model.devices() <= MOST_UNLIKE;
+        let is_unlike = self.is_unlike() && self.knowledge.model.devices() <= MOST_UNLIKE;
         if self.is_done() || !has_blocks && !is_unlike {
             return;
         }
         self.packer = Packer::new(self.knowledge.model.problem);
+        self.pack(FIRST_COVER, Packer::cover);
+        if self.is_done() {
+            return;
+        }
         let effort = self.packing_effort(if has_blocks { FIRST_BOUND } else { UNLIKE_BOUND });
         if let Some(packer) = &mut self.packer {
             packer.learn(self.annealer.best().0);
             self.bound = packer.bound(self.bound, self.annealer.best().1, effort, self.cx);
             self.tell("packing");
-            self.pack(FIRST_PACKING);
+            self.pack(FIRST_PACKING, Packer::search);
         }
     }
 
@@ -353,9 +383,9 @@ impl<const W: usize> Proof<'_, W> {
         decisions.saturating_mul(LABELS * self.knowledge.model.devices() as u64)
     }
 
-    /// Bisects between bound and best mapping by packing pipelines with the effort of so many decisions, and tries to
-    /// refute everything better than the best mapping.
-    fn pack(&mut self, decisions: u64) {
+    /// Bisects between bound and best mapping by packing pipelines in this way, with the effort of so many decisions, and
+    /// tries to refute everything better than the best mapping.
+    fn pack(&mut self, decisions: u64, search: impl Fn(&mut Packer<'p>, f64, &mut u64, &SearchContext) -> Packing) {
         let Some(mut packer) = self.packer.take() else { return };
         let (mut low, whole) = (self.bound, self.packing_effort(decisions));
         let mut effort = whole;
@@ -364,7 +394,7 @@ impl<const W: usize> Proof<'_, W> {
             let high = self.objective();
             let is_last = high - low <= 1e-3 * high;
             let target = if is_last { high * (1.0 - OPTIMALITY_TOLERANCE) } else { f64::midpoint(low, high) };
-            match packer.search(target, &mut effort, self.cx) {
+            match search(&mut packer, target, &mut effort, self.cx) {
                 Packing::Refuted => self.bound = self.bound.max(target),
                 Packing::Found(mapping) => self.annealer.offer(&mapping),
                 Packing::Unknown(draft) => {
@@ -423,10 +453,11 @@ impl<const W: usize> Proof<'_, W> {
         let bound = self.bound.min(objective);
         let is_optimal = objective - bound <= OPTIMALITY_TOLERANCE * (1.0 + 1e-3) * objective;
         let mapping = mapping.clone();
+        let moves = self.annealer.moves() + self.budgets.as_ref().map_or(0, |budgets| budgets.moves);
         MappingRun {
             outcome: if is_optimal { MappingOutcome::Optimal(mapping) } else { MappingOutcome::Feasible(mapping) },
             bound,
-            stats: vec![("decisions", self.knowledge.nodes), ("moves", self.annealer.moves())],
+            stats: vec![("decisions", self.knowledge.nodes), ("moves", moves)],
         }
     }
 }

@@ -4,8 +4,13 @@
 //! pipelines, each a class for every stage, that find room in the classes together. Whether fractions of pipelines do is a
 //! linear program, solved by column generation ([`generation`], [`pricing`]); where they do not, the target is refuted.
 //! Otherwise pipelines are fixed one after the other, and failing that, it is decided how often a stage is in a class.
+//!
+//! Where no two devices are alike and each gets a copy, a mapping is an exact [`cover`] of the devices. Where a target leaves
+//! few pipelines, these are enumerated ([`enumeration`]), and a search for covers soon ends.
 
 mod classes;
+mod cover;
+mod enumeration;
 mod generation;
 mod master;
 mod plan;
@@ -13,9 +18,14 @@ mod pricing;
 #[cfg(test)]
 mod tests;
 
+use rand::SeedableRng;
+use rand::rngs::Xoshiro256PlusPlus;
+
 use super::{Mapping, MappingProblem};
 use crate::solve::SearchContext;
 use classes::Classes;
+use cover::{Covered, cover};
+use enumeration::Pipelines;
 use generation::{Generation, Order, Packed};
 use master::{Row, Use};
 use plan::Plan;
@@ -37,6 +47,8 @@ pub struct Packer<'a> {
     problem: &'a MappingProblem,
     classes: Classes,
     generation: Generation,
+    /// How pipelines are enumerated, where they are to cover all devices and no two of these are alike.
+    covering: Option<Plan>,
     /// The room in the classes.
     rows: Vec<Row>,
     /// The fullest mapping so far that fixing pipelines came to, and how many it fixed.
@@ -53,6 +65,9 @@ const WHOLE: f64 = 1e-6;
 
 /// One search takes one of so many parts of the effort that is left.
 const PARTS: u64 = 4;
+
+/// Enumerating pipelines takes at most one of so many parts of the effort for covers.
+const ENUMERATED: u64 = 4;
 
 /// Pipelines that fractions take at least this part of the most may be fixed.
 const LIKELY: f64 = 0.5;
@@ -77,7 +92,10 @@ impl<'a> Packer<'a> {
         let generation = Generation::new(Plan::new(problem, &classes)?);
         let room = classes.members.iter().map(Vec::len).enumerate();
         let rows = room.map(|(class, most)| Row { what: Use::Room(class), most }).collect();
-        Some(Self { problem, classes, generation, rows, draft: None, nodes: 0 })
+        let is_cover = classes.len() == problem.copies() && classes.len() == problem.topology.len();
+        let is_cover = is_cover && (1..=Pipelines::MOST_DEVICES).contains(&classes.len());
+        let covering = if is_cover { Plan::whole(problem, &classes) } else { None };
+        Some(Self { problem, classes, generation, covering, rows, draft: None, nodes: 0 })
     }
 
     /// Takes up the pipelines of a mapping.
@@ -132,6 +150,35 @@ impl<'a> Packer<'a> {
         match packing {
             Packing::Unknown(_) => Packing::Unknown(self.draft.take().map(|(_, mapping)| mapping)),
             packing => packing,
+        }
+    }
+
+    /// Searches for a mapping within a target among the exact covers by all pipelines within it, where these are few, with
+    /// a part of what is left of an effort. No effort is left where they are too many.
+    pub fn cover(&mut self, target: f64, effort: &mut u64, cx: &SearchContext) -> Packing {
+        let part = effort.div_ceil(PARTS);
+        let mut left = part / ENUMERATED;
+        let rest = part - left;
+        let plan = self.covering.as_ref();
+        let pipelines = plan.and_then(|plan| Pipelines::within(plan, target * (1.0 + ROUNDING), &mut left, cx));
+        let Some(pipelines) = pipelines else {
+            // Higher targets leave no fewer pipelines.
+            *effort = 0;
+            return Packing::Unknown(None);
+        };
+        self.nodes += 1;
+        left += rest;
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(cx.seed);
+        let all = u128::MAX >> (Pipelines::MOST_DEVICES - self.classes.len());
+        let covered = cover(&pipelines.sets, all, &mut left, &mut rng, cx);
+        *effort -= part - left;
+        match covered {
+            Covered::Not => Packing::Refuted,
+            Covered::By(sets) => {
+                let patterns: Vec<Pattern> = sets.iter().filter_map(|&set| pipelines.pattern(set).cloned()).collect();
+                self.mapping(&patterns).map_or(Packing::Unknown(None), Packing::Found)
+            }
+            Covered::Unknown => Packing::Unknown(None),
         }
     }
 

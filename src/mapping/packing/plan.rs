@@ -87,6 +87,19 @@ impl Plan {
         }
     }
 
+    /// The plan of a problem in which all messages count, however many stages wait at once: those first that send the most.
+    /// `None` where loads have several pieces, or there are too many stages or classes.
+    pub fn whole(problem: &MappingProblem, classes: &Classes) -> Option<Self> {
+        let [piece] = problem.cost.pieces[..] else { return None };
+        let cost = LocalCost::new(problem);
+        let count = problem.stages.stages.len();
+        if count > MOST_STAGES || classes.len() * classes.len() * count > MOST_ENTRIES {
+            return None;
+        }
+        let order = heavy_order(count, &cost);
+        Some(Builder { problem, classes, cost, piece }.plan(&order, |_, _| true))
+    }
+
     /// The least that the slowest copy of a pipeline takes whose stages are in these classes.
     pub fn load(&self, classes: &[usize]) -> f64 {
         let mut loads = vec![0.0; classes.len()];
@@ -103,6 +116,23 @@ impl Plan {
         }
         loads.into_iter().fold(0.0, f64::max)
     }
+}
+
+/// An order of the stages: each time the one that exchanges the most with those before it, at first the one that exchanges
+/// the most with all.
+fn heavy_order(count: usize, cost: &LocalCost) -> Vec<usize> {
+    let mut order: Vec<usize> = Vec::with_capacity(count);
+    while order.len() < count {
+        let bytes = |stage: usize, counts: &dyn Fn(usize) -> bool| {
+            let tied = cost.traffic(stage).iter().filter(|traffic| counts(traffic.stage));
+            tied.map(|traffic| traffic.out + traffic.back).sum::<f64>()
+        };
+        let weight = |stage: usize| (bytes(stage, &|other| order.contains(&other)), bytes(stage, &|_| true));
+        let rest = (0..count).filter(|stage| !order.contains(stage)).map(|stage| (weight(stage), stage));
+        let next = rest.max_by(|(a, _), (b, _)| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        order.extend(next.map(|(_, stage)| stage));
+    }
+    order
 }
 
 /// An order from `first` on in which few stages wait: each time the one that leaves the fewest waiting.

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::{Packer, Packing};
 use crate::mapping::samples::problem;
-use crate::mapping::{Exhaustive, Mapper, Stage};
+use crate::mapping::{Exhaustive, Mapper, Stage, Topology};
 use crate::solve::SearchContext;
 
 /// Effort without end for problems so small.
@@ -38,6 +38,40 @@ fn packing_refutes_no_target_that_a_mapping_keeps() {
         looked += 1;
     }
     assert!(found * 10 > looked * 8 && refuted * 10 > looked * 6, "{found} and {refuted} of {looked} are told");
+}
+
+#[test]
+fn covers_tell_just_which_targets_a_mapping_keeps() {
+    let cx = SearchContext::new();
+    let mut looked = 0;
+    for seed in 0..600 {
+        let mut problem = problem(seed);
+        // No two devices alike.
+        let kinds = problem.topology.devices.clone();
+        problem.topology = Topology::new("unlike", "", kinds, |a, b| 1.0 + ((a + b) * (a + 2) * (b + 2) % 7) as f64)
+            .with_latency(|a, b| ((a * b + a + seed as usize) % 3) as f64);
+        let run = Exhaustive.map(&problem, &cx);
+        let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+        let mut packer = Packer::new(&problem).expect("messages alone count");
+        if packer.covering.is_none() {
+            continue;
+        }
+        let Packing::Found(mapping) = packer.cover(optimum, &mut PLENTY.clone(), &cx) else {
+            panic!("{optimum} of seed {seed} is not found")
+        };
+        assert!(problem.objective(&mapping) <= optimum * (1.0 + 1e-11), "too long in seed {seed}");
+        let better = packer.cover(optimum * (1.0 - 1e-6), &mut PLENTY.clone(), &cx);
+        assert_eq!(better, Packing::Refuted, "better than the best of seed {seed}");
+        looked += 1;
+    }
+    assert!(looked > 100, "{looked} problems have covers");
+}
+
+#[test]
+fn covers_end_when_their_effort_does() {
+    let problem = (0..).map(problem).find(|problem| problem.replicas == 3).expect("one of seven kinds");
+    let mut packer = Packer::new(&problem).expect("messages alone count");
+    assert_eq!(packer.cover(1.0, &mut 0, &SearchContext::new()), Packing::Unknown(None));
 }
 
 #[test]
