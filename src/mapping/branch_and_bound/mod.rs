@@ -344,10 +344,7 @@ impl<'p, const W: usize> Proof<'p, W> {
         while !self.is_done() && step < 1.0 && self.bound * (1.0 + step) < self.better() {
             let target = self.bound * (1.0 + step);
             if let Some(mapping) = filler.mapping(target, FILLING, self.cx) {
-                let problem = self.knowledge.model.problem;
-                let is_hopeless = problem.objective(&mapping) > HOPELESS * self.objective();
-                // Rings that are far too long in a filling are soon mended.
-                if is_hopeless && !problem.cost.counted.all_reduce() {
+                if self.knowledge.model.problem.objective(&mapping) > HOPELESS * self.objective() {
                     break;
                 }
                 self.annealer.repair(&mapping, target, REPAIRS * mapping.devices.len() as u64, self.cx);
