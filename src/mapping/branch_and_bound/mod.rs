@@ -117,7 +117,7 @@ impl BranchAndBound {
 const OPEN: f64 = 0.005;
 
 /// In blocks a gap of more than this is.
-const SMALL: f64 = 0.05;
+const WIDE: f64 = 0.25;
 
 /// Packing is first used for a bound, with the effort of so many decisions.
 const FIRST_BOUND: u64 = 300;
@@ -210,7 +210,7 @@ impl<'p, const W: usize> Proof<'p, W> {
     /// compound moves or budgets may yet better much.
     fn growth(&self) -> u64 {
         let is_open = self.budgets.is_some() && self.gap() > OPEN;
-        let is_wide = self.annealer.is_compound() && self.gap() > SMALL;
+        let is_wide = self.annealer.is_compound() && self.gap() > WIDE;
         if is_wide || is_open { 4 } else { 2 }
     }
 
@@ -219,12 +219,12 @@ impl<'p, const W: usize> Proof<'p, W> {
         1.0 - self.bound / self.objective()
     }
 
-    /// How many times the decisions of other searches the one for a better mapping takes. In blocks it is of use only
-    /// where little is left to prove.
+    /// How many times the decisions of other searches the one for a better mapping takes. In blocks it is of no use where
+    /// much is left to prove.
     fn settling(&self) -> u64 {
         match self.knowledge.partitions.is_empty() {
             true => SETTLING,
-            false if self.gap() > SMALL => 1,
+            false if self.gap() > WIDE => 1,
             false => SETTLING_BLOCKS,
         }
     }
