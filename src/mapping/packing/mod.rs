@@ -5,7 +5,7 @@
 //! linear program, solved by column generation ([`generation`], [`pricing`]); where they do not, the target is refuted.
 //! Otherwise pipelines are fixed one after the other, and failing that, it is decided how often a stage is in a class.
 //!
-//! Where no two devices are alike and each gets a copy, a mapping is an exact [`cover`] of the devices. Where a target leaves
+//! Where no two devices are alike and each gets a copy, a mapping is an exact [`mod@cover`] of the devices. Where a target leaves
 //! few pipelines, these are enumerated ([`enumeration`]), and a search for covers soon ends.
 
 mod classes;
