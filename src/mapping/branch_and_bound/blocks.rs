@@ -57,6 +57,11 @@ impl<const W: usize> Partition<W> {
         path(end).into_iter().flat_map(|block| self.blocks[block].iter()).collect()
     }
 
+    /// By block: its devices.
+    pub fn devices(&self) -> Vec<Vec<usize>> {
+        self.blocks.iter().map(|block| block.iter().collect()).collect()
+    }
+
     fn of(block: &[usize]) -> Self {
         let mut numbers: Vec<usize> = block.to_vec();
         numbers.sort_unstable();

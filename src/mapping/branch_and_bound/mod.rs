@@ -88,7 +88,7 @@ impl BranchAndBound {
             levels: Levels::new(&model),
             budgets: None,
             filler: None,
-            packer: None,
+            packers: Vec::new(),
             windows: None,
             bound: 0.0,
             cx,
@@ -174,7 +174,7 @@ struct Proof<'p, const W: usize> {
     levels: Option<Levels>,
     budgets: Option<BudgetAnnealer<'p, W>>,
     filler: Option<Filler<'p>>,
-    packer: Option<Packer<'p>>,
+    packers: Vec<Packer<'p>>,
     windows: Option<Windows<'p>>,
     bound: f64,
     cx: &'p SearchContext,
@@ -318,8 +318,9 @@ impl<'p, const W: usize> Proof<'p, W> {
     /// Bounds the time by filling the coarsest blocks, and fills them for the first time.
     fn start_filling(&mut self) {
         let Some(partition) = self.knowledge.partitions.first().filter(|_| !self.is_done()) else { return };
-        let blocks: Vec<Vec<usize>> = partition.blocks.iter().map(|block| block.iter().collect()).collect();
-        let Some(mut filler) = Filler::new(self.knowledge.model.problem, &blocks, self.cx.seed) else { return };
+        let Some(mut filler) = Filler::new(self.knowledge.model.problem, &partition.devices(), self.cx.seed) else {
+            return;
+        };
         self.bound = filler.bound(self.bound, self.objective(), self.cx);
         self.filler = Some(filler);
         self.tell("filling");
@@ -364,18 +365,22 @@ impl<'p, const W: usize> Proof<'p, W> {
         if self.is_done() || !has_blocks && !is_unlike {
             return;
         }
-        self.packer = Packer::new(self.knowledge.model.problem);
+        let problem = self.knowledge.model.problem;
+        let blocks = self.knowledge.partitions.first().map(|partition| partition.devices());
+        let coarse = blocks.and_then(|blocks| Packer::of_blocks(problem, blocks));
+        let is_few = |packer: &Packer| coarse.is_none() || packer.classes() <= MOST_UNLIKE;
+        self.packers.extend(Packer::new(problem).filter(is_few).into_iter().chain(coarse));
         self.pack(FIRST_COVER, Packer::cover);
-        if self.is_done() {
-            return;
-        }
         let effort = self.packing_effort(if has_blocks { FIRST_BOUND } else { UNLIKE_BOUND });
-        if let Some(packer) = &mut self.packer {
-            packer.learn(self.annealer.best().0);
-            self.bound = packer.bound(self.bound, self.annealer.best().1, effort, self.cx);
-            self.tell("packing");
-            self.pack(FIRST_PACKING, Packer::search);
+        for mut packer in std::mem::take(&mut self.packers) {
+            if !self.is_done() {
+                packer.learn(self.annealer.best().0);
+                self.bound = packer.bound(self.bound, self.objective(), effort, self.cx);
+                self.tell("packing");
+            }
+            self.packers.push(packer);
         }
+        self.pack(FIRST_PACKING, Packer::search);
     }
 
     /// How many labels of packing are about as much effort as so many decisions.
@@ -386,15 +391,28 @@ impl<'p, const W: usize> Proof<'p, W> {
     /// Bisects between bound and best mapping by packing pipelines in this way, with the effort of so many decisions, and
     /// tries to refute everything better than the best mapping.
     fn pack(&mut self, decisions: u64, search: impl Fn(&mut Packer<'p>, f64, &mut u64, &SearchContext) -> Packing) {
-        let Some(mut packer) = self.packer.take() else { return };
-        let (mut low, whole) = (self.bound, self.packing_effort(decisions));
-        let mut effort = whole;
+        let mut packers = std::mem::take(&mut self.packers);
+        let whole = self.packing_effort(decisions) / packers.len().max(1) as u64;
+        for packer in &mut packers {
+            self.pack_by(packer, whole, &search);
+            self.knowledge.nodes += std::mem::take(&mut packer.nodes);
+        }
+        self.packers = packers;
+    }
+
+    fn pack_by(
+        &mut self,
+        packer: &mut Packer<'p>,
+        whole: u64,
+        search: impl Fn(&mut Packer<'p>, f64, &mut u64, &SearchContext) -> Packing,
+    ) {
+        let (mut low, mut effort) = (self.bound, whole);
         // What is left in the end is too little to find anything.
         while effort > whole / 10 && !self.is_done() {
             let high = self.objective();
             let is_last = high - low <= 1e-3 * high;
             let target = if is_last { high * (1.0 - OPTIMALITY_TOLERANCE) } else { f64::midpoint(low, high) };
-            match search(&mut packer, target, &mut effort, self.cx) {
+            match search(packer, target, &mut effort, self.cx) {
                 Packing::Refuted => self.bound = self.bound.max(target),
                 Packing::Found(mapping) => self.annealer.offer(&mapping),
                 Packing::Unknown(draft) => {
@@ -410,8 +428,6 @@ impl<'p, const W: usize> Proof<'p, W> {
             }
             low = low.max(self.bound);
         }
-        self.knowledge.nodes += std::mem::take(&mut packer.nodes);
-        self.packer = Some(packer);
     }
 
     /// Searches under a target and keeps what comes of it.

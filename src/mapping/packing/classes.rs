@@ -1,8 +1,8 @@
-//! Classes of devices that no link, speed or memory tells apart.
+//! Classes of devices that nothing tells apart, or little.
 
 use crate::mapping::Topology;
 
-/// The devices of a topology by class. Exchanging two devices of a class changes nothing.
+/// The devices of a topology by class. Exchanging two devices of a class changes nothing, but for blocks taken as classes.
 #[derive(Debug, Clone)]
 pub struct Classes {
     /// By class: its devices.
@@ -22,6 +22,12 @@ impl Classes {
         Self { members }
     }
 
+    /// These devices of each block as a class; `None` where there are no more classes of like devices than blocks.
+    /// O(D² · classes) at worst.
+    pub fn of_blocks(topology: &Topology, members: Vec<Vec<usize>>) -> Option<Self> {
+        (Self::new(topology).len() > members.len()).then_some(Self { members })
+    }
+
     /// Number of classes.
     pub fn len(&self) -> usize {
         self.members.len()
@@ -36,12 +42,11 @@ impl Classes {
         classes
     }
 
-    /// Devices of two classes, different ones where the classes are the same; `None` where that has but one.
-    pub fn pair(&self, a: usize, b: usize) -> Option<(usize, usize)> {
-        match a == b {
-            true => Some((self.members[a][0], *self.members[a].get(1)?)),
-            false => Some((self.members[a][0], self.members[b][0])),
-        }
+    /// The least cost between different devices of two classes; infinite where these are one class of one device.
+    /// O(devices of the one · devices of the other).
+    pub fn least(&self, a: usize, b: usize, cost: impl Fn(usize, usize) -> f64) -> f64 {
+        let pairs = self.members[a].iter().flat_map(|&one| self.members[b].iter().map(move |&other| (one, other)));
+        pairs.filter(|(one, other)| one != other).map(|(one, other)| cost(one, other)).fold(f64::INFINITY, f64::min)
     }
 }
 

@@ -4,6 +4,7 @@
 //! pipelines, each a class for every stage, that find room in the classes together. Whether fractions of pipelines do is a
 //! linear program, solved by column generation ([`generation`], [`pricing`]); where they do not, the target is refuted.
 //! Otherwise pipelines are fixed one after the other, and failing that, it is decided how often a stage is in a class.
+//! Blocks whose devices differ may be taken for classes, too, which tells less about each of them but more of all.
 //!
 //! Where no two devices are alike and each gets a copy, a mapping is an exact [`mod@cover`] of the devices. Where a target leaves
 //! few pipelines, these are enumerated ([`enumeration`]), and a search for covers soon ends.
@@ -85,10 +86,25 @@ impl<'a> Packer<'a> {
     /// `None` where an all-reduce counts or loads have several pieces, or where there are too many stages or classes of
     /// devices. O(D² · classes + stages⁵).
     pub fn new(problem: &'a MappingProblem) -> Option<Self> {
+        Self::over(problem, Classes::new(&problem.topology))
+    }
+
+    /// Blocks of unlike devices as classes, which are fewer. Links count at their least, so that bounds hold for any blocks,
+    /// but mappings may take longer than their pipelines. `None` as for [`Packer::new`], or where devices of blocks are
+    /// alike.
+    pub fn of_blocks(problem: &'a MappingProblem, blocks: Vec<Vec<usize>>) -> Option<Self> {
+        Self::over(problem, Classes::of_blocks(&problem.topology, blocks)?)
+    }
+
+    /// Number of classes.
+    pub fn classes(&self) -> usize {
+        self.classes.len()
+    }
+
+    fn over(problem: &'a MappingProblem, classes: Classes) -> Option<Self> {
         if problem.cost.counted.all_reduce() && problem.replicas > 1 {
             return None;
         }
-        let classes = Classes::new(&problem.topology);
         let generation = Generation::new(Plan::new(problem, &classes)?);
         let room = classes.members.iter().map(Vec::len).enumerate();
         let rows = room.map(|(class, most)| Row { what: Use::Room(class), most }).collect();

@@ -193,10 +193,10 @@ impl Builder<'_> {
             self.cost.traffic(stage).iter().filter(|t| !tied(t.stage)).map(|t| self.table(t)).collect();
         let compute = self.problem.stages.stages[stage].compute();
         let time = |(class, members): (usize, &Vec<usize>)| {
-            let speed = self.problem.topology.devices[members[0]].speed;
+            let fitting = members.iter().filter(|&&device| self.problem.fits(stage, device));
+            let speed = fitting.map(|&device| self.problem.topology.devices[device].speed).fold(0.0, f64::max);
             let messages: f64 = messages.iter().map(|table| table.least(class)).sum();
-            let fits = self.problem.fits(stage, members[0]);
-            if fits { self.piece.compute * compute / speed + messages } else { f64::INFINITY }
+            if speed > 0.0 { self.piece.compute * compute / speed + messages } else { f64::INFINITY }
         };
         self.classes.members.iter().enumerate().map(time).collect()
     }
@@ -217,13 +217,11 @@ impl Builder<'_> {
 
     fn table(&self, traffic: &Traffic) -> Table {
         let (count, topology) = (self.classes.len(), &self.problem.topology);
-        let cost = |pair: usize| match self.classes.pair(pair / count, pair % count) {
-            None => f64::INFINITY,
-            Some((a, b)) => {
-                self.piece.comm_out * topology.message_time(a, b, traffic.out)
-                    + self.piece.comm_in * topology.message_time(b, a, traffic.back)
-            }
+        let cost = |a: usize, b: usize| {
+            self.piece.comm_out * topology.message_time(a, b, traffic.out)
+                + self.piece.comm_in * topology.message_time(b, a, traffic.back)
         };
-        Table { classes: count, costs: (0..count * count).map(cost).collect() }
+        let least = |pair: usize| self.classes.least(pair / count, pair % count, cost);
+        Table { classes: count, costs: (0..count * count).map(least).collect() }
     }
 }

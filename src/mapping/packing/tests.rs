@@ -41,6 +41,32 @@ fn packing_refutes_no_target_that_a_mapping_keeps() {
 }
 
 #[test]
+fn blocks_taken_for_classes_refute_no_target_that_a_mapping_keeps() {
+    let cx = SearchContext::new();
+    let (mut looked, mut tight) = (0, 0);
+    for (seed, size) in (0..200).flat_map(|seed| [(seed, 2), (seed, 3), (seed, 4)]) {
+        let problem = problem(seed);
+        let run = Exhaustive.map(&problem, &cx);
+        let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+        let devices: Vec<usize> = (0..problem.topology.len()).collect();
+        let blocks = devices.chunks(size).map(<[usize]>::to_vec).collect();
+        let Some(mut packer) = Packer::of_blocks(&problem, blocks) else { continue };
+        let bound = packer.bound(0.0, 2.0 * optimum, PLENTY, &cx);
+        assert!(bound <= optimum * (1.0 + 1e-12), "bound {bound} above {optimum} of seed {seed}, blocks of {size}");
+        match packer.search(optimum, &mut PLENTY.clone(), &cx) {
+            Packing::Refuted => panic!("{optimum} of seed {seed} is refuted by blocks of {size}"),
+            Packing::Found(mapping) => {
+                assert!(problem.objective(&mapping) <= optimum * (1.0 + 1e-11), "too long in seed {seed}");
+            }
+            Packing::Unknown(_) => (),
+        }
+        tight += usize::from(bound > optimum * (1.0 - 1e-4));
+        looked += 1;
+    }
+    assert!(looked > 100 && tight * 5 > looked, "{tight} of {looked} bounds are tight");
+}
+
+#[test]
 fn covers_tell_just_which_targets_a_mapping_keeps() {
     let cx = SearchContext::new();
     let mut looked = 0;
