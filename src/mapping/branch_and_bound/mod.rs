@@ -406,11 +406,14 @@ impl<'p, const W: usize> Proof<'p, W> {
         whole: u64,
         search: impl Fn(&mut Packer<'p>, f64, &mut u64, &SearchContext) -> Packing,
     ) {
-        let (mut low, mut effort) = (self.bound, whole);
+        let (mut low, mut crowded, mut effort) = (self.bound, f64::INFINITY, whole);
         // What is left in the end is too little to find anything.
         while effort > whole / 10 && !self.is_done() {
-            let high = self.objective();
+            let high = self.objective().min(crowded);
             let is_last = high - low <= 1e-3 * high;
+            if is_last && high == crowded {
+                break;
+            }
             let target = if is_last { high * (1.0 - OPTIMALITY_TOLERANCE) } else { f64::midpoint(low, high) };
             match search(packer, target, &mut effort, self.cx) {
                 Packing::Refuted => self.bound = self.bound.max(target),
@@ -421,6 +424,7 @@ impl<'p, const W: usize> Proof<'p, W> {
                     }
                     low = target;
                 }
+                Packing::Crowded => crowded = target,
             }
             self.tell("packing");
             if is_last && self.objective() >= high {

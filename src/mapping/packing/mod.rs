@@ -41,6 +41,8 @@ pub enum Packing {
     Found(Mapping),
     /// A limit came first. Most pipelines of the mapping, if there is one, are within the target.
     Unknown(Option<Mapping>),
+    /// Too many pipelines are within the target, and within all higher ones.
+    Crowded,
 }
 
 /// Branch and price over the pipelines of a problem.
@@ -170,7 +172,7 @@ impl<'a> Packer<'a> {
     }
 
     /// Searches for a mapping within a target among the exact covers by all pipelines within it, where these are few, with
-    /// a part of what is left of an effort. No effort is left where they are too many.
+    /// a part of what is left of an effort.
     pub fn cover(&mut self, target: f64, effort: &mut u64, cx: &SearchContext) -> Packing {
         let part = effort.div_ceil(PARTS);
         let mut left = part / ENUMERATED;
@@ -178,9 +180,8 @@ impl<'a> Packer<'a> {
         let plan = self.covering.as_ref();
         let pipelines = plan.and_then(|plan| Pipelines::within(plan, target * (1.0 + ROUNDING), &mut left, cx));
         let Some(pipelines) = pipelines else {
-            // Higher targets leave no fewer pipelines.
-            *effort = 0;
-            return Packing::Unknown(None);
+            *effort -= part / ENUMERATED - left;
+            return Packing::Crowded;
         };
         self.nodes += 1;
         left += rest;
@@ -232,7 +233,7 @@ impl<'a> Packer<'a> {
             match found {
                 Packing::Refuted => (),
                 Packing::Found(_) => return found,
-                Packing::Unknown(_) => packing = found,
+                Packing::Unknown(_) | Packing::Crowded => packing = found,
             }
         }
         packing
