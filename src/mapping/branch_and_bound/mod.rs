@@ -180,7 +180,7 @@ struct Proof<'p, const W: usize> {
     levels: Option<Levels>,
     budgets: Option<BudgetAnnealer<'p, W>>,
     filler: Option<Filler<'p>>,
-    /// Whether filling blocks, and deciding about rings, have bettered anything so far.
+    /// Whether filling blocks, and deciding about rings, may yet better anything.
     fills: bool,
     decides_rings: bool,
     packer: Option<Packer<'p>>,
@@ -337,18 +337,18 @@ impl<'p, const W: usize> Proof<'p, W> {
         self.fill();
     }
 
-    /// Says which rings lie in which blocks, by programs with so many groups in all; for the last time where it betters
-    /// nothing, unless that says all about a mapping.
+    /// Says which rings lie in which blocks, by programs with so many groups in all; only once where blocks are uneven, of
+    /// which that says too little.
     fn decide_rings(&mut self, groups: u64) {
-        let before = (self.bound, self.objective());
+        let objective = self.objective();
         if self.is_done() || !self.decides_rings {
             return;
         }
         let Some(filler) = &mut self.filler else { return };
-        let (bound, mapping) = filler.decide_rings(before.0, before.1, groups, self.cx);
+        let (bound, mapping) = filler.decide_rings(self.bound, objective, groups, self.cx);
         self.bound = bound;
         mapping.iter().for_each(|mapping| self.annealer.offer(mapping));
-        self.decides_rings = filler.are_even() || before != (self.bound, self.annealer.best().1);
+        self.decides_rings = filler.are_even();
         self.tell("filling");
     }
 

@@ -10,8 +10,8 @@ use super::{Filler, WHOLE};
 use crate::mapping::Mapping;
 use crate::solve::{OPTIMALITY_TOLERANCE, SearchContext};
 
-/// The part of the programs left that one target may take in either way.
-const SHARE: u64 = 6;
+/// The part of the programs left that one target may take.
+const SHARE: u64 = 3;
 
 /// Bisection ends with targets that differ by this part.
 const PRECISION: f64 = 1e-3;
@@ -68,8 +68,10 @@ impl Filler<'_> {
 
     /// Looks for a mapping within the target, or a proof that there is none, with a part of the programs left until `end`.
     fn decide(&mut self, descent: &mut Descent, end: u64, cx: &SearchContext) -> Decided {
-        for is_hopeful in [true, false] {
-            let programs = end.saturating_sub(self.nodes).div_ceil(SHARE);
+        // In uneven blocks a filling says too little about a mapping to look for one.
+        let ways: &[bool] = if self.are_even() { &[true, false] } else { &[false] };
+        for &is_hopeful in ways {
+            let programs = end.saturating_sub(self.nodes).div_ceil(SHARE * ways.len() as u64);
             (descent.end, descent.is_hopeful) = (self.nodes + programs, is_hopeful);
             let decided = self.descend(descent, cx);
             if decided != Decided::Unknown {
