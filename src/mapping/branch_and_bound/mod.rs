@@ -88,6 +88,8 @@ impl BranchAndBound {
             levels: Levels::new(&model),
             budgets: None,
             filler: None,
+            fills: true,
+            decides_rings: true,
             packers: Vec::new(),
             windows: None,
             bound: 0.0,
@@ -148,6 +150,10 @@ const REACHING: u64 = 4;
 /// A decision takes about as long as so many labels of packing for each device.
 const LABELS: u64 = 64;
 
+/// How many groups of stages are priced at first to say which rings lie in which blocks, and for every decision later.
+const FIRST_RINGS: u64 = 1 << 16;
+const RINGS: u64 = 1 << 9;
+
 /// How many tries in a row may be for nothing when blocks are filled.
 const FILLING: u64 = 30;
 
@@ -174,6 +180,9 @@ struct Proof<'p, const W: usize> {
     levels: Option<Levels>,
     budgets: Option<BudgetAnnealer<'p, W>>,
     filler: Option<Filler<'p>>,
+    /// Whether filling blocks, and deciding about rings, may yet better anything.
+    fills: bool,
+    decides_rings: bool,
     packers: Vec<Packer<'p>>,
     windows: Option<Windows<'p>>,
     bound: f64,
@@ -196,6 +205,7 @@ impl<'p, const W: usize> Proof<'p, W> {
             self.climb(decisions);
             self.reach(decisions.saturating_mul(REACHING));
             self.bisect(decisions, 2e-3);
+            self.decide_rings(decisions.saturating_mul(RINGS));
             self.fill();
             self.pack(decisions.saturating_mul(PACKING), Packer::cover);
             self.pack(decisions.saturating_mul(PACKING), Packer::search);
@@ -324,23 +334,28 @@ impl<'p, const W: usize> Proof<'p, W> {
         self.bound = filler.bound(self.bound, self.objective(), self.cx);
         self.filler = Some(filler);
         self.tell("filling");
+        self.decide_rings(FIRST_RINGS);
         self.fill();
-        self.bound_with_rings();
     }
 
-    /// Bounds the time by saying which rings lie in which blocks.
-    fn bound_with_rings(&mut self) {
-        let Some(mut filler) = self.filler.take() else { return };
-        if !self.is_done() {
-            self.bound = filler.bound_with_rings(self.bound, self.objective(), self.cx);
-            self.tell("filling");
+    /// Says which rings lie in which blocks, by programs with so many groups in all; only once where blocks are uneven, of
+    /// which that says too little.
+    fn decide_rings(&mut self, groups: u64) {
+        let objective = self.objective();
+        if self.is_done() || !self.decides_rings {
+            return;
         }
-        self.filler = Some(filler);
+        let Some(filler) = &mut self.filler else { return };
+        let (bound, mapping) = filler.decide_rings(self.bound, objective, groups, self.cx);
+        self.bound = bound;
+        mapping.iter().for_each(|mapping| self.annealer.offer(mapping));
+        self.decides_rings = filler.are_even();
+        self.tell("filling");
     }
 
     /// Fills blocks under targets from the bound on, ever farther apart; for the last time where it betters nothing.
     fn fill(&mut self) {
-        let Some(mut filler) = self.filler.take() else { return };
+        let Some(mut filler) = self.filler.take_if(|_| self.fills) else { return };
         let (before, mut step) = (self.objective(), 0.0);
         while !self.is_done() && step < 1.0 && self.bound * (1.0 + step) < self.better() {
             let target = self.bound * (1.0 + step);
@@ -354,7 +369,8 @@ impl<'p, const W: usize> Proof<'p, W> {
             step = FIRST_STEP.max(2.0 * step);
         }
         self.knowledge.nodes += std::mem::take(&mut filler.nodes);
-        self.filler = Some(filler).filter(|_| self.objective() < before);
+        self.filler = Some(filler);
+        self.fills = self.objective() < before;
     }
 
     /// Bounds the time by packing fractions of pipelines, and packs pipelines for the first time.

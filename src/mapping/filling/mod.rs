@@ -11,6 +11,7 @@
 
 mod groups;
 mod joining;
+mod pricing;
 mod program;
 mod rings;
 #[cfg(test)]
@@ -25,7 +26,7 @@ use super::{Mapping, MappingProblem};
 use crate::solve::SearchContext;
 use groups::Groups;
 use joining::Joining;
-use program::{Filled, Filling, Order, Program};
+use program::{Filled, Filling, Order, Program, Slot, Taken};
 
 /// Sums of few terms are exact to this part.
 const ROUNDING: f64 = 1e-12;
@@ -57,6 +58,18 @@ impl<'a> Filler<'a> {
         Some(Self { problem, groups, known: Vec::new(), rng, nodes: 0 })
     }
 
+    /// Whether all links inside each block are alike.
+    pub fn are_even(&self) -> bool {
+        let topology = &self.problem.topology;
+        let link = |a: usize, b: usize| (topology.bandwidth(a, b), topology.latency(a, b));
+        let is_even = |block: &Vec<usize>| {
+            let mut links = block.iter().flat_map(|&a| block.iter().map(move |&b| (a, b))).filter(|(a, b)| a != b);
+            let first = links.next();
+            links.all(|(a, b)| first.is_none_or(|(c, d)| link(a, b) == link(c, d)))
+        };
+        self.groups.kinds.iter().flat_map(|kind| &kind.blocks).all(is_even)
+    }
+
     /// A time between `low` and `high` below which there is no mapping, if there is none below `low`: the least that no
     /// program refutes, as far as limits allow.
     pub fn bound(&mut self, low: f64, high: f64, cx: &SearchContext) -> f64 {
@@ -83,8 +96,10 @@ impl<'a> Filler<'a> {
         Order {
             limit: target * (1.0 + ROUNDING),
             copies: vec![self.problem.replicas; self.problem.stages.stages.len()],
-            blocks: self.groups.kinds.iter().map(|kind| kind.blocks.len()).collect(),
-            is_strict: false,
+            slots: (0..self.groups.kinds.len())
+                .map(|kind| Slot::new(kind, self.groups.kinds[kind].blocks.len()))
+                .collect(),
+            is_partial: false,
         }
     }
 
@@ -99,7 +114,7 @@ impl<'a> Filler<'a> {
     /// A mapping most of whose copies are within a target; `None` where there is none. Some blocks are emptied and filled
     /// anew until all copies are in whole pipelines, that has helped for the last time so many tries ago, or a limit comes.
     pub fn mapping(&mut self, target: f64, patience: u64, cx: &SearchContext) -> Option<Mapping> {
-        let mut draft = Draft { left: Order { is_strict: true, ..self.order(target) }, held: Vec::new() };
+        let mut draft = Draft { left: Order { is_partial: true, ..self.order(target) }, held: Vec::new() };
         self.dive(&mut draft, cx);
         let (mut loose, mut groups) = self.loose(&draft);
         let mut tries = 0;
@@ -126,7 +141,7 @@ impl<'a> Filler<'a> {
             let is_loose = |filling: &Filling| filling.groups.iter().any(|group| loose.contains(group));
             let with_loose = (start..count).chain(0..start).find(|&held| is_loose(&draft.held[held]));
             let filling = draft.held.swap_remove(with_loose.filter(|_| index % 2 == 1).unwrap_or(start));
-            draft.left.blocks[filling.kind] += 1;
+            draft.left.slots.push(Slot::new(filling.kind, 1));
             draft.left.copies.iter_mut().zip(&filling.copies).for_each(|(left, held)| *left += held);
         }
     }
@@ -144,19 +159,16 @@ impl<'a> Filler<'a> {
         ((self.problem.replicas - joined) * stages, loose)
     }
 
-    /// Fills the blocks that are left, one after the other, as the program likes best.
+    /// Fills the blocks that are left as the program likes best: whole fillings where it takes such, and else one group
+    /// more.
     fn dive(&mut self, draft: &mut Draft, cx: &SearchContext) {
-        while draft.missing() > 0 {
-            let Filled::Open(mut fillings) = self.solve(&draft.left, cx) else { return };
-            if fillings.is_empty() {
-                return;
+        while draft.left.size() > 0 {
+            let Filled::Open(fillings) = self.solve(&draft.left, cx) else { return };
+            if draft.take_whole(&fillings) {
+                continue;
             }
-            fillings.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-            // The most of one is taken even if it is a fraction.
-            for (index, (weight, filling)) in fillings.iter().enumerate() {
-                let whole = (weight + WHOLE) as usize;
-                (0..whole.max(usize::from(index == 0))).for_each(|_| draft.take(filling));
-            }
+            let Some((slot, group)) = draft.left.next(&fillings) else { return };
+            draft.left.hold(slot, group);
         }
     }
 
@@ -185,17 +197,19 @@ struct Draft {
 }
 
 impl Draft {
-    fn missing(&self) -> usize {
-        self.left.copies.iter().sum()
-    }
-
-    /// Fills one more block, where there are one and enough copies.
-    fn take(&mut self, filling: &Filling) {
-        let has_copies = filling.copies.iter().zip(&self.left.copies).all(|(held, left)| held <= left);
-        if self.left.blocks[filling.kind] > 0 && has_copies {
-            self.left.blocks[filling.kind] -= 1;
-            self.left.copies.iter_mut().zip(&filling.copies).for_each(|(left, held)| *left -= held);
-            self.held.push(filling.clone());
+    /// Fills blocks as often as these fillings are taken whole, as far as there are blocks and copies. Whether there are.
+    fn take_whole(&mut self, fillings: &[Taken]) -> bool {
+        let before = self.left.size();
+        for Taken { weight, slot, filling } in fillings {
+            for _ in 0..(weight + WHOLE) as usize {
+                let has_copies = filling.copies.iter().zip(&self.left.copies).all(|(held, left)| held <= left);
+                if self.left.slots[*slot].blocks > 0 && has_copies {
+                    self.left.slots[*slot].blocks -= 1;
+                    self.left.copies.iter_mut().zip(&filling.copies).for_each(|(left, held)| *left -= held);
+                    self.held.push(filling.clone());
+                }
+            }
         }
+        self.left.size() < before
     }
 }

@@ -3,9 +3,12 @@
 //! Its dual asks for a value of each stage's copy under which all blocks together can hold less than the copies are worth:
 //! then no mapping keeps the target, which is checked without the program. It is solved over the fillings known so far.
 
+use std::collections::BTreeMap;
+
 use microlp::{ComparisonOp, OptimizationDirection, Problem, Solution, Variable};
 
 use super::groups::{Groups, bits};
+use super::pricing::{Offer, Offers};
 use crate::solve::SearchContext;
 
 /// What one block holds.
@@ -21,6 +24,40 @@ pub struct Filling {
     pub load: f64,
 }
 
+impl Filling {
+    /// How often it holds a group.
+    pub fn count(&self, group: usize) -> usize {
+        self.groups.iter().filter(|&&held| held == group).count()
+    }
+}
+
+/// Blocks of one kind about which the same is decided.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slot {
+    /// The kind.
+    pub kind: usize,
+    /// How many blocks.
+    pub blocks: usize,
+    /// Groups that each of them holds, beside others.
+    pub held: Vec<usize>,
+}
+
+impl Slot {
+    /// Blocks about which nothing is decided.
+    pub fn new(kind: usize, blocks: usize) -> Self {
+        Self { kind, blocks, held: Vec::new() }
+    }
+
+    /// How often a group is held at least.
+    pub fn count(&self, group: usize) -> usize {
+        self.held.iter().filter(|&&held| held == group).count()
+    }
+
+    fn allows(&self, filling: &Filling) -> bool {
+        filling.kind == self.kind && self.held.iter().all(|&group| filling.count(group) >= self.count(group))
+    }
+}
+
 /// What is to be held.
 #[derive(Debug, Clone)]
 pub struct Order {
@@ -28,10 +65,61 @@ pub struct Order {
     pub limit: f64,
     /// By stage: how many copies.
     pub copies: Vec<usize>,
-    /// By kind: how many blocks.
-    pub blocks: Vec<usize>,
-    /// Whether no filling may hold more copies than that, which refutes nothing: then as many copies as possible are held.
-    pub is_strict: bool,
+    /// All blocks.
+    pub slots: Vec<Slot>,
+    /// Whether some of it is decided, so that it refutes nothing.
+    pub is_partial: bool,
+}
+
+impl Order {
+    /// How many copies are to be held.
+    pub fn size(&self) -> usize {
+        self.copies.iter().sum()
+    }
+
+    /// How many copies these fillings leave out.
+    pub fn left_out(&self, fillings: &[Taken]) -> f64 {
+        let left_out = |(stage, &copies): (usize, &usize)| {
+            let held: f64 = fillings.iter().map(|taken| taken.weight * taken.filling.copies[stage] as f64).sum();
+            (copies as f64 - held).max(0.0)
+        };
+        self.copies.iter().enumerate().map(left_out).sum()
+    }
+
+    /// The slot and the group of which these fillings have the most beyond what is decided.
+    pub fn next(&self, fillings: &[Taken]) -> Option<(usize, usize)> {
+        let mut more: BTreeMap<(usize, usize), f64> = BTreeMap::new();
+        for Taken { weight, slot, filling } in fillings {
+            let mut groups = filling.groups.clone();
+            groups.dedup();
+            for group in groups {
+                let free = filling.count(group).saturating_sub(self.slots[*slot].count(group));
+                if free > 0 {
+                    *more.entry((*slot, group)).or_default() += weight * free as f64;
+                }
+            }
+        }
+        more.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(next, _)| next)
+    }
+
+    /// Decides that one block of a slot holds a group more.
+    pub fn hold(&mut self, slot: usize, group: usize) {
+        let mut one = Slot { blocks: 1, ..self.slots[slot].clone() };
+        one.held.push(group);
+        self.slots[slot].blocks -= 1;
+        self.slots.push(one);
+    }
+}
+
+/// How often a filling is taken.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Taken {
+    /// So often, or a fraction.
+    pub weight: f64,
+    /// In blocks of this slot.
+    pub slot: usize,
+    /// The filling.
+    pub filling: Filling,
 }
 
 /// What is known of an order.
@@ -39,8 +127,8 @@ pub struct Order {
 pub enum Filled {
     /// Not even fractions of fillings hold it.
     Refuted,
-    /// So many of these fillings do.
-    Open(Vec<(f64, Filling)>),
+    /// That is not refuted. These hold the most of it.
+    Open(Vec<Taken>),
     /// A limit came first.
     Unknown,
 }
@@ -84,20 +172,22 @@ impl<'g> Program<'g> {
             }
             let values = dual.values();
             let worth: f64 = values.iter().zip(&order.copies).map(|(value, &copies)| value * copies as f64).sum();
-            let fillings = self.best(order, &values);
-            let held: f64 = fillings.iter().map(|(value, filling)| value * order.blocks[filling.kind] as f64).sum();
-            if !order.is_strict && held < worth * (1.0 - MARGIN) {
+            let best = self.best(order, &values);
+            let most: f64 = best.iter().map(|best| best.most * order.slots[best.slot].blocks as f64).sum();
+            if !order.is_partial && most < worth * (1.0 - MARGIN) {
                 return Filled::Refuted;
             }
             let mut has_grown = false;
-            for (value, filling) in fillings {
-                if value > dual.block_value(filling.kind) + NEWS {
+            for Best { slot, value, filling, .. } in best {
+                if value > dual.block_value(slot) + NEWS {
                     has_grown = true;
-                    match dual.add(&filling) {
+                    match dual.add(slot, &filling) {
                         Some(next) => dual = next,
                         None => return Filled::Unknown,
                     }
-                    self.known.push(filling);
+                    if !self.known.contains(&filling) {
+                        self.known.push(filling);
+                    }
                 }
             }
             if !has_grown {
@@ -107,104 +197,84 @@ impl<'g> Program<'g> {
         Filled::Unknown
     }
 
-    fn fitting<'a>(&'a self, order: &'a Order) -> impl Iterator<Item = &'a Filling> {
+    /// The fillings known so far that may be in blocks of a slot, with it.
+    fn fitting<'a>(&'a self, order: &'a Order) -> impl Iterator<Item = (usize, &'a Filling)> {
         let holds_too_many =
             |filling: &Filling| filling.copies.iter().zip(&order.copies).any(|(held, most)| held > most);
-        self.known.iter().filter(move |filling| {
-            filling.load <= order.limit
-                && order.blocks[filling.kind] > 0
-                && !(order.is_strict && holds_too_many(filling))
-        })
+        let fits = move |slot: &Slot, filling: &Filling| slot.blocks > 0 && slot.allows(filling);
+        self.known.iter().filter(move |filling| filling.load <= order.limit && !holds_too_many(filling)).flat_map(
+            move |filling| {
+                let slots = order.slots.iter().enumerate().filter(move |(_, slot)| fits(slot, filling));
+                slots.map(move |(slot, _)| (slot, filling))
+            },
+        )
     }
 
-    /// By kind: the filling worth the most. O(groups · kinds + Σ size²).
-    fn best(&self, order: &Order, values: &[f64]) -> Vec<(f64, Filling)> {
+    /// By slot with blocks: its best filling.
+    fn best(&self, order: &Order, values: &[f64]) -> Vec<Best> {
         let worth = |&group: &u64| bits(group).map(|stage| values[stage]).sum::<f64>();
         let worth: Vec<f64> = self.groups.members.iter().map(worth).collect();
-        let kinds = (0..self.groups.kinds.len()).filter(|&kind| order.blocks[kind] > 0);
-        kinds.map(|kind| self.best_of(kind, order, &worth)).collect()
+        let slots = (0..order.slots.len()).filter(|&slot| order.slots[slot].blocks > 0);
+        slots.map(|slot| self.best_of(slot, order, &worth)).collect()
     }
 
-    fn best_of(&self, number: usize, order: &Order, worth: &[f64]) -> (f64, Filling) {
-        let (kind, members) = (&self.groups.kinds[number], &self.groups.members);
-        let largest = kind.size().min(self.stages);
-        // By number of stages: the group worth the most.
-        let mut best: Vec<Option<usize>> = vec![None; largest + 1];
-        for (group, &load) in kind.loads.iter().enumerate() {
-            let is_left = || bits(members[group]).all(|stage| order.copies[stage] > 0);
-            if load <= order.limit && worth[group] > 0.0 && (!order.is_strict || is_left()) {
-                let best = &mut best[members[group].count_ones() as usize];
-                if best.is_none_or(|known| worth[group] > worth[known]) {
-                    *best = Some(group);
-                }
-            }
+    fn best_of(&self, number: usize, order: &Order, worth: &[f64]) -> Best {
+        let (slot, members) = (&order.slots[number], &self.groups.members);
+        let kind = &self.groups.kinds[slot.kind];
+        let (mut left, mut size) = (order.copies.clone(), kind.size());
+        for stage in slot.held.iter().flat_map(|&group| bits(members[group])) {
+            left[stage] = left[stage].saturating_sub(1);
+            size = size.saturating_sub(1);
         }
-        let best: Vec<(usize, usize)> =
-            best.into_iter().enumerate().filter_map(|(stages, group)| Some((stages, group?))).collect();
-        // By number of devices: what they hold at best, and the group among it that was put there last.
-        let mut held = vec![(0.0f64, None); kind.size() + 1];
-        for devices in 1..=kind.size() {
-            held[devices] = (held[devices - 1].0, None);
-            for &(stages, group) in best.iter().take_while(|(stages, _)| *stages <= devices) {
-                let value = held[devices - stages].0 + worth[group];
-                let is_left = || {
-                    let mut left = order.copies.clone();
-                    let before = way(&held, members, devices - stages).chain([group]);
-                    before.flat_map(|group| bits(members[group])).all(|stage| {
-                        left[stage] = left[stage].wrapping_sub(1);
-                        left[stage] != usize::MAX
-                    })
-                };
-                if value > held[devices].0 && (!order.is_strict || is_left()) {
-                    held[devices] = (value, Some(group));
-                }
-            }
-        }
-        let mut filling = Filling { kind: number, groups: Vec::new(), copies: vec![0; self.stages], load: 0.0 };
-        for group in way(&held, members, kind.size()) {
-            filling.groups.push(group);
-            filling.load = filling.load.max(kind.loads[group]);
-            bits(members[group]).for_each(|stage| filling.copies[stage] += 1);
-        }
-        (held[kind.size()].0, filling)
+        let is_open = |group: &usize| kind.loads[*group] <= order.limit && worth[*group] > 0.0;
+        let offer = |group: usize| Offer { group, members: members[group], worth: worth[group] };
+        let offers = Offers::new(left, (0..members.len()).filter(is_open).map(offer));
+        let (most, best) = offers.best(size);
+        let held: f64 = slot.held.iter().map(|&group| worth[group]).sum();
+        let value = held + best.iter().map(|offer| offer.worth).sum::<f64>();
+        let mut groups: Vec<usize> = best.iter().map(|offer| offer.group).chain(slot.held.iter().copied()).collect();
+        groups.sort_unstable();
+        let mut copies = vec![0; self.stages];
+        groups.iter().flat_map(|&group| bits(members[group])).for_each(|stage| copies[stage] += 1);
+        let load = groups.iter().map(|&group| kind.loads[group]).fold(0.0, f64::max);
+        Best { slot: number, most: most + held, value, filling: Filling { kind: slot.kind, groups, copies, load } }
     }
 
     /// How many of each known filling hold the most of what is ordered; `None` on numerical failure.
-    fn weights(&self, order: &Order) -> Option<Vec<(f64, Filling)>> {
+    fn weights(&self, order: &Order) -> Option<Vec<Taken>> {
         let mut problem = Problem::new(OptimizationDirection::Minimize);
-        let fittings: Vec<&Filling> = self.fitting(order).collect();
+        let fittings: Vec<(usize, &Filling)> = self.fitting(order).collect();
         let weights: Vec<Variable> = fittings.iter().map(|_| problem.add_var(0.0, (0.0, f64::INFINITY))).collect();
         for (stage, &copies) in order.copies.iter().enumerate().filter(|(_, copies)| **copies > 0) {
             let missing = problem.add_var(1.0, (0.0, f64::INFINITY));
-            let held = fittings.iter().zip(&weights).filter(|(filling, _)| filling.copies[stage] > 0);
-            let held = held.map(|(filling, &weight)| (weight, filling.copies[stage] as f64)).chain([(missing, 1.0)]);
+            let held = fittings.iter().zip(&weights).filter(|((_, filling), _)| filling.copies[stage] > 0);
+            let held =
+                held.map(|((_, filling), &weight)| (weight, filling.copies[stage] as f64)).chain([(missing, 1.0)]);
             problem.add_constraint(held.collect::<Vec<_>>(), ComparisonOp::Ge, copies as f64);
         }
-        for (kind, &blocks) in order.blocks.iter().enumerate().filter(|(_, blocks)| **blocks > 0) {
-            let used = fittings.iter().zip(&weights).filter(|(filling, _)| filling.kind == kind);
+        for (number, slot) in order.slots.iter().enumerate().filter(|(_, slot)| slot.blocks > 0) {
+            let used = fittings.iter().zip(&weights).filter(|((slot, _), _)| *slot == number);
             let used: Vec<_> = used.map(|(_, &weight)| (weight, 1.0)).collect();
-            problem.add_constraint(used, ComparisonOp::Le, blocks as f64);
+            problem.add_constraint(used, ComparisonOp::Le, slot.blocks as f64);
         }
         let solution = problem.solve().ok()?.into_solution().ok()?;
-        let taken = fittings.into_iter().zip(&weights).map(|(filling, &weight)| (solution.var_value(weight), filling));
-        Some(taken.filter(|(weight, _)| *weight > MARGIN).map(|(weight, filling)| (weight, filling.clone())).collect())
+        let taken = fittings.into_iter().zip(&weights).map(|((slot, filling), &weight)| Taken {
+            weight: solution.var_value(weight),
+            slot,
+            filling: filling.clone(),
+        });
+        Some(taken.filter(|taken| taken.weight > MARGIN).collect())
     }
 }
 
-/// The groups that make up the most that so many devices hold.
-fn way(held: &[(f64, Option<usize>)], members: &[u64], mut devices: usize) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        while devices > 0 {
-            match held[devices].1 {
-                Some(group) => {
-                    devices -= members[group].count_ones() as usize;
-                    return Some(group);
-                }
-                None => devices -= 1,
-            }
-        }
-        None
-    })
+/// The best filling found for a slot.
+struct Best {
+    slot: usize,
+    /// No filling is worth more.
+    most: f64,
+    /// What this one is worth.
+    value: f64,
+    filling: Filling,
 }
 
 /// The dual over the fillings known so far.
@@ -215,21 +285,21 @@ struct Dual {
 }
 
 impl Dual {
-    fn new<'a>(order: &Order, fillings: impl Iterator<Item = &'a Filling>) -> Option<Self> {
+    fn new<'a>(order: &Order, fillings: impl Iterator<Item = (usize, &'a Filling)>) -> Option<Self> {
         let mut problem = Problem::new(OptimizationDirection::Minimize);
         let blocks: Vec<Variable> =
-            order.blocks.iter().map(|&count| problem.add_var(count as f64, (0.0, f64::INFINITY))).collect();
+            order.slots.iter().map(|slot| problem.add_var(slot.blocks as f64, (0.0, f64::INFINITY))).collect();
         let stages: Vec<Variable> =
             order.copies.iter().map(|&count| problem.add_var(-(count as f64), (0.0, 1.0))).collect();
-        for filling in fillings {
-            problem.add_constraint(terms(&blocks, &stages, filling), ComparisonOp::Ge, 0.0);
+        for (slot, filling) in fillings {
+            problem.add_constraint(terms(blocks[slot], &stages, filling), ComparisonOp::Ge, 0.0);
         }
         let solution = problem.solve().ok()?.into_solution().ok()?;
         Some(Self { blocks, stages, solution })
     }
 
-    fn add(self, filling: &Filling) -> Option<Self> {
-        let terms = terms(&self.blocks, &self.stages, filling);
+    fn add(self, slot: usize, filling: &Filling) -> Option<Self> {
+        let terms = terms(self.blocks[slot], &self.stages, filling);
         let solution = self.solution.add_constraint(terms, ComparisonOp::Ge, 0.0).ok()?.into_solution().ok()?;
         Some(Self { solution, ..self })
     }
@@ -239,13 +309,13 @@ impl Dual {
         self.stages.iter().map(|&stage| self.solution.var_value(stage).max(0.0)).collect()
     }
 
-    fn block_value(&self, kind: usize) -> f64 {
-        self.solution.var_value(self.blocks[kind])
+    fn block_value(&self, slot: usize) -> f64 {
+        self.solution.var_value(self.blocks[slot])
     }
 }
 
 /// A block is worth as much as each of its fillings.
-fn terms(blocks: &[Variable], stages: &[Variable], filling: &Filling) -> Vec<(Variable, f64)> {
+fn terms(block: Variable, stages: &[Variable], filling: &Filling) -> Vec<(Variable, f64)> {
     let held = filling.copies.iter().zip(stages).filter(|(copies, _)| **copies > 0);
-    held.map(|(&copies, &stage)| (stage, -(copies as f64))).chain([(blocks[filling.kind], 1.0)]).collect()
+    held.map(|(&copies, &stage)| (stage, -(copies as f64))).chain([(block, 1.0)]).collect()
 }

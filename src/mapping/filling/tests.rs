@@ -34,9 +34,9 @@ fn no_bound_is_above_the_optimum_and_some_are_equal_to_it() {
 }
 
 #[test]
-fn no_bound_with_rings_is_above_the_optimum_and_some_are_better() {
+fn no_bound_with_rings_is_above_the_optimum_and_some_bounds_and_mappings_are_better() {
     let cx = SearchContext::new();
-    let (mut better, mut looked) = (0, 0);
+    let (mut better, mut found, mut looked) = (0, 0, 0);
     for seed in 0..60 {
         let mut problem = MappingProblem { cost: StageCost::additive(Counted::Both), ..problem(seed) };
         let bytes = |stage: usize| f64::from(((stage + seed as usize) * 7 % 5) as u8);
@@ -47,9 +47,16 @@ fn no_bound_with_rings_is_above_the_optimum_and_some_are_better() {
             let mut filler = Filler::new(&problem, &blocks(&problem, size), 0).expect("messages count");
             let low = filler.bound(0.0, 2.0 * optimum, &cx);
             for high in [optimum, 1.5 * optimum] {
-                let bound = filler.bound_with_rings(low, high, &cx);
+                let (bound, mapping) = filler.decide_rings(low, high, 1 << 13, &cx);
                 assert!((low..=optimum * (1.0 + 1e-12)).contains(&bound), "{bound} above {optimum} of seed {seed}");
                 better += usize::from(bound > low * (1.0 + 1e-9));
+                let Some(mapping) = mapping else { continue };
+                let mut devices = mapping.devices.clone();
+                devices.sort_unstable();
+                devices.dedup();
+                assert_eq!(devices.len(), problem.copies(), "copies of seed {seed} share devices");
+                assert!(problem.objective(&mapping) >= optimum * (1.0 - 1e-12));
+                found += usize::from(problem.objective(&mapping) < high);
             }
             assert_eq!(
                 filler.bound(0.0, 2.0 * optimum, &cx),
@@ -59,7 +66,7 @@ fn no_bound_with_rings_is_above_the_optimum_and_some_are_better() {
             looked += 1;
         }
     }
-    assert!(better * 20 > looked, "{better} of {looked} bounds are better");
+    assert!(better * 20 > looked && found * 20 > looked, "of {looked}, {better} bounds are better, {found} are found");
 }
 
 #[test]
