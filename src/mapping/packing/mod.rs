@@ -6,7 +6,8 @@
 //! Otherwise pipelines are fixed one after the other, and failing that, it is decided how often a stage is in a class.
 //!
 //! Where no two devices are alike and each gets a copy, a mapping is an exact [`mod@cover`] of the devices. Where a target leaves
-//! few pipelines, these are enumerated ([`enumeration`]), and a search for covers soon ends.
+//! few pipelines, these are enumerated ([`enumeration`]), and a search for covers soon ends. With an all-reduce, covers are
+//! drawn until the pipelines of one can be put in an order that makes fast rings ([`rings`]).
 
 mod classes;
 mod cover;
@@ -15,6 +16,7 @@ mod generation;
 mod master;
 mod plan;
 mod pricing;
+mod rings;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +32,8 @@ use generation::{Generation, Order, Packed};
 use master::{Row, Use};
 use plan::Plan;
 use pricing::Pattern;
+
+pub use rings::RingCover;
 
 /// What a search found out about its target.
 #[derive(Debug, Clone, PartialEq)]
