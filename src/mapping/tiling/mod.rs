@@ -2,8 +2,8 @@
 //!
 //! In a grid, or in nodes of equally many devices, the devices' numbers have digits, which are their coordinates. Some
 //! of the digits tell apart the devices of a tile, the others the tiles. Where each tile takes a pipeline and all take it
-//! the same way, the place of one pipeline on one tile and a ring over the tiles make the mapping. In large grids tiles also
-//! take several pipelines, which fit into more shapes.
+//! the same way, the place of one pipeline on one tile and a ring over the tiles make the mapping. In large grids, where
+//! messages alone count, tiles also take several pipelines, which fit into more shapes.
 
 mod automorphisms;
 mod folding;
@@ -14,7 +14,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::annealing::Annealer;
 use super::local::LocalCost;
-use super::{Counted, Mapping, MappingProblem, StageCost, StageGraph, Topology};
+use super::{Counted, Mapping, MappingProblem, StageCost, Topology};
 use crate::solve::SearchContext;
 
 pub(super) use folding::Folding;
@@ -52,10 +52,12 @@ impl Tiling {
     }
 
     /// The tilings into tiles for several replicas, the most promising first, one of each shape, and of those alike the ones
-    /// with the smallest tiles. None where devices would be left over, tiles differ, or there are few devices.
+    /// with the smallest tiles. None where devices would be left over, tiles differ, there are few devices, or an
+    /// all-reduce ties tiles together.
     pub fn large(problem: &MappingProblem) -> Vec<Self> {
         let (stages, devices) = (problem.stages.stages.len(), problem.topology.len());
-        if stages < 2 || problem.copies() != devices || !(FEWEST..=LARGEST).contains(&devices) {
+        let is_tied = problem.cost.counted.all_reduce();
+        if is_tied || stages < 2 || problem.copies() != devices || !(FEWEST..=LARGEST).contains(&devices) {
             return Vec::new();
         }
         let is_large = |size: usize| size > stages && size.is_multiple_of(stages) && size <= LARGE;
@@ -130,16 +132,11 @@ impl Tiling {
     /// The mapping that it makes of a good ring and good pipelines; `None` where copies do not fit.
     pub fn mapping(&self, problem: &MappingProblem, bound: f64, cx: &SearchContext) -> Option<Mapping> {
         let ring = self.ring(problem, cx);
-        let pipelines = if self.pipelines(problem) == 1 {
-            self.pipeline(problem, &ring, bound, cx)
-        } else {
-            self.annealed(problem, problem.stages.clone(), problem.cost.clone(), bound, cx)
-        };
-        // A ring passes through all copies on a tile before it goes on to the next.
+        let pipelines = self.pipelines(problem, &ring, bound, cx);
         let on_tiles = |copies: &[usize]| -> Vec<usize> {
             ring.iter().flat_map(|offset| copies.iter().map(move |device| device + offset)).collect()
         };
-        let devices: Vec<usize> = pipelines.chunks(self.pipelines(problem)).flat_map(on_tiles).collect();
+        let devices: Vec<usize> = pipelines.chunks(self.replicas(problem)).flat_map(on_tiles).collect();
         let fits = devices.iter().enumerate().all(|(copy, &device)| problem.fits(copy / problem.replicas, device));
         fits.then_some(Mapping { devices })
     }
@@ -153,8 +150,8 @@ impl Tiling {
         shortest_ring(&topology, cx).into_iter().map(|index| self.offsets[index]).collect()
     }
 
-    /// The tile's devices in the order of the stages, where `ring` is the ring of each.
-    fn pipeline(&self, problem: &MappingProblem, ring: &[usize], bound: f64, cx: &SearchContext) -> Vec<usize> {
+    /// The tile's devices in the order of the copies on it, where `ring` is the ring of each.
+    fn pipelines(&self, problem: &MappingProblem, ring: &[usize], bound: f64, cx: &SearchContext) -> Vec<usize> {
         let mut stages = problem.stages.clone();
         if problem.cost.counted.all_reduce() && problem.cost.adds_all_reduce() {
             for (index, stage) in stages.stages.iter_mut().enumerate() {
@@ -167,24 +164,7 @@ impl Tiling {
             stages.messages.clear();
         }
         let cost = StageCost { counted: Counted::Messages, ..problem.cost.clone() };
-        self.annealed(problem, stages, cost, bound, cx)
-    }
-
-    /// How many pipelines a tile takes.
-    fn pipelines(&self, problem: &MappingProblem) -> usize {
-        self.tile.len() / problem.stages.stages.len()
-    }
-
-    /// The tile's devices in the order of the copies on it, as if there were no other tiles.
-    fn annealed(
-        &self,
-        problem: &MappingProblem,
-        stages: StageGraph,
-        cost: StageCost,
-        bound: f64,
-        cx: &SearchContext,
-    ) -> Vec<usize> {
-        let (replicas, topology) = (self.pipelines(problem), restricted(&problem.topology, &self.tile));
+        let (replicas, topology) = (self.replicas(problem), restricted(&problem.topology, &self.tile));
         let part = MappingProblem { stages, replicas, topology, cost };
         let first = Mapping { devices: (0..part.copies()).collect() };
         let mut annealer = Annealer::new(&part, first, cx.seed);
@@ -192,6 +172,11 @@ impl Tiling {
         annealer.tile(bound, cx);
         annealer.anneal(bound, MOVES.saturating_mul(part.copies() as u64), cx);
         annealer.best().0.devices.iter().map(|&index| self.tile[index]).collect()
+    }
+
+    /// How many copies of each stage a tile takes.
+    fn replicas(&self, problem: &MappingProblem) -> usize {
+        self.tile.len() / problem.stages.stages.len()
     }
 }
 
@@ -287,7 +272,7 @@ fn prime_factors(mut number: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mapping::{Device, Message, Stage};
+    use crate::mapping::{Device, Message, Stage, StageGraph};
 
     /// A grid whose links slow down with the distance.
     pub fn grid(rows: usize, columns: usize) -> Topology {
