@@ -38,6 +38,7 @@ const NEAR: f64 = 0.5;
 
 /// How many tilings, and foldings, are tried.
 const TILINGS: usize = 6;
+const LARGE_TILINGS: usize = 2;
 const FOLDINGS: usize = 16;
 
 /// The temperature at which a mapping that is nearly within a target is repaired, as a part of it.
@@ -183,6 +184,14 @@ impl<'a> Annealer<'a> {
                 return;
             }
             if let Some(mapping) = folding.mapping(bound, cx) {
+                self.offer(&mapping);
+            }
+        }
+        for tiling in Tiling::large(self.problem).iter().take(LARGE_TILINGS) {
+            if self.objective <= bound || cx.should_stop() {
+                return;
+            }
+            if let Some(mapping) = tiling.mapping(self.problem, bound, cx) {
                 self.offer(&mapping);
             }
         }

@@ -31,7 +31,7 @@ use search::{Knowledge, Order, Search, Verdict};
 use super::annealing::Annealer;
 use super::filling::Filler;
 use super::heuristic::MappingAnnealing;
-use super::packing::{Packer, Packing};
+use super::packing::{Packer, Packing, RingCover};
 use super::windows::Windows;
 use super::{Counted, Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun, segments};
 use crate::solve::{OPTIMALITY_TOLERANCE, Progress, SearchContext};
@@ -91,6 +91,7 @@ impl BranchAndBound {
             fills: true,
             decides_rings: true,
             packers: Vec::new(),
+            rings: RingCover::new(problem, cx.seed),
             windows: None,
             bound: 0.0,
             cx,
@@ -184,6 +185,7 @@ struct Proof<'p, const W: usize> {
     fills: bool,
     decides_rings: bool,
     packers: Vec<Packer<'p>>,
+    rings: Option<RingCover<'p>>,
     windows: Option<Windows<'p>>,
     bound: f64,
     cx: &'p SearchContext,
@@ -307,7 +309,23 @@ impl<'p, const W: usize> Proof<'p, W> {
         if self.levels.is_some() && self.knowledge.partitions.is_empty() && !self.is_done() {
             self.search(self.bound * (1.0 + LEAST_STEP), decisions, Order::Fresh);
             self.tell("reaching");
+            self.cover(decisions);
         }
+    }
+
+    /// Searches among the exact covers of the devices by pipelines for one that reaches the bound, with the effort of so
+    /// many decisions.
+    fn cover(&mut self, decisions: u64) {
+        let Some(mut rings) = self.rings.take().filter(|_| !self.is_done()) else { return };
+        let (target, effort) = (self.bound * (1.0 + LEAST_STEP), self.packing_effort(decisions));
+        match rings.search(target, effort, self.cx) {
+            Packing::Refuted => self.bound = self.bound.max(self.next_time(target)),
+            Packing::Found(mapping) => self.annealer.offer(&mapping),
+            Packing::Unknown(_) | Packing::Crowded => (),
+        }
+        self.knowledge.nodes += std::mem::take(&mut rings.nodes);
+        self.rings = Some(rings);
+        self.tell("covering");
     }
 
     /// Bisects between bound and best mapping as far as searches of so many decisions can tell, down to a part

@@ -27,18 +27,31 @@ const LOOKED_AT: u64 = 4;
 pub fn cover(sets: &[u128], all: u128, effort: &mut u64, rng: &mut Xoshiro256PlusPlus, cx: &SearchContext) -> Covered {
     let mut decisions = FIRST_DECISIONS;
     while *effort > 0 && !cx.should_stop() {
-        let mut search = Search { decisions, effort, rng, cx, chosen: Vec::new() };
-        match search.explore(sets.to_vec(), all) {
-            Some(true) => return Covered::By(search.chosen),
-            Some(false) => return Covered::Not,
-            None => decisions *= 2,
+        match search(sets, all, Search { decisions, is_fair: false, effort, rng, cx, chosen: Vec::new() }) {
+            Covered::Unknown => decisions *= 2,
+            covered => return covered,
         }
     }
     Covered::Unknown
 }
 
+/// A cover drawn at random, or what else so short a search finds out.
+pub fn draw(sets: &[u128], all: u128, effort: &mut u64, rng: &mut Xoshiro256PlusPlus, cx: &SearchContext) -> Covered {
+    search(sets, all, Search { decisions: FIRST_DECISIONS, is_fair: true, effort, rng, cx, chosen: Vec::new() })
+}
+
+fn search(sets: &[u128], all: u128, mut search: Search) -> Covered {
+    match search.explore(sets.to_vec(), all) {
+        Some(true) => Covered::By(search.chosen),
+        Some(false) => Covered::Not,
+        None => Covered::Unknown,
+    }
+}
+
 struct Search<'a> {
     decisions: u64,
+    /// Whether sets come in any order, so that covers of all kinds are found.
+    is_fair: bool,
     effort: &'a mut u64,
     rng: &'a mut Xoshiro256PlusPlus,
     cx: &'a SearchContext,
@@ -69,12 +82,14 @@ impl Search<'_> {
         Some(false)
     }
 
-    /// The sets that hold `element`, those first that also hold others that few do, and a little by chance.
+    /// The sets that hold `element`, by chance, and unless all are to have the same chances, those before that also hold
+    /// others that few do.
     fn ordered(&mut self, sets: &[u128], element: usize, uses: &[u32]) -> Vec<u128> {
         let rarity = |set: u128| elements(set).map(|element| 1.0 / f64::from(uses[element])).sum::<f64>();
         let holding = sets.iter().copied().filter(|set| set >> element & 1 == 1);
+        let weight = |set: u128| if self.is_fair { 1.0 } else { rarity(set) };
         let mut ranked: Vec<(f64, u128)> =
-            holding.map(|set| (rarity(set) * self.rng.random_range(0.5..1.5), set)).collect();
+            holding.map(|set| (weight(set) * self.rng.random_range(0.5..1.5), set)).collect();
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
         ranked.into_iter().map(|(_, set)| set).collect()
     }

@@ -7,7 +7,8 @@
 //! Blocks whose devices differ may be taken for classes, too, which tells less about each of them but more of all.
 //!
 //! Where no two devices are alike and each gets a copy, a mapping is an exact [`mod@cover`] of the devices. Where a target leaves
-//! few pipelines, these are enumerated ([`enumeration`]), and a search for covers soon ends.
+//! few pipelines, these are enumerated ([`enumeration`]), and a search for covers soon ends. With an all-reduce, covers are
+//! drawn until the pipelines of one can be put in an order that makes fast rings ([`rings`]).
 
 mod classes;
 mod cover;
@@ -16,6 +17,7 @@ mod generation;
 mod master;
 mod plan;
 mod pricing;
+mod rings;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +33,8 @@ use generation::{Generation, Order, Packed};
 use master::{Row, Use};
 use plan::Plan;
 use pricing::Pattern;
+
+pub use rings::RingCover;
 
 /// What a search found out about its target.
 #[derive(Debug, Clone, PartialEq)]

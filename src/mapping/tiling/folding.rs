@@ -182,9 +182,8 @@ fn in_ring_order(problem: &MappingProblem, group: Vec<Image>, cx: &SearchContext
 #[cfg(test)]
 mod tests {
     use super::super::Tiling;
-    use super::super::tests::{circle, grid, torus};
+    use super::super::tests::{circle, grid, star, torus};
     use super::*;
-    use crate::mapping::{Counted, Message, StageCost};
 
     fn best(problem: &MappingProblem, mappings: impl Iterator<Item = Mapping>) -> f64 {
         mappings.map(|mapping| problem.objective(&mapping)).fold(f64::INFINITY, f64::min)
@@ -196,19 +195,9 @@ mod tests {
         devices.into_iter().eq(0..mapping.devices.len())
     }
 
-    /// The first stage exchanges two bytes with each other one.
-    fn star(replicas: usize) -> MappingProblem {
-        let mut problem = circle(4, replicas, torus(8, 8));
-        let there = (1..4).map(|target| Message { source: 0, target, bytes: 1.0 });
-        let back = (1..4).map(|source| Message { source, target: 0, bytes: 1.0 });
-        problem.stages.messages = there.chain(back).collect();
-        problem.cost = StageCost::additive(Counted::Messages);
-        problem
-    }
-
     #[test]
     fn lattices_repeat_tiles_of_any_shape() {
-        let (problem, cx) = (star(16), SearchContext::new());
+        let (problem, cx) = (star(4, 16, torus(8, 8)), SearchContext::new());
         let folded: Vec<Mapping> =
             Folding::all(&problem, &cx).iter().filter_map(|folding| folding.mapping(0.0, &cx)).collect();
         assert!(folded.iter().all(is_permutation));

@@ -2,7 +2,8 @@
 //!
 //! In a grid, or in nodes of equally many devices, the devices' numbers have digits, which are their coordinates. Some
 //! of the digits tell apart the devices of a tile, the others the tiles. Where each tile takes a pipeline and all take it
-//! the same way, the place of one pipeline on one tile and a ring over the tiles make the mapping.
+//! the same way, the place of one pipeline on one tile and a ring over the tiles make the mapping. In large grids, where
+//! messages alone count, tiles also take several pipelines, which fit into more shapes.
 
 mod automorphisms;
 mod folding;
@@ -24,6 +25,11 @@ const LARGEST: usize = 1024;
 /// Moves of annealing for each device of a tile.
 const MOVES: u64 = 2000;
 
+/// The most devices of a tile that takes several pipelines, and the fewest of a grid for which there are such: searches
+/// close smaller ones sooner.
+const LARGE: usize = 64;
+const FEWEST: usize = 128;
+
 /// How often links of a ring are exchanged at random, and how many pairs of links may be looked at for it, about.
 const KICKS: usize = 500;
 const KICKED: usize = 1 << 23;
@@ -38,11 +44,29 @@ impl Tiling {
     /// The tilings into one tile for each replica, the most promising first, one of each shape. None where devices would
     /// be left over.
     pub fn all(problem: &MappingProblem) -> Vec<Self> {
-        let (stages, replicas, devices) = (problem.stages.stages.len(), problem.replicas, problem.topology.len());
-        if stages < 2 || replicas < 2 || stages * replicas != devices || devices > LARGEST {
+        let (stages, devices) = (problem.stages.stages.len(), problem.topology.len());
+        if stages < 2 || problem.replicas < 2 || problem.copies() != devices || devices > LARGEST {
             return Vec::new();
         }
-        let radices = prime_factors(devices);
+        Self::sorted(problem, |tiling| tiling.tile.len() == stages)
+    }
+
+    /// The tilings into tiles for several replicas, the most promising first, one of each shape, and of those alike the ones
+    /// with the smallest tiles. None where devices would be left over, tiles differ, there are few devices, or an
+    /// all-reduce ties tiles together.
+    pub fn large(problem: &MappingProblem) -> Vec<Self> {
+        let (stages, devices) = (problem.stages.stages.len(), problem.topology.len());
+        let is_tied = problem.cost.counted.all_reduce();
+        if is_tied || stages < 2 || problem.copies() != devices || !(FEWEST..=LARGEST).contains(&devices) {
+            return Vec::new();
+        }
+        let is_large = |size: usize| size > stages && size.is_multiple_of(stages) && size <= LARGE;
+        Self::sorted(problem, |tiling| is_large(tiling.tile.len()) && tiling.is_regular(&problem.topology))
+    }
+
+    /// Those of all ways to cut the devices into tiles that are `wanted`, the most promising first, one of each shape.
+    fn sorted(problem: &MappingProblem, wanted: impl Fn(&Self) -> bool) -> Vec<Self> {
+        let radices = prime_factors(problem.topology.len());
         let choices = (0_usize..1 << radices.len()).map(|chosen| {
             let mut tiling = Self { tile: vec![0], offsets: vec![0] };
             let mut place = 1;
@@ -54,11 +78,9 @@ impl Tiling {
             tiling
         });
         let cost = LocalCost::new(problem);
-        let mut tilings: Vec<(f64, Self)> = choices
-            .filter(|tiling| tiling.tile.len() == stages)
-            .map(|tiling| (tiling.estimate(problem, &cost), tiling))
-            .collect();
-        tilings.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        let mut tilings: Vec<(f64, Self)> =
+            choices.filter(wanted).map(|tiling| (tiling.estimate(problem, &cost), tiling)).collect();
+        tilings.sort_by(|(a, one), (b, other)| a.total_cmp(b).then(one.tile.len().cmp(&other.tile.len())));
         let mut seen: Vec<[Vec<f64>; 2]> = Vec::new();
         tilings.retain(|(_, tiling)| {
             let links = [&tiling.tile, &tiling.offsets].map(|devices| {
@@ -71,6 +93,13 @@ impl Tiling {
             is_new
         });
         tilings.into_iter().map(|(_, tiling)| tiling).collect()
+    }
+
+    /// Whether the links inside all tiles are the same.
+    fn is_regular(&self, topology: &Topology) -> bool {
+        let link = |a: usize, b: usize| (topology.bandwidth(a, b), topology.latency(a, b));
+        let mut pairs = self.tile.iter().flat_map(|&a| self.tile.iter().map(move |&b| (a, b))).filter(|(a, b)| a != b);
+        pairs.all(|(a, b)| self.offsets.iter().all(|offset| link(a, b) == link(a + offset, b + offset)))
     }
 
     /// About how long the slowest stage takes: as if each had the tile's device with the nearest others, some message took
@@ -90,21 +119,24 @@ impl Tiling {
             let nearest = tile.iter().map(|links| links.iter().take(traffic.len()).sum::<f64>());
             apart(stage) + bytes * nearest.fold(f64::INFINITY, f64::min) / traffic.len().max(1) as f64
         };
-        let slowest = (0..self.tile.len()).map(time).fold(0.0, f64::max);
+        let stages = 0..problem.stages.stages.len();
+        let slowest = stages.clone().map(time).fold(0.0, f64::max);
         let cross = |stage: usize| {
             let sent = cost.traffic(stage).iter().map(|traffic| traffic.out + traffic.back);
             apart(stage) + crossing * sent.fold(f64::INFINITY, f64::min)
         };
-        let connected = (0..self.tile.len()).filter(|&stage| !cost.traffic(stage).is_empty());
+        let connected = stages.filter(|&stage| !cost.traffic(stage).is_empty());
         slowest.max(connected.map(cross).reduce(f64::min).unwrap_or(0.0))
     }
 
-    /// The mapping that it makes of a good ring and a good pipeline; `None` where copies do not fit.
+    /// The mapping that it makes of a good ring and good pipelines; `None` where copies do not fit.
     pub fn mapping(&self, problem: &MappingProblem, bound: f64, cx: &SearchContext) -> Option<Mapping> {
         let ring = self.ring(problem, cx);
-        let pipeline = self.pipeline(problem, &ring, bound, cx);
-        let devices: Vec<usize> =
-            pipeline.iter().flat_map(|&device| ring.iter().map(move |offset| device + offset)).collect();
+        let pipelines = self.pipelines(problem, &ring, bound, cx);
+        let on_tiles = |copies: &[usize]| -> Vec<usize> {
+            ring.iter().flat_map(|offset| copies.iter().map(move |device| device + offset)).collect()
+        };
+        let devices: Vec<usize> = pipelines.chunks(self.replicas(problem)).flat_map(on_tiles).collect();
         let fits = devices.iter().enumerate().all(|(copy, &device)| problem.fits(copy / problem.replicas, device));
         fits.then_some(Mapping { devices })
     }
@@ -118,8 +150,8 @@ impl Tiling {
         shortest_ring(&topology, cx).into_iter().map(|index| self.offsets[index]).collect()
     }
 
-    /// The tile's devices in the order of the stages, where `ring` is the ring of each.
-    fn pipeline(&self, problem: &MappingProblem, ring: &[usize], bound: f64, cx: &SearchContext) -> Vec<usize> {
+    /// The tile's devices in the order of the copies on it, where `ring` is the ring of each.
+    fn pipelines(&self, problem: &MappingProblem, ring: &[usize], bound: f64, cx: &SearchContext) -> Vec<usize> {
         let mut stages = problem.stages.clone();
         if problem.cost.counted.all_reduce() && problem.cost.adds_all_reduce() {
             for (index, stage) in stages.stages.iter_mut().enumerate() {
@@ -131,13 +163,20 @@ impl Tiling {
         if !problem.cost.counted.messages() {
             stages.messages.clear();
         }
-        let pipeline = MappingProblem {
-            stages,
-            replicas: 1,
-            topology: restricted(&problem.topology, &self.tile),
-            cost: StageCost { counted: Counted::Messages, ..problem.cost.clone() },
-        };
-        annealed(&pipeline, bound, cx).into_iter().map(|index| self.tile[index]).collect()
+        let cost = StageCost { counted: Counted::Messages, ..problem.cost.clone() };
+        let (replicas, topology) = (self.replicas(problem), restricted(&problem.topology, &self.tile));
+        let part = MappingProblem { stages, replicas, topology, cost };
+        let first = Mapping { devices: (0..part.copies()).collect() };
+        let mut annealer = Annealer::new(&part, first, cx.seed);
+        // Several pipelines may themselves repeat one.
+        annealer.tile(bound, cx);
+        annealer.anneal(bound, MOVES.saturating_mul(part.copies() as u64), cx);
+        annealer.best().0.devices.iter().map(|&index| self.tile[index]).collect()
+    }
+
+    /// How many copies of each stage a tile takes.
+    fn replicas(&self, problem: &MappingProblem) -> usize {
+        self.tile.len() / problem.stages.stages.len()
     }
 }
 
@@ -181,13 +220,6 @@ fn exchange_links(order: &mut [usize], time: impl Fn(usize, usize) -> f64) -> bo
         }
     }
     has_improved
-}
-
-fn annealed(problem: &MappingProblem, bound: f64, cx: &SearchContext) -> Vec<usize> {
-    let first = Mapping { devices: (0..problem.copies()).collect() };
-    let mut annealer = Annealer::new(problem, first, cx.seed);
-    annealer.anneal(bound, MOVES.saturating_mul(problem.copies() as u64), cx);
-    annealer.best().0.devices.clone()
 }
 
 /// The topology of some devices, whose memory sets no limit.
@@ -270,6 +302,32 @@ mod tests {
         MappingProblem { stages, replicas, topology, cost: StageCost::additive(Counted::Both) }
     }
 
+    /// Stages the first of which exchanges a byte each way with every other one.
+    pub fn star(stages: usize, replicas: usize, topology: Topology) -> MappingProblem {
+        let mut problem = circle(stages, replicas, topology);
+        let there = (1..stages).map(|target| Message { source: 0, target, bytes: 1.0 });
+        let back = (1..stages).map(|source| Message { source, target: 0, bytes: 1.0 });
+        problem.stages.messages = there.chain(back).collect();
+        problem.cost = StageCost::additive(Counted::Messages);
+        problem
+    }
+
+    #[test]
+    fn several_pipelines_make_a_tile_where_one_does_not() {
+        let (problem, cx) = (star(4, 32, grid(8, 16)), SearchContext::new());
+        let reach = |tilings: Vec<Tiling>, target: f64| {
+            tilings.iter().filter_map(|tiling| tiling.mapping(&problem, target, &cx)).any(|mapping| {
+                let mut devices = mapping.devices.clone();
+                devices.sort_unstable();
+                assert!(devices.into_iter().eq(0..128));
+                problem.objective(&mapping) <= target
+            })
+        };
+        assert!(reach(Tiling::all(&problem), 8.0) && !reach(Tiling::all(&problem), 6.0));
+        // Four T-shaped pipelines make a square.
+        assert!(reach(Tiling::large(&problem), 6.0));
+    }
+
     #[test]
     fn tiles_trade_messages_for_rings() {
         let problem = circle(4, 8, grid(4, 8));
@@ -303,7 +361,8 @@ mod tests {
 
     #[test]
     fn nothing_is_tiled_where_devices_are_left_over() {
-        assert!(Tiling::all(&circle(3, 2, grid(2, 4))).is_empty());
+        let problem = circle(3, 2, grid(2, 4));
+        assert!(Tiling::all(&problem).is_empty() && Tiling::large(&problem).is_empty());
         assert_eq!(prime_factors(360), [2, 2, 2, 3, 3, 5]);
     }
 }
