@@ -11,6 +11,8 @@ mod all_different;
 mod blocks;
 mod budgets;
 mod components;
+mod cycles;
+mod laying;
 mod levels;
 mod model;
 mod relation;
@@ -185,6 +187,7 @@ impl<'p, const W: usize> Proof<'p, W> {
         let copies = self.annealer.best().0.devices.len() as u64;
         let (mut moves, mut decisions) = (settings.moves.saturating_mul(copies), settings.decisions);
         self.bisect(0, 1e-4);
+        self.lay_rings();
         self.tile();
         self.anneal(moves);
         self.settle(0);
