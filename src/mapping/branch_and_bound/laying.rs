@@ -4,10 +4,10 @@
 //! the other stages for many. Whether there is a cycle of these few is soon told; the rings of the others are laid on what
 //! it leaves.
 
-use super::Proof;
 use super::cycles::{Cycle, cycle};
 use super::set::Set;
 use super::state::State;
+use super::{OPEN, Proof};
 use crate::mapping::Mapping;
 use crate::solve::OPTIMALITY_TOLERANCE;
 
@@ -34,11 +34,15 @@ const EFFORT: u64 = 1 << 18;
 const REFINING: u64 = 1000;
 
 impl<const W: usize> Proof<'_, W> {
-    /// Bisects between bound and best mapping by laying rings one after the other.
-    pub(super) fn lay_rings(&mut self) {
-        let has_rings = self.knowledge.model.stages.iter().any(|row| row.ring.is_some());
+    /// Bisects between bound and best mapping by laying rings one after the other, where no two links are alike. Returns a
+    /// mapping to go on from once others were annealed: where much is left to better, annealing that begins with one laid
+    /// ring finds less than without.
+    pub(super) fn lay_rings(&mut self) -> Option<Mapping> {
+        if !self.is_unlike() || self.knowledge.model.stages.iter().all(|row| row.ring.is_none()) {
+            return None;
+        }
         let (mut high, mut draft) = (self.objective(), None);
-        while has_rings && self.is_unlike() && high - self.bound > OPTIMALITY_TOLERANCE * high && !self.is_done() {
+        while high - self.bound > OPTIMALITY_TOLERANCE * high && !self.is_done() {
             let target = f64::midpoint(self.bound, high);
             match State::new(self.knowledge.model, target).lay_rings() {
                 Laid::Refuted => self.bound = target,
@@ -50,14 +54,14 @@ impl<const W: usize> Proof<'_, W> {
             }
             self.tell("laying rings");
         }
-        let rest = draft.filter(|_| !self.is_done()).zip(self.budgets.as_mut());
-        if let Some(((draft, tightest), budgets)) = rest {
-            let moves = REFINING * draft.devices.len() as u64;
-            let mut mapping = self.annealer.best().0.clone();
-            budgets.refine(&mut mapping, &draft, tightest, self.bound, moves, self.cx);
+        let (draft, tightest) = draft.filter(|_| !self.is_done())?;
+        let moves = REFINING * draft.devices.len() as u64;
+        let mapping = self.budgets.as_mut()?.refine(&draft, tightest, self.bound, moves, self.cx);
+        if self.knowledge.model.problem.objective(&mapping) * (1.0 - OPEN) <= self.bound {
             self.annealer.offer(&mapping);
-            self.tell("laying rings");
         }
+        self.tell("laying rings");
+        Some(mapping)
     }
 }
 
@@ -122,10 +126,11 @@ mod tests {
             let bytes = (0..count).map(|_| f64::from(rng.random_range(1..9)));
             let stages = bytes.map(|parameter_bytes| Stage { parameter_bytes, ..Stage::default() }).collect();
             let devices = (0..8).map(|index| Device::new(index.to_string())).collect();
+            let rates: Vec<f64> = (0..64).map(|_| rng.random_range(1.0..9.0)).collect();
             let problem = MappingProblem {
                 stages: StageGraph { name: "rings".into(), stages, messages: Vec::new() },
                 replicas,
-                topology: Topology::new("random", "", devices, |_, _| rng.random_range(1.0..9.0)),
+                topology: Topology::new("random", "", devices, |a, b| rates[8 * a + b]),
                 cost: StageCost::additive(Counted::AllReduce),
             };
             let run = Exhaustive.map(&problem, &SearchContext::new());

@@ -187,9 +187,10 @@ impl<'p, const W: usize> Proof<'p, W> {
         let copies = self.annealer.best().0.devices.len() as u64;
         let (mut moves, mut decisions) = (settings.moves.saturating_mul(copies), settings.decisions);
         self.bisect(0, 1e-4);
-        self.lay_rings();
+        let draft = self.lay_rings();
         self.tile();
         self.anneal(moves);
+        draft.iter().for_each(|draft| self.annealer.offer(draft));
         self.settle(0);
         self.start_filling();
         self.renew(settings.moves);

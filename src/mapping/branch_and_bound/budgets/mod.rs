@@ -72,38 +72,22 @@ impl<'a, const W: usize> BudgetAnnealer<'a, W> {
             // Near the best, aim at anything better.
             let target = (objective - self.depth * (objective - bound)).min(objective * (1.0 - 1e-9));
             self.cool(best, target, HOT, self.length.min(end - self.moves), cx);
-            let reached = self.take_up(best, objective);
-            objective = objective.min(reached);
-            self.adapt(reached <= target);
+            let mapping = self.placement.mapping();
+            let reached = self.problem.objective(&mapping);
+            let is_within = reached <= target;
+            if reached < objective {
+                (*best, objective) = (mapping, reached);
+            }
+            self.adapt(is_within);
         }
     }
 
-    /// Anneals `draft` for about so many moves, but for the copies of one stage, which stay where they are, and keeps what
-    /// comes of it where it is better than `best`.
-    pub fn refine(
-        &mut self,
-        best: &mut Mapping,
-        draft: &Mapping,
-        fixed: usize,
-        bound: f64,
-        moves: u64,
-        cx: &SearchContext,
-    ) {
+    /// Anneals `draft` for about so many moves, but for the copies of the stage `fixed`, which stay where they are.
+    pub fn refine(&mut self, draft: &Mapping, fixed: usize, target: f64, moves: u64, cx: &SearchContext) -> Mapping {
         self.fixed = Some(fixed);
-        let objective = self.problem.objective(best);
-        self.cool(draft, bound, MILD, moves, cx);
-        self.take_up(best, objective);
+        self.cool(draft, target, MILD, moves, cx);
         self.fixed = None;
-    }
-
-    /// The objective of what was annealed, which takes the place of `best` where it is below that one's.
-    fn take_up(&mut self, best: &mut Mapping, objective: f64) -> f64 {
-        let mapping = self.placement.mapping();
-        let reached = self.problem.objective(&mapping);
-        if reached < objective {
-            *best = mapping;
-        }
-        reached
+        self.placement.mapping()
     }
 
     fn adapt(&mut self, is_within: bool) {
