@@ -4,11 +4,12 @@
 //! the other stages for many. Whether there is a cycle of these few is soon told; the rings of the others are laid on what
 //! it leaves.
 
+use super::budgets::BudgetAnnealer;
 use super::cycles::{Cycle, cycle};
 use super::set::Set;
 use super::state::State;
 use super::{OPEN, Proof};
-use crate::mapping::Mapping;
+use crate::mapping::{Counted, Mapping};
 use crate::solve::OPTIMALITY_TOLERANCE;
 
 /// What laying rings under a target came to.
@@ -47,7 +48,10 @@ impl<const W: usize> Proof<'_, W> {
             match State::new(self.knowledge.model, target).lay_rings() {
                 Laid::Refuted => self.bound = target,
                 Laid::Rings { mapping, tightest } => {
-                    self.annealer.offer(&mapping);
+                    // Messages take far too long yet.
+                    if self.knowledge.model.problem.cost.counted == Counted::AllReduce {
+                        self.annealer.offer(&mapping);
+                    }
                     (high, draft) = (target, Some((mapping, tightest)));
                 }
                 Laid::Unknown => high = target,
@@ -56,7 +60,8 @@ impl<const W: usize> Proof<'_, W> {
         }
         let (draft, tightest) = draft.filter(|_| !self.is_done())?;
         let moves = REFINING * draft.devices.len() as u64;
-        let mapping = self.budgets.as_mut()?.refine(&draft, tightest, self.bound, moves, self.cx);
+        let mut annealer = BudgetAnnealer::new(self.knowledge.model, self.cx.seed);
+        let mapping = annealer.refine(&draft, tightest, self.bound, moves, self.cx);
         if self.knowledge.model.problem.objective(&mapping) * (1.0 - OPEN) <= self.bound {
             self.annealer.offer(&mapping);
         }
