@@ -27,7 +27,7 @@ impl<const W: usize> State<'_, W> {
     }
 
     /// The longest time that the all-reduce of `stage` may take.
-    fn longest_link(&self, stage: usize) -> f64 {
+    pub(super) fn longest_link(&self, stage: usize) -> f64 {
         let replicas = self.model.replicas();
         let loads = &self.domains.least_load[stage * replicas..(stage + 1) * replicas];
         let load = loads.iter().copied().fold(0.0, f64::max);

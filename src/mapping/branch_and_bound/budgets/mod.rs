@@ -18,10 +18,13 @@ use super::model::Model;
 use crate::mapping::{Mapping, MappingProblem};
 use crate::solve::SearchContext;
 use moves::Picker;
-use placement::Placement;
+use placement::{FREE, Placement};
 
 /// The first temperature of a round, as a part of its target.
 const HOT: f64 = 0.03;
+
+/// The same where one ring stays as it is: what is best near it is all that is looked for.
+const MILD: f64 = 0.0005;
 
 /// Moves of the first round for each copy. Rounds get longer once they better nothing.
 const LENGTH: u64 = 1000;
@@ -37,6 +40,8 @@ pub struct BudgetAnnealer<'a, const W: usize> {
     placement: Placement<'a, W>,
     picker: Picker,
     rng: Xoshiro256PlusPlus,
+    /// A stage whose copies stay where they are.
+    fixed: Option<usize>,
     /// Moves of a round.
     length: u64,
     depth: f64,
@@ -52,6 +57,7 @@ impl<'a, const W: usize> BudgetAnnealer<'a, W> {
             placement: Placement::new(model),
             picker: Picker::new(model),
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
+            fixed: None,
             length: LENGTH * model.copies() as u64,
             depth: DEPTH,
             moves: 0,
@@ -65,7 +71,7 @@ impl<'a, const W: usize> BudgetAnnealer<'a, W> {
         while self.moves < end && objective > bound && !cx.should_stop() {
             // Near the best, aim at anything better.
             let target = (objective - self.depth * (objective - bound)).min(objective * (1.0 - 1e-9));
-            self.cool(best, target, self.length.min(end - self.moves), cx);
+            self.cool(best, target, HOT, self.length.min(end - self.moves), cx);
             let mapping = self.placement.mapping();
             let reached = self.problem.objective(&mapping);
             let is_within = reached <= target;
@@ -76,6 +82,14 @@ impl<'a, const W: usize> BudgetAnnealer<'a, W> {
         }
     }
 
+    /// Anneals `draft` for about so many moves, but for the copies of the stage `fixed`, which stay where they are.
+    pub fn refine(&mut self, draft: &Mapping, fixed: usize, target: f64, moves: u64, cx: &SearchContext) -> Mapping {
+        self.fixed = Some(fixed);
+        self.cool(draft, target, MILD, moves, cx);
+        self.fixed = None;
+        self.placement.mapping()
+    }
+
     fn adapt(&mut self, is_within: bool) {
         self.depth = if is_within { DEPTH } else { 0.5 * self.depth };
         if self.depth < LEAST_DEPTH {
@@ -84,8 +98,13 @@ impl<'a, const W: usize> BudgetAnnealer<'a, W> {
         }
     }
 
+    fn is_fixed(&self, device: usize) -> bool {
+        let copy = self.placement.copies[device];
+        copy != FREE && self.fixed == Some(copy / self.problem.replicas)
+    }
+
     /// One cooling under a target, which ends where everything is within it.
-    fn cool(&mut self, first: &Mapping, target: f64, moves: u64, cx: &SearchContext) {
+    fn cool(&mut self, first: &Mapping, target: f64, hot: f64, moves: u64, cx: &SearchContext) {
         self.placement.restart(first, target);
         let (copies, mut energy) = (first.devices.len() as u64, self.placement.energy());
         let mut swaps = Vec::new();
@@ -97,10 +116,10 @@ impl<'a, const W: usize> BudgetAnnealer<'a, W> {
                 self.placement.divide();
                 energy = self.placement.energy();
             }
-            let temperature = HOT * target * (1.0 - step as f64 / moves as f64).powi(3);
+            let temperature = hot * target * (1.0 - step as f64 / moves as f64).powi(3);
             self.moves += 1;
             self.picker.pick(&self.placement, &mut self.rng, &mut swaps);
-            if swaps.is_empty() {
+            if swaps.is_empty() || swaps.iter().any(|&(a, b)| self.is_fixed(a) || self.is_fixed(b)) {
                 continue;
             }
             let growth = self.placement.swap(&swaps);
