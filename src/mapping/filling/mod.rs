@@ -34,8 +34,10 @@ const ROUNDING: f64 = 1e-12;
 /// A filling is taken so often as the program takes it, up to this part of one.
 const WHOLE: f64 = 1e-6;
 
-/// How many blocks are emptied and filled anew at once where copies are left over.
+/// How many blocks are emptied and filled anew at once where copies are left over, and the part of all that may be: the
+/// program fills most others as it did before.
 const EMPTIED: usize = 8;
+const PART: usize = 3;
 
 /// Fillings of the blocks of a problem.
 pub struct Filler<'a> {
@@ -136,7 +138,7 @@ impl<'a> Filler<'a> {
 
     /// Empties some blocks at random, every other one with groups of `loose`.
     fn empty(&mut self, draft: &mut Draft, loose: &[usize]) {
-        for index in 0..EMPTIED.min(draft.held.len()) {
+        for index in 0..EMPTIED.min(draft.held.len().div_ceil(PART)) {
             let (start, count) = (self.rng.random_range(0..draft.held.len()), draft.held.len());
             let is_loose = |filling: &Filling| filling.groups.iter().any(|group| loose.contains(group));
             let with_loose = (start..count).chain(0..start).find(|&held| is_loose(&draft.held[held]));
