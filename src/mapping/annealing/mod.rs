@@ -167,33 +167,29 @@ impl<'a> Annealer<'a> {
 
     /// Tries mappings that repeat one pipeline or a few, until the best mapping is no longer than `bound`, or a limit comes.
     pub fn tile(&mut self, bound: f64, cx: &SearchContext) {
-        for tiling in Tiling::all(self.problem).iter().take(TILINGS) {
-            if self.objective <= bound || cx.should_stop() {
-                return;
-            }
-            if let Some(mapping) = tiling.mapping(self.problem, bound, cx) {
-                self.offer(&mapping);
-            }
-        }
+        self.repeat(Tiling::all(self.problem).iter().take(TILINGS), bound, cx, Tiling::mapping);
         // Without messages nothing ties the rings of different stages together.
         if self.objective <= bound || !self.problem.cost.counted.messages() {
             return;
         }
-        for folding in Folding::all(self.problem, cx).iter().take(FOLDINGS) {
+        let foldings = Folding::all(self.problem, cx);
+        self.repeat(foldings.iter().take(FOLDINGS), bound, cx, |folding, _, bound, cx| folding.mapping(bound, cx));
+        self.repeat(Tiling::large(self.problem).iter().take(LARGE_TILINGS), bound, cx, Tiling::mapping);
+    }
+
+    /// Offers the mappings of these ways to repeat a pipeline, until one is no longer than `bound` or a limit comes.
+    fn repeat<'w, T: 'w>(
+        &mut self,
+        ways: impl Iterator<Item = &'w T>,
+        bound: f64,
+        cx: &SearchContext,
+        mapping: impl Fn(&T, &MappingProblem, f64, &SearchContext) -> Option<Mapping>,
+    ) {
+        for way in ways {
             if self.objective <= bound || cx.should_stop() {
                 return;
             }
-            if let Some(mapping) = folding.mapping(bound, cx) {
-                self.offer(&mapping);
-            }
-        }
-        for tiling in Tiling::large(self.problem).iter().take(LARGE_TILINGS) {
-            if self.objective <= bound || cx.should_stop() {
-                return;
-            }
-            if let Some(mapping) = tiling.mapping(self.problem, bound, cx) {
-                self.offer(&mapping);
-            }
+            mapping(way, self.problem, bound, cx).iter().for_each(|mapping| self.offer(mapping));
         }
     }
 

@@ -10,7 +10,7 @@ use super::set::Set;
 use super::state::State;
 use super::{OPEN, Proof};
 use crate::mapping::{Counted, Mapping};
-use crate::solve::OPTIMALITY_TOLERANCE;
+use crate::solve::{OPTIMALITY_TOLERANCE, SearchContext};
 
 /// What laying rings under a target came to.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,7 +45,7 @@ impl<const W: usize> Proof<'_, W> {
         let (mut high, mut draft) = (self.objective(), None);
         while high - self.bound > OPTIMALITY_TOLERANCE * high && !self.is_done() {
             let target = f64::midpoint(self.bound, high);
-            match State::new(self.knowledge.model, target).lay_rings() {
+            match State::new(self.knowledge.model, target).lay_rings(self.cx) {
                 Laid::Refuted => self.bound = target,
                 Laid::Rings { mapping, tightest } => {
                     // Messages take far too long yet.
@@ -72,7 +72,7 @@ impl<const W: usize> Proof<'_, W> {
 
 impl<const W: usize> State<'_, W> {
     /// Lays rings of links that the target leaves time for. Nothing may have been decided.
-    fn lay_rings(&mut self) -> Laid {
+    fn lay_rings(&mut self, cx: &SearchContext) -> Laid {
         if self.propagate().is_err() {
             return Laid::Refuted;
         }
@@ -82,6 +82,9 @@ impl<const W: usize> State<'_, W> {
         order.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (mut free, mut devices) = (Set::below(self.model.devices()), vec![0; self.model.copies()]);
         for (index, &(_, stage)) in order.iter().enumerate() {
+            if cx.should_stop() {
+                return Laid::Unknown;
+            }
             let all = self.domains.devices[stage * replicas] & free;
             let ring = match self.lay(stage, &all) {
                 Cycle::Through(ring) => ring,
@@ -121,7 +124,6 @@ mod tests {
     use super::super::model::Model;
     use super::*;
     use crate::mapping::{Counted, Device, Exhaustive, Mapper, MappingProblem, Stage, StageCost, StageGraph, Topology};
-    use crate::solve::SearchContext;
 
     #[test]
     fn what_the_tightest_ring_cannot_keep_is_refuted_and_nothing_else() {
@@ -141,7 +143,7 @@ mod tests {
             let run = Exhaustive.map(&problem, &SearchContext::new());
             let optimum = run.mapping().map(|mapping| problem.objective(mapping)).expect("all devices fit");
             let model = Model::<1>::new(&problem);
-            let lay = |target: f64| State::new(&model, target).lay_rings();
+            let lay = |target: f64| State::new(&model, target).lay_rings(&SearchContext::new());
             let Laid::Rings { mapping, tightest } = lay(optimum) else { panic!("{problem:?} at {optimum}") };
             assert!(problem.ring_time(&mapping, tightest) <= optimum * (1.0 + 1e-12));
             if count == 1 {

@@ -10,6 +10,8 @@
 mod all_different;
 mod blocks;
 mod budgets;
+mod by_filling;
+mod by_packing;
 mod components;
 mod cycles;
 mod laying;
@@ -33,7 +35,7 @@ use search::{Knowledge, Order, Search, Verdict};
 use super::annealing::Annealer;
 use super::filling::Filler;
 use super::heuristic::MappingAnnealing;
-use super::packing::{Packer, Packing, RingCover};
+use super::packing::{Packer, RingCover};
 use super::windows::Windows;
 use super::{Counted, Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun, segments};
 use crate::solve::{OPTIMALITY_TOLERANCE, Progress, SearchContext};
@@ -124,24 +126,6 @@ const OPEN: f64 = 0.005;
 /// In blocks a gap of more than this is.
 const WIDE: f64 = 0.25;
 
-/// Packing is first used for a bound, with the effort of so many decisions.
-const FIRST_BOUND: u64 = 300;
-
-/// The same where no two devices are alike: there the bound is worth more than searches.
-const UNLIKE_BOUND: u64 = 3000;
-
-/// Covers come before.
-const FIRST_COVER: u64 = 3000;
-
-/// And then for a mapping.
-const FIRST_PACKING: u64 = 2000;
-
-/// The most devices for which pipelines are packed where no two are alike: programs have a row for each.
-const MOST_UNLIKE: usize = 128;
-
-/// For every decision, packing takes the effort of so many.
-const PACKING: u64 = 4;
-
 /// How many times the decisions of a round's other searches, which are several, the refutation of everything better than the
 /// best mapping takes, and with blocks, whose packing takes time of its own, where the gap is not wide.
 const SETTLING: u64 = 3;
@@ -149,22 +133,6 @@ const SETTLING_BLOCKS: u64 = 8;
 
 /// The same for the search for a mapping that reaches the bound.
 const REACHING: u64 = 4;
-
-/// A decision takes about as long as so many labels of packing for each device.
-const LABELS: u64 = 64;
-
-/// How many groups of stages are priced at first to say which rings lie in which blocks, and for every decision later.
-const FIRST_RINGS: u64 = 1 << 16;
-const RINGS: u64 = 1 << 9;
-
-/// How many tries in a row may be for nothing when blocks are filled.
-const FILLING: u64 = 30;
-
-/// A filling that takes so many times as long as the best mapping has groups of pipelines too far apart, and so will others.
-const HOPELESS: f64 = 3.0;
-
-/// Targets of fillings lie above the bound by this part of it, and then by twice as much each time, up to all of it.
-const FIRST_STEP: f64 = 1e-3;
 
 /// The least part of the bound by which a target lies above it when the bound climbs: mappings that reach the bound are
 /// within it.
@@ -211,10 +179,10 @@ impl<'p, const W: usize> Proof<'p, W> {
             self.climb(decisions);
             self.reach(decisions.saturating_mul(REACHING));
             self.bisect(decisions, 2e-3);
-            self.decide_rings(decisions.saturating_mul(RINGS));
+            self.decide_rings(decisions);
             self.fill();
-            self.pack(decisions.saturating_mul(PACKING), Packer::cover);
-            self.pack(decisions.saturating_mul(PACKING), Packer::search);
+            self.pack_covers(decisions);
+            self.pack_fractions(decisions);
             moves = moves.saturating_mul(self.growth());
             decisions = decisions.saturating_mul(4);
             self.anneal(moves);
@@ -313,23 +281,8 @@ impl<'p, const W: usize> Proof<'p, W> {
         if self.levels.is_some() && self.knowledge.partitions.is_empty() && !self.is_done() {
             self.search(self.bound * (1.0 + LEAST_STEP), decisions, Order::Fresh);
             self.tell("reaching");
-            self.cover(decisions);
+            self.cover_with_rings(decisions);
         }
-    }
-
-    /// Searches among the exact covers of the devices by pipelines for one that reaches the bound, with the effort of so
-    /// many decisions.
-    fn cover(&mut self, decisions: u64) {
-        let Some(mut rings) = self.rings.take().filter(|_| !self.is_done()) else { return };
-        let (target, effort) = (self.bound * (1.0 + LEAST_STEP), self.packing_effort(decisions));
-        match rings.search(target, effort, self.cx) {
-            Packing::Refuted => self.bound = self.bound.max(self.next_time(target)),
-            Packing::Found(mapping) => self.annealer.offer(&mapping),
-            Packing::Unknown(_) | Packing::Crowded => (),
-        }
-        self.knowledge.nodes += std::mem::take(&mut rings.nodes);
-        self.rings = Some(rings);
-        self.tell("covering");
     }
 
     /// Bisects between bound and best mapping as far as searches of so many decisions can tell, down to a part
@@ -344,131 +297,6 @@ impl<'p, const W: usize> Proof<'p, W> {
                 Verdict::Unknown => high = target,
             }
             self.tell("bisecting");
-        }
-    }
-
-    /// Bounds the time by filling the coarsest blocks, and fills them for the first time.
-    fn start_filling(&mut self) {
-        let Some(partition) = self.knowledge.partitions.first().filter(|_| !self.is_done()) else { return };
-        let Some(mut filler) = Filler::new(self.knowledge.model.problem, &partition.devices(), self.cx.seed) else {
-            return;
-        };
-        self.bound = filler.bound(self.bound, self.objective(), self.cx);
-        self.filler = Some(filler);
-        self.tell("filling");
-        self.decide_rings(FIRST_RINGS);
-        self.fill();
-    }
-
-    /// Says which rings lie in which blocks, by programs with so many groups in all; only once where blocks are uneven, of
-    /// which that says too little.
-    fn decide_rings(&mut self, groups: u64) {
-        let objective = self.objective();
-        if self.is_done() || !self.decides_rings {
-            return;
-        }
-        let Some(filler) = &mut self.filler else { return };
-        let (bound, mapping) = filler.decide_rings(self.bound, objective, groups, self.cx);
-        self.bound = bound;
-        mapping.iter().for_each(|mapping| self.annealer.offer(mapping));
-        self.decides_rings = filler.are_even();
-        self.tell("filling");
-    }
-
-    /// Fills blocks under targets from the bound on, ever farther apart; for the last time where it betters nothing.
-    fn fill(&mut self) {
-        let Some(mut filler) = self.filler.take_if(|_| self.fills) else { return };
-        let (before, mut step) = (self.objective(), 0.0);
-        while !self.is_done() && step < 1.0 && self.bound * (1.0 + step) < self.better() {
-            let target = self.bound * (1.0 + step);
-            if let Some(mapping) = filler.mapping(target, FILLING, self.cx) {
-                if self.knowledge.model.problem.objective(&mapping) > HOPELESS * self.objective() {
-                    break;
-                }
-                self.annealer.repair(&mapping, target, REPAIRS * mapping.devices.len() as u64, self.cx);
-            }
-            self.tell("filling");
-            step = FIRST_STEP.max(2.0 * step);
-        }
-        self.knowledge.nodes += std::mem::take(&mut filler.nodes);
-        self.filler = Some(filler);
-        self.fills = self.objective() < before;
-    }
-
-    /// Bounds the time by packing fractions of pipelines, and packs pipelines for the first time.
-    fn start_packing(&mut self) {
-        // Without blocks each device is of a class of its own. Where links differ little, searches do better then.
-        let has_blocks = !self.knowledge.partitions.is_empty();
-        let is_unlike = self.is_unlike() && self.knowledge.model.devices() <= MOST_UNLIKE;
-        if self.is_done() || !has_blocks && !is_unlike {
-            return;
-        }
-        let problem = self.knowledge.model.problem;
-        let blocks = self.knowledge.partitions.first().map(|partition| partition.devices());
-        let coarse = blocks.and_then(|blocks| Packer::of_blocks(problem, blocks));
-        let is_few = |packer: &Packer| coarse.is_none() || packer.classes() <= MOST_UNLIKE;
-        self.packers.extend(Packer::new(problem).filter(is_few).into_iter().chain(coarse));
-        self.pack(FIRST_COVER, Packer::cover);
-        let effort = self.packing_effort(if has_blocks { FIRST_BOUND } else { UNLIKE_BOUND });
-        for mut packer in std::mem::take(&mut self.packers) {
-            if !self.is_done() {
-                packer.learn(self.annealer.best().0);
-                self.bound = packer.bound(self.bound, self.objective(), effort, self.cx);
-                self.tell("packing");
-            }
-            self.packers.push(packer);
-        }
-        self.pack(FIRST_PACKING, Packer::search);
-    }
-
-    /// How many labels of packing are about as much effort as so many decisions.
-    fn packing_effort(&self, decisions: u64) -> u64 {
-        decisions.saturating_mul(LABELS * self.knowledge.model.devices() as u64)
-    }
-
-    /// Bisects between bound and best mapping by packing pipelines in this way, with the effort of so many decisions, and
-    /// tries to refute everything better than the best mapping.
-    fn pack(&mut self, decisions: u64, search: impl Fn(&mut Packer<'p>, f64, &mut u64, &SearchContext) -> Packing) {
-        let mut packers = std::mem::take(&mut self.packers);
-        let whole = self.packing_effort(decisions) / packers.len().max(1) as u64;
-        for packer in &mut packers {
-            self.pack_by(packer, whole, &search);
-            self.knowledge.nodes += std::mem::take(&mut packer.nodes);
-        }
-        self.packers = packers;
-    }
-
-    fn pack_by(
-        &mut self,
-        packer: &mut Packer<'p>,
-        whole: u64,
-        search: impl Fn(&mut Packer<'p>, f64, &mut u64, &SearchContext) -> Packing,
-    ) {
-        let (mut low, mut crowded, mut effort) = (self.bound, f64::INFINITY, whole);
-        // What is left in the end is too little to find anything.
-        while effort > whole / 10 && !self.is_done() {
-            let high = self.objective().min(crowded);
-            let is_last = high - low <= 1e-3 * high;
-            if is_last && high == crowded {
-                break;
-            }
-            let target = if is_last { high * (1.0 - OPTIMALITY_TOLERANCE) } else { f64::midpoint(low, high) };
-            match search(packer, target, &mut effort, self.cx) {
-                Packing::Refuted => self.bound = self.bound.max(target),
-                Packing::Found(mapping) => self.annealer.offer(&mapping),
-                Packing::Unknown(draft) => {
-                    if let Some(draft) = draft {
-                        self.annealer.repair(&draft, target, REPAIRS * draft.devices.len() as u64, self.cx);
-                    }
-                    low = target;
-                }
-                Packing::Crowded => crowded = target,
-            }
-            self.tell("packing");
-            if is_last && self.objective() >= high {
-                break;
-            }
-            low = low.max(self.bound);
         }
     }
 

@@ -143,7 +143,8 @@ impl<'a> Filler<'a> {
             let is_loose = |filling: &Filling| filling.groups.iter().any(|group| loose.contains(group));
             let with_loose = (start..count).chain(0..start).find(|&held| is_loose(&draft.held[held]));
             let filling = draft.held.swap_remove(with_loose.filter(|_| index % 2 == 1).unwrap_or(start));
-            draft.left.slots.push(Slot::new(filling.kind, 1));
+            // The slots in which nothing is decided are the first ones, by kind.
+            draft.left.slots[filling.kind].blocks += 1;
             draft.left.copies.iter_mut().zip(&filling.copies).for_each(|(left, held)| *left += held);
         }
     }

@@ -93,6 +93,9 @@ impl Offers {
             }
             // What pipelines would take of the block says on which side the least bound is.
             *(if wanted > size { &mut low } else { &mut high }) = price;
+            if low >= high {
+                break;
+            }
             price = f64::midpoint(low, high);
         }
         Some((most, best))

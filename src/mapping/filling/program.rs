@@ -172,7 +172,7 @@ impl<'g> Program<'g> {
             }
             let values = dual.values();
             let worth: f64 = values.iter().zip(&order.copies).map(|(value, &copies)| value * copies as f64).sum();
-            let best = self.best(order, &values);
+            let Some(best) = self.best(order, &values, cx) else { return Filled::Unknown };
             let most: f64 = best.iter().map(|best| best.most * order.slots[best.slot].blocks as f64).sum();
             if !order.is_partial && most < worth * (1.0 - MARGIN) {
                 return Filled::Refuted;
@@ -210,12 +210,12 @@ impl<'g> Program<'g> {
         )
     }
 
-    /// By slot with blocks: its best filling.
-    fn best(&self, order: &Order, values: &[f64]) -> Vec<Best> {
+    /// By slot with blocks: its best filling. `None` where a limit came first.
+    fn best(&self, order: &Order, values: &[f64], cx: &SearchContext) -> Option<Vec<Best>> {
         let worth = |&group: &u64| bits(group).map(|stage| values[stage]).sum::<f64>();
         let worth: Vec<f64> = self.groups.members.iter().map(worth).collect();
         let slots = (0..order.slots.len()).filter(|&slot| order.slots[slot].blocks > 0);
-        slots.map(|slot| self.best_of(slot, order, &worth)).collect()
+        slots.map(|slot| (!cx.should_stop()).then(|| self.best_of(slot, order, &worth))).collect()
     }
 
     fn best_of(&self, number: usize, order: &Order, worth: &[f64]) -> Best {

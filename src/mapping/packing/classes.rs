@@ -7,6 +7,8 @@ use crate::mapping::Topology;
 pub struct Classes {
     /// By class: its devices.
     pub members: Vec<Vec<usize>>,
+    /// By class: devices whose links are like those of all of them.
+    samples: Vec<Vec<usize>>,
 }
 
 impl Classes {
@@ -19,13 +21,14 @@ impl Classes {
                 None => members.push(vec![device]),
             }
         }
-        Self { members }
+        let samples = members.iter().map(|devices| devices.iter().copied().take(2).collect()).collect();
+        Self { members, samples }
     }
 
     /// These devices of each block as a class; `None` where there are no more classes of like devices than blocks.
     /// O(D² · classes) at worst.
     pub fn of_blocks(topology: &Topology, members: Vec<Vec<usize>>) -> Option<Self> {
-        (Self::new(topology).len() > members.len()).then_some(Self { members })
+        (Self::new(topology).len() > members.len()).then(|| Self { samples: members.clone(), members })
     }
 
     /// Number of classes.
@@ -43,9 +46,9 @@ impl Classes {
     }
 
     /// The least cost between different devices of two classes; infinite where these are one class of one device.
-    /// O(devices of the one · devices of the other).
+    /// O(1), or with blocks O(devices of the one · devices of the other).
     pub fn least(&self, a: usize, b: usize, cost: impl Fn(usize, usize) -> f64) -> f64 {
-        let pairs = self.members[a].iter().flat_map(|&one| self.members[b].iter().map(move |&other| (one, other)));
+        let pairs = self.samples[a].iter().flat_map(|&one| self.samples[b].iter().map(move |&other| (one, other)));
         pairs.filter(|(one, other)| one != other).map(|(one, other)| cost(one, other)).fold(f64::INFINITY, f64::min)
     }
 }

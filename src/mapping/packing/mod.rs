@@ -102,6 +102,11 @@ impl<'a> Packer<'a> {
         Self::over(problem, Classes::of_blocks(&problem.topology, blocks)?)
     }
 
+    /// Whether a mapping is an exact cover.
+    pub fn can_cover(&self) -> bool {
+        self.covering.is_some()
+    }
+
     /// Number of classes.
     pub fn classes(&self) -> usize {
         self.classes.len()
@@ -260,14 +265,20 @@ impl<'a> Packer<'a> {
     /// Fixes one more pipeline after those of `fixed` and packs the rest anew, and takes it back where the rest finds no
     /// room: those first that make use of small classes, which are the hardest to use up.
     fn fix(&mut self, rows: &[Row], limit: f64, fixed: &mut Vec<Pattern>, cx: &SearchContext) -> Option<Mapping> {
-        let count = self.problem.replicas - fixed.len();
+        let replicas = self.problem.replicas;
+        let count = replicas - fixed.len();
         if count == 0 {
             let mapping = self.mapping(fixed)?;
             // Where messages count at their least, it may take longer than its pipelines did.
             if self.problem.objective(&mapping) <= limit {
                 return Some(mapping);
             }
-            self.draft = Some((fixed.len(), mapping));
+            let objective = |mapping: &Mapping| self.problem.objective(mapping);
+            let betters =
+                |(count, known): &(usize, Mapping)| *count < replicas || objective(&mapping) < objective(known);
+            if self.draft.as_ref().is_none_or(betters) {
+                self.draft = Some((replicas, mapping));
+            }
             return None;
         }
         let parts = match self.generation.pack(Order { limit, count, rows, is_strict: true }, cx) {

@@ -1,0 +1,73 @@
+//! Bounds and mappings by filling blocks.
+
+use super::{Proof, REPAIRS};
+use crate::mapping::filling::Filler;
+
+/// How many groups of stages are priced at first to say which rings lie in which blocks, and for every decision later.
+const FIRST_RINGS: u64 = 1 << 16;
+const RINGS: u64 = 1 << 9;
+
+/// How many tries in a row may be for nothing when blocks are filled.
+const FILLING: u64 = 30;
+
+/// A filling that takes so many times as long as the best mapping has groups of pipelines too far apart, and so will others.
+const HOPELESS: f64 = 3.0;
+
+/// Targets of fillings lie above the bound by this part of it, and then by twice as much each time, up to all of it.
+const FIRST_STEP: f64 = 1e-3;
+
+impl<const W: usize> Proof<'_, W> {
+    /// Bounds the time by filling the coarsest blocks, and fills them for the first time.
+    pub(super) fn start_filling(&mut self) {
+        let Some(partition) = self.knowledge.partitions.first().filter(|_| !self.is_done()) else { return };
+        let Some(mut filler) = Filler::new(self.knowledge.model.problem, &partition.devices(), self.cx.seed) else {
+            return;
+        };
+        self.bound = filler.bound(self.bound, self.objective(), self.cx);
+        self.filler = Some(filler);
+        self.tell("filling");
+        self.decide_rings_by(FIRST_RINGS);
+        self.fill();
+    }
+
+    /// Says which rings lie in which blocks, with the effort of so many decisions; only once where blocks are uneven, of
+    /// which that says too little.
+    pub(super) fn decide_rings(&mut self, decisions: u64) {
+        self.decide_rings_by(decisions.saturating_mul(RINGS));
+    }
+
+    /// The same by programs with so many groups in all.
+    fn decide_rings_by(&mut self, groups: u64) {
+        let objective = self.objective();
+        if self.is_done() || !self.decides_rings {
+            return;
+        }
+        let Some(filler) = &mut self.filler else { return };
+        let (bound, mapping) = filler.decide_rings(self.bound, objective, groups, self.cx);
+        self.bound = bound;
+        mapping.iter().for_each(|mapping| self.annealer.offer(mapping));
+        self.decides_rings = filler.are_even();
+        self.knowledge.nodes += std::mem::take(&mut filler.nodes);
+        self.tell("filling");
+    }
+
+    /// Fills blocks under targets from the bound on, ever farther apart; for the last time where it betters nothing.
+    pub(super) fn fill(&mut self) {
+        let Some(mut filler) = self.filler.take_if(|_| self.fills) else { return };
+        let (before, mut step) = (self.objective(), 0.0);
+        while !self.is_done() && step < 1.0 && self.bound * (1.0 + step) < self.better() {
+            let target = self.bound * (1.0 + step);
+            if let Some(mapping) = filler.mapping(target, FILLING, self.cx) {
+                if self.knowledge.model.problem.objective(&mapping) > HOPELESS * self.objective() {
+                    break;
+                }
+                self.annealer.repair(&mapping, target, REPAIRS * mapping.devices.len() as u64, self.cx);
+            }
+            self.tell("filling");
+            step = FIRST_STEP.max(2.0 * step);
+        }
+        self.knowledge.nodes += std::mem::take(&mut filler.nodes);
+        self.filler = Some(filler);
+        self.fills = self.objective() < before;
+    }
+}
