@@ -73,14 +73,12 @@ impl<'p, const W: usize> Proof<'p, W> {
         self.pack(decisions.saturating_mul(PACKING), |_| true, Packer::search);
     }
 
-    /// Bisects between bound and best mapping with those packers that can pack this way, with the effort of so many
-    /// decisions, and tries to refute everything better than the best mapping.
+    /// Bisects between bound and best mapping with each packer that can pack this way, with the effort of so many decisions,
+    /// and tries to refute everything better than the best mapping.
     fn pack(&mut self, decisions: u64, can: impl Fn(&Packer<'p>) -> bool, search: impl Pack<'p>) {
         let mut packers = std::mem::take(&mut self.packers);
-        let count = packers.iter().filter(|packer| can(packer)).count().max(1) as u64;
-        let whole = self.packing_effort(decisions) / count;
         for packer in packers.iter_mut().filter(|packer| can(packer)) {
-            self.pack_with(packer, whole, &search);
+            self.pack_with(packer, self.packing_effort(decisions), &search);
             self.knowledge.nodes += std::mem::take(&mut packer.nodes);
         }
         self.packers = packers;
