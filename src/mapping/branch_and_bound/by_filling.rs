@@ -3,9 +3,12 @@
 use super::{Proof, REPAIRS};
 use crate::mapping::filling::Filler;
 
-/// How many groups of stages are priced at first to say which rings lie in which blocks, and for every decision later.
-const FIRST_RINGS: u64 = 1 << 16;
+/// For every decision, deciding about rings prices so many groups of stages.
 const RINGS: u64 = 1 << 9;
+
+/// Rings are first decided about with the effort of a decision for every device, or for every so many where blocks are
+/// uneven, of which that says too little.
+const UNEVEN_RINGS: u64 = 4;
 
 /// How many tries in a row may be for nothing when blocks are filled.
 const FILLING: u64 = 30;
@@ -24,26 +27,22 @@ impl<const W: usize> Proof<'_, W> {
             return;
         };
         self.bound = filler.bound(self.bound, self.objective(), self.cx);
+        let devices = self.knowledge.model.devices() as u64;
+        let decisions = if filler.are_even() { devices } else { devices / UNEVEN_RINGS };
         self.filler = Some(filler);
         self.tell("filling");
-        self.decide_rings_by(FIRST_RINGS);
+        self.decide_rings(decisions);
         self.fill();
     }
 
-    /// Says which rings lie in which blocks, with the effort of so many decisions; only once where blocks are uneven, of
-    /// which that says too little.
+    /// Says which rings lie in which blocks, with the effort of so many decisions; only once where blocks are uneven.
     pub(super) fn decide_rings(&mut self, decisions: u64) {
-        self.decide_rings_by(decisions.saturating_mul(RINGS));
-    }
-
-    /// The same by programs with so many groups in all.
-    fn decide_rings_by(&mut self, groups: u64) {
         let objective = self.objective();
         if self.is_done() || !self.decides_rings {
             return;
         }
         let Some(filler) = &mut self.filler else { return };
-        let (bound, mapping) = filler.decide_rings(self.bound, objective, groups, self.cx);
+        let (bound, mapping) = filler.decide_rings(self.bound, objective, decisions.saturating_mul(RINGS), self.cx);
         self.bound = bound;
         mapping.iter().for_each(|mapping| self.annealer.offer(mapping));
         self.decides_rings = filler.are_even();

@@ -13,7 +13,7 @@ const UNLIKE_BOUND: u64 = 3000;
 /// Covers come before.
 const FIRST_COVER: u64 = 3000;
 
-/// And then for a mapping.
+/// And then for a mapping, by each packer.
 const FIRST_PACKING: u64 = 2000;
 
 /// The most classes of one device each for which pipelines are packed, where there are no blocks, or blocks are classes as
@@ -55,7 +55,7 @@ impl<'p, const W: usize> Proof<'p, W> {
             }
             self.packers.push(packer);
         }
-        self.pack(FIRST_PACKING, |_| true, Packer::search);
+        self.pack(FIRST_PACKING * self.packers.len() as u64, |_| true, Packer::search);
     }
 
     /// How many labels of packing are about as much effort as so many decisions.
@@ -73,12 +73,14 @@ impl<'p, const W: usize> Proof<'p, W> {
         self.pack(decisions.saturating_mul(PACKING), |_| true, Packer::search);
     }
 
-    /// Bisects between bound and best mapping with each packer that can pack this way, with the effort of so many decisions,
-    /// and tries to refute everything better than the best mapping.
+    /// Bisects between bound and best mapping with those packers that can pack this way, with the effort of so many
+    /// decisions, and tries to refute everything better than the best mapping.
     fn pack(&mut self, decisions: u64, can: impl Fn(&Packer<'p>) -> bool, search: impl Pack<'p>) {
         let mut packers = std::mem::take(&mut self.packers);
+        let able = packers.iter().filter(|packer| can(packer)).count();
+        let whole = self.packing_effort(decisions) / able.max(1) as u64;
         for packer in packers.iter_mut().filter(|packer| can(packer)) {
-            self.pack_with(packer, self.packing_effort(decisions), &search);
+            self.pack_with(packer, whole, &search);
             self.knowledge.nodes += std::mem::take(&mut packer.nodes);
         }
         self.packers = packers;
