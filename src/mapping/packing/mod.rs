@@ -90,14 +90,14 @@ const STEPS: usize = 8;
 
 impl<'a> Packer<'a> {
     /// `None` where an all-reduce counts or loads have several pieces, or where there are too many stages or classes of
-    /// devices. O(D² · classes + stages⁵).
+    /// devices. O(D² · classes + messages · classes² + stages⁵).
     pub fn new(problem: &'a MappingProblem) -> Option<Self> {
         Self::over(problem, Classes::new(&problem.topology))
     }
 
     /// Blocks of unlike devices as classes, which are fewer. Links count at their least, so that bounds hold for any blocks,
     /// but mappings may take longer than their pipelines. `None` as for [`Packer::new`], or where devices of blocks are
-    /// alike.
+    /// alike. O(D² · (classes + messages) + stages⁵).
     pub fn of_blocks(problem: &'a MappingProblem, blocks: Vec<Vec<usize>>) -> Option<Self> {
         Self::over(problem, Classes::of_blocks(&problem.topology, blocks)?)
     }
