@@ -28,7 +28,7 @@ impl<const W: usize> Proof<'_, W> {
         };
         self.bound = filler.bound(self.bound, self.objective(), self.cx);
         let devices = self.knowledge.model.devices() as u64;
-        let decisions = if filler.are_even() { devices } else { devices / UNEVEN_RINGS };
+        let decisions = if filler.is_even { devices } else { devices / UNEVEN_RINGS };
         self.filler = Some(filler);
         self.tell("filling");
         self.decide_rings(decisions);
@@ -45,7 +45,7 @@ impl<const W: usize> Proof<'_, W> {
         let (bound, mapping) = filler.decide_rings(self.bound, objective, decisions.saturating_mul(RINGS), self.cx);
         self.bound = bound;
         mapping.iter().for_each(|mapping| self.annealer.offer(mapping));
-        self.decides_rings = filler.are_even();
+        self.decides_rings = filler.is_even;
         self.knowledge.nodes += std::mem::take(&mut filler.nodes);
         self.tell("filling");
     }

@@ -42,9 +42,7 @@ impl<'p, const W: usize> Proof<'p, W> {
         }
         let problem = self.knowledge.model.problem;
         let blocks = self.knowledge.partitions.first().map(|partition| partition.devices());
-        let coarse = blocks.and_then(|blocks| Packer::of_blocks(problem, blocks));
-        let is_few = |packer: &Packer| coarse.is_none() || packer.classes() <= MOST_UNLIKE;
-        self.packers.extend(Packer::new(problem).filter(is_few).into_iter().chain(coarse));
+        self.packers = Packer::all(problem, blocks, MOST_UNLIKE);
         self.pack(FIRST_COVER, Packer::can_cover, Packer::cover);
         let effort = self.packing_effort(if has_blocks { FIRST_BOUND } else { UNLIKE_BOUND });
         for mut packer in std::mem::take(&mut self.packers) {

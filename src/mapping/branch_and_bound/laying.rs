@@ -111,8 +111,8 @@ impl<const W: usize> State<'_, W> {
     fn lay(&self, stage: usize, all: &Set<W>) -> Cycle {
         let Some(ring) = self.model.stages[stage].ring else { return Cycle::Unknown };
         let relation = &self.model.relations[ring.next.relation];
-        let longest = self.longest_link(stage) / ring.next.scale;
-        cycle(all, self.model.replicas(), |device| relation.within(device, longest), EFFORT)
+        let room = self.room(stage);
+        cycle(all, self.model.replicas(), |device| relation.within(device, room), EFFORT)
     }
 }
 

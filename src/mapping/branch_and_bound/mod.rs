@@ -95,7 +95,7 @@ impl BranchAndBound {
             fills: true,
             decides_rings: true,
             packers: Vec::new(),
-            rings: RingCover::new(problem, cx.seed),
+            rings: None,
             windows: None,
             bound: 0.0,
             cx,
@@ -111,6 +111,9 @@ impl BranchAndBound {
         // Rings that lead over several blocks and pipelines across them leave swaps of two devices nowhere to go.
         if !proof.knowledge.partitions.is_empty() && problem.cost.counted == Counted::Both {
             proof.annealer.allow_compound();
+        }
+        if proof.has_levels_alone() {
+            proof.rings = RingCover::new(problem, cx.seed);
         }
         if proof.is_unlike() {
             proof.budgets = Some(BudgetAnnealer::new(&model, cx.seed));
@@ -236,6 +239,11 @@ impl<'p, const W: usize> Proof<'p, W> {
         }
     }
 
+    /// Whether times are of few kinds, and there are no blocks, which have better means.
+    fn has_levels_alone(&self) -> bool {
+        self.levels.is_some() && self.knowledge.partitions.is_empty()
+    }
+
     /// Whether links differ so much that neither blocks nor times of few kinds help.
     fn is_unlike(&self) -> bool {
         self.levels.is_none() && self.knowledge.partitions.is_empty()
@@ -276,9 +284,9 @@ impl<'p, const W: usize> Proof<'p, W> {
         }
     }
 
-    /// Searches for a mapping that reaches the bound, in the other order than climbing does. Blocks have better means.
+    /// Searches for a mapping that reaches the bound, in the other order than climbing does.
     fn reach(&mut self, decisions: u64) {
-        if self.levels.is_some() && self.knowledge.partitions.is_empty() && !self.is_done() {
+        if self.has_levels_alone() && !self.is_done() {
             self.search(self.bound * (1.0 + LEAST_STEP), decisions, Order::Fresh);
             self.tell("reaching");
             self.cover_with_rings(decisions);

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-use super::{Mapping, MappingProblem};
+use super::{Mapping, MappingProblem, Topology};
 use crate::solve::SearchContext;
 use groups::Groups;
 use joining::Joining;
@@ -46,6 +46,8 @@ pub struct Filler<'a> {
     /// Fillings from programs so far.
     known: Vec<Filling>,
     rng: Xoshiro256PlusPlus,
+    /// Whether all links inside each block are alike.
+    pub is_even: bool,
     /// Programs solved so far.
     pub nodes: u64,
 }
@@ -57,19 +59,8 @@ impl<'a> Filler<'a> {
             return None;
         }
         let (groups, rng) = (Groups::new(problem, blocks)?, Xoshiro256PlusPlus::seed_from_u64(seed));
-        Some(Self { problem, groups, known: Vec::new(), rng, nodes: 0 })
-    }
-
-    /// Whether all links inside each block are alike.
-    pub fn are_even(&self) -> bool {
-        let topology = &self.problem.topology;
-        let link = |a: usize, b: usize| (topology.bandwidth(a, b), topology.latency(a, b));
-        let is_even = |block: &Vec<usize>| {
-            let mut links = block.iter().flat_map(|&a| block.iter().map(move |&b| (a, b))).filter(|(a, b)| a != b);
-            let first = links.next();
-            links.all(|(a, b)| first.is_none_or(|(c, d)| link(a, b) == link(c, d)))
-        };
-        self.groups.kinds.iter().flat_map(|kind| &kind.blocks).all(is_even)
+        let is_even = blocks.iter().all(|block| is_even(&problem.topology, block));
+        Some(Self { problem, groups, known: Vec::new(), rng, is_even, nodes: 0 })
     }
 
     /// A time between `low` and `high` below which there is no mapping, if there is none below `low`: the least that no
@@ -190,6 +181,14 @@ impl<'a> Filler<'a> {
         }
         joining.mapping()
     }
+}
+
+/// Whether all links inside a block are alike.
+fn is_even(topology: &Topology, block: &[usize]) -> bool {
+    let link = |a: usize, b: usize| (topology.bandwidth(a, b), topology.latency(a, b));
+    let mut links = block.iter().flat_map(|&a| block.iter().map(move |&b| (a, b))).filter(|(a, b)| a != b);
+    let first = links.next();
+    links.all(|(a, b)| first.is_none_or(|(c, d)| link(a, b) == link(c, d)))
 }
 
 /// Some blocks' fillings, and what they leave.

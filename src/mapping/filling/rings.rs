@@ -69,7 +69,7 @@ impl Filler<'_> {
     /// Looks for a mapping within the target, or a proof that there is none, with a part of the programs left until `end`.
     fn decide(&mut self, descent: &mut Descent, end: u64, cx: &SearchContext) -> Decided {
         // In uneven blocks a filling says too little about a mapping to look for one.
-        let ways: &[bool] = if self.are_even() { &[true, false] } else { &[false] };
+        let ways: &[bool] = if self.is_even { &[true, false] } else { &[false] };
         for &is_hopeful in ways {
             let programs = end.saturating_sub(self.nodes).div_ceil(SHARE * ways.len() as u64);
             (descent.end, descent.is_hopeful) = (self.nodes + programs, is_hopeful);

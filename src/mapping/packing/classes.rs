@@ -25,10 +25,9 @@ impl Classes {
         Self { members, samples }
     }
 
-    /// These devices of each block as a class; `None` where there are no more classes of like devices than blocks.
-    /// O(D² · classes) at worst.
-    pub fn of_blocks(topology: &Topology, members: Vec<Vec<usize>>) -> Option<Self> {
-        (Self::new(topology).len() > members.len()).then(|| Self { samples: members.clone(), members })
+    /// These devices of each block as a class; `None` where that makes no fewer.
+    pub fn merged(&self, blocks: Vec<Vec<usize>>) -> Option<Self> {
+        (self.len() > blocks.len()).then(|| Self { samples: blocks.clone(), members: blocks })
     }
 
     /// Number of classes.

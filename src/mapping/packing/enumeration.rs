@@ -17,6 +17,11 @@ impl Pipelines {
     /// The most devices that there are bits for.
     pub const MOST_DEVICES: usize = 128;
 
+    /// So many devices, at least one, as bits.
+    pub fn all_devices(devices: usize) -> u128 {
+        u128::MAX >> (Self::MOST_DEVICES - devices)
+    }
+
     /// The pipelines of `plan` whose copies all take at most `limit`, one for each set of devices; `None` where a limit or
     /// the end of the effort comes first. Exponential in the number of stages at worst.
     pub fn within(plan: &Plan, limit: f64, effort: &mut u64, cx: &SearchContext) -> Option<Self> {

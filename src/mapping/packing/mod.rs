@@ -88,41 +88,40 @@ const PRECISION: f64 = 1e-5;
 /// Bisections for the largest target that values refute.
 const STEPS: usize = 8;
 
+/// How pipelines are enumerated that are to cover all devices; `None` where devices are left over, alike or many.
+fn covering(problem: &MappingProblem, classes: &Classes) -> Option<Plan> {
+    let devices = problem.topology.len();
+    let is_cover = classes.len() == devices && problem.copies() == devices;
+    let is_cover = is_cover && (1..=Pipelines::MOST_DEVICES).contains(&devices);
+    if is_cover { Plan::whole(problem, classes) } else { None }
+}
+
 impl<'a> Packer<'a> {
-    /// `None` where an all-reduce counts or loads have several pieces, or where there are too many stages or classes of
-    /// devices. O(D² · classes + messages · classes² + stages⁵).
-    pub fn new(problem: &'a MappingProblem) -> Option<Self> {
-        Self::over(problem, Classes::new(&problem.topology))
+    /// A packer into classes of like devices, and where `blocks` are fewer than these, one into the blocks, whose links count
+    /// at their least: bounds hold for any blocks, but mappings may take longer than their pipelines. Then the former is left
+    /// out where it has more than `most` classes. None where an all-reduce counts or loads have several pieces, or there are
+    /// too many stages or classes. O(D² · (classes + messages) + stages⁵).
+    pub fn all(problem: &'a MappingProblem, blocks: Option<Vec<Vec<usize>>>, most: usize) -> Vec<Self> {
+        if problem.cost.counted.all_reduce() && problem.replicas > 1 {
+            return Vec::new();
+        }
+        let fine = Classes::new(&problem.topology);
+        let coarse = blocks.and_then(|blocks| fine.merged(blocks));
+        let fine = Some(fine).filter(|fine| coarse.is_none() || fine.len() <= most);
+        fine.into_iter().chain(coarse).filter_map(|classes| Self::new(problem, classes)).collect()
     }
 
-    /// Blocks of unlike devices as classes, which are fewer. Links count at their least, so that bounds hold for any blocks,
-    /// but mappings may take longer than their pipelines. `None` as for [`Packer::new`], or where devices of blocks are
-    /// alike. O(D² · (classes + messages) + stages⁵).
-    pub fn of_blocks(problem: &'a MappingProblem, blocks: Vec<Vec<usize>>) -> Option<Self> {
-        Self::over(problem, Classes::of_blocks(&problem.topology, blocks)?)
+    fn new(problem: &'a MappingProblem, classes: Classes) -> Option<Self> {
+        let generation = Generation::new(Plan::new(problem, &classes)?);
+        let room = classes.members.iter().map(Vec::len).enumerate();
+        let rows = room.map(|(class, most)| Row { what: Use::Room(class), most }).collect();
+        let covering = covering(problem, &classes);
+        Some(Self { problem, classes, generation, covering, rows, draft: None, nodes: 0 })
     }
 
     /// Whether a mapping is an exact cover.
     pub fn can_cover(&self) -> bool {
         self.covering.is_some()
-    }
-
-    /// Number of classes.
-    pub fn classes(&self) -> usize {
-        self.classes.len()
-    }
-
-    fn over(problem: &'a MappingProblem, classes: Classes) -> Option<Self> {
-        if problem.cost.counted.all_reduce() && problem.replicas > 1 {
-            return None;
-        }
-        let generation = Generation::new(Plan::new(problem, &classes)?);
-        let room = classes.members.iter().map(Vec::len).enumerate();
-        let rows = room.map(|(class, most)| Row { what: Use::Room(class), most }).collect();
-        let is_cover = classes.len() == problem.copies() && classes.len() == problem.topology.len();
-        let is_cover = is_cover && (1..=Pipelines::MOST_DEVICES).contains(&classes.len());
-        let covering = if is_cover { Plan::whole(problem, &classes) } else { None };
-        Some(Self { problem, classes, generation, covering, rows, draft: None, nodes: 0 })
     }
 
     /// Takes up the pipelines of a mapping.
@@ -195,7 +194,7 @@ impl<'a> Packer<'a> {
         self.nodes += 1;
         left += rest;
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(cx.seed);
-        let all = u128::MAX >> (Pipelines::MOST_DEVICES - self.classes.len());
+        let all = Pipelines::all_devices(self.classes.len());
         let covered = cover(&pipelines.sets, all, &mut left, &mut rng, cx);
         *effort -= part - left;
         match covered {

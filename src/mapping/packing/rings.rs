@@ -13,7 +13,7 @@ use super::classes::Classes;
 use super::cover::{Covered, draw};
 use super::enumeration::Pipelines;
 use super::plan::Plan;
-use super::{ENUMERATED, Packing, ROUNDING};
+use super::{ENUMERATED, Packing, ROUNDING, covering};
 use crate::mapping::{Counted, Mapping, MappingProblem, StageCost};
 use crate::solve::SearchContext;
 
@@ -37,18 +37,12 @@ pub struct RingCover<'a> {
 
 impl<'a> RingCover<'a> {
     /// `None` where messages or rings do not count, devices are left over, alike or many, or loads have several pieces.
-    /// O(stages · D²).
+    /// O(D² · classes + stages · D²).
     pub fn new(problem: &'a MappingProblem, seed: u64) -> Option<Self> {
-        let (stages, devices) = (problem.stages.stages.len(), problem.topology.len());
-        let is_cover = problem.copies() == devices && (1..=Pipelines::MOST_DEVICES).contains(&devices);
-        if !is_cover || stages < 2 || problem.replicas < 2 || problem.cost.counted != Counted::Both {
+        if problem.stages.stages.len() < 2 || problem.replicas < 2 || problem.cost.counted != Counted::Both {
             return None;
         }
-        let classes = Classes::new(&problem.topology);
-        if classes.len() < devices {
-            return None;
-        }
-        let mut plan = Plan::whole(problem, &classes)?;
+        let mut plan = covering(problem, &Classes::new(&problem.topology))?;
         if problem.cost.adds_all_reduce() {
             for step in &mut plan.steps {
                 let least = least_ring(problem, step.stage);
@@ -69,7 +63,7 @@ impl<'a> RingCover<'a> {
             return Packing::Crowded;
         };
         effort += left;
-        let all = u128::MAX >> (Pipelines::MOST_DEVICES - self.problem.topology.len());
+        let all = Pipelines::all_devices(self.problem.topology.len());
         while effort > 0 && !cx.should_stop() {
             self.nodes += 1;
             match draw(&pipelines.sets, all, &mut effort, &mut self.rng, cx) {

@@ -3,13 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::{Packer, Packing};
+use super::{Classes, Packer, Packing};
 use crate::mapping::samples::problem;
 use crate::mapping::{Exhaustive, Mapper, MappingProblem, Stage, Topology};
 use crate::solve::SearchContext;
 
 /// Effort without end for problems so small.
 const PLENTY: u64 = 1 << 40;
+
+fn packer(problem: &MappingProblem) -> Packer<'_> {
+    Packer::all(problem, None, 0).pop().expect("messages alone count")
+}
 
 #[test]
 fn packing_refutes_no_target_that_a_mapping_keeps() {
@@ -19,7 +23,7 @@ fn packing_refutes_no_target_that_a_mapping_keeps() {
         let problem = problem(seed);
         let run = Exhaustive.map(&problem, &cx);
         let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
-        let mut packer = Packer::new(&problem).expect("messages alone count");
+        let mut packer = packer(&problem);
         let bound = packer.bound(0.0, 2.0 * optimum, PLENTY, &cx);
         assert!(bound <= optimum * (1.0 + 1e-12), "bound {bound} above {optimum} of seed {seed}");
         match packer.search(optimum, &mut PLENTY.clone(), &cx) {
@@ -50,7 +54,8 @@ fn blocks_taken_for_classes_refute_no_target_that_a_mapping_keeps() {
         let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
         let devices: Vec<usize> = (0..problem.topology.len()).collect();
         let blocks = devices.chunks(size).map(<[usize]>::to_vec).collect();
-        let Some(mut packer) = Packer::of_blocks(&problem, blocks) else { continue };
+        let Some(classes) = Classes::new(&problem.topology).merged(blocks) else { continue };
+        let mut packer = Packer::new(&problem, classes).expect("there are few classes");
         let bound = packer.bound(0.0, 2.0 * optimum, PLENTY, &cx);
         assert!(bound <= optimum * (1.0 + 1e-12), "bound {bound} above {optimum} of seed {seed}, blocks of {size}");
         match packer.search(optimum, &mut PLENTY.clone(), &cx) {
@@ -81,7 +86,7 @@ fn covers_tell_just_which_targets_a_mapping_keeps() {
         problem.topology = unlike(&problem.topology, seed);
         let run = Exhaustive.map(&problem, &cx);
         let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
-        let mut packer = Packer::new(&problem).expect("messages alone count");
+        let mut packer = packer(&problem);
         if !packer.can_cover() {
             continue;
         }
@@ -101,7 +106,7 @@ fn covers_end_when_their_effort_does() {
     let is_full = |problem: &MappingProblem| problem.replicas == 3 && problem.copies() == problem.topology.len();
     let mut problem = (0..).map(problem).find(is_full).expect("one of seven kinds");
     problem.topology = unlike(&problem.topology, 0);
-    let mut packer = Packer::new(&problem).expect("messages alone count");
+    let mut packer = packer(&problem);
     assert!(packer.can_cover());
     let cx = SearchContext::new();
     assert_eq!(packer.cover(1e6, &mut 0, &cx), Packing::Crowded);
@@ -112,7 +117,7 @@ fn covers_end_when_their_effort_does() {
 fn packing_ends_when_it_is_told_to() {
     let problem = (0..).map(problem).find(|problem| problem.replicas == 3).expect("one of seven kinds");
     let stopped = SearchContext::new().with_cancellation(Arc::new(AtomicBool::new(true)));
-    let mut packer = Packer::new(&problem).expect("messages alone count");
+    let mut packer = packer(&problem);
     assert_eq!(packer.bound(0.0, 100.0, PLENTY, &stopped), 0.0);
     assert_eq!(packer.search(1.0, &mut PLENTY.clone(), &stopped), Packing::Unknown(None));
 }
@@ -122,5 +127,5 @@ fn more_stages_than_can_be_ordered_are_refused() {
     let mut problem = problem(0);
     problem.stages.stages = vec![Stage::default(); 200];
     problem.stages.messages.clear();
-    assert!(Packer::new(&problem).is_none());
+    assert!(Packer::all(&problem, None, 0).is_empty());
 }
