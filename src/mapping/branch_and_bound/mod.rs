@@ -8,6 +8,7 @@
 //! a bound; every mapping found is a new target.
 
 mod all_different;
+mod assignment;
 mod blocks;
 mod budgets;
 mod by_filling;

@@ -136,6 +136,20 @@ impl<const W: usize> Relation<W> {
         Some((self.levels[range.start + level], devices))
     }
 
+    /// The costs from `device` to the others of `set`, from the least on.
+    pub fn nearest(&self, device: usize, set: Set<W>) -> impl Iterator<Item = (f64, usize)> {
+        let (mut rest, mut level) = (set, (0.0, Set::EMPTY));
+        std::iter::from_fn(move || {
+            if level.1.is_empty() {
+                level = self.cheapest(device, &rest)?;
+                rest = rest.minus(&level.1);
+            }
+            let other = level.1.first()?;
+            level.1.remove(other);
+            Some((level.0, other))
+        })
+    }
+
     /// The other devices that cost at most `limit` from `device`.
     #[inline]
     pub fn within(&self, device: usize, limit: f64) -> Set<W> {

@@ -3,6 +3,7 @@
 //! On each of its devices a copy pays at least the cheapest link to each neighbour's domain, all to different devices.
 //! What the target leaves above that sum limits every single link, and with it the neighbour's devices.
 
+use super::assignment::Assignment;
 use super::model::{Link, PieceRow, Ring};
 use super::set::Set;
 use super::state::{Conflict, State, around};
@@ -16,10 +17,8 @@ pub struct Scratch<const W: usize> {
     reach: Vec<Set<W>>,
     /// By link of the piece looked at: its least cost and the devices that have it.
     cheapest: Vec<(f64, Set<W>)>,
+    assignment: Assignment,
 }
-
-/// Time of a link that there is not: above every limit, and sums of it are finite.
-const NEVER: f64 = 1e300;
 
 /// What one device of a copy costs it at least.
 struct Least {
@@ -163,22 +162,35 @@ impl<const W: usize> State<'_, W> {
         if sum > budget {
             return None;
         }
-        let extra = |index: usize| {
-            let (neighbour, link) = piece.links[index];
-            let (cost, taken) = scratch.cheapest[index];
-            let rest = domain(neighbour).minus(&taken);
-            let dearer = model.relations[link.relation].cheapest(device, &rest);
-            dearer.map_or(NEVER, |(dearer, _)| dearer * link.scale - cost)
-        };
-        let detour = detour(&scratch.cheapest, extra);
-        if sum + detour > budget {
+        if can_differ(&scratch.cheapest) {
+            for (index, &(neighbour, link)) in piece.links.iter().enumerate() {
+                let limit = budget - (sum - scratch.cheapest[index].0);
+                scratch.reach[neighbour] &= model.relations[link.relation].within(device, limit / link.scale);
+            }
+            return Some(sum);
+        }
+        let Scratch { reach, assignment, .. } = scratch;
+        assignment.reset(piece.links.len());
+        for (index, &(neighbour, link)) in piece.links.iter().enumerate() {
+            let nearest = model.relations[link.relation].nearest(device, *domain(neighbour));
+            let within = nearest.map(|(cost, other)| (cost * link.scale, other)).take_while(|(cost, _)| *cost <= budget);
+            within.take(piece.links.len()).for_each(|(cost, other)| assignment.offer(index, other, cost));
+        }
+        let sum = piece.compute[device] + assignment.solve()?;
+        if sum > budget {
             return None;
         }
         for (index, &(neighbour, link)) in piece.links.iter().enumerate() {
-            let limit = budget - (sum - scratch.cheapest[index].0);
-            scratch.reach[neighbour] &= model.relations[link.relation].within(device, limit / link.scale);
+            let relation = &model.relations[link.relation];
+            let limit = budget - (sum - assignment.value(index));
+            reach[neighbour] &= relation.within(device, limit / link.scale);
+            for (other, besides) in assignment.contested() {
+                if other != device && relation.cost(device, other) * link.scale + besides > limit {
+                    reach[neighbour].remove(other);
+                }
+            }
         }
-        Some(sum + detour)
+        Some(sum)
     }
 
     /// The least time of a copy's two links in its ring.
@@ -205,22 +217,12 @@ impl<const W: usize> State<'_, W> {
     }
 }
 
-/// What links cost more at least than each by itself: no two of them lead to the same device. Where all or two of them
-/// are cheapest at too few devices, some take their second best.
-fn detour<const W: usize>(cheapest: &[(f64, Set<W>)], extra: impl Fn(usize) -> f64) -> f64 {
-    let all = cheapest.iter().fold(Set::EMPTY, |all, (_, devices)| all | *devices).len();
-    if all < cheapest.len() {
-        let mut extras: Vec<f64> = (0..cheapest.len()).map(&extra).collect();
-        extras.sort_unstable_by(f64::total_cmp);
-        return extras[..cheapest.len() - all].iter().sum();
-    }
-    let mut most = 0.0f64;
-    for second in 1..cheapest.len() {
-        for first in 0..second {
-            if cheapest[first].1 == cheapest[second].1 && cheapest[first].1.single().is_some() {
-                most = most.max(extra(first).min(extra(second)));
-            }
-        }
-    }
-    most
+/// Whether links can each lead to one of their cheapest devices, and no two to the same: found where the first that is left
+/// will do for each, those with the fewest first.
+fn can_differ<const W: usize>(cheapest: &[(f64, Set<W>)]) -> bool {
+    let mut taken = Set::EMPTY;
+    let mut take = |devices: &Set<W>| devices.minus(&taken).first().map(|device| taken.insert(device)).is_some();
+    let is_single = |devices: &Set<W>| devices.single().is_some();
+    cheapest.iter().filter(|(_, devices)| is_single(devices)).all(|(_, devices)| take(devices))
+        && cheapest.iter().filter(|(_, devices)| !is_single(devices)).all(|(_, devices)| take(devices))
 }
