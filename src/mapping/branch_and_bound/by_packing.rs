@@ -24,7 +24,7 @@ const MOST_UNLIKE: usize = 128;
 const PACKING: u64 = 4;
 
 /// A decision takes about as long as so many labels of packing for each device.
-const LABELS: u64 = 64;
+pub(super) const LABELS: u64 = 64;
 
 /// A way to look for a mapping within a target with part of an effort.
 trait Pack<'p>: Fn(&mut Packer<'p>, f64, &mut u64, &SearchContext) -> Packing {}
@@ -85,6 +85,12 @@ impl<'p, const W: usize> Proof<'p, W> {
     }
 
     fn pack_with(&mut self, packer: &mut Packer<'p>, whole: u64, search: &impl Pack<'p>) {
+        self.narrow(whole, |proof, target, effort| search(packer, target, effort, proof.cx));
+    }
+
+    /// Bisects between bound and best mapping with a search for a mapping within a target that takes part of an effort, and
+    /// tries to refute everything better than the best mapping.
+    pub(super) fn narrow(&mut self, whole: u64, mut search: impl FnMut(&mut Self, f64, &mut u64) -> Packing) {
         let (mut low, mut crowded, mut effort) = (self.bound, f64::INFINITY, whole);
         // What is left in the end is too little to find anything.
         while effort > whole / 10 && !self.is_done() {
@@ -94,7 +100,7 @@ impl<'p, const W: usize> Proof<'p, W> {
                 break;
             }
             let target = if is_last { high * (1.0 - OPTIMALITY_TOLERANCE) } else { f64::midpoint(low, high) };
-            match search(packer, target, &mut effort, self.cx) {
+            match search(self, target, &mut effort) {
                 Packing::Refuted => self.bound = self.bound.max(target),
                 Packing::Found(mapping) => self.annealer.offer(&mapping),
                 Packing::Unknown(draft) => {
@@ -111,6 +117,31 @@ impl<'p, const W: usize> Proof<'p, W> {
             }
             low = low.max(self.bound);
         }
+    }
+
+    /// Packs stars of the stage with the most to send, with the effort of so many decisions.
+    pub(super) fn pack_stars(&mut self, decisions: u64) {
+        let Some(mut stars) = self.stars.take() else { return };
+        let whole = self.packing_effort(decisions);
+        self.narrow(whole, |proof, target, effort| {
+            let t0 = std::time::Instant::now();
+            let e0 = *effort;
+            let r = stars.search(&mut proof.knowledge, target, effort, proof.cx);
+            eprintln!(
+                "STAR {target:.4} {} used {} of {} in {:?}",
+                match &r {
+                    Packing::Refuted => "ref",
+                    Packing::Found(_) => "found",
+                    Packing::Crowded => "crowded",
+                    _ => "unk",
+                },
+                e0 - *effort,
+                whole,
+                t0.elapsed()
+            );
+            r
+        });
+        self.stars = Some(stars);
     }
 
     /// Searches among the exact covers of the devices by pipelines for one that reaches the bound, with the effort of so

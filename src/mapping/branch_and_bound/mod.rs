@@ -23,6 +23,7 @@ mod revise;
 mod rings;
 mod search;
 mod set;
+mod stars;
 mod state;
 mod symmetry;
 mod touched;
@@ -32,6 +33,7 @@ use budgets::BudgetAnnealer;
 use levels::Levels;
 use model::Model;
 use search::{Knowledge, Order, Search, Verdict};
+use stars::Stars;
 
 use super::annealing::Annealer;
 use super::filling::Filler;
@@ -96,6 +98,7 @@ impl BranchAndBound {
             fills: true,
             decides_rings: true,
             packers: Vec::new(),
+            stars: None,
             rings: None,
             windows: None,
             bound: 0.0,
@@ -118,6 +121,7 @@ impl BranchAndBound {
         }
         if proof.is_unlike() {
             proof.budgets = Some(BudgetAnnealer::new(&model, cx.seed));
+            proof.stars = Stars::new(&model, cx.seed);
         }
         proof.run(self);
         proof.finish()
@@ -145,6 +149,12 @@ const LEAST_STEP: f64 = 1e-10;
 /// For every move of the other annealing, there are so many with budgets, which are cheap.
 const CHEAP: u64 = 8;
 
+/// For every decision, packing stars takes the effort of so many.
+const STARS: u64 = 16;
+
+/// Stars are first packed with the effort of so many decisions.
+const FIRST_STARS: u64 = 5000;
+
 /// Moves of annealing for each copy of a mapping that packing leaves unfinished.
 const REPAIRS: u64 = 200;
 
@@ -159,6 +169,7 @@ struct Proof<'p, const W: usize> {
     fills: bool,
     decides_rings: bool,
     packers: Vec<Packer<'p>>,
+    stars: Option<Stars<W>>,
     rings: Option<RingCover<'p>>,
     windows: Option<Windows<'p>>,
     bound: f64,
@@ -178,6 +189,7 @@ impl<'p, const W: usize> Proof<'p, W> {
         self.start_filling();
         self.renew(settings.moves);
         self.start_packing();
+        self.pack_stars(FIRST_STARS);
         while !self.is_done() {
             self.settle(decisions.saturating_mul(self.settling()));
             self.climb(decisions);
@@ -185,6 +197,7 @@ impl<'p, const W: usize> Proof<'p, W> {
             self.bisect(decisions, 2e-3);
             self.decide_rings(decisions);
             self.fill();
+            self.pack_stars(decisions.saturating_mul(STARS));
             self.pack_covers(decisions);
             self.pack_fractions(decisions);
             moves = moves.saturating_mul(self.growth());

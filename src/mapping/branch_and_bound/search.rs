@@ -116,6 +116,16 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
         verdict
     }
 
+    /// Searches where these copies have only these devices, which may tell all replicas and devices apart.
+    pub fn given(mut self, domains: &[(usize, Set<W>)]) -> Verdict {
+        domains.iter().for_each(|&(copy, _)| self.state.touched.add(copy));
+        self.apart = Some((0, Rc::new((0..self.state.model.devices()).collect())));
+        match domains.iter().try_for_each(|(copy, devices)| self.state.keep(*copy, devices)) {
+            Ok(()) => self.run(),
+            Err(Conflict) => Verdict::Refuted,
+        }
+    }
+
     fn prepare(&mut self) -> Result<(), Conflict> {
         if self.order == Order::Learned {
             self.state.conflicts = match self.knowledge.weights.is_empty() {
