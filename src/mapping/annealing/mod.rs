@@ -41,9 +41,6 @@ const TILINGS: usize = 6;
 const LARGE_TILINGS: usize = 2;
 const FOLDINGS: usize = 16;
 
-/// The temperature at which a mapping that is nearly within a target is repaired, as a part of it.
-const REPAIR: f64 = 0.01;
-
 /// How many coolings share the moves of one call.
 const ROUNDS: u64 = 8;
 
@@ -207,13 +204,13 @@ impl<'a> Annealer<'a> {
     }
 
     /// Anneals `mapping`, most of whose copies are within a target, for about so many moves.
-    pub fn repair(&mut self, mapping: &Mapping, target: f64, moves: u64, cx: &SearchContext) {
+    pub fn repair(&mut self, mapping: &Mapping, target: f64, hot: f64, moves: u64, cx: &SearchContext) {
         self.offer(mapping);
         if self.objective <= target {
             return;
         }
         self.often = 0.0;
-        self.cool(mapping, target, REPAIR * target, moves, cx);
+        self.cool(mapping, target, hot, moves, cx);
         self.offer(&Mapping { devices: self.devices.clone() });
     }
 

@@ -1,6 +1,6 @@
 //! Bounds and mappings by filling blocks.
 
-use super::{Proof, REPAIRS};
+use super::Proof;
 use crate::mapping::filling::Filler;
 
 /// For every decision, deciding about rings prices so many groups of stages.
@@ -60,7 +60,7 @@ impl<const W: usize> Proof<'_, W> {
                 if self.knowledge.model.problem.objective(&mapping) > HOPELESS * self.objective() {
                     break;
                 }
-                self.annealer.repair(&mapping, target, REPAIRS * mapping.devices.len() as u64, self.cx);
+                self.repair(&mapping, target);
             }
             self.tell("filling");
             step = FIRST_STEP.max(2.0 * step);

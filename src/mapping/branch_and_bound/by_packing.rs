@@ -1,6 +1,6 @@
 //! Bounds and mappings by packing pipelines.
 
-use super::{LEAST_STEP, Proof, REPAIRS};
+use super::{LEAST_STEP, Proof};
 use crate::mapping::packing::{Packer, Packing};
 use crate::solve::{OPTIMALITY_TOLERANCE, SearchContext};
 
@@ -105,9 +105,12 @@ impl<'p, const W: usize> Proof<'p, W> {
                 Packing::Found(mapping) => self.annealer.offer(&mapping),
                 Packing::Unknown(draft) => {
                     if let Some(draft) = draft {
-                        self.annealer.repair(&draft, target, REPAIRS * draft.devices.len() as u64, self.cx);
+                        self.repair(&draft, target);
                     }
-                    low = target;
+                    // A draft may have become a mapping within the target.
+                    if self.objective() > target {
+                        low = target;
+                    }
                 }
                 Packing::Crowded => crowded = target,
             }
@@ -123,24 +126,7 @@ impl<'p, const W: usize> Proof<'p, W> {
     pub(super) fn pack_stars(&mut self, decisions: u64) {
         let Some(mut stars) = self.stars.take() else { return };
         let whole = self.packing_effort(decisions);
-        self.narrow(whole, |proof, target, effort| {
-            let t0 = std::time::Instant::now();
-            let e0 = *effort;
-            let r = stars.search(&mut proof.knowledge, target, effort, proof.cx);
-            eprintln!(
-                "STAR {target:.4} {} used {} of {} in {:?}",
-                match &r {
-                    Packing::Refuted => "ref",
-                    Packing::Found(_) => "found",
-                    Packing::Crowded => "crowded",
-                    _ => "unk",
-                },
-                e0 - *effort,
-                whole,
-                t0.elapsed()
-            );
-            r
-        });
+        self.narrow(whole, |proof, target, effort| stars.search(&mut proof.knowledge, target, effort, proof.cx));
         self.stars = Some(stars);
     }
 

@@ -158,6 +158,11 @@ const FIRST_STARS: u64 = 5000;
 /// Moves of annealing for each copy of a mapping that packing leaves unfinished.
 const REPAIRS: u64 = 200;
 
+/// The temperature at which a mapping that is nearly within a target is repaired, as a part of it: where no two links are
+/// alike, less, as what is within it is so by little.
+const WARM: f64 = 0.01;
+const MILD: f64 = 0.0005;
+
 /// A run: the best mapping, the best bound, and the means to better either.
 struct Proof<'p, const W: usize> {
     annealer: Annealer<'p>,
@@ -251,6 +256,12 @@ impl<'p, const W: usize> Proof<'p, W> {
             self.annealer.offer(&mapping);
             self.tell("annealing");
         }
+    }
+
+    /// Anneals a mapping that is nearly within a target.
+    fn repair(&mut self, draft: &Mapping, target: f64) {
+        let heat = if self.is_unlike() { MILD } else { WARM };
+        self.annealer.repair(draft, target, heat * target, REPAIRS * draft.devices.len() as u64, self.cx);
     }
 
     /// Whether times are of few kinds, and there are no blocks, which have better means.
