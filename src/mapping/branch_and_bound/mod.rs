@@ -18,6 +18,7 @@ mod cycles;
 mod laying;
 mod levels;
 mod model;
+mod neighbourhoods;
 mod relation;
 mod revise;
 mod rings;
@@ -32,6 +33,7 @@ use all_different::Matching;
 use budgets::BudgetAnnealer;
 use levels::Levels;
 use model::Model;
+use neighbourhoods::Neighbourhoods;
 use search::{Knowledge, Order, Search, Verdict};
 use stars::Stars;
 
@@ -99,6 +101,7 @@ impl BranchAndBound {
             decides_rings: true,
             packers: Vec::new(),
             stars: None,
+            neighbourhoods: Neighbourhoods::new(cx.seed),
             rings: None,
             windows: None,
             bound: 0.0,
@@ -149,6 +152,9 @@ const LEAST_STEP: f64 = 1e-10;
 /// For every move of the other annealing, there are so many with budgets, which are cheap.
 const CHEAP: u64 = 8;
 
+/// For every decision, so many neighbourhoods are searched.
+const NEIGHBOURHOODS: u64 = 4;
+
 /// For every decision, packing stars takes the effort of so many.
 const STARS: u64 = 16;
 
@@ -175,6 +181,7 @@ struct Proof<'p, const W: usize> {
     decides_rings: bool,
     packers: Vec<Packer<'p>>,
     stars: Option<Stars<W>>,
+    neighbourhoods: Neighbourhoods,
     rings: Option<RingCover<'p>>,
     windows: Option<Windows<'p>>,
     bound: f64,
@@ -191,6 +198,7 @@ impl<'p, const W: usize> Proof<'p, W> {
         self.anneal(moves);
         draft.iter().for_each(|draft| self.annealer.offer(draft));
         self.settle(0);
+        self.search_neighbourhoods(NEIGHBOURHOODS * decisions);
         self.start_filling();
         self.renew(settings.moves);
         self.start_packing();
@@ -209,6 +217,7 @@ impl<'p, const W: usize> Proof<'p, W> {
             decisions = decisions.saturating_mul(4);
             self.anneal(moves);
             self.renew(moves / copies);
+            self.search_neighbourhoods(NEIGHBOURHOODS * decisions);
         }
     }
 
@@ -258,6 +267,19 @@ impl<'p, const W: usize> Proof<'p, W> {
         }
     }
 
+    /// Searches neighbourhoods of the best mapping, where no two links are alike.
+    fn search_neighbourhoods(&mut self, searches: u64) {
+        if self.is_done() {
+            return;
+        }
+        let t0 = std::time::Instant::now();
+        let (mapping, before) = (self.annealer.best().0.clone(), self.objective());
+        let found = self.neighbourhoods.better(&mut self.knowledge, &mapping, self.bound, searches, self.cx);
+        self.annealer.offer(&found);
+        eprintln!("LNS {searches} searches {before} -> {} in {:?}", self.objective(), t0.elapsed());
+        self.tell("neighbourhoods");
+    }
+
     /// Anneals a mapping that is nearly within a target.
     fn repair(&mut self, draft: &Mapping, target: f64) {
         let heat = if self.is_unlike() { MILD } else { WARM };
@@ -284,9 +306,17 @@ impl<'p, const W: usize> Proof<'p, W> {
         self.tell("renewing");
     }
 
-    /// Tries to refute everything better than the best mapping.
+    /// Tries to refute everything better than the best mapping. Where one search after the other finds better ones, targets
+    /// are ever farther below them.
     fn settle(&mut self, decisions: u64) {
-        while !self.is_done() && self.search(self.better(), decisions, Order::Learned) != Verdict::Unknown {
+        let mut step = 0.0;
+        while !self.is_done() {
+            let target = self.better().min(self.objective() - step * (self.objective() - self.bound));
+            step = match self.search(target, decisions, Order::Learned) {
+                Verdict::Found(_) => f64::clamp(2.0 * step, 0.02, 0.5),
+                Verdict::Unknown if step == 0.0 => return,
+                Verdict::Refuted | Verdict::Unknown => 0.0,
+            };
             self.tell("searching");
         }
     }

@@ -1,0 +1,136 @@
+//! Large neighbourhood search by propagation (Shaw 1998).
+//!
+//! The slowest copies, their neighbours and some others give up their devices, and a short search looks for other places on
+//! these devices below a target that only the slowest were above. All other copies stay, which leaves propagation little to
+//! do.
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+
+use super::search::{Knowledge, Order, Search, Verdict};
+use super::set::Set;
+use super::state::around;
+use crate::mapping::{Mapping, MappingProblem};
+use crate::solve::SearchContext;
+
+/// The most copies that a target is above.
+const LATE: usize = 3;
+
+/// How many copies are set free at first, at least and at most.
+const FIRST: f64 = 12.0;
+const LEAST: f64 = 4.0;
+const MOST: f64 = 40.0;
+
+/// How the number of copies set free changes when a search ends or does not.
+const GROWTH: f64 = 1.02;
+
+/// Decisions of one search.
+const DECISIONS: u64 = 30;
+
+/// Neighbourhoods of mappings of one problem.
+pub struct Neighbourhoods {
+    size: f64,
+    rng: Xoshiro256PlusPlus,
+}
+
+impl Neighbourhoods {
+    /// Nothing searched yet.
+    pub fn new(seed: u64) -> Self {
+        Self { size: FIRST, rng: Xoshiro256PlusPlus::seed_from_u64(seed) }
+    }
+
+    /// Betters a mapping by so many searches, until it is no longer than `bound`, or a limit comes.
+    pub fn better<const W: usize>(
+        &mut self,
+        knowledge: &mut Knowledge<W>,
+        mapping: &Mapping,
+        bound: f64,
+        searches: u64,
+        cx: &SearchContext,
+    ) -> Mapping {
+        let problem = knowledge.model.problem;
+        let mut mapping = mapping.clone();
+        let mut times = problem.times(&mapping);
+        for _ in 0..searches {
+            let mut order: Vec<usize> = (0..times.len()).collect();
+            order.sort_by(|&a, &b| times[b].total_cmp(&times[a]));
+            if times[order[0]] <= bound || cx.should_stop() {
+                break;
+            }
+            let late = self.rng.random_range(1..=LATE.min(order.len() - 1).max(1));
+            let target = order.get(late).map_or(bound, |&copy| times[copy]).min(times[order[0]] * (1.0 - 1e-9)).max(bound);
+            let free = self.free(knowledge, &mapping, &order[..late]);
+            match self.search(knowledge, &mapping, &free, target, cx) {
+                Verdict::Found(found) => {
+                    mapping = found;
+                    times = problem.times(&mapping);
+                }
+                Verdict::Refuted => self.size = (self.size * GROWTH).min(MOST),
+                Verdict::Unknown => self.size = (self.size / GROWTH).max(LEAST),
+            }
+        }
+        mapping
+    }
+
+    /// The copies that give up their devices: those given, and one after the other a neighbour of one of them in its pipeline
+    /// or ring, or what is on a device near one of them.
+    fn free<const W: usize>(&mut self, knowledge: &Knowledge<W>, mapping: &Mapping, late: &[usize]) -> Vec<usize> {
+        let model = knowledge.model;
+        let mut owner = vec![None; model.devices()];
+        mapping.devices.iter().enumerate().for_each(|(copy, &device)| owner[device] = Some(copy));
+        let mut free = late.to_vec();
+        let size = (self.size as usize).min(mapping.devices.len());
+        for _ in 0..10 * size {
+            if free.len() >= size {
+                break;
+            }
+            let copy = free[self.rng.random_range(0..free.len())];
+            let (stage, replica) = (copy / model.replicas(), copy % model.replicas());
+            let row = &model.stages[stage];
+            let partners = row.neighbours.len() + if row.ring.is_some() { 2 } else { 0 };
+            let pick = self.rng.random_range(0..2 * partners.max(1));
+            let next = match pick {
+                pick if pick < row.neighbours.len() => Some(row.neighbours[pick] * model.replicas() + replica),
+                pick if pick < partners => {
+                    let (next, previous) = around(copy, model.replicas());
+                    Some(if pick % 2 == 0 { next } else { previous })
+                }
+                _ => {
+                    let device = self.near(knowledge, mapping.devices[copy], stage);
+                    device.and_then(|device| owner[device])
+                }
+            };
+            if let Some(next) = next.filter(|next| !free.contains(next)) {
+                free.push(next);
+            }
+        }
+        free
+    }
+
+    /// A device near another, the nearer the more likely.
+    fn near<const W: usize>(&mut self, knowledge: &Knowledge<W>, device: usize, stage: usize) -> Option<usize> {
+        let model = knowledge.model;
+        let row = &model.stages[stage];
+        let link = row.pieces.first().and_then(|piece| piece.links.first()).map(|(_, link)| *link);
+        let link = link.or(row.ring.map(|ring| ring.next))?;
+        let rank = (self.rng.random::<f64>() * (model.devices() as f64 / 2.0).log2()).exp2() as usize;
+        model.relations[link.relation].nearest(device, Set::below(model.devices())).nth(rank).map(|(_, other)| other)
+    }
+
+    fn search<const W: usize>(
+        &mut self,
+        knowledge: &mut Knowledge<W>,
+        mapping: &Mapping,
+        free: &[usize],
+        target: f64,
+        cx: &SearchContext,
+    ) -> Verdict {
+        let problem: &MappingProblem = knowledge.model.problem;
+        let mut open: Set<W> = Set::below(problem.topology.len());
+        let is_free: Vec<bool> = (0..mapping.devices.len()).map(|copy| free.contains(&copy)).collect();
+        mapping.devices.iter().zip(&is_free).filter(|(_, free)| !**free).for_each(|(&device, _)| open.remove(device));
+        let domain = |(copy, &device): (usize, &usize)| (copy, if is_free[copy] { open } else { Set::only(device) });
+        let domains: Vec<(usize, Set<W>)> = mapping.devices.iter().enumerate().map(domain).collect();
+        Search::new(knowledge, target, DECISIONS, Order::Fresh, cx).given(&domains)
+    }
+}
