@@ -153,7 +153,7 @@ const LEAST_STEP: f64 = 1e-10;
 const CHEAP: u64 = 8;
 
 /// For every decision, so many neighbourhoods are searched.
-const NEIGHBOURHOODS: u64 = 4;
+const NEIGHBOURHOODS: u64 = 20;
 
 /// For every decision, packing stars takes the effort of so many.
 const STARS: u64 = 16;

@@ -19,7 +19,7 @@ const LATE: usize = 3;
 /// How many copies are set free at first, at least and at most.
 const FIRST: f64 = 12.0;
 const LEAST: f64 = 4.0;
-const MOST: f64 = 40.0;
+const MOST: f64 = 80.0;
 
 /// How the number of copies set free changes when a search ends or does not.
 const GROWTH: f64 = 1.02;
@@ -45,13 +45,14 @@ impl Neighbourhoods {
         knowledge: &mut Knowledge<W>,
         mapping: &Mapping,
         bound: f64,
-        searches: u64,
+        decisions: u64,
         cx: &SearchContext,
     ) -> Mapping {
         let problem = knowledge.model.problem;
         let mut mapping = mapping.clone();
         let mut times = problem.times(&mapping);
-        for _ in 0..searches {
+        let mut left = decisions;
+        while left > 0 {
             let mut order: Vec<usize> = (0..times.len()).collect();
             order.sort_by(|&a, &b| times[b].total_cmp(&times[a]));
             if times[order[0]] <= bound || cx.should_stop() {
@@ -60,7 +61,10 @@ impl Neighbourhoods {
             let late = self.rng.random_range(1..=LATE.min(order.len() - 1).max(1));
             let target = order.get(late).map_or(bound, |&copy| times[copy]).min(times[order[0]] * (1.0 - 1e-9)).max(bound);
             let free = self.free(knowledge, &mapping, &order[..late]);
-            match self.search(knowledge, &mapping, &free, target, cx) {
+            let before = knowledge.nodes;
+            let verdict = self.search(knowledge, &mapping, &free, target, cx);
+            left = left.saturating_sub(1 + knowledge.nodes - before);
+            match verdict {
                 Verdict::Found(found) => {
                     mapping = found;
                     times = problem.times(&mapping);
@@ -129,8 +133,12 @@ impl Neighbourhoods {
         let mut open: Set<W> = Set::below(problem.topology.len());
         let is_free: Vec<bool> = (0..mapping.devices.len()).map(|copy| free.contains(&copy)).collect();
         mapping.devices.iter().zip(&is_free).filter(|(_, free)| !**free).for_each(|(&device, _)| open.remove(device));
-        let domain = |(copy, &device): (usize, &usize)| (copy, if is_free[copy] { open } else { Set::only(device) });
-        let domains: Vec<(usize, Set<W>)> = mapping.devices.iter().enumerate().map(domain).collect();
-        Search::new(knowledge, target, DECISIONS, Order::Fresh, cx).given(&domains)
+        let stages = &knowledge.model.stages;
+        let domain = |(copy, &device): (usize, &usize)| match is_free[copy] {
+            true => open & stages[copy / problem.replicas].fits,
+            false => Set::only(device),
+        };
+        let domains = mapping.devices.iter().enumerate().map(domain).collect();
+        Search::new(knowledge, target, DECISIONS, Order::Fresh, cx).among(domains)
     }
 }

@@ -126,6 +126,14 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
         }
     }
 
+    /// Searches where each copy has only these devices, of which none that is the only one of a copy is another's, too.
+    pub fn among(mut self, domains: Vec<Set<W>>) -> Verdict {
+        (0..domains.len()).for_each(|copy| self.state.touched.add(copy));
+        self.apart = Some((0, Rc::new((0..self.state.model.devices()).collect())));
+        self.state.domains.devices = domains;
+        self.run()
+    }
+
     fn prepare(&mut self) -> Result<(), Conflict> {
         if self.order == Order::Learned {
             self.state.conflicts = match self.knowledge.weights.is_empty() {
