@@ -59,7 +59,8 @@ impl Neighbourhoods {
                 break;
             }
             let late = self.rng.random_range(1..=LATE.min(order.len() - 1).max(1));
-            let target = order.get(late).map_or(bound, |&copy| times[copy]).min(times[order[0]] * (1.0 - 1e-9)).max(bound);
+            let target =
+                order.get(late).map_or(bound, |&copy| times[copy]).min(times[order[0]] * (1.0 - 1e-9)).max(bound);
             let free = self.free(knowledge, &mapping, &order[..late]);
             let before = knowledge.nodes;
             let verdict = self.search(knowledge, &mapping, &free, target, cx);

@@ -118,6 +118,24 @@ impl Groups {
             kind.loads = self.members.iter().map(|&group| kind.site.load(problem, &cost, group, &rings)).collect();
         }
     }
+
+    /// By stage: the neighbours, as bits, that are in the same block as its copies where its ring lies so, as a message to
+    /// another block would take too long.
+    pub fn bonds(&self, problem: &MappingProblem, tie: Tie, limit: f64) -> Vec<u64> {
+        let cost = LocalCost::new(problem);
+        let least = |stage: usize, neighbour: usize| -> f64 {
+            let cut = |(number, kind): (usize, &Kind)| {
+                let ring = if cost.has_rings() { kind.site.ring(problem, stage, tie, number) } else { 0.0 };
+                kind.site.cut(problem, &cost, stage, neighbour, ring)
+            };
+            self.kinds.iter().enumerate().map(cut).fold(f64::INFINITY, f64::min)
+        };
+        let bonds = |stage: usize| {
+            let neighbours = cost.traffic(stage).iter().map(|traffic| traffic.stage);
+            neighbours.filter(|&other| least(stage, other) > limit).fold(0, |bits, other| bits | 1 << other)
+        };
+        (0..problem.stages.stages.len()).map(bonds).collect()
+    }
 }
 
 impl Site {
@@ -156,6 +174,19 @@ impl Site {
             problem.time(&terms, rings[stage])
         };
         bits(group).map(time).fold(0.0, f64::max)
+    }
+
+    /// The least time of a stage's copy here with this time for its ring and a neighbour in another block.
+    fn cut(&self, problem: &MappingProblem, cost: &LocalCost, stage: usize, neighbour: usize, ring: f64) -> f64 {
+        let mut terms = Terms { compute: problem.stages.stages[stage].compute() / self.speed, ..Terms::default() };
+        for traffic in cost.traffic(stage) {
+            let times = |[there, back]: [Way; 2]| (there.time(traffic.out), back.time(traffic.back));
+            let (outside, inside) = (times(self.outside), times([self.inside; 2]));
+            let is_outside = traffic.stage == neighbour;
+            terms.comm_out += if is_outside { outside.0 } else { outside.0.min(inside.0) };
+            terms.comm_in += if is_outside { outside.1 } else { outside.1.min(inside.1) };
+        }
+        problem.time(&terms, ring)
     }
 
     /// The least time of the all-reduce of a stage one copy of which is here, in a block of kind `number`: either all are, or

@@ -9,6 +9,7 @@
 //! [`super::packing`], the program leaves it open which groups make a pipeline, which costs little and is much faster.
 //! Blocks that are not even inside count at their fastest links, so that bounds hold for any.
 
+mod bonds;
 mod groups;
 mod joining;
 mod pricing;

@@ -4,9 +4,10 @@
 //! block and others were not. So the ring of one stage after the other is said to lie in one block of some kind, or in none
 //! alone, and the program refutes each case or lets it be divided further. Once all rings are decided, blocks are filled.
 
+use super::bonds::Bonds;
 use super::groups::Tie;
 use super::program::{Filled, Taken};
-use super::{Filler, WHOLE};
+use super::{Filler, ROUNDING, WHOLE};
 use crate::mapping::Mapping;
 use crate::solve::{OPTIMALITY_TOLERANCE, SearchContext};
 
@@ -85,6 +86,10 @@ impl Filler<'_> {
     fn descend(&mut self, descent: &mut Descent, cx: &SearchContext) -> Decided {
         if self.nodes >= descent.end || cx.should_stop() {
             return Decided::Unknown;
+        }
+        let bonds = Bonds::new(self.problem, &self.groups, descent.target * (1.0 + ROUNDING));
+        if bonds.refute(&descent.ties) {
+            return Decided::Refuted;
         }
         self.groups.tie(self.problem, &descent.ties);
         let order = self.order(descent.target);

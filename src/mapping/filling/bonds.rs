@@ -1,0 +1,79 @@
+//! Which stages' rings can lie where, from what messages leave undecided.
+//!
+//! A message that takes too long between blocks holds two stages of every pipeline together. So stages whose rings lead over
+//! several blocks pull others with them, up to whole parts of pipelines that few blocks have room for; and the rings that
+//! cannot lead over several blocks need room in one each.
+
+use super::groups::{Groups, Tie, bits};
+use crate::mapping::MappingProblem;
+
+/// Where rings can lie within a target.
+pub struct Bonds<'g> {
+    groups: &'g Groups,
+    replicas: usize,
+    /// By stage: the neighbours, as bits, that are in the same block as its copies where its ring is in no block alone.
+    across: Vec<u64>,
+    /// By kind of block and stage: the same where its ring is in a block of this kind.
+    inside: Vec<Vec<u64>>,
+}
+
+impl<'g> Bonds<'g> {
+    /// What is known before any ring is decided about. O(kinds · messages).
+    pub fn new(problem: &MappingProblem, groups: &'g Groups, limit: f64) -> Self {
+        Self {
+            groups,
+            replicas: problem.replicas,
+            across: groups.bonds(problem, Tie::Across, limit),
+            inside: (0..groups.kinds.len()).map(|kind| groups.bonds(problem, Tie::Inside(kind), limit)).collect(),
+        }
+    }
+
+    /// Whether the ring of a stage may lie there as far as others are decided.
+    pub fn allows(&self, stage: usize, tie: Tie, ties: &[Tie]) -> bool {
+        let bonds = match tie {
+            Tie::Anywhere => return true,
+            Tie::Across => &self.across,
+            Tie::Inside(kind) => &self.inside[kind],
+        };
+        let together = closure(bonds, stage);
+        let agrees = |other: usize| other == stage || [Tie::Anywhere, tie].contains(&ties[other]);
+        bits(together).all(agrees) && self.has_room(together.count_ones() as usize, tie)
+    }
+
+    /// Whether so many stages that are together in every pipeline find room where their rings lie.
+    fn has_room(&self, stages: usize, tie: Tie) -> bool {
+        match tie {
+            Tie::Anywhere => true,
+            Tie::Across => self.rooms(stages) >= self.replicas,
+            Tie::Inside(kind) => self.groups.kinds[kind].size() >= stages * self.replicas,
+        }
+    }
+
+    /// How many sets of so many devices blocks have room for.
+    fn rooms(&self, devices: usize) -> usize {
+        self.groups.kinds.iter().map(|kind| kind.blocks.len() * (kind.size() / devices)).sum()
+    }
+
+    /// Whether these decisions leave no place for some rings.
+    pub fn refute(&self, ties: &[Tie]) -> bool {
+        let is_inside = |&stage: &usize| match ties[stage] {
+            Tie::Anywhere => !self.allows(stage, Tie::Across, ties),
+            Tie::Across => false,
+            Tie::Inside(_) => true,
+        };
+        let contradicts = |stage: usize| !self.allows(stage, ties[stage], ties);
+        (0..ties.len()).any(contradicts) || (0..ties.len()).filter(is_inside).count() > self.rooms(self.replicas)
+    }
+}
+
+/// The stages that bonds lead to from one.
+fn closure(bonds: &[u64], stage: usize) -> u64 {
+    let (mut reached, mut waiting) = (1_u64 << stage, 1_u64 << stage);
+    while waiting != 0 {
+        let next = bonds[waiting.trailing_zeros() as usize] & !reached;
+        waiting &= waiting - 1;
+        reached |= next;
+        waiting |= next;
+    }
+    reached
+}
