@@ -198,9 +198,16 @@ impl<'p, const W: usize> Proof<'p, W> {
         self.anneal(moves);
         draft.iter().for_each(|draft| self.annealer.offer(draft));
         self.settle(0);
-        self.search_neighbourhoods(NEIGHBOURHOODS * decisions);
+        let has_blocks = !self.knowledge.partitions.is_empty();
+        // In blocks other means come nearer to the bound first.
+        if !has_blocks {
+            self.search_neighbourhoods(NEIGHBOURHOODS * decisions);
+        }
         self.start_filling();
         self.renew(settings.moves);
+        if has_blocks {
+            self.search_neighbourhoods(NEIGHBOURHOODS * decisions);
+        }
         self.start_packing();
         self.pack_stars(FIRST_STARS);
         while !self.is_done() {
@@ -272,11 +279,9 @@ impl<'p, const W: usize> Proof<'p, W> {
         if self.is_done() {
             return;
         }
-        let t0 = std::time::Instant::now();
-        let (mapping, before) = (self.annealer.best().0.clone(), self.objective());
+        let mapping = self.annealer.best().0.clone();
         let found = self.neighbourhoods.better(&mut self.knowledge, &mapping, self.bound, searches, self.cx);
         self.annealer.offer(&found);
-        eprintln!("LNS {searches} searches {before} -> {} in {:?}", self.objective(), t0.elapsed());
         self.tell("neighbourhoods");
     }
 

@@ -77,3 +77,45 @@ fn closure(bonds: &[u64], stage: usize) -> u64 {
     }
     reached
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapping::{Counted, Exhaustive, Mapper, Mapping, StageCost, samples};
+    use crate::solve::SearchContext;
+
+    /// Where the rings of a mapping lie.
+    fn ties(problem: &MappingProblem, groups: &Groups, mapping: &Mapping) -> Vec<Tie> {
+        let holds = |ring: &[usize], kind: usize| {
+            groups.kinds[kind].blocks.iter().any(|block| ring.iter().all(|device| block.contains(device)))
+        };
+        let tie =
+            |ring: &[usize]| (0..groups.kinds.len()).find(|&kind| holds(ring, kind)).map_or(Tie::Across, Tie::Inside);
+        mapping.devices.chunks(problem.replicas).map(tie).collect()
+    }
+
+    #[test]
+    fn nothing_that_a_mapping_keeps_to_is_refuted_and_some_targets_below_the_optimum_are() {
+        let cx = SearchContext::new();
+        let (mut looked, mut refuted) = (0, 0);
+        for seed in 0..400 {
+            let mut problem = MappingProblem { cost: StageCost::additive(Counted::Both), ..samples::problem(seed) };
+            if problem.replicas == 1 {
+                continue;
+            }
+            problem.stages.stages.iter_mut().for_each(|stage| stage.parameter_bytes = 9.0 + (seed % 4) as f64);
+            let run = Exhaustive.map(&problem, &cx);
+            let Some(optimal) = run.mapping() else { continue };
+            let devices: Vec<usize> = (0..problem.topology.len()).collect();
+            let blocks: Vec<Vec<usize>> = devices.chunks(1 + seed as usize % 4).map(<[usize]>::to_vec).collect();
+            let groups = Groups::new(&problem, &blocks).expect("there are few");
+            let (optimum, open) = (problem.objective(optimal), vec![Tie::Anywhere; problem.stages.stages.len()]);
+            let bonds = Bonds::new(&problem, &groups, optimum * (1.0 + 1e-12));
+            assert!(!bonds.refute(&open), "the optimum of seed {seed} is refuted");
+            assert!(!bonds.refute(&ties(&problem, &groups, optimal)), "the optimal mapping of seed {seed} is refuted");
+            looked += 1;
+            refuted += usize::from(Bonds::new(&problem, &groups, 0.9 * optimum).refute(&open));
+        }
+        assert!(looked > 50 && 10 * refuted > looked, "{refuted} of {looked} are refuted");
+    }
+}

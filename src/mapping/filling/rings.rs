@@ -55,11 +55,14 @@ impl Filler<'_> {
         let mut descent = Descent { target, ties, end: 0, is_hopeful: true, best: None };
         let (mut refuted, mut open) = (low, high);
         let end = self.nodes + groups.div_ceil(self.groups.members.len() as u64);
-        while open - refuted > PRECISION * high && self.nodes < end && !cx.should_stop() {
+        while self.nodes < end && !cx.should_stop() {
             match self.decide(&mut descent, end, cx) {
                 Decided::Refuted => refuted = descent.target,
                 Decided::Found => open = descent.best.as_ref().map_or(open, |best| best.0.min(open)),
                 Decided::Unknown => open = descent.target,
+            }
+            if open - refuted <= PRECISION * high {
+                break;
             }
             descent.target = f64::midpoint(refuted, open);
         }

@@ -7,6 +7,8 @@
 mod choice;
 mod draft;
 mod enumeration;
+#[cfg(test)]
+mod tests;
 
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
