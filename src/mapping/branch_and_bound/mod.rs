@@ -13,6 +13,7 @@ mod blocks;
 mod budgets;
 mod by_filling;
 mod by_packing;
+mod by_pipelines;
 mod components;
 mod cycles;
 mod laying;
@@ -177,6 +178,8 @@ impl<'p, const W: usize> Proof<'p, W> {
         self.settle(0);
         self.start_filling();
         self.renew(settings.moves);
+        self.start_windows(settings.moves);
+        self.bound_by_pipelines(std::env::var("LP").ok().map_or(3000, |v| v.parse().unwrap()));
         self.start_packing();
         while !self.is_done() {
             self.settle(decisions.saturating_mul(self.settling()));
@@ -248,6 +251,16 @@ impl<'p, const W: usize> Proof<'p, W> {
     /// Whether links differ so much that neither blocks nor times of few kinds help.
     fn is_unlike(&self) -> bool {
         self.levels.is_none() && self.knowledge.partitions.is_empty()
+    }
+
+    /// Maps pipelines on parts of a line of the devices, by so many moves for each copy.
+    fn start_windows(&mut self, moves: u64) {
+        let objective = self.objective();
+        let Some(windows) = self.windows.as_mut().filter(|_| objective > self.bound) else { return };
+        if let Some(mapping) = windows.mapping(self.bound, objective, moves, self.cx) {
+            self.annealer.offer(&mapping);
+        }
+        self.tell("renewing");
     }
 
     /// Maps pipelines near each other anew by so many moves for each copy; for the last time where it betters nothing.
