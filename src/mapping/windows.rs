@@ -102,9 +102,8 @@ impl<'a> Windows<'a> {
             let first = Mapping { devices: (0..devices.len()).collect() };
             let mut annealer = Annealer::new(&small, first.clone(), self.rng.random());
             let after = annealer.below(&first, target, TARGET_HOT * target, moves * devices.len() as u64, cx);
-            let above = |mapping: &Mapping| -> f64 {
-                small.times(mapping).iter().map(|time| (time - target).max(0.0)).sum()
-            };
+            let above =
+                |mapping: &Mapping| -> f64 { small.times(mapping).iter().map(|time| (time - target).max(0.0)).sum() };
             if above(&after) <= above(&first) {
                 copies.iter().zip(&after.devices).for_each(|(&copy, &place)| mapping.devices[copy] = devices[place]);
             }

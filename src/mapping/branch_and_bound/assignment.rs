@@ -121,7 +121,11 @@ impl Assignment {
 
     /// The devices that links compete for, and what leading there costs another link at least, besides its own cost.
     pub fn contested(&self) -> impl Iterator<Item = (usize, f64)> {
-        self.devices.iter().zip(&self.device_values).filter(|(_, value)| **value < 0.0).map(|(&device, value)| (device, -value))
+        self.devices
+            .iter()
+            .zip(&self.device_values)
+            .filter(|(_, value)| **value < 0.0)
+            .map(|(&device, value)| (device, -value))
     }
 }
 

@@ -12,17 +12,17 @@ use super::search::{Knowledge, Order, Search, Verdict};
 use super::set::Set;
 use super::state::{Domains, Price, State};
 use crate::mapping::packing::{Found, Rooms};
-use crate::mapping::{Mapping, MappingProblem};
+use crate::mapping::{Counted, Mapping, MappingProblem, StageCost, Topology};
 use crate::solve::SearchContext;
 
 /// Decisions of one search for a pipeline.
 const DECISIONS: u64 = 2000;
 
-/// The part of the bound by which targets lie above it at first, and at least.
-const FIRST_STEP: f64 = 0.01;
+/// The part of the bound by which targets lie above it at first, where blocks are packed and where pipelines through one are
+/// looked for, and at least.
+const FIRST_STEP: f64 = 0.1;
+const FIRST_THROUGH: f64 = 1e-3;
 const LAST_STEP: f64 = 1e-4;
-
-const FIRST_STEP_THROUGH: f64 = 1e-3;
 
 /// How much shorter steps get when a target stays open.
 const SHORTER: f64 = 4.0;
@@ -34,13 +34,15 @@ struct Pipelines<'s, 'p, const W: usize> {
     root: (f64, Option<Domains<W>>),
     /// The stages, those first that were found in a block last.
     stages: Vec<usize>,
+    /// After so many decisions packing ends.
+    end: u64,
     cx: &'s SearchContext,
 }
 
 impl<'s, 'p, const W: usize> Pipelines<'s, 'p, W> {
     fn new(model: &'p Model<'p, W>, cx: &'s SearchContext) -> Self {
         let stages = (0..model.stages.len()).collect();
-        Self { knowledge: Knowledge::new(model), root: (f64::NAN, None), stages, cx }
+        Self { knowledge: Knowledge::new(model), root: (f64::NAN, None), stages, end: 0, cx }
     }
 
     /// A search for a pipeline within a target; `None` where there is none.
@@ -54,10 +56,19 @@ impl<'s, 'p, const W: usize> Pipelines<'s, 'p, W> {
         Some(Search::new(&mut self.knowledge, target, DECISIONS, Order::Fresh, self.cx).from(domains))
     }
 
+    /// Whether searches for packing may take more decisions.
+    fn has_effort(&self) -> bool {
+        self.knowledge.nodes < self.end
+    }
+
+    /// The time of a pipeline's slowest copy.
+    fn time(&self, pipeline: &Mapping) -> f64 {
+        self.knowledge.model.problem.objective(pipeline)
+    }
+
     /// A pipeline's time and the zones of its devices.
-    fn found(&self, mapping: &Mapping, zones: &[usize]) -> Found {
-        let zones = mapping.devices.iter().map(|&device| zones[device]).collect();
-        (self.knowledge.model.problem.objective(mapping), zones)
+    fn found(&self, pipeline: &Mapping, zones: &Zones) -> Found {
+        (self.time(pipeline), pipeline.devices.iter().map(|&device| zones.zone[device]).collect())
     }
 
     /// Searches for a pipeline within a target that has a copy on one of these devices.
@@ -76,8 +87,11 @@ impl<'s, 'p, const W: usize> Pipelines<'s, 'p, W> {
 
     /// A pipeline within a target whose devices cost at most `most`, where those of a zone cost the same; nothing where that
     /// stays open.
-    fn below(&mut self, values: &[f64], zones: &[usize], most: f64, target: f64) -> Option<Option<Found>> {
-        let costs = zones.iter().map(|&zone| values[zone]).collect();
+    fn below(&mut self, values: &[f64], zones: &Zones, most: f64, target: f64) -> Option<Option<Found>> {
+        if !self.has_effort() {
+            return None;
+        }
+        let costs = zones.zone.iter().map(|&zone| values[zone]).collect();
         let Some(search) = self.search(target) else { return Some(None) };
         match search.below(Price::new(costs, most)).run() {
             Verdict::Refuted => Some(None),
@@ -88,82 +102,103 @@ impl<'s, 'p, const W: usize> Pipelines<'s, 'p, W> {
 }
 
 impl<const W: usize> Proof<'_, W> {
-    /// Bounds the time by pipelines through each block and by packing pipelines into blocks, until searches have taken so many
-    /// decisions.
+    /// Bounds the time by pipelines through each block, and then by packing pipelines into the blocks around the worst of
+    /// them, ever more of them, until searches have taken so many decisions.
     pub(super) fn bound_by_pipelines(&mut self, decisions: u64) {
         let problem = self.knowledge.model.problem;
         let Some(partition) = self.knowledge.partitions.first().cloned() else { return };
         if self.is_done() || !problem.cost.counted.messages() {
             return;
         }
-        let single = MappingProblem { replicas: 1, ..problem.clone() };
+        let cost = StageCost { counted: Counted::Messages, ..problem.cost.clone() };
+        let single = MappingProblem { replicas: 1, cost, ..problem.clone() };
         let model = Model::<W>::new(&single);
         let mut pipelines = Pipelines::new(&model, self.cx);
-        let mut worst = self.bound_through(&partition, &mut pipelines);
-        self.tell("pipelines");
-        let worst = worst.take().unwrap_or(0);
-        let zones = zones(problem, &partition, worst);
-        let count = zones.iter().max().map_or(0, |last| last + 1);
-        let size = |zone: usize| zones.iter().filter(|&&other| other == zone).count();
-        let mut rooms = Rooms::new((0..count).map(size));
-        let devices = &self.annealer.best().0.devices;
-        for replica in 0..problem.replicas {
-            let devices = devices.iter().skip(replica).step_by(problem.replicas).copied().collect();
-            rooms.learn(pipelines.found(&Mapping { devices }, &zones));
-        }
-        let mut step = FIRST_STEP;
-        while step > LAST_STEP && !self.is_done() {
-            let target = (self.bound * (1.0 + step)).min(self.better());
-            let t0 = std::time::Instant::now();
-            let refuted = rooms.refutes(target, problem.replicas, |values, most| {
-                if pipelines.knowledge.nodes > decisions { None } else { pipelines.below(values, &zones, most, target) }
-            });
-            eprintln!("   {target} {refuted:?} {} {:?}", pipelines.knowledge.nodes, t0.elapsed());
-            if refuted == Some(true) {
-                self.bound = target;
-                step *= 2.0;
-            } else {
-                step /= SHORTER;
-            }
+        let worst = self.bound_through_blocks(&partition, &mut pipelines);
+        pipelines.end = pipelines.knowledge.nodes + decisions;
+        let stages = model.stages.len();
+        let mut room = stages;
+        while room < 2 * model.devices() && pipelines.has_effort() && !self.is_done() {
+            self.bound_in_zones(&Zones::around(worst, &partition, &problem.topology, room), &mut pipelines);
+            room *= 2;
         }
         self.knowledge.nodes += pipelines.knowledge.nodes;
         self.tell("pipelines");
     }
 
-    /// Bounds the time by pipelines through each block; the block that did most, if one did.
-    fn bound_through(&mut self, partition: &Partition<W>, pipelines: &mut Pipelines<W>) -> Option<usize> {
+    /// Bounds the time by the best pipelines through each block that some pipeline uses. Returns the block that did most, or
+    /// an outer one.
+    fn bound_through_blocks(&mut self, partition: &Partition<W>, pipelines: &mut Pipelines<W>) -> usize {
         let problem = self.knowledge.model.problem;
         let left_over = problem.topology.len() - problem.copies();
-        let mut worst = None;
+        let mut worst = partition.line(&problem.topology).first().map_or(0, |&device| partition.block[device]);
         for (index, block) in partition.blocks.iter().enumerate().filter(|(_, block)| block.len() > left_over) {
-            let (mut above, mut target) = (self.better(), self.bound * (1.0 + FIRST_STEP_THROUGH));
-            while above - self.bound > LAST_STEP * above && !self.cx.should_stop() {
+            let (mut above, mut target) = (self.better(), self.bound * (1.0 + FIRST_THROUGH));
+            while above - self.bound > LAST_STEP * above && !self.is_done() {
                 target = target.min(above);
                 match pipelines.through(block, target) {
-                    Verdict::Refuted => (self.bound, worst) = (target, Some(index)),
-                    Verdict::Found(mapping) => above = target.min(pipelines.knowledge.model.problem.objective(&mapping)),
+                    Verdict::Refuted => (self.bound, worst) = (target, index),
+                    Verdict::Found(mapping) => above = target.min(pipelines.time(&mapping)),
                     Verdict::Unknown => above = target,
                 }
                 target = f64::midpoint(self.bound, above);
             }
         }
+        self.tell("pipelines");
         worst
+    }
+
+    /// Bounds the time by packing fractions of pipelines into zones, by steps that get longer where that goes well.
+    fn bound_in_zones(&mut self, zones: &Zones, pipelines: &mut Pipelines<W>) {
+        let replicas = self.knowledge.model.problem.replicas;
+        let mut rooms = Rooms::new(&zones.sizes);
+        let devices = &self.annealer.best().0.devices;
+        for replica in 0..replicas {
+            let devices = devices.iter().skip(replica).step_by(replicas).copied().collect();
+            rooms.learn(pipelines.found(&Mapping { devices }, zones));
+        }
+        let mut step = FIRST_STEP;
+        while step > LAST_STEP && pipelines.has_effort() && !self.is_done() {
+            let target = (self.bound * (1.0 + step)).min(self.better());
+            let refutes = rooms.refutes(target, replicas, |values, most| pipelines.below(values, zones, most, target));
+            if refutes == Some(true) {
+                self.bound = self.bound.max(target);
+                step *= 2.0;
+            } else {
+                step /= SHORTER;
+            }
+            self.tell("pipelines");
+        }
     }
 }
 
-/// By device: the number of its block among those near the worst one, or one number for all that are far from it.
-fn zones<const W: usize>(problem: &MappingProblem, partition: &Partition<W>, worst: usize) -> Vec<usize> {
-    let first = |block: usize| partition.blocks[block].first().unwrap_or_default();
-    let time = |block: usize| if block == worst { 0.0 } else { problem.topology.message_time(first(worst), first(block), 1.0) };
-    let mut blocks: Vec<usize> = (0..partition.blocks.len()).collect();
-    blocks.sort_by(|&a, &b| time(a).total_cmp(&time(b)));
-    let (mut numbers, mut devices) = (vec![0; blocks.len()], 0);
-    let most = std::env::var("ZONE").ok().map_or(4, |v| v.parse().unwrap()) * problem.stages.stages.len();
-    let mut last = 0;
-    for (rank, &block) in blocks.iter().enumerate() {
-        if devices <= most { last = rank; }
-        numbers[block] = last;
-        devices += partition.blocks[block].len();
+/// Blocks that are told apart, and all others as one.
+struct Zones {
+    /// By device.
+    zone: Vec<usize>,
+    /// By zone: how many devices it has.
+    sizes: Vec<usize>,
+}
+
+impl Zones {
+    /// One block and those nearest to it, as many as hold at most so many devices together, each a zone, and all others.
+    fn around<const W: usize>(block: usize, partition: &Partition<W>, topology: &Topology, room: usize) -> Self {
+        let first = |block: usize| partition.blocks[block].first().unwrap_or_default();
+        let time =
+            |other: usize| if other == block { 0.0 } else { topology.message_time(first(block), first(other), 1.0) };
+        let mut blocks: Vec<usize> = (0..partition.blocks.len()).collect();
+        blocks.sort_by(|&a, &b| time(a).total_cmp(&time(b)));
+        let (mut zones, mut sizes, mut held) = (vec![0; blocks.len()], Vec::<usize>::new(), 0);
+        for block in blocks {
+            let (size, before) = (partition.blocks[block].len(), held);
+            held += size;
+            match sizes.last_mut() {
+                // Once one is too large, so are all that follow.
+                Some(others) if before > room => *others += size,
+                _ => sizes.push(size),
+            }
+            zones[block] = sizes.len() - 1;
+        }
+        Self { zone: partition.block.iter().map(|&block| zones[block]).collect(), sizes }
     }
-    partition.block.iter().map(|&block| numbers[block]).collect()
 }

@@ -146,6 +146,9 @@ const LEAST_STEP: f64 = 1e-10;
 /// For every move of the other annealing, there are so many with budgets, which are cheap.
 const CHEAP: u64 = 8;
 
+/// Decisions about single pipelines that pack blocks.
+const PIPELINES: u64 = 4000;
+
 /// Moves of annealing for each copy of a mapping that packing leaves unfinished.
 const REPAIRS: u64 = 200;
 
@@ -179,7 +182,7 @@ impl<'p, const W: usize> Proof<'p, W> {
         self.start_filling();
         self.renew(settings.moves);
         self.start_windows(settings.moves);
-        self.bound_by_pipelines(std::env::var("LP").ok().map_or(3000, |v| v.parse().unwrap()));
+        self.bound_by_pipelines(PIPELINES);
         self.start_packing();
         while !self.is_done() {
             self.settle(decisions.saturating_mul(self.settling()));

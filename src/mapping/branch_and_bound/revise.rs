@@ -173,7 +173,8 @@ impl<const W: usize> State<'_, W> {
         assignment.reset(piece.links.len());
         for (index, &(neighbour, link)) in piece.links.iter().enumerate() {
             let nearest = model.relations[link.relation].nearest(device, *domain(neighbour));
-            let within = nearest.map(|(cost, other)| (cost * link.scale, other)).take_while(|(cost, _)| *cost <= budget);
+            let within =
+                nearest.map(|(cost, other)| (cost * link.scale, other)).take_while(|(cost, _)| *cost <= budget);
             within.take(piece.links.len()).for_each(|(cost, other)| assignment.offer(index, other, cost));
         }
         let sum = piece.compute[device] + assignment.solve()?;

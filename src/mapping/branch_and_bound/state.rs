@@ -109,7 +109,9 @@ impl<'a, const W: usize> State<'a, W> {
 
     /// Whether these devices of all copies cost no more than they may.
     pub fn is_cheap(&self, devices: &[usize]) -> bool {
-        self.price.as_ref().is_none_or(|price| devices.iter().map(|&device| price.costs[device]).sum::<f64>() <= price.most)
+        self.price
+            .as_ref()
+            .is_none_or(|price| devices.iter().map(|&device| price.costs[device]).sum::<f64>() <= price.most)
     }
 
     /// Takes from each copy the devices that cost too much, where the others have the cheapest that are left, all different.

@@ -5,10 +5,10 @@ use super::generation::MARGIN;
 use super::master::{Master, Row, Use};
 use super::pricing::Pattern;
 
-/// A pipeline: the time of its slowest copy, and the block of each stage.
+/// A pipeline: the time of its slowest copy, and the zone of each stage.
 pub type Found = (f64, Vec<usize>);
 
-/// How many pipelines find room in blocks at once, in fractions.
+/// How many pipelines find room in zones at once, in fractions.
 pub struct Rooms {
     rows: Vec<Row>,
     /// The pipelines known so far, each with the time of its slowest copy.
@@ -16,9 +16,9 @@ pub struct Rooms {
 }
 
 impl Rooms {
-    /// Blocks of so many devices each; no pipeline is known.
-    pub fn new(sizes: impl IntoIterator<Item = usize>) -> Self {
-        let rows = sizes.into_iter().enumerate().map(|(block, most)| Row { what: Use::Room(block), most });
+    /// Zones of so many devices each; no pipeline is known.
+    pub fn new(sizes: &[usize]) -> Self {
+        let rows = sizes.iter().copied().enumerate().map(|(block, most)| Row { what: Use::Room(block), most });
         Self { rows: rows.collect(), pool: Vec::new() }
     }
 
@@ -28,7 +28,7 @@ impl Rooms {
     }
 
     /// Whether no fractions of pipelines within a target, `count` in all, find room; `None` where that stays open. `cheap`
-    /// says which pipeline has devices worth at most so much, where those of each block are worth the same, or that there is
+    /// says which pipeline has devices worth at most so much, where those of each zone are worth the same, or that there is
     /// none, and nothing where it does not know.
     pub fn refutes(
         &mut self,
@@ -36,7 +36,8 @@ impl Rooms {
         count: usize,
         mut cheap: impl FnMut(&[f64], f64) -> Option<Option<Found>>,
     ) -> Option<bool> {
-        let within = self.pool.iter().filter(|(time, _)| *time <= target * (1.0 + ROUNDING)).map(|(_, pattern)| pattern);
+        let within =
+            self.pool.iter().filter(|(time, _)| *time <= target * (1.0 + ROUNDING)).map(|(_, pattern)| pattern);
         let mut master = Master::new(&self.rows, within)?;
         while master.count() < count as f64 * (1.0 - MARGIN) {
             let values = master.values();
