@@ -98,15 +98,21 @@ impl<'a> Windows<'a> {
             let copy = late[self.rng.random_range(0..late.len())];
             let size = self.rng.random_range(1..=MOST.min(self.problem.replicas));
             let window = self.around(copy % self.problem.replicas, size, mapping);
-            let (copies, small, devices) = self.part(&window, mapping);
-            let first = Mapping { devices: (0..devices.len()).collect() };
-            let mut annealer = Annealer::new(&small, first.clone(), self.rng.random());
-            let after = annealer.below(&first, target, TARGET_HOT * target, moves * devices.len() as u64, cx);
-            let above =
-                |mapping: &Mapping| -> f64 { small.times(mapping).iter().map(|time| (time - target).max(0.0)).sum() };
-            if above(&after) <= above(&first) {
-                copies.iter().zip(&after.devices).for_each(|(&copy, &place)| mapping.devices[copy] = devices[place]);
-            }
+            self.renew_below(mapping, &window, target, moves, cx);
+        }
+    }
+
+    /// Maps these pipelines anew on the devices they have, unless that makes what copies take above a target more.
+    fn renew_below(&mut self, mapping: &mut Mapping, window: &[usize], target: f64, moves: u64, cx: &SearchContext) {
+        let (copies, small, devices) = self.part(window, mapping);
+        let first = Mapping { devices: (0..devices.len()).collect() };
+        let mut annealer = Annealer::new(&small, first.clone(), self.rng.random());
+        let moves = moves.saturating_mul(devices.len() as u64);
+        let after = annealer.below(&first, target, TARGET_HOT * target, moves, cx);
+        let above =
+            |mapping: &Mapping| -> f64 { small.times(mapping).iter().map(|time| (time - target).max(0.0)).sum() };
+        if above(&after) <= above(&first) {
+            copies.iter().zip(&after.devices).for_each(|(&copy, &place)| mapping.devices[copy] = devices[place]);
         }
     }
 
@@ -210,6 +216,28 @@ mod tests {
             looked += 1;
         }
         assert!(found * 10 > 9 * looked && 2 * bettered > looked, "{found} of {looked} are found, {bettered} bettered");
+    }
+
+    #[test]
+    fn windows_on_a_line_map_all_copies_and_often_reach_the_optimum() {
+        let cx = SearchContext::new();
+        let (mut found, mut looked) = (0, 0);
+        for seed in 0..200 {
+            let problem = samples::problem(seed);
+            let line: Vec<usize> = (0..problem.topology.len()).collect();
+            let run = Exhaustive.map(&problem, &cx);
+            let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+            let mut windows = Windows::new(&problem, &line, seed).expect("messages alone count");
+            let Some(mapping) = windows.mapping(0.0, 2.0 * optimum, 200, &cx) else { continue };
+            let mut devices = mapping.devices.clone();
+            devices.sort_unstable();
+            assert_eq!(devices, line[..problem.copies()], "copies of seed {seed} share devices");
+            let time = problem.objective(&mapping);
+            assert!(time >= optimum * (1.0 - 1e-12), "better than the best of seed {seed}");
+            looked += 1;
+            found += usize::from(time <= optimum * (1.0 + 1e-9));
+        }
+        assert!(looked > 100 && 2 * found > looked, "{found} of {looked} are best");
     }
 
     #[test]

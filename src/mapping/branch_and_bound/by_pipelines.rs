@@ -34,15 +34,15 @@ struct Pipelines<'s, 'p, const W: usize> {
     root: (f64, Option<Domains<W>>),
     /// The stages, those first that were found in a block last.
     stages: Vec<usize>,
-    /// After so many decisions packing ends.
+    /// After so many decisions there are no more searches.
     end: u64,
     cx: &'s SearchContext,
 }
 
 impl<'s, 'p, const W: usize> Pipelines<'s, 'p, W> {
-    fn new(model: &'p Model<'p, W>, cx: &'s SearchContext) -> Self {
+    fn new(model: &'p Model<'p, W>, decisions: u64, cx: &'s SearchContext) -> Self {
         let stages = (0..model.stages.len()).collect();
-        Self { knowledge: Knowledge::new(model), root: (f64::NAN, None), stages, end: 0, cx }
+        Self { knowledge: Knowledge::new(model), root: (f64::NAN, None), stages, end: decisions, cx }
     }
 
     /// A search for a pipeline within a target; `None` where there is none.
@@ -56,7 +56,7 @@ impl<'s, 'p, const W: usize> Pipelines<'s, 'p, W> {
         Some(Search::new(&mut self.knowledge, target, DECISIONS, Order::Fresh, self.cx).from(domains))
     }
 
-    /// Whether searches for packing may take more decisions.
+    /// Whether searches may take more decisions.
     fn has_effort(&self) -> bool {
         self.knowledge.nodes < self.end
     }
@@ -74,6 +74,9 @@ impl<'s, 'p, const W: usize> Pipelines<'s, 'p, W> {
     /// Searches for a pipeline within a target that has a copy on one of these devices.
     fn through(&mut self, devices: &Set<W>, target: f64) -> Verdict {
         for rank in 0..self.stages.len() {
+            if !self.has_effort() {
+                return Verdict::Unknown;
+            }
             let stage = self.stages[rank];
             let Some(search) = self.search(target) else { return Verdict::Refuted };
             let verdict = search.within(stage, devices).run();
@@ -103,24 +106,25 @@ impl<'s, 'p, const W: usize> Pipelines<'s, 'p, W> {
 
 impl<const W: usize> Proof<'_, W> {
     /// Bounds the time by pipelines through each block, and then by packing pipelines into the blocks around the worst of
-    /// them, ever more of them, until searches have taken so many decisions.
+    /// them, ever more of them, until each of the two has taken so many decisions. The next time goes on from there.
     pub(super) fn bound_by_pipelines(&mut self, decisions: u64) {
         let problem = self.knowledge.model.problem;
         let Some(partition) = self.knowledge.partitions.first().cloned() else { return };
-        if self.is_done() || !problem.cost.counted.messages() {
+        let most = 2 * problem.topology.len();
+        if self.is_done() || self.room >= most || !problem.cost.counted.messages() {
             return;
         }
         let cost = StageCost { counted: Counted::Messages, ..problem.cost.clone() };
         let single = MappingProblem { replicas: 1, cost, ..problem.clone() };
         let model = Model::<W>::new(&single);
-        let mut pipelines = Pipelines::new(&model, self.cx);
+        let mut pipelines = Pipelines::new(&model, decisions, self.cx);
         let worst = self.bound_through_blocks(&partition, &mut pipelines);
         pipelines.end = pipelines.knowledge.nodes + decisions;
-        let stages = model.stages.len();
-        let mut room = stages;
-        while room < 2 * model.devices() && pipelines.has_effort() && !self.is_done() {
-            self.bound_in_zones(&Zones::around(worst, &partition, &problem.topology, room), &mut pipelines);
-            room *= 2;
+        while self.room < most && pipelines.has_effort() && !self.is_done() {
+            self.bound_in_zones(&Zones::around(worst, &partition, &problem.topology, self.room), &mut pipelines);
+            if pipelines.has_effort() {
+                self.room *= 2;
+            }
         }
         self.knowledge.nodes += pipelines.knowledge.nodes;
         self.tell("pipelines");
@@ -200,5 +204,58 @@ impl Zones {
             zones[block] = sizes.len() - 1;
         }
         Self { zone: partition.block.iter().map(|&block| zones[block]).collect(), sizes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapping::{Exhaustive, Mapper, samples};
+
+    #[test]
+    fn pipelines_bound_no_optimum_away_and_tell_more_than_propagation() {
+        let cx = SearchContext::new();
+        let (mut looked, mut raised, mut tight) = (0, 0, 0);
+        for seed in 0..600 {
+            let problem = samples::problem(seed);
+            let run = Exhaustive.map(&problem, &cx);
+            let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+            let model = Model::<1>::new(&problem);
+            let first = Mapping { devices: (0..problem.copies()).collect() };
+            if !first.devices.iter().all(|&copy| problem.fits(copy / problem.replicas, copy)) {
+                continue;
+            }
+            let mut proof = Proof::new(&model, first, &cx);
+            if proof.knowledge.partitions.is_empty() || problem.replicas < 2 {
+                continue;
+            }
+            proof.bisect(0, 1e-6);
+            let before = proof.bound;
+            proof.bound_by_pipelines(10_000);
+            assert!(proof.bound <= optimum * (1.0 + 1e-9), "{} is above {optimum} of seed {seed}", proof.bound);
+            looked += 1;
+            raised += usize::from(proof.bound > before * (1.0 + 1e-6));
+            tight += usize::from(proof.bound > optimum * (1.0 - 1e-3));
+        }
+        assert!(
+            looked > 100 && 3 * raised > looked && 2 * tight > looked,
+            "{raised} raised, {tight} tight of {looked}"
+        );
+    }
+
+    #[test]
+    fn zones_hold_all_devices_and_few_are_told_apart() {
+        let problem = samples::problem(1);
+        let partition = Partition::<1>::all(&problem.topology).pop().expect("there are blocks");
+        for room in 0..8 {
+            let zones = Zones::around(0, &partition, &problem.topology, room);
+            assert_eq!(zones.sizes.iter().sum::<usize>(), problem.topology.len());
+            assert!(
+                (0..zones.sizes.len())
+                    .all(|zone| zones.zone.iter().filter(|&&z| z == zone).count() == zones.sizes[zone])
+            );
+            let apart = zones.sizes.len() - 1;
+            assert!(apart <= 1 || zones.sizes[..apart].iter().sum::<usize>() <= room);
+        }
     }
 }

@@ -88,20 +88,7 @@ impl BranchAndBound {
             return MappingRun { outcome: MappingOutcome::Infeasible, bound: 0.0, stats: Vec::new() };
         }
         let first = Mapping { devices: matching.devices().to_vec() };
-        let mut proof = Proof {
-            annealer: Annealer::new(problem, first, cx.seed),
-            knowledge: Knowledge::new(&model),
-            levels: Levels::new(&model),
-            budgets: None,
-            filler: None,
-            fills: true,
-            decides_rings: true,
-            packers: Vec::new(),
-            rings: None,
-            windows: None,
-            bound: 0.0,
-            cx,
-        };
+        let mut proof = Proof::new(&model, first, cx);
         if let Some(partition) = proof.knowledge.partitions.first() {
             let line = partition.line(&problem.topology);
             if problem.cost.counted == Counted::AllReduce {
@@ -146,8 +133,8 @@ const LEAST_STEP: f64 = 1e-10;
 /// For every move of the other annealing, there are so many with budgets, which are cheap.
 const CHEAP: u64 = 8;
 
-/// Decisions about single pipelines that pack blocks.
-const PIPELINES: u64 = 4000;
+/// For every decision, packing pipelines into blocks takes so many about single ones.
+const PIPELINES: u64 = 80;
 
 /// Moves of annealing for each copy of a mapping that packing leaves unfinished.
 const REPAIRS: u64 = 200;
@@ -165,11 +152,32 @@ struct Proof<'p, const W: usize> {
     packers: Vec<Packer<'p>>,
     rings: Option<RingCover<'p>>,
     windows: Option<Windows<'p>>,
+    /// How many devices the blocks hold that pipelines are packed into next.
+    room: usize,
     bound: f64,
     cx: &'p SearchContext,
 }
 
 impl<'p, const W: usize> Proof<'p, W> {
+    /// Nothing is known but a mapping.
+    fn new(model: &'p Model<'p, W>, first: Mapping, cx: &'p SearchContext) -> Self {
+        Self {
+            annealer: Annealer::new(model.problem, first, cx.seed),
+            knowledge: Knowledge::new(model),
+            levels: Levels::new(model),
+            budgets: None,
+            filler: None,
+            fills: true,
+            decides_rings: true,
+            packers: Vec::new(),
+            rings: None,
+            windows: None,
+            room: model.stages.len().max(1),
+            bound: 0.0,
+            cx,
+        }
+    }
+
     fn run(&mut self, settings: &BranchAndBound) {
         let copies = self.annealer.best().0.devices.len() as u64;
         let (mut moves, mut decisions) = (settings.moves.saturating_mul(copies), settings.decisions);
@@ -182,7 +190,7 @@ impl<'p, const W: usize> Proof<'p, W> {
         self.start_filling();
         self.renew(settings.moves);
         self.start_windows(settings.moves);
-        self.bound_by_pipelines(PIPELINES);
+        self.bound_by_pipelines(decisions.saturating_mul(PIPELINES));
         self.start_packing();
         while !self.is_done() {
             self.settle(decisions.saturating_mul(self.settling()));
@@ -195,6 +203,7 @@ impl<'p, const W: usize> Proof<'p, W> {
             self.pack_fractions(decisions);
             moves = moves.saturating_mul(self.growth());
             decisions = decisions.saturating_mul(4);
+            self.bound_by_pipelines(decisions.saturating_mul(PIPELINES));
             self.anneal(moves);
             self.renew(moves / copies);
         }
