@@ -190,8 +190,9 @@ impl<'p, const W: usize> Proof<'p, W> {
         self.start_filling();
         self.renew(settings.moves);
         self.start_windows(settings.moves);
+        let low = self.bound;
         self.bound_by_pipelines(decisions.saturating_mul(PIPELINES));
-        self.start_packing();
+        self.start_packing(low);
         while !self.is_done() {
             self.settle(decisions.saturating_mul(self.settling()));
             self.climb(decisions);
