@@ -83,6 +83,7 @@ pub struct Search<'s, 'a, const W: usize> {
     decisions: Vec<Place>,
     /// By device: devices of different colours are not interchangeable. Colours are numbered from 0 without gaps.
     colours: Vec<usize>,
+    /// Whether it begins with shaving.
     shaves: bool,
     /// Whether there is nothing to search.
     is_refuted: bool,
