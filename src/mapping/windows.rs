@@ -25,9 +25,21 @@ const EFFORT: u64 = 10;
 /// How many windows in a row may better nothing before more pipelines are mapped anew at once.
 const PATIENCE: usize = 4;
 
+/// How many windows in a row may lessen what copies take above a target by less than this part of it before another target
+/// is aimed at.
+const TARGET_PATIENCE: usize = 12;
+const PROGRESS: f64 = 0.01;
+
+/// The first temperature below a target, as a part of it.
+const TARGET_HOT: f64 = 0.3;
+
+/// How close to each other targets get, as a part of them.
+const PRECISION: f64 = 0.01;
+
 /// Windows on the pipelines along a line of devices.
 pub struct Windows<'a> {
     problem: &'a MappingProblem,
+    line: Vec<usize>,
     /// By device: its place on the line.
     places: Vec<usize>,
     rng: Xoshiro256PlusPlus,
@@ -41,7 +53,67 @@ impl<'a> Windows<'a> {
         }
         let mut places = vec![0; line.len()];
         line.iter().enumerate().for_each(|(place, &device)| places[device] = place);
-        Some(Self { problem, places, rng: Xoshiro256PlusPlus::seed_from_u64(seed) })
+        Some(Self { problem, line: line.to_vec(), places, rng: Xoshiro256PlusPlus::seed_from_u64(seed) })
+    }
+
+    /// A mapping from the pipelines on consecutive parts of the line, with so many moves for each copy of a window: targets
+    /// between the two are bisected, and what all copies take above one is lessened in windows. `None` where a copy does not
+    /// fit.
+    pub fn mapping(&mut self, bound: f64, objective: f64, moves: u64, cx: &SearchContext) -> Option<Mapping> {
+        let (stages, replicas) = (self.problem.stages.stages.len(), self.problem.replicas);
+        let device = |copy: usize| self.line[copy % replicas * stages + copy / replicas];
+        let mut mapping = Mapping { devices: (0..stages * replicas).map(device).collect() };
+        let fits = |(copy, &device): (usize, &usize)| self.problem.fits(copy / replicas, device);
+        if !mapping.devices.iter().enumerate().all(fits) {
+            return None;
+        }
+        let (mut best, mut low, mut high) = (mapping.clone(), bound, objective);
+        while high - low > PRECISION * high && !cx.should_stop() {
+            let target = f64::midpoint(low, high);
+            self.lessen(&mut mapping, target, moves, cx);
+            let time = self.problem.objective(&mapping);
+            if time > target {
+                low = target;
+            }
+            high = high.min(time);
+            if time < self.problem.objective(&best) {
+                best.clone_from(&mapping);
+            }
+        }
+        Some(best)
+    }
+
+    /// Lessens what all copies take above a target, window by window, until that is nothing or windows lessen it little.
+    fn lessen(&mut self, mapping: &mut Mapping, target: f64, moves: u64, cx: &SearchContext) {
+        let (mut least, mut tries) = (f64::INFINITY, 0);
+        while tries < TARGET_PATIENCE && !cx.should_stop() {
+            let times = self.problem.times(mapping);
+            let late: Vec<usize> = (0..times.len()).filter(|&copy| times[copy] > target).collect();
+            if late.is_empty() {
+                return;
+            }
+            let excess = late.iter().map(|&copy| times[copy] - target).sum::<f64>();
+            tries = if excess < (1.0 - PROGRESS) * least { 0 } else { tries + 1 };
+            least = least.min(excess);
+            let copy = late[self.rng.random_range(0..late.len())];
+            let size = self.rng.random_range(1..=MOST.min(self.problem.replicas));
+            let window = self.around(copy % self.problem.replicas, size, mapping);
+            self.renew_below(mapping, &window, target, moves, cx);
+        }
+    }
+
+    /// Maps these pipelines anew on the devices they have, unless that makes what copies take above a target more.
+    fn renew_below(&mut self, mapping: &mut Mapping, window: &[usize], target: f64, moves: u64, cx: &SearchContext) {
+        let (copies, small, devices) = self.part(window, mapping);
+        let first = Mapping { devices: (0..devices.len()).collect() };
+        let mut annealer = Annealer::new(&small, first.clone(), self.rng.random());
+        let moves = moves.saturating_mul(devices.len() as u64);
+        let after = annealer.below(&first, target, TARGET_HOT * target, moves, cx);
+        let above =
+            |mapping: &Mapping| -> f64 { small.times(mapping).iter().map(|time| (time - target).max(0.0)).sum() };
+        if above(&after) <= above(&first) {
+            copies.iter().zip(&after.devices).for_each(|(&copy, &place)| mapping.devices[copy] = devices[place]);
+        }
     }
 
     /// Betters a mapping by so many moves for each copy of a window, and a few times as many for each copy of the problem in
@@ -82,8 +154,8 @@ impl<'a> Windows<'a> {
         order[first..first + size].to_vec()
     }
 
-    /// Maps these pipelines anew on the devices they have. Whether that made the slowest of them faster.
-    fn renew(&mut self, mapping: &mut Mapping, window: &[usize], moves: u64, bound: f64, cx: &SearchContext) -> bool {
+    /// The copies of these pipelines, and the problem of mapping them on the devices they have, which come with it.
+    fn part(&self, window: &[usize], mapping: &Mapping) -> (Vec<usize>, MappingProblem, Vec<usize>) {
         let (problem, stages) = (self.problem, self.problem.stages.stages.len());
         let copy = |stage: usize, replica: usize| stage * problem.replicas + replica;
         let copies: Vec<usize> =
@@ -95,6 +167,12 @@ impl<'a> Windows<'a> {
             topology: part(&problem.topology, &devices),
             cost: problem.cost.clone(),
         };
+        (copies, small, devices)
+    }
+
+    /// Maps these pipelines anew on the devices they have. Whether that made the slowest of them faster.
+    fn renew(&mut self, mapping: &mut Mapping, window: &[usize], moves: u64, bound: f64, cx: &SearchContext) -> bool {
+        let (copies, small, devices) = self.part(window, mapping);
         let first = Mapping { devices: (0..devices.len()).collect() };
         let before = small.objective(&first);
         let mut annealer = Annealer::new(&small, first, self.rng.random());
@@ -138,6 +216,28 @@ mod tests {
             looked += 1;
         }
         assert!(found * 10 > 9 * looked && 2 * bettered > looked, "{found} of {looked} are found, {bettered} bettered");
+    }
+
+    #[test]
+    fn windows_on_a_line_map_all_copies_and_often_reach_the_optimum() {
+        let cx = SearchContext::new();
+        let (mut found, mut looked) = (0, 0);
+        for seed in 0..200 {
+            let problem = samples::problem(seed);
+            let line: Vec<usize> = (0..problem.topology.len()).collect();
+            let run = Exhaustive.map(&problem, &cx);
+            let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+            let mut windows = Windows::new(&problem, &line, seed).expect("messages alone count");
+            let Some(mapping) = windows.mapping(0.0, 2.0 * optimum, 200, &cx) else { continue };
+            let mut devices = mapping.devices.clone();
+            devices.sort_unstable();
+            assert_eq!(devices, line[..problem.copies()], "copies of seed {seed} share devices");
+            let time = problem.objective(&mapping);
+            assert!(time >= optimum * (1.0 - 1e-12), "better than the best of seed {seed}");
+            looked += 1;
+            found += usize::from(time <= optimum * (1.0 + 1e-9));
+        }
+        assert!(looked > 100 && 2 * found > looked, "{found} of {looked} are best");
     }
 
     #[test]

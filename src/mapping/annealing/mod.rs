@@ -214,6 +214,13 @@ impl<'a> Annealer<'a> {
         self.offer(&Mapping { devices: self.devices.clone() });
     }
 
+    /// Where one cooling of so many moves from `hot` on leads that lessens what copies take above a target.
+    pub fn below(&mut self, mapping: &Mapping, target: f64, hot: f64, moves: u64, cx: &SearchContext) -> Mapping {
+        self.often = 0.0;
+        self.cool(mapping, target, hot, moves, cx);
+        Mapping { devices: self.devices.clone() }
+    }
+
     /// One cooling under a fixed target, from the best mapping on.
     fn round(&mut self, target: f64, moves: u64, cx: &SearchContext) {
         self.rounds += 1;

@@ -32,8 +32,9 @@ trait Pack<'p>: Fn(&mut Packer<'p>, f64, &mut u64, &SearchContext) -> Packing {}
 impl<'p, F: Fn(&mut Packer<'p>, f64, &mut u64, &SearchContext) -> Packing> Pack<'p> for F {}
 
 impl<'p, const W: usize> Proof<'p, W> {
-    /// Bounds the time by packing fractions of pipelines, and packs pipelines for the first time.
-    pub(super) fn start_packing(&mut self) {
+    /// Bounds the time by packing fractions of pipelines, and packs pipelines for the first time. Programs have targets from
+    /// `low` on, also where the bound is higher by now: the pipelines that come of them are of use later.
+    pub(super) fn start_packing(&mut self, low: f64) {
         // Without blocks each device is of a class of its own. Where links differ little, searches do better then.
         let has_blocks = !self.knowledge.partitions.is_empty();
         let is_unlike = self.is_unlike() && self.knowledge.model.devices() <= MOST_UNLIKE;
@@ -48,7 +49,8 @@ impl<'p, const W: usize> Proof<'p, W> {
         for mut packer in std::mem::take(&mut self.packers) {
             if !self.is_done() {
                 packer.learn(self.annealer.best().0);
-                self.bound = packer.bound(self.bound, self.objective(), effort, self.cx);
+                let bound = packer.bound(low, self.objective(), effort, self.cx);
+                self.bound = self.bound.max(bound);
                 self.tell("packing");
             }
             self.packers.push(packer);

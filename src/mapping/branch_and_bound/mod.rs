@@ -13,6 +13,7 @@ mod blocks;
 mod budgets;
 mod by_filling;
 mod by_packing;
+mod by_pipelines;
 mod components;
 mod cycles;
 mod laying;
@@ -91,22 +92,7 @@ impl BranchAndBound {
             return MappingRun { outcome: MappingOutcome::Infeasible, bound: 0.0, stats: Vec::new() };
         }
         let first = Mapping { devices: matching.devices().to_vec() };
-        let mut proof = Proof {
-            annealer: Annealer::new(problem, first, cx.seed),
-            knowledge: Knowledge::new(&model),
-            levels: Levels::new(&model),
-            budgets: None,
-            filler: None,
-            fills: true,
-            decides_rings: true,
-            packers: Vec::new(),
-            stars: None,
-            neighbourhoods: Neighbourhoods::new(cx.seed),
-            rings: None,
-            windows: None,
-            bound: 0.0,
-            cx,
-        };
+        let mut proof = Proof::new(&model, first, cx);
         if let Some(partition) = proof.knowledge.partitions.first() {
             let line = partition.line(&problem.topology);
             if problem.cost.counted == Counted::AllReduce {
@@ -161,6 +147,9 @@ const STARS: u64 = 16;
 /// Stars are first packed with the effort of so many decisions.
 const FIRST_STARS: u64 = 5000;
 
+/// For every decision, packing pipelines into blocks takes so many about single ones.
+const PIPELINES: u64 = 80;
+
 /// Moves of annealing for each copy of a mapping that packing leaves unfinished.
 const REPAIRS: u64 = 200;
 
@@ -184,11 +173,34 @@ struct Proof<'p, const W: usize> {
     neighbourhoods: Neighbourhoods,
     rings: Option<RingCover<'p>>,
     windows: Option<Windows<'p>>,
+    /// How many devices the blocks hold that pipelines are packed into next.
+    room: usize,
     bound: f64,
     cx: &'p SearchContext,
 }
 
 impl<'p, const W: usize> Proof<'p, W> {
+    /// Nothing is known but a mapping.
+    fn new(model: &'p Model<'p, W>, first: Mapping, cx: &'p SearchContext) -> Self {
+        Self {
+            annealer: Annealer::new(model.problem, first, cx.seed),
+            knowledge: Knowledge::new(model),
+            levels: Levels::new(model),
+            budgets: None,
+            filler: None,
+            fills: true,
+            decides_rings: true,
+            packers: Vec::new(),
+            stars: None,
+            neighbourhoods: Neighbourhoods::new(cx.seed),
+            rings: None,
+            windows: None,
+            room: model.stages.len().max(1),
+            bound: 0.0,
+            cx,
+        }
+    }
+
     fn run(&mut self, settings: &BranchAndBound) {
         let copies = self.annealer.best().0.devices.len() as u64;
         let (mut moves, mut decisions) = (settings.moves.saturating_mul(copies), settings.decisions);
@@ -205,10 +217,13 @@ impl<'p, const W: usize> Proof<'p, W> {
         }
         self.start_filling();
         self.renew(settings.moves);
+        self.start_windows(settings.moves);
         if has_blocks {
             self.search_neighbourhoods(NEIGHBOURHOODS * decisions);
         }
-        self.start_packing();
+        let low = self.bound;
+        self.bound_by_pipelines(decisions.saturating_mul(PIPELINES));
+        self.start_packing(low);
         self.pack_stars(FIRST_STARS);
         while !self.is_done() {
             self.settle(decisions.saturating_mul(self.settling()));
@@ -222,6 +237,7 @@ impl<'p, const W: usize> Proof<'p, W> {
             self.pack_fractions(decisions);
             moves = moves.saturating_mul(self.growth());
             decisions = decisions.saturating_mul(4);
+            self.bound_by_pipelines(decisions.saturating_mul(PIPELINES));
             self.anneal(moves);
             self.renew(moves / copies);
             self.search_neighbourhoods(NEIGHBOURHOODS * decisions);
@@ -299,6 +315,16 @@ impl<'p, const W: usize> Proof<'p, W> {
     /// Whether links differ so much that neither blocks nor times of few kinds help.
     fn is_unlike(&self) -> bool {
         self.levels.is_none() && self.knowledge.partitions.is_empty()
+    }
+
+    /// Maps pipelines on parts of a line of the devices, by so many moves for each copy.
+    fn start_windows(&mut self, moves: u64) {
+        let objective = self.objective();
+        let Some(windows) = self.windows.as_mut().filter(|_| objective > self.bound) else { return };
+        if let Some(mapping) = windows.mapping(self.bound, objective, moves, self.cx) {
+            self.annealer.offer(&mapping);
+        }
+        self.tell("renewing");
     }
 
     /// Maps pipelines near each other anew by so many moves for each copy; for the last time where it betters nothing.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::blocks::Partition;
 use super::model::Model;
 use super::set::Set;
-use super::state::{Conflict, Domains, State};
+use super::state::{Conflict, Domains, Price, State};
 use super::symmetry::{Orbits, Symmetry};
 use crate::mapping::Mapping;
 use crate::solve::SearchContext;
@@ -81,6 +81,12 @@ pub struct Search<'s, 'a, const W: usize> {
     budget: u64,
     order: Order,
     decisions: Vec<Place>,
+    /// By device: devices of different colours are not interchangeable. Colours are numbered from 0 without gaps.
+    colours: Vec<usize>,
+    /// Whether it begins with shaving.
+    shaves: bool,
+    /// Whether there is nothing to search.
+    is_refuted: bool,
     /// The copy whose decision failed last, for the learned order: what makes it fail is likely to be about it.
     failed: Option<usize>,
     /// The number of decisions from which on no devices are interchangeable, and the orbits that say so.
@@ -97,13 +103,38 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
         cx: &'s SearchContext,
     ) -> Self {
         let state = State::new(knowledge.model, target);
-        Self { knowledge, state, cx, budget, order, decisions: Vec::new(), failed: None, apart: None }
+        let colours = vec![0; knowledge.model.devices()];
+        let (shaves, decisions, failed, apart) = (budget >= SHAVING, Vec::new(), None, None);
+        Self { knowledge, state, cx, budget, order, decisions, colours, shaves, is_refuted: false, failed, apart }
+    }
+
+    /// Begins with these domains, which propagation has left of all, and without shaving.
+    pub fn from(mut self, domains: &Domains<W>) -> Self {
+        self.state.restore(domains);
+        self.shaves = false;
+        self
+    }
+
+    /// Leaves a copy only these devices.
+    pub fn within(mut self, copy: usize, devices: &Set<W>) -> Self {
+        self.is_refuted |= self.state.keep(copy, devices).is_err();
+        tell_apart(&mut self.colours, devices);
+        self
+    }
+
+    /// Lets the devices of all copies cost only so much together, where those of a block cost the same.
+    pub fn below(mut self, price: Price) -> Self {
+        for block in self.knowledge.partitions.first().into_iter().flat_map(|partition| &partition.blocks) {
+            tell_apart(&mut self.colours, block);
+        }
+        self.state.limit_price(price);
+        self
     }
 
     /// Searches.
     pub fn run(mut self) -> Verdict {
         // What is refuted at once teaches nothing.
-        if self.state.propagate().is_err() {
+        if self.is_refuted || self.state.propagate().is_err() {
             return Verdict::Refuted;
         }
         if self.budget == 0 {
@@ -141,7 +172,7 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
                 false => self.knowledge.weights.clone(),
             };
         }
-        if self.budget < SHAVING { Ok(()) } else { self.shave() }
+        if self.shaves { self.shave() } else { Ok(()) }
     }
 
     /// Tries every stage on every device, and takes those away that lead to a conflict at once.
@@ -210,7 +241,8 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
     /// The mapping that the copies' matching with different devices makes, where it happens to be within the target.
     fn lucky(&self) -> Option<Mapping> {
         let mapping = Mapping { devices: self.state.matching.devices().to_vec() };
-        (self.state.model.problem.objective(&mapping) <= self.state.limit).then_some(mapping)
+        let is_within = self.state.model.problem.objective(&mapping) <= self.state.limit;
+        (is_within && self.state.is_cheap(&mapping.devices)).then_some(mapping)
     }
 
     fn descend(&mut self, copy: usize, place: Place) -> Verdict {
@@ -258,7 +290,7 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
         if let Some((_, orbits)) = self.apart.as_ref().filter(|(count, _)| *count <= decided) {
             return Rc::clone(orbits);
         }
-        let mut colours = vec![0; self.state.model.devices()];
+        let mut colours = self.colours.clone();
         for &place in &self.decisions {
             tell_apart(&mut colours, &self.set(place));
         }

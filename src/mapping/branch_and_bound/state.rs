@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::all_different::Matching;
+use super::assignment::Assignment;
 use super::model::Model;
 use super::set::Set;
 use super::touched::Touched;
@@ -22,6 +23,26 @@ pub struct Domains<const W: usize> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conflict;
 
+/// Costs of devices, which bring about a bound of their own.
+#[derive(Debug, Clone)]
+pub struct Price {
+    /// By device.
+    pub costs: Vec<f64>,
+    /// What the devices of all copies may cost together.
+    pub most: f64,
+    /// All devices, the cheapest first.
+    order: Vec<usize>,
+}
+
+impl Price {
+    /// Devices at these costs, all of which together may cost so much.
+    pub fn new(costs: Vec<f64>, most: f64) -> Self {
+        let mut order: Vec<usize> = (0..costs.len()).collect();
+        order.sort_by(|&a, &b| costs[a].total_cmp(&costs[b]));
+        Self { costs, most, order }
+    }
+}
+
 /// Domains under a target, with what waits to be propagated.
 pub struct State<'a, const W: usize> {
     /// The problem.
@@ -36,6 +57,8 @@ pub struct State<'a, const W: usize> {
     pub(super) touched: Touched,
     pub(super) matching: Matching,
     pub(super) scratch: super::revise::Scratch<W>,
+    /// What the devices of all copies may cost together besides time.
+    price: Option<Price>,
     /// Copies to be revised, in the order in which they came: until its turn comes, a copy may be told of much at once.
     waiting: VecDeque<usize>,
     is_waiting: Vec<bool>,
@@ -63,6 +86,7 @@ impl<'a, const W: usize> State<'a, W> {
             touched: Touched::new(model),
             matching: Matching::new(copies, model.devices()),
             scratch: super::revise::Scratch::default(),
+            price: None,
             waiting: VecDeque::new(),
             is_waiting: vec![false; copies],
             has_shrunk: true,
@@ -75,6 +99,53 @@ impl<'a, const W: usize> State<'a, W> {
     pub fn restore(&mut self, domains: &Domains<W>) {
         self.domains.clone_from(domains);
         self.forget();
+    }
+
+    /// From now on all copies' devices may cost only so much together.
+    pub fn limit_price(&mut self, price: Price) {
+        self.price = Some(price);
+        self.has_shrunk = true;
+    }
+
+    /// Whether these devices of all copies cost no more than they may.
+    pub fn is_cheap(&self, devices: &[usize]) -> bool {
+        self.price
+            .as_ref()
+            .is_none_or(|price| devices.iter().map(|&device| price.costs[device]).sum::<f64>() <= price.most)
+    }
+
+    /// Takes from each copy the devices that cost too much, where the others have the cheapest that are left, all different.
+    fn keep_cheap(&mut self) -> Result<(), Conflict> {
+        let Some(price) = self.price.take() else { return Ok(()) };
+        let result = self.keep_below(&price);
+        self.price = Some(price);
+        result
+    }
+
+    fn keep_below(&mut self, price: &Price) -> Result<(), Conflict> {
+        let copies = self.domains.devices.len();
+        let mut assignment = Assignment::default();
+        assignment.reset(copies);
+        for (copy, domain) in self.domains.devices.iter().enumerate() {
+            let cheapest = price.order.iter().filter(|&&device| domain.contains(device)).take(copies);
+            cheapest.for_each(|&device| assignment.offer(copy, device, price.costs[device]));
+        }
+        let least = assignment.solve().filter(|least| *least <= price.most).ok_or(Conflict)?;
+        let contested: Vec<(usize, f64)> = assignment.contested().collect();
+        for copy in 0..copies {
+            let left = price.most - least + assignment.value(copy);
+            let mut kept = self.domains.devices[copy];
+            for device in self.domains.devices[copy].iter().filter(|&device| price.costs[device] > left) {
+                kept.remove(device);
+            }
+            for &(device, besides) in &contested {
+                if price.costs[device] + besides > left {
+                    kept.remove(device);
+                }
+            }
+            self.keep(copy, &kept)?;
+        }
+        Ok(())
     }
 
     /// Leaves a copy, and those whose domains equal its own for symmetry, only the devices of `allowed`.
@@ -134,6 +205,7 @@ impl<'a, const W: usize> State<'a, W> {
                 return Ok(());
             }
             self.all_different()?;
+            self.keep_cheap()?;
             if self.waiting.is_empty() {
                 self.pack_rings()?;
             }

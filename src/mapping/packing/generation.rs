@@ -40,7 +40,7 @@ pub struct Generation {
 }
 
 /// Room for rounding in comparisons of values.
-const MARGIN: f64 = 1e-9;
+pub const MARGIN: f64 = 1e-9;
 
 /// How much longer a program takes that is solved from scratch.
 const BUILD: usize = 5;

@@ -18,6 +18,7 @@ mod master;
 mod plan;
 mod pricing;
 mod rings;
+mod rooms;
 #[cfg(test)]
 mod tests;
 
@@ -35,6 +36,7 @@ use plan::Plan;
 use pricing::Pattern;
 
 pub use rings::RingCover;
+pub use rooms::{Found, Rooms};
 
 /// What a search found out about its target.
 #[derive(Debug, Clone, PartialEq)]

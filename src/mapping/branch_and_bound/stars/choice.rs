@@ -1,8 +1,6 @@
 //! A search for disjoint stars.
 
 use rand::RngExt;
-use rand::rngs::Xoshiro256PlusPlus;
-use rustc_hash::FxHashMap;
 
 use super::super::by_packing::LABELS;
 use super::super::model::Model;
