@@ -11,7 +11,7 @@ use super::model::Model;
 use super::search::{Knowledge, Order, Search, Verdict};
 use super::set::Set;
 use super::state::{Domains, Price, State};
-use crate::mapping::packing::{Found, Rooms};
+use crate::mapping::packing::{Found, Rooms, Wanted};
 use crate::mapping::{Counted, Mapping, MappingProblem, StageCost, Topology};
 use crate::solve::SearchContext;
 
@@ -20,7 +20,7 @@ const DECISIONS: u64 = 2000;
 
 /// The part of the bound by which targets lie above it at first, where blocks are packed and where pipelines through one are
 /// looked for, and at least.
-const FIRST_STEP: f64 = 0.1;
+const FIRST_STEP: f64 = 0.03;
 const FIRST_THROUGH: f64 = 1e-3;
 const LAST_STEP: f64 = 1e-4;
 
@@ -34,15 +34,16 @@ struct Pipelines<'s, 'p, const W: usize> {
     root: (f64, Option<Domains<W>>),
     /// The stages, those first that were found in a block last.
     stages: Vec<usize>,
-    /// After so many decisions there are no more searches.
+    /// After so many decisions there are no more searches, each of which is one besides its own.
     end: u64,
+    searches: u64,
     cx: &'s SearchContext,
 }
 
 impl<'s, 'p, const W: usize> Pipelines<'s, 'p, W> {
     fn new(model: &'p Model<'p, W>, decisions: u64, cx: &'s SearchContext) -> Self {
         let stages = (0..model.stages.len()).collect();
-        Self { knowledge: Knowledge::new(model), root: (f64::NAN, None), stages, end: decisions, cx }
+        Self { knowledge: Knowledge::new(model), root: (f64::NAN, None), stages, end: decisions, searches: 0, cx }
     }
 
     /// A search for a pipeline within a target; `None` where there is none.
@@ -53,12 +54,17 @@ impl<'s, 'p, const W: usize> Pipelines<'s, 'p, W> {
             self.root = (target, state.propagate().is_ok().then_some(state.domains));
         }
         let domains = self.root.1.as_ref()?;
+        self.searches += 1;
         Some(Search::new(&mut self.knowledge, target, DECISIONS, Order::Fresh, self.cx).from(domains))
     }
 
     /// Whether searches may take more decisions.
     fn has_effort(&self) -> bool {
-        self.knowledge.nodes < self.end
+        self.effort() < self.end
+    }
+
+    fn effort(&self) -> u64 {
+        self.knowledge.nodes + self.searches
     }
 
     /// The time of a pipeline's slowest copy.
@@ -88,15 +94,20 @@ impl<'s, 'p, const W: usize> Pipelines<'s, 'p, W> {
         Verdict::Refuted
     }
 
-    /// A pipeline within a target whose devices cost at most `most`, where those of a zone cost the same; nothing where that
-    /// stays open.
-    fn below(&mut self, values: &[f64], zones: &Zones, most: f64, target: f64) -> Option<Option<Found>> {
+    /// A pipeline within a target that is as it is wanted; nothing where that stays open.
+    fn wanted(&mut self, wanted: &Wanted, zones: &Zones, target: f64) -> Option<Option<Found>> {
         if !self.has_effort() {
             return None;
         }
-        let costs = zones.zone.iter().map(|&zone| values[zone]).collect();
-        let Some(search) = self.search(target) else { return Some(None) };
-        match search.below(Price::new(costs, most)).run() {
+        let price = |cost: &dyn Fn(usize) -> f64, most: f64| {
+            Price::new(zones.zone.iter().map(|&zone| cost(zone)).collect(), most)
+        };
+        let Some(mut search) = self.search(target) else { return Some(None) };
+        search = search.below(price(&|zone| wanted.values[zone], wanted.most));
+        for (capped, most) in &wanted.caps {
+            search = search.below(price(&|zone| f64::from(u8::from(capped.contains(&zone))), *most as f64));
+        }
+        match search.run() {
             Verdict::Refuted => Some(None),
             Verdict::Found(mapping) => Some(Some(self.found(&mapping, zones))),
             Verdict::Unknown => None,
@@ -119,7 +130,7 @@ impl<const W: usize> Proof<'_, W> {
         let model = Model::<W>::new(&single);
         let mut pipelines = Pipelines::new(&model, decisions, self.cx);
         let worst = self.bound_through_blocks(&partition, &mut pipelines);
-        pipelines.end = pipelines.knowledge.nodes + decisions;
+        pipelines.end = pipelines.effort() + decisions;
         while self.room < most && pipelines.has_effort() && !self.is_done() {
             self.bound_in_zones(&Zones::around(worst, &partition, &problem.topology, self.room), &mut pipelines);
             if pipelines.has_effort() {
@@ -165,7 +176,7 @@ impl<const W: usize> Proof<'_, W> {
         // Steps are parts of the bound.
         while self.bound > 0.0 && step > LAST_STEP && pipelines.has_effort() && !self.is_done() {
             let target = (self.bound * (1.0 + step)).min(self.better());
-            let refutes = rooms.refutes(target, replicas, |values, most| pipelines.below(values, zones, most, target));
+            let refutes = rooms.refutes(target, replicas, |wanted| pipelines.wanted(wanted, zones, target));
             if refutes == Some(true) {
                 self.bound = self.bound.max(target);
                 step *= 2.0;

@@ -138,6 +138,9 @@ const LEAST_STEP: f64 = 1e-10;
 /// For every move of the other annealing, there are so many with budgets, which are cheap.
 const CHEAP: u64 = 8;
 
+/// What betters the objective by less than this part is not worth doing again.
+const LITTLE: f64 = 1e-3;
+
 /// For every decision, so many neighbourhoods are searched.
 const NEIGHBOURHOODS: u64 = 20;
 
@@ -148,7 +151,7 @@ const STARS: u64 = 16;
 const FIRST_STARS: u64 = 5000;
 
 /// For every decision, packing pipelines into blocks takes so many about single ones.
-const PIPELINES: u64 = 80;
+const PIPELINES: u64 = 160;
 
 /// Moves of annealing for each copy of a mapping that packing leaves unfinished.
 const REPAIRS: u64 = 200;
@@ -237,10 +240,19 @@ impl<'p, const W: usize> Proof<'p, W> {
             self.pack_fractions(decisions);
             moves = moves.saturating_mul(self.growth());
             decisions = decisions.saturating_mul(4);
+            self.improve(moves, NEIGHBOURHOODS * decisions);
             self.bound_by_pipelines(decisions.saturating_mul(PIPELINES));
+        }
+    }
+
+    /// Betters the best mapping by annealing and its like until they better it little.
+    fn improve(&mut self, moves: u64, searches: u64) {
+        let mut before = f64::INFINITY;
+        while self.objective() < before * (1.0 - LITTLE) && !self.is_done() {
+            before = self.objective();
             self.anneal(moves);
-            self.renew(moves / copies);
-            self.search_neighbourhoods(NEIGHBOURHOODS * decisions);
+            self.renew(moves / self.knowledge.model.copies() as u64);
+            self.search_neighbourhoods(searches);
         }
     }
 
@@ -327,13 +339,11 @@ impl<'p, const W: usize> Proof<'p, W> {
         self.tell("renewing");
     }
 
-    /// Maps pipelines near each other anew by so many moves for each copy; for the last time where it betters nothing.
+    /// Maps pipelines near each other anew by so many moves for each copy.
     fn renew(&mut self, moves: u64) {
-        let Some(mut windows) = self.windows.take().filter(|_| !self.is_done()) else { return };
-        let before = self.objective();
+        let Some(windows) = self.windows.as_mut().filter(|_| self.annealer.best().1 > self.bound) else { return };
         let mapping = windows.better(self.annealer.best().0, moves, self.bound, self.cx);
         self.annealer.offer(&mapping);
-        self.windows = Some(windows).filter(|_| self.objective() < before);
         self.tell("renewing");
     }
 

@@ -58,7 +58,7 @@ pub struct State<'a, const W: usize> {
     pub(super) matching: Matching,
     pub(super) scratch: super::revise::Scratch<W>,
     /// What the devices of all copies may cost together besides time.
-    price: Option<Price>,
+    prices: Vec<Price>,
     /// Copies to be revised, in the order in which they came: until its turn comes, a copy may be told of much at once.
     waiting: VecDeque<usize>,
     is_waiting: Vec<bool>,
@@ -86,7 +86,7 @@ impl<'a, const W: usize> State<'a, W> {
             touched: Touched::new(model),
             matching: Matching::new(copies, model.devices()),
             scratch: super::revise::Scratch::default(),
-            price: None,
+            prices: Vec::new(),
             waiting: VecDeque::new(),
             is_waiting: vec![false; copies],
             has_shrunk: true,
@@ -103,22 +103,21 @@ impl<'a, const W: usize> State<'a, W> {
 
     /// From now on all copies' devices may cost only so much together.
     pub fn limit_price(&mut self, price: Price) {
-        self.price = Some(price);
+        self.prices.push(price);
         self.has_shrunk = true;
     }
 
     /// Whether these devices of all copies cost no more than they may.
     pub fn is_cheap(&self, devices: &[usize]) -> bool {
-        self.price
-            .as_ref()
-            .is_none_or(|price| devices.iter().map(|&device| price.costs[device]).sum::<f64>() <= price.most)
+        let cost = |price: &Price| devices.iter().map(|&device| price.costs[device]).sum::<f64>();
+        self.prices.iter().all(|price| cost(price) <= price.most)
     }
 
     /// Takes from each copy the devices that cost too much, where the others have the cheapest that are left, all different.
     fn keep_cheap(&mut self) -> Result<(), Conflict> {
-        let Some(price) = self.price.take() else { return Ok(()) };
-        let result = self.keep_below(&price);
-        self.price = Some(price);
+        let prices = std::mem::take(&mut self.prices);
+        let result = prices.iter().try_for_each(|price| self.keep_below(price));
+        self.prices = prices;
         result
     }
 

@@ -149,6 +149,8 @@ impl Generation {
                     profit.iter_mut().for_each(|profit| profit[class] += value);
                 }
                 Use::Inside(stage, class) => profit[stage][class] += value,
+                // No stage by itself uses it, and left out it refutes less.
+                Use::AtLeast(..) => (),
                 Use::Outside(stage, class) => {
                     let others = profit[stage].iter_mut().enumerate().filter(|(other, _)| *other != class);
                     others.for_each(|(_, profit)| *profit += value);

@@ -17,6 +17,8 @@ pub enum Use {
     Inside(usize, usize),
     /// Any other class for this stage.
     Outside(usize, usize),
+    /// At least so many devices of the classes from one to before another.
+    AtLeast(usize, usize, usize),
 }
 
 /// A row of the packing program.
@@ -32,8 +34,10 @@ impl Row {
     /// How often a pipeline uses it.
     pub fn uses(&self, pattern: &Pattern) -> usize {
         let classes = &pattern.classes;
+        let count = |first: usize, end: usize| classes.iter().filter(|&class| (first..end).contains(class)).count();
         match self.what {
-            Use::Room(class) => classes.iter().filter(|&&other| other == class).count(),
+            Use::Room(class) => count(class, class + 1),
+            Use::AtLeast(first, end, least) => usize::from(count(first, end) >= least),
             Use::Inside(stage, class) => usize::from(classes[stage] == class),
             Use::Outside(stage, class) => usize::from(classes[stage] != class),
         }

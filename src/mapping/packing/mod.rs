@@ -36,7 +36,7 @@ use plan::Plan;
 use pricing::Pattern;
 
 pub use rings::RingCover;
-pub use rooms::{Found, Rooms};
+pub use rooms::{Found, Rooms, Wanted};
 
 /// What a search found out about its target.
 #[derive(Debug, Clone, PartialEq)]
