@@ -240,9 +240,9 @@ mod tests {
         }
         let mut place = 0;
         let mut places = vec![0; size];
-        for device in 1..size {
+        for other in places.iter_mut().skip(1) {
             place += usize::from(rng.random_bool(0.4));
-            places[device] = place;
+            *other = place;
         }
         let inside: Vec<f64> = (0..64).map(|_| f64::from(rng.random_range(3..=9_u8))).collect();
         let devices = (0..size).map(|index| Device::new(index.to_string())).collect();

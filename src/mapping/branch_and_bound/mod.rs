@@ -11,6 +11,7 @@ mod all_different;
 mod assignment;
 mod blocks;
 mod budgets;
+mod by_annealing;
 mod by_filling;
 mod by_packing;
 mod by_pipelines;
@@ -135,12 +136,6 @@ const REACHING: u64 = 4;
 /// within it.
 const LEAST_STEP: f64 = 1e-10;
 
-/// For every move of the other annealing, there are so many with budgets, which are cheap.
-const CHEAP: u64 = 8;
-
-/// What betters the objective by less than this part is not worth doing again.
-const LITTLE: f64 = 1e-3;
-
 /// For every decision, so many neighbourhoods are searched.
 const NEIGHBOURHOODS: u64 = 20;
 
@@ -152,14 +147,6 @@ const FIRST_STARS: u64 = 5000;
 
 /// For every decision, packing pipelines into blocks takes so many about single ones.
 const PIPELINES: u64 = 160;
-
-/// Moves of annealing for each copy of a mapping that packing leaves unfinished.
-const REPAIRS: u64 = 200;
-
-/// The temperature at which a mapping that is nearly within a target is repaired, as a part of it: where no two links are
-/// alike, less, as what is within it is so by little.
-const WARM: f64 = 0.01;
-const MILD: f64 = 0.0005;
 
 /// A run: the best mapping, the best bound, and the means to better either.
 struct Proof<'p, const W: usize> {
@@ -216,13 +203,13 @@ impl<'p, const W: usize> Proof<'p, W> {
         let has_blocks = !self.knowledge.partitions.is_empty();
         // In blocks other means come nearer to the bound first.
         if !has_blocks {
-            self.search_neighbourhoods(NEIGHBOURHOODS * decisions);
+            self.search_neighbourhoods(decisions.saturating_mul(NEIGHBOURHOODS));
         }
         self.start_filling();
         self.renew(settings.moves);
         self.start_windows(settings.moves);
         if has_blocks {
-            self.search_neighbourhoods(NEIGHBOURHOODS * decisions);
+            self.search_neighbourhoods(decisions.saturating_mul(NEIGHBOURHOODS));
         }
         let low = self.bound;
         self.bound_by_pipelines(decisions.saturating_mul(PIPELINES));
@@ -240,19 +227,8 @@ impl<'p, const W: usize> Proof<'p, W> {
             self.pack_fractions(decisions);
             moves = moves.saturating_mul(self.growth());
             decisions = decisions.saturating_mul(4);
-            self.improve(moves, NEIGHBOURHOODS * decisions);
+            self.improve(moves, decisions.saturating_mul(NEIGHBOURHOODS));
             self.bound_by_pipelines(decisions.saturating_mul(PIPELINES));
-        }
-    }
-
-    /// Betters the best mapping by annealing and its like until they better it little.
-    fn improve(&mut self, moves: u64, searches: u64) {
-        let mut before = f64::INFINITY;
-        while self.objective() < before * (1.0 - LITTLE) && !self.is_done() {
-            before = self.objective();
-            self.anneal(moves);
-            self.renew(moves / self.knowledge.model.copies() as u64);
-            self.search_neighbourhoods(searches);
         }
     }
 
@@ -279,46 +255,6 @@ impl<'p, const W: usize> Proof<'p, W> {
         }
     }
 
-    fn tile(&mut self) {
-        if !self.is_done() {
-            self.annealer.tile(self.bound, self.cx);
-            self.tell("tiling");
-        }
-    }
-
-    fn anneal(&mut self, moves: u64) {
-        if !self.is_done() {
-            self.annealer.anneal(self.bound, moves, self.cx);
-            self.tell("annealing");
-        }
-        if self.is_done() {
-            return;
-        }
-        if let Some(budgets) = &mut self.budgets {
-            let mut mapping = self.annealer.best().0.clone();
-            budgets.anneal(&mut mapping, self.bound, moves.saturating_mul(CHEAP), self.cx);
-            self.annealer.offer(&mapping);
-            self.tell("annealing");
-        }
-    }
-
-    /// Searches neighbourhoods of the best mapping, where no two links are alike.
-    fn search_neighbourhoods(&mut self, searches: u64) {
-        if self.is_done() {
-            return;
-        }
-        let mapping = self.annealer.best().0.clone();
-        let found = self.neighbourhoods.better(&mut self.knowledge, &mapping, self.bound, searches, self.cx);
-        self.annealer.offer(&found);
-        self.tell("neighbourhoods");
-    }
-
-    /// Anneals a mapping that is nearly within a target.
-    fn repair(&mut self, draft: &Mapping, target: f64) {
-        let heat = if self.is_unlike() { MILD } else { WARM };
-        self.annealer.repair(draft, target, heat * target, REPAIRS * draft.devices.len() as u64, self.cx);
-    }
-
     /// Whether times are of few kinds, and there are no blocks, which have better means.
     fn has_levels_alone(&self) -> bool {
         self.levels.is_some() && self.knowledge.partitions.is_empty()
@@ -327,24 +263,6 @@ impl<'p, const W: usize> Proof<'p, W> {
     /// Whether links differ so much that neither blocks nor times of few kinds help.
     fn is_unlike(&self) -> bool {
         self.levels.is_none() && self.knowledge.partitions.is_empty()
-    }
-
-    /// Maps pipelines on parts of a line of the devices, by so many moves for each copy.
-    fn start_windows(&mut self, moves: u64) {
-        let objective = self.objective();
-        let Some(windows) = self.windows.as_mut().filter(|_| objective > self.bound) else { return };
-        if let Some(mapping) = windows.mapping(self.bound, objective, moves, self.cx) {
-            self.annealer.offer(&mapping);
-        }
-        self.tell("renewing");
-    }
-
-    /// Maps pipelines near each other anew by so many moves for each copy.
-    fn renew(&mut self, moves: u64) {
-        let Some(windows) = self.windows.as_mut().filter(|_| self.annealer.best().1 > self.bound) else { return };
-        let mapping = windows.better(self.annealer.best().0, moves, self.bound, self.cx);
-        self.annealer.offer(&mapping);
-        self.tell("renewing");
     }
 
     /// Tries to refute everything better than the best mapping. Where one search after the other finds better ones, targets

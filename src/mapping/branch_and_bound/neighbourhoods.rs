@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use super::search::{Knowledge, Order, Search, Verdict};
 use super::set::Set;
 use super::state::around;
-use crate::mapping::{Mapping, MappingProblem};
+use crate::mapping::Mapping;
 use crate::solve::SearchContext;
 
 /// The most copies that a target is above.
@@ -23,6 +23,12 @@ const MOST: f64 = 80.0;
 
 /// How the number of copies set free changes when a search ends or does not.
 const GROWTH: f64 = 1.02;
+
+/// So many copies are looked at for each that is to be set free.
+const TRIES: usize = 10;
+
+/// The least part by which a search is to better the objective.
+const LEAST_GAIN: f64 = 1e-9;
 
 /// Decisions of one search.
 const DECISIONS: u64 = 30;
@@ -39,7 +45,8 @@ impl Neighbourhoods {
         Self { size: FIRST, rng: Xoshiro256PlusPlus::seed_from_u64(seed) }
     }
 
-    /// Betters a mapping by so many searches, until it is no longer than `bound`, or a limit comes.
+    /// Betters a mapping by searches with so many decisions, each of them one besides its own, until it is no longer than
+    /// `bound`, or a limit comes.
     pub fn better<const W: usize>(
         &mut self,
         knowledge: &mut Knowledge<W>,
@@ -52,18 +59,18 @@ impl Neighbourhoods {
         let mut mapping = mapping.clone();
         let mut times = problem.times(&mapping);
         let mut left = decisions;
-        while left > 0 {
-            let mut order: Vec<usize> = (0..times.len()).collect();
-            order.sort_by(|&a, &b| times[b].total_cmp(&times[a]));
-            if times[order[0]] <= bound || cx.should_stop() {
+        while left > 0 && !cx.should_stop() {
+            let slowest = slowest(&times);
+            let objective = times[slowest[0]];
+            if objective <= bound {
                 break;
             }
-            let late = self.rng.random_range(1..=LATE.min(order.len() - 1).max(1));
-            let target =
-                order.get(late).map_or(bound, |&copy| times[copy]).min(times[order[0]] * (1.0 - 1e-9)).max(bound);
-            let free = self.free(knowledge, &mapping, &order[..late]);
+            let late = self.rng.random_range(1..=LATE);
+            let target = slowest.get(late).map_or(bound, |&copy| times[copy]);
+            let target = target.clamp(bound, bound.max(objective * (1.0 - LEAST_GAIN)));
+            let free = self.free(knowledge, &mapping, &slowest[..late.min(slowest.len())]);
             let before = knowledge.nodes;
-            let verdict = self.search(knowledge, &mapping, &free, target, cx);
+            let verdict = search(knowledge, &mapping, &free, target, cx);
             left = left.saturating_sub(1 + knowledge.nodes - before);
             match verdict {
                 Verdict::Found(found) => {
@@ -77,78 +84,81 @@ impl Neighbourhoods {
         mapping
     }
 
-    /// The copies that give up their devices: those given, and one after the other a neighbour of one of them in its pipeline
-    /// or ring, or what is on a device near one of them.
+    /// The copies that give up their devices: those given, and one after the other some that have to do with one of them.
     fn free<const W: usize>(&mut self, knowledge: &Knowledge<W>, mapping: &Mapping, late: &[usize]) -> Vec<usize> {
-        let model = knowledge.model;
-        let mut owner = vec![None; model.devices()];
-        mapping.devices.iter().enumerate().for_each(|(copy, &device)| owner[device] = Some(copy));
+        let mut owners = vec![None; knowledge.model.devices()];
+        mapping.devices.iter().enumerate().for_each(|(copy, &device)| owners[device] = Some(copy));
         let mut free = late.to_vec();
-        let size = (self.size as usize).min(mapping.devices.len());
-        for _ in 0..10 * size {
+        let size = self.size as usize;
+        for _ in 0..TRIES * size {
             if free.len() >= size {
                 break;
             }
             let copy = free[self.rng.random_range(0..free.len())];
-            let (stage, replica) = (copy / model.replicas(), copy % model.replicas());
-            let row = &model.stages[stage];
-            let partners = row.neighbours.len() + if row.ring.is_some() { 2 } else { 0 };
-            let pick = self.rng.random_range(0..2 * partners.max(1));
-            let next = match pick {
-                pick if pick < row.neighbours.len() => Some(row.neighbours[pick] * model.replicas() + replica),
-                pick if pick < partners => {
-                    let (next, previous) = around(copy, model.replicas());
-                    Some(if pick % 2 == 0 { next } else { previous })
-                }
-                _ => {
-                    let device = self.near(knowledge, mapping.devices[copy], stage);
-                    device.and_then(|device| owner[device])
-                }
+            let other = match self.rng.random_bool(0.5) {
+                true => self.partner(knowledge, copy),
+                false => self.near(knowledge, mapping.devices[copy], copy).and_then(|device| owners[device]),
             };
-            if let Some(next) = next.filter(|next| !free.contains(next)) {
-                free.push(next);
-            }
+            free.extend(other.filter(|other| !free.contains(other)));
         }
         free
     }
 
-    /// A device near another, the nearer the more likely.
-    fn near<const W: usize>(&mut self, knowledge: &Knowledge<W>, device: usize, stage: usize) -> Option<usize> {
+    /// A neighbour of a copy in its pipeline or its ring.
+    fn partner<const W: usize>(&mut self, knowledge: &Knowledge<W>, copy: usize) -> Option<usize> {
+        let replicas = knowledge.model.replicas();
+        let row = &knowledge.model.stages[copy / replicas];
+        let pipeline = row.neighbours.iter().map(|stage| stage * replicas + copy % replicas);
+        let (next, previous) = around(copy, replicas);
+        let ring = row.ring.iter().flat_map(|_| [next, previous]);
+        let partners: Vec<usize> = pipeline.chain(ring).collect();
+        (!partners.is_empty()).then(|| partners[self.rng.random_range(0..partners.len())])
+    }
+
+    /// A device near that of a copy, the nearer the more likely.
+    fn near<const W: usize>(&mut self, knowledge: &Knowledge<W>, device: usize, copy: usize) -> Option<usize> {
         let model = knowledge.model;
-        let row = &model.stages[stage];
+        let row = &model.stages[copy / model.replicas()];
         let link = row.pieces.first().and_then(|piece| piece.links.first()).map(|(_, link)| *link);
         let link = link.or(row.ring.map(|ring| ring.next))?;
         let rank = (self.rng.random::<f64>() * (model.devices() as f64 / 2.0).log2()).exp2() as usize;
         model.relations[link.relation].nearest(device, Set::below(model.devices())).nth(rank).map(|(_, other)| other)
     }
+}
 
-    fn search<const W: usize>(
-        &mut self,
-        knowledge: &mut Knowledge<W>,
-        mapping: &Mapping,
-        free: &[usize],
-        target: f64,
-        cx: &SearchContext,
-    ) -> Verdict {
-        let problem: &MappingProblem = knowledge.model.problem;
-        let mut open: Set<W> = Set::below(problem.topology.len());
-        let is_free: Vec<bool> = (0..mapping.devices.len()).map(|copy| free.contains(&copy)).collect();
-        mapping.devices.iter().zip(&is_free).filter(|(_, free)| !**free).for_each(|(&device, _)| open.remove(device));
-        let stages = &knowledge.model.stages;
-        let domain = |(copy, &device): (usize, &usize)| match is_free[copy] {
-            true => open & stages[copy / problem.replicas].fits,
-            false => Set::only(device),
-        };
-        let domains = mapping.devices.iter().enumerate().map(domain).collect();
-        Search::new(knowledge, target, DECISIONS, Order::Fresh, cx).among(domains)
-    }
+/// The copies from the slowest on.
+fn slowest(times: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..times.len()).collect();
+    order.sort_by(|&a, &b| times[b].total_cmp(&times[a]));
+    order
+}
+
+/// Searches for other places for some copies, on their devices and those that no copy has.
+fn search<const W: usize>(
+    knowledge: &mut Knowledge<W>,
+    mapping: &Mapping,
+    free: &[usize],
+    target: f64,
+    cx: &SearchContext,
+) -> Verdict {
+    let model = knowledge.model;
+    let mut is_free = vec![false; model.copies()];
+    free.iter().for_each(|&copy| is_free[copy] = true);
+    let kept = mapping.devices.iter().zip(&is_free).filter(|(_, is_free)| !**is_free);
+    let open = Set::below(model.devices()).minus(&kept.map(|(&device, _)| device).collect());
+    let domain = |(copy, &device): (usize, &usize)| match is_free[copy] {
+        true => open & model.stages[copy / model.replicas()].fits,
+        false => Set::only(device),
+    };
+    let domains = mapping.devices.iter().enumerate().map(domain).collect();
+    Search::new(knowledge, target, DECISIONS, Order::Fresh, cx).among(domains)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::model::Model;
     use super::*;
-    use crate::mapping::{Counted, Exhaustive, Mapper, StageCost, samples};
+    use crate::mapping::{Counted, Exhaustive, Mapper, MappingProblem, StageCost, samples};
 
     #[test]
     fn neighbourhoods_keep_devices_apart_and_most_often_lead_to_the_optimum() {

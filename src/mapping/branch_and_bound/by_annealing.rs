@@ -1,0 +1,91 @@
+//! Mappings by annealing and other searches around the best one.
+
+use super::Proof;
+use crate::mapping::Mapping;
+
+/// For every move of the other annealing, there are so many with budgets, which are cheap.
+const CHEAP: u64 = 8;
+
+/// What betters the objective by less than this part is not worth doing again.
+const LITTLE: f64 = 1e-3;
+
+/// Moves of annealing for each copy of a mapping that packing leaves unfinished.
+const REPAIRS: u64 = 200;
+
+/// The temperature at which a mapping that is nearly within a target is repaired, as a part of it: where no two links are
+/// alike, less, as what is within it is so by little.
+const WARM: f64 = 0.01;
+const MILD: f64 = 0.0005;
+
+impl<const W: usize> Proof<'_, W> {
+    /// Betters the best mapping by annealing and its like until they better it little.
+    pub(super) fn improve(&mut self, moves: u64, decisions: u64) {
+        let mut before = f64::INFINITY;
+        while self.objective() < before * (1.0 - LITTLE) && !self.is_done() {
+            before = self.objective();
+            self.anneal(moves);
+            self.renew(moves / self.knowledge.model.copies() as u64);
+            self.search_neighbourhoods(decisions);
+        }
+    }
+
+    /// Repeats a few pipelines all over a grid, or over equal nodes.
+    pub(super) fn tile(&mut self) {
+        if !self.is_done() {
+            self.annealer.tile(self.bound, self.cx);
+            self.tell("tiling");
+        }
+    }
+
+    /// Anneals the best mapping by about so many moves, and where all links differ by more with budgets.
+    pub(super) fn anneal(&mut self, moves: u64) {
+        if !self.is_done() {
+            self.annealer.anneal(self.bound, moves, self.cx);
+            self.tell("annealing");
+        }
+        if self.is_done() {
+            return;
+        }
+        if let Some(budgets) = &mut self.budgets {
+            let mut mapping = self.annealer.best().0.clone();
+            budgets.anneal(&mut mapping, self.bound, moves.saturating_mul(CHEAP), self.cx);
+            self.annealer.offer(&mapping);
+            self.tell("annealing");
+        }
+    }
+
+    /// Searches neighbourhoods of the best mapping with so many decisions.
+    pub(super) fn search_neighbourhoods(&mut self, decisions: u64) {
+        if self.is_done() {
+            return;
+        }
+        let mapping = self.annealer.best().0.clone();
+        let found = self.neighbourhoods.better(&mut self.knowledge, &mapping, self.bound, decisions, self.cx);
+        self.annealer.offer(&found);
+        self.tell("neighbourhoods");
+    }
+
+    /// Anneals a mapping that is nearly within a target.
+    pub(super) fn repair(&mut self, draft: &Mapping, target: f64) {
+        let heat = if self.is_unlike() { MILD } else { WARM };
+        self.annealer.repair(draft, target, heat * target, REPAIRS * draft.devices.len() as u64, self.cx);
+    }
+
+    /// Maps pipelines on parts of a line of the devices, by so many moves for each copy.
+    pub(super) fn start_windows(&mut self, moves: u64) {
+        let objective = self.objective();
+        let Some(windows) = self.windows.as_mut().filter(|_| objective > self.bound) else { return };
+        if let Some(mapping) = windows.mapping(self.bound, objective, moves, self.cx) {
+            self.annealer.offer(&mapping);
+        }
+        self.tell("renewing");
+    }
+
+    /// Maps pipelines near each other anew by so many moves for each copy.
+    pub(super) fn renew(&mut self, moves: u64) {
+        let Some(windows) = self.windows.as_mut().filter(|_| self.annealer.best().1 > self.bound) else { return };
+        let mapping = windows.better(self.annealer.best().0, moves, self.bound, self.cx);
+        self.annealer.offer(&mapping);
+        self.tell("renewing");
+    }
+}
