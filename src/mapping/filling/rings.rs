@@ -57,7 +57,7 @@ impl Filler<'_> {
         let end = self.nodes + groups.div_ceil(self.groups.members.len() as u64);
         while self.nodes < end && !cx.should_stop() {
             match self.decide(&mut descent, end, cx) {
-                Decided::Refuted => refuted = descent.target,
+                Decided::Refuted => refuted = refuted.max(descent.target),
                 Decided::Found => open = descent.best.as_ref().map_or(open, |best| best.0.min(open)),
                 Decided::Unknown => open = descent.target,
             }
