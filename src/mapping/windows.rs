@@ -37,6 +37,7 @@ const TARGET_HOT: f64 = 0.3;
 const PRECISION: f64 = 0.01;
 
 /// Windows on the pipelines along a line of devices.
+#[derive(Clone)]
 pub struct Windows<'a> {
     problem: &'a MappingProblem,
     line: Vec<usize>,

@@ -1,13 +1,21 @@
 //! Mappings by annealing and other searches around the best one.
 
-use super::Proof;
+use super::{Proof, WIDE};
 use crate::mapping::Mapping;
 
 /// For every move of the other annealing, there are so many with budgets, which are cheap.
 const CHEAP: u64 = 8;
 
+/// What betters the objective by this part makes another start needless.
+const MUCH: f64 = 0.1;
+
 /// What betters the objective by less than this part is not worth doing again.
 const LITTLE: f64 = 1e-3;
+
+/// How many times the decisions of other searches those in neighbourhoods take, and in grids, whose symmetries bring about
+/// the best mappings.
+const NEIGHBOURHOODS: u64 = 20;
+const NEIGHBOURHOODS_IN_GRIDS: u64 = 5;
 
 /// Moves of annealing for each copy of a mapping that packing leaves unfinished.
 const REPAIRS: u64 = 200;
@@ -54,11 +62,13 @@ impl<const W: usize> Proof<'_, W> {
         }
     }
 
-    /// Searches neighbourhoods of the best mapping with so many decisions.
+    /// Searches neighbourhoods of the best mapping, with some times so many decisions.
     pub(super) fn search_neighbourhoods(&mut self, decisions: u64) {
         if self.is_done() {
             return;
         }
+        let times = if self.has_levels_alone() { NEIGHBOURHOODS_IN_GRIDS } else { NEIGHBOURHOODS };
+        let decisions = decisions.saturating_mul(times);
         let mapping = self.annealer.best().0.clone();
         let found = self.neighbourhoods.better(&mut self.knowledge, &mapping, self.bound, decisions, self.cx);
         self.annealer.offer(&found);
@@ -71,13 +81,18 @@ impl<const W: usize> Proof<'_, W> {
         self.annealer.repair(draft, target, heat * target, REPAIRS * draft.devices.len() as u64, self.cx);
     }
 
-    /// Maps pipelines on parts of a line of the devices, by so many moves for each copy.
+    /// Where the gap is wide, maps pipelines on parts of a line of the devices by so many moves for each copy; where that does
+    /// not better much, maps those of the best mapping anew.
     pub(super) fn start_windows(&mut self, moves: u64) {
-        let objective = self.objective();
-        let Some(windows) = self.windows.as_mut().filter(|_| objective > self.bound) else { return };
-        if let Some(mapping) = windows.mapping(self.bound, objective, moves, self.cx) {
-            self.annealer.offer(&mapping);
+        let (objective, gap) = (self.objective(), self.gap());
+        let windows = self.windows.clone().filter(|_| gap > WIDE);
+        let other = windows.and_then(|mut windows| windows.mapping(self.bound, objective, moves, self.cx));
+        let problem = self.knowledge.model.problem;
+        let is_much_better = |other: &Mapping| problem.objective(other) <= objective * (1.0 - MUCH);
+        if !other.as_ref().is_some_and(is_much_better) {
+            self.renew(moves);
         }
+        other.iter().for_each(|other| self.annealer.offer(other));
         self.tell("renewing");
     }
 

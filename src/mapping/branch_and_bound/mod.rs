@@ -136,9 +136,6 @@ const REACHING: u64 = 4;
 /// within it.
 const LEAST_STEP: f64 = 1e-10;
 
-/// For every decision, so many neighbourhoods are searched.
-const NEIGHBOURHOODS: u64 = 20;
-
 /// For every decision, packing stars takes the effort of so many.
 const STARS: u64 = 16;
 
@@ -203,13 +200,12 @@ impl<'p, const W: usize> Proof<'p, W> {
         let has_blocks = !self.knowledge.partitions.is_empty();
         // In blocks other means come nearer to the bound first.
         if !has_blocks {
-            self.search_neighbourhoods(decisions.saturating_mul(NEIGHBOURHOODS));
+            self.search_neighbourhoods(decisions);
         }
         self.start_filling();
-        self.renew(settings.moves);
         self.start_windows(settings.moves);
         if has_blocks {
-            self.search_neighbourhoods(decisions.saturating_mul(NEIGHBOURHOODS));
+            self.search_neighbourhoods(decisions);
         }
         let low = self.bound;
         self.bound_by_pipelines(decisions.saturating_mul(PIPELINES));
@@ -227,7 +223,7 @@ impl<'p, const W: usize> Proof<'p, W> {
             self.pack_fractions(decisions);
             moves = moves.saturating_mul(self.growth());
             decisions = decisions.saturating_mul(4);
-            self.improve(moves, decisions.saturating_mul(NEIGHBOURHOODS));
+            self.improve(moves, decisions);
             self.bound_by_pipelines(decisions.saturating_mul(PIPELINES));
         }
     }

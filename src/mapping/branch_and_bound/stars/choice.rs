@@ -168,6 +168,8 @@ fn without<const W: usize>(stars: &[Spokes<W>], middle: usize, set: &Set<W>) -> 
 /// What a star leaves the copies of one replica.
 fn domains<const W: usize>(model: &Model<W>, stage: usize, replica: usize, star: Star<W>) -> Vec<(usize, Set<W>)> {
     let copy = |stage: usize| stage * model.replicas() + replica;
-    let neighbours = model.stages[stage].neighbours.iter().map(|&stage| (copy(stage), star.1));
+    let row = &model.stages[stage];
+    // Links that cost nothing are none of a star's.
+    let neighbours = row.pieces[0].links.iter().map(|&(index, _)| (copy(row.neighbours[index]), star.1));
     std::iter::once((copy(stage), Set::only(star.0))).chain(neighbours).collect()
 }
