@@ -58,9 +58,9 @@ impl<'s, 'p, const W: usize> Pipelines<'s, 'p, W> {
         Some(Search::new(&mut self.knowledge, target, DECISIONS, Order::Fresh, self.cx).from(domains))
     }
 
-    /// Whether searches may take more decisions.
+    /// Whether there may be more searches.
     fn has_effort(&self) -> bool {
-        self.effort() < self.end
+        self.effort() < self.end && !self.cx.should_stop()
     }
 
     fn effort(&self) -> u64 {
