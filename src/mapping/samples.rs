@@ -3,7 +3,7 @@
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-use super::{Counted, Device, MappingProblem, Message, Stage, StageCost, StageGraph, Topology};
+use super::{Counted, Device, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology};
 
 /// Up to seven devices in blocks, some of which are alike inside, and stages that send messages to any others, or to all:
 /// then more of them wait than pricing keeps apart.
@@ -52,4 +52,13 @@ pub fn problem(seed: u64) -> MappingProblem {
         topology: Topology::new("random", "", kinds, bandwidth).with_latency(latency),
         cost: StageCost::additive(Counted::Messages),
     }
+}
+
+/// Whether these are different devices, one for each copy, that all copies fit on.
+pub fn is_mapping(problem: &MappingProblem, mapping: &Mapping) -> bool {
+    let mut devices = mapping.devices.clone();
+    devices.sort_unstable();
+    devices.dedup();
+    let fits = |(copy, &device): (usize, &usize)| problem.fits(copy / problem.replicas, device);
+    devices.len() == problem.copies() && mapping.devices.iter().enumerate().all(fits)
 }

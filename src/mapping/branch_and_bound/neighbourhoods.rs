@@ -158,7 +158,8 @@ fn search<const W: usize>(
 mod tests {
     use super::super::model::Model;
     use super::*;
-    use crate::mapping::{Counted, Exhaustive, Mapper, MappingProblem, StageCost, samples};
+    use crate::mapping::samples::{is_mapping, problem};
+    use crate::mapping::{Counted, Exhaustive, Mapper, MappingProblem, StageCost};
 
     #[test]
     fn neighbourhoods_keep_devices_apart_and_most_often_lead_to_the_optimum() {
@@ -166,24 +167,20 @@ mod tests {
         let (mut found, mut looked, mut bettered) = (0, 0, 0);
         for seed in 0..150 {
             let counted = [Counted::Messages, Counted::AllReduce, Counted::Both][seed as usize % 3];
-            let mut problem = MappingProblem { cost: StageCost::additive(counted), ..samples::problem(seed) };
+            let mut problem = MappingProblem { cost: StageCost::additive(counted), ..problem(seed) };
             let stages = problem.stages.stages.iter_mut().enumerate();
             stages.for_each(|(index, stage)| stage.parameter_bytes = 3.0 * index as f64);
             let first = Mapping { devices: (0..problem.copies()).collect() };
-            let fits = |mapping: &Mapping| {
-                mapping.devices.iter().enumerate().all(|(copy, &device)| problem.fits(copy / problem.replicas, device))
-            };
             let run = Exhaustive.map(&problem, &cx);
-            let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)).filter(|_| fits(&first)) else {
+            let Some(optimum) =
+                run.mapping().map(|mapping| problem.objective(mapping)).filter(|_| is_mapping(&problem, &first))
+            else {
                 continue;
             };
             let model = Model::<1>::new(&problem);
             let mut knowledge = Knowledge::new(&model);
             let mapping = Neighbourhoods::new(seed).better(&mut knowledge, &first, optimum, 1000, &cx);
-            let mut devices = mapping.devices.clone();
-            devices.sort_unstable();
-            devices.dedup();
-            assert!(devices.len() == problem.copies() && fits(&mapping), "no mapping of seed {seed}");
+            assert!(is_mapping(&problem, &mapping), "no mapping of seed {seed}");
             let (before, after) = (problem.objective(&first), problem.objective(&mapping));
             assert!((optimum * (1.0 - 1e-12)..=before).contains(&after), "{after} from {before} for {optimum}");
             found += usize::from(after <= optimum * (1.0 + 1e-9));

@@ -141,7 +141,7 @@ impl<'a, const W: usize> BudgetAnnealer<'a, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mapping::samples::problem;
+    use crate::mapping::samples::{is_mapping, problem};
     use crate::mapping::{Counted, Exhaustive, Mapper};
 
     #[test]
@@ -160,19 +160,13 @@ mod tests {
             let run = Exhaustive.map(&problem, &cx);
             let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
             let model = Model::<1>::new(&problem);
-            let fits = |mapping: &Mapping| {
-                mapping.devices.iter().enumerate().all(|(copy, &device)| problem.fits(copy / problem.replicas, device))
-            };
             let first = Mapping { devices: (0..problem.copies()).collect() };
-            if !fits(&first) {
+            if !is_mapping(&problem, &first) {
                 continue;
             }
             let mut best = first;
             BudgetAnnealer::new(&model, seed).anneal(&mut best, optimum, 200_000, &cx);
-            let mut devices = best.devices.clone();
-            devices.sort_unstable();
-            devices.dedup();
-            assert!(devices.len() == problem.copies() && fits(&best), "no mapping of seed {seed}");
+            assert!(is_mapping(&problem, &best), "no mapping of seed {seed}");
             let objective = problem.objective(&best);
             assert!(objective >= optimum * (1.0 - 1e-12), "{objective} is below {optimum} of seed {seed}");
             looked += 1;

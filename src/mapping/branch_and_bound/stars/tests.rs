@@ -7,8 +7,9 @@ use super::super::model::Model;
 use super::super::search::Knowledge;
 use super::Stars;
 use crate::mapping::packing::Packing;
+use crate::mapping::samples::is_mapping;
 use crate::mapping::{
-    Counted, Device, Exhaustive, Mapper, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology,
+    Counted, Device, Exhaustive, Mapper, MappingProblem, Message, Stage, StageCost, StageGraph, Topology,
 };
 use crate::solve::SearchContext;
 
@@ -39,15 +40,6 @@ fn problem(seed: u64, counted: Counted) -> MappingProblem {
     }
 }
 
-fn check(problem: &MappingProblem, mapping: &Mapping) {
-    let mut devices = mapping.devices.clone();
-    devices.sort_unstable();
-    devices.dedup();
-    assert_eq!(devices.len(), problem.copies(), "copies share devices");
-    let fits = |(copy, &device): (usize, &usize)| problem.fits(copy / problem.replicas, device);
-    assert!(mapping.devices.iter().enumerate().all(fits), "a copy does not fit");
-}
-
 #[test]
 fn targets_below_the_optimum_are_refuted_and_others_are_reached() {
     let cx = SearchContext::new();
@@ -63,7 +55,7 @@ fn targets_below_the_optimum_are_refuted_and_others_are_reached() {
             let packing = stars.search(&mut knowledge, target, &mut (1 << 40), &cx);
             match &packing {
                 Packing::Found(mapping) => {
-                    check(&problem, mapping);
+                    assert!(is_mapping(&problem, mapping), "no mapping of seed {seed}");
                     assert!((optimum * (1.0 - 1e-12)..=target * (1.0 + 1e-9)).contains(&problem.objective(mapping)));
                 }
                 Packing::Refuted => {
@@ -89,7 +81,7 @@ fn drafts_are_mappings_whose_stars_keep_the_target_where_that_is_easy() {
         let model = Model::<1>::new(&problem);
         let stars = Stars::new(&model, seed).expect("a stage has three neighbours");
         let Some(mapping) = stars.draft(&model, 1.5 * optimum) else { continue };
-        check(&problem, &mapping);
+        assert!(is_mapping(&problem, &mapping), "no mapping of seed {seed}");
         looked += 1;
         kept += usize::from(problem.objective(&mapping) <= 1.5 * optimum);
     }
