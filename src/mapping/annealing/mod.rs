@@ -209,9 +209,8 @@ impl<'a> Annealer<'a> {
         if self.objective <= target {
             return;
         }
-        self.often = 0.0;
-        self.cool(mapping, target, hot, moves, cx);
-        self.offer(&Mapping { devices: self.devices.clone() });
+        let repaired = self.below(mapping, target, hot, moves, cx);
+        self.offer(&repaired);
     }
 
     /// Where one cooling of so many moves from `hot` on leads that lessens what copies take above a target.

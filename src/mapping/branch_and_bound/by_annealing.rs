@@ -85,6 +85,7 @@ impl<const W: usize> Proof<'_, W> {
     /// not better much, maps those of the best mapping anew.
     pub(super) fn start_windows(&mut self, moves: u64) {
         let (objective, gap) = (self.objective(), self.gap());
+        // A copy, so that what is renewed later does not depend on whether this was tried.
         let windows = self.windows.clone().filter(|_| gap > WIDE);
         let other = windows.and_then(|mut windows| windows.mapping(self.bound, objective, moves, self.cx));
         let problem = self.knowledge.model.problem;

@@ -58,9 +58,9 @@ impl Neighbourhoods {
         let problem = knowledge.model.problem;
         let mut mapping = mapping.clone();
         let mut times = problem.times(&mapping);
+        let mut slowest = by_time(&times);
         let mut left = decisions;
         while left > 0 && !cx.should_stop() {
-            let slowest = slowest(&times);
             let objective = times[slowest[0]];
             if objective <= bound {
                 break;
@@ -76,6 +76,7 @@ impl Neighbourhoods {
                 Verdict::Found(found) => {
                     mapping = found;
                     times = problem.times(&mapping);
+                    slowest = by_time(&times);
                 }
                 Verdict::Refuted => self.size = (self.size * GROWTH).min(MOST),
                 Verdict::Unknown => self.size = (self.size / GROWTH).max(LEAST),
@@ -127,7 +128,7 @@ impl Neighbourhoods {
 }
 
 /// The copies from the slowest on.
-fn slowest(times: &[f64]) -> Vec<usize> {
+fn by_time(times: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..times.len()).collect();
     order.sort_by(|&a, &b| times[b].total_cmp(&times[a]));
     order

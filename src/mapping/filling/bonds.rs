@@ -8,21 +8,22 @@ use super::groups::{Groups, Tie, bits};
 use crate::mapping::MappingProblem;
 
 /// Where rings can lie within a target.
-pub struct Bonds<'g> {
-    groups: &'g Groups,
+pub struct Bonds {
     replicas: usize,
+    /// By kind: how many blocks there are, and of how many devices each.
+    blocks: Vec<(usize, usize)>,
     /// By stage: the neighbours, as bits, that are in the same block as its copies where its ring is in no block alone.
     across: Vec<u64>,
     /// By kind of block and stage: the same where its ring is in a block of this kind.
     inside: Vec<Vec<u64>>,
 }
 
-impl<'g> Bonds<'g> {
+impl Bonds {
     /// What is known before any ring is decided about. O(kinds · messages).
-    pub fn new(problem: &MappingProblem, groups: &'g Groups, limit: f64) -> Self {
+    pub fn new(problem: &MappingProblem, groups: &Groups, limit: f64) -> Self {
         Self {
-            groups,
             replicas: problem.replicas,
+            blocks: groups.kinds.iter().map(|kind| (kind.blocks.len(), kind.size())).collect(),
             across: groups.bonds(problem, Tie::Across, limit),
             inside: (0..groups.kinds.len()).map(|kind| groups.bonds(problem, Tie::Inside(kind), limit)).collect(),
         }
@@ -45,13 +46,13 @@ impl<'g> Bonds<'g> {
         match tie {
             Tie::Anywhere => true,
             Tie::Across => self.rooms(stages) >= self.replicas,
-            Tie::Inside(kind) => self.groups.kinds[kind].size() >= stages * self.replicas,
+            Tie::Inside(kind) => self.blocks[kind].1 >= stages * self.replicas,
         }
     }
 
     /// How many sets of so many devices blocks have room for.
     fn rooms(&self, devices: usize) -> usize {
-        self.groups.kinds.iter().map(|kind| kind.blocks.len() * (kind.size() / devices)).sum()
+        self.blocks.iter().map(|(count, size)| count * (size / devices)).sum()
     }
 
     /// Whether these decisions leave no place for some rings.

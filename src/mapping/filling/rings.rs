@@ -72,12 +72,13 @@ impl Filler<'_> {
 
     /// Looks for a mapping within the target, or a proof that there is none, with a part of the programs left until `end`.
     fn decide(&mut self, descent: &mut Descent, end: u64, cx: &SearchContext) -> Decided {
+        let bonds = &Bonds::new(self.problem, &self.groups, descent.target * (1.0 + ROUNDING));
         // In uneven blocks a filling says too little about a mapping to look for one.
         let ways: &[bool] = if self.is_even { &[true, false] } else { &[false] };
         for &is_hopeful in ways {
             let programs = end.saturating_sub(self.nodes).div_ceil(SHARE * ways.len() as u64);
             (descent.end, descent.is_hopeful) = (self.nodes + programs, is_hopeful);
-            let decided = self.descend(descent, cx);
+            let decided = self.descend(descent, bonds, cx);
             if decided != Decided::Unknown {
                 return decided;
             }
@@ -86,11 +87,10 @@ impl Filler<'_> {
     }
 
     /// Looks for a mapping within the target whose rings lie as they are said to, as far as programs allow.
-    fn descend(&mut self, descent: &mut Descent, cx: &SearchContext) -> Decided {
+    fn descend(&mut self, descent: &mut Descent, bonds: &Bonds, cx: &SearchContext) -> Decided {
         if self.nodes >= descent.end || cx.should_stop() {
             return Decided::Unknown;
         }
-        let bonds = Bonds::new(self.problem, &self.groups, descent.target * (1.0 + ROUNDING));
         if bonds.refute(&descent.ties) {
             return Decided::Refuted;
         }
@@ -114,7 +114,7 @@ impl Filler<'_> {
         let mut is_refuted = true;
         for tie in self.cases(stage, &fillings) {
             descent.ties[stage] = tie;
-            let decided = self.descend(descent, cx);
+            let decided = self.descend(descent, bonds, cx);
             descent.ties[stage] = Tie::Anywhere;
             if decided == Decided::Found {
                 return decided;

@@ -147,10 +147,11 @@ impl<const W: usize> Stars<W> {
                 Enumeration { scales: &self.scales, nearest: &nearest, limit, sets: Vec::new(), left };
             enumeration.extend(0, 0, model.stages[self.stage].pieces[0].compute[device], Set::EMPTY)?;
             left = enumeration.left;
-            stars.push((device, enumeration.sets));
+            if !enumeration.sets.is_empty() {
+                stars.push((device, enumeration.sets));
+            }
         }
         *effort = effort.saturating_sub((most - left) as u64);
-        stars.retain(|(_, sets): &(usize, Vec<Set<W>>)| !sets.is_empty());
         Some(stars)
     }
 }
