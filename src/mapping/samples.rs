@@ -54,6 +54,22 @@ pub fn problem(seed: u64) -> MappingProblem {
     }
 }
 
+/// A grid whose links slow down with the distance.
+pub fn grid(rows: usize, columns: usize) -> Topology {
+    let hops = move |a: usize, b: usize| (a / columns).abs_diff(b / columns) + (a % columns).abs_diff(b % columns);
+    let devices = (0..rows * columns).map(|index| Device::new(index.to_string())).collect();
+    Topology::new("grid", "", devices, move |a, b| 1.0 / hops(a, b) as f64)
+}
+
+/// A grid whose rows and columns are closed.
+pub fn torus(rows: usize, columns: usize) -> Topology {
+    let along = |a: usize, b: usize, extent: usize| a.abs_diff(b).min(extent - a.abs_diff(b));
+    let hops =
+        move |a: usize, b: usize| along(a / columns, b / columns, rows) + along(a % columns, b % columns, columns);
+    let devices = (0..rows * columns).map(|index| Device::new(index.to_string())).collect();
+    Topology::new("torus", "", devices, move |a, b| 1.0 / hops(a, b) as f64)
+}
+
 /// Whether these are different devices, one for each copy, that all copies fit on.
 pub fn is_mapping(problem: &MappingProblem, mapping: &Mapping) -> bool {
     let mut devices = mapping.devices.clone();

@@ -169,7 +169,7 @@ impl<'a> Annealer<'a> {
         if self.objective <= bound || !self.problem.cost.counted.messages() {
             return;
         }
-        let foldings = Folding::all(self.problem, cx);
+        let foldings = Folding::smallest(self.problem, cx);
         self.repeat(foldings.iter().take(FOLDINGS), bound, cx, |folding, _, bound, cx| folding.mapping(bound, cx));
         self.repeat(Tiling::large(self.problem).iter().take(LARGE_TILINGS), bound, cx, Tiling::mapping);
     }

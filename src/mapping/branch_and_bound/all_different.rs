@@ -63,23 +63,48 @@ impl Matching {
 }
 
 impl<const W: usize> State<'_, W> {
-    /// Takes from every copy the devices that it has in no way of giving all copies different ones.
+    /// Takes from every copy the devices that it has in no way of giving all copies different ones, of different classes.
     pub(super) fn all_different(&mut self) -> Result<(), Conflict> {
-        if !self.matching.repair(&self.domains.devices) {
-            return Err(Conflict);
-        }
-        let mut components = Components::new(&self.domains.devices, &self.matching, self.model.devices());
-        (0..self.domains.devices.len()).for_each(|copy| {
-            if components.number[copy] == 0 {
-                components.visit(copy);
+        let (model, domains) = (self.model, &self.domains.devices);
+        let allowed = match &model.classes {
+            None => distinct(&mut self.matching, domains, model.devices())?,
+            Some(classes) => {
+                let domains: Vec<Set<W>> = domains.iter().map(|domain| classes.of(*domain)).collect();
+                let allowed = distinct(&mut self.matching, &domains, classes.len())?;
+                allowed.into_iter().map(|allowed| classes.devices(allowed)).collect()
             }
-        });
-        let allowed = components.allowed;
+        };
         for (copy, allowed) in allowed.iter().enumerate() {
             self.keep(copy, allowed)?;
         }
         Ok(())
     }
+
+    /// The devices that the latest matching gives the copies, and of classes one of each copy's domain.
+    pub(super) fn matched(&self) -> Option<Vec<usize>> {
+        let matched = self.matching.devices();
+        let Some(classes) = &self.model.classes else { return Some(matched.to_vec()) };
+        let device = |(&class, domain): (&usize, &Set<W>)| (classes.devices(Set::only(class)) & *domain).first();
+        matched.iter().zip(&self.domains.devices).map(device).collect()
+    }
+}
+
+/// By copy: the devices of its domain, all below `devices`, that it has in some way of giving all copies different ones.
+fn distinct<const W: usize>(
+    matching: &mut Matching,
+    domains: &[Set<W>],
+    devices: usize,
+) -> Result<Vec<Set<W>>, Conflict> {
+    if !matching.repair(domains) {
+        return Err(Conflict);
+    }
+    let mut components = Components::new(domains, matching, devices);
+    (0..domains.len()).for_each(|copy| {
+        if components.number[copy] == 0 {
+            components.visit(copy);
+        }
+    });
+    Ok(components.allowed)
 }
 
 /// Strongly connected components of copies, where a copy leads to those whose devices are in its domain (Tarjan). All

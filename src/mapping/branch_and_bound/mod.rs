@@ -13,8 +13,10 @@ mod blocks;
 mod budgets;
 mod by_annealing;
 mod by_filling;
+mod by_folding;
 mod by_packing;
 mod by_pipelines;
+mod classes;
 mod components;
 mod cycles;
 mod laying;
@@ -33,6 +35,7 @@ mod touched;
 
 use all_different::Matching;
 use budgets::BudgetAnnealer;
+use by_folding::Folded;
 use levels::Levels;
 use model::Model;
 use neighbourhoods::Neighbourhoods;
@@ -142,6 +145,10 @@ const STARS: u64 = 16;
 /// Stars are first packed with the effort of so many decisions.
 const FIRST_STARS: u64 = 5000;
 
+/// Foldings are first searched by so many decisions each, and later by so many times those of other searches.
+const FIRST_FOLDINGS: u64 = 300;
+const FOLDINGS: u64 = 4;
+
 /// For every decision, packing pipelines into blocks takes so many about single ones.
 const PIPELINES: u64 = 160;
 
@@ -158,6 +165,8 @@ struct Proof<'p, const W: usize> {
     packers: Vec<Packer<'p>>,
     stars: Option<Stars<W>>,
     neighbourhoods: Neighbourhoods,
+    /// Once looked for.
+    foldings: Option<Vec<Folded<'p>>>,
     rings: Option<RingCover<'p>>,
     windows: Option<Windows<'p>>,
     /// How many devices the blocks hold that pipelines are packed into next.
@@ -180,6 +189,7 @@ impl<'p, const W: usize> Proof<'p, W> {
             packers: Vec::new(),
             stars: None,
             neighbourhoods: Neighbourhoods::new(cx.seed),
+            foldings: None,
             rings: None,
             windows: None,
             room: model.stages.len().max(1),
@@ -197,6 +207,7 @@ impl<'p, const W: usize> Proof<'p, W> {
         self.anneal(moves);
         draft.iter().for_each(|draft| self.annealer.offer(draft));
         self.settle(0);
+        self.search_foldings(FIRST_FOLDINGS);
         let has_blocks = !self.knowledge.partitions.is_empty();
         // In blocks other means come nearer to the bound first.
         if !has_blocks {
@@ -216,6 +227,7 @@ impl<'p, const W: usize> Proof<'p, W> {
             self.climb(decisions);
             self.reach(decisions.saturating_mul(REACHING));
             self.bisect(decisions, 2e-3);
+            self.search_foldings(decisions.saturating_mul(FOLDINGS));
             self.decide_rings(decisions);
             self.fill();
             self.pack_stars(decisions.saturating_mul(STARS));

@@ -1,5 +1,8 @@
 //! A mapping problem as the search sees it: for each stage, what bounds the time of its copies.
 
+use std::rc::Rc;
+
+use super::classes::Classes;
 use super::relation::{Form, Relation, Weights};
 use super::set::Set;
 use crate::cost::{Piece, Synchronisation, Terms};
@@ -52,11 +55,13 @@ pub struct Model<'a, const W: usize> {
     /// The problem.
     pub problem: &'a MappingProblem,
     /// By stage.
-    pub stages: Vec<StageRow<W>>,
+    pub stages: Rc<[StageRow<W>]>,
     /// The costs that links refer to.
-    pub relations: Vec<Relation<W>>,
+    pub relations: Rc<[Relation<W>]>,
     /// What the links have in common.
     pub form: Form,
+    /// The devices that exclude each other, where these are more than every device itself.
+    pub classes: Option<Classes<W>>,
 }
 
 impl<'a, const W: usize> Model<'a, W> {
@@ -65,7 +70,13 @@ impl<'a, const W: usize> Model<'a, W> {
         let (cost, form) = (LocalCost::new(problem), Form::of(&problem.topology));
         let mut builder = Builder { problem, cost, form, known: Vec::new(), relations: Vec::new() };
         let stages = (0..problem.stages.stages.len()).map(|stage| builder.stage(stage)).collect();
-        Self { problem, stages, relations: builder.relations, form: builder.form }
+        Self { problem, stages, relations: builder.relations.into(), form: builder.form, classes: None }
+    }
+
+    /// The same where devices exclude each other, and for a `problem` with another number of replicas, which have no rings.
+    pub fn quotient<'q>(&self, problem: &'q MappingProblem, classes: Classes<W>) -> Model<'q, W> {
+        let (stages, relations) = (Rc::clone(&self.stages), Rc::clone(&self.relations));
+        Model { problem, stages, relations, form: self.form, classes: Some(classes) }
     }
 
     /// Number of copies of each stage.

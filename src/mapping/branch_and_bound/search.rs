@@ -37,8 +37,8 @@ pub struct Knowledge<'a, const W: usize> {
     pub model: &'a Model<'a, W>,
     /// Blocks of devices, coarse to fine.
     pub partitions: Vec<Partition<W>>,
-    /// Interchangeable devices.
-    pub symmetry: Symmetry,
+    /// Interchangeable devices, where it is known that there are any.
+    pub symmetry: Option<Symmetry>,
     /// Decisions taken so far.
     pub nodes: u64,
     /// By copy: how much it is worth deciding early in the learned order.
@@ -52,10 +52,15 @@ impl<'a, const W: usize> Knowledge<'a, W> {
         Self {
             model,
             partitions: Partition::all(topology),
-            symmetry: Symmetry::new(topology),
+            symmetry: Some(Symmetry::new(topology)),
             nodes: 0,
             weights: Vec::new(),
         }
+    }
+
+    /// Nothing is known.
+    pub fn none(model: &'a Model<'a, W>) -> Self {
+        Self { model, partitions: Vec::new(), symmetry: None, nodes: 0, weights: Vec::new() }
     }
 }
 
@@ -104,8 +109,8 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
     ) -> Self {
         let state = State::new(knowledge.model, target);
         let colours = vec![0; knowledge.model.devices()];
-        let (shaves, decisions, failed, apart) = (budget >= SHAVING, Vec::new(), None, None);
-        Self { knowledge, state, cx, budget, order, decisions, colours, shaves, is_refuted: false, failed, apart }
+        let (shaves, decisions, failed) = (budget >= SHAVING, Vec::new(), None);
+        Self { knowledge, state, cx, budget, order, decisions, colours, shaves, is_refuted: false, failed, apart: None }
     }
 
     /// Begins with these domains, which propagation has left of all, and without shaving.
@@ -240,7 +245,7 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
 
     /// The mapping that the copies' matching with different devices makes, where it happens to be within the target.
     fn lucky(&self) -> Option<Mapping> {
-        let mapping = Mapping { devices: self.state.matching.devices().to_vec() };
+        let mapping = Mapping { devices: self.state.matched()? };
         let is_within = self.state.model.problem.objective(&mapping) <= self.state.limit;
         (is_within && self.state.is_cheap(&mapping.devices)).then_some(mapping)
     }
@@ -294,7 +299,8 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
         for &place in &self.decisions {
             tell_apart(&mut colours, &self.set(place));
         }
-        let orbits = self.knowledge.symmetry.orbits(&colours);
+        let each = || Rc::new((0..colours.len()).collect());
+        let orbits = self.knowledge.symmetry.as_mut().map_or_else(each, |symmetry| symmetry.orbits(&colours));
         if orbits.iter().enumerate().all(|(device, &orbit)| device == orbit) {
             self.apart = Some((decided, Rc::clone(&orbits)));
         }

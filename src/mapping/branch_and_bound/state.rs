@@ -169,13 +169,12 @@ impl<'a, const W: usize> State<'a, W> {
         single.map_or(Ok(()), |device| self.take(copy, device))
     }
 
-    /// Takes the device of a copy from all others.
+    /// Takes the device of a copy, and those that it excludes, from all others.
     fn take(&mut self, owner: usize, device: usize) -> Result<(), Conflict> {
+        let taken = self.model.classes.as_ref().map_or(Set::only(device), |classes| classes.around(device));
         for copy in (0..self.domains.devices.len()).filter(|&copy| copy != owner) {
-            if self.domains.devices[copy].contains(device) {
-                let mut left = self.domains.devices[copy];
-                left.remove(device);
-                self.keep(copy, &left)?;
+            if self.domains.devices[copy].meets(&taken) {
+                self.keep(copy, &self.domains.devices[copy].minus(&taken))?;
             }
         }
         Ok(())

@@ -179,8 +179,8 @@ fn translations(topology: &Topology, digits: &[Digit], replicas: usize) -> Vec<V
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{grid, torus};
     use super::*;
+    use crate::mapping::samples::{grid, torus};
 
     fn sizes(groups: &[Vec<Image>]) -> Vec<usize> {
         let mut sizes: Vec<usize> = groups.iter().map(Vec::len).collect();

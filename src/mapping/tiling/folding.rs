@@ -11,7 +11,7 @@ use crate::mapping::local::LocalCost;
 use crate::mapping::{Mapping, MappingProblem};
 use crate::solve::SearchContext;
 
-/// The most copies of all stages that are placed.
+/// The most copies of all stages that annealing places.
 const COPIES: usize = 32;
 
 /// A group of automorphisms, and how the ring of a stage passes through the images of the copies that are placed.
@@ -38,28 +38,35 @@ struct Closing {
 }
 
 impl<'a> Folding<'a> {
-    /// The foldings with the fewest copies to be placed, the most promising first. None where devices would be left over.
+    /// All foldings, those with the fewest copies to be placed first, and of these the most promising. None where devices
+    /// would be left over.
     pub fn all(problem: &'a MappingProblem, cx: &SearchContext) -> Vec<Self> {
         let (stages, replicas, devices) = (problem.stages.stages.len(), problem.replicas, problem.topology.len());
         if stages < 2 || replicas < 2 || stages * replicas != devices || devices > LARGEST {
             return Vec::new();
         }
-        let groups = groups(&problem.topology, replicas);
-        let largest = groups.iter().map(Vec::len).max().unwrap_or(1);
-        if largest == 1 || stages * replicas / largest > COPIES {
-            return Vec::new();
-        }
-        let ways: &[bool] = if largest < replicas && largest.is_multiple_of(2) { &[false, true] } else { &[false] };
         let cost = LocalCost::new(problem);
-        let mut foldings: Vec<(f64, Self)> = groups
+        let ways = |group: &[Image]| {
+            let turns = cost.has_rings() && group.len() < replicas && group.len().is_multiple_of(2);
+            if turns { [false, true].as_slice() } else { &[false] }
+        };
+        let mut foldings: Vec<(f64, Self)> = groups(&problem.topology, replicas)
             .into_iter()
-            .filter(|group| group.len() == largest)
-            .flat_map(|group| ways.iter().map(move |&is_snake| (group.clone(), is_snake)))
+            .flat_map(|group| ways(&group).iter().map(move |&is_snake| (group.clone(), is_snake)))
             .map(|(group, is_snake)| Self::new(problem, group, is_snake, cx))
             .map(|folding| (folding.estimate(&cost), folding))
             .collect();
-        foldings.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        foldings.sort_by(|(a, one), (b, other)| one.placed.cmp(&other.placed).then(a.total_cmp(b)));
         foldings.into_iter().map(|(_, folding)| folding).collect()
+    }
+
+    /// Those with the fewest copies to be placed, where these are few enough for annealing.
+    pub fn smallest(problem: &'a MappingProblem, cx: &SearchContext) -> Vec<Self> {
+        let mut foldings = Self::all(problem, cx);
+        let fewest = foldings.first().map_or(0, |folding| folding.placed);
+        let is_small = fewest * problem.stages.stages.len() <= COPIES;
+        foldings.retain(|folding| is_small && folding.placed == fewest);
+        foldings
     }
 
     fn new(problem: &'a MappingProblem, group: Vec<Image>, is_snake: bool, cx: &SearchContext) -> Self {
@@ -118,8 +125,18 @@ impl<'a> Folding<'a> {
         Some(self.unfolded(annealer.best().0))
     }
 
+    /// By device: the first of its orbit.
+    pub fn orbits(&self) -> &[usize] {
+        &self.orbits
+    }
+
+    /// How many copies of each stage are placed.
+    pub fn placed(&self) -> usize {
+        self.placed
+    }
+
     /// The mapping of all copies, from where those that are placed are.
-    fn unfolded(&self, placed: &Mapping) -> Mapping {
+    pub fn unfolded(&self, placed: &Mapping) -> Mapping {
         let mut devices = Vec::with_capacity(self.orbits.len());
         for copies in placed.devices.chunks(self.placed) {
             for (index, image) in self.images.iter().enumerate() {
@@ -182,8 +199,9 @@ fn in_ring_order(problem: &MappingProblem, group: Vec<Image>, cx: &SearchContext
 #[cfg(test)]
 mod tests {
     use super::super::Tiling;
-    use super::super::tests::{circle, grid, star, torus};
+    use super::super::tests::{circle, star};
     use super::*;
+    use crate::mapping::samples::{grid, torus};
 
     fn best(problem: &MappingProblem, mappings: impl Iterator<Item = Mapping>) -> f64 {
         mappings.map(|mapping| problem.objective(&mapping)).fold(f64::INFINITY, f64::min)
@@ -211,7 +229,7 @@ mod tests {
     fn rings_through_the_images_take_what_all_copies_say() {
         let problems = [circle(4, 4, grid(4, 4)), circle(4, 8, grid(4, 8)), circle(4, 8, torus(4, 8))];
         for (problem, placed) in problems.iter().zip([1, 2, 1]) {
-            let foldings = Folding::all(problem, &SearchContext::new());
+            let foldings = Folding::smallest(problem, &SearchContext::new());
             assert!(!foldings.is_empty());
             for folding in foldings {
                 assert_eq!(folding.placed, placed);

@@ -272,23 +272,8 @@ fn prime_factors(mut number: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mapping::{Device, Message, Stage, StageGraph};
-
-    /// A grid whose links slow down with the distance.
-    pub fn grid(rows: usize, columns: usize) -> Topology {
-        let hops = move |a: usize, b: usize| (a / columns).abs_diff(b / columns) + (a % columns).abs_diff(b % columns);
-        let devices = (0..rows * columns).map(|index| Device::new(index.to_string())).collect();
-        Topology::new("grid", "", devices, move |a, b| 1.0 / hops(a, b) as f64)
-    }
-
-    /// A grid whose rows and columns are closed.
-    pub fn torus(rows: usize, columns: usize) -> Topology {
-        let along = |a: usize, b: usize, extent: usize| a.abs_diff(b).min(extent - a.abs_diff(b));
-        let hops =
-            move |a: usize, b: usize| along(a / columns, b / columns, rows) + along(a % columns, b % columns, columns);
-        let devices = (0..rows * columns).map(|index| Device::new(index.to_string())).collect();
-        Topology::new("torus", "", devices, move |a, b| 1.0 / hops(a, b) as f64)
-    }
+    use crate::mapping::samples::grid;
+    use crate::mapping::{Message, Stage, StageGraph};
 
     /// Stages that send one byte round in a circle.
     pub fn circle(stages: usize, replicas: usize, topology: Topology) -> MappingProblem {
