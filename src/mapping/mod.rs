@@ -20,6 +20,7 @@ mod parmesan2024;
 mod problem;
 mod rate;
 pub mod registry;
+mod ring_order;
 #[cfg(test)]
 mod samples;
 mod segments;

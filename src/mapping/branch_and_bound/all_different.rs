@@ -79,14 +79,6 @@ impl<const W: usize> State<'_, W> {
         }
         Ok(())
     }
-
-    /// The devices that the latest matching gives the copies, and of classes one of each copy's domain.
-    pub(super) fn matched(&self) -> Option<Vec<usize>> {
-        let matched = self.matching.devices();
-        let Some(classes) = &self.model.classes else { return Some(matched.to_vec()) };
-        let device = |(&class, domain): (&usize, &Set<W>)| (classes.devices(Set::only(class)) & *domain).first();
-        matched.iter().zip(&self.domains.devices).map(device).collect()
-    }
 }
 
 /// By copy: the devices of its domain, all below `devices`, that it has in some way of giving all copies different ones.

@@ -1,81 +1,175 @@
 //! Searches among the mappings that symmetries take to themselves.
 //!
 //! Of a folding's few pipelines each stage takes a device of an orbit of its own. There are far fewer of these mappings than
-//! of all, and propagation sees what annealing cannot: which devices the stages with many neighbours have to have.
+//! of all, and propagation sees what annealing cannot: which devices the stages with many neighbours have to have. Where
+//! rings count as well, they are first allowed the time of one kind of link, and then led through the pipelines found.
 
 use super::classes::Classes;
-use super::model::Model;
 use super::search::{Knowledge, Order, Search, Verdict};
 use super::set::Set;
 use super::{LEAST_STEP, Proof};
+use crate::mapping::ring_order::RingOrder;
 use crate::mapping::tiling::Folding;
-use crate::mapping::{Mapping, MappingProblem};
+use crate::mapping::{Counted, Mapping, MappingProblem};
 use crate::solve::SearchContext;
 
-/// A folding, and what is known of its mappings.
-pub struct Folded<'p> {
-    folding: Folding<'p>,
-    /// No mapping of its own is within this.
-    refuted: f64,
+/// Foldings that place more than so many times the fewest copies are left out.
+const MOST_PLACED: usize = 4;
+
+/// How many kinds of links are tried for rings, the fastest first.
+const KINDS: usize = 4;
+
+/// Decisions of the first search of each folding, and how many times those of other searches all later ones take.
+const FIRST: u64 = 100;
+const FOLDINGS: u64 = 4;
+
+/// The part of the objective to which the least target that is not refuted at once is found.
+const PRECISION: f64 = 1e-4;
+
+/// The foldings of a problem, and what is known of their mappings.
+pub struct Foldings<'p> {
+    all: Vec<Folding<'p>>,
+    /// Where rings count.
+    orders: Option<RingOrder<'p>>,
+    allowances: Vec<Allowance>,
+    /// Decisions of the latest searches.
+    decisions: u64,
 }
 
-impl<'p> Folded<'p> {
-    /// All foldings of a problem.
-    pub fn all(problem: &'p MappingProblem, cx: &SearchContext) -> Vec<Self> {
-        let foldings = Folding::all(problem, cx).into_iter();
-        foldings.map(|folding| Self { folding, refuted: 0.0 }).collect()
+/// Times that rings are allowed.
+struct Allowance {
+    /// By stage.
+    rings: Vec<f64>,
+    /// By folding: none of its mappings is within this when rings take so long.
+    refuted: Vec<f64>,
+}
+
+impl<'p> Foldings<'p> {
+    /// All that place few copies.
+    pub fn new(problem: &'p MappingProblem, cx: &SearchContext) -> Self {
+        let mut all = Folding::all(problem, cx);
+        let fewest = all.first().map_or(0, Folding::placed);
+        all.retain(|folding| folding.placed() <= MOST_PLACED * fewest && !folding.is_snake());
+        let orders = RingOrder::new(problem);
+        let stages = problem.stages.stages.len();
+        let allowed = match orders.is_some() && problem.cost.adds_all_reduce() {
+            true => kinds(problem).into_iter().map(|other| ring_times(problem, other)).collect(),
+            false => vec![vec![0.0; stages]],
+        };
+        let allowance = |rings| Allowance { rings, refuted: vec![0.0; all.len()] };
+        let allowances = allowed.into_iter().map(allowance).collect();
+        Self { all, orders, allowances, decisions: 0 }
     }
 
-    /// Searches for a mapping within a target, and returns how many decisions that took, too.
+    /// Searches a folding for a mapping within a target when rings take as long as they are allowed.
     fn search<const W: usize>(
         &mut self,
-        model: &Model<W>,
+        knowledge: &mut Knowledge<W>,
+        (index, kind): (usize, usize),
         target: f64,
         decisions: u64,
         cx: &SearchContext,
-    ) -> (Option<Mapping>, u64) {
-        let placed = self.folding.placed();
+    ) -> Option<Mapping> {
+        let (folding, allowance, model) = (&self.all[index], &mut self.allowances[kind], knowledge.model);
+        if target <= allowance.refuted[index] {
+            return None;
+        }
+        let placed = folding.placed();
         let quotient = MappingProblem { replicas: placed, ..model.problem.clone() };
-        let model = model.quotient(&quotient, Classes::new(self.folding.orbits()));
-        let mut knowledge = Knowledge::none(&model);
-        let search = Search::new(&mut knowledge, target, decisions, Order::Fresh, cx);
+        let model = model.quotient(&quotient, Classes::new(folding.orbits()), &allowance.rings);
+        let mut inside = Knowledge::none(&model);
+        let search = Search::new(&mut inside, target, decisions, Order::Fresh, cx);
         // An image of a pipeline is as good as the pipeline itself.
         let stage = (0..model.stages.len()).max_by_key(|&stage| model.stages[stage].neighbours.len()).unwrap_or(0);
-        let first = self.folding.orbits().iter().copied().collect::<Set<W>>();
+        let first = folding.orbits().iter().copied().collect::<Set<W>>();
         let search = (stage * placed..(stage + 1) * placed).fold(search, |search, copy| search.within(copy, &first));
-        let found = match search.run() {
-            Verdict::Found(mapping) => Some(self.folding.unfolded(&mapping)),
-            Verdict::Refuted => {
-                self.refuted = self.refuted.max(target);
-                None
-            }
-            Verdict::Unknown => None,
-        };
-        (found, knowledge.nodes)
+        let verdict = search.run();
+        knowledge.nodes += inside.nodes;
+        match verdict {
+            Verdict::Found(mapping) => return Some(folding.unfolded(&mapping)),
+            Verdict::Refuted => allowance.refuted[index] = target,
+            Verdict::Unknown => (),
+        }
+        None
     }
 }
 
-impl<const W: usize> Proof<'_, W> {
-    /// Searches by so many decisions for each folding, first for a mapping that reaches the bound, then for a better one.
+/// The devices at the other end of the fastest links of the first one, one of each kind.
+fn kinds(problem: &MappingProblem) -> Vec<usize> {
+    let time = |other: usize| problem.topology.message_time(0, other, 1.0);
+    let mut others: Vec<usize> = (1..problem.topology.len()).collect();
+    others.sort_by(|&a, &b| time(a).total_cmp(&time(b)));
+    others.dedup_by(|a, b| time(*a) == time(*b));
+    others.truncate(KINDS);
+    others
+}
+
+/// By stage: the time of a ring whose slowest link is that from the first device to another.
+fn ring_times(problem: &MappingProblem, other: usize) -> Vec<f64> {
+    (0..problem.stages.stages.len()).map(|stage| problem.all_reduce_time(stage, 0, other)).collect()
+}
+
+impl<'p, const W: usize> Proof<'p, W> {
+    /// Searches all foldings by about so many decisions, first for a mapping that reaches the bound, then for a better one.
     pub(super) fn search_foldings(&mut self, decisions: u64) {
         let problem = self.knowledge.model.problem;
-        if self.is_done() || !self.has_levels_alone() || problem.cost.counted.all_reduce() {
+        if self.is_done() || !self.has_levels_alone() || problem.cost.counted == Counted::AllReduce {
             return;
         }
-        let cx = self.cx;
-        let mut foldings = self.foldings.take().unwrap_or_else(|| Folded::all(problem, cx));
+        let mut foldings = self.foldings.take().unwrap_or_else(|| Foldings::new(problem, self.cx));
+        let searches = 2 * foldings.all.len() * foldings.allowances.len();
+        let decisions = decisions.saturating_mul(FOLDINGS) / searches.max(1) as u64;
+        // The first searches find what is easy to find, and of later ones those that are no longer find nothing else.
+        let decisions = if foldings.decisions == 0 { FIRST } else { decisions };
+        if decisions < 2 * foldings.decisions {
+            self.foldings = Some(foldings);
+            return;
+        }
+        foldings.decisions = decisions;
         for reaches in [true, false] {
-            for folded in &mut foldings {
-                let target = if reaches { self.bound * (1.0 + LEAST_STEP) } else { self.better() };
-                if target > folded.refuted && !self.is_done() {
-                    let (found, nodes) = folded.search(self.knowledge.model, target, decisions, cx);
-                    self.knowledge.nodes += nodes;
-                    found.iter().for_each(|mapping| self.annealer.offer(mapping));
-                    self.tell("folding");
+            for kind in 0..foldings.allowances.len() {
+                let least = self.least_target(&mut foldings, kind);
+                for index in 0..foldings.all.len() {
+                    let target = if reaches { least.min(self.better()) } else { self.better() };
+                    self.search_folding(&mut foldings, (index, kind), target, decisions);
                 }
             }
         }
         self.foldings = Some(foldings);
+    }
+
+    /// Searches one folding for a mapping within a target, with one of the times that rings are allowed.
+    fn search_folding(&mut self, foldings: &mut Foldings<'p>, at: (usize, usize), target: f64, decisions: u64) {
+        if self.is_done() {
+            return;
+        }
+        let found = foldings.search(&mut self.knowledge, at, target, decisions, self.cx);
+        let ordered = found.and_then(|mapping| match &foldings.orders {
+            Some(orders) => orders.best(&mapping, self.bound, self.better()),
+            None => Some(mapping),
+        });
+        ordered.iter().for_each(|mapping| self.annealer.offer(mapping));
+        self.tell("folding");
+    }
+
+    /// The least target that is not refuted without a decision when rings take so long, as the first folding says it.
+    fn least_target(&mut self, foldings: &mut Foldings<'p>, kind: usize) -> f64 {
+        let (mut low, mut high) = (self.bound * (1.0 + LEAST_STEP), self.better());
+        if self.is_done() || foldings.all.is_empty() {
+            return high;
+        }
+        let mut is_refuted = |target: f64| {
+            foldings.search(&mut self.knowledge, (0, kind), target, 0, self.cx);
+            foldings.allowances[kind].refuted[0] >= target
+        };
+        if !is_refuted(low) {
+            return low;
+        }
+        while high - low > PRECISION * high {
+            let target = f64::midpoint(low, high);
+            *(if is_refuted(target) { &mut low } else { &mut high }) = target;
+        }
+        high
     }
 }
 
@@ -84,6 +178,7 @@ mod tests {
     use rand::rngs::Xoshiro256PlusPlus;
     use rand::{RngExt, SeedableRng};
 
+    use super::super::model::Model;
     use super::*;
     use crate::mapping::samples::{grid, is_mapping, torus};
     use crate::mapping::{Counted, Message, Stage, StageCost, StageGraph};
@@ -128,19 +223,47 @@ mod tests {
         for seed in 0..60 {
             let problem = problem(seed);
             let model = Model::<1>::new(&problem);
-            for mut folded in Folded::all(&problem, &cx) {
-                let copies = problem.stages.stages.len() * folded.folding.placed();
-                let optimum = least(&folded.folding, &mut Vec::new(), copies);
-                let (found, _) = folded.search(&model, optimum, 10_000, &cx);
+            let mut knowledge = Knowledge::none(&model);
+            let mut foldings = Foldings::new(&problem, &cx);
+            for index in 0..foldings.all.len() {
+                let folding = &foldings.all[index];
+                let copies = problem.stages.stages.len() * folding.placed();
+                let optimum = least(folding, &mut Vec::new(), copies);
+                let found = foldings.search(&mut knowledge, (index, 0), optimum, 10_000, &cx);
                 let mapping = found.unwrap_or_else(|| panic!("no mapping of seed {seed}"));
                 assert!(is_mapping(&problem, &mapping));
                 assert_eq!(problem.objective(&mapping), optimum, "seed {seed}");
                 let target = optimum * (1.0 - 1e-9);
-                assert_eq!(folded.search(&model, target, 10_000, &cx).0, None, "seed {seed}");
-                assert_eq!(folded.refuted, target);
+                assert_eq!(foldings.search(&mut knowledge, (index, 0), target, 10_000, &cx), None, "seed {seed}");
+                assert_eq!(foldings.allowances[0].refuted[index], target);
                 looked += 1;
             }
         }
         assert!(looked > 100, "{looked} foldings");
+    }
+
+    #[test]
+    fn rings_are_allowed_the_time_of_one_kind_of_link() {
+        let cx = SearchContext::new();
+        let mut found = 0;
+        for seed in 0..40 {
+            let mut problem = problem(seed);
+            problem.cost = StageCost::additive(Counted::Both);
+            let stages = problem.stages.stages.iter_mut().enumerate();
+            stages.for_each(|(index, stage)| stage.parameter_bytes = 4.0 * index as f64);
+            let mut foldings = Foldings::new(&problem, &cx);
+            let model = Model::<1>::new(&problem);
+            let mut knowledge = Knowledge::none(&model);
+            let loads = MappingProblem { cost: StageCost::additive(Counted::Messages), ..problem.clone() };
+            for (index, kind) in (0..foldings.all.len()).flat_map(|index| [(index, 0), (index, 1)]) {
+                let target = 60.0;
+                let mapping = foldings.search(&mut knowledge, (index, kind), target, 10_000, &cx);
+                let times = mapping.iter().flat_map(|mapping| loads.times(mapping)).enumerate();
+                let allowed = |copy: usize| foldings.allowances[kind].rings[copy / problem.replicas];
+                assert!(times.into_iter().all(|(copy, time)| time + allowed(copy) <= target * (1.0 + 1e-9)));
+                found += usize::from(mapping.is_some());
+            }
+        }
+        assert!(found > 50, "{found} found");
     }
 }

@@ -24,7 +24,7 @@ impl Levels {
     /// The times of a model's copies; `None` where links differ too much.
     pub fn new<const W: usize>(model: &Model<W>) -> Option<Self> {
         let mut sums = Vec::new();
-        for row in model.stages.iter() {
+        for row in &model.stages {
             sums.extend(stage_sums(model, row)?);
         }
         Some(Self { sums })

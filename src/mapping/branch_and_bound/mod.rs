@@ -14,6 +14,7 @@ mod budgets;
 mod by_annealing;
 mod by_filling;
 mod by_folding;
+mod by_neighbours;
 mod by_packing;
 mod by_pipelines;
 mod classes;
@@ -35,7 +36,7 @@ mod touched;
 
 use all_different::Matching;
 use budgets::BudgetAnnealer;
-use by_folding::Folded;
+use by_folding::Foldings;
 use levels::Levels;
 use model::Model;
 use neighbourhoods::Neighbourhoods;
@@ -145,10 +146,6 @@ const STARS: u64 = 16;
 /// Stars are first packed with the effort of so many decisions.
 const FIRST_STARS: u64 = 5000;
 
-/// Foldings are first searched by so many decisions each, and later by so many times those of other searches.
-const FIRST_FOLDINGS: u64 = 300;
-const FOLDINGS: u64 = 4;
-
 /// For every decision, packing pipelines into blocks takes so many about single ones.
 const PIPELINES: u64 = 160;
 
@@ -166,7 +163,7 @@ struct Proof<'p, const W: usize> {
     stars: Option<Stars<W>>,
     neighbourhoods: Neighbourhoods,
     /// Once looked for.
-    foldings: Option<Vec<Folded<'p>>>,
+    foldings: Option<Foldings<'p>>,
     rings: Option<RingCover<'p>>,
     windows: Option<Windows<'p>>,
     /// How many devices the blocks hold that pipelines are packed into next.
@@ -202,12 +199,13 @@ impl<'p, const W: usize> Proof<'p, W> {
         let copies = self.annealer.best().0.devices.len() as u64;
         let (mut moves, mut decisions) = (settings.moves.saturating_mul(copies), settings.decisions);
         self.bisect(0, 1e-4);
+        self.bound_by_neighbours();
         let draft = self.lay_rings();
         self.tile();
         self.anneal(moves);
         draft.iter().for_each(|draft| self.annealer.offer(draft));
         self.settle(0);
-        self.search_foldings(FIRST_FOLDINGS);
+        self.search_foldings(decisions);
         let has_blocks = !self.knowledge.partitions.is_empty();
         // In blocks other means come nearer to the bound first.
         if !has_blocks {
@@ -227,7 +225,7 @@ impl<'p, const W: usize> Proof<'p, W> {
             self.climb(decisions);
             self.reach(decisions.saturating_mul(REACHING));
             self.bisect(decisions, 2e-3);
-            self.search_foldings(decisions.saturating_mul(FOLDINGS));
+            self.search_foldings(decisions);
             self.decide_rings(decisions);
             self.fill();
             self.pack_stars(decisions.saturating_mul(STARS));

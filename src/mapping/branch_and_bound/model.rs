@@ -49,13 +49,29 @@ pub struct StageRow<const W: usize> {
     pub fits: Set<W>,
 }
 
+impl<const W: usize> StageRow<W> {
+    /// The row where the ring takes this time on all devices.
+    fn with_ring(&self, time: f64) -> Self {
+        let piece = |piece: &PieceRow| PieceRow {
+            compute: piece.compute.iter().map(|compute| compute + time).collect(),
+            links: piece.links.clone(),
+        };
+        Self {
+            neighbours: self.neighbours.clone(),
+            pieces: self.pieces.iter().map(piece).collect(),
+            ring: None,
+            fits: self.fits,
+        }
+    }
+}
+
 /// The problem, with its costs sorted.
 #[derive(Debug)]
 pub struct Model<'a, const W: usize> {
     /// The problem.
     pub problem: &'a MappingProblem,
     /// By stage.
-    pub stages: Rc<[StageRow<W>]>,
+    pub stages: Vec<StageRow<W>>,
     /// The costs that links refer to.
     pub relations: Rc<[Relation<W>]>,
     /// What the links have in common.
@@ -73,10 +89,11 @@ impl<'a, const W: usize> Model<'a, W> {
         Self { problem, stages, relations: builder.relations.into(), form: builder.form, classes: None }
     }
 
-    /// The same where devices exclude each other, and for a `problem` with another number of replicas, which have no rings.
-    pub fn quotient<'q>(&self, problem: &'q MappingProblem, classes: Classes<W>) -> Model<'q, W> {
-        let (stages, relations) = (Rc::clone(&self.stages), Rc::clone(&self.relations));
-        Model { problem, stages, relations, form: self.form, classes: Some(classes) }
+    /// The same where devices exclude each other, for a `problem` with another number of replicas, whose rings take these
+    /// times by stage wherever they are.
+    pub fn quotient<'q>(&self, problem: &'q MappingProblem, classes: Classes<W>, rings: &[f64]) -> Model<'q, W> {
+        let stages = self.stages.iter().zip(rings).map(|(row, ring)| row.with_ring(*ring)).collect();
+        Model { problem, stages, relations: Rc::clone(&self.relations), form: self.form, classes: Some(classes) }
     }
 
     /// Number of copies of each stage.

@@ -245,7 +245,11 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
 
     /// The mapping that the copies' matching with different devices makes, where it happens to be within the target.
     fn lucky(&self) -> Option<Mapping> {
-        let mapping = Mapping { devices: self.state.matched()? };
+        // Of classes the matching says no devices, and what lies close together leaves more for rings.
+        if self.state.model.classes.is_some() {
+            return None;
+        }
+        let mapping = Mapping { devices: self.state.matching.devices().to_vec() };
         let is_within = self.state.model.problem.objective(&mapping) <= self.state.limit;
         (is_within && self.state.is_cheap(&mapping.devices)).then_some(mapping)
     }

@@ -130,6 +130,11 @@ impl<'a> Folding<'a> {
         &self.orbits
     }
 
+    /// Whether the ring passes through every other image from its last copy to its first.
+    pub fn is_snake(&self) -> bool {
+        self.is_snake
+    }
+
     /// How many copies of each stage are placed.
     pub fn placed(&self) -> usize {
         self.placed
