@@ -23,7 +23,7 @@ impl<const W: usize> Proof<'_, W> {
         let Some(orbits) = self.knowledge.symmetry.as_mut().map(|symmetry| symmetry.orbits(&colours)) else { return };
         for stage in 0..model.stages.len() {
             let Some(mut pairs) = Pairs::new(model, stage, &orbits) else { continue };
-            let refuted = pairs.least_time() * (1.0 - LEAST_STEP);
+            let refuted = pairs.least_time(self.bound) * (1.0 - LEAST_STEP);
             if refuted > self.bound {
                 self.bound = self.next_time(refuted).min(self.objective());
             }
@@ -76,19 +76,21 @@ impl<'m, 'a, const W: usize> Pairs<'m, 'a, W> {
         Some(compute + self.assignment.solve()?)
     }
 
-    /// No ring of the stage's copies takes less: so many devices have two others that may be beside them.
-    fn least_time(&mut self) -> f64 {
+    /// No ring of the stage's copies takes less: so many devices have two others that may be beside them. Where that is no
+    /// more than what is `known` already, some time up to that.
+    fn least_time(&mut self, known: f64) -> f64 {
         let fits = self.model.stages[self.stage].fits;
         let first: Vec<usize> = fits.iter().filter(|&device| self.orbits[device] == device).collect();
         let mut times = vec![f64::INFINITY; self.model.devices()];
-        first.into_iter().for_each(|device| times[device] = self.least_beside(device));
+        first.into_iter().for_each(|device| times[device] = self.least_beside(device, known));
         let mut times: Vec<f64> = fits.iter().map(|device| times[self.orbits[device]]).collect();
         times.sort_by(f64::total_cmp);
         times[self.model.replicas() - 1]
     }
 
-    /// What a copy on a device takes at least with those beside it in the ring, or one of these.
-    fn least_beside(&mut self, device: usize) -> f64 {
+    /// What a copy on a device takes at least with those beside it in the ring, or one of these; up to what is `known`, some
+    /// time up to that.
+    fn least_beside(&mut self, device: usize, known: f64) -> f64 {
         let (model, link) = (self.model, self.ring.next);
         let least = self.loads.iter().copied().fold(f64::INFINITY, f64::min);
         // With two copies the one is on both sides of the other.
@@ -98,10 +100,11 @@ impl<'m, 'a, const W: usize> Pairs<'m, 'a, W> {
         for (cost, other) in nearest {
             let ring = cost * link.scale;
             let mean = |loads: f64| if model.adds_ring() { 0.5 * loads + ring } else { (0.5 * loads).max(ring) };
-            if mean(self.loads[device] + least) >= beside[sides - 1] {
+            let worst = beside[sides - 1];
+            if worst <= known || mean(self.loads[device] + least) >= worst {
                 break;
             }
-            if mean(self.loads[device] + self.loads[self.orbits[other]]) < beside[sides - 1] {
+            if mean(self.loads[device] + self.loads[self.orbits[other]]) < worst {
                 let loads = self.least_load(&[device, other]).unwrap_or(f64::INFINITY);
                 beside = match mean(loads) {
                     time if time < beside[0] => [time, beside[0]],
@@ -127,7 +130,7 @@ mod tests {
         let model = Model::<1>::new(problem);
         let orbits = Symmetry::new(&problem.topology).orbits(&vec![0; model.devices()]);
         let pairs = (0..model.stages.len()).filter_map(|stage| Pairs::new(&model, stage, &orbits));
-        pairs.map(|mut pairs| pairs.least_time()).collect()
+        pairs.map(|mut pairs| pairs.least_time(0.0)).collect()
     }
 
     #[test]
