@@ -119,6 +119,11 @@ impl MappingProblem {
         self.topology.devices[device].memory.is_none_or(|limit| self.stages.stages[stage].memory <= limit)
     }
 
+    /// Whether all copies fit in the memory of these devices, given by copy.
+    pub fn all_fit(&self, devices: &[usize]) -> bool {
+        devices.iter().enumerate().all(|(copy, &device)| self.fits(copy / self.replicas, device))
+    }
+
     /// Time that the link from device `a` to device `b` adds to the all-reduce of `stage`: a ring all-reduce sends
     /// 2(R−1) messages of 1/R of the weights over each of its links.
     #[inline]

@@ -75,6 +75,5 @@ pub fn is_mapping(problem: &MappingProblem, mapping: &Mapping) -> bool {
     let mut devices = mapping.devices.clone();
     devices.sort_unstable();
     devices.dedup();
-    let fits = |(copy, &device): (usize, &usize)| problem.fits(copy / problem.replicas, device);
-    devices.len() == problem.copies() && mapping.devices.iter().enumerate().all(fits)
+    devices.len() == problem.copies() && problem.all_fit(&mapping.devices)
 }

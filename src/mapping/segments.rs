@@ -23,8 +23,7 @@ pub fn mapping(problem: &MappingProblem, line: &[usize], cx: &SearchContext) -> 
     for ((_, ring), stage) in rings.iter().zip(heaviest) {
         devices[stage * replicas..][..replicas].copy_from_slice(ring);
     }
-    let fits = devices.iter().enumerate().all(|(copy, &device)| problem.fits(copy / replicas, device));
-    fits.then_some(Mapping { devices })
+    problem.all_fit(&devices).then_some(Mapping { devices })
 }
 
 /// A ring of all of these devices, and the time of its slowest link for the mean of all stages' weights.

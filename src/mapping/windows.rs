@@ -64,8 +64,7 @@ impl<'a> Windows<'a> {
         let (stages, replicas) = (self.problem.stages.stages.len(), self.problem.replicas);
         let device = |copy: usize| self.line[copy % replicas * stages + copy / replicas];
         let mut mapping = Mapping { devices: (0..stages * replicas).map(device).collect() };
-        let fits = |(copy, &device): (usize, &usize)| self.problem.fits(copy / replicas, device);
-        if !mapping.devices.iter().enumerate().all(fits) {
+        if !self.problem.all_fit(&mapping.devices) {
             return None;
         }
         let (mut best, mut low, mut high) = (mapping.clone(), bound, objective);
@@ -198,9 +197,8 @@ mod tests {
             let problem = samples::problem(seed);
             let line: Vec<usize> = (0..problem.topology.len()).collect();
             let first = Mapping { devices: (0..problem.copies()).collect() };
-            let fits = first.devices.iter().all(|&copy| problem.fits(copy / problem.replicas, copy));
             // Windows leave devices without a copy aside.
-            if !fits || problem.copies() < problem.topology.len() {
+            if !problem.all_fit(&first.devices) || problem.copies() < problem.topology.len() {
                 continue;
             }
             let run = Exhaustive.map(&problem, &cx);

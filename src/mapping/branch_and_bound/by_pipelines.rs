@@ -271,7 +271,7 @@ mod tests {
             let run = Exhaustive.map(&problem, &cx);
             let Some(least) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
             let first = Mapping { devices: (0..problem.copies()).collect() };
-            if !first.devices.iter().all(|&copy| problem.fits(copy / problem.replicas, copy)) {
+            if !problem.all_fit(&first.devices) {
                 continue;
             }
             let model = Model::<1>::new(&problem);

@@ -87,8 +87,7 @@ impl<'a> Joining<'a> {
             places.extend(free.by_ref().take(replicas - places.len()));
         }
         let devices: Vec<usize> = places.concat();
-        let fits = |(copy, &device): (usize, &usize)| self.problem.fits(copy / replicas, device);
-        devices.iter().enumerate().all(fits).then_some(Mapping { devices })
+        self.problem.all_fit(&devices).then_some(Mapping { devices })
     }
 
     /// Gives the stages of one of these groups their devices.

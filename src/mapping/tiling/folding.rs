@@ -156,8 +156,7 @@ impl<'a> Folding<'a> {
     /// The time of the slowest of all copies, from where those that are placed are; infinite where one does not fit.
     pub fn objective(&self, placed: &Mapping) -> f64 {
         let mapping = self.unfolded(placed);
-        let fits = |(copy, &device): (usize, &usize)| self.problem.fits(copy / self.problem.replicas, device);
-        if mapping.devices.iter().enumerate().all(fits) { self.problem.objective(&mapping) } else { f64::INFINITY }
+        if self.problem.all_fit(&mapping.devices) { self.problem.objective(&mapping) } else { f64::INFINITY }
     }
 
     /// Time of the all-reduce over the link from a copy that is placed to the next one, where those of its stage are on

@@ -137,8 +137,7 @@ impl Tiling {
             ring.iter().flat_map(|offset| copies.iter().map(move |device| device + offset)).collect()
         };
         let devices: Vec<usize> = pipelines.chunks(self.replicas(problem)).flat_map(on_tiles).collect();
-        let fits = devices.iter().enumerate().all(|(copy, &device)| problem.fits(copy / problem.replicas, device));
-        fits.then_some(Mapping { devices })
+        problem.all_fit(&devices).then_some(Mapping { devices })
     }
 
     /// The offsets in the order of the replicas: a closed way with short links.

@@ -46,8 +46,7 @@ impl<const W: usize> Stars<W> {
             draft.place_near(copy)?;
         }
         let devices: Vec<usize> = draft.devices.into_iter().collect::<Option<_>>()?;
-        let fits = |(copy, &device): (usize, &usize)| model.problem.fits(copy / model.replicas(), device);
-        devices.iter().enumerate().all(fits).then_some(Mapping { devices })
+        model.problem.all_fit(&devices).then_some(Mapping { devices })
     }
 
     /// By device: how many of the best middles it is among the nearest of, and more for these themselves.
