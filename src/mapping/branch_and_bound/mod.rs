@@ -4,8 +4,8 @@
 //! each copy ([`state`]), made consistent with the copies' times ([`revise`]) and with each other ([`all_different`]), and
 //! searched depth first ([`search`]), blocks of devices before devices ([`blocks`]), with the images of whatever failed
 //! under interchangeable replicas and devices left out ([`symmetry`]). Where messages count, blocks are filled
-//! ([`super::filling`]), and where they alone do, pipelines are packed as well ([`super::packing`]). Every target refuted is
-//! a bound; every mapping found is a new target.
+//! ([`super::filling`]), mappings that symmetries keep are searched for first ([`by_folding`]), and where messages alone do,
+//! pipelines are packed as well ([`super::packing`]). Every target refuted is a bound; every mapping found is a new target.
 
 mod all_different;
 mod assignment;
