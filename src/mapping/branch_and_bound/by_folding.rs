@@ -47,9 +47,8 @@ struct Allowance {
 impl<'p> Foldings<'p> {
     /// All that place few copies.
     pub fn new(problem: &'p MappingProblem, cx: &SearchContext) -> Self {
-        let mut all = Folding::all(problem, cx);
-        let fewest = all.first().map_or(0, Folding::placed);
-        all.retain(|folding| folding.placed() <= MOST_PLACED * fewest && !folding.is_snake());
+        let mut all = Folding::all(problem, |fewest| MOST_PLACED * fewest, cx);
+        all.retain(|folding| !folding.is_snake());
         let orders = RingOrder::new(problem);
         let stages = problem.stages.stages.len();
         let allowed = match orders.is_some() && problem.cost.adds_all_reduce() {
@@ -128,9 +127,9 @@ impl<'p, const W: usize> Proof<'p, W> {
         foldings.decisions = decisions;
         for reaches in [true, false] {
             for kind in 0..foldings.allowances.len() {
-                let least = self.least_target(&mut foldings, kind);
+                let least = if reaches { self.least_target(&mut foldings, kind) } else { f64::INFINITY };
                 for index in 0..foldings.all.len() {
-                    let target = if reaches { least.min(self.better()) } else { self.better() };
+                    let target = least.min(self.better());
                     self.search_folding(&mut foldings, (index, kind), target, decisions);
                 }
             }

@@ -155,7 +155,7 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
     /// Searches where these copies have only these devices, which may tell all replicas and devices apart.
     pub fn given(mut self, domains: &[(usize, Set<W>)]) -> Verdict {
         domains.iter().for_each(|&(copy, _)| self.state.touched.add(copy));
-        self.apart = Some((0, Rc::new((0..self.state.model.devices()).collect())));
+        self.tell_all_apart();
         match domains.iter().try_for_each(|(copy, devices)| self.state.keep(*copy, devices)) {
             Ok(()) => self.run(),
             Err(Conflict) => Verdict::Refuted,
@@ -165,7 +165,7 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
     /// Searches where each copy has only these devices, of which none that is the only one of a copy is another's, too.
     pub fn among(mut self, domains: Vec<Set<W>>) -> Verdict {
         (0..domains.len()).for_each(|copy| self.state.touched.add(copy));
-        self.apart = Some((0, Rc::new((0..self.state.model.devices()).collect())));
+        self.tell_all_apart();
         self.state.domains.devices = domains;
         self.run()
     }
@@ -303,12 +303,19 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
         for &place in &self.decisions {
             tell_apart(&mut colours, &self.set(place));
         }
-        let each = || Rc::new((0..colours.len()).collect());
-        let orbits = self.knowledge.symmetry.as_mut().map_or_else(each, |symmetry| symmetry.orbits(&colours));
+        let Some(symmetry) = &mut self.knowledge.symmetry else { return self.tell_all_apart() };
+        let orbits = symmetry.orbits(&colours);
         if orbits.iter().enumerate().all(|(device, &orbit)| device == orbit) {
             self.apart = Some((decided, Rc::clone(&orbits)));
         }
         orbits
+    }
+
+    /// From now on no devices are interchangeable, whatever the decisions. Returns the orbits that say so.
+    fn tell_all_apart(&mut self) -> Rc<Orbits> {
+        let each = Rc::new((0..self.colours.len()).collect());
+        self.apart = Some((0, Rc::clone(&each)));
+        each
     }
 
     /// The devices that interchanging takes a place to.

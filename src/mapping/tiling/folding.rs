@@ -38,20 +38,24 @@ struct Closing {
 }
 
 impl<'a> Folding<'a> {
-    /// All foldings, those with the fewest copies to be placed first, and of these the most promising. None where devices
-    /// would be left over.
-    pub fn all(problem: &'a MappingProblem, cx: &SearchContext) -> Vec<Self> {
+    /// The foldings that place at most so many copies of each stage as `most` says of the fewest, those with the fewest
+    /// first, and of these the most promising. None where devices would be left over.
+    pub fn all(problem: &'a MappingProblem, most: impl Fn(usize) -> usize, cx: &SearchContext) -> Vec<Self> {
         let (stages, replicas, devices) = (problem.stages.stages.len(), problem.replicas, problem.topology.len());
         if stages < 2 || replicas < 2 || stages * replicas != devices || devices > LARGEST {
             return Vec::new();
         }
+        let groups = groups(&problem.topology, replicas);
+        let placed = |group: &Vec<Image>| replicas / group.len();
+        let Some(fewest) = groups.iter().map(placed).min() else { return Vec::new() };
         let cost = LocalCost::new(problem);
         let ways = |group: &[Image]| {
             let turns = cost.has_rings() && group.len() < replicas && group.len().is_multiple_of(2);
             if turns { [false, true].as_slice() } else { &[false] }
         };
-        let mut foldings: Vec<(f64, Self)> = groups(&problem.topology, replicas)
+        let mut foldings: Vec<(f64, Self)> = groups
             .into_iter()
+            .filter(|group| placed(group) <= most(fewest))
             .flat_map(|group| ways(&group).iter().map(move |&is_snake| (group.clone(), is_snake)))
             .map(|(group, is_snake)| Self::new(problem, group, is_snake, cx))
             .map(|folding| (folding.estimate(&cost), folding))
@@ -62,11 +66,8 @@ impl<'a> Folding<'a> {
 
     /// Those with the fewest copies to be placed, where these are few enough for annealing.
     pub fn smallest(problem: &'a MappingProblem, cx: &SearchContext) -> Vec<Self> {
-        let mut foldings = Self::all(problem, cx);
-        let fewest = foldings.first().map_or(0, |folding| folding.placed);
-        let is_small = fewest * problem.stages.stages.len() <= COPIES;
-        foldings.retain(|folding| is_small && folding.placed == fewest);
-        foldings
+        let is_small = |fewest: usize| fewest * problem.stages.stages.len() <= COPIES;
+        Self::all(problem, |fewest| if is_small(fewest) { fewest } else { 0 }, cx)
     }
 
     fn new(problem: &'a MappingProblem, group: Vec<Image>, is_snake: bool, cx: &SearchContext) -> Self {
@@ -221,7 +222,7 @@ mod tests {
     fn lattices_repeat_tiles_of_any_shape() {
         let (problem, cx) = (star(4, 16, torus(8, 8)), SearchContext::new());
         let folded: Vec<Mapping> =
-            Folding::all(&problem, &cx).iter().filter_map(|folding| folding.mapping(0.0, &cx)).collect();
+            Folding::smallest(&problem, &cx).iter().filter_map(|folding| folding.mapping(0.0, &cx)).collect();
         assert!(folded.iter().all(is_permutation));
         // All three neighbours are next to the first stage, which no rectangle of four devices allows.
         assert_eq!(best(&problem, folded.into_iter()), 6.0);
@@ -255,6 +256,6 @@ mod tests {
         problem.topology.devices.iter_mut().for_each(|device| device.memory = Some(1.0));
         problem.stages.stages[2].memory = 2.0;
         let cx = SearchContext::new();
-        assert!(Folding::all(&problem, &cx).iter().all(|folding| folding.mapping(0.0, &cx).is_none()));
+        assert!(Folding::smallest(&problem, &cx).iter().all(|folding| folding.mapping(0.0, &cx).is_none()));
     }
 }
