@@ -37,8 +37,7 @@ impl Solver for EvenCuts {
         Ok(())
     }
 
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let order = topological::smallest_first(&problem.graph);
         let mut best: Option<(f64, Vec<NodeSet>)> = None;
         for parts in 1..=problem.device_count(DEVICE).min(order.len()) {

@@ -215,7 +215,7 @@ mod tests {
             Ok(())
         }
 
-        fn solve(&self, _: &Problem, _: &mut SearchContext) -> Result<Run, SolveError> {
+        fn search(&self, _: &Problem, _: &mut SearchContext) -> Result<Run, SolveError> {
             let solution = Solution { devices: Vec::new(), objective: Some(1.0) };
             Ok(Run { outcome: Outcome::Feasible { solution, bound: None }, stats: Stats::default() })
         }

@@ -83,8 +83,7 @@ impl Solver for BruteForce {
         Ok(())
     }
 
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let groups = Groups::new(&problem.color_class);
         let mut judge = Judge::new(problem, &groups);
         let mut best: Option<(f64, Vec<Stage>)> = None;

@@ -4,15 +4,21 @@ pub mod brute_force;
 pub mod certify;
 pub mod context;
 pub mod dp;
+mod grid;
 pub mod heuristic;
 #[cfg(feature = "highs")]
 pub mod ip;
 pub mod latency;
+mod objective;
 pub mod registry;
+mod settle;
 pub mod sharding;
+mod tolerance;
 
 pub(crate) use context::in_pool;
 pub use context::{Progress, SearchContext};
+pub use tolerance::OPTIMALITY_TOLERANCE;
+pub(crate) use tolerance::SEARCH_TOLERANCE;
 
 use crate::problem::{MemoryModel, Objective, Problem, Scope, Solution};
 
@@ -60,10 +66,6 @@ pub struct LowerBound {
     /// What proved it.
     pub source: BoundSource,
 }
-
-/// Bound and objective count as equal when they differ by no more than this part of the objective: the rounding of sums.
-/// A proof refutes all objectives that are better than the incumbent's by more.
-pub const OPTIMALITY_TOLERANCE: f64 = 1e-9;
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -223,9 +225,23 @@ pub trait Solver: Send + Sync {
     /// What it cannot take.
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported>;
 
-    /// Solves `problem` within the limits of `cx`.
+    /// Searches within the limits of `cx`, for [`Self::solve`]: `problem` is supported, and sums of its costs are exact in
+    /// any order, so that differences of them are, too.
     ///
     /// # Errors
     /// A fault. Limits and infeasible problems are outcomes.
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError>;
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError>;
+
+    /// Solves `problem` within the limits of `cx`.
+    ///
+    /// The search sees costs that are rounded down to a grid; what it returns is judged by the costs as they are: the
+    /// split's objective is recomputed from them, and it is optimal where the bound meets that objective within
+    /// [`OPTIMALITY_TOLERANCE`].
+    ///
+    /// # Errors
+    /// A fault, or a problem that it does not take. Limits and infeasible problems are outcomes.
+    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
+        self.supports(problem)?;
+        settle::solve(&|problem, cx| self.search(problem, cx), problem, cx)
+    }
 }

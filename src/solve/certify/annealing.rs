@@ -48,8 +48,7 @@ impl Solver for Annealing {
         Err(Unsupported { solver: self.name().into(), reason: reason.into() })
     }
 
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let unordered = Unordered::new(problem);
         let setting = Setting::new(problem, &unordered);
         let bound =

@@ -6,7 +6,7 @@ use super::primal::{FIRST_ROUNDS, Primal};
 use super::root::Root;
 use super::tree::{self, Ending};
 use crate::bound;
-use crate::solve::OPTIMALITY_TOLERANCE;
+use crate::solve::SEARCH_TOLERANCE;
 use crate::solve::{BoundSource, LowerBound, Outcome, Progress, Run, SearchContext, Stats};
 
 /// A run: the best split and bound so far.
@@ -38,7 +38,7 @@ impl<'a> Proof<'a> {
 
     /// The largest target whose refutation ends the run.
     fn last_target(&self, upper: f64) -> f64 {
-        upper * (1.0 - self.cx.gap.max(0.5 * OPTIMALITY_TOLERANCE))
+        upper * (1.0 - self.cx.gap.max(SEARCH_TOLERANCE))
     }
 
     fn is_settled(&self) -> bool {
@@ -263,7 +263,7 @@ impl<'a> Proof<'a> {
 
     /// The least best split at which `target` is worth refuting.
     fn least_for(&self, target: f64) -> f64 {
-        target / (1.0 - self.cx.gap.max(0.5 * OPTIMALITY_TOLERANCE))
+        target / (1.0 - self.cx.gap.max(SEARCH_TOLERANCE))
     }
 
     /// Does `work` on a target while the split is improved beside it, until it is below what makes the target worth it.
@@ -308,10 +308,9 @@ impl<'a> Proof<'a> {
         let outcome = match self.primal.best() {
             Some((objective, split)) => {
                 let solution = self.setting.to_solution(split);
-                if objective - bound.value <= OPTIMALITY_TOLERANCE * objective {
-                    Outcome::Optimal { solution, bound: LowerBound { value: bound.value.min(objective), ..bound } }
-                } else {
-                    Outcome::Feasible { solution, bound: known }
+                match known {
+                    None if objective > 0.0 => Outcome::Feasible { solution, bound: None },
+                    _ => Outcome::found(solution, bound),
                 }
             }
             None if is_infeasible => Outcome::Infeasible(scope),

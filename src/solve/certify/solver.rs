@@ -68,8 +68,7 @@ impl Solver for Certify {
         Ok(())
     }
 
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let unordered = Unordered::new(problem);
         let setting = Setting::new(problem, &unordered);
         let cx = &*cx;

@@ -19,7 +19,7 @@ use crate::bound;
 use crate::graph::NodeId;
 use crate::preprocess::Reduced;
 use crate::problem::{Problem, Scope};
-use crate::solve::OPTIMALITY_TOLERANCE;
+use crate::solve::SEARCH_TOLERANCE;
 use crate::solve::{
     BoundSource, Guarantee, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
 };
@@ -66,8 +66,7 @@ impl Solver for IdealDp {
         super::supports(self.name(), problem)
     }
 
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let reduced = Reduced::new(problem);
         let setting = Setting::new(problem, &reduced);
         Ok(super::in_pool(cx, || State::new(&setting, self, cx).solve()))
@@ -154,9 +153,15 @@ impl<'a> State<'a> {
         self.incumbent.as_ref().map_or(self.setting.ceiling, Incumbent::objective)
     }
 
+    /// The largest target whose refutation ends the run.
+    fn last_target(&self, upper: f64) -> f64 {
+        let gap = if self.incumbent.is_some() { self.cx.gap } else { 0.0 };
+        upper * (1.0 - gap.max(SEARCH_TOLERANCE))
+    }
+
     fn is_settled(&self) -> bool {
         let upper = self.upper();
-        self.incumbent.is_some() && upper - self.bound <= self.cx.gap.max(OPTIMALITY_TOLERANCE) * upper
+        self.incumbent.is_some() && self.bound >= self.last_target(upper)
     }
 
     fn raise_bound(&mut self, value: f64, source: BoundSource) {
@@ -265,12 +270,12 @@ impl<'a> State<'a> {
     fn settle(&mut self, search: &Search, setting: &Setting, reach: f64) -> bool {
         self.aim((self.bound * AIM).min(reach), search, setting);
         while !self.is_done() && self.bound < reach {
-            let better = self.upper() * (1.0 - OPTIMALITY_TOLERANCE);
+            let better = self.last_target(self.upper());
             match self.search(search, better.min(reach), setting) {
                 Verdict::Found(..) => {}
                 Verdict::Refuted if reach < better => self.raise_bound(reach, BoundSource::Refuted),
                 Verdict::Refuted => {
-                    self.raise_bound(self.upper(), BoundSource::Refuted);
+                    self.raise_bound(better, BoundSource::Refuted);
                     return true;
                 }
                 Verdict::Unknown => return false,

@@ -48,8 +48,7 @@ impl Solver for LinearizedDp {
         super::supports(self.name(), problem)
     }
 
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let reduced = Reduced::new(problem);
         let setting = Setting::new(problem, &reduced);
         let bound = LowerBound { value: bound::work(&reduced), scope: Scope::Acyclic, source: BoundSource::Work };

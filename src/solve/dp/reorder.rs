@@ -6,7 +6,7 @@ use super::linearized::best_intervals;
 use super::orders::{Random, depth_first_within};
 use super::{Incumbent, Setting};
 use crate::graph::Graph;
-use crate::solve::{OPTIMALITY_TOLERANCE, SearchContext};
+use crate::solve::{SEARCH_TOLERANCE, SearchContext};
 
 /// Candidates of one round; a fixed number, so that the answer does not depend on the number of threads.
 const CANDIDATES: usize = 8;
@@ -57,7 +57,7 @@ impl Reordering {
             .min_by(|a, b| a.0.objective().total_cmp(&b.0.objective()));
         let (split, order) = best?;
         self.order = order;
-        (split.objective() < upper * (1.0 - OPTIMALITY_TOLERANCE)).then_some(split)
+        (split.objective() < upper * (1.0 - SEARCH_TOLERANCE)).then_some(split)
     }
 }
 

@@ -61,8 +61,7 @@ impl Solver for Expert {
         }
     }
 
-    fn solve(&self, problem: &Problem, _cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+    fn search(&self, problem: &Problem, _cx: &mut SearchContext) -> Result<Run, SolveError> {
         let file = self.file.as_ref().ok_or(ExpertError::NoFile)?;
         let split = read_split_of(file, problem).map_err(|error| ExpertError::Unreadable(error.to_string()))?;
         let unordered = Unordered::new(problem);

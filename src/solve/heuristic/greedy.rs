@@ -61,8 +61,7 @@ impl Solver for Greedy {
         }
     }
 
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         Ok(match problem.spec.objective {
             Objective::Latency { .. } => latency::solve(problem),
             _ => loads::solve(problem, cx),

@@ -66,8 +66,7 @@ impl Solver for LocalSearch {
         }
     }
 
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         Ok(match problem.spec.objective {
             Objective::Latency { .. } => latency::solve(*self, problem, cx),
             _ => loads::solve(*self, problem, cx),

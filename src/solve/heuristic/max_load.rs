@@ -29,8 +29,7 @@ impl Solver for MaxLoad {
         supported.map_err(|Unsupported { reason, .. }| Unsupported { solver: self.name().into(), reason })
     }
 
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let Run { outcome: of_pipeline, .. } = IdealDp::default().solve(&pipeline(problem), &mut cx.silent())?;
         let found = of_pipeline.solution().and_then(|split| judged(problem, split));
         Ok(Run { outcome: outcome(found, latency_bound(problem)), stats: Stats::default() })

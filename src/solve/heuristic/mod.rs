@@ -37,9 +37,7 @@ pub use single_device::SingleDevice;
 pub use slicegraph::SliceGraph;
 pub use uniform::Uniform;
 
-use super::{
-    BoundSource, LowerBound, OPTIMALITY_TOLERANCE, Outcome, Unsupported, refuse_recomputation, refuse_sharding,
-};
+use super::{BoundSource, LowerBound, Outcome, SEARCH_TOLERANCE, Unsupported, refuse_recomputation, refuse_sharding};
 use crate::bound;
 use crate::preprocess::Unordered;
 use crate::problem::{Objective, Problem, Scope, Solution};
@@ -79,7 +77,7 @@ fn work_bound(unordered: &Unordered) -> LowerBound {
 
 /// Whether a split of this value cannot be better by more than `gap`, or than the rounding of sums.
 fn is_good_enough(value: f64, bound: &LowerBound, gap: f64) -> bool {
-    value - bound.value <= gap.max(OPTIMALITY_TOLERANCE) * value
+    value - bound.value <= gap.max(SEARCH_TOLERANCE) * value
 }
 
 /// What is known after a search that found `solution` at most.

@@ -120,8 +120,7 @@ impl Solver for PipeDream {
         }
     }
 
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let path = acyclic(problem.clustered(&self.branchings.of(problem)));
         let Run { outcome: of_path, stats } = self.splitter().solve(&path, cx)?;
         let bound = work_bound(&Unordered::new(problem));

@@ -24,8 +24,7 @@ impl Solver for SingleDevice {
         supports_loads(self.name(), problem)
     }
 
-    fn solve(&self, problem: &Problem, _cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+    fn search(&self, problem: &Problem, _cx: &mut SearchContext) -> Result<Run, SolveError> {
         let unordered = Unordered::new(problem);
         let setting = Setting::new(problem, &unordered);
         let first_of_kind =

@@ -59,8 +59,7 @@ impl Solver for SliceGraph {
         dp::supports(self.name(), problem)
     }
 
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let cx = &*cx;
         let reduced = Reduced::new(problem);
         let setting = Setting::new(problem, &reduced);

@@ -47,8 +47,7 @@ impl Solver for Uniform {
         supports_loads(self.name(), problem)
     }
 
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         // Layers as they are given: the lossless reductions would join some.
         let layers = Reduced::contracted_only(problem);
         let setting = Setting::new(problem, &layers);

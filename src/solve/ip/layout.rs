@@ -1,10 +1,10 @@
 //! What the binaries x stand for: units, devices, names and numbers of the columns; and splits from and to their values.
 
 use super::devices::Devices;
-use super::evaluate::{self, Held};
-use crate::graph::NodeSet;
+use crate::graph::NodeId;
 use crate::preprocess::{KindCosts, Unordered};
 use crate::problem::{DeviceAssignment, Objective, Problem, Scope, Solution};
+use crate::solve::objective::{Held, fits_on, objective};
 
 /// The units and devices of a program.
 pub(super) struct Layout<'a> {
@@ -125,27 +125,23 @@ impl<'a> Layout<'a> {
             let held_by = (0..nodes_of.len()).max_by(|i, j| value(i).total_cmp(&value(j)))?;
             nodes_of[held_by].extend_from_slice(members);
         }
-        let n = self.problem.node_count();
         let held: Vec<Held> = self
             .devices
             .owners
             .iter()
-            .map(|(parts, _)| Held {
-                kind: self.devices.list[parts.start].kind,
-                subgraphs: nodes_of[parts.clone()]
-                    .iter()
-                    .filter(|nodes| !nodes.is_empty())
-                    .map(|nodes| NodeSet::from_nodes(n, nodes.iter().copied()))
-                    .collect(),
+            .map(|(parts, _)| {
+                let subgraphs = nodes_of[parts.clone()].iter().filter(|nodes| !nodes.is_empty()).cloned().collect();
+                Held::new(self.devices.list[parts.start].kind, subgraphs)
             })
             .filter(|held| !held.subgraphs.is_empty())
             .collect();
-        let objective = evaluate::objective(self.problem, &held)?;
+        let fits = held.iter().all(|device| fits_on(self.problem, device) == Some(true));
+        let objective = objective(self.problem, &held).filter(|_| fits)?;
         Some(Solution { devices: held.iter().map(|held| self.assignment(held)).collect(), objective: Some(objective) })
     }
 
     fn assignment(&self, held: &Held) -> DeviceAssignment {
-        let ids = |set: &NodeSet| -> Vec<u64> { set.iter().map(|v| self.problem.ids[v]).collect() };
+        let ids = |nodes: &Vec<NodeId>| -> Vec<u64> { nodes.iter().map(|&v| self.problem.ids[v]).collect() };
         let mut nodes: Vec<u64> = held.subgraphs.iter().flat_map(ids).collect();
         nodes.sort_unstable();
         let subgraphs = if held.subgraphs.len() > 1 { held.subgraphs.iter().map(ids).collect() } else { Vec::new() };

@@ -7,7 +7,6 @@
 mod builder;
 mod contiguity;
 mod devices;
-mod evaluate;
 pub mod highs;
 mod latency;
 mod layout;
@@ -24,6 +23,7 @@ use std::path::Path;
 
 use super::dp::LinearizedDp;
 use super::heuristic::LocalSearch;
+use super::objective::{fits_on, held, objective};
 use super::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported, refuse_recomputation, refuse_sharding};
 use crate::problem::{Objective, Problem, Scope, Solution};
 use layout::Layout;
@@ -116,7 +116,7 @@ impl IntegerProgram {
     /// stands beside it.
     fn known(&self, problem: &Problem, cx: &SearchContext) -> Result<Option<Solution>, SolveError> {
         if let Some(split) = &self.start {
-            return Ok(evaluate::checked(problem, split.clone()));
+            return Ok(checked(problem, split.clone()));
         }
         let mut pipeline = problem.clone();
         pipeline.spec.scope = Scope::Acyclic;
@@ -162,7 +162,15 @@ fn split_of(
         return Ok(None);
     }
     let run = method.solve(asked, &mut cx.silent())?;
-    Ok(run.outcome.solution().and_then(|split| evaluate::checked(problem, split.clone())))
+    Ok(run.outcome.solution().and_then(|split| checked(problem, split.clone())))
+}
+
+/// The split with its objective by the cost model, or `None` where a device cannot hold its nodes.
+fn checked(problem: &Problem, split: Solution) -> Option<Solution> {
+    let held = held(problem, &split)?;
+    let fits = held.iter().all(|device| fits_on(problem, device) == Some(true));
+    let objective = objective(problem, &held).filter(|_| fits)?;
+    Some(Solution { objective: Some(objective), ..split })
 }
 
 /// The program for what `layout`'s problem minimises. Its times are the instance's divided by `scale`.
@@ -205,8 +213,7 @@ impl Solver for IntegerProgram {
         Err(Unsupported { solver: self.name().into(), reason: reason.into() })
     }
 
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let known = self.known(problem, cx)?;
         search::run(problem, self, known, cx)
     }

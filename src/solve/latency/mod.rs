@@ -69,8 +69,7 @@ impl Solver for LatencyDp {
         Ok(())
     }
 
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         Ok(run::solve(problem, self.max_ideals, cx))
     }
 }

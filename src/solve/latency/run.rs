@@ -7,7 +7,7 @@ use super::search::{Pass, Rules};
 use super::tails::Tails;
 use super::trace::{self, Block};
 use crate::problem::{DeviceKind, Problem, Solution, fits};
-use crate::solve::{BoundSource, LowerBound, OPTIMALITY_TOLERANCE, Outcome, Progress, Run, SearchContext, Stats};
+use crate::solve::{BoundSource, LowerBound, Outcome, Progress, Run, SEARCH_TOLERANCE, SearchContext, Stats};
 
 /// Labels kept of each state by the passes from the start that look for a good split.
 const BEAM: usize = 2;
@@ -254,7 +254,7 @@ impl<'a> State<'a> {
     /// Splits that cannot be below this are of no use: the incumbent, less half of the tolerance, which leaves room
     /// for the rounding of bounds.
     fn upper(&self) -> f64 {
-        self.value().map_or(f64::MAX, |value| value * (1.0 - 0.5 * OPTIMALITY_TOLERANCE))
+        self.value().map_or(f64::MAX, |value| value * (1.0 - 0.5 * SEARCH_TOLERANCE))
     }
 
     fn value(&self) -> Option<f64> {
@@ -267,7 +267,7 @@ impl<'a> State<'a> {
 
     /// Raises the bound to a value, with room for the rounding of a term of some size in it.
     fn raise(&mut self, value: f64, size: f64, source: BoundSource) {
-        let value = value - 0.5 * OPTIMALITY_TOLERANCE * size;
+        let value = value - 0.5 * SEARCH_TOLERANCE * size;
         if value > self.bound {
             (self.bound, self.source) = (value, source);
         }
@@ -278,23 +278,21 @@ impl<'a> State<'a> {
     }
 
     fn is_done(&self) -> bool {
-        let gap = self.cx.gap.max(OPTIMALITY_TOLERANCE);
+        let gap = self.cx.gap.max(SEARCH_TOLERANCE);
         self.complete || self.is_within(gap) || self.cx.should_stop()
     }
 
     fn finish(self) -> Run {
         let scope = self.model.problem.spec.scope.clone();
-        let value = self.value();
-        let settled = |value: f64| self.complete || value - self.bound <= OPTIMALITY_TOLERANCE * value;
-        let bound = |value: f64, source| LowerBound { value, scope: scope.clone(), source };
-        let outcome = match (self.incumbent, value) {
-            (Some(solution), Some(value)) if settled(value) => {
-                let source = if self.complete { BoundSource::Enumeration } else { self.source };
-                Outcome::Optimal { solution, bound: bound(value, source) }
-            }
-            (Some(solution), _) => Outcome::Feasible { solution, bound: Some(bound(self.bound, self.source)) },
-            (None, _) if self.complete => Outcome::Infeasible(scope),
-            (None, _) => Outcome::Unknown { bound: Some(bound(self.bound, self.source)) },
+        let (value, source) = match self.complete {
+            true => (self.bound.max(self.upper()), BoundSource::Enumeration),
+            false => (self.bound, self.source),
+        };
+        let bound = LowerBound { value, scope: scope.clone(), source };
+        let outcome = match self.incumbent {
+            Some(solution) => Outcome::found(solution, bound),
+            None if self.complete => Outcome::Infeasible(scope),
+            None => Outcome::Unknown { bound: Some(bound) },
         };
         Run { outcome, stats: self.stats }
     }
@@ -336,7 +334,7 @@ impl Hull {
             (None, None) => many.time / many.used as f64 + 4.0 * price,
         };
         let next = next.max(0.0);
-        ((next - price).abs() > OPTIMALITY_TOLERANCE * next).then_some(next)
+        ((next - price).abs() > SEARCH_TOLERANCE * next).then_some(next)
     }
 }
 

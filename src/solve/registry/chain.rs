@@ -64,8 +64,7 @@ impl Solver for Chain {
         self.refinements.iter().try_for_each(|step| step.supports(problem))
     }
 
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let mut clustered = problem.clone();
         for clustering in &self.clusterings {
             let clusters = clustering.clusters(&clustered, cx)?;

@@ -180,8 +180,8 @@ impl Solver for Named {
         self.solver.supports(problem)
     }
 
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.solver.solve(problem, cx)
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
+        self.solver.search(problem, cx)
     }
 }
 
@@ -204,9 +204,9 @@ impl Solver for Seeded {
         self.solver.supports(problem)
     }
 
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let outer = std::mem::replace(&mut cx.seed, self.seed);
-        let run = self.solver.solve(problem, cx);
+        let run = self.solver.search(problem, cx);
         cx.seed = outer;
         run
     }

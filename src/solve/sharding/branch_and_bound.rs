@@ -57,8 +57,7 @@ impl Solver for ShardingBb {
         super::supports(self.name(), problem)
     }
 
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let cx = &*cx;
         let shards = Shards::new(problem);
         let model = &shards.model;

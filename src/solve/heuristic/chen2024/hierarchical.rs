@@ -81,8 +81,7 @@ impl Solver for Hierarchical {
         }
     }
 
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let cx = &*cx;
         let shards = Shards::new(problem);
         let mut levels = match &self.levels {

@@ -67,8 +67,7 @@ impl Solver for KernighanLin {
         sharding::supports(self.name(), problem)
     }
 
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let cx = &*cx;
         let shards = Shards::new(problem);
         let search = flat_search(self.sweeps, self.passes, self.published);

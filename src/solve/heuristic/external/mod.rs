@@ -61,8 +61,7 @@ impl Solver for ExternalPartitioner {
         Err(unsupported(self.name(), reason))
     }
 
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let unordered = Unordered::new(problem);
         let setting = Setting::new(problem, &unordered);
         let (accelerators, cpus): (Vec<usize>, Vec<usize>) =

@@ -68,8 +68,7 @@ impl Solver for Rannc {
         supports_loads(self.name(), problem)
     }
 
-    fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let blocks = if self.coarsen { Blocks { k: self.k }.clusters(problem, cx)? } else { atoms(problem) };
         let reduced = Reduced::contracted_only(&problem.clustered(&blocks));
         let search = Search::new(self, problem, &reduced, cx);

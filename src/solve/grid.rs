@@ -1,0 +1,237 @@
+//! Costs on a grid, so that every sum of them is exact.
+//!
+//! Searches take differences of sums: an interval's load is the difference of two prefix sums, a move adds and takes away.
+//! Beside one huge cost, the usual way to say "not on this device", such a difference would keep nothing of the small
+//! ones. So costs are prepared once, before any search:
+//!
+//! - *Cut off.* Where a split of value U is known, a cost that alone makes a load larger than U counts as one that makes
+//!   it 2 U: no split that uses it is as good as the known one, before as after.
+//! - *Rounded down to a grid*, the whole multiples of a power of two, for each kind of device so coarse that its costs all
+//!   together are fewer than 2⁵⁰ steps. Sums and differences of them are then exact in any order, with three bits to spare.
+//!
+//! Both lower costs: whatever is a bound on the grid bounds the costs themselves. What a split costs on the grid is less
+//! than what it costs by no more than a step for each addend. Bytes of memory are rounded up instead, so that what fits
+//! on the grid fits; whole bytes are kept as they are.
+
+use std::sync::Arc;
+
+use crate::cost::{CostModel, NodeCost, Piece, Synchronisation};
+use crate::graph::NodeId;
+use crate::problem::{DeviceKind, MemoryModel, Problem};
+
+/// The steps that all times of a kind of device come to at most: sums of them leave three bits of a float.
+const TIME_STEPS: f64 = (1u64 << 50) as f64;
+
+/// The steps that all bytes of a kind of device come to at most: they are added and subtracted only.
+const BYTE_STEPS: f64 = (1u64 << 52) as f64;
+
+/// How many times the value of a known split a cost that exceeds it counts as.
+const CUT_OFF: f64 = 2.0;
+
+/// The costs of another model on a grid.
+struct GridCost {
+    kinds: Vec<KindTable>,
+    synchronisation: Synchronisation,
+    memory_model: MemoryModel,
+}
+
+/// What a kind of device costs, by node.
+struct KindTable {
+    nodes: Vec<Option<NodeCost>>,
+    transfers: Vec<f64>,
+    boundary: Vec<f64>,
+    pieces: Vec<Piece>,
+}
+
+/// Amounts up to `most`, in whole multiples of `step`.
+#[derive(Debug, Clone, Copy)]
+struct Grid {
+    step: f64,
+    most: f64,
+}
+
+impl Grid {
+    /// The grid on which amounts of this `total`, each at most `most`, take up to `steps` steps; none finer than all
+    /// floats are.
+    fn new(total: f64, most: f64, steps: f64) -> Self {
+        let step = if total > 0.0 { total.log2().ceil().exp2() / steps } else { 0.0 };
+        Self { step, most }
+    }
+
+    fn down(self, amount: f64) -> f64 {
+        let amount = amount.min(self.most);
+        if self.step > 0.0 { (amount / self.step).floor() * self.step } else { amount }
+    }
+
+    fn up(self, amount: f64) -> f64 {
+        let amount = amount.min(self.most);
+        if self.step > 0.0 { (amount / self.step).ceil() * self.step } else { amount }
+    }
+}
+
+/// `problem` with its costs on a grid, cut off above `upper`, the value of a split that is known. O((n + m) · kinds).
+///
+/// Whatever is proven of the least value of its splits holds for `problem`, and its splits are valid there.
+pub(super) fn on_grid(problem: &Problem, upper: Option<f64>) -> Problem {
+    // Nothing is cut off above a split that costs nothing.
+    let upper = upper.filter(|&upper| upper > 0.0);
+    let cost = Arc::new(GridCost::new(problem, upper));
+    Problem { cost, parameter_bytes: parameter_bytes(problem, upper), ..problem.clone() }
+}
+
+/// What replicas synchronise, on a grid. Two of them take bytes / bandwidth, more take longer.
+fn parameter_bytes(problem: &Problem, upper: Option<f64>) -> Vec<f64> {
+    let Some(replication) = problem.spec.replication else { return problem.parameter_bytes.clone() };
+    let most = upper.map_or(f64::INFINITY, |upper| CUT_OFF * upper * replication.bandwidth);
+    let total = problem.parameter_bytes.iter().map(|bytes| bytes.min(most)).sum();
+    let grid = Grid::new(total, most, TIME_STEPS);
+    problem.parameter_bytes.iter().map(|&bytes| grid.down(bytes)).collect()
+}
+
+impl GridCost {
+    fn new(problem: &Problem, upper: Option<f64>) -> Self {
+        let classes = problem.spec.platform.accelerators.len();
+        let kinds: Vec<DeviceKind> = (0..classes).map(DeviceKind::Accelerator).chain([DeviceKind::Cpu]).collect();
+        let bytes: Vec<Option<Grid>> = kinds.iter().map(|&kind| bytes_of(problem, kind)).collect();
+        // One unit's boundary is kept for all kinds together: the coarsest grid serves each of them.
+        let boundary = bytes.iter().take(classes).copied().reduce(|a, b| {
+            let (a, b) = (a?, b?);
+            Some(Grid { step: a.step.max(b.step), most: a.most.max(b.most) })
+        });
+        let boundary = boundary.flatten();
+        let table = |(&kind, bytes): (&DeviceKind, &Option<Grid>)| {
+            KindTable::new(problem, kind, upper, *bytes, boundary.filter(|_| kind != DeviceKind::Cpu))
+        };
+        Self {
+            kinds: kinds.iter().zip(&bytes).map(table).collect(),
+            synchronisation: problem.cost.synchronisation(),
+            memory_model: problem.cost.memory_model(),
+        }
+    }
+
+    fn kind(&self, on: DeviceKind) -> &KindTable {
+        match on {
+            DeviceKind::Accelerator(class) => &self.kinds[class],
+            DeviceKind::Cpu => &self.kinds[self.kinds.len() - 1],
+        }
+    }
+}
+
+impl KindTable {
+    fn new(
+        problem: &Problem,
+        kind: DeviceKind,
+        upper: Option<f64>,
+        bytes: Option<Grid>,
+        boundary: Option<Grid>,
+    ) -> Self {
+        let Problem { cost, .. } = problem;
+        let nodes = 0..problem.node_count();
+        let given: Vec<Option<NodeCost>> = nodes.clone().map(|v| cost.node(v, kind)).collect();
+        let transfers: Vec<f64> = nodes.clone().map(|v| cost.transfer(v, kind)).collect();
+        let pieces = cost.pieces(kind).to_vec();
+        let replicas = problem.spec.replication.map_or(1, |replication| replication.max_replicas) as f64;
+        let most = |coefficient: f64| match upper {
+            Some(upper) if coefficient > 0.0 => CUT_OFF * upper * replicas / coefficient,
+            _ => f64::INFINITY,
+        };
+        let most_compute = most(largest(&pieces, |piece| piece.compute));
+        // A transfer is paid on its way in, on its way out, or both.
+        let [inward, outward] = [largest(&pieces, |p| p.comm_in), largest(&pieces, |p| p.comm_out)].map(most);
+        let most_transfer = inward.max(outward);
+        let between = problem.spec.interconnect.map_or(1.0, |interconnect| interconnect.between_factor);
+        let compute: f64 = given.iter().flatten().map(|cost| cost.compute.min(most_compute)).sum();
+        let moved: f64 = transfers.iter().map(|&time| time.min(most_transfer)).sum();
+        let total = compute + 2.0 * between * moved;
+        let (on_compute, on_transfer) =
+            (Grid::new(total, most_compute, TIME_STEPS), Grid::new(total, most_transfer, TIME_STEPS));
+        let on_grid = |cost: NodeCost| NodeCost {
+            compute: on_compute.down(cost.compute),
+            memory: bytes.map_or(cost.memory, |grid| grid.up(cost.memory)),
+            transfer: on_transfer.down(cost.transfer),
+        };
+        let kept = |v: NodeId| cost.boundary_bytes(v, kind);
+        Self {
+            nodes: given.into_iter().map(|cost| cost.map(on_grid)).collect(),
+            transfers: transfers.into_iter().map(|time| on_transfer.down(time)).collect(),
+            boundary: nodes.map(|v| boundary.map_or(kept(v), |grid| grid.up(kept(v)))).collect(),
+            pieces,
+        }
+    }
+}
+
+fn largest(pieces: &[Piece], coefficient: impl Fn(&Piece) -> f64) -> f64 {
+    pieces.iter().map(coefficient).fold(0.0, f64::max)
+}
+
+/// The grid of the bytes on a kind of device: twice what its memory holds is as much as any more, and where it holds
+/// nothing, one byte is. `None` where memory is unlimited.
+fn bytes_of(problem: &Problem, kind: DeviceKind) -> Option<Grid> {
+    let limit = problem.memory_limit(kind)?;
+    let replicas = problem.spec.replication.map_or(1, |replication| replication.max_replicas);
+    let capacity = problem.cost.memory_model().capacity(Some(limit), replicas)?;
+    let most = if capacity > 0.0 { CUT_OFF * capacity } else { 1.0 };
+    let own = (0..problem.node_count()).filter_map(|v| problem.cost.node(v, kind)).map(|cost| cost.memory.min(most));
+    let crossing = problem.graph.edges().map(|(u, _)| problem.cost.boundary_bytes(u, kind).min(most));
+    Some(Grid::new(own.sum::<f64>() + 2.0 * crossing.sum::<f64>(), most, BYTE_STEPS))
+}
+
+impl CostModel for GridCost {
+    fn node(&self, v: NodeId, on: DeviceKind) -> Option<NodeCost> {
+        self.kind(on).nodes[v]
+    }
+
+    fn transfer(&self, v: NodeId, on: DeviceKind) -> f64 {
+        self.kind(on).transfers[v]
+    }
+
+    fn pieces(&self, on: DeviceKind) -> &[Piece] {
+        &self.kind(on).pieces
+    }
+
+    fn memory_model(&self) -> MemoryModel {
+        self.memory_model
+    }
+
+    fn boundary_bytes(&self, v: NodeId, on: DeviceKind) -> f64 {
+        self.kind(on).boundary[v]
+    }
+
+    fn synchronisation(&self) -> Synchronisation {
+        self.synchronisation
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_on_a_grid_are_exact_in_any_order() {
+        let amounts = [0.1, 5.0, 5.3, 1e-3, 7.7];
+        let total = amounts.iter().sum();
+        let grid = Grid::new(total, f64::INFINITY, TIME_STEPS);
+        let down = amounts.map(|amount| grid.down(amount));
+        let forward: f64 = down.iter().sum();
+        assert_eq!(forward, down.iter().rev().sum::<f64>());
+        assert_eq!(forward - down[4] - down[1] - down[2] - down[3], down[0]);
+        for (amount, down) in amounts.iter().zip(down) {
+            assert!(down <= *amount && amount - down < total * 4.0 / TIME_STEPS);
+        }
+    }
+
+    #[test]
+    fn what_exceeds_the_most_counts_as_the_most_and_bytes_are_never_fewer() {
+        let grid = Grid::new(40.0, 20.0, TIME_STEPS);
+        assert_eq!((grid.down(1e15), grid.down(20.0), grid.down(0.0)), (20.0, 20.0, 0.0));
+        let bytes = Grid::new(100.0, 64.0, BYTE_STEPS);
+        assert_eq!((bytes.up(17.0), bytes.up(1e30)), (17.0, 64.0));
+        assert!(bytes.up(0.1) >= 0.1 && bytes.up(1e-20) > 0.0);
+    }
+
+    #[test]
+    fn amounts_too_small_for_a_grid_are_kept() {
+        let grid = Grid::new(1e-320, f64::INFINITY, TIME_STEPS);
+        assert_eq!(grid.down(1e-320), 1e-320);
+    }
+}

@@ -1,0 +1,160 @@
+//! How every solver is run: on costs whose sums are exact, and judged by the costs as they are given.
+
+use super::grid::on_grid;
+use super::objective::{Held, fits_on, held, objective};
+use super::{LowerBound, Outcome, Run, SearchContext, SolveError};
+use crate::problem::{Objective, Problem, Solution};
+
+/// Costs on a grid are too coarse for a split whose objective there is off by more than this part of it: what a tenth of
+/// [`super::OPTIMALITY_TOLERANCE`] is.
+const ROUGH: f64 = 1e-10;
+
+/// Runs `search` on `problem` with its costs on a grid; again on a finer one, where the split that it finds shows that the
+/// first was too coarse.
+///
+/// A grid is as fine as the costs allow that the best split known so far could pay. At first that is the best one of a
+/// single device, and where none holds all nodes, nothing is known. Whatever is found then has a value, and dearer costs
+/// no longer count: the next grid is finer by the ratio of the two.
+pub(super) fn solve(
+    search: &dyn Fn(&Problem, &mut SearchContext) -> Result<Run, SolveError>,
+    problem: &Problem,
+    cx: &mut SearchContext,
+) -> Result<Run, SolveError> {
+    let mut upper = of_one_device(problem);
+    let mut known: Option<Run> = None;
+    loop {
+        let rounded = on_grid(problem, upper);
+        let Run { outcome, stats } = search(&rounded, cx)?;
+        let is_rough = outcome.solution().is_some_and(|split| is_rough(problem, &rounded, split));
+        let mut outcome = settled(problem, outcome);
+        if let Some(before) = known.take() {
+            outcome = better(problem, &before.outcome, outcome);
+        }
+        let value = outcome.solution().and_then(|split| split.objective);
+        let run = Run { outcome, stats };
+        let is_lower = value.is_some_and(|value| upper.is_none_or(|upper| value < 0.5 * upper));
+        if matches!(run.outcome, Outcome::Optimal { .. }) || !is_rough || !is_lower || cx.should_stop() {
+            return Ok(run);
+        }
+        (upper, known) = (value, Some(run));
+    }
+}
+
+/// The least objective of the splits that put all nodes on one device: they belong to every scope.
+fn of_one_device(problem: &Problem) -> Option<f64> {
+    let all: Vec<usize> = (0..problem.node_count()).collect();
+    let value = |kind| {
+        let held = Held::new(kind, vec![all.clone()]);
+        fits_on(problem, &held).filter(|&fits| fits)?;
+        objective(problem, &[held])
+    };
+    problem.device_kinds().into_iter().filter_map(value).min_by(f64::total_cmp)
+}
+
+/// Whether rounding to the grid hides more of the split's objective than a search may leave open.
+fn is_rough(problem: &Problem, rounded: &Problem, split: &Solution) -> bool {
+    let Some(held) = held(problem, split) else { return false };
+    let values = objective(problem, &held).zip(objective(rounded, &held));
+    values.is_some_and(|(value, on_grid)| value - on_grid > ROUGH * value)
+}
+
+/// The outcome with its split's objective by the costs of `problem`, and optimal where its bound meets that.
+///
+/// A latency is kept as it is claimed where a device's nodes have yet to be cut into subgraphs. A sharding cost is no sum
+/// of the costs that were rounded.
+fn settled(problem: &Problem, outcome: Outcome) -> Outcome {
+    if let Objective::Sharding(_) = problem.spec.objective {
+        return outcome;
+    }
+    let (mut solution, bound) = match outcome {
+        Outcome::Optimal { solution, bound } => (solution, Some(bound)),
+        Outcome::Feasible { solution, bound } => (solution, bound),
+        Outcome::Infeasible(_) | Outcome::Unknown { .. } => return outcome,
+    };
+    let recomputed = held(problem, &solution).and_then(|held| objective(problem, &held));
+    solution.objective = recomputed.or(solution.objective);
+    judged(problem, solution, bound)
+}
+
+/// What a split and a bound say together of the scope that is asked for.
+fn judged(problem: &Problem, solution: Solution, bound: Option<LowerBound>) -> Outcome {
+    match bound {
+        Some(bound) if bound.scope.covers(&problem.spec.scope) => Outcome::found(solution, bound),
+        bound => Outcome::Feasible { solution, bound },
+    }
+}
+
+/// The better split and the higher bound of two runs, of which the first one found a split.
+fn better(problem: &Problem, before: &Outcome, after: Outcome) -> Outcome {
+    let value = |outcome: &Outcome| outcome.solution().and_then(|split| split.objective).unwrap_or(f64::INFINITY);
+    let split = if value(&after) < value(before) { after.solution() } else { before.solution() };
+    let holds = |bound: &&LowerBound| bound.scope.covers(&problem.spec.scope);
+    let bounds = [before.bound(), after.bound()].into_iter().flatten().filter(holds);
+    let bound = bounds.max_by(|a, b| a.value.total_cmp(&b.value)).cloned();
+    match split.cloned() {
+        Some(split) => judged(problem, split, bound),
+        None => after,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::instance::{Edge, Instance, Node, Platform};
+    use crate::problem::ProblemSpec;
+    use crate::solve::Solver;
+    use crate::solve::dp::{IdealDp, LinearizedDp};
+
+    /// A chain of nodes with these times on an accelerator and on a CPU, of which there is one each.
+    fn chain(times: &[(f64, f64)], memory: Option<f64>) -> Problem {
+        let node = |(id, &(accelerator, cpu)): (usize, &(f64, f64))| Node {
+            accelerator_times: vec![Some(accelerator)],
+            cpu_time: Some(cpu),
+            memory: 1.0,
+            ..Node::new(id as u64)
+        };
+        let instance = Instance {
+            platform: Platform::uniform(1, memory, 1),
+            nodes: times.iter().enumerate().map(node).collect(),
+            edges: (1..times.len() as u64).map(|id| Edge { source: id - 1, target: id }).collect(),
+            ..Instance::default()
+        };
+        Problem::new(&instance, ProblemSpec::of(&instance)).unwrap()
+    }
+
+    #[test]
+    fn a_huge_time_hides_no_small_ones() {
+        for huge in [1e7, 1e9, 1e15, 1e300] {
+            let problem = chain(&[(0.1, huge), (5.0, 0.3), (5.0, 0.4)], None);
+            let run = IdealDp::default().solve(&problem, &mut SearchContext::new()).unwrap();
+            assert_eq!(run.outcome.status(), "optimal");
+            assert_eq!(run.outcome.solution().unwrap().objective, Some(0.7));
+            let run = LinearizedDp::default().solve(&problem, &mut SearchContext::new()).unwrap();
+            assert_eq!(run.outcome.solution().unwrap().objective, Some(0.7));
+        }
+    }
+
+    #[test]
+    fn a_grid_that_was_too_coarse_is_refined() {
+        // No device holds all nodes alone below the huge times: the first split that is found says what counts.
+        let problem = chain(&[(0.1, 1e18), (1e18, 0.3), (1e18, 0.4)], Some(1.0));
+        assert!(of_one_device(&problem).is_some_and(|value| value >= 1e18));
+        let run = IdealDp::default().solve(&problem, &mut SearchContext::new()).unwrap();
+        assert_eq!((run.outcome.status(), run.outcome.solution().unwrap().objective), ("optimal", Some(0.7)));
+    }
+
+    #[test]
+    fn the_better_split_and_the_higher_bound_of_two_runs_count() {
+        let problem = chain(&[(1.0, 1.0)], None);
+        let bound = |value| {
+            let source = crate::solve::BoundSource::Work;
+            Some(LowerBound { value, scope: problem.spec.scope.clone(), source })
+        };
+        let split = |objective| Solution { devices: Vec::new(), objective: Some(objective) };
+        let feasible = |objective, value| Outcome::Feasible { solution: split(objective), bound: bound(value) };
+        let both = better(&problem, &feasible(5.0, 4.0), feasible(6.0, 5.0));
+        assert_eq!((both.status(), both.solution().unwrap().objective), ("optimal", Some(5.0)));
+        let limited = better(&problem, &feasible(5.0, 4.0), Outcome::Unknown { bound: bound(4.5) });
+        assert_eq!((limited.status(), limited.bound().unwrap().value), ("feasible", 4.5));
+    }
+}
