@@ -69,6 +69,8 @@ struct Attempt {
     record: MethodRecord,
     stats: Stats,
     verified: Option<Verified>,
+    /// What is wrong with its split, where the verifier rejects it: a bug, which is told beside what others found.
+    rejection: Option<String>,
 }
 
 impl Args {
@@ -83,6 +85,7 @@ impl Args {
         for (problem, solver) in &pairs {
             attempts.push(self.attempt(solver.as_ref(), &workload, problem, &cancelled)?);
         }
+        tell_rejections(&attempts)?;
         self.report(&workload, &problems[0], attempts)
     }
 
@@ -124,15 +127,16 @@ impl Args {
         let run = solver.solve(problem, &mut context).or_fail(Exit::Usage)?;
         drop(context);
         let seconds = started.elapsed().as_secs_f64();
-        let verified = match run.outcome.solution() {
-            None => None,
-            Some(solution) => Some(
-                verify::check(&workload.instance, &problem.spec, solution)
-                    .map_err(|violations| rejected(solver.name(), &violations))?,
-            ),
+        let checked = run.outcome.solution().map(|split| verify::check(&workload.instance, &problem.spec, split));
+        let (verified, rejection) = match checked.transpose() {
+            Ok(verified) => (verified, None),
+            Err(violations) => (None, Some(rejected(solver.name(), &violations))),
         };
-        let record = MethodRecord::new(solver.name(), &problem.spec.scope, &run, verified.as_ref(), seconds);
-        Ok(Attempt { record, stats: run.stats, verified })
+        let record = match rejection {
+            None => MethodRecord::new(solver.name(), &problem.spec.scope, &run, verified.as_ref(), seconds),
+            Some(_) => MethodRecord::rejected(solver.name(), &problem.spec.scope, seconds),
+        };
+        Ok(Attempt { record, stats: run.stats, verified, rejection })
     }
 
     fn context(&self, cancelled: &Arc<AtomicBool>) -> SearchContext {
@@ -181,14 +185,25 @@ pub(super) fn method(name: &str, problem: &Problem) -> Result<Result<Box<dyn Sol
 }
 
 /// A split that its solver takes for good and the verifier does not.
-fn rejected(method: &str, violations: &[Violation]) -> Failure {
-    bug(&format!("the split that method {method} found is invalid:{}", listed(violations)))
+fn rejected(method: &str, violations: &[Violation]) -> String {
+    format!("the split that method {method} found is invalid:{}", listed(violations))
+}
+
+/// Tells of the splits that the verifier rejects. They fail the run where nothing else stands.
+fn tell_rejections(attempts: &[Attempt]) -> Result<(), Failure> {
+    let rejections: Vec<&str> = attempts.iter().filter_map(|attempt| attempt.rejection.as_deref()).collect();
+    if !rejections.is_empty() && rejections.len() == attempts.len() {
+        return Err(bug(&rejections.join("\n")));
+    }
+    rejections.iter().for_each(|rejection| eprintln!("{}", bug(rejection)));
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use clap::Parser;
     use dagsplit::problem::Solution;
+    use dagsplit::solve::dp::IdealDp;
     use dagsplit::solve::{Guarantee, Outcome, Run, SolveError, Unsupported};
 
     use super::*;
@@ -228,9 +243,17 @@ mod tests {
         let workload = args.reading.read().unwrap_or_else(|failure| panic!("{failure}"));
         let spec = args.problem.spec(&workload).unwrap_or_else(|failure| panic!("{failure}"));
         let problem = Problem::new(&workload.instance, spec).unwrap();
-        let Err(failure) = args.attempt(&Liar, &workload, &problem, &Arc::default()) else { panic!("a lie passed") };
+        let attempt = |solver: &dyn Solver| args.attempt(solver, &workload, &problem, &Arc::default()).unwrap();
+        let lie = attempt(&Liar);
+        assert_eq!((lie.record.status, lie.record.objective, lie.verified.is_some()), ("rejected", None, false));
+        let Err(failure) = tell_rejections(&[lie]) else { panic!("a lie passed") };
         assert_eq!(failure.exit as u8, 70);
         let message = failure.to_string();
         assert!(message.contains("liar") && message.contains("bug in dagsplit"), "{message}");
+        // What others found still stands.
+        let attempts = [attempt(&Liar), attempt(&IdealDp::default())];
+        assert!(tell_rejections(&attempts).is_ok());
+        let records = attempts.map(|attempt| attempt.record);
+        assert_eq!(MethodRecord::best(&records), 1);
     }
 }

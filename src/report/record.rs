@@ -149,7 +149,7 @@ pub struct MethodRecord {
     pub method: String,
     /// `arbitrary`, `convex` or `acyclic`.
     pub scope: &'static str,
-    /// `optimal`, `feasible`, `infeasible` or `unknown`.
+    /// `optimal`, `feasible`, `infeasible` or `unknown`; `rejected` where the verifier rejects its split.
     pub status: &'static str,
     /// The verified objective value.
     pub objective: Option<f64>,
@@ -177,6 +177,12 @@ impl MethodRecord {
         Self { method: method.into(), scope: scope.name(), status, objective, lower_bound, gap, seconds }
     }
 
+    /// The record of a method whose split the verifier rejects: nothing it says counts.
+    pub fn rejected(method: &str, scope: &Scope, seconds: f64) -> Self {
+        let (objective, lower_bound, gap) = (None, None, None);
+        Self { method: method.into(), scope: scope.name(), status: "rejected", objective, lower_bound, gap, seconds }
+    }
+
     /// Whether a bound of this record holds for the splits that `other` is about.
     pub fn covers(&self, other: &Self) -> bool {
         self.scope == other.scope || Scope::width(self.scope) > Scope::width(other.scope)
@@ -187,7 +193,11 @@ impl MethodRecord {
     pub fn best(records: &[Self]) -> usize {
         let key = |record: &Self| {
             let objective = record.objective.unwrap_or(f64::INFINITY);
-            (objective, record.status == "unknown", -record.lower_bound.unwrap_or(f64::NEG_INFINITY))
+            (
+                objective,
+                matches!(record.status, "unknown" | "rejected"),
+                -record.lower_bound.unwrap_or(f64::NEG_INFINITY),
+            )
         };
         let better = |a: &Self, b: &Self| {
             let (a, b) = (key(a), key(b));

@@ -4,10 +4,12 @@
 //! Beside one huge cost, the usual way to say "not on this device", such a difference would keep nothing of the small
 //! ones. So costs are prepared once, before any search:
 //!
-//! - *Cut off.* Where a split of value U is known, a cost that alone makes a load larger than U counts as one that makes
-//!   it 2 U: no split that uses it is as good as the known one, before as after.
+//! - *Cut off.* Where a split of value U is known, a cost that alone makes a load much larger than U counts as the next
+//!   power of ten that still makes it larger than 2 U: no split that uses it is as good as the known one.
 //! - *Rounded down to a grid*, the whole multiples of a power of two, for each kind of device so coarse that its costs all
 //!   together are fewer than 2⁵⁰ steps. Sums and differences of them are then exact in any order, with three bits to spare.
+//!   A kind whose sums could not be off by a part of 10¹⁰ of any split's objective keeps its costs as they are: times
+//!   that are measured to a few decimals stay such, which [`super::certify`] makes use of.
 //!
 //! Both lower costs: whatever is a bound on the grid bounds the costs themselves. What a split costs on the grid is less
 //! than what it costs by no more than a step for each addend. Bytes of memory are rounded up instead, so that what fits
@@ -17,7 +19,7 @@ use std::sync::Arc;
 
 use crate::cost::{CostModel, NodeCost, Piece, Synchronisation};
 use crate::graph::NodeId;
-use crate::problem::{DeviceKind, MemoryModel, Problem};
+use crate::problem::{DeviceKind, MemoryModel, Objective, Problem};
 
 /// The steps that all times of a kind of device come to at most: sums of them leave three bits of a float.
 const TIME_STEPS: f64 = (1u64 << 50) as f64;
@@ -25,8 +27,11 @@ const TIME_STEPS: f64 = (1u64 << 50) as f64;
 /// The steps that all bytes of a kind of device come to at most: they are added and subtracted only.
 const BYTE_STEPS: f64 = (1u64 << 52) as f64;
 
-/// How many times the value of a known split a cost that exceeds it counts as.
+/// How many times what a known split has an amount that exceeds that counts as, at least.
 const CUT_OFF: f64 = 2.0;
+
+/// Sums that are off by no more than this part of the least objective need no grid.
+const HARMLESS: f64 = 1e-10;
 
 /// The costs of another model on a grid.
 struct GridCost {
@@ -51,6 +56,11 @@ struct Grid {
 }
 
 impl Grid {
+    /// No grid: amounts up to `most`, as they are.
+    fn none(most: f64) -> Self {
+        Self { step: 0.0, most }
+    }
+
     /// The grid on which amounts of this `total`, each at most `most`, take up to `steps` steps; none finer than all
     /// floats are.
     fn new(total: f64, most: f64, steps: f64) -> Self {
@@ -79,10 +89,35 @@ pub(super) fn on_grid(problem: &Problem, upper: Option<f64>) -> Problem {
     Problem { cost, parameter_bytes: parameter_bytes(problem, upper), ..problem.clone() }
 }
 
+/// The least power of ten that is at least `CUT_OFF` times `amount`: among decimals it stays one.
+fn cut_off(amount: f64) -> f64 {
+    10f64.powf((CUT_OFF * amount).log10().ceil()).max(CUT_OFF * amount)
+}
+
+/// What no split is below: the dearest node where it is cheapest, and for a pipeline the work shared by all devices.
+fn least_objective(problem: &Problem) -> f64 {
+    let kinds = problem.device_kinds();
+    let slopes = kinds.iter().map(|&kind| largest(problem.cost.pieces(kind), |piece| piece.compute));
+    let kinds: Vec<(DeviceKind, f64)> = kinds.iter().copied().zip(slopes).collect();
+    let least = |v: NodeId| {
+        let loads = kinds.iter().filter_map(|&(kind, slope)| Some(slope * problem.cost.node(v, kind)?.compute));
+        loads.min_by(f64::total_cmp).unwrap_or(0.0)
+    };
+    let replicas = problem.spec.replication.map_or(1, |replication| replication.max_replicas) as f64;
+    let dearest = (0..problem.node_count()).map(least).fold(0.0, f64::max) / replicas;
+    match problem.spec.objective {
+        Objective::Throughput | Objective::GPipe => {
+            let devices: usize = kinds.iter().map(|&(kind, _)| problem.device_count(kind)).sum();
+            f64::max(dearest, (0..problem.node_count()).map(least).sum::<f64>() / devices as f64)
+        }
+        Objective::Latency { .. } | Objective::Sharding(_) => dearest,
+    }
+}
+
 /// What replicas synchronise, on a grid. Two of them take bytes / bandwidth, more take longer.
 fn parameter_bytes(problem: &Problem, upper: Option<f64>) -> Vec<f64> {
     let Some(replication) = problem.spec.replication else { return problem.parameter_bytes.clone() };
-    let most = upper.map_or(f64::INFINITY, |upper| CUT_OFF * upper * replication.bandwidth);
+    let most = upper.map_or(f64::INFINITY, |upper| cut_off(upper * replication.bandwidth));
     let total = problem.parameter_bytes.iter().map(|bytes| bytes.min(most)).sum();
     let grid = Grid::new(total, most, TIME_STEPS);
     problem.parameter_bytes.iter().map(|&bytes| grid.down(bytes)).collect()
@@ -99,8 +134,9 @@ impl GridCost {
             Some(Grid { step: a.step.max(b.step), most: a.most.max(b.most) })
         });
         let boundary = boundary.flatten();
+        let known = (upper, least_objective(problem));
         let table = |(&kind, bytes): (&DeviceKind, &Option<Grid>)| {
-            KindTable::new(problem, kind, upper, *bytes, boundary.filter(|_| kind != DeviceKind::Cpu))
+            KindTable::new(problem, kind, known, *bytes, boundary.filter(|_| kind != DeviceKind::Cpu))
         };
         Self {
             kinds: kinds.iter().zip(&bytes).map(table).collect(),
@@ -121,7 +157,7 @@ impl KindTable {
     fn new(
         problem: &Problem,
         kind: DeviceKind,
-        upper: Option<f64>,
+        (upper, least_objective): (Option<f64>, f64),
         bytes: Option<Grid>,
         boundary: Option<Grid>,
     ) -> Self {
@@ -132,7 +168,7 @@ impl KindTable {
         let pieces = cost.pieces(kind).to_vec();
         let replicas = problem.spec.replication.map_or(1, |replication| replication.max_replicas) as f64;
         let most = |coefficient: f64| match upper {
-            Some(upper) if coefficient > 0.0 => CUT_OFF * upper * replicas / coefficient,
+            Some(upper) if coefficient > 0.0 => cut_off(upper * replicas / coefficient),
             _ => f64::INFINITY,
         };
         let most_compute = most(largest(&pieces, |piece| piece.compute));
@@ -143,8 +179,10 @@ impl KindTable {
         let compute: f64 = given.iter().flatten().map(|cost| cost.compute.min(most_compute)).sum();
         let moved: f64 = transfers.iter().map(|&time| time.min(most_transfer)).sum();
         let total = compute + 2.0 * between * moved;
-        let (on_compute, on_transfer) =
-            (Grid::new(total, most_compute, TIME_STEPS), Grid::new(total, most_transfer, TIME_STEPS));
+        let addends = 2.0 * problem.node_count() as f64;
+        let is_harmless = addends * total * f64::EPSILON <= HARMLESS * least_objective;
+        let grid = |most| if is_harmless { Grid::none(most) } else { Grid::new(total, most, TIME_STEPS) };
+        let (on_compute, on_transfer) = (grid(most_compute), grid(most_transfer));
         let on_grid = |cost: NodeCost| NodeCost {
             compute: on_compute.down(cost.compute),
             memory: bytes.map_or(cost.memory, |grid| grid.up(cost.memory)),
@@ -164,13 +202,13 @@ fn largest(pieces: &[Piece], coefficient: impl Fn(&Piece) -> f64) -> f64 {
     pieces.iter().map(coefficient).fold(0.0, f64::max)
 }
 
-/// The grid of the bytes on a kind of device: twice what its memory holds is as much as any more, and where it holds
+/// The grid of the bytes on a kind of device: what its memory cannot hold is as much as any more, and where it holds
 /// nothing, one byte is. `None` where memory is unlimited.
 fn bytes_of(problem: &Problem, kind: DeviceKind) -> Option<Grid> {
     let limit = problem.memory_limit(kind)?;
     let replicas = problem.spec.replication.map_or(1, |replication| replication.max_replicas);
     let capacity = problem.cost.memory_model().capacity(Some(limit), replicas)?;
-    let most = if capacity > 0.0 { CUT_OFF * capacity } else { 1.0 };
+    let most = if capacity > 0.0 { cut_off(capacity) } else { 1.0 };
     let own = (0..problem.node_count()).filter_map(|v| problem.cost.node(v, kind)).map(|cost| cost.memory.min(most));
     let crossing = problem.graph.edges().map(|(u, _)| problem.cost.boundary_bytes(u, kind).min(most));
     Some(Grid::new(own.sum::<f64>() + 2.0 * crossing.sum::<f64>(), most, BYTE_STEPS))
@@ -227,6 +265,12 @@ mod tests {
         let bytes = Grid::new(100.0, 64.0, BYTE_STEPS);
         assert_eq!((bytes.up(17.0), bytes.up(1e30)), (17.0, 64.0));
         assert!(bytes.up(0.1) >= 0.1 && bytes.up(1e-20) > 0.0);
+    }
+
+    #[test]
+    fn what_is_cut_off_is_a_power_of_ten_beyond_twice_the_known() {
+        assert_eq!((cut_off(5.0), cut_off(6.0), cut_off(0.04)), (10.0, 100.0, 0.1));
+        assert!(cut_off(1e308).is_infinite() && cut_off(1e-310) >= 2e-310);
     }
 
     #[test]
