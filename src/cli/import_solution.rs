@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use dagsplit::instance::formats::write_split;
+use dagsplit::instance::formats::{read_text, write_split};
 use dagsplit::problem::Problem;
 use dagsplit::solve::ip::read_solution;
 
@@ -46,7 +46,7 @@ impl Args {
         let workload = self.reading.read()?;
         let spec = self.problem.spec(&workload)?;
         let problem = Problem::new(&workload.instance, spec.clone()).or_fail(Exit::Usage)?;
-        let text = std::fs::read_to_string(&self.solution).map_err(|error| self.bad_input(&error))?;
+        let text = read_text(&self.solution).or_fail(Exit::BadInput)?;
         let split = read_solution(&problem, &text).map_err(|error| self.bad_input(&error))?;
         let exit = verify::judge(&workload.instance, &spec, &split, self.json)?;
         if exit == Exit::Done

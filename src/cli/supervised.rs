@@ -93,7 +93,8 @@ fn parsed(file: &mut File) -> Result<Answer, String> {
 fn last_words(file: &mut File) -> String {
     let length = file.seek(SeekFrom::End(0)).unwrap_or(0);
     let mut bytes = Vec::new();
-    let read = file.seek(SeekFrom::Start(length.saturating_sub(LAST_WORDS))).and_then(|_| file.read_to_end(&mut bytes));
+    let start = file.seek(SeekFrom::Start(length.saturating_sub(LAST_WORDS)));
+    let read = start.and_then(|_| file.take(LAST_WORDS).read_to_end(&mut bytes));
     let text = String::from_utf8_lossy(&bytes);
     let words: Vec<&str> = text.split_whitespace().collect();
     if read.is_err() || words.is_empty() { "it said nothing".into() } else { words.join(" ") }

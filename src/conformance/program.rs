@@ -16,7 +16,7 @@ use std::time::Duration;
 use super::partitioner::{Answer, Case, Fault, Partitioner, Request};
 use crate::instance::formats::{OutputFormat, write_instance};
 use crate::problem::{MemoryModel, Objective, Problem, Sharding};
-use crate::solve::{Guarantee, Unsupported};
+use crate::solve::{Guarantee, Outcome, Unsupported};
 use process::Ended;
 
 /// Why there is no program to run.
@@ -52,6 +52,14 @@ impl Program {
         let words = words.ok_or_else(|| ProgramError::NoCommand(line.into()))?;
         process::try_to_start(&words).map_err(|error| ProgramError::NotStarted { program: words[0].clone(), error })?;
         Ok(Self { line: line.into(), words })
+    }
+
+    /// The outcome that a program's `output` states for `case`. O(length).
+    ///
+    /// # Errors
+    /// What cannot be read.
+    pub fn outcome(output: &str, case: &Case) -> Result<Outcome, String> {
+        answer::parse(output, case)
     }
 
     /// What the program is told about `case` besides the instance, as environment variables: `DAGSPLIT_SCOPE`,
@@ -117,7 +125,7 @@ impl Partitioner for Program {
         let ended = process::run(&self.words, &environment, &input, limit, &request.stop);
         match ended.map_err(|error| failed(&error))? {
             Ended::ByItself { output, elapsed } => {
-                let outcome = answer::parse(&output, request.case).map_err(Fault::Unreadable)?;
+                let outcome = Self::outcome(&output, request.case).map_err(Fault::Unreadable)?;
                 Ok(Answer { outcome, elapsed })
             }
             Ended::Failed { how, errors } => Err(Fault::Failed(format!("it ended with {how}{}", last_words(&errors)))),

@@ -72,10 +72,11 @@ fn is_flooded(file: &File) -> io::Result<bool> {
     Ok(file.metadata()?.len() > MAX_OUTPUT)
 }
 
-/// What was written to a file; what is no text shows as such.
+/// What was written to a file, up to the limit: what a program left running may go on writing. What is no text shows
+/// as such.
 fn content(mut file: File) -> io::Result<String> {
     let mut bytes = Vec::new();
     file.rewind()?;
-    file.read_to_end(&mut bytes)?;
+    file.take(MAX_OUTPUT).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -102,6 +102,14 @@ pub fn read_bytes(path: &Path, most: u64) -> Result<Vec<u8>, ReadError> {
     file::read_bytes(path, most).map_err(ReadError::at(path))
 }
 
+/// The text of a file of at most [`MAX_FILE_BYTES`].
+///
+/// # Errors
+/// A [`ReadError`] when the file cannot be read, is larger, or is not UTF-8.
+pub fn read_text(path: &Path) -> Result<String, ReadError> {
+    file::read_text(path).map_err(ReadError::at(path))
+}
+
 /// Reads and validates a workload from text.
 ///
 /// # Errors

@@ -68,11 +68,24 @@ impl Journal {
             Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(cause) => return Err(JournalError::Read { path: path.into(), cause }),
         };
+        Self::parse(path, &text)
+    }
+
+    /// The journal that `text` is, to be gone on with in `path`. O(length).
+    ///
+    /// # Errors
+    /// A line is no record.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, JournalError> {
         let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
         let read = |(line, number): (&str, usize)| {
             parse(line).map_err(|cause| JournalError::NoRecord { path: path.into(), line: number, cause })
         };
         Ok(Self { path: Some(path.into()), records: lines.map(read).collect::<Result<_, _>>()? })
+    }
+
+    /// The records in the order of their runs.
+    pub fn records(&self) -> &[Record] {
+        &self.records
     }
 
     /// The record of an equal trial that went to its end; one that Ctrl-C ended is to be run again.

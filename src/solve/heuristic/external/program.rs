@@ -1,13 +1,13 @@
 //! Running a graph partitioner: its files, its options, its answer.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::ExternalPartitioner;
 use crate::instance::formats::undirected::Undirected;
-use crate::instance::formats::{metis, scotch};
+use crate::instance::formats::{metis, read_text, scotch};
 use crate::process::{Exited, Order, watch};
 use crate::solve::SearchContext;
 
@@ -128,8 +128,11 @@ impl Partitioner {
         answer
     }
 
-    /// The part of each of `n` vertices, of `count` parts.
-    fn parse(self, text: &str, n: usize, count: usize) -> Result<Vec<usize>, String> {
+    /// The part of each of `n` vertices, of `count` parts, in the answer of such a program. O(length).
+    ///
+    /// # Errors
+    /// What is wrong with the answer.
+    pub fn parse(self, text: &str, n: usize, count: usize) -> Result<Vec<usize>, String> {
         let numbers: Result<Vec<usize>, _> = text.split_whitespace().map(str::parse).collect();
         let numbers = numbers.map_err(|_| "it holds something else than numbers")?;
         let mut parts = vec![None; n];
@@ -190,21 +193,26 @@ pub(super) fn partition(
         }
         let name = program.display().to_string();
         if !status.success() {
-            let message = fs::read(&log).map(|said| tail(&said)).unwrap_or_default();
+            let message = tail(&log).unwrap_or_default();
             return Err(ProgramError::Failed { program: name, status: status.to_string(), message });
         }
         let garbage = |reason| ProgramError::Garbage { program: name.clone(), reason };
-        let text = fs::read_to_string(&answer).map_err(|error| garbage(format!("its answer: {error}")))?;
+        let text = read_text(&answer).map_err(|error| garbage(format!("its answer: {error}")))?;
         return partitioner.parse(&text, graph.weights.len(), count).map(Some).map_err(garbage);
     }
     let tried = names.iter().map(|name| name.display().to_string()).collect();
     Err(ProgramError::Missing { tried, cure: partitioner.cure() })
 }
 
-/// The last lines of what a program said.
-fn tail(said: &[u8]) -> String {
+/// The last lines of what a program said, of which there may be any amount.
+fn tail(log: &Path) -> io::Result<String> {
     const LINES: usize = 3;
-    let text = String::from_utf8_lossy(said);
+    const BYTES: u64 = 4096;
+    let mut file = File::open(log)?;
+    file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(BYTES)))?;
+    let mut said = Vec::new();
+    file.take(BYTES).read_to_end(&mut said)?;
+    let text = String::from_utf8_lossy(&said);
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    lines[lines.len().saturating_sub(LINES)..].join("; ")
+    Ok(lines[lines.len().saturating_sub(LINES)..].join("; "))
 }
