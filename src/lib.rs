@@ -68,4 +68,5 @@ pub mod report;
 pub mod reproduce;
 pub mod simulate;
 pub mod solve;
+pub mod text;
 pub mod verify;

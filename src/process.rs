@@ -1,4 +1,5 @@
-//! Programs that run beside this one: watched, asked to stop, and ended with all that they started.
+//! Programs that run beside this one: watched, asked to stop, and ended with all that they started, at the latest when
+//! this one ends, however it does.
 
 use std::io;
 use std::process::{Child, Command, ExitStatus};
@@ -43,10 +44,15 @@ pub fn in_own_group(command: &mut Command) -> &mut Command {
 /// Watches `child` until it has ended. At each look `order` says what it is to do, by the time since the first one; once
 /// it is to end, nothing more is asked.
 ///
+/// On Unix a guard of its own ends the program, with its group where it leads one, when this program ends before, be it by
+/// SIGKILL: a shell that waits for the end of a pipe.
+///
 /// # Errors
 /// The system cannot tell how the program is, or `order` fails. The program is ended then.
 pub fn watch(mut child: Child, order: impl FnMut(Duration) -> io::Result<Order>) -> io::Result<Exited> {
-    let exited = follow(&mut child, order);
+    // The guard is called off before the program is reaped, while its id is nobody else's.
+    let guard = system::Guard::new(&child);
+    let exited = follow(&mut child, order, guard);
     if exited.is_err() {
         // What went wrong first is told; the program may have ended, so that there is nothing left to end.
         let _ = system::end(&mut child);
@@ -55,7 +61,11 @@ pub fn watch(mut child: Child, order: impl FnMut(Duration) -> io::Result<Order>)
     exited
 }
 
-fn follow(child: &mut Child, mut order: impl FnMut(Duration) -> io::Result<Order>) -> io::Result<Exited> {
+fn follow(
+    child: &mut Child,
+    mut order: impl FnMut(Duration) -> io::Result<Order>,
+    guard: Option<system::Guard>,
+) -> io::Result<Exited> {
     let started = Instant::now();
     let (mut was_ended, mut peak, mut sleep) = (false, None, SLEEPS.0);
     while !system::has_exited(child)? {
@@ -74,20 +84,48 @@ fn follow(child: &mut Child, mut order: impl FnMut(Duration) -> io::Result<Order
         sleep = (2 * sleep).min(SLEEPS.1);
     }
     let elapsed = started.elapsed();
+    drop(guard);
     let (status, reported) = system::reap(child)?;
     Ok(Exited { status, peak_bytes: peak.or(reported), elapsed, was_ended })
 }
 
 #[cfg(unix)]
 mod system {
-    use std::io;
-    use std::process::{Child, ExitStatus};
+    use std::io::{self, Write};
+    use std::process::{Child, Command, ExitStatus, Stdio};
 
     use nix::errno::Errno;
     use nix::sys::signal::{self, Signal, killpg};
     use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
     use nix::unistd::{Pid, getpgid};
     use wait4::Wait4;
+
+    /// Ends a program when this one ends without having called it off.
+    pub struct Guard(Child);
+
+    impl Guard {
+        /// The end of the pipe comes when the last process that could write to it has ended, which is this one: the system
+        /// closes it, and nobody inherits it. A line is the call off.
+        const SCRIPT: &str = "trap '' HUP INT TERM; read -r line || kill -s KILL -- \"$0\"";
+
+        /// A guard of `child`; `None` where there is no shell.
+        pub fn new(child: &Child) -> Option<Self> {
+            let id = pid(child);
+            let target = if getpgid(Some(id)) == Ok(id) { -id.as_raw() } else { id.as_raw() };
+            let mut shell = Command::new("/bin/sh");
+            shell.args(["-c", Self::SCRIPT, &target.to_string()]);
+            shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+            super::in_own_group(&mut shell).spawn().ok().map(Self)
+        }
+    }
+
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            // A guard that has ended needs no call.
+            let _ = self.0.stdin.take().map(|mut pipe| pipe.write_all(b"\n"));
+            let _ = self.0.wait();
+        }
+    }
 
     /// Looks without reaping, so that the process' figures can still be asked for and its id is still its own.
     pub fn has_exited(child: &mut Child) -> io::Result<bool> {
@@ -136,6 +174,15 @@ mod system {
 
     pub fn has_exited(child: &mut Child) -> io::Result<bool> {
         Ok(child.try_wait()?.is_some())
+    }
+
+    /// There is none.
+    pub struct Guard;
+
+    impl Guard {
+        pub fn new(_: &Child) -> Option<Self> {
+            None
+        }
     }
 
     /// There is no gentle way that every such system knows.

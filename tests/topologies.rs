@@ -376,7 +376,7 @@ fn files() -> Vec<String> {
     let stages = StageGraph { name: "g".into(), stages: vec![stage(1.0), stage(2.0)], messages: vec![message] };
     let topology = parse(csv).unwrap();
     let copies = vec![PlacedCopy { stage: 0, replica: 0, device: 1, time: Some(1.5) }];
-    let mapping = ClaimedMapping { copies, objective: Some(1.5) };
+    let mapping = ClaimedMapping { copies, objective: Some(1.5), ..ClaimedMapping::default() };
     vec![
         csv.into(),
         NVIDIA_SMI.into(),

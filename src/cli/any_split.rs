@@ -4,6 +4,7 @@ use std::path::Path;
 
 use dagsplit::instance::formats::read_split;
 use dagsplit::problem::{CostKind, ProblemSpec, Replication, Scope, Solution};
+use dagsplit::text;
 use dagsplit::verify::{self, Verified};
 
 use super::reading_args::Workload;
@@ -35,7 +36,7 @@ pub fn read(
     };
     let unclaimed = Solution { objective: None, ..split };
     let verified = verify::check(&workload.instance, &spec, &unclaimed).map_err(|violations| {
-        let message = format!("{}: the split is invalid:{}", path.display(), listed(&violations));
+        let message = format!("{}: the split is invalid:{}", text::path(path), listed(&violations));
         Failure::message(Exit::InvalidSplit, message)
     })?;
     Ok(AnySplit { spec, verified })

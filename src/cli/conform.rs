@@ -49,11 +49,11 @@ pub struct Args {
     problem: ProblemArgs,
 
     /// How many cases to try, besides one large graph for every ten of them.
-    #[arg(long, value_name = "N", default_value_t = Suite::default().cases, help_heading = "Cases")]
+    #[arg(long, value_name = "N", default_value_t = Suite::default().cases, value_parser = values::count::<u32>(), help_heading = "Cases")]
     cases: u32,
 
     /// Equal seeds give equal cases.
-    #[arg(long, value_name = "S", default_value_t = Suite::default().seed, help_heading = "Cases")]
+    #[arg(long, value_name = "S", default_value_t = Suite::default().seed, value_parser = values::whole::<u64>(0..=u64::MAX), help_heading = "Cases")]
     seed: u64,
 
     /// Draw from these families alone.

@@ -7,6 +7,7 @@ use dagsplit::generate::onnx::MAX_ONNX_BYTES;
 use dagsplit::generate::{Hardware, OnnxOptions, read_onnx};
 use dagsplit::instance::Instance;
 use dagsplit::instance::formats::{OutputFormat, read_bytes, write_instance};
+use dagsplit::text;
 
 use super::reading_args::{ReadingArgs, Workload};
 use super::{Exit, Failure, OrFail, values, write_out};
@@ -80,8 +81,8 @@ impl Args {
             FormatArg::Metis => OutputFormat::Metis,
             FormatArg::Scotch => OutputFormat::Scotch,
         };
-        let text = write_instance(&instance, format).or_fail(Exit::Usage)?;
-        write_out(self.output.as_deref(), &text)?;
+        let written = write_instance(&instance, format).or_fail(Exit::Usage)?;
+        write_out(self.output.as_deref(), &written)?;
         Ok(Exit::Done)
     }
 
@@ -89,7 +90,7 @@ impl Args {
         let file = self.reading.file();
         if file.extension().is_none_or(|extension| extension != "onnx") {
             if self.onnx.are_given() {
-                let message = format!("{}: options of ONNX models do not apply to it", file.display());
+                let message = format!("{}: options of ONNX models do not apply to it", text::path(file));
                 return Err(Failure::message(Exit::Usage, message));
             }
             return self.reading.read();
@@ -101,7 +102,7 @@ impl Args {
             training: self.reading.training(),
         };
         let instance = read_onnx(&bytes, &options)
-            .map_err(|problems| anyhow::anyhow!("{}: {problems}", file.display()))
+            .map_err(|problems| anyhow::anyhow!("{}: {problems}", text::path(file)))
             .or_fail(Exit::BadInput)?;
         self.reading.on_its_platform(instance)
     }

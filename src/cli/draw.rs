@@ -9,6 +9,7 @@ use dagsplit::problem::{CostKind, Problem, ProblemSpec};
 use dagsplit::report::DeviceRecord;
 use dagsplit::report::mapping::CopyRecord;
 use dagsplit::report::picture::{Detail, draw, draw_topology};
+use dagsplit::text;
 use dagsplit::verify::mapping::check;
 
 use super::any_split::{self, AnySplit};
@@ -47,7 +48,7 @@ pub struct Args {
 
     /// Bandwidth of the all-reduce ring of a split with replicas, in bytes per time unit of the file [default: the
     /// file's link bandwidth].
-    #[arg(long, value_name = "BYTES", value_parser = values::bytes, requires = "split")]
+    #[arg(long, value_name = "BYTES", value_parser = values::bandwidth, requires = "split")]
     sync_bandwidth: Option<f64>,
 
     /// How much to show [default: the finest that stays readable].
@@ -89,7 +90,7 @@ impl Args {
         let replicas = claim.replicas().min(topology.len() + 1);
         let problem = MappingProblem { stages, replicas, topology, cost: StageCost::additive(Counted::Both) };
         let verified = check(&problem, &claim).map_err(|violations| {
-            let message = format!("{}: the mapping is invalid:{}", path.display(), listed(&violations));
+            let message = format!("{}: the mapping is invalid:{}", text::path(path), listed(&violations));
             Failure::message(Exit::InvalidSplit, message)
         })?;
         Ok(draw_topology(&problem.topology, &CopyRecord::all(&problem, &verified)))

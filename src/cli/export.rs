@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use dagsplit::instance::formats::read_split;
 use dagsplit::report::framework::{Framework, export};
+use dagsplit::text;
 use dagsplit::verify;
 
 use super::problem_args::ProblemArgs;
@@ -50,14 +51,14 @@ impl Args {
         let spec = self.problem.spec(&workload)?;
         spec.validate(&workload.instance).or_fail(Exit::Usage)?;
         let split = read_split(&self.split, &workload.instance).or_fail(Exit::BadInput)?;
-        let name = self.split.display();
+        let name = text::path(&self.split);
         let verified = verify::check(&workload.instance, &spec, &split).map_err(|violations| {
             Failure::message(Exit::InvalidSplit, format!("{name}: the split is invalid:{}", listed(&violations)))
         })?;
-        let text = export(self.to, &workload.instance, &verified, self.layers.as_deref())
+        let settings = export(self.to, &workload.instance, &verified, self.layers.as_deref())
             .map_err(|problems| anyhow::anyhow!("{name}: this target cannot run the split: {problems}"))
             .or_fail(Exit::Usage)?;
-        write_out(self.output.as_deref(), &text)?;
+        write_out(self.output.as_deref(), &settings)?;
         Ok(Exit::Done)
     }
 }

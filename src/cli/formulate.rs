@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use dagsplit::problem::Problem;
 use dagsplit::solve::ip::IntegerProgram;
 use dagsplit::solve::{SearchContext, SolveError};
+use dagsplit::text;
 
 use super::problem_args::ProblemArgs;
 use super::reading_args::ReadingArgs;
@@ -40,7 +41,7 @@ impl Args {
         let ending = self.out.extension().and_then(|ending| ending.to_str());
         if !matches!(ending, Some("mps" | "lp")) {
             let cure = "the file's name has to end in .mps or .lp, which says in which format to write";
-            return Err(Failure::message(Exit::Usage, format!("{}: {cure}", self.out.display())));
+            return Err(Failure::message(Exit::Usage, format!("{}: {cure}", text::path(&self.out))));
         }
         let workload = self.reading.read()?;
         let spec = self.problem.spec(&workload)?;

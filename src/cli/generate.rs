@@ -79,7 +79,7 @@ struct RandomArgs<F: clap::Args> {
     costs: Costs,
 
     /// Seed of everything random.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = values::whole::<u64>(0..=u64::MAX))]
     seed: u64,
 
     #[command(flatten)]
@@ -95,11 +95,11 @@ struct CommonArgs {
     training: bool,
 
     /// How many accelerators the platform has.
-    #[arg(long, value_name = "K", default_value_t = 6)]
+    #[arg(long, value_name = "K", default_value_t = 6, value_parser = values::whole::<usize>(0..=values::COUNT))]
     accelerators: usize,
 
     /// How many CPUs the platform has.
-    #[arg(long, value_name = "L", default_value_t = 1)]
+    #[arg(long, value_name = "L", default_value_t = 1, value_parser = values::whole::<usize>(0..=values::COUNT))]
     cpus: usize,
 
     /// Memory of each accelerator, such as `16GiB` [default: that of the modelled accelerator, or no limit].

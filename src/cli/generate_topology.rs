@@ -67,7 +67,7 @@ struct SeededArgs<F: clap::Args> {
     family: F,
 
     /// Seed of everything random.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = values::whole::<u64>(0..=u64::MAX))]
     seed: u64,
 
     #[command(flatten)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use dagsplit::instance::formats::{read_text, write_split};
 use dagsplit::problem::Problem;
 use dagsplit::solve::ip::read_solution;
+use dagsplit::text;
 
 use super::problem_args::ProblemArgs;
 use super::reading_args::ReadingArgs;
@@ -46,8 +47,9 @@ impl Args {
         let workload = self.reading.read()?;
         let spec = self.problem.spec(&workload)?;
         let problem = Problem::new(&workload.instance, spec.clone()).or_fail(Exit::Usage)?;
-        let text = read_text(&self.solution).or_fail(Exit::BadInput)?;
-        let split = read_solution(&problem, &text).map_err(|error| self.bad_input(&error))?;
+        let solution = read_text(&self.solution).or_fail(Exit::BadInput)?;
+        let split = read_solution(&problem, &solution)
+            .map_err(|error| Failure::message(Exit::BadInput, format!("{}: {error}", text::path(&self.solution))))?;
         let exit = verify::judge(&workload.instance, &spec, &split, self.json)?;
         if exit == Exit::Done
             && let Some(path) = &self.output
@@ -55,9 +57,5 @@ impl Args {
             write_out(Some(path), &write_split(&workload.instance, &split))?;
         }
         Ok(exit)
-    }
-
-    fn bad_input(&self, error: &dyn std::error::Error) -> Failure {
-        Failure::message(Exit::BadInput, format!("{}: {error}", self.solution.display()))
     }
 }

@@ -7,7 +7,9 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 use dagsplit::mapping::formats::{write_mapping, write_stages};
-use dagsplit::mapping::{ClaimedMapping, Counted, Mapper, MappingProblem, StageCost, registry};
+use dagsplit::mapping::{
+    ClaimedMapping, Counted, Mapper, MappingOutcome, MappingProblem, MappingRun, StageCost, registry,
+};
 use dagsplit::report::mapping::{MapMethodRecord, MapRecord};
 use dagsplit::report::picture::draw_topology;
 use dagsplit::solve::registry::split_list;
@@ -15,7 +17,7 @@ use dagsplit::verify::mapping::{VerifiedMapping, check};
 
 use super::mapping_args::{StageArgs, TopologyArgs};
 use super::search_args::SearchArgs;
-use super::{Exit, Failure, OrFail, bug, listed, print, print_json, progress, write_out};
+use super::{Exit, Failure, OrFail, bug, listed, print, print_json, progress, values, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,7 +43,7 @@ pub struct Args {
     stages: StageArgs,
 
     /// How many copies of each stage there are: pipelines that work side by side and all-reduce their gradients.
-    #[arg(long, value_name = "R", default_value = "1", help_heading = "Problem")]
+    #[arg(long, value_name = "R", default_value = "1", value_parser = values::count::<usize>(), help_heading = "Problem")]
     replicas: usize,
 
     /// Which communication the time of a copy counts beside its compute.
@@ -109,7 +111,7 @@ fn method_help() -> String {
     for kind in registry::mappers() {
         help += &format!("\n  {}: {} ({})", kind.name, kind.summary, kind.source);
         for parameter in kind.parameters {
-            help += &format!("\n      {} [{}]: {}", parameter.name, parameter.default, parameter.meaning);
+            help += &format!("\n      {} [{}]: {}", parameter.name, parameter.default, parameter.described());
         }
     }
     help
@@ -132,15 +134,10 @@ impl Args {
     fn problem(&self) -> Result<MappingProblem, Failure> {
         let (stages, topology) = (self.stages.read()?, self.topology.read()?);
         let (copies, devices) = (stages.stages.len().saturating_mul(self.replicas), topology.len());
-        if self.replicas == 0 || copies > devices {
-            let count = stages.stages.len();
-            let cause =
-                format!("--replicas {}: {count} stages make {copies} copies for {devices} devices", self.replicas);
-            let cure = if self.replicas == 0 {
-                "give at least 1"
-            } else {
-                "give fewer replicas, fewer stages or more devices"
-            };
+        if copies > devices {
+            let (replicas, count) = (self.replicas, stages.stages.len());
+            let cause = format!("--replicas {replicas}: {count} stages make {copies} copies for {devices} devices");
+            let cure = "give fewer replicas, fewer stages or more devices";
             return Err(Failure::message(Exit::Usage, format!("{cause}; {cure}")));
         }
         let counted = match self.cost {
@@ -162,7 +159,10 @@ impl Args {
         let started = Instant::now();
         let context = self.search.context().with_cancellation(Arc::clone(cancelled));
         let context = progress::with_progress_line(context, self.quiet);
-        let run = mapper.map(problem, &context);
+        let run = match problem.memory_shortage() {
+            Some(_) => MappingRun { outcome: MappingOutcome::Infeasible, bound: 0.0, stats: Vec::new() },
+            None => mapper.map(problem, &context),
+        };
         drop(context);
         let seconds = started.elapsed().as_secs_f64();
         let claim = run.mapping().map(|mapping| ClaimedMapping::new(problem, mapping));

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use dagsplit::instance::formats::ReadCause;
 use dagsplit::mapping::formats::{
-    LinkBandwidths, TopologyFormat, TopologyOptions, is_stage_file, read_stages, read_topology, topology_format,
+    LinkBandwidths, TopologyFormat, TopologyOptions, is_stage_file, is_topology_file, read_stages, read_topology,
+    topology_format,
 };
 use dagsplit::mapping::{Rate, StageGraph, Topology};
 use dagsplit::problem::CostKind;
+use dagsplit::text;
 
 use super::any_split::{self, AnySplit};
 use super::reading_args::ReadingOptions;
@@ -62,7 +63,7 @@ impl LinkArgs {
         let format = topology_format(path).filter(|_| !self.link.is_empty());
         if format.is_some_and(|format| format != TopologyFormat::NvidiaSmi) {
             let cause = "it is no text of `nvidia-smi topo -m`, so it states the rates of its links; leave --link out";
-            return Err(Failure::message(Exit::Usage, format!("{}: {cause}", path.display())));
+            return Err(Failure::message(Exit::Usage, format!("{}: {cause}", text::path(path))));
         }
         read_topology(path, &self.options()).or_fail(Exit::BadInput)
     }
@@ -86,6 +87,20 @@ impl LinkArgs {
     }
 }
 
+/// Refuses a topology in the place of stages or of a workload.
+pub fn refuse_topology(path: &Path) -> Result<(), Failure> {
+    match is_topology_file(path) {
+        true => Err(Failure::message(
+            Exit::Usage,
+            format!(
+                "{}: it is a topology; name the stages or the workload first, and the topology second",
+                text::path(path)
+            ),
+        )),
+        false => Ok(()),
+    }
+}
+
 impl TopologyArgs {
     /// Reads and validates the topology.
     pub fn read(&self) -> Result<Topology, Failure> {
@@ -96,27 +111,30 @@ impl TopologyArgs {
 impl StageArgs {
     /// Reads the stage graph, or makes it of a workload and its split.
     pub fn read(&self) -> Result<StageGraph, Failure> {
+        refuse_topology(&self.stages)?;
         match (&self.split, is_stage_file(&self.stages)) {
             (None, true) => read_stages(&self.stages).or_fail(Exit::BadInput),
             (Some(_), true) => Err(Failure::message(
                 Exit::Usage,
-                format!("{}: it is a stage graph, which has no split; leave --split out", self.stages.display()),
+                format!("{}: it is a stage graph, which has no split; leave --split out", text::path(&self.stages)),
             )),
             (Some(split), false) => self.of_split(split),
             (None, false) => Err(self.no_stages()),
         }
     }
 
-    /// Why there are no stages: the file cannot be read at all, or holds something else.
+    /// Why there are no stages: the file is a workload, whose split is not named, or cannot be read, or is something else.
     fn no_stages(&self) -> Failure {
+        let is_workload = match self.reading.read(&self.stages) {
+            Ok(_) => true,
+            Err(failure) => failure.exit == Exit::Usage,
+        };
+        let cause = "it is no stage graph (schema dagsplit-stages/1)";
         match read_stages(&self.stages) {
-            Err(error) if matches!(error.cause, ReadCause::Io(_)) => Failure::new(Exit::BadInput, error.into()),
+            Err(error) if !is_workload => Failure::new(Exit::BadInput, error.into()),
             _ => Failure::message(
                 Exit::Usage,
-                format!(
-                    "{}: it is no stage graph (schema dagsplit-stages/1); for a workload, name its split with --split",
-                    self.stages.display()
-                ),
+                format!("{}: {cause}; for a workload, name its split with --split", text::path(&self.stages)),
             ),
         }
     }

@@ -35,11 +35,13 @@ mod values;
 mod verbatim;
 mod verify;
 
+use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use dagsplit::text::{self, escaped_json, escaped_lines};
 
 pub use exit::{Exit, Failure, OrFail};
 
@@ -89,7 +91,8 @@ enum Verb {
 
 /// Parses the command line, runs its verb, and tells how it went.
 pub fn run() -> ExitCode {
-    let result = match CommandLine::parse().verb {
+    let line = CommandLine::try_parse().unwrap_or_else(|error| refuse(&error));
+    let result = match line.verb {
         Verb::Solve(args) => args.run(),
         Verb::Map(args) => args.run(),
         Verb::Plan(args) => args.run(),
@@ -112,15 +115,39 @@ pub fn run() -> ExitCode {
     };
     result
         .unwrap_or_else(|failure| {
-            // Where even standard error is gone there is nobody left to tell.
-            let _ = writeln!(std::io::stderr(), "error: {failure}");
+            tell("error", &failure.to_string());
             failure.exit
         })
         .into()
 }
 
-/// Writes `text` to standard output. Whoever closes the pipe early has seen enough: that is no failure.
+/// Ends the program with what clap says of the command line. Its colours go where a word holds what a terminal acts on.
+fn refuse(error: &clap::Error) -> ! {
+    let plain = error.render().to_string();
+    if let shown @ Cow::Owned(_) = escaped_lines(&plain) {
+        let _ = write!(std::io::stderr(), "{shown}");
+        std::process::exit(error.exit_code());
+    }
+    error.exit()
+}
+
+/// Tells on standard error what does not end the program.
+fn note(message: &str) {
+    tell("note", message);
+}
+
+fn tell(what: &str, message: &str) {
+    // Where even standard error is gone there is nobody left to tell.
+    let _ = writeln!(std::io::stderr(), "{what}: {}", escaped_lines(message));
+}
+
+/// Writes text for people to standard output.
 fn print(text: &str) -> Result<(), Failure> {
+    print_raw(&escaped_lines(text))
+}
+
+/// Writes `text` to standard output. Whoever closes the pipe early has seen enough: that is no failure.
+fn print_raw(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::new(Exit::Output, error.into())),
@@ -131,15 +158,15 @@ fn print(text: &str) -> Result<(), Failure> {
 /// Prints `value` as JSON.
 fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let json = serde_json::to_string_pretty(value).or_fail(Exit::Bug)?;
-    print(&(json + "\n"))
+    print_raw(&(escaped_json(&json) + "\n"))
 }
 
-/// Writes `text` to a file, or to standard output where there is none.
-fn write_out(path: Option<&Path>, text: &str) -> Result<(), Failure> {
+/// Writes `contents` to a file, or to standard output where there is none.
+fn write_out(path: Option<&Path>, contents: &str) -> Result<(), Failure> {
     match path {
-        None => print(text),
-        Some(path) => dagsplit::instance::formats::write_atomically(path, text.as_bytes())
-            .map_err(|error| anyhow::anyhow!("{}: cannot write the file: {error}", path.display()))
+        None => print_raw(contents),
+        Some(path) => dagsplit::instance::formats::write_atomically(path, contents.as_bytes())
+            .map_err(|error| anyhow::anyhow!("{}: cannot write the file: {error}", text::path(path)))
             .or_fail(Exit::Output),
     }
 }

@@ -15,7 +15,7 @@ use dagsplit::simulate::{Links, Schedule, schedule};
 use dagsplit::solve::registry::split_list;
 
 use super::export_args::ExportArgs;
-use super::mapping_args::TopologyArgs;
+use super::mapping_args::{TopologyArgs, refuse_topology};
 use super::reading_args::{ReadingArgs, Workload};
 use super::search_args::SearchArgs;
 use super::values::{self, Memory};
@@ -85,15 +85,15 @@ pub struct Args {
 #[command(next_help_heading = "Candidates")]
 struct CandidateArgs {
     /// Numbers of stages S [default: every divisor of the number of devices].
-    #[arg(long, value_name = "S,...", value_delimiter = ',')]
+    #[arg(long, value_name = "S,...", value_delimiter = ',', value_parser = values::count::<usize>())]
     stages: Vec<usize>,
 
     /// Numbers of replicas R of each stage [default: as many as the devices allow].
-    #[arg(long, value_name = "R,...", value_delimiter = ',')]
+    #[arg(long, value_name = "R,...", value_delimiter = ',', value_parser = values::count::<usize>())]
     replicas: Vec<usize>,
 
     /// Numbers of microbatches that pass through each pipeline before the weights are updated.
-    #[arg(long, value_name = "MB,...", value_delimiter = ',', default_value = "4")]
+    #[arg(long, value_name = "MB,...", value_delimiter = ',', default_value = "4", value_parser = values::count::<usize>())]
     microbatches: Vec<usize>,
 }
 
@@ -184,6 +184,7 @@ fn schedule_of(name: &str) -> Result<ScheduleArg, String> {
 
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
+        refuse_topology(self.reading.file())?;
         let workload = self.reading.read()?;
         let topology = with_memory(self.topology.read()?, &workload);
         let options = self.options(&topology)?;
@@ -245,12 +246,9 @@ impl CandidateArgs {
     /// The factorings asked for that the devices allow.
     fn factorings(&self, devices: usize) -> Result<Vec<Factoring>, Failure> {
         let refuse = |what: String| Err(Failure::message(Exit::Usage, what));
-        if self.microbatches.contains(&0) {
-            return refuse("--microbatches 0: there is nothing to run; give at least 1".into());
-        }
         let given = self.stages.iter().map(|count| ("--stages", count));
         for (option, &count) in given.chain(self.replicas.iter().map(|count| ("--replicas", count))) {
-            if count == 0 || count > devices {
+            if count > devices {
                 return refuse(format!("{option} {count}: there are {devices} devices; give 1 to {devices}"));
             }
         }

@@ -22,8 +22,9 @@ pub struct ProblemArgs {
     #[arg(long, value_enum, default_value = "throughput")]
     objective: ObjectiveArg,
 
-    /// For the latency: the most subgraphs that one accelerator runs one after another.
-    #[arg(long, value_name = "Q", default_value = "1")]
+    /// For the latency: the most subgraphs that one accelerator runs one after another. More than there are nodes are
+    /// of no use and count as so many.
+    #[arg(long, value_name = "Q", default_value = "1", value_parser = values::count::<usize>())]
     subgraphs: usize,
 
     /// For the sharding cost: what a node weighs.
@@ -31,11 +32,11 @@ pub struct ProblemArgs {
     shard_weight: WeightArg,
 
     /// For the sharding cost: the cost of a squared byte that a device's weight is off the mean.
-    #[arg(long, value_name = "F", value_parser = values::not_negative, default_value = "1")]
+    #[arg(long, value_name = "F", value_parser = values::number(0.0..=values::MOST), default_value = "1")]
     variance_weight: f64,
 
     /// For the sharding cost: the cost of an edge between two devices.
-    #[arg(long, value_name = "F", value_parser = values::not_negative, default_value = "1")]
+    #[arg(long, value_name = "F", value_parser = values::number(0.0..=values::MOST), default_value = "1")]
     edge_cost: f64,
 
     /// How compute and communication of an accelerator combine to its load.
@@ -44,23 +45,23 @@ pub struct ProblemArgs {
 
     /// Count memory as training with activation recomputation needs it: the peaks of operators and the outputs that cross
     /// a stage's boundary, over the MB microbatches of the batch that the file's sizes are for.
-    #[arg(long, value_name = "MB")]
+    #[arg(long, value_name = "MB", value_parser = values::count::<usize>())]
     recomputation: Option<usize>,
 
     /// Let up to R accelerators of one class share a stage, each with its samples' part of the work.
-    #[arg(long, value_name = "R")]
+    #[arg(long, value_name = "R", value_parser = values::count::<usize>())]
     replicas: Option<usize>,
 
     /// Bandwidth of the replicas' all-reduce, in bytes per time unit of the file [default: the file's link bandwidth].
-    #[arg(long, value_name = "BYTES", value_parser = values::bytes, requires = "replicas")]
+    #[arg(long, value_name = "BYTES", value_parser = values::bandwidth, requires = "replicas")]
     sync_bandwidth: Option<f64>,
 
     /// Accelerators per server, where links between servers are slower.
-    #[arg(long, value_name = "G", requires = "between_factor")]
+    #[arg(long, value_name = "G", value_parser = values::count::<usize>(), requires = "between_factor")]
     server_size: Option<usize>,
 
     /// How many times longer a transfer between servers takes than one inside a server.
-    #[arg(long, value_name = "F", value_parser = values::positive, requires = "server_size")]
+    #[arg(long, value_name = "F", value_parser = values::number(1.0..=values::MOST), requires = "server_size")]
     between_factor: Option<f64>,
 }
 

@@ -29,7 +29,7 @@ pub struct ReadingOptions {
 
     /// Multiply every transfer time. 1000 cures the unit slip of the published throughput layer graphs (seconds
     /// beside milliseconds).
-    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = values::not_negative, help_heading = "Reading")]
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = values::number(0.0..=values::MOST), help_heading = "Reading")]
     transfer_scale: f64,
 
     #[command(flatten)]
@@ -47,11 +47,11 @@ pub struct ReadingOptions {
 #[command(next_help_heading = "Devices (default: those of the file)")]
 struct PlatformArgs {
     /// How many accelerators there are. With several classes give a number for each: `4,2`.
-    #[arg(long, value_name = "K", value_delimiter = ',')]
+    #[arg(long, value_name = "K", value_delimiter = ',', value_parser = values::whole::<usize>(0..=values::COUNT))]
     accelerators: Option<Vec<usize>>,
 
     /// How many CPUs there are.
-    #[arg(long, value_name = "L")]
+    #[arg(long, value_name = "L", value_parser = values::whole::<usize>(0..=values::COUNT))]
     cpus: Option<usize>,
 
     /// Memory of each accelerator, such as `16GiB`, `16GB`, `1.6e10` or `unlimited`; one for all classes, or one each.
@@ -64,11 +64,11 @@ struct PlatformArgs {
 #[command(next_help_heading = "PipeDream profiles")]
 struct PipeDreamArgs {
     /// Link bandwidth in bytes per second: turns activation sizes into transfer times [default: 10GB].
-    #[arg(long, value_name = "BYTES/S", value_parser = values::bytes)]
+    #[arg(long, value_name = "BYTES/S", value_parser = values::bandwidth)]
     bandwidth: Option<f64>,
 
     /// How many times slower a CPU is than the profiled accelerator [default: 10].
-    #[arg(long, value_name = "FACTOR", value_parser = values::positive)]
+    #[arg(long, value_name = "FACTOR", value_parser = values::number(1e-9..=values::MOST))]
     cpu_factor: Option<f64>,
 
     /// Build the forward and the backward pass.
@@ -93,7 +93,7 @@ struct PiperArgs {
     piper_configuration: Option<String>,
 
     /// How many microbatches a device keeps activations of [default: 1].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::whole::<u32>(0..=values::COUNT))]
     piper_microbatches: Option<u32>,
 }
 

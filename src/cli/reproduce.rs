@@ -12,6 +12,7 @@ use dagsplit::mapping::formats::write_topology;
 use dagsplit::report::table;
 use dagsplit::reproduce::{self, Outcome, Plan, Ran, Run, Study, Workload, outcomes, studies};
 use dagsplit::solve::registry;
+use dagsplit::text;
 use serde::Serialize;
 
 use super::problem_args::ProblemArgs;
@@ -207,7 +208,7 @@ impl Shelf {
     fn new(published: Option<PathBuf>) -> Result<Self, Failure> {
         let published = published.or_else(|| std::env::var_os("DAGSPLIT_WORKLOADS").map(PathBuf::from));
         if let Some(missing) = published.as_ref().filter(|folder| !folder.is_dir()) {
-            return Err(Failure::message(Exit::BadInput, format!("{}: there is no such folder", missing.display())));
+            return Err(Failure::message(Exit::BadInput, format!("{}: there is no such folder", text::path(missing))));
         }
         Ok(Self { published, made: tempfile::tempdir().or_fail(Exit::Output)?, files: BTreeMap::new() })
     }

@@ -1,11 +1,12 @@
 //! Limits, threads and seed of a search.
 
+use std::sync::Once;
 use std::time::Duration;
 
 use dagsplit::report::comparison::Limits;
 use dagsplit::solve::SearchContext;
 
-use super::values;
+use super::{note, values};
 
 /// When a method has to stop, and what it may use.
 #[derive(Debug, clap::Args)]
@@ -16,15 +17,16 @@ pub struct SearchArgs {
     time_limit: Option<Duration>,
 
     /// Stop at this relative gap; 0 asks for a proof of optimality.
-    #[arg(long, value_name = "REL", default_value = "0", value_parser = values::not_negative)]
+    #[arg(long, value_name = "REL", default_value = "0", value_parser = values::number(0.0..=1.0))]
     gap: f64,
 
-    /// How many threads to use; 0 takes all cores. The same input, seed and number of threads give the same split.
-    #[arg(long, value_name = "N", default_value = "1")]
+    /// How many threads to use; 0 takes all cores, and no more than these are used. The same input, seed and number of
+    /// threads give the same split.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = values::whole::<usize>(0..=values::COUNT))]
     threads: usize,
 
     /// Seed of everything random.
-    #[arg(long, value_name = "S", default_value = "0")]
+    #[arg(long, value_name = "S", default_value = "0", value_parser = values::whole::<u64>(0..=u64::MAX))]
     pub seed: u64,
 }
 
@@ -45,13 +47,21 @@ impl SearchArgs {
         context
     }
 
-    /// The limits, with the number of threads that 0 stands for.
+    /// The limits, with the number of threads that are used.
     pub fn limits(&self) -> Limits {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        Limits {
-            time_limit: self.time_limit.map(|limit| limit.as_secs_f64()),
-            gap: self.gap,
-            threads: if self.threads == 0 { cores() } else { self.threads },
+        let time_limit = self.time_limit.map(|limit| limit.as_secs_f64());
+        Limits { time_limit, gap: self.gap, threads: self.used_threads() }
+    }
+
+    /// The threads asked for, or all cores; threads beyond these only wait for each other, which is said once.
+    fn used_threads(&self) -> usize {
+        static SAID: Once = Once::new();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        if self.threads > cores {
+            SAID.call_once(|| {
+                note(&format!("--threads {}: there are {cores} cores; {cores} threads are used", self.threads))
+            });
         }
+        if self.threads == 0 { cores } else { self.threads.min(cores) }
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use dagsplit::report::comparison::{COMPARE_SCHEMA, Ending, Journal, JournalError, Machine, Record, Status, Versions};
 use dagsplit::solve::registry;
+use dagsplit::text::escaped;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::supervised::{self, Supervision};
@@ -81,7 +82,7 @@ impl Series {
     /// # Errors
     /// The results file cannot be written.
     pub fn run(&mut self, task: &Task) -> Result<Option<Record>, Failure> {
-        self.bar.set_message(format!("{}: {}", task.trial.instance.name, task.trial.method));
+        self.bar.set_message(escaped(&format!("{}: {}", task.trial.instance.name, task.trial.method)).into_owned());
         let known = self.journal.find(&task.trial).cloned();
         let record = match known {
             Some(known) => Some(known),

@@ -11,12 +11,13 @@ use dagsplit::simulate::schedule::{
     Asynchronous, GPipe, Inference, Interleaved, OneForwardOneBackward, Schedule, VirtualDevices,
 };
 use dagsplit::simulate::{Links, Options, Pipeline, SimulateError, simulate};
+use dagsplit::text;
 use dagsplit::verify::mapping::{MappingViolation, check};
 
 use super::any_split::{self, AnySplit};
-use super::mapping_args::LinkArgs;
+use super::mapping_args::{LinkArgs, refuse_topology};
 use super::reading_args::ReadingOptions;
-use super::{Exit, Failure, OrFail, listed, print, print_json, values, write_out};
+use super::{Exit, Failure, OrFail, listed, note, print, print_json, values, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -74,7 +75,7 @@ struct SimulationArgs {
     schedule: Option<ScheduleArg>,
 
     /// How many microbatches pass through each pipeline.
-    #[arg(long, value_name = "MB", default_value = "32", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "MB", default_value = "32", value_parser = values::count::<u32>())]
     microbatches: u32,
 
     /// Compute activations once more for the backward pass, in place of keeping them.
@@ -92,7 +93,7 @@ struct SimulationArgs {
 
     /// Bandwidth of the all-reduce ring of a split with replicas, in bytes per time unit of the file [default: the
     /// file's link bandwidth].
-    #[arg(long, value_name = "BYTES", value_parser = values::bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = values::bandwidth)]
     sync_bandwidth: Option<f64>,
 }
 
@@ -178,18 +179,29 @@ impl Args {
     }
 
     fn of_mapping(&self, stages: &Path, topology: &Path, mapping: &Path) -> Result<Pipeline, Failure> {
+        if self.simulation.sync_bandwidth.is_some() {
+            let cause = "mapped stages all-reduce over the topology's links; leave --sync-bandwidth out";
+            return Err(Failure::message(Exit::Usage, cause));
+        }
+        refuse_topology(stages)?;
         let claim = read_mapping(mapping).or_fail(Exit::BadInput)?;
         let topology = self.links.read(topology)?;
         let replicas = claim.replicas();
         if replicas > topology.len() {
-            let message = format!("{}: more copies of a stage than the topology has devices", mapping.display());
+            let message = format!("{}: more copies of a stage than the topology has devices", text::path(mapping));
             return Err(Failure::message(Exit::InvalidSplit, message));
         }
         let stages = read_stages(stages).or_fail(Exit::BadInput)?;
+        if let Some(other) = claim.names.topology.as_ref().filter(|name| **name != topology.name) {
+            note(&format!(
+                "the mapping is said to be onto the topology {other:?}, and this one is {:?}",
+                topology.name
+            ));
+        }
         let problem = MappingProblem { stages, replicas, topology, cost: StageCost::additive(Counted::Both) };
         let violations = violations(&problem, &claim);
         if !violations.is_empty() {
-            let message = format!("{}: the mapping is invalid:{}", mapping.display(), listed(&violations));
+            let message = format!("{}: the mapping is invalid:{}", text::path(mapping), listed(&violations));
             return Err(Failure::message(Exit::InvalidSplit, message));
         }
         let mut devices = vec![0; problem.copies()];

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use dagsplit::process::{Exited, Order, in_own_group, watch};
 use dagsplit::report::comparison::{Answer, Ending, Status};
+use dagsplit::text;
 
 /// How long a process may take to stop after Ctrl-C before it is ended.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -31,7 +32,7 @@ pub struct Supervision<'a> {
 pub fn run(program: &Path, arguments: &[String], supervision: &Supervision<'_>) -> Ending {
     let started = Instant::now();
     let ending = answer_of(program, arguments, supervision).unwrap_or_else(|error| {
-        Ending::without_result(Status::Crashed, format!("{}: it cannot be run: {error}", program.display()))
+        Ending::without_result(Status::Crashed, format!("{}: it cannot be run: {error}", text::path(program)))
     });
     Ending { process_seconds: started.elapsed().as_secs_f64(), ..ending }
 }

@@ -1,5 +1,6 @@
 //! Values of options, checked as they are read.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use bytesize::ByteSize;
@@ -16,35 +17,68 @@ pub fn memory(text: &str) -> Result<Memory, String> {
     bytes(text).map(|bytes| Memory(Some(bytes)))
 }
 
+/// The most bytes, and bytes per time unit, that anyone has: sums of them stay finite.
+const MOST_BYTES: f64 = 1e24;
+
+/// The largest factor, price or time that stays finite with all that it is multiplied by.
+pub const MOST: f64 = 1e15;
+
+/// The largest count: more devices, microbatches or copies than any machine room has, and products of two fit.
+pub const COUNT: u64 = 1_000_000;
+
 /// Reads a number of bytes, with or without a unit such as `GiB` or `GB`.
 pub fn bytes(text: &str) -> Result<f64, String> {
+    bytes_within(text, 0.0..=MOST_BYTES)
+}
+
+/// Reads bytes per time unit, with or without a unit such as `GiB` or `GB`.
+pub fn bandwidth(text: &str) -> Result<f64, String> {
+    bytes_within(text, 1e-9..=MOST_BYTES)
+}
+
+fn bytes_within(text: &str, range: RangeInclusive<f64>) -> Result<f64, String> {
     let bytes = text.parse::<f64>().or_else(|_| text.parse::<ByteSize>().map(|size| size.as_u64() as f64));
-    bytes
-        .ok()
-        .filter(|bytes| bytes.is_finite() && *bytes >= 0.0)
-        .ok_or_else(|| "give bytes, such as `16GiB`, `16GB` or `1.6e10`".into())
+    let (least, most) = (range.start(), range.end());
+    let cure = || format!("give bytes, such as `16GiB`, `16GB` or `1.6e10`, from {least} to {most:e}");
+    bytes.ok().filter(|bytes| range.contains(bytes)).ok_or_else(cure)
 }
 
-/// Reads a number above zero.
-pub fn positive(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|x: &f64| x.is_finite() && *x > 0.0).ok_or_else(|| "give a number above 0".into())
+/// A reader of whole numbers in `range`.
+pub fn whole<T: TryFrom<u64>>(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        let cure = || format!("give a whole number from {} to {}", range.start(), range.end());
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(cure)
+    }
 }
 
-/// Reads a number that is at least zero.
-pub fn not_negative(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|x: &f64| x.is_finite() && *x >= 0.0).ok_or_else(|| "give a number of at least 0".into())
+/// A reader of counts of at least one.
+pub fn count<T: TryFrom<u64>>() -> impl Fn(&str) -> Result<T, String> + Clone {
+    whole(1..=COUNT)
+}
+
+/// A reader of numbers in `range`.
+pub fn number(range: RangeInclusive<f64>) -> impl Fn(&str) -> Result<f64, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| format!("give a number from {} to {}", range.start(), range.end()))
+    }
 }
 
 /// Reads a name and a size, such as `batch=8`.
 pub fn dimension(text: &str) -> Result<(String, u64), String> {
-    let parts = text.rsplit_once('=').and_then(|(name, size)| Some((name.to_owned(), size.parse().ok()?)));
-    parts.ok_or_else(|| "give a name and a whole number, such as `batch=8`".into())
+    const MOST: u64 = 1 << 31;
+    let size = |text: &str| text.parse().ok().filter(|size| (1..=MOST).contains(size));
+    let parts = text.rsplit_once('=').and_then(|(name, text)| Some((name.to_owned(), size(text)?)));
+    parts.ok_or_else(|| format!("give a name and a whole number from 1 to {MOST}, such as `batch=8`"))
 }
 
 /// Reads a duration in seconds.
 pub fn seconds(text: &str) -> Result<Duration, String> {
-    let duration = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    duration.ok_or_else(|| "give seconds, such as `60` or `0.5`".into())
+    const MOST: f64 = 1e9;
+    let seconds = text.parse().ok().filter(|seconds| (0.0..=MOST).contains(seconds));
+    let cure = || format!("give seconds, such as `60` or `0.5`, from 0 to {MOST}");
+    seconds.map(Duration::from_secs_f64).ok_or_else(cure)
 }
 
 #[cfg(test)]
@@ -66,6 +100,10 @@ mod tests {
     fn limits_are_finite_and_positive() {
         assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
         assert!(["-1", "nan", "1e300", "soon"].iter().all(|bad| seconds(bad).is_err()));
-        assert!(positive("0").is_err() && not_negative("0").is_ok() && not_negative("inf").is_err());
+        let factor = number(0.5..=2.0);
+        assert!(factor("0.5").is_ok() && ["0.4", "2.1", "nan", "inf", "x"].iter().all(|bad| factor(bad).is_err()));
+        assert_eq!(whole::<u32>(1..=9)("9"), Ok(9));
+        assert_eq!(whole::<u32>(1..=9)("10"), Err("give a whole number from 1 to 9".into()));
+        assert!(whole::<u8>(0..=u64::MAX)("256").is_err() && bandwidth("0").is_err() && bytes("0").is_ok());
     }
 }

@@ -1,5 +1,7 @@
 //! Mappings as files state them, to be held against a problem.
 
+use std::collections::BTreeMap;
+
 use super::{Mapping, MappingProblem};
 
 /// Where a copy of a stage is said to be.
@@ -22,6 +24,19 @@ pub struct ClaimedMapping {
     pub copies: Vec<PlacedCopy>,
     /// The time that the slowest copy is said to take.
     pub objective: Option<f64>,
+    /// What the stages and the devices are said to be called.
+    pub names: ClaimedNames,
+}
+
+/// Names that a mapping states, so that it is not taken for one of other stages or of another topology.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ClaimedNames {
+    /// The topology's.
+    pub topology: Option<String>,
+    /// Those of stages, by index.
+    pub stages: BTreeMap<usize, String>,
+    /// Those of devices, by index.
+    pub devices: BTreeMap<usize, String>,
 }
 
 impl ClaimedMapping {
@@ -29,7 +44,7 @@ impl ClaimedMapping {
     #[must_use]
     pub fn without_times(self) -> Self {
         let copies = self.copies.into_iter().map(|copy| PlacedCopy { time: None, ..copy });
-        Self { copies: copies.collect(), objective: None }
+        Self { copies: copies.collect(), objective: None, names: self.names }
     }
 
     /// How many copies of each stage there are by the largest number named; at least 1.
@@ -48,6 +63,7 @@ impl ClaimedMapping {
             time: Some(times[copy]),
         };
         let copies = mapping.devices.iter().enumerate().map(copy).collect();
-        Self { copies, objective: Some(times.iter().copied().fold(0.0, f64::max)) }
+        let objective = Some(times.iter().copied().fold(0.0, f64::max));
+        Self { copies, objective, names: ClaimedNames::default() }
     }
 }

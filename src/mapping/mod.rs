@@ -30,13 +30,13 @@ mod topology;
 mod windows;
 
 pub use branch_and_bound::BranchAndBound;
-pub use claim::{ClaimedMapping, PlacedCopy};
+pub use claim::{ClaimedMapping, ClaimedNames, PlacedCopy};
 pub use exhaustive::Exhaustive;
 pub use heuristic::{Consecutive, GreedyMapping, MappingAnnealing, PointToPoint, RandomMapping, SwapSearch};
 pub use mapper::{Mapper, MappingOutcome, MappingRun};
 pub use parmesan2024::Parmesan2024;
 pub(crate) use problem::Synchronisation;
-pub use problem::{Counted, Mapping, MappingProblem, StageCost};
+pub use problem::{Counted, Mapping, MappingProblem, MemoryShortage, StageCost};
 pub use rate::Rate;
 pub use stages::{Message, Stage, StageGraph};
 pub use topology::{Device, Topology};

@@ -1,8 +1,9 @@
 //! What is asked of a mapping, and what a mapping costs.
 
-use super::{StageGraph, Topology};
+use super::{Stage, StageGraph, Topology};
 pub(crate) use crate::cost::Synchronisation;
 use crate::cost::{Piece, Terms, max_of_pieces};
+use crate::text::escaped;
 
 /// Which communication a stage's time counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -93,6 +94,30 @@ pub struct Mapping {
     pub devices: Vec<usize>,
 }
 
+/// Too little memory for any mapping.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error(
+    "stage {stage} ({}) needs {needed} bytes on each of its devices; {copies} copies need as much, but {devices} of {among} \
+     devices have it, and the largest has {largest} bytes; split into more stages, or take fewer replicas or larger devices",
+    escaped(name)
+)]
+pub struct MemoryShortage {
+    /// The stage with the most memory that lacks devices.
+    pub stage: usize,
+    /// Its name.
+    pub name: String,
+    /// Bytes that each of its copies needs.
+    pub needed: f64,
+    /// How many copies need as much, those of other stages included.
+    pub copies: usize,
+    /// How many devices have as much.
+    pub devices: usize,
+    /// Of how many devices.
+    pub among: usize,
+    /// Bytes of the largest device.
+    pub largest: f64,
+}
+
 /// Stages, each in equally many copies, to be placed on distinct devices so that the slowest copy is fastest
 /// (equation 5). Copies with the same number form a pipeline of their own; a stage's copies form a ring in the order
 /// of their numbers. There may be more devices than copies.
@@ -117,6 +142,23 @@ impl MappingProblem {
     /// Whether a copy of stage `stage` fits in the memory of device `device`.
     pub fn fits(&self, stage: usize, device: usize) -> bool {
         self.topology.devices[device].memory.is_none_or(|limit| self.stages.stages[stage].memory <= limit)
+    }
+
+    /// What memory lacks, where it alone allows no mapping. A device that has room for a copy has room for any smaller one,
+    /// so that copies find devices if and only if, for each stage, those at least as large find enough devices as large.
+    /// O(stages · (stages + devices)).
+    pub fn memory_shortage(&self) -> Option<MemoryShortage> {
+        let (stages, among) = (&self.stages.stages, self.topology.len());
+        let memory = self.topology.devices.iter().map(|device| device.memory.unwrap_or(f64::INFINITY));
+        let largest = memory.fold(0.0, f64::max);
+        let shortage = |(stage, Stage { name, memory: needed, .. }): (usize, &Stage)| {
+            let copies = self.replicas * stages.iter().filter(|other| other.memory >= *needed).count();
+            let devices = (0..among).filter(|&device| self.fits(stage, device)).count();
+            let (name, needed) = (name.clone(), *needed);
+            (devices < copies).then_some(MemoryShortage { stage, name, needed, copies, devices, among, largest })
+        };
+        let shortages = stages.iter().enumerate().filter_map(shortage);
+        shortages.max_by(|a, b| a.needed.total_cmp(&b.needed))
     }
 
     /// Whether all copies fit in the memory of these devices, given by copy.

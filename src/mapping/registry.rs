@@ -6,7 +6,7 @@ use super::{
     BranchAndBound, Consecutive, Exhaustive, GreedyMapping, Mapper, MappingAnnealing, Parmesan2024, PointToPoint,
     RandomMapping, SwapSearch,
 };
-use crate::solve::registry::{Parameter, Parameters, SpecError, parts};
+use crate::solve::registry::{COUNT, Parameter, Parameters, SpecError, Values, parts};
 
 /// A mapper and what it can do.
 #[derive(Debug, Clone, Copy)]
@@ -36,15 +36,20 @@ const MAPPERS: &[MapperKind] = &[
         exact: true,
         source: "docs/mapping.md",
         parameters: &[
-            Parameter { name: "moves", default: "1000", meaning: "moves of the first round of annealing, per copy" },
-            Parameter { name: "decisions", default: "50", meaning: "decisions of the first round of searches" },
+            Parameter {
+                name: "moves",
+                default: "1000",
+                meaning: "moves of the first round of annealing, per copy",
+                values: Values::Whole(1, COUNT),
+            },
+            Parameter {
+                name: "decisions",
+                default: "50",
+                meaning: "decisions of the first round of searches",
+                values: Values::Whole(1, COUNT),
+            },
         ],
-        make: |given| {
-            Ok(Box::new(BranchAndBound {
-                moves: given.at_least("moves", 1)?,
-                decisions: given.at_least("decisions", 1)?,
-            }))
-        },
+        make: |given| Ok(Box::new(BranchAndBound { moves: given.get("moves")?, decisions: given.get("decisions")? })),
     },
     MapperKind {
         name: "parmesan",
@@ -55,12 +60,11 @@ const MAPPERS: &[MapperKind] = &[
             name: "timeout",
             default: "60",
             meaning: "seconds that each inner search may take; one that takes longer counts as not found",
+            values: Values::Number(0.0, COUNT as f64),
         }],
         make: |given| {
-            let seconds: f64 = given.at_least("timeout", 0.0)?;
-            // A longer time than can be told is no limit.
-            let timeout = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
-            Ok(Box::new(Parmesan2024 { timeout }))
+            let seconds: f64 = given.get("timeout")?;
+            Ok(Box::new(Parmesan2024 { timeout: Duration::from_secs_f64(seconds) }))
         },
     },
     MapperKind {
@@ -92,8 +96,13 @@ const MAPPERS: &[MapperKind] = &[
         summary: "the best of some random mappings",
         exact: false,
         source: "baseline",
-        parameters: &[Parameter { name: "samples", default: "1", meaning: "how many are drawn, from 1" }],
-        make: |given| Ok(Box::new(RandomMapping { samples: given.at_least("samples", 1)? })),
+        parameters: &[Parameter {
+            name: "samples",
+            default: "1",
+            meaning: "how many are drawn",
+            values: Values::Whole(1, COUNT),
+        }],
+        make: |given| Ok(Box::new(RandomMapping { samples: given.get("samples")? })),
     },
     MapperKind {
         name: "greedy",
@@ -108,8 +117,13 @@ const MAPPERS: &[MapperKind] = &[
         summary: "annealing that swaps the contents of two devices, below ever lower targets",
         exact: false,
         source: "docs/mapping.md",
-        parameters: &[Parameter { name: "moves", default: "20000", meaning: "how many swaps it tries for each copy" }],
-        make: |given| Ok(Box::new(MappingAnnealing { moves: given.at_least("moves", 1)? })),
+        parameters: &[Parameter {
+            name: "moves",
+            default: "20000",
+            meaning: "how many swaps it tries for each copy",
+            values: Values::Whole(1, COUNT),
+        }],
+        make: |given| Ok(Box::new(MappingAnnealing { moves: given.get("moves")? })),
     },
     MapperKind {
         name: "swap",
@@ -120,6 +134,7 @@ const MAPPERS: &[MapperKind] = &[
             name: "restarts",
             default: "8",
             meaning: "how many random mappings it starts from, besides consecutive, p2p and greedy",
+            values: Values::Whole(0, COUNT),
         }],
         make: |given| Ok(Box::new(SwapSearch { restarts: given.get("restarts")? })),
     },

@@ -181,8 +181,11 @@ impl<'a> Planner<'a> {
     ) -> Result<Fate, PlanError> {
         let copies = partition.stages.stages.len() * factoring.replicas;
         let devices = self.topology.len();
-        let mut reason =
-            format!("{copies} copies have no mapping on {devices} devices: there are too few, or too little memory");
+        let asked = self.mapping_problem(&partition.stages, factoring.replicas, microbatches, Counted::Both);
+        let mut reason = asked.memory_shortage().map_or_else(
+            || format!("no mapping of {copies} copies on {devices} devices was found in time"),
+            |shortage| shortage.to_string(),
+        );
         let mut best: Option<MappedPipeline> = None;
         for found in self.mappings(partition, factoring.replicas, microbatches, limit)? {
             match self.simulated(partition, found, microbatches) {

@@ -59,11 +59,17 @@ pub struct Problem {
 impl Problem {
     /// Validates `instance` and compiles it with `spec` to a problem.
     ///
+    /// Of the subgraphs that the latency allows an accelerator no more are kept than there are nodes: the others would
+    /// be empty.
+    ///
     /// # Errors
     /// Every problem of the instance and of the spec at once.
-    pub fn new(instance: &Instance, spec: ProblemSpec) -> Result<Self, Problems> {
+    pub fn new(instance: &Instance, mut spec: ProblemSpec) -> Result<Self, Problems> {
         validate(instance)?;
         spec.validate(instance)?;
+        if let Objective::Latency { subgraphs } = &mut spec.objective {
+            *subgraphs = instance.nodes.len().min(*subgraphs);
+        }
         let index: FxHashMap<u64, NodeId> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
         let edges: Vec<(NodeId, NodeId)> =
             instance.edges.iter().map(|e| (index[&e.source], index[&e.target])).collect();

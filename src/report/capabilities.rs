@@ -73,7 +73,7 @@ fn parameter_rows() -> Vec<Vec<Cell>> {
     let clusterings = registry::clusterings().iter().map(|kind| (kind.name, kind.parameters));
     let refinements = registry::refinements().iter().map(|kind| (kind.name, kind.parameters));
     let row = |of: &str, parameter: &Parameter| {
-        vec![Cell::code(of), Cell::code(parameter.name), parameter.default.into(), parameter.meaning.into()]
+        vec![Cell::code(of), Cell::code(parameter.name), parameter.default.into(), parameter.described().into()]
     };
     let all = methods.chain(clusterings).chain(refinements);
     all.flat_map(|(of, parameters)| parameters.iter().map(move |parameter| row(of, parameter))).collect()

@@ -11,6 +11,7 @@ use crate::preprocess::{Net, Reduced, Unordered};
 use crate::problem::{DeviceKind, Problem};
 use crate::solve::SearchContext;
 use crate::solve::dp::frontier::Frontier;
+use crate::text::escaped;
 
 /// The times of all nodes on one kind of device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -135,7 +136,7 @@ impl Facts {
         lines.push(("devices", self.platform_text()));
         let (any, acyclic) = (number(self.lower_bound), number(self.lower_bound_acyclic));
         lines.push(("lower bounds", format!("{any} for any split, {acyclic} for acyclic ones")));
-        lines.into_iter().map(|(name, value)| format!("{name:<15} {value}\n")).collect()
+        lines.into_iter().map(|(name, value)| format!("{name:<15} {}\n", escaped(&value))).collect()
     }
 
     fn ideals_text(&self) -> String {

@@ -8,6 +8,7 @@ use super::table::{listed, plain_table};
 use super::units::{bar, number, percent, seconds};
 use crate::mapping::{MappingOutcome, MappingProblem, MappingRun};
 use crate::solve::{OPTIMALITY_TOLERANCE, Stats};
+use crate::text::escaped;
 use crate::verify::mapping::{VerifiedCopy, VerifiedMapping};
 
 /// Version of [`MapRecord`]: it changes when a field changes its meaning or goes.
@@ -157,6 +158,9 @@ pub struct MapRecord {
     pub stats: Stats,
     /// Whether the independent verifier has passed the mapping; false only where there is none.
     pub verified: bool,
+    /// Why there is no mapping, where memory alone allows none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// Every mapper, where more than one ran; the record itself is that of the best.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<MapMethodRecord>,
@@ -181,6 +185,7 @@ impl MapRecord {
             copies: verified.map(|verified| CopyRecord::all(problem, verified)).unwrap_or_default(),
             stats: Stats(stats.iter().map(|&(name, count)| (name, count as f64)).collect()),
             verified: verified.is_some(),
+            reason: problem.memory_shortage().map(|shortage| shortage.to_string()),
             compared: Vec::new(),
         }
     }
@@ -198,6 +203,7 @@ impl MapRecord {
             ("time", seconds(outcome.seconds)),
             ("method", outcome.method.clone()),
         ];
+        facts.extend(self.reason.iter().map(|reason| ("reason", reason.clone())));
         if self.verified {
             facts.push(("verified", "yes, from stages and topology".into()));
         }
@@ -226,7 +232,8 @@ pub fn copies(copies: &[CopyRecord]) -> String {
     let mut table = plain_table();
     table.set_header(["stage", "copy", "device", "compute", "messages", "all-reduce", "time", ""]);
     for copy in copies {
-        let mut row = vec![Cell::new(&copy.stage_name), right(copy.replica), Cell::new(&copy.device_name)];
+        let mut row =
+            vec![Cell::new(escaped(&copy.stage_name)), right(copy.replica), Cell::new(escaped(&copy.device_name))];
         row.extend([copy.compute, copy.messages, copy.all_reduce, copy.time].map(|time| right(number(time))));
         row.push(Cell::new(bar(copy.time / slowest, BAR)));
         table.add_row(row);

@@ -7,6 +7,7 @@ use crate::instance::Instance;
 use crate::instance::formats::content_hash;
 use crate::problem::{DeviceKind, ProblemSpec, Scope};
 use crate::solve::{Run, Stats};
+use crate::text::escaped;
 use crate::verify::{ScheduledSubgraph, Verified, VerifiedDevice};
 
 /// Version of [`RunRecord`]: it changes when a field changes its meaning or goes.
@@ -130,7 +131,7 @@ impl DeviceRecord {
         let mut label = |device: &Self| match (&device.class, device.is_cpu()) {
             (_, true) => format!("CPU {}", cpus.next().unwrap_or(0)),
             (None, _) => format!("accelerator {}", accelerators.next().unwrap_or(0)),
-            (Some(class), _) => format!("accelerator {} ({class})", accelerators.next().unwrap_or(0)),
+            (Some(class), _) => format!("accelerator {} ({})", accelerators.next().unwrap_or(0), escaped(class)),
         };
         devices.iter().map(&mut label).collect()
     }
@@ -164,13 +165,20 @@ pub struct MethodRecord {
 impl MethodRecord {
     /// The record of `run`, whose split the verifier has passed as `verified`.
     ///
-    /// A bound, and with it a proof, counts only where it holds for every split of the scope that was asked for.
+    /// A bound, and with it a proof, counts only where it holds for every split of the scope that was asked for. Where it
+    /// leaves no gap, the split is optimal, whatever the method calls it.
     pub fn new(method: &str, scope: &Scope, run: &Run, verified: Option<&Verified>, seconds: f64) -> Self {
         let objective = verified.map(Verified::objective);
         let lower_bound = run.outcome.bound().filter(|bound| bound.scope.covers(scope)).map(|bound| bound.value);
         let gap = objective.zip(lower_bound).and_then(|(objective, bound)| gap(objective, bound));
         let status = match run.outcome.status() {
-            "optimal" if gap != Some(0.0) => "feasible",
+            "optimal" | "feasible" => {
+                if gap == Some(0.0) {
+                    "optimal"
+                } else {
+                    "feasible"
+                }
+            }
             "infeasible" if !infeasibility_holds(run, scope) => "unknown",
             status => status,
         };

@@ -1,6 +1,7 @@
 //! A table as data: what the terminal shows and every exporter writes.
 
 use super::units::{bytes, number, percent, seconds};
+use crate::text::escaped;
 
 /// One cell. Exporters for programs write all digits, those for people round.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +36,7 @@ impl Cell {
     /// As people read it.
     pub fn shown(&self) -> String {
         match self {
-            Self::Text(text) | Self::Code(text) => text.clone(),
+            Self::Text(text) | Self::Code(text) => escaped(text).into_owned(),
             Self::Number(value) => number(*value),
             Self::Ratio(value) => percent(*value),
             Self::Seconds(value) => seconds(*value),
@@ -47,7 +48,7 @@ impl Cell {
     /// With all digits and without units; empty where nothing is known.
     pub fn raw(&self) -> String {
         match self {
-            Self::Text(text) | Self::Code(text) => text.clone(),
+            Self::Text(text) | Self::Code(text) => escaped(text).into_owned(),
             Self::Number(value) | Self::Ratio(value) | Self::Seconds(value) | Self::Bytes(value) => value.to_string(),
             Self::Empty => String::new(),
         }

@@ -5,6 +5,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, Tab
 use super::record::{DeviceRecord, MethodRecord, RunRecord, gap};
 use super::sheet::Sheet;
 use super::units::{bar, bar_between, bytes, number, percent, seconds};
+use crate::text::escaped;
 
 /// No frame, and one line below the header.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
@@ -45,7 +46,7 @@ pub fn run(record: &RunRecord) -> String {
 
 /// Facts as people read them: a line for each, its name before its value.
 pub(super) fn listed(facts: &[(&str, String)]) -> String {
-    facts.iter().map(|(name, value)| format!("{name:<12} {value}\n")).collect()
+    facts.iter().map(|(name, value)| format!("{name:<12} {}\n", escaped(value))).collect()
 }
 
 /// One row per device; under the latency objective, with the time at which each works.

@@ -15,9 +15,12 @@ pub struct Progress {
     pub bound: Option<f64>,
 }
 
+/// More threads than any machine has cores for, which would only take memory.
+const MOST_THREADS: usize = 1024;
+
 /// Runs `work` on as many threads as the context allows.
 pub(crate) fn in_pool<T: Send>(cx: &SearchContext, work: impl FnOnce() -> T + Send) -> T {
-    match rayon::ThreadPoolBuilder::new().num_threads(cx.threads.max(1)).build() {
+    match rayon::ThreadPoolBuilder::new().num_threads(cx.threads.clamp(1, MOST_THREADS)).build() {
         Ok(pool) => pool.install(work),
         // Without threads of its own the work runs on the global pool, with the same answer.
         Err(_) => work(),

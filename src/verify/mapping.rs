@@ -2,6 +2,7 @@
 
 use super::CLAIM_TOLERANCE;
 use crate::mapping::{ClaimedMapping, Counted, MappingProblem, Synchronisation};
+use crate::text::escaped;
 
 /// What is wrong with a mapping.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -47,6 +48,26 @@ pub enum MappingViolation {
         device: usize,
         /// How many devices there are.
         devices: usize,
+    },
+    /// The mapping is of other stages.
+    #[error("stage {stage} is called {} here but {} in the mapping; map these stages", escaped(.found), escaped(.claimed))]
+    OtherStage {
+        /// The stage.
+        stage: usize,
+        /// Its name.
+        found: String,
+        /// Its name in the mapping.
+        claimed: String,
+    },
+    /// The mapping is onto another topology.
+    #[error("device {device} is called {} here but {} in the mapping; map onto this topology", escaped(.found), escaped(.claimed))]
+    OtherDevice {
+        /// The device.
+        device: usize,
+        /// Its name.
+        found: String,
+        /// Its name in the mapping.
+        claimed: String,
     },
     /// A device holds two copies.
     #[error(
@@ -142,6 +163,7 @@ pub fn check(problem: &MappingProblem, claim: &ClaimedMapping) -> Result<Verifie
     let mut violations = Vec::new();
     let device_of = places(problem, claim, &mut violations);
     check_devices(problem, &device_of, &mut violations);
+    check_names(problem, claim, &mut violations);
     if !violations.is_empty() {
         return Err(violations);
     }
@@ -182,6 +204,22 @@ fn places(
         violations.push(MappingViolation::MissingCopy { stage: index / replicas, replica: index % replicas });
     }
     device_of
+}
+
+/// Stages and devices are those that the mapping names, as far as it names any that there are.
+fn check_names(problem: &MappingProblem, claim: &ClaimedMapping, violations: &mut Vec<MappingViolation>) {
+    for (stage, claimed) in &claim.names.stages {
+        if let Some(other) = problem.stages.stages.get(*stage).filter(|stage| stage.name != *claimed) {
+            let (found, claimed) = (other.name.clone(), claimed.clone());
+            violations.push(MappingViolation::OtherStage { stage: *stage, found, claimed });
+        }
+    }
+    for (device, claimed) in &claim.names.devices {
+        if let Some(other) = problem.topology.devices.get(*device).filter(|device| device.name != *claimed) {
+            let (found, claimed) = (other.name.clone(), claimed.clone());
+            violations.push(MappingViolation::OtherDevice { device: *device, found, claimed });
+        }
+    }
 }
 
 /// One copy on each device, and room for it.

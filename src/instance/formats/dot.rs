@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::instance::{Instance, Node};
+use crate::text::escaped_lines;
 
 pub(super) fn write(instance: &Instance) -> String {
     let name = instance.metadata.name.as_deref().unwrap_or("instance");
@@ -29,8 +30,8 @@ fn label(node: &Node) -> String {
     }
 }
 
-/// A DOT string: quotes and backslashes escaped, line breaks as `\n`, control characters left out.
+/// A DOT string: quotes and backslashes escaped, line breaks as `\n`.
 fn quote(text: &str) -> String {
-    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-    format!("\"{}\"", escaped.chars().filter(|c| !c.is_control()).collect::<String>())
+    let escaped = escaped_lines(text).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    format!("\"{escaped}\"")
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::instance::Problems;
+use crate::text;
 
 /// A file or text that could not be read, with its path where there is one.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +19,7 @@ pub struct ReadError {
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.path {
-            Some(path) => write!(f, "{}: {}", path.display(), self.cause),
+            Some(path) => write!(f, "{}: {}", text::path(path), self.cause),
             None => write!(f, "{}", self.cause),
         }
     }

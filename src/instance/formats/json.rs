@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::ReadCause;
 use crate::instance::Problems;
 use crate::instance::validate::shorten;
+use crate::text::{escaped, escaped_json};
 
 /// A list of `T` that reads on after a malformed entry. What is wrong with an entry has its cure from
 /// [`List::take_as`].
@@ -64,7 +65,7 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for ListVisitor<T> {
                 Ok(entry) => list.entries.push(entry),
                 Err(cause) => {
                     let id = id.map(|id| format!(" (id {id})")).unwrap_or_default();
-                    let cause = shorten(&cause, 200);
+                    let cause = shorten(&escaped(&cause), 200);
                     list.malformed.add(format!("[{index}]{id}"), cause, "");
                 }
             }
@@ -93,7 +94,7 @@ fn explain(text: &str, error: &serde_json::Error) -> String {
     } else {
         ""
     };
-    format!("{}{hint}", shorten(&error.to_string(), 300))
+    format!("{}{hint}", shorten(&escaped(&error.to_string()), 300))
 }
 
 /// Reads a flag written as `0`, `1`, `false` or `true`.
@@ -148,5 +149,6 @@ impl Object {
 
 /// Compact JSON of a value whose serialisation cannot fail: plain data with string keys.
 fn compact(value: &impl Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_else(|error| unreachable!("plain data serialises: {error}"))
+    let json = serde_json::to_string(value).unwrap_or_else(|error| unreachable!("plain data serialises: {error}"));
+    escaped_json(&json).into_owned()
 }

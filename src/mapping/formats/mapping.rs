@@ -5,13 +5,14 @@ use serde::{Deserialize, Serialize};
 use crate::instance::Problems;
 use crate::instance::formats::ReadCause;
 use crate::instance::formats::json::{self, List, Object};
-use crate::mapping::{ClaimedMapping, PlacedCopy, StageGraph, Topology};
+use crate::mapping::{ClaimedMapping, ClaimedNames, PlacedCopy, StageGraph, Topology};
 
 /// The version of mapping files that this program reads and writes.
 pub const MAPPING_SCHEMA: &str = "dagsplit-mapping/1";
 
 #[derive(Deserialize)]
 struct File {
+    topology: Option<String>,
     objective: Option<f64>,
     copies: List<CopyEntry>,
 }
@@ -23,9 +24,9 @@ struct CopyEntry {
     device: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<f64>,
-    #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     stage_name: Option<String>,
-    #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     device_name: Option<String>,
 }
 
@@ -36,9 +37,14 @@ pub(super) fn parse(text: &str) -> Result<ClaimedMapping, ReadCause> {
     let mut problems = Problems::default();
     let copies = file.copies.take_as("copies", super::DOCUMENT, &mut problems);
     problems.into_result()?;
-    let copy =
-        |copy: CopyEntry| PlacedCopy { stage: copy.stage, replica: copy.replica, device: copy.device, time: copy.time };
-    Ok(ClaimedMapping { copies: copies.into_iter().map(copy).collect(), objective: file.objective })
+    let mut names = ClaimedNames { topology: file.topology, ..ClaimedNames::default() };
+    let copy = |CopyEntry { stage, replica, device, time, stage_name, device_name }| {
+        names.stages.extend(stage_name.map(|name| (stage, name)));
+        names.devices.extend(device_name.map(|name| (device, name)));
+        PlacedCopy { stage, replica, device, time }
+    };
+    let copies = copies.into_iter().map(copy).collect();
+    Ok(ClaimedMapping { copies, objective: file.objective, names })
 }
 
 pub(super) fn write(graph: &StageGraph, topology: &Topology, mapping: &ClaimedMapping) -> String {

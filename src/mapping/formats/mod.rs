@@ -23,6 +23,7 @@ pub use native::TOPOLOGY_SCHEMA;
 pub use nvidia_smi::LinkBandwidths;
 pub use stages::STAGES_SCHEMA;
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -92,8 +93,20 @@ fn topology_of(text: &str, options: &TopologyOptions) -> Result<Topology, ReadCa
         TopologyFormat::NvidiaSmi => nvidia_smi::parse(text, &options.links, &mut problems),
         TopologyFormat::Cuda => cuda::parse(text, &mut problems),
     };
+    check_names(&topology, &mut problems);
     problems.into_result()?;
     Ok(topology)
+}
+
+/// Mappings, tables and pictures tell devices apart by their names.
+fn check_names(topology: &Topology, problems: &mut Problems) {
+    let mut first = HashMap::new();
+    for (d, device) in topology.devices.iter().enumerate() {
+        if let Some(other) = first.insert(device.name.as_str(), d) {
+            let cause = format!("its name {:?} is that of device {other}, too", shorten(&device.name, 40));
+            problems.add(format!("device {d}"), cause, "give each device a name of its own");
+        }
+    }
 }
 
 fn detect(text: &str) -> Option<TopologyFormat> {

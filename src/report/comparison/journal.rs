@@ -3,21 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use super::record::{COMPARE_SCHEMA, Record, Status, Trial};
-use crate::instance::formats::write_atomically;
+use crate::instance::formats::{ReadCause, file, write_atomically};
+use crate::text::{self, escaped_json};
 
 /// Why a file of results cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// It cannot be read.
-    #[error("{path}: it cannot be read: {cause}")]
+    #[error("{}: it cannot be read: {cause}", text::path(path))]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
-        cause: std::io::Error,
+        /// What is wrong.
+        cause: ReadCause,
     },
     /// It cannot be written.
-    #[error("{path}: it cannot be written: {cause}")]
+    #[error("{}: it cannot be written: {cause}", text::path(path))]
     Write {
         /// The file.
         path: PathBuf,
@@ -25,7 +26,7 @@ pub enum JournalError {
         cause: std::io::Error,
     },
     /// A line is no record.
-    #[error("{path}, line {line}: it is no record of a comparison: {cause}")]
+    #[error("{}, line {line}: it is no record of a comparison: {cause}", text::path(path))]
     NoRecord {
         /// The file.
         path: PathBuf,
@@ -35,7 +36,7 @@ pub enum JournalError {
         cause: String,
     },
     /// There are results in the file already.
-    #[error("{0}: the file exists; resume it with --resume, or give another one")]
+    #[error("{}: the file exists; resume it with --resume, or give another one", text::path(.0))]
     Exists(PathBuf),
 }
 
@@ -61,11 +62,11 @@ impl Journal {
     /// Goes on with the journal in `path`, or begins it where there is no such file.
     ///
     /// # Errors
-    /// The file cannot be read, or holds something else.
+    /// The file cannot be read, is larger than files may be, or holds something else.
     pub fn resume(path: &Path) -> Result<Self, JournalError> {
-        let text = match std::fs::read_to_string(path) {
+        let text = match file::read_text(path) {
             Ok(text) => text,
-            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(ReadCause::Io(cause)) if cause.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(cause) => return Err(JournalError::Read { path: path.into(), cause }),
         };
         Self::parse(path, &text)
@@ -102,9 +103,9 @@ impl Journal {
         self.records.retain(|old| !old.trial.equals(&record.trial));
         self.records.push(record);
         let Some(path) = &self.path else { return Ok(()) };
-        let line = |record| serde_json::to_string(record).map(|json| json + "\n");
-        let text: Result<String, _> = self.records.iter().map(line).collect();
-        let written = text.map_err(Into::into).and_then(|text| write_atomically(path, text.as_bytes()));
+        let line = |record| serde_json::to_string(record).map(|json| format!("{}\n", escaped_json(&json)));
+        let lines: Result<String, _> = self.records.iter().map(line).collect();
+        let written = lines.map_err(Into::into).and_then(|lines| write_atomically(path, lines.as_bytes()));
         written.map_err(|cause| JournalError::Write { path: path.clone(), cause })
     }
 }

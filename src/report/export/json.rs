@@ -2,12 +2,14 @@
 
 use serde::Serialize;
 
+use crate::text::escaped_json;
+
 /// `value` as indented JSON.
 ///
 /// # Errors
 /// `value` has a map whose keys are no strings.
 pub fn json(value: &impl Serialize) -> serde_json::Result<String> {
-    serde_json::to_string_pretty(value).map(|text| text + "\n")
+    serde_json::to_string_pretty(value).map(|json| format!("{}\n", escaped_json(&json)))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::graph::{Graph, NodeId, topological};
 use crate::instance::Instance;
 use crate::report::DeviceRecord;
 use crate::report::units::{bytes, number};
+use crate::text::escaped;
 
 /// How many segments a big graph without a split is cut into.
 const SEGMENTS: usize = 24;
@@ -183,7 +184,7 @@ impl<'a> Subject<'a> {
     fn label(&self, v: NodeId) -> String {
         let node = &self.instance.nodes[v];
         let name = node.name.clone().unwrap_or_else(|| node.id.to_string());
-        let printable: Vec<char> = name.chars().filter(|c| !c.is_control()).collect();
+        let printable: Vec<char> = escaped(&name).chars().collect();
         if printable.len() <= LABEL {
             return printable.into_iter().collect();
         }

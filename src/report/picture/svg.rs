@@ -8,6 +8,7 @@ use super::layout::{Direction, Layout, Place, Point};
 use super::scene::{Arrow, Scene, Shape, Subject};
 use crate::report::DeviceRecord;
 use crate::report::units::{bytes, number, short};
+use crate::text::{escaped, escaped_lines};
 
 pub(super) const MARGIN: f64 = 24.0;
 pub(super) const HEADER: f64 = 62.0;
@@ -56,8 +57,18 @@ pub(in crate::report) fn rectangle(x: f64, y: f64, width: f64, height: f64) -> R
     Rectangle::new().set("x", place(x)).set("y", place(y)).set("width", place(width)).set("height", place(height))
 }
 
-pub(in crate::report) fn text(content: impl Into<String>, x: f64, y: f64, size: f64) -> Text {
-    Text::new(content).set("x", format!("{x:.1}")).set("y", format!("{y:.1}")).set("font-size", size).set("fill", INK)
+/// What is shown beside the pointer.
+pub(in crate::report) fn title(content: &str) -> Title {
+    // Line breaks are ours: names with any are escaped where they come in.
+    Title::new(escaped_lines(content))
+}
+
+pub(in crate::report) fn text(content: impl AsRef<str>, x: f64, y: f64, size: f64) -> Text {
+    Text::new(escaped(content.as_ref()))
+        .set("x", format!("{x:.1}"))
+        .set("y", format!("{y:.1}"))
+        .set("font-size", size)
+        .set("fill", INK)
 }
 
 fn arrow_heads() -> Definitions {
@@ -77,7 +88,7 @@ fn arrow_heads() -> Definitions {
 
 fn header(subject: &Subject, facts: String) -> Group {
     let name = subject.instance.metadata.name.as_deref().unwrap_or("graph");
-    let printable: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
+    let printable: String = escaped(name).chars().take(80).collect();
     Group::new()
         .add(text(printable, MARGIN, 24.0, 15.0).set("font-weight", 600))
         .add(text(facts, MARGIN, 42.0, 11.5).set("fill", "#52606d"))
@@ -131,7 +142,7 @@ fn arrow_line(subject: &Subject, scene: &Scene, arrow: &Arrow, points: &[Point],
         .set("marker-end", head);
     let from = scene.boxes[arrow.from].lines.first().map_or("", String::as_str);
     let to = scene.boxes[arrow.to].lines.first().map_or("", String::as_str);
-    let line = line.add(Title::new(format!("{from} → {to}: transfer {}", number(arrow.traffic))));
+    let line = line.add(title(&format!("{from} → {to}: transfer {}", number(arrow.traffic))));
     if arrow.against { line.set("stroke-dasharray", "5 3") } else { line }
 }
 
@@ -188,7 +199,7 @@ fn node_box(subject: &Subject, shape: &Shape, place: &Place, labelled: bool) -> 
         outline = outline.set("stroke-dasharray", "3 2");
     }
     let mut group = Group::new()
-        .add(Title::new(shape.tooltip.clone()))
+        .add(title(&shape.tooltip))
         .add(rectangle(left, top, place.width, place.height).set("rx", 4).set("fill", "white"))
         .add(outline);
     if labelled {

@@ -3,10 +3,11 @@
 use svg::node::element::{Group, Title};
 
 use super::blocks::{Block, blocks};
-use super::svg::{FAINT, HEADER, MARGIN, colour, document, rectangle, text};
+use super::svg::{FAINT, HEADER, MARGIN, colour, document, rectangle, text, title};
 use crate::mapping::Topology;
 use crate::report::mapping::CopyRecord;
 use crate::report::units::{number, short};
+use crate::text::escaped;
 
 /// Side of the heat map, and the most cells along it; beyond, cells show means.
 const MAP: f64 = 480.0;
@@ -129,7 +130,7 @@ impl<'a> Scene<'a> {
         let device = |d: usize| &self.topology.devices[d].name;
         let latency = self.topology.latency(a, b);
         let after = if latency > 0.0 { format!(", after {} us", short(1e3 * latency)) } else { String::new() };
-        Title::new(format!("{} → {}: {}{after}", device(a), device(b), gigabytes(self.topology.bandwidth(a, b))))
+        title(&format!("{} → {}: {}{after}", device(a), device(b), gigabytes(self.topology.bandwidth(a, b))))
     }
 
     /// The stage of each device beside the rows of the heat map.
@@ -203,7 +204,7 @@ impl<'a> Scene<'a> {
             }
         };
         let shape = rectangle(x, y, width, height).set("rx", 3).set("fill", fill);
-        let group = Group::new().add(Title::new(tooltip)).add(shape);
+        let group = Group::new().add(title(&escaped(&tooltip))).add(shape);
         if (width, height) == PLAIN {
             return group;
         }

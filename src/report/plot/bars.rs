@@ -6,6 +6,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::marks::COLOURS;
 use super::{AROUND_BARS, BAR, BETWEEN, Drawn, Panel, Shown, WIDTH};
 use crate::report::units::percent;
+use crate::text::escaped;
 
 /// Where bars begin, and where the longest ends: workloads are named to the left, gaps to the right.
 const LEFT: i32 = 250;
@@ -31,7 +32,7 @@ impl Shown<'_> {
                 top += BAR as i32;
             }
             let style = font.into_text_style(panel).pos(BEFORE);
-            panel.draw(&Text::new(workload.as_str(), (LEFT - 10, (first + top) / 2), style))?;
+            panel.draw(&Text::new(escaped(workload), (LEFT - 10, (first + top) / 2), style))?;
             top += BETWEEN as i32;
         }
         panel.draw(&PathElement::new(vec![(LEFT, TOP - 4), (LEFT, top)], BLACK))?;

@@ -4,6 +4,7 @@ use plotters::prelude::*;
 
 use super::marks::{log_axis, marker, tick};
 use super::{Drawn, Panel, Shown, WIDTH};
+use crate::text::escaped;
 
 const LEGEND_WIDTH: u32 = 260;
 
@@ -39,7 +40,7 @@ impl Shown<'_> {
         for (i, method) in self.methods.iter().enumerate() {
             let at = 60 + 24 * i as i32;
             legend.draw(&marker((10, at), i, true))?;
-            legend.draw(&Text::new(*method, (24, at - 7), font))?;
+            legend.draw(&Text::new(escaped(method), (24, at - 7), font))?;
         }
         if self.runs.iter().any(|run| run.gap.is_some() && !run.is_to_optimum) {
             let at = 60 + 24 * self.methods.len() as i32;

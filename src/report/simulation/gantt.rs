@@ -1,11 +1,12 @@
 //! A timeline as a Gantt chart in SVG.
 
-use svg::node::element::{Group, Line, Rectangle, Title};
+use svg::node::element::{Group, Line, Rectangle};
 
 use super::{owner, span_name, track_name};
-use crate::report::picture::svg::{FAINT, INK, document, rectangle, text};
+use crate::report::picture::svg::{FAINT, INK, document, rectangle, text, title};
 use crate::report::units::{number, percent, short};
 use crate::simulate::{Pass, Simulation, Span, TrackKind, Work};
+use crate::text::escaped;
 
 const MARGIN: f64 = 24.0;
 const HEADER: f64 = 84.0;
@@ -75,7 +76,7 @@ fn rows(simulation: &Simulation) -> Vec<Row> {
 
 fn label(simulation: &Simulation, row: &Row) -> String {
     let name = track_name(&simulation.pipeline, row.kind);
-    let printable: String = name.chars().filter(|c| !c.is_control()).collect();
+    let printable = escaped(&name).into_owned();
     let most = (LABELS / CHARACTER) as usize;
     if printable.chars().count() <= most {
         printable
@@ -136,7 +137,7 @@ fn draw(simulation: &Simulation, shown: &Shown, top: f64, scale: f64, shades: &[
     let bar = fine_rectangle(left, top + GAP / 2.0, width, ROW - GAP)
         .set("fill", colour)
         .set("fill-opacity", format!("{:.2}", 1.0 - 0.55 * shade));
-    let group = Group::new().add(bar.add(Title::new(tooltip(simulation, shown))));
+    let group = Group::new().add(bar.add(title(&tooltip(simulation, shown))));
     let number = span.microbatch.map(|microbatch| microbatch.to_string()).unwrap_or_default();
     if shown.count > 1 || (number.len() as f64 + 1.0) * CHARACTER > width || operation.work != Work::Compute {
         return group;
@@ -163,13 +164,13 @@ fn tooltip(simulation: &Simulation, shown: &Shown) -> String {
         return format!("{} operations: {start} to {end}", shown.count);
     }
     let block = &simulation.pipeline.blocks[simulation.operation(&shown.first).block];
-    let stage = &simulation.pipeline.stages[block.stage].name;
+    let stage = escaped(&simulation.pipeline.stages[block.stage].name);
     format!("{}, {stage}: {start} to {end}", span_name(simulation, &shown.first))
 }
 
 fn header(simulation: &Simulation) -> Group {
     let pipeline = &simulation.pipeline;
-    let printable: String = pipeline.name.chars().filter(|c| !c.is_control()).take(80).collect();
+    let printable: String = escaped(&pipeline.name).chars().take(80).collect();
     let facts = format!(
         "{}, {} microbatches · makespan {} · bubble {}",
         simulation.schedule,

@@ -56,6 +56,15 @@ impl Solver for SliceGraph {
     }
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
+        let keys = self.population.saturating_mul(problem.node_count());
+        if keys > MOST_KEYS {
+            let reason = format!(
+                "population {} on {} nodes are more than {MOST_KEYS} keys; take a smaller population",
+                self.population,
+                problem.node_count()
+            );
+            return Err(Unsupported { solver: self.name().into(), reason });
+        }
         dp::supports(self.name(), problem)
     }
 
@@ -75,6 +84,9 @@ impl Solver for SliceGraph {
         Ok(Run { outcome: outcome(solution, bound), stats })
     }
 }
+
+/// The most keys of a population, which take four bytes each.
+const MOST_KEYS: usize = 50_000_000;
 
 /// One key for each unit.
 type Keys = Vec<u32>;
@@ -107,7 +119,11 @@ impl<'a> Evolution<'a> {
     fn run(&mut self, bound: &LowerBound) {
         let flat = Flat::new(self.setting);
         let flat = flat.as_ref().map(Flat::settings);
-        let first = (0..self.size()).map(|i| keys_of(&orders::numbered(self.setting.reduced, i, self.cx.seed)));
+        // The first one is always split; no others are drawn once the time is up.
+        let wanted = |&i: &usize| i == 0 || !self.cx.should_stop();
+        let first = (0..self.size())
+            .take_while(wanted)
+            .map(|i| keys_of(&orders::numbered(self.setting.reduced, i, self.cx.seed)));
         let mut newborn: Vec<Keys> = first.collect();
         for generation in 0..=self.method.generations {
             self.generations = generation;
@@ -163,9 +179,11 @@ impl<'a> Evolution<'a> {
     fn offspring(&mut self) -> Vec<Keys> {
         let (size, elite, units) = (self.size(), self.elite(), self.setting.reduced.unit_count());
         let mutants = ((self.method.mutants * size as f64) as usize).min(size - elite);
-        let mut newborn: Vec<Keys> =
-            (0..mutants).map(|_| (0..units).map(|_| self.random.draw() as u32).collect()).collect();
-        while newborn.len() < size - elite {
+        let mut newborn: Vec<Keys> = (0..mutants)
+            .take_while(|_| !self.cx.should_stop())
+            .map(|_| (0..units).map(|_| self.random.draw() as u32).collect())
+            .collect();
+        while newborn.len() < size - elite && !self.cx.should_stop() {
             let parents = [self.random.below(elite), elite + self.random.below(size - elite)];
             let key = |u: usize| {
                 // 53 random bits make a number below 1.

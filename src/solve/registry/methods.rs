@@ -1,10 +1,10 @@
 //! The table of methods.
 
 use super::chain::Chain;
-use super::shared::{IMBALANCE, PASSES, PROGRAM, PUBLISHED, STARTS, SWEEPS};
+use super::shared::{COUNT, IMBALANCE, PASSES, PROGRAM, PUBLISHED, STARTS, SWEEPS, THINGS};
 use super::spec::Named;
 use super::steps::{ALPHA, BLOCK_COUNT, BROADCAST, CLUSTERS, STEPS, iterative_refinement, operator_clustering};
-use super::{Method, Parameter, Parameters, SpecError};
+use super::{Method, Parameter, Parameters, SpecError, Values};
 use crate::solve::Solver;
 use crate::solve::brute_force::BruteForce;
 use crate::solve::certify::{Annealing, Certify};
@@ -107,9 +107,10 @@ pub(super) const METHODS: &[Method] = &[
         parameters: &[Parameter {
             name: "patience",
             default: "200",
-            meaning: "rounds in a row without a better split after which it stops, at least 1",
+            meaning: "rounds in a row without a better split after which it stops",
+            values: Values::Whole(1, COUNT),
         }],
-        make: |given| Ok(Box::new(Annealing { patience: given.at_least("patience", 1)? })),
+        make: |given| Ok(Box::new(Annealing { patience: given.get("patience")? })),
     },
     Method {
         name: "sharding-bb",
@@ -120,8 +121,13 @@ pub(super) const METHODS: &[Method] = &[
         anytime: true,
         limits: "proofs within minutes on some dozens of nodes of a narrow graph, no search above 2,000 classes; memory, classes, servers; no replication",
         source: "ours; problem of Chen 2024, section 2.1",
-        parameters: &[Parameter { name: "starts", default: "64", meaning: "descents before the search, at least 1" }],
-        make: |given| Ok(Box::new(ShardingBb { starts: given.at_least("starts", 1)? })),
+        parameters: &[Parameter {
+            name: "starts",
+            default: "64",
+            meaning: "descents before the search",
+            values: Values::Whole(1, THINGS),
+        }],
+        make: |given| Ok(Box::new(ShardingBb { starts: given.get("starts")? })),
     },
     Method {
         name: "brute-force",
@@ -145,16 +151,22 @@ pub(super) const METHODS: &[Method] = &[
         limits: "thousands of nodes; all costs, memory, classes; no servers, stages are not replicated",
         source: "Tarnawski 2020, section 6; the annealing is ours",
         parameters: &[
-            Parameter { name: "restarts", default: "10", meaning: "random starts, at least 1" },
-            Parameter { name: "steps", default: "320000", meaning: "moves tried from each start, for the latency" },
+            Parameter { name: "restarts", default: "10", meaning: "random starts", values: Values::Whole(1, THINGS) },
+            Parameter {
+                name: "steps",
+                default: "320000",
+                meaning: "moves tried from each start, for the latency",
+                values: Values::Whole(0, COUNT),
+            },
             Parameter {
                 name: "cpus",
                 default: "false",
-                meaning: "whether classes may go to CPUs though memory suffices, for loads: true or false",
+                meaning: "whether classes may go to CPUs though memory suffices, for loads",
+                values: Values::Switch,
             },
         ],
         make: |given| {
-            let (restarts, steps) = (given.at_least("restarts", 1)?, given.get("steps")?);
+            let (restarts, steps) = (given.get("restarts")?, given.get("steps")?);
             Ok(Box::new(LocalSearch { restarts, steps, cpus: given.get("cpus")? }))
         },
     },
@@ -193,11 +205,16 @@ pub(super) const METHODS: &[Method] = &[
         source: "Narayanan 2019, section 3.1; Tarnawski 2020, section 6",
         parameters: &[
             BROADCAST,
-            Parameter { name: "orders", default: "16", meaning: "orders to try where no path is left, at least 1" },
+            Parameter {
+                name: "orders",
+                default: "16",
+                meaning: "orders to try where no path is left",
+                values: Values::Whole(1, COUNT),
+            },
         ],
         make: |given| {
             let branchings = Branchings { broadcast: given.get("broadcast")? };
-            Ok(Box::new(PipeDream { branchings, orders: given.at_least("orders", 1)? }))
+            Ok(Box::new(PipeDream { branchings, orders: given.get("orders")? }))
         },
     },
     Method {
@@ -214,10 +231,11 @@ pub(super) const METHODS: &[Method] = &[
                 name: "batch",
                 default: "0",
                 meaning: "samples of a batch after which the pipeline drains; 0: never",
+                values: Values::Whole(0, COUNT),
             },
-            Parameter { name: "stages", default: "1", meaning: "the fewest stages, at least 1" },
+            Parameter { name: "stages", default: "1", meaning: "the fewest stages", values: Values::Whole(1, COUNT) },
         ],
-        make: |given| Ok(Box::new(Uniform { batch: given.get("batch")?, stages: given.at_least("stages", 1)? })),
+        make: |given| Ok(Box::new(Uniform { batch: given.get("batch")?, stages: given.get("stages")? })),
     },
     Method {
         name: "single-device",
@@ -240,7 +258,12 @@ pub(super) const METHODS: &[Method] = &[
         anytime: true,
         limits: "any size; all costs; no replicas, no servers",
         source: "hand-made splits as in Tarnawski 2020, section 6",
-        parameters: &[Parameter { name: "file", default: "", meaning: "the split file, which has to be given" }],
+        parameters: &[Parameter {
+            name: "file",
+            default: "",
+            meaning: "the split file, which has to be given",
+            values: Values::Text,
+        }],
         make: |given| Ok(Box::new(Expert { file: given.path("file") })),
     },
     Method {
@@ -309,12 +332,22 @@ pub(super) const METHODS: &[Method] = &[
         source: "RaNNC 2021, section III",
         parameters: &[
             BLOCK_COUNT,
-            Parameter { name: "coarsen", default: "true", meaning: "true, or false for stages of atomic components" },
-            Parameter { name: "batch", default: "256", meaning: "samples of a batch, at least 1" },
-            Parameter { name: "node", default: "0", meaning: "devices of a compute node, 0 for all in one" },
+            Parameter {
+                name: "coarsen",
+                default: "true",
+                meaning: "whether to coarsen; else stages are made of atomic components",
+                values: Values::Switch,
+            },
+            Parameter { name: "batch", default: "256", meaning: "samples of a batch", values: Values::Whole(1, COUNT) },
+            Parameter {
+                name: "node",
+                default: "0",
+                meaning: "devices of a compute node, 0 for all in one",
+                values: Values::Whole(0, COUNT),
+            },
         ],
         make: |given| {
-            let (k, batch) = (given.at_least("k", 1)?, given.at_least("batch", 1)?);
+            let (k, batch) = (given.get("k")?, given.get("batch")?);
             Ok(Box::new(Rannc { k, coarsen: given.get("coarsen")?, batch, node: given.get("node")? }))
         },
     },
@@ -328,19 +361,44 @@ pub(super) const METHODS: &[Method] = &[
         limits: "thousands of nodes; all costs, replication, servers",
         source: "Archer et al. 2024",
         parameters: &[
-            Parameter { name: "population", default: "64", meaning: "individuals of a generation, at least 2" },
-            Parameter { name: "generations", default: "64", meaning: "generations after the first" },
-            Parameter { name: "elite", default: "0.2", meaning: "the share that passes on unchanged, from 0 to 1" },
-            Parameter { name: "mutants", default: "0.15", meaning: "the share drawn anew, from 0 to 1" },
-            Parameter { name: "bias", default: "0.7", meaning: "the chance of a key from the elite parent, 0 to 1" },
+            Parameter {
+                name: "population",
+                default: "64",
+                meaning: "individuals of a generation",
+                values: Values::Whole(2, THINGS),
+            },
+            Parameter {
+                name: "generations",
+                default: "64",
+                meaning: "generations after the first",
+                values: Values::Whole(0, COUNT),
+            },
+            Parameter {
+                name: "elite",
+                default: "0.2",
+                meaning: "the share that passes on unchanged",
+                values: Values::Number(0.0, 1.0),
+            },
+            Parameter {
+                name: "mutants",
+                default: "0.15",
+                meaning: "the share drawn anew",
+                values: Values::Number(0.0, 1.0),
+            },
+            Parameter {
+                name: "bias",
+                default: "0.7",
+                meaning: "the chance of a key from the elite parent",
+                values: Values::Number(0.0, 1.0),
+            },
         ],
         make: |given| {
             Ok(Box::new(SliceGraph {
-                population: given.at_least("population", 2)?,
+                population: given.get("population")?,
                 generations: given.get("generations")?,
-                elite: given.share("elite")?,
-                mutants: given.share("mutants")?,
-                bias: given.share("bias")?,
+                elite: given.get("elite")?,
+                mutants: given.get("mutants")?,
+                bias: given.get("bias")?,
             }))
         },
     },
@@ -355,7 +413,7 @@ pub(super) const METHODS: &[Method] = &[
         source: "Chen 2024, section 2.3",
         parameters: &[STARTS, SWEEPS, PASSES, PUBLISHED],
         make: |given| {
-            let (starts, sweeps) = (given.at_least("starts", 1)?, given.get("sweeps")?);
+            let (starts, sweeps) = (given.get("starts")?, given.get("sweeps")?);
             let (passes, published) = (given.get("passes")?, given.get("published")?);
             Ok(Box::new(KernighanLin { starts, sweeps, passes, published }))
         },
@@ -374,14 +432,15 @@ pub(super) const METHODS: &[Method] = &[
                 name: "levels",
                 default: "auto",
                 meaning: "group counts from the top, as 4/4/6, that multiply to the number of devices; or auto",
+                values: Values::Text,
             },
-            Parameter { meaning: "random placements in each split, at least 1", ..STARTS },
+            Parameter { meaning: "random placements in each split", ..STARTS },
             Parameter { meaning: "the most sweeps over all pairs of groups", ..SWEEPS },
             PASSES,
             PUBLISHED,
         ],
         make: |given| {
-            let (levels, starts) = (given.get("levels")?, given.at_least("starts", 1)?);
+            let (levels, starts) = (given.get("levels")?, given.get("starts")?);
             let (sweeps, passes) = (given.get("sweeps")?, given.get("passes")?);
             Ok(Box::new(Hierarchical { levels, starts, sweeps, passes, published: given.get("published")? }))
         },
@@ -389,6 +448,6 @@ pub(super) const METHODS: &[Method] = &[
 ];
 
 fn external(partitioner: Partitioner, given: &Parameters) -> Result<Box<dyn Solver>, SpecError> {
-    let (program, imbalance) = (given.path("program"), given.at_least("imbalance", 0.0)?);
+    let (program, imbalance) = (given.path("program"), given.get("imbalance")?);
     Ok(Box::new(ExternalPartitioner { partitioner, program, imbalance }))
 }

@@ -12,8 +12,9 @@ mod spec;
 mod steps;
 
 pub use chain::{Clustering, Refinement};
-pub use parameters::{Parameter, Parameters};
+pub use parameters::{Parameter, Parameters, Values};
 pub use settings::{StepSettings, settings};
+pub(crate) use shared::COUNT;
 pub(crate) use spec::parts;
 pub use spec::{SpecError, solver, split_list};
 

@@ -1,19 +1,73 @@
 //! Parameters of methods, as spec strings give them.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::SpecError;
 
+/// What values a parameter takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Values {
+    /// Whole numbers from the first to the second.
+    Whole(u64, u64),
+    /// Numbers from the first to the second.
+    Number(f64, f64),
+    /// Numbers from the first to the second, as many as one likes, separated by slashes.
+    Numbers(f64, f64),
+    /// `true` or `false`.
+    Switch,
+    /// What the meaning says.
+    Text,
+}
+
+impl Values {
+    /// Whether `text` is one of them; for text the method says.
+    fn hold(&self, text: &str) -> bool {
+        let number = |text: &str, least: f64, most: f64| text.parse().is_ok_and(|x: f64| (least..=most).contains(&x));
+        match *self {
+            Values::Whole(least, most) => text.parse().is_ok_and(|x: u64| (least..=most).contains(&x)),
+            Values::Number(least, most) => number(text, least, most),
+            Values::Numbers(least, most) => text.split('/').all(|text| number(text, least, most)),
+            Values::Switch => matches!(text, "true" | "false"),
+            Values::Text => true,
+        }
+    }
+}
+
+impl fmt::Display for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Values::Whole(least, most) => write!(f, "a whole number from {least} to {most}"),
+            Values::Number(least, most) => write!(f, "a number from {least} to {most}"),
+            Values::Numbers(least, most) => write!(f, "numbers from {least} to {most}, separated by slashes"),
+            Values::Switch => f.write_str("true or false"),
+            Values::Text => f.write_str("such text"),
+        }
+    }
+}
+
 /// A parameter of a method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parameter {
     /// Its name in a spec string.
     pub name: &'static str,
     /// Its value where the spec string gives none.
     pub default: &'static str,
-    /// What it does, and what values it takes.
+    /// What it does.
     pub meaning: &'static str,
+    /// What values it takes.
+    pub values: Values,
+}
+
+impl Parameter {
+    /// What it does, and what values it takes.
+    pub fn described(&self) -> String {
+        match self.values {
+            Values::Text => self.meaning.into(),
+            values => format!("{}: {values}", self.meaning),
+        }
+    }
 }
 
 /// The values of a method's parameters: those given, and the defaults of the others.
@@ -69,26 +123,6 @@ impl<'a> Parameters<'a> {
         (!text.is_empty()).then(|| text.into())
     }
 
-    /// The value of parameter `name` where it is not below `least`.
-    ///
-    /// # Errors
-    /// The text given is no such value.
-    pub fn at_least<T: FromStr + PartialOrd>(&self, name: &str, least: T) -> Result<T, SpecError> {
-        let (parameter, text) = self.text(name);
-        Some(self.value(parameter, text, text)?)
-            .filter(|value| *value >= least)
-            .ok_or_else(|| self.bad(parameter, text))
-    }
-
-    /// The value of parameter `name` where it is from 0 to 1.
-    ///
-    /// # Errors
-    /// The text given is no such value.
-    pub fn share(&self, name: &str) -> Result<f64, SpecError> {
-        let (parameter, text) = self.text(name);
-        text.parse().ok().filter(|value| (0.0..=1.0).contains(value)).ok_or_else(|| self.bad(parameter, text))
-    }
-
     /// The values of parameter `name`, which are separated by slashes.
     ///
     /// # Errors
@@ -98,18 +132,15 @@ impl<'a> Parameters<'a> {
         text.split('/').map(|value| self.value(parameter, text, value)).collect()
     }
 
-    /// The value that one `piece` of a parameter's `text` gives. No number may be infinite, or none.
+    /// The value that one `piece` of a parameter's `text` gives.
     fn value<T: FromStr>(&self, parameter: &Parameter, text: &str, piece: &str) -> Result<T, SpecError> {
-        let is_finite = piece.parse().map_or(true, f64::is_finite);
-        piece.parse().ok().filter(|_| is_finite).ok_or_else(|| self.bad(parameter, text))
-    }
-
-    fn bad(&self, parameter: &Parameter, text: &str) -> SpecError {
-        SpecError::BadValue {
+        let value = Some(piece).filter(|piece| parameter.values.hold(piece)).and_then(|piece| piece.parse().ok());
+        value.ok_or_else(|| SpecError::BadValue {
             method: self.method,
             name: parameter.name,
             value: text.into(),
             meaning: parameter.meaning,
-        }
+            range: parameter.values.to_string(),
+        })
     }
 }

@@ -4,7 +4,7 @@
 
 use super::chain::{Chain, Clustering, Refinement};
 use super::methods::METHODS;
-use super::parameters::Parameters;
+use super::parameters::{Parameters, Values};
 use super::steps::{CLUSTERINGS, REFINEMENTS};
 use crate::problem::Problem;
 use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported};
@@ -39,7 +39,7 @@ pub enum SpecError {
         name: String,
     },
     /// A parameter has a value that it cannot take.
-    #[error("{method}: parameter `{name}` cannot be `{value}`; it is {meaning}")]
+    #[error("{method}: parameter `{name}` cannot be `{value}`: it is {meaning}; give {range}")]
     BadValue {
         /// The method.
         method: &'static str,
@@ -49,6 +49,8 @@ pub enum SpecError {
         value: String,
         /// What it stands for.
         meaning: &'static str,
+        /// What it can be.
+        range: String,
     },
     /// The steps of a chain are not in order.
     #[error("`{spec}` is no chain of steps: it needs clusterings, then one method, then refinements, joined by +")]
@@ -157,8 +159,13 @@ fn step_of(spec: &str) -> Result<Step, SpecError> {
 }
 
 fn seed(method: &'static str, text: &str) -> Result<u64, SpecError> {
-    let bad = |_| SpecError::BadValue { method, name: "seed", value: text.into(), meaning: "a number from 0 on" };
-    text.parse().map_err(bad)
+    text.parse().map_err(|_| SpecError::BadValue {
+        method,
+        name: "seed",
+        value: text.into(),
+        meaning: "the seed of everything random",
+        range: Values::Whole(0, u64::MAX).to_string(),
+    })
 }
 
 /// A solver under the name it was asked for by.
@@ -236,9 +243,9 @@ mod tests {
         assert_eq!(message("annealing:rounds=3"), "annealing has no parameter `rounds`; it has patience");
         assert_eq!(message("dpl:seed=1,seed=2"), "dpl: parameter `seed` is given twice; give it once");
         assert_eq!(message("dpl:depth=1"), "dpl has no parameter `depth`; it has none");
-        assert!(message("annealing:patience=x").starts_with("annealing: parameter `patience` cannot be `x`; it is "));
+        assert!(message("annealing:patience=x").starts_with("annealing: parameter `patience` cannot be `x`: it is "));
         assert!(message("dpl:seed=x").starts_with("dpl: parameter `seed` cannot be `x`"));
-        assert!(message("slicegraph:bias=1.5").starts_with("slicegraph: parameter `bias` cannot be `1.5`; it is "));
+        assert!(message("slicegraph:bias=1.5").starts_with("slicegraph: parameter `bias` cannot be `1.5`: it is "));
         assert!(message("cluster:alpha=1/nan+dp").contains("cannot be `1/nan`"));
         assert!(message("cluster:alpha=inf+dp").contains("cannot be `inf`"));
         assert!(message("metis:imbalance=1e999").contains("cannot be `1e999`"));

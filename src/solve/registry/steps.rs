@@ -1,6 +1,7 @@
 //! The tables of clusterings and refinements.
 
-use super::{Clustering, Parameter, Parameters, Refinement, SpecError, StepKind};
+use super::shared::COUNT;
+use super::{Clustering, Parameter, Parameters, Refinement, SpecError, StepKind, Values};
 use crate::solve::heuristic::{Blocks, Branchings, IterativeRefinement, Layers, OperatorClustering};
 
 pub(super) const CLUSTERINGS: &[StepKind<dyn Clustering>] = &[CLUSTER, BLOCKS, BRANCHINGS, LAYERS];
@@ -18,7 +19,7 @@ const BLOCKS: StepKind<dyn Clustering> = StepKind {
     summary: "groups operators into balanced blocks by coarsening, uncoarsening and compaction",
     parameters: &[BLOCK_COUNT],
     source: "RaNNC 2021, sections III-A and III-B",
-    make: |given| Ok(Box::new(Blocks { k: given.at_least("k", 1)? })),
+    make: |given| Ok(Box::new(Blocks { k: given.get("k")? })),
 };
 
 const BRANCHINGS: StepKind<dyn Clustering> = StepKind {
@@ -38,18 +39,27 @@ const LAYERS: StepKind<dyn Clustering> = StepKind {
 };
 
 /// The clusters of [`OperatorClustering`].
-pub(super) const CLUSTERS: Parameter = Parameter { name: "k", default: "48", meaning: "clusters aimed at, at least 1" };
+pub(super) const CLUSTERS: Parameter =
+    Parameter { name: "k", default: "48", meaning: "clusters aimed at", values: Values::Whole(1, COUNT) };
 
 /// The weights of [`OperatorClustering`].
-pub(super) const ALPHA: Parameter =
-    Parameter { name: "alpha", default: "0.01/1/100", meaning: "weights of communication, of which the best is taken" };
+pub(super) const ALPHA: Parameter = Parameter {
+    name: "alpha",
+    default: "0.01/1/100",
+    meaning: "weights of communication, of which the best is taken",
+    values: Values::Numbers(0.0, 1e15),
+};
 
 /// The parameter of [`IterativeRefinement`].
-pub(super) const STEPS: Parameter =
-    Parameter { name: "steps", default: "100", meaning: "the most moves of the refinement" };
+pub(super) const STEPS: Parameter = Parameter {
+    name: "steps",
+    default: "100",
+    meaning: "the most moves of the refinement",
+    values: Values::Whole(0, COUNT),
+};
 
 pub(super) fn operator_clustering(given: &Parameters) -> Result<OperatorClustering, SpecError> {
-    Ok(OperatorClustering { clusters: given.at_least("k", 1)?, alphas: given.list("alpha")? })
+    Ok(OperatorClustering { clusters: given.get("k")?, alphas: given.list("alpha")? })
 }
 
 pub(super) fn iterative_refinement(given: &Parameters) -> Result<IterativeRefinement, SpecError> {
@@ -58,13 +68,14 @@ pub(super) fn iterative_refinement(given: &Parameters) -> Result<IterativeRefine
 
 /// The parameter of [`Blocks`].
 pub(super) const BLOCK_COUNT: Parameter =
-    Parameter { name: "k", default: "32", meaning: "blocks aimed at, at least 1" };
+    Parameter { name: "k", default: "32", meaning: "blocks aimed at", values: Values::Whole(1, COUNT) };
 
 /// The parameter of [`Branchings`].
 pub(super) const BROADCAST: Parameter = Parameter {
     name: "broadcast",
     default: "4",
     meaning: "the most consumers of a node without compute time that count as branches",
+    values: Values::Whole(0, COUNT),
 };
 
 pub(super) const REFINEMENTS: &[StepKind<dyn Refinement>] = &[StepKind {

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use super::ExternalPartitioner;
 use crate::instance::formats::undirected::Undirected;
 use crate::instance::formats::{metis, read_text, scotch};
-use crate::process::{Exited, Order, watch};
+use crate::process::{Exited, Order, in_own_group, watch};
 use crate::solve::SearchContext;
 
 /// A family of programs with the same graph files and options.
@@ -180,9 +180,9 @@ pub(super) fn partition(
         let mut command = Command::new(program);
         let answer = partitioner.prepare(&mut command, &input, count, external.imbalance, cx.seed);
         // What it prints goes to a file: a pipe would fill up while nobody reads it.
-        let file = File::create(&log).map_err(system(program))?;
-        command.stdin(Stdio::null()).stdout(file.try_clone().map_err(system(program))?).stderr(file);
-        let child = match command.spawn() {
+        let log_file = File::create(&log).map_err(system(program))?;
+        command.stdin(Stdio::null()).stdout(log_file.try_clone().map_err(system(program))?).stderr(log_file);
+        let child = match in_own_group(&mut command).spawn() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             spawned => spawned.map_err(system(program))?,
         };
