@@ -247,6 +247,129 @@ fn an_interrupted_search_keeps_its_best_split() {
 
 #[cfg(unix)]
 #[test]
+fn two_signals_at_once_are_one() {
+    let bench = Bench::new();
+    // `timeout` signals the program, and then its whole group.
+    let search = "solve diamond.json --json --method annealing:patience=1000000000 --scope arbitrary";
+    let mut command = Command::new("timeout");
+    command.args(["-s", "INT", "3", env!("CARGO_BIN_EXE_dagsplit")]).args(search.split(' '));
+    let output = command.current_dir(bench.directory.path()).output().unwrap();
+    let record: Value = serde_json::from_slice(&output.stdout).expect("the best split is told");
+    assert_eq!((&record["status"], &record["verified"]), (&json!("feasible"), &json!(true)));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_later_second_signal_or_a_third_one_ends_at_once() {
+    for pauses in [&[1500][..], &[150, 150]] {
+        let bench = Bench::new();
+        // `compare` gives a program that does not heed it five seconds.
+        bench.file("program", "#!/bin/sh\ntrap '' TERM\ntouch began\nwhile :; do sleep 0.05; done\n");
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(bench.path("program"), executable).unwrap();
+        let arguments = "compare diamond.json --methods dpl --quiet --program ./program";
+        let child = bench.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let interrupt = || Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        while !bench.path("began").exists() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        interrupt();
+        for &pause in pauses {
+            std::thread::sleep(Duration::from_millis(pause));
+            interrupt();
+        }
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{pauses:?}: {output:?}");
+    }
+}
+
+/// A name that clears a terminal's screen, turns text around, and breaks a line.
+const EVIL: &str = "a\\u001b[2J\\u009b31m\\u202eb\\nstatus";
+
+#[track_caller]
+fn shows_nothing_that_acts(what: &str, text: &str) {
+    let acts =
+        |c: &char| *c != '\n' && (c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'));
+    assert_eq!(text.chars().find(acts), None, "{what}:\n{text:?}");
+}
+
+#[test]
+fn what_files_say_acts_on_no_terminal() {
+    let bench = Bench::new();
+    let named = format!(
+        r#"{{"schema": "dagsplit/1", "units": {{"time": "ms", "memory": "bytes"}}, "metadata": {{"name": "{EVIL}"}},
+        "platform": {{"accelerators": [{{"name": "{EVIL}", "count": 1}}, {{"name": "b", "count": 1}}], "cpus": 1}},
+        "nodes": [{{"id": 0, "name": "{EVIL}", "accelerator_times": [1, 2], "cpu_time": 3}}], "edges": []}}"#
+    );
+    bench.file("named.json", &named);
+    let verbs = [
+        "info named.json",
+        "info named.json --json",
+        "solve named.json --quiet",
+        "solve named.json --quiet --json",
+        "compare named.json --methods dp --quiet",
+        "draw named.json",
+        "convert named.json --to dot",
+        "convert named.json --to native",
+    ];
+    for verb in verbs {
+        let ran = bench.run(verb).exits(0);
+        shows_nothing_that_acts(verb, &ran.out());
+        shows_nothing_that_acts(verb, &ran.err());
+    }
+    assert!(bench.run("info named.json").out().contains("a\\u{1b}[2J\\u{9b}31m\\u{202e}b\\nstatus"));
+    // The name itself is what it was, in files and in JSON.
+    let facts = bench.run("info named.json --json").json();
+    assert_eq!(facts["instance"]["name"], "a\u{1b}[2J\u{9b}31m\u{202e}b\nstatus");
+    bench.run("compare named.json --methods dp --quiet --export-csv t.csv --export-latex t.tex --export-markdown t.md --export-json t.json --plot t.svg").exits(0);
+    for file in ["t.csv", "t.tex", "t.md", "t.json", "t.svg"] {
+        shows_nothing_that_acts(file, &bench.read(file));
+    }
+    // Complaints name fields, files and words of the command line.
+    bench.file("field.json", &named.replace("\"edges\"", &format!("\"{EVIL}\"")));
+    let ran = bench.run("info field.json").exits(3);
+    shows_nothing_that_acts("field", &ran.err());
+    assert_eq!(ran.err().lines().filter(|line| line.starts_with("status")).count(), 0, "{}", ran.err());
+    for (arguments, code) in [(vec!["info", "\u{1b}[2J\u{202e}.json"], 3), (vec!["info", "named.json", "\u{1b}[2J"], 2)]
+    {
+        let output = bench.command("").args(arguments).output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{err}");
+        assert!(err.contains("\\u{1b}[2J"), "{err}");
+        shows_nothing_that_acts("file", &err);
+    }
+}
+
+#[test]
+fn subgraphs_count_as_many_as_there_are_nodes() {
+    let bench = Bench::new();
+    for method in ["greedy", "local-search", "brute-force"] {
+        let solve = format!("solve diamond.json --objective latency --quiet --json --method {method}");
+        let objective = |subgraphs: &str| {
+            bench.run(&format!("{solve} --subgraphs {subgraphs}")).exits(0).json()["objective"].clone()
+        };
+        assert_eq!(objective("1000000"), objective("4"), "{method}");
+    }
+    bench.run("solve diamond.json --objective latency --quiet --subgraphs 1000000 --time-limit 20").exits(0);
+    bench.run("solve diamond.json --objective latency --subgraphs 0").exits(2).complains(&["--subgraphs", "from 1 to"]);
+}
+
+#[test]
+fn threads_beyond_the_cores_are_not_used_and_that_is_said() {
+    let bench = Bench::new();
+    let cores = std::thread::available_parallelism().unwrap();
+    let said = format!("note: --threads 1000000: there are {cores} cores; {cores} threads are used\n");
+    for verb in ["solve diamond.json --method slicegraph", "solve diamond.json --scope arbitrary --method certify"] {
+        assert_eq!(bench.run(&format!("{verb} --quiet --threads 1000000")).exits(0).err(), said);
+    }
+    bench.run("compare diamond.json --methods dp --threads 1000000 --quiet --export-json t.json").exits(0);
+    let records: Value = serde_json::from_str(&bench.read("t.json")).unwrap();
+    assert_eq!(records[0]["threads"], cores.get(), "{records}");
+    bench.run("solve diamond.json --threads 1000001").exits(2).complains(&["--threads", "from 0 to 1000000"]);
+}
+
+#[cfg(unix)]
+#[test]
 fn a_closed_pipe_is_no_failure() {
     let bench = Bench::new();
     let mut child =

@@ -191,6 +191,41 @@ fn exit_codes_are_those_of_solve() {
 }
 
 #[test]
+fn a_results_file_without_end_is_refused() {
+    let bench = Bench::new();
+    let output = bench.run("compare diamond.json --methods dp --quiet --results /dev/zero --resume", 3);
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(err.contains("/dev/zero") && err.contains("at most 536870912 are read"), "{err}");
+}
+
+#[test]
+fn children_end_with_a_compare_that_is_killed() {
+    let bench = Bench::new();
+    // It has a child of its own, and neither heeds a gentle signal.
+    bench.program("trap '' TERM INT HUP; sleep 600 & echo $$ $! > ids; wait");
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("dagsplit"));
+    command.args("compare diamond.json --methods dpl --quiet --program ./program".split(' '));
+    let mut child = command.current_dir(bench.directory.path()).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let wait_for = |what: &str, holds: &dyn Fn() -> bool| {
+        let started = Instant::now();
+        while !holds() {
+            assert!(started.elapsed() < Duration::from_secs(30), "{what}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    wait_for("it begins", &|| fs::read_to_string(bench.path("ids")).is_ok_and(|ids| ids.ends_with('\n')));
+    let ids = bench.read("ids");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let is_running = |id: &str| {
+        // What has ended and is not yet reaped, by whoever adopted it, runs no more.
+        let state = std::process::Command::new("ps").args(["-o", "stat=", "-p", id]).output().unwrap();
+        !matches!(String::from_utf8_lossy(&state.stdout).trim().chars().next(), None | Some('Z'))
+    };
+    wait_for("they end", &|| !ids.split_whitespace().any(is_running));
+}
+
+#[test]
 fn ctrl_c_keeps_what_is_done() {
     let bench = Bench::new();
     // It stops when asked to, as dagsplit does, and tells its best split.

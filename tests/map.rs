@@ -171,7 +171,9 @@ fn mistakes_are_told_with_their_cures() {
     let complaint = |arguments: &str, code| run(&bench, arguments).exits(code).err();
     let usage = [
         ("map stages.json nodes.csv --replicas 3", "2 stages make 6 copies for 4 devices; give fewer replicas"),
-        ("map stages.json nodes.csv --replicas 0", "give at least 1"),
+        ("map stages.json nodes.csv --replicas 0", "give a whole number from 1"),
+        ("map nodes.csv stages.json", "nodes.csv: it is a topology; name the stages or the workload first"),
+        ("plan nodes.csv diamond.json", "nodes.csv: it is a topology; name the stages or the workload first"),
         ("map stages.json nodes.csv --method nonesuch", "there is no method `nonesuch`; there are branch-and-bound"),
         ("map diamond.json nodes.csv", "for a workload, name its split with --split"),
         ("map stages.json nodes.csv --split stages.json", "leave --split out"),
@@ -191,6 +193,19 @@ fn mistakes_are_told_with_their_cures() {
     assert!(message.contains("nodes.csv: 4 problems found") && message.contains("line 2, column 3"), "{message}");
     complaint("map stages.json missing.json", 3);
     complaint("map missing.json nodes.csv", 3);
+    bench.file("notes.txt", "no stages here");
+    std::fs::write(bench.path("binary"), [0, 159, 146, 150]).unwrap();
+    bench.file("nodes.csv", NODES);
+    for (file, part) in [("notes.txt", "expected a JSON object"), ("binary", "is not UTF-8"), (".", "directory")] {
+        let message = complaint(&format!("map {file} nodes.csv"), 3);
+        assert!(message.contains(file) && message.contains(part), "{message}");
+    }
+    bench.file("twice.csv", &NODES.replace("b1", "a0"));
+    let message = complaint("map stages.json twice.csv", 3);
+    assert!(
+        message.contains(r#"its name "a0" is that of device 0, too; give each device a name of its own"#),
+        "{message}"
+    );
 }
 
 #[test]
@@ -200,7 +215,11 @@ fn memory_can_leave_no_mapping() {
     bench.file("small.json", topology);
     let record = run(&bench, "map stages.json small.json --json").exits(4).json();
     assert_eq!((&record["status"], &record["verified"]), (&json!("infeasible"), &json!(false)));
-    run(&bench, "map stages.json small.json --method consecutive").exits(5);
+    // One device has room for the larger stage, and no other for the smaller one.
+    let reason = "stage 1 (b) needs 2 bytes on each of its devices; 2 copies need as much, but 1 of 2 devices have it";
+    assert!(record["reason"].as_str().unwrap().starts_with(reason), "{record}");
+    let table = run(&bench, "map stages.json small.json --method consecutive,greedy").exits(4).out();
+    assert!(table.contains(reason), "{table}");
 }
 
 #[test]

@@ -187,7 +187,7 @@ fn what_is_wrong_is_told() {
     let bench = bench();
     fails(&bench, "diamond.json", 2, "FILES");
     fails(&bench, "diamond.json alternating.json --contention", 2, "--overlap");
-    fails(&bench, "diamond.json alternating.json --microbatches 0", 2, "1..");
+    fails(&bench, "diamond.json alternating.json --microbatches 0", 2, "from 1 to");
     fails(&bench, "diamond.json alternating.json --schedule 1f1b", 2, "virtual-devices");
     fails(&bench, "diamond.json missing.json", 3, "missing.json");
     bench.file("half.json", r#"{"fpgas": [{"nodes": [10, 11]}]}"#);
@@ -197,6 +197,24 @@ fn what_is_wrong_is_told() {
     fails(&bench, "stages.json topology.json outside.json", 1, "outside.json: the mapping is invalid");
     bench.file("crowd.json", &MAPPING.replace("\"replica\": 1", "\"replica\": 18446744073709551615"));
     fails(&bench, "stages.json topology.json crowd.json", 1, "crowd.json");
+    let named =
+        |device: &str| MAPPING.replace("\"device\": 3", &format!("\"device\": 3, \"device_name\": \"{device}\""));
+    bench.file("named.json", &named("bottom"));
+    out(&bench, "stages.json topology.json named.json");
+    bench.file("named.json", &named("node0/gpu3"));
+    let other = "device 3 is called bottom here but node0/gpu3 in the mapping; map onto this topology";
+    fails(&bench, "stages.json topology.json named.json", 1, other);
+    let stage = "\"stage\": 1, \"stage_name\": \"encoder\"";
+    bench.file("named.json", &MAPPING.replace("\"stage\": 1", stage));
+    fails(&bench, "stages.json topology.json named.json", 1, "encoder in the mapping; map these stages");
+    let sync = "leave --sync-bandwidth out";
+    fails(&bench, "stages.json topology.json mapping.json --sync-bandwidth 5", 2, sync);
+    fails(&bench, "topology.json stages.json mapping.json", 2, "it is a topology; name the stages");
+    // Devices of the same names in another topology are for the reader to judge.
+    bench.file("elsewhere.json", &MAPPING.replace("\"copies\"", "\"topology\": \"mesh\", \"copies\""));
+    let said = run(&bench, "stages.json topology.json elsewhere.json").stderr;
+    let note = "note: the mapping is said to be onto the topology \"mesh\", and this one is \"topology\"\n";
+    assert_eq!(String::from_utf8(said).unwrap(), note);
     bench.file("together.json", &MAPPING.replace("\"device\": 3", "\"device\": 2"));
     fails(&bench, "stages.json topology.json together.json --schedule gpipe --gantt no/such/t.svg", 74, "no/such");
     fails(&bench, "stages.json topology.json together.json", 2, "top holds 2 stages");

@@ -52,6 +52,9 @@ Exit codes:
   2  usage                               70  a bug in dagsplit: please report it
   3  an input file is bad                74  output cannot be written
 
+Ctrl-C stops a search, which still tells its best result. A second one ends the program at once, where
+it comes a second after the first; within that second, only a third one does.
+
 A first session:
   dagsplit info bert.json
   dagsplit solve bert.json --accelerators 4 --memory 16GiB --output split.json
