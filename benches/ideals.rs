@@ -7,6 +7,7 @@ mod support;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use dagsplit::preprocess::Reduced;
 use dagsplit::problem::{Problem, ProblemSpec};
+use dagsplit::solve::SearchContext;
 use dagsplit::solve::dp::frontier::Frontier;
 use support::family::Family;
 
@@ -26,7 +27,7 @@ fn ideals(c: &mut Criterion) {
             let instance = family.instance(size);
             let problem = Problem::new(&instance, ProblemSpec::of(&instance)).expect("generated workloads are valid");
             let reduced = Reduced::new(&problem);
-            let Ok(frontier) = Frontier::smallest(&reduced, MAX_STATES) else {
+            let Ok(frontier) = Frontier::smallest(&reduced, MAX_STATES, &SearchContext::new()) else {
                 println!("{}, {size} nodes: over {MAX_STATES} states, left out", family.name());
                 continue;
             };
@@ -35,7 +36,10 @@ fn ideals(c: &mut Criterion) {
             println!("{}, {nodes} nodes: {count:.0} ideals, {states} states, at most {width} at once", family.name());
             group.throughput(Throughput::Elements(nodes as u64));
             group.bench_function(BenchmarkId::new("count", nodes), |b| {
-                b.iter(|| Frontier::smallest(&reduced, MAX_STATES).map(|frontier| frontier.ideal_count()));
+                b.iter(|| {
+                    Frontier::smallest(&reduced, MAX_STATES, &SearchContext::new())
+                        .map(|frontier| frontier.ideal_count())
+                });
             });
             let Some(all) = reference::Ideals::new(&reduced, MAX_IDEALS) else { continue };
             assert_eq!(all.len() as f64, count, "the count disagrees with the enumeration");

@@ -74,8 +74,11 @@ impl Fronted {
         let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&precedence), setting.ceiling);
         let bounds = builder.all(&setting.stages, upper, bound);
         let fronts = |(b, a): (&Potential, &Potential)| {
-            (b.is_charged() || a.is_charged())
-                .then(|| Suffixes::new(setting.reduced, frontier, (b, a), None).fronts(usize::MAX, false).unwrap())
+            (b.is_charged() || a.is_charged()).then(|| {
+                Suffixes::new(setting.reduced, frontier, (b, a), None)
+                    .fronts(usize::MAX, false, &SearchContext::new())
+                    .unwrap()
+            })
         };
         let all = &bounds.potentials;
         let fronts = all.iter().flat_map(|b| all.iter().map(move |a| (b, a))).map(fronts).collect();
@@ -101,7 +104,7 @@ fn check_grids(setting: &Setting, frontier: &Frontier, optimum: f64) -> Result<(
     let exact = builder.all(&setting.stages, upper, 0);
     let mut windows = None;
     for grid in [Some(8.0), Some(2.0), Some(0.5), None] {
-        let guide = Guide::new(setting, frontier, &exact, grid, windows, usize::MAX).unwrap();
+        let guide = Guide::new(setting, frontier, &exact, grid, windows, usize::MAX, &SearchContext::new()).unwrap();
         let relaxation = guide.relaxation(setting);
         prop_assert!(relaxation.is_feasible(optimum), "grid {grid:?}");
         windows = Some(guide.true_windows(&relaxation, &relaxation.windows(upper)));
@@ -117,15 +120,16 @@ fn check_ladder(
     low: f64,
     upper: f64,
 ) -> Result<(), TestCaseError> {
+    let cx = SearchContext::new();
     let mut ladder = Ladder::new(setting, frontier, exact.clone(), upper, usize::MAX);
     for reach in [0.0, 0.5 * (low + upper), upper] {
         ladder.descend(reach);
         let mut bound = 0.0;
-        while let Some(low) = ladder.climb(bound, upper, reach) {
+        while let Some(low) = ladder.climb(bound, upper, reach, &cx) {
             bound = f64::max(bound, low);
         }
         let last = ladder.top().unwrap().relaxation(setting);
-        let proven = last.least_target(0.0, ladder.reach());
+        let proven = last.least_target(0.0, ladder.reach(), &cx);
         prop_assert!((proven - low).abs() <= 1e-9 * low, "{proven} for {low} up to {reach}");
         prop_assert!(ladder.reach() >= reach && ladder.reach() >= low);
     }
@@ -148,15 +152,23 @@ fn check_pivots(setting: &Setting, frontier: &Frontier, bound: usize, optimum: f
 /// The relaxation under each linear bound must admit the optimum.
 fn check_bounds(problem: &Problem, reduced: &Reduced, optimum: f64) -> Result<(), TestCaseError> {
     let setting = Setting::new(problem, reduced);
-    let frontier = Frontier::smallest(reduced, usize::MAX).unwrap();
+    let frontier = Frontier::smallest(reduced, usize::MAX, &SearchContext::new()).unwrap();
     for bound in 0..Variants::bounds(reduced) {
         check_pivots(&setting, &frontier, bound, optimum)?;
         for upper in [optimum, 1.5 * optimum, setting.ceiling] {
             let tables = Fronted::new(&setting, &frontier, bound, upper);
             let relaxation = tables.relaxation(&setting);
             prop_assert!(relaxation.is_feasible(optimum), "bound {bound} for targets up to {upper}");
-            prop_assert!(relaxation.least_target(0.0, setting.ceiling) <= optimum * (1.0 + 1e-12));
-            check_ladder(&setting, &frontier, &tables.bounds, relaxation.least_target(0.0, upper), upper)?;
+            prop_assert!(
+                relaxation.least_target(0.0, setting.ceiling, &SearchContext::new()) <= optimum * (1.0 + 1e-12)
+            );
+            check_ladder(
+                &setting,
+                &frontier,
+                &tables.bounds,
+                relaxation.least_target(0.0, upper, &SearchContext::new()),
+                upper,
+            )?;
         }
     }
     check_grids(&setting, &frontier, optimum)?;
@@ -173,7 +185,7 @@ proptest! {
     ) {
         let problem = Problem::new(&instance, spec).unwrap();
         let reduced = Reduced::contracted_only(&problem);
-        let frontier = Frontier::smallest(&reduced, usize::MAX).unwrap();
+        let frontier = Frontier::smallest(&reduced, usize::MAX, &SearchContext::new()).unwrap();
         let expected: HashSet<Mask> = ideals(&reduced.order).into_iter().collect();
         let accepted = accepted(&reduced, &frontier);
         prop_assert_eq!(accepted.len(), expected.len());
@@ -190,11 +202,11 @@ proptest! {
     fn the_automaton_counts_the_ideals_of_longer_graphs((instance, spec) in banded(60)) {
         let problem = Problem::new(&instance, spec).unwrap();
         let reduced = Reduced::new(&problem);
-        let frontier = Frontier::smallest(&reduced, usize::MAX).unwrap();
+        let frontier = Frontier::smallest(&reduced, usize::MAX, &SearchContext::new()).unwrap();
         prop_assert_eq!(frontier.ideal_count(), ideals(&reduced.order).len() as f64);
         let states = frontier.state_count();
-        prop_assert!(Frontier::new(&reduced, frontier.order.clone(), states + 1).is_ok());
-        prop_assert!(Frontier::new(&reduced, frontier.order, states - 1).is_err());
+        prop_assert!(Frontier::new(&reduced, frontier.order.clone(), states + 1, &SearchContext::new()).is_ok());
+        prop_assert!(Frontier::new(&reduced, frontier.order, states - 1, &SearchContext::new()).is_err());
     }
 
     // Weights of units that a kind cannot run are no integers, and thirds are not exact: both are left out.
@@ -206,7 +218,7 @@ proptest! {
         let problem = Problem::new(&instance, ProblemSpec { replication, ..spec }).unwrap();
         let reduced = Reduced::new(&problem);
         let setting = Setting::new(&problem, &reduced);
-        let frontier = Frontier::smallest(&reduced, usize::MAX).unwrap();
+        let frontier = Frontier::smallest(&reduced, usize::MAX, &SearchContext::new()).unwrap();
         let all = ideals(&reduced.order);
         for bound in 0..Variants::bounds(&reduced).min(3) {
             let Fronted { bounds: Bounds { potentials, .. }, fronts } =

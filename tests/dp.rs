@@ -187,17 +187,18 @@ proptest! {
     fn linearized_dp_splits_an_order_as_well_as_can_be((instance, spec) in banded(50), number in 0..6usize) {
         let problem = problem(&instance, &spec);
         let reduced = Reduced::new(&problem);
-        let order = orders::numbered(&reduced, number, 1);
+        let cx = SearchContext::new();
+        let order = orders::numbered(&reduced, number, 1, &cx);
         let expected = best_on_nodes(&problem, &reduced, &prefixes(&order));
         let setting = Setting::new(&problem, &reduced);
-        let found = best_intervals(&setting, &order, f64::INFINITY);
+        let found = best_intervals(&setting, &order, f64::INFINITY, &cx);
         prop_assert_eq!(found.as_ref().map(|split| split.objective()), expected);
         if let Some(split) = found {
             let solution = setting.lift(&split, split.objective());
             prop_assert!(verify::check(&instance, &spec, &solution).is_ok());
             // Below its own value there is nothing; just above it there is.
-            prop_assert_eq!(best_intervals(&setting, &order, split.objective()), None);
-            prop_assert!(best_intervals(&setting, &order, split.objective() + 0.5).is_some());
+            prop_assert_eq!(best_intervals(&setting, &order, split.objective(), &cx), None);
+            prop_assert!(best_intervals(&setting, &order, split.objective() + 0.5, &cx).is_some());
         }
     }
 
@@ -207,10 +208,11 @@ proptest! {
     ) {
         let problem = problem(&instance, &spec);
         let reduced = Reduced::new(&problem);
-        let order = orders::numbered(&reduced, number, 1);
+        let cx = SearchContext::new();
+        let order = orders::numbered(&reduced, number, 1, &cx);
         let expected = best_on_units(&problem, &reduced, &prefixes(&order));
         let setting = Setting::new(&problem, &reduced);
-        let found = best_intervals(&setting, &order, f64::INFINITY).map(|split| split.objective());
+        let found = best_intervals(&setting, &order, f64::INFINITY, &cx).map(|split| split.objective());
         prop_assert!(same(&spec, found, expected), "found {found:?}, expected {expected:?}");
     }
 
@@ -218,10 +220,11 @@ proptest! {
     fn linearized_dp_takes_problems_reduced_under_a_target((instance, spec) in banded(30), target in 5..60u8) {
         let problem = problem(&instance, &spec);
         let reduced = Reduced::new(&problem).below(&problem, target.into());
-        let order = orders::numbered(&reduced, 0, 0);
+        let cx = SearchContext::new();
+        let order = orders::numbered(&reduced, 0, 0, &cx);
         let expected = best_on_units(&problem, &reduced, &prefixes(&order));
         let setting = Setting::new(&problem, &reduced);
-        let found = best_intervals(&setting, &order, f64::INFINITY).map(|split| split.objective());
+        let found = best_intervals(&setting, &order, f64::INFINITY, &cx).map(|split| split.objective());
         prop_assert_eq!(found, expected);
     }
 

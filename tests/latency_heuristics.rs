@@ -39,7 +39,7 @@ fn greedy_finds_what_is_published() {
         let spec = latency_of(&instance);
         let found = solve_and_verify(&Greedy, &instance, &spec).unwrap();
         assert!((found - greedy).abs() <= 0.005, "{name}: {found}");
-        let bound = latency_bound(&Problem::new(&instance, spec.clone()).unwrap()).value;
+        let bound = latency_bound(&Problem::new(&instance, spec.clone()).unwrap(), &SearchContext::new()).value;
         assert!(bound <= optimum * (1.0 + 1e-6), "{name}: {bound}");
         let searched =
             solve_and_verify(&LocalSearch { restarts: 4, steps: 20_000, cpus: false }, &instance, &spec).unwrap();
@@ -75,7 +75,9 @@ fn annealing_repairs_what_greedy_fills_badly() {
 
 #[test]
 fn the_bound_knows_paths_memory_and_accelerators() {
-    let bound = |instance: &Instance| latency_bound(&Problem::new(instance, latency_of(instance)).unwrap()).value;
+    let bound = |instance: &Instance| {
+        latency_bound(&Problem::new(instance, latency_of(instance)).unwrap(), &SearchContext::new()).value
+    };
     let close = |value: f64, expected: f64| assert!((value - expected).abs() <= 1e-6, "{value}, not {expected}");
     // The accelerator cannot hold all three: one is on the CPU, at best the first.
     let mut instance = chain();
@@ -138,7 +140,7 @@ proptest! {
         let optimum = solve_and_verify(&BruteForce, &instance, &spec);
         let [filled, searched] =
             [&Greedy as &dyn Solver, &SHORT].map(|solver| solve_and_verify(solver, &instance, &spec));
-        let bound = latency_bound(&Problem::new(&instance, spec).unwrap()).value;
+        let bound = latency_bound(&Problem::new(&instance, spec).unwrap(), &SearchContext::new()).value;
         let Some(optimum) = optimum else {
             prop_assert_eq!((filled, searched), (None, None));
             return Ok(());

@@ -78,9 +78,11 @@ impl<'a> Forcing<'a> {
     fn refutes(&mut self, cx: &SearchContext) -> bool {
         loop {
             let too_heavy = self.too_heavy(cx);
-            let shares = self.shares();
+            let shares = self.shares(cx);
             if self.problem.spec.replication.is_none()
-                && overcrowds(&shares, self.target, |kind, units, count| self.crowds(kind, units, count))
+                && overcrowds(&shares, self.target, |kind, units, count| {
+                    !cx.should_stop() && self.crowds(kind, units, count)
+                })
             {
                 return true;
             }
@@ -188,13 +190,14 @@ impl<'a> Forcing<'a> {
     ///
     /// Where no device of a kind can hold all pins of a net, each of them that holds one pays. Of two pins, each pays on
     /// its own; of more, only one is charged, as one device may hold all the others.
-    fn shares(&mut self) -> Shares {
+    fn shares(&mut self, cx: &SearchContext) -> Shares {
         let mut shares = Shares::new(self.reduced);
         for kind in 0..shares.kinds.len() {
             let allowed = self.allowed[kind].clone();
             let of = &mut shares.kinds[kind].of;
             of.iter_mut().enumerate().filter(|(u, _)| !allowed.contains(*u)).for_each(|(_, share)| *share = None);
-            for e in 0..self.reduced.nets.len() {
+            // Nets that are not charged make the bound weaker.
+            for e in (0..self.reduced.nets.len()).take_while(|_| !cx.should_stop()) {
                 self.charge(kind, e, of);
             }
         }

@@ -12,12 +12,13 @@ use dagsplit::mapping::{
 };
 use dagsplit::report::mapping::{MapMethodRecord, MapRecord};
 use dagsplit::report::picture::draw_topology;
+use dagsplit::report::record::MEMORY_LIMIT_REACHED;
 use dagsplit::solve::registry::split_list;
 use dagsplit::verify::mapping::{VerifiedMapping, check};
 
 use super::mapping_args::{StageArgs, TopologyArgs};
 use super::search_args::SearchArgs;
-use super::{Exit, Failure, OrFail, bug, listed, print, print_json, progress, values, write_out};
+use super::{Exit, Failure, OrFail, bug, listed, print, print_json, progress, started, values, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -125,8 +126,10 @@ impl Args {
         let mappers = mappers.collect::<Result<Vec<_>, _>>()?;
         let cancelled = progress::interrupt_flag()?;
         let mut attempts = Vec::with_capacity(specs.len());
+        let mut begun = started();
         for (spec, mapper) in specs.iter().zip(&mappers) {
-            attempts.push(self.attempt(spec, mapper.as_ref(), &problem, &cancelled)?);
+            attempts.push(self.attempt(spec, mapper.as_ref(), &problem, (&cancelled, begun))?);
+            begun = Instant::now();
         }
         self.report(&problem, attempts)
     }
@@ -154,15 +157,17 @@ impl Args {
         spec: &str,
         mapper: &dyn Mapper,
         problem: &MappingProblem,
-        cancelled: &Arc<AtomicBool>,
+        (cancelled, begun): (&Arc<AtomicBool>, Instant),
     ) -> Result<Attempt, Failure> {
         let started = Instant::now();
-        let context = self.search.context().with_cancellation(Arc::clone(cancelled));
-        let context = progress::with_progress_line(context, self.quiet);
-        let run = match problem.memory_shortage() {
+        let context = progress::with_progress_line(self.search.context(cancelled, begun), self.quiet);
+        let mut run = match problem.memory_shortage() {
             Some(_) => MappingRun { outcome: MappingOutcome::Infeasible, bound: 0.0, stats: Vec::new() },
             None => mapper.map(problem, &context),
         };
+        if context.was_short_of_memory() {
+            run.stats.push((MEMORY_LIMIT_REACHED, 1));
+        }
         drop(context);
         let seconds = started.elapsed().as_secs_f64();
         let claim = run.mapping().map(|mapping| ClaimedMapping::new(problem, mapping));

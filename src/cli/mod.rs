@@ -18,6 +18,7 @@ mod import_solution;
 mod info;
 mod map;
 mod mapping_args;
+mod memory;
 mod methods;
 mod plan;
 mod problem_args;
@@ -39,6 +40,8 @@ use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::OnceLock;
+use std::time::Instant;
 
 use clap::{Parser, Subcommand};
 use dagsplit::text::{self, escaped_json, escaped_lines};
@@ -94,6 +97,7 @@ enum Verb {
 
 /// Parses the command line, runs its verb, and tells how it went.
 pub fn run() -> ExitCode {
+    started();
     let line = CommandLine::try_parse().unwrap_or_else(|error| refuse(&error));
     let result = match line.verb {
         Verb::Solve(args) => args.run(),
@@ -142,6 +146,12 @@ fn note(message: &str) {
 fn tell(what: &str, message: &str) {
     // Where even standard error is gone there is nobody left to tell.
     let _ = writeln!(std::io::stderr(), "{what}: {}", escaped_lines(message));
+}
+
+/// When the program began.
+fn started() -> Instant {
+    static STARTED: OnceLock<Instant> = OnceLock::new();
+    *STARTED.get_or_init(Instant::now)
 }
 
 /// Writes text for people to standard output.

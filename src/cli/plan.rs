@@ -1,7 +1,6 @@
 //! `dagsplit plan`
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
@@ -10,6 +9,7 @@ use dagsplit::mapping::formats::{write_mapping, write_stages};
 use dagsplit::mapping::{Counted, Topology};
 use dagsplit::plan::{Factoring, Plan, PlanError, PlanOptions, plan};
 use dagsplit::report::plan::PlanRecord;
+use dagsplit::report::record::MEMORY_LIMIT_NOTE;
 use dagsplit::report::{InstanceRecord, table};
 use dagsplit::simulate::{Links, Schedule, schedule};
 use dagsplit::solve::registry::split_list;
@@ -189,13 +189,15 @@ impl Args {
         let topology = with_memory(self.topology.read()?, &workload);
         let options = self.options(&topology)?;
         let cancelled = progress::interrupt_flag()?;
-        let context = self.search.context().with_cancellation(Arc::clone(&cancelled));
+        let context = self.search.context(&cancelled, super::started());
         let context = progress::with_progress_line(context, self.output.quiet);
         let started = Instant::now();
         let plan = plan(&workload.instance, &topology, &options, &context).map_err(failure)?;
+        let was_short_of_memory = context.was_short_of_memory();
         drop(context);
         let instance = InstanceRecord::new(&workload.instance, workload.instance.edges.len());
-        let record = PlanRecord::new(instance, &topology, &options, &plan, started.elapsed().as_secs_f64());
+        let mut record = PlanRecord::new(instance, &topology, &options, &plan, started.elapsed().as_secs_f64());
+        record.reasons.extend(was_short_of_memory.then(|| MEMORY_LIMIT_NOTE.to_owned()));
         self.write(&workload, &topology, &plan)?;
         let sheet = record.sheet();
         self.export.write(&record, &sheet, &sheet)?;

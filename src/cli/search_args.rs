@@ -1,20 +1,30 @@
 //! Limits, threads and seed of a search.
 
-use std::sync::Once;
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Once};
+use std::time::{Duration, Instant};
 
 use dagsplit::report::comparison::Limits;
 use dagsplit::solve::SearchContext;
 
-use super::{note, values};
+use super::{memory, note, values};
+
+/// To verify and write an answer takes about this part of the time that it took to read and check the problem.
+const REPORT_TIME: f64 = 0.5;
 
 /// When a method has to stop, and what it may use.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Search")]
 pub struct SearchArgs {
-    /// Stop each method after this time and keep its best split and bound.
+    /// Stop each method after this time and keep its best split and bound. It is counted from the start of the program,
+    /// or from the end of the method before.
     #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
     time_limit: Option<Duration>,
+
+    /// Stay below this much memory, such as `2GB`: tables shrink, and searches that need more stop with their best split
+    /// and bound [default: three quarters of what the machine, the job's control group or `ulimit -v` allows].
+    #[arg(long, value_name = "BYTES", value_parser = values::whole_bytes)]
+    memory_limit: Option<u64>,
 
     /// Stop at this relative gap; 0 asks for a proof of optimality.
     #[arg(long, value_name = "REL", default_value = "0", value_parser = values::number(0.0..=1.0))]
@@ -36,11 +46,17 @@ impl SearchArgs {
         self.time_limit.get_or_insert(limit);
     }
 
-    /// A context with these limits, which begins now.
-    pub fn context(&self) -> SearchContext {
-        let mut context = SearchContext::new();
+    /// A context with these limits, for a search that begins now and is cancelled by a flag. Its time has been running
+    /// since `begun`; some of it is left to verify and write the answer.
+    pub fn context(&self, cancelled: &Arc<AtomicBool>, begun: Instant) -> SearchContext {
+        let mut context = SearchContext::new().with_cancellation(Arc::clone(cancelled));
         if let Some(limit) = self.time_limit {
-            context = context.with_time_limit(limit);
+            let spent = begun.elapsed();
+            let reserve = spent.mul_f64(REPORT_TIME).min(limit / 4);
+            context = context.with_time_limit(limit.saturating_sub(spent + reserve));
+        }
+        if let Some(budget) = memory::budget(self.memory_limit) {
+            context = context.with_memory_budget(budget);
         }
         let Limits { gap, threads, .. } = self.limits();
         (context.gap, context.threads, context.seed) = (gap, threads, self.seed);
@@ -50,7 +66,7 @@ impl SearchArgs {
     /// The limits, with the number of threads that are used.
     pub fn limits(&self) -> Limits {
         let time_limit = self.time_limit.map(|limit| limit.as_secs_f64());
-        Limits { time_limit, gap: self.gap, threads: self.used_threads() }
+        Limits { time_limit, gap: self.gap, threads: self.used_threads(), memory_limit: self.memory_limit }
     }
 
     /// The threads asked for, or all cores; threads beyond these only wait for each other, which is said once.

@@ -7,15 +7,15 @@ use std::time::Instant;
 
 use dagsplit::instance::formats::write_split;
 use dagsplit::problem::Problem;
-use dagsplit::report::record::{self, MethodRecord};
+use dagsplit::report::record::{self, MEMORY_LIMIT_REACHED, MethodRecord};
 use dagsplit::report::{InstanceRecord, RunRecord, table};
-use dagsplit::solve::{SearchContext, Solver, Stats, registry};
+use dagsplit::solve::{Solver, Stats, registry};
 use dagsplit::verify::{self, Verified, Violation};
 
 use super::problem_args::ProblemArgs;
 use super::reading_args::{ReadingArgs, Workload};
 use super::search_args::SearchArgs;
-use super::{Exit, Failure, OrFail, bug, listed, print, print_json, progress, write_out};
+use super::{Exit, Failure, OrFail, bug, listed, print, print_json, progress, started, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -82,8 +82,10 @@ impl Args {
         let pairs = self.pairs(&problems)?;
         let cancelled = progress::interrupt_flag()?;
         let mut attempts = Vec::with_capacity(pairs.len());
+        let mut begun = started();
         for (problem, solver) in &pairs {
-            attempts.push(self.attempt(solver.as_ref(), &workload, problem, &cancelled)?);
+            attempts.push(self.attempt(solver.as_ref(), &workload, problem, (&cancelled, begun))?);
+            begun = Instant::now();
         }
         tell_rejections(&attempts)?;
         self.report(&workload, &problems[0], attempts)
@@ -120,11 +122,14 @@ impl Args {
         solver: &dyn Solver,
         workload: &Workload,
         problem: &Problem,
-        cancelled: &Arc<AtomicBool>,
+        (cancelled, begun): (&Arc<AtomicBool>, Instant),
     ) -> Result<Attempt, Failure> {
         let started = Instant::now();
-        let mut context = self.context(cancelled);
-        let run = solver.solve(problem, &mut context).or_fail(Exit::Usage)?;
+        let mut context = progress::with_progress_line(self.search.context(cancelled, begun), self.quiet);
+        let mut run = solver.solve(problem, &mut context).or_fail(Exit::Usage)?;
+        if context.was_short_of_memory() {
+            run.stats.set(MEMORY_LIMIT_REACHED, 1.0);
+        }
         drop(context);
         let seconds = started.elapsed().as_secs_f64();
         let checked = run.outcome.solution().map(|split| verify::check(&workload.instance, &problem.spec, split));
@@ -137,11 +142,6 @@ impl Args {
             Some(_) => MethodRecord::rejected(solver.name(), &problem.spec.scope, seconds),
         };
         Ok(Attempt { record, stats: run.stats, verified, rejection })
-    }
-
-    fn context(&self, cancelled: &Arc<AtomicBool>) -> SearchContext {
-        let context = self.search.context().with_cancellation(Arc::clone(cancelled));
-        progress::with_progress_line(context, self.quiet)
     }
 
     /// Reports the best split of the first scope, and how the methods compare.
@@ -204,7 +204,7 @@ mod tests {
     use clap::Parser;
     use dagsplit::problem::Solution;
     use dagsplit::solve::dp::IdealDp;
-    use dagsplit::solve::{Guarantee, Outcome, Run, SolveError, Unsupported};
+    use dagsplit::solve::{Guarantee, Outcome, Run, SearchContext, SolveError, Unsupported};
 
     use super::*;
 
@@ -243,7 +243,8 @@ mod tests {
         let workload = args.reading.read().unwrap_or_else(|failure| panic!("{failure}"));
         let spec = args.problem.spec(&workload).unwrap_or_else(|failure| panic!("{failure}"));
         let problem = Problem::new(&workload.instance, spec).unwrap();
-        let attempt = |solver: &dyn Solver| args.attempt(solver, &workload, &problem, &Arc::default()).unwrap();
+        let attempt =
+            |solver: &dyn Solver| args.attempt(solver, &workload, &problem, (&Arc::default(), started())).unwrap();
         let lie = attempt(&Liar);
         assert_eq!((lie.record.status, lie.record.objective, lie.verified.is_some()), ("rejected", None, false));
         let Err(failure) = tell_rejections(&[lie]) else { panic!("a lie passed") };

@@ -126,5 +126,7 @@ impl PlanTask<'_> {
 
 fn limit_words(limits: &Limits) -> Vec<String> {
     let time_limit = limits.time_limit.map(|seconds| format!("--time-limit={seconds}"));
-    time_limit.into_iter().chain([format!("--gap={}", limits.gap), format!("--threads={}", limits.threads)]).collect()
+    let memory_limit = limits.memory_limit.map(|bytes| format!("--memory-limit={bytes}"));
+    let others = [format!("--gap={}", limits.gap), format!("--threads={}", limits.threads)];
+    time_limit.into_iter().chain(memory_limit).chain(others).collect()
 }

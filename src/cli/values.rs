@@ -52,6 +52,12 @@ pub fn whole<T: TryFrom<u64>>(range: RangeInclusive<u64>) -> impl Fn(&str) -> Re
     }
 }
 
+/// Reads a size above zero in whole bytes.
+pub fn whole_bytes(text: &str) -> Result<u64, String> {
+    let bytes = bytes(text)? as u64;
+    (bytes > 0).then_some(bytes).ok_or_else(|| "give more than 0 bytes, such as `2GB`".into())
+}
+
 /// A reader of counts of at least one.
 pub fn count<T: TryFrom<u64>>() -> impl Fn(&str) -> Result<T, String> + Clone {
     whole(1..=COUNT)

@@ -19,13 +19,14 @@ pub struct TreeDecomposition {
 
 impl TreeDecomposition {
     /// Decomposes the graph on `n` vertices in which each of `cliques` is complete; `None` where this greedy order is
-    /// wider than `max_width`.
+    /// wider than `max_width`, or `stop` says to stop.
     ///
     /// Ties go to the vertex of lower degree, then of lower index. O(n · w³ log n) on graphs of bounded degree.
     pub fn min_fill<'a>(
         n: usize,
         cliques: impl IntoIterator<Item = &'a [usize]>,
         max_width: usize,
+        stop: &dyn Fn() -> bool,
     ) -> Option<TreeDecomposition> {
         let mut graph = vec![BTreeSet::new(); n];
         for clique in cliques {
@@ -34,12 +35,15 @@ impl TreeDecomposition {
             }
             join(&mut graph, clique);
         }
+        if stop() {
+            return None;
+        }
         let mut scores: Vec<Score> = (0..n).map(|v| score(&graph, v)).collect();
         let mut queue: BTreeSet<Score> = scores.iter().copied().collect();
         let mut order = Vec::with_capacity(n);
         let mut separators = vec![Vec::new(); n];
         while let Some((_, degree, v)) = queue.pop_first() {
-            if degree > max_width {
+            if degree > max_width || order.len() % PATIENCE == PATIENCE - 1 && stop() {
                 return None;
             }
             order.push(v);
@@ -72,6 +76,9 @@ impl TreeDecomposition {
     }
 }
 
+/// Vertices that are eliminated between two looks at whether to stop.
+const PATIENCE: usize = 256;
+
 /// Fill edges, degree and index of a vertex: the least is eliminated next.
 type Score = (usize, usize, usize);
 
@@ -93,7 +100,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn decompose(n: usize, edges: &[[usize; 2]]) -> TreeDecomposition {
-        TreeDecomposition::min_fill(n, edges.iter().map(|e| e.as_slice()), n).unwrap()
+        TreeDecomposition::min_fill(n, edges.iter().map(|e| e.as_slice()), n, &|| false).unwrap()
     }
 
     #[test]
@@ -104,7 +111,7 @@ mod tests {
         assert_eq!(decompose(9, &cycle).width(), 2);
         let complete: Vec<[usize; 2]> = (0..6).flat_map(|v| (0..v).map(move |u| [u, v])).collect();
         assert_eq!(decompose(6, &complete).width(), 5);
-        assert_eq!(TreeDecomposition::min_fill(6, complete.iter().map(|e| e.as_slice()), 4), None);
+        assert_eq!(TreeDecomposition::min_fill(6, complete.iter().map(|e| e.as_slice()), 4, &|| false), None);
         let grid = |i: usize, j: usize| 3 * i + j;
         let rows = (0..3).flat_map(|i| (1..3).map(move |j| [grid(i, j - 1), grid(i, j)]));
         let columns = (1..3).flat_map(|i| (0..3).map(move |j| [grid(i - 1, j), grid(i, j)]));

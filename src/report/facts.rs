@@ -91,7 +91,7 @@ impl Facts {
         let classes = Unordered::new(problem).units;
         let arbitrary = lower_bound(problem, &classes);
         let is_same = (&reduced.members, &reduced.nets) == (&classes.members, &classes.nets);
-        let frontier = Frontier::smallest(&reduced, MAX_STATES).ok();
+        let frontier = Frontier::smallest(&reduced, MAX_STATES, &SearchContext::new()).ok();
         Self {
             schema: "dagsplit-info/1",
             instance: InstanceRecord::new(instance, graph.edge_count()),
@@ -224,7 +224,8 @@ fn treewidth(units: &Reduced) -> Option<usize> {
     if units.unit_count() > MAX_UNITS || neighbours.into_iter().any(|count| count > MAX_NEIGHBOURS) {
         return None;
     }
-    let tree = TreeDecomposition::min_fill(units.unit_count(), edges.iter().map(|edge| &edge[..]), MAX_TREEWIDTH);
+    let tree =
+        TreeDecomposition::min_fill(units.unit_count(), edges.iter().map(|edge| &edge[..]), MAX_TREEWIDTH, &|| false);
     tree.map(|tree| tree.width())
 }
 

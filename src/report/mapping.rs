@@ -4,7 +4,7 @@ use comfy_table::{Cell, CellAlignment};
 use serde::Serialize;
 
 use super::record::{ROUNDING, as_object};
-use super::table::{listed, plain_table};
+use super::table::{listed, memory_limit, plain_table};
 use super::units::{bar, number, percent, seconds};
 use crate::mapping::{MappingOutcome, MappingProblem, MappingRun};
 use crate::solve::{OPTIMALITY_TOLERANCE, Stats};
@@ -204,6 +204,7 @@ impl MapRecord {
             ("method", outcome.method.clone()),
         ];
         facts.extend(self.reason.iter().map(|reason| ("reason", reason.clone())));
+        facts.extend(memory_limit(&self.stats));
         if self.verified {
             facts.push(("verified", "yes, from stages and topology".into()));
         }

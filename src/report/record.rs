@@ -13,6 +13,13 @@ use crate::verify::{ScheduledSubgraph, Verified, VerifiedDevice};
 /// Version of [`RunRecord`]: it changes when a field changes its meaning or goes.
 pub const RUN_SCHEMA: &str = "dagsplit-run/1";
 
+/// The figure of a run that says that memory ended or narrowed its search; runs with enough have none.
+pub const MEMORY_LIMIT_REACHED: &str = "memory_limit_reached";
+
+/// What is said to people of such a run.
+pub const MEMORY_LIMIT_NOTE: &str =
+    "the memory limit was reached: with more there may be a better answer or bound (--memory-limit)";
+
 /// How far a bound may be from an objective, relative to it, and still count as equal: the error of sums in
 /// floating-point numbers.
 pub(super) const ROUNDING: f64 = 1e-9;

@@ -2,9 +2,10 @@
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
-use super::record::{DeviceRecord, MethodRecord, RunRecord, gap};
+use super::record::{DeviceRecord, MEMORY_LIMIT_NOTE, MEMORY_LIMIT_REACHED, MethodRecord, RunRecord, gap};
 use super::sheet::Sheet;
 use super::units::{bar, bar_between, bytes, number, percent, seconds};
+use crate::solve::Stats;
 use crate::text::escaped;
 
 /// No frame, and one line below the header.
@@ -34,6 +35,7 @@ pub fn run(record: &RunRecord) -> String {
         ("time", seconds(record.seconds)),
         ("method", record.method.to_string()),
     ];
+    facts.extend(memory_limit(&record.stats));
     if record.verified {
         facts.push(("verified", "yes, from the original file".into()));
     }
@@ -42,6 +44,11 @@ pub fn run(record: &RunRecord) -> String {
         out += &format!("\n{}", comparison(&record.compared));
     }
     out
+}
+
+/// That memory ended or narrowed a search, where it did.
+pub(super) fn memory_limit(stats: &Stats) -> Option<(&'static str, String)> {
+    stats.get(MEMORY_LIMIT_REACHED).map(|_| ("note", MEMORY_LIMIT_NOTE.into()))
 }
 
 /// Facts as people read them: a line for each, its name before its value.

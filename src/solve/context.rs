@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use super::MemoryBudget;
+
 /// What a running solver tells of itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
@@ -35,6 +37,11 @@ pub struct SearchContext {
     started: Instant,
     deadline: Option<Instant>,
     cancelled: Arc<AtomicBool>,
+    memory: Option<MemoryBudget>,
+    /// Set once memory ends this run: what it frees on its way out is no reason to go on.
+    is_full: Arc<AtomicBool>,
+    /// Set once memory ended or narrowed this run or any part of it.
+    was_short: Arc<AtomicBool>,
     /// The relative gap at which a run may stop; 0 asks for a proof.
     pub gap: f64,
     /// How many threads a solver may use; at least 1.
@@ -50,6 +57,9 @@ impl Default for SearchContext {
             started: Instant::now(),
             deadline: None,
             cancelled: Arc::default(),
+            memory: None,
+            is_full: Arc::default(),
+            was_short: Arc::default(),
             gap: 0.0,
             threads: 1,
             seed: 0,
@@ -72,6 +82,13 @@ impl SearchContext {
         self
     }
 
+    /// Ends searches, or keeps their tables small, before they take more memory than `budget` has.
+    #[must_use]
+    pub fn with_memory_budget(mut self, budget: MemoryBudget) -> Self {
+        self.memory = Some(budget);
+        self
+    }
+
     /// Stops once `flag` is set, as a Ctrl-C handler does.
     #[must_use]
     pub fn with_cancellation(mut self, flag: Arc<AtomicBool>) -> Self {
@@ -86,26 +103,69 @@ impl SearchContext {
         self
     }
 
-    /// A context for a part of this run: on one thread, with the same seed, gap, cancellation and end, and no more than
-    /// `limit` from now. It reports to nobody.
+    /// A context for a part of this run: on one thread, with the same seed, gap, cancellation, memory and end, and no
+    /// more than `limit` from now. It reports to nobody. Where memory ends it, other parts may still have enough.
     #[must_use]
     pub fn part(&self, limit: Option<Duration>) -> Self {
         let started = Instant::now();
         let own = limit.and_then(|limit| started.checked_add(limit));
-        let deadline = own.into_iter().chain(self.deadline).min();
-        let cancelled = Arc::clone(&self.cancelled);
-        Self { started, deadline, cancelled, gap: self.gap, threads: 1, seed: self.seed, report: None }
+        Self {
+            started,
+            deadline: own.into_iter().chain(self.deadline).min(),
+            cancelled: Arc::clone(&self.cancelled),
+            memory: self.memory.clone(),
+            is_full: Arc::default(),
+            was_short: Arc::clone(&self.was_short),
+            gap: self.gap,
+            threads: 1,
+            seed: self.seed,
+            report: None,
+        }
     }
 
     /// A context for a part of this run on all its threads, which reports to nobody: what it looks for is another figure.
     #[must_use]
     pub fn silent(&self) -> Self {
-        Self { threads: self.threads, ..self.part(None) }
+        Self { threads: self.threads, is_full: Arc::clone(&self.is_full), ..self.part(None) }
     }
 
     /// Whether the run has to stop with what it has.
     pub fn should_stop(&self) -> bool {
+        self.is_over() || self.is_out_of_memory()
+    }
+
+    /// Whether time is up or the run was cancelled; for work that asks by itself whether its tables fit, and ends where
+    /// they do not.
+    pub fn is_over(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed) || self.deadline.is_some_and(|end| Instant::now() >= end)
+    }
+
+    fn is_out_of_memory(&self) -> bool {
+        let Some(budget) = &self.memory else { return false };
+        if budget.left() == 0 {
+            self.is_full.store(true, Ordering::Relaxed);
+            self.was_short.store(true, Ordering::Relaxed);
+        }
+        self.is_full.load(Ordering::Relaxed)
+    }
+
+    /// Whether a table of `bytes` fits in the memory left. A search that is told no does with less, or ends.
+    pub fn admits(&self, bytes: usize) -> bool {
+        let fits = bytes <= self.memory_left();
+        if !fits {
+            self.was_short.store(true, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    /// How many bytes may still be taken; [`usize::MAX`] without a budget.
+    pub fn memory_left(&self) -> usize {
+        self.memory.as_ref().map_or(usize::MAX, MemoryBudget::left)
+    }
+
+    /// Whether memory ended or narrowed the search: with more of it there might be a better answer.
+    pub fn was_short_of_memory(&self) -> bool {
+        self.was_short.load(Ordering::Relaxed)
     }
 
     /// Time since the run began.
@@ -123,5 +183,45 @@ impl SearchContext {
         if let Some(report) = &self.report {
             report(progress);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    /// A run that may use 100 bytes, and how many are in use.
+    fn limited() -> (SearchContext, Arc<AtomicUsize>) {
+        let in_use = Arc::new(AtomicUsize::new(0));
+        let told = Arc::clone(&in_use);
+        let budget = MemoryBudget::new(100, move || told.load(Ordering::Relaxed));
+        (SearchContext::new().with_memory_budget(budget), in_use)
+    }
+
+    #[test]
+    fn memory_ends_a_run_for_good_and_no_other_part() {
+        let (cx, in_use) = limited();
+        let (one, silent) = (cx.part(None), cx.silent());
+        assert!(!cx.should_stop() && !one.should_stop() && !cx.was_short_of_memory());
+        in_use.store(80, Ordering::Relaxed);
+        assert!(one.should_stop());
+        in_use.store(10, Ordering::Relaxed);
+        assert!(one.should_stop() && cx.was_short_of_memory());
+        assert!(!cx.should_stop() && !cx.part(None).should_stop());
+        in_use.store(80, Ordering::Relaxed);
+        assert!(silent.should_stop());
+        in_use.store(10, Ordering::Relaxed);
+        assert!(cx.should_stop());
+    }
+
+    #[test]
+    fn a_table_that_does_not_fit_is_refused_and_told() {
+        let (cx, in_use) = limited();
+        in_use.store(50, Ordering::Relaxed);
+        assert!(cx.admits(25) && !cx.was_short_of_memory());
+        assert!(!cx.admits(26) && cx.was_short_of_memory() && !cx.should_stop());
+        assert_eq!((cx.memory_left(), SearchContext::new().memory_left()), (25, usize::MAX));
     }
 }

@@ -9,6 +9,7 @@ pub mod heuristic;
 #[cfg(feature = "highs")]
 pub mod ip;
 pub mod latency;
+mod memory;
 mod objective;
 pub mod registry;
 mod settle;
@@ -17,6 +18,7 @@ mod tolerance;
 
 pub(crate) use context::in_pool;
 pub use context::{Progress, SearchContext};
+pub use memory::MemoryBudget;
 pub use tolerance::OPTIMALITY_TOLERANCE;
 pub(crate) use tolerance::SEARCH_TOLERANCE;
 

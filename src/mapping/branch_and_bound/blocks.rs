@@ -2,6 +2,10 @@
 
 use super::set::Set;
 use crate::mapping::Topology;
+use crate::solve::SearchContext;
+
+/// Pairs of devices between two looks at the limits.
+const PAIRS: usize = 1 << 14;
 
 /// A partition of the devices into blocks. The link between devices of two blocks depends on the blocks alone.
 #[derive(Debug, Clone)]
@@ -15,14 +19,20 @@ pub struct Partition<const W: usize> {
 impl<const W: usize> Partition<W> {
     /// The partitions of a topology from the coarsest to the finest: the components that its links of at least some
     /// bandwidth leave, where these are blocks. O(D³) at worst.
-    pub fn all(topology: &Topology) -> Vec<Self> {
+    pub fn all(topology: &Topology, cx: &SearchContext) -> Vec<Self> {
         let devices = topology.len();
+        if !cx.admits(2 * devices * devices * size_of::<usize>()) {
+            return Vec::new();
+        }
         let width = |a: usize, b: usize| topology.bandwidth(a, b).max(topology.bandwidth(b, a));
         let mut pairs: Vec<(usize, usize)> = (0..devices).flat_map(|a| (0..a).map(move |b| (a, b))).collect();
         pairs.sort_by(|&(a, b), &(c, d)| width(c, d).total_cmp(&width(a, b)));
         let mut block: Vec<usize> = (0..devices).collect();
         let (mut partitions, mut has_changed) = (Vec::new(), false);
         for (index, &(a, b)) in pairs.iter().enumerate() {
+            if index % PAIRS == PAIRS - 1 && cx.should_stop() {
+                break;
+            }
             let (low, high) = (block[a].min(block[b]), block[a].max(block[b]));
             if low != high {
                 block.iter_mut().filter(|block| **block == high).for_each(|block| *block = low);
@@ -98,7 +108,7 @@ mod tests {
             0 => 10.0,
             distance => 1.0 / distance as f64,
         });
-        let partition = &Partition::<1>::all(&topology)[0];
+        let partition = &Partition::<1>::all(&topology, &SearchContext::new())[0];
         let places: Vec<usize> = partition.line(&topology).into_iter().map(place).collect();
         let there = [0, 0, 0, 1, 1, 1, 2, 2, 2];
         assert!(places == there || places.iter().rev().eq(&there), "{places:?}");

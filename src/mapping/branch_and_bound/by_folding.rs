@@ -221,7 +221,7 @@ mod tests {
         let (cx, mut looked) = (SearchContext::new(), 0);
         for seed in 0..60 {
             let problem = problem(seed);
-            let model = Model::<1>::new(&problem);
+            let model = Model::<1>::new(&problem, &SearchContext::new()).unwrap();
             let mut knowledge = Knowledge::none(&model);
             let mut foldings = Foldings::new(&problem, &cx);
             for index in 0..foldings.all.len() {
@@ -251,7 +251,7 @@ mod tests {
             let stages = problem.stages.stages.iter_mut().enumerate();
             stages.for_each(|(index, stage)| stage.parameter_bytes = 4.0 * index as f64);
             let mut foldings = Foldings::new(&problem, &cx);
-            let model = Model::<1>::new(&problem);
+            let model = Model::<1>::new(&problem, &SearchContext::new()).unwrap();
             let mut knowledge = Knowledge::none(&model);
             let loads = MappingProblem { cost: StageCost::additive(Counted::Messages), ..problem.clone() };
             for (index, kind) in (0..foldings.all.len()).flat_map(|index| [(index, 0), (index, 1)]) {

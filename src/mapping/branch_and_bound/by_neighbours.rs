@@ -20,7 +20,9 @@ impl<const W: usize> Proof<'_, W> {
             return;
         }
         let colours = vec![0; model.devices()];
-        let Some(orbits) = self.knowledge.symmetry.as_mut().map(|symmetry| symmetry.orbits(&colours)) else { return };
+        let Some(orbits) = self.knowledge.symmetry.as_mut().map(|symmetry| symmetry.orbits(&colours, self.cx)) else {
+            return;
+        };
         for stage in 0..model.stages.len() {
             let Some(mut pairs) = Pairs::new(model, stage, &orbits) else { continue };
             let refuted = pairs.least_time(self.bound) * (1.0 - LEAST_STEP);
@@ -127,8 +129,9 @@ mod tests {
     use crate::solve::SearchContext;
 
     fn bounds(problem: &MappingProblem) -> Vec<f64> {
-        let model = Model::<1>::new(problem);
-        let orbits = Symmetry::new(&problem.topology).orbits(&vec![0; model.devices()]);
+        let cx = SearchContext::new();
+        let model = Model::<1>::new(problem, &cx).unwrap();
+        let orbits = Symmetry::new(&problem.topology, &cx).orbits(&vec![0; model.devices()], &cx);
         let pairs = (0..model.stages.len()).filter_map(|stage| Pairs::new(&model, stage, &orbits));
         pairs.map(|mut pairs| pairs.least_time(0.0)).collect()
     }
@@ -142,7 +145,7 @@ mod tests {
             problem.cost = StageCost { synchronisation, ..StageCost::additive(Counted::Both) };
             let stages = problem.stages.stages.iter_mut().enumerate();
             stages.for_each(|(index, stage)| stage.parameter_bytes = 3.0 * (seed as usize % 4 + index) as f64);
-            if !Model::<1>::new(&problem).form.symmetric {
+            if !Model::<1>::new(&problem, &SearchContext::new()).unwrap().form.symmetric {
                 continue;
             }
             let run = Exhaustive.map(&problem, &cx);
@@ -170,7 +173,7 @@ mod tests {
         let cost = StageCost::additive(Counted::Both);
         let problem = MappingProblem { stages, replicas: 2, topology: torus(5, 5), cost };
         assert_eq!(bounds(&problem), [16.0 + 6.0]);
-        let model = Model::<1>::new(&problem);
-        assert!(State::new(&model, 16.0 + 2.0).propagate().is_ok());
+        let model = Model::<1>::new(&problem, &SearchContext::new()).unwrap();
+        assert!(State::new(&model, 16.0 + 2.0).propagate(&SearchContext::new()).is_ok());
     }
 }

@@ -43,7 +43,7 @@ struct Pipelines<'s, 'p, const W: usize> {
 impl<'s, 'p, const W: usize> Pipelines<'s, 'p, W> {
     fn new(model: &'p Model<'p, W>, decisions: u64, cx: &'s SearchContext) -> Self {
         let stages = (0..model.stages.len()).collect();
-        Self { knowledge: Knowledge::new(model), root: (f64::NAN, None), stages, end: decisions, searches: 0, cx }
+        Self { knowledge: Knowledge::new(model, cx), root: (f64::NAN, None), stages, end: decisions, searches: 0, cx }
     }
 
     /// A search for a pipeline within a target; `None` where there is none.
@@ -51,7 +51,7 @@ impl<'s, 'p, const W: usize> Pipelines<'s, 'p, W> {
         let model = self.knowledge.model;
         if self.root.0 != target {
             let mut state = State::new(model, target);
-            self.root = (target, state.propagate().is_ok().then_some(state.domains));
+            self.root = (target, state.propagate(self.cx).is_ok().then_some(state.domains));
         }
         let domains = self.root.1.as_ref()?;
         self.searches += 1;
@@ -127,7 +127,7 @@ impl<const W: usize> Proof<'_, W> {
         }
         let cost = StageCost { counted: Counted::Messages, ..problem.cost.clone() };
         let single = MappingProblem { replicas: 1, cost, ..problem.clone() };
-        let model = Model::<W>::new(&single);
+        let Some(model) = Model::<W>::new(&single, self.cx) else { return };
         let mut pipelines = Pipelines::new(&model, decisions, self.cx);
         let worst = self.bound_through_blocks(&partition, &mut pipelines);
         pipelines.end = pipelines.effort() + decisions;
@@ -274,7 +274,7 @@ mod tests {
             if !problem.all_fit(&first.devices) {
                 continue;
             }
-            let model = Model::<1>::new(&problem);
+            let model = Model::<1>::new(&problem, &cx).unwrap();
             let mut proof = Proof::new(&model, first, &cx);
             if proof.knowledge.partitions.is_empty() || problem.replicas < 2 {
                 continue;
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn zones_hold_all_devices_and_few_are_told_apart() {
         let problem = problem(1);
-        let partition = Partition::<1>::all(&problem.topology).pop().expect("there are blocks");
+        let partition = Partition::<1>::all(&problem.topology, &SearchContext::new()).pop().expect("there are blocks");
         for room in 0..8 {
             let zones = Zones::around(0, &partition, &problem.topology, room);
             assert_eq!(zones.sizes.iter().sum::<usize>(), problem.topology.len());

@@ -73,7 +73,7 @@ impl<const W: usize> Proof<'_, W> {
 impl<const W: usize> State<'_, W> {
     /// Lays rings of links that the target leaves time for. Nothing may have been decided.
     fn lay_rings(&mut self, cx: &SearchContext) -> Laid {
-        if self.propagate().is_err() {
+        if self.propagate(cx).is_err() {
             return Laid::Refuted;
         }
         let replicas = self.model.replicas();
@@ -142,7 +142,7 @@ mod tests {
             };
             let run = Exhaustive.map(&problem, &SearchContext::new());
             let optimum = run.mapping().map(|mapping| problem.objective(mapping)).expect("all devices fit");
-            let model = Model::<1>::new(&problem);
+            let model = Model::<1>::new(&problem, &SearchContext::new()).unwrap();
             let lay = |target: f64| State::new(&model, target).lay_rings(&SearchContext::new());
             let Laid::Rings { mapping, tightest } = lay(optimum) else { panic!("{problem:?} at {optimum}") };
             assert!(problem.ring_time(&mapping, tightest) <= optimum * (1.0 + 1e-12));

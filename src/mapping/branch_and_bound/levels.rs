@@ -130,6 +130,7 @@ impl LeastSum<'_> {
 mod tests {
     use super::*;
     use crate::mapping::{Counted, Mapping, StageCost, samples};
+    use crate::solve::SearchContext;
 
     #[test]
     fn no_copy_takes_a_time_between_a_level_and_the_next() {
@@ -143,7 +144,7 @@ mod tests {
                 .for_each(|(stage, bytes)| stage.parameter_bytes = f64::from(bytes));
             problem.cost =
                 StageCost::additive([Counted::Both, Counted::AllReduce, Counted::Messages][seed as usize % 3]);
-            let model = Model::<1>::new(&problem);
+            let model = Model::<1>::new(&problem, &SearchContext::new()).unwrap();
             let levels = Levels::new(&model).expect("there are few different links");
             let devices = problem.topology.len();
             for turn in 0..devices {

@@ -90,14 +90,18 @@ impl Mapper for BranchAndBound {
 
 impl BranchAndBound {
     fn map_within<const W: usize>(&self, problem: &MappingProblem, cx: &SearchContext) -> MappingRun {
-        let model = Model::<W>::new(problem);
+        // What searches need to know of thousands of devices may take longer than there is: half of the time is for it.
+        let setup = cx.part(cx.remaining().map(|left| left / 2));
+        let Some(model) = Model::<W>::new(problem, &setup) else {
+            return MappingAnnealing::default().map(problem, cx);
+        };
         let fits: Vec<_> = (0..problem.copies()).map(|copy| model.stages[copy / problem.replicas].fits).collect();
         let mut matching = Matching::new(problem.copies(), problem.topology.len());
         if !matching.repair(&fits) {
             return MappingRun { outcome: MappingOutcome::Infeasible, bound: 0.0, stats: Vec::new() };
         }
         let first = Mapping { devices: matching.devices().to_vec() };
-        let mut proof = Proof::new(&model, first, cx);
+        let mut proof = Proof::new(Knowledge::new(&model, &setup), first, cx);
         if let Some(partition) = proof.knowledge.partitions.first() {
             let line = partition.line(&problem.topology);
             if problem.cost.counted == Counted::AllReduce {
@@ -174,10 +178,11 @@ struct Proof<'p, const W: usize> {
 
 impl<'p, const W: usize> Proof<'p, W> {
     /// Nothing is known but a mapping.
-    fn new(model: &'p Model<'p, W>, first: Mapping, cx: &'p SearchContext) -> Self {
+    fn new(knowledge: Knowledge<'p, W>, first: Mapping, cx: &'p SearchContext) -> Self {
+        let model = knowledge.model;
         Self {
             annealer: Annealer::new(model.problem, first, cx.seed),
-            knowledge: Knowledge::new(model),
+            knowledge,
             levels: Levels::new(model),
             budgets: None,
             filler: None,

@@ -8,6 +8,7 @@ use super::set::Set;
 use crate::cost::{Piece, Synchronisation, Terms};
 use crate::mapping::MappingProblem;
 use crate::mapping::local::{LocalCost, Traffic};
+use crate::solve::SearchContext;
 
 /// What a stage's copy pays for the link to its neighbour: the relation's cost times the scale.
 #[derive(Debug, Clone, Copy)]
@@ -82,11 +83,13 @@ pub struct Model<'a, const W: usize> {
 
 impl<'a, const W: usize> Model<'a, W> {
     /// The model of `problem`. O(D² log D) for each different cost of links.
-    pub fn new(problem: &'a MappingProblem) -> Self {
+    pub fn new(problem: &'a MappingProblem, cx: &SearchContext) -> Option<Self> {
         let (cost, form) = (LocalCost::new(problem), Form::of(&problem.topology));
-        let mut builder = Builder { problem, cost, form, known: Vec::new(), relations: Vec::new() };
+        let mut builder =
+            Builder { problem, cost, form, cx, is_stopped: false, known: Vec::new(), relations: Vec::new() };
         let stages = (0..problem.stages.stages.len()).map(|stage| builder.stage(stage)).collect();
-        Self { problem, stages, relations: builder.relations.into(), form: builder.form, classes: None }
+        let Builder { relations, form, is_stopped, .. } = builder;
+        (!is_stopped).then(|| Self { problem, stages, relations: relations.into(), form, classes: None })
     }
 
     /// The same where devices exclude each other, for a `problem` with another number of replicas, whose rings take these
@@ -121,6 +124,9 @@ struct Builder<'a, const W: usize> {
     problem: &'a MappingProblem,
     cost: LocalCost<'a>,
     form: Form,
+    cx: &'a SearchContext,
+    /// Whether a limit came first; then some links are missing.
+    is_stopped: bool,
     known: Vec<Weights>,
     relations: Vec<Relation<W>>,
 }
@@ -172,11 +178,13 @@ impl<const W: usize> Builder<'_, W> {
             return None;
         }
         let (weights, scale) = weights.normalised(&self.form);
-        let relation = self.known.iter().position(|known| *known == weights).unwrap_or_else(|| {
-            self.known.push(weights);
-            self.relations.push(Relation::new(&self.problem.topology, &weights));
-            self.relations.len() - 1
-        });
-        Some(Link { relation, scale })
+        if let Some(relation) = self.known.iter().position(|known| *known == weights) {
+            return Some(Link { relation, scale });
+        }
+        let relation = Relation::new(&self.problem.topology, &weights, self.cx);
+        self.is_stopped |= relation.is_none();
+        self.relations.push(relation?);
+        self.known.push(weights);
+        Some(Link { relation: self.relations.len() - 1, scale })
     }
 }

@@ -178,8 +178,8 @@ mod tests {
             else {
                 continue;
             };
-            let model = Model::<1>::new(&problem);
-            let mut knowledge = Knowledge::new(&model);
+            let model = Model::<1>::new(&problem, &SearchContext::new()).unwrap();
+            let mut knowledge = Knowledge::new(&model, &SearchContext::new());
             let mapping = Neighbourhoods::new(seed).better(&mut knowledge, &first, optimum, 1000, &cx);
             assert!(is_mapping(&problem, &mapping), "no mapping of seed {seed}");
             let (before, after) = (problem.objective(&first), problem.objective(&mapping));

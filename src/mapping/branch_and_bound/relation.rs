@@ -2,6 +2,10 @@
 
 use super::set::Set;
 use crate::mapping::Topology;
+use crate::solve::SearchContext;
+
+/// Devices whose links are sorted between two looks at the limits.
+const ROWS: usize = 64;
 
 /// A cost of ordered pairs of devices: a sum of bandwidths' inverses and latencies of both directions.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -82,14 +86,24 @@ pub struct Relation<const W: usize> {
 }
 
 impl<const W: usize> Relation<W> {
-    /// The relation of these weights.
-    pub fn new(topology: &Topology, weights: &Weights) -> Self {
+    /// The relation of these weights; `None` where a limit comes first.
+    pub fn new(topology: &Topology, weights: &Weights, cx: &SearchContext) -> Option<Self> {
         let devices = topology.len();
+        if !cx.admits(devices * devices * size_of::<f64>()) {
+            return None;
+        }
         let cost = |a, b| if a == b { 0.0 } else { weights.cost(topology, a, b) };
         let cost: Vec<f64> = (0..devices * devices).map(|pair| cost(pair / devices, pair % devices)).collect();
         let mut relation = Self { devices, cost, starts: vec![0], levels: Vec::new(), within: Vec::new() };
-        (0..devices).for_each(|device| relation.sort(device));
-        relation
+        for device in 0..devices {
+            // Lists of levels may double.
+            let most = relation.within.capacity().max(devices) * size_of::<Set<W>>();
+            if device % ROWS == ROWS - 1 && (cx.should_stop() || !cx.admits(most)) {
+                return None;
+            }
+            relation.sort(device);
+        }
+        Some(relation)
     }
 
     fn sort(&mut self, device: usize) {

@@ -94,6 +94,7 @@ mod tests {
     use super::super::model::Model;
     use super::super::state::State;
     use crate::mapping::{Counted, Device, MappingProblem, Stage, StageCost, StageGraph, Topology};
+    use crate::solve::SearchContext;
 
     #[test]
     fn no_ring_leads_twice_through_the_one_device_between_two_parts() {
@@ -110,9 +111,10 @@ mod tests {
         for replicas in [3, 4] {
             problem.replicas = replicas;
             let slow = problem.all_reduce_time(0, 0, 3);
-            let model = Model::<1>::new(&problem);
-            assert_eq!(State::new(&model, 0.99 * slow).propagate().is_ok(), replicas == 3);
-            assert!(State::new(&model, slow).propagate().is_ok());
+            let cx = SearchContext::new();
+            let model = Model::<1>::new(&problem, &cx).unwrap();
+            assert_eq!(State::new(&model, 0.99 * slow).propagate(&cx).is_ok(), replicas == 3);
+            assert!(State::new(&model, slow).propagate(&cx).is_ok());
         }
     }
 }

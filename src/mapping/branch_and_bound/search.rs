@@ -46,13 +46,13 @@ pub struct Knowledge<'a, const W: usize> {
 }
 
 impl<'a, const W: usize> Knowledge<'a, W> {
-    /// What is known of the problem before any search.
-    pub fn new(model: &'a Model<'a, W>) -> Self {
+    /// What is known of the problem before any search; less where a limit comes first.
+    pub fn new(model: &'a Model<'a, W>, cx: &SearchContext) -> Self {
         let topology = &model.problem.topology;
         Self {
             model,
-            partitions: Partition::all(topology),
-            symmetry: Some(Symmetry::new(topology)),
+            partitions: Partition::all(topology, cx),
+            symmetry: Some(Symmetry::new(topology, cx)),
             nodes: 0,
             weights: Vec::new(),
         }
@@ -139,10 +139,10 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
     /// Searches.
     pub fn run(mut self) -> Verdict {
         // What is refuted at once teaches nothing.
-        if self.is_refuted || self.state.propagate().is_err() {
+        if self.is_refuted || self.state.propagate(self.cx).is_err() {
             return Verdict::Refuted;
         }
-        if self.budget == 0 {
+        if self.budget == 0 || self.state.is_cut {
             return Verdict::Unknown;
         }
         let verdict = self.prepare().map_or(Verdict::Refuted, |()| self.explore());
@@ -206,7 +206,7 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
     fn fails(&mut self, copy: usize, device: usize) -> bool {
         let saved = self.state.domains.clone();
         self.state.touched.add(copy);
-        let result = self.state.keep(copy, &Set::only(device)).and_then(|()| self.state.propagate());
+        let result = self.state.keep(copy, &Set::only(device)).and_then(|()| self.state.propagate(self.cx));
         self.state.touched.remove(copy);
         self.state.restore(&saved);
         result.is_err()
@@ -214,6 +214,9 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
 
     fn explore(&mut self) -> Verdict {
         loop {
+            if self.state.is_cut {
+                return Verdict::Unknown;
+            }
             if let Some(mapping) = self.lucky() {
                 return Verdict::Found(mapping);
             }
@@ -258,7 +261,7 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
         self.state.touched.add(copy);
         self.decisions.push(place);
         let set = self.set(place);
-        let result = self.state.keep(copy, &set).and_then(|()| self.state.propagate());
+        let result = self.state.keep(copy, &set).and_then(|()| self.state.propagate(self.cx));
         let verdict = match result {
             Ok(()) => self.explore(),
             Err(Conflict) => Verdict::Refuted,
@@ -277,7 +280,7 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
             let left = self.state.domains.devices[copy].minus(images);
             self.state.keep(copy, &left)?;
         }
-        self.state.propagate()
+        self.state.propagate(self.cx)
     }
 
     fn leaf(&self) -> Verdict {
@@ -304,7 +307,7 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
             tell_apart(&mut colours, &self.set(place));
         }
         let Some(symmetry) = &mut self.knowledge.symmetry else { return self.tell_all_apart() };
-        let orbits = symmetry.orbits(&colours);
+        let orbits = symmetry.orbits(&colours, self.cx);
         if orbits.iter().enumerate().all(|(device, &orbit)| device == orbit) {
             self.apart = Some((decided, Rc::clone(&orbits)));
         }

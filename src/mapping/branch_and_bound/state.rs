@@ -7,6 +7,7 @@ use super::assignment::Assignment;
 use super::model::Model;
 use super::set::Set;
 use super::touched::Touched;
+use crate::solve::SearchContext;
 
 /// The devices that each copy may still have, and what follows for times.
 #[derive(Debug, Clone)]
@@ -63,7 +64,12 @@ pub struct State<'a, const W: usize> {
     waiting: VecDeque<usize>,
     is_waiting: Vec<bool>,
     has_shrunk: bool,
+    /// Whether a limit cut propagation short: then domains hold what there may be, but say nothing of what there is.
+    pub is_cut: bool,
 }
+
+/// Devices looked at between two looks at the limits.
+const PATIENCE: usize = 1 << 13;
 
 /// Sums of few terms are exact to this part.
 const ROUNDING: f64 = 1e-12;
@@ -90,6 +96,7 @@ impl<'a, const W: usize> State<'a, W> {
             waiting: VecDeque::new(),
             is_waiting: vec![false; copies],
             has_shrunk: true,
+            is_cut: false,
         };
         (0..copies).for_each(|copy| state.enqueue(copy));
         state
@@ -181,18 +188,27 @@ impl<'a, const W: usize> State<'a, W> {
     }
 
     /// Propagates until nothing changes.
-    pub fn propagate(&mut self) -> Result<(), Conflict> {
-        let result = self.propagate_waiting();
-        if result.is_err() {
+    pub fn propagate(&mut self, cx: &SearchContext) -> Result<(), Conflict> {
+        let result = self.propagate_waiting(cx);
+        if result.is_err() || self.is_cut {
             self.forget();
         }
         result
     }
 
-    fn propagate_waiting(&mut self) -> Result<(), Conflict> {
+    fn propagate_waiting(&mut self, cx: &SearchContext) -> Result<(), Conflict> {
+        let mut work = 0;
         loop {
             while let Some(copy) = self.waiting.pop_front() {
                 self.is_waiting[copy] = false;
+                work += self.domains.devices[copy].len();
+                if work >= PATIENCE {
+                    work = 0;
+                    self.is_cut |= cx.should_stop();
+                }
+                if self.is_cut {
+                    return Ok(());
+                }
                 let result = self.revise(copy);
                 if result.is_err() {
                     self.conflicts[copy] += 1.0;

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::mapping::Topology;
+use crate::solve::SearchContext;
 
 /// For each device, the lowest that some automorphism takes it to.
 pub type Orbits = Vec<usize>;
@@ -25,12 +26,15 @@ pub struct Symmetry {
     known: FxHashMap<Vec<usize>, Rc<Orbits>>,
 }
 
+/// So many devices take so long to be compared that limits count in between.
+const MANY: usize = 512;
+
 /// Devices that a search for one automorphism may try to map before it gives up.
 const PATIENCE: usize = 200;
 
 impl Symmetry {
     /// The automorphisms of `topology`. O(D²).
-    pub fn new(topology: &Topology) -> Self {
+    pub fn new(topology: &Topology, cx: &SearchContext) -> Self {
         let devices = topology.len();
         let mut classes: FxHashMap<[u64; 4], u32> = FxHashMap::default();
         let mut links = vec![0; devices * devices];
@@ -57,7 +61,7 @@ impl Symmetry {
             let is_first_twin = |&a: &usize| symmetry.twins[a] == a && symmetry.are_twins(a, b);
             symmetry.twins[b] = (0..b).find(is_first_twin).unwrap_or(b);
         }
-        symmetry.has_only_twins = *symmetry.orbits(&vec![0; devices]) == symmetry.twins;
+        symmetry.has_only_twins = *symmetry.orbits(&vec![0; devices], cx) == symmetry.twins && !cx.should_stop();
         symmetry
     }
 
@@ -71,16 +75,16 @@ impl Symmetry {
     }
 
     /// The orbits of the automorphisms that keep every device's colour, or of some of them where they are hard to find.
-    pub fn orbits(&mut self, colours: &[usize]) -> Rc<Orbits> {
+    pub fn orbits(&mut self, colours: &[usize], cx: &SearchContext) -> Rc<Orbits> {
         if let Some(orbits) = self.known.get(colours) {
             return Rc::clone(orbits);
         }
-        let orbits = Rc::new(self.search_orbits(colours));
+        let orbits = Rc::new(self.search_orbits(colours, cx));
         self.known.insert(colours.to_vec(), Rc::clone(&orbits));
         orbits
     }
 
-    fn search_orbits(&self, colours: &[usize]) -> Orbits {
+    fn search_orbits(&self, colours: &[usize], cx: &SearchContext) -> Orbits {
         let mut orbits = Orbits::new();
         for device in 0..self.devices {
             let is_twin = |&other: &usize| self.twins[other] == self.twins[device] && colours[other] == colours[device];
@@ -97,7 +101,10 @@ impl Symmetry {
                 if orbits[device] != device {
                     break;
                 }
-                let image = self.automorphism(&refined, other, device);
+                if self.devices >= MANY && cx.should_stop() {
+                    return orbits;
+                }
+                let image = self.automorphism(&refined, other, device, cx);
                 let keeps = |image: &Vec<usize>| (0..self.devices).all(|from| colours[from] == colours[image[from]]);
                 if let Some(image) = image.filter(keeps) {
                     (0..self.devices).for_each(|from| merge(&mut orbits, from, image[from]));
@@ -108,9 +115,9 @@ impl Symmetry {
     }
 
     /// An automorphism that takes `from` to `to` and keeps the colours.
-    fn automorphism(&self, colours: &[u64], from: usize, to: usize) -> Option<Vec<usize>> {
+    fn automorphism(&self, colours: &[u64], from: usize, to: usize, cx: &SearchContext) -> Option<Vec<usize>> {
         let mut patience = PATIENCE;
-        self.extend(colours, colours, from, to, &mut patience)
+        self.extend(colours, colours, from, to, &mut patience, cx)
     }
 
     fn extend(
@@ -120,8 +127,12 @@ impl Symmetry {
         from: usize,
         to: usize,
         patience: &mut usize,
+        cx: &SearchContext,
     ) -> Option<Vec<usize>> {
         *patience = patience.checked_sub(1)?;
+        if self.devices >= MANY && cx.should_stop() {
+            return None;
+        }
         let (sources, targets) = (self.refine(&marked(sources, from)), self.refine(&marked(targets, to)));
         let mut by_colour: FxHashMap<u64, (Vec<usize>, Vec<usize>)> = FxHashMap::default();
         for device in 0..self.devices {
@@ -141,7 +152,7 @@ impl Symmetry {
         }
         let cells = by_colour.values().filter(|(sources, _)| sources.len() > 1);
         let (cell, candidates) = cells.min_by_key(|(sources, _)| sources[0])?;
-        candidates.iter().find_map(|&candidate| self.extend(&sources, &targets, cell[0], candidate, patience))
+        candidates.iter().find_map(|&candidate| self.extend(&sources, &targets, cell[0], candidate, patience, cx))
     }
 
     fn is_automorphism(&self, image: &[usize]) -> bool {

@@ -29,7 +29,7 @@ pub(crate) mod tests {
                 problem: ProblemSpec::default(),
                 method: method.into(),
                 seed: 0,
-                limits: Limits { time_limit: Some(60.0), gap: 0.0, threads: 1 },
+                limits: Limits { time_limit: Some(60.0), gap: 0.0, threads: 1, memory_limit: None },
             },
             steps: registry::settings(method).unwrap(),
             ending: Ending {

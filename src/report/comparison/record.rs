@@ -21,6 +21,9 @@ pub struct Limits {
     pub gap: f64,
     /// How many threads it may use.
     pub threads: usize,
+    /// Bytes that it may use, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit: Option<u64>,
 }
 
 /// What is run. Equal trials are not run again when a comparison is resumed.

@@ -58,7 +58,10 @@ impl<'a> Proof<'a> {
     pub fn run(&mut self) -> bool {
         self.anneal(FIRST_ROUNDS);
         self.bound_cheaply();
-        let devices = Devices::new(self.setting);
+        if self.cx.should_stop() {
+            return false;
+        }
+        let devices = Devices::new(self.setting, self.cx);
         let root = devices.as_ref().and_then(|devices| Root::new(devices, self.cx));
         let Some(mut root) = root else {
             self.anneal(ROUNDS_WITHOUT_PROOF);

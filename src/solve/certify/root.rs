@@ -24,7 +24,7 @@ impl<'a> Root<'a> {
         let work = devices.work();
         let center = Center { profit: work.clone() };
         let generation = Generation::new(devices, cx);
-        Some(Self { generation, pricers: devices.pricers(&[])?, lines: devices.lines(), center, work })
+        Some(Self { generation, pricers: devices.pricers(&[], cx)?, lines: devices.lines(cx), center, work })
     }
 
     /// Whether no split is below `target`, as far as so many rounds show; `beside` runs in each of them.

@@ -35,7 +35,7 @@ pub fn search(
             return Ending::Limit;
         }
         if nodes > 0 {
-            let Some(mut pricers) = generation.devices.pricers(&decisions) else {
+            let Some(mut pricers) = generation.devices.pricers(&decisions, cx) else {
                 is_complete = false;
                 continue;
             };

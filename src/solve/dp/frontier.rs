@@ -14,12 +14,16 @@ use rustc_hash::FxHashMap;
 
 use crate::graph::Csr;
 use crate::preprocess::Reduced;
+use crate::solve::SearchContext;
 
 /// Marks a transition that no ideal takes.
 pub const FORBIDDEN: u32 = u32::MAX;
 
 /// Nets of one unit beyond this many are not tracked: their cost is left out, which relaxations may do.
 const TRACKED_NETS: usize = 64;
+
+/// States between two looks at the limits.
+const PATIENCE: usize = 1 << 14;
 
 /// One way to decide a unit in one state.
 #[derive(Debug, Clone, Copy)]
@@ -56,20 +60,26 @@ impl Frontier {
     /// The automaton of `reduced` along `order`. O(states · degree).
     ///
     /// # Errors
-    /// [`TooWide`] when it would exceed `max_states` states.
-    pub fn new(reduced: &Reduced, order: Vec<usize>, max_states: usize) -> Result<Self, TooWide> {
-        Self::along(reduced, &DirectOrder::new(reduced), order, &AtomicUsize::new(max_states))
+    /// [`TooWide`] when it would exceed `max_states` states, or a limit comes first.
+    pub fn new(reduced: &Reduced, order: Vec<usize>, max_states: usize, cx: &SearchContext) -> Result<Self, TooWide> {
+        Self::along(reduced, &DirectOrder::new(reduced), order, &AtomicUsize::new(max_states), cx)
     }
 
     /// The automaton along `order`, unless it exceeds `most` states, which may shrink meanwhile.
-    fn along(reduced: &Reduced, direct: &DirectOrder, order: Vec<usize>, most: &AtomicUsize) -> Result<Self, TooWide> {
+    fn along(
+        reduced: &Reduced,
+        direct: &DirectOrder,
+        order: Vec<usize>,
+        most: &AtomicUsize,
+        cx: &SearchContext,
+    ) -> Result<Self, TooWide> {
         let plan = Plan::new(reduced, direct, &order);
         let layers = match plan.slots.div_ceil(32) {
-            0..=1 => build::<1>(&plan, most),
-            2 => build::<2>(&plan, most),
-            3..=4 => build::<4>(&plan, most),
-            5..=8 => build::<8>(&plan, most),
-            9..=32 => build::<32>(&plan, most),
+            0..=1 => build::<1>(&plan, most, cx),
+            2 => build::<2>(&plan, most, cx),
+            3..=4 => build::<4>(&plan, most, cx),
+            5..=8 => build::<8>(&plan, most, cx),
+            9..=32 => build::<32>(&plan, most, cx),
             _ => Err(TooWide),
         }?;
         let closed = closed(&layers);
@@ -79,13 +89,15 @@ impl Frontier {
     /// The automaton along the best of several orders, by its number of states.
     ///
     /// # Errors
-    /// [`TooWide`] when every order exceeds `max_states`.
-    pub fn smallest(reduced: &Reduced, max_states: usize) -> Result<Self, TooWide> {
+    /// [`TooWide`] when every order exceeds `max_states`, or a limit comes first.
+    pub fn smallest(reduced: &Reduced, max_states: usize, cx: &SearchContext) -> Result<Self, TooWide> {
+        let is_large = reduced.unit_count() >= PATIENCE;
         let direct = DirectOrder::new(reduced);
         let most = AtomicUsize::new(max_states);
         // An order as good as the best so far is finished: which one is taken does not depend on who is first.
-        let along = |order: &fn(&Reduced) -> Vec<usize>| {
-            let automaton = Self::along(reduced, &direct, order(reduced), &most).ok()?;
+        let along = |order: &fn(&Reduced, &SearchContext) -> Vec<usize>| {
+            let order = (!is_large || !cx.should_stop()).then(|| order(reduced, cx))?;
+            let automaton = Self::along(reduced, &direct, order, &most, cx).ok()?;
             most.fetch_min(automaton.state_count() + 1, Ordering::Relaxed);
             Some(automaton)
         };
@@ -266,11 +278,11 @@ fn set<const W: usize>(key: &mut Key<W>, slot: u32, value: u64) {
     *word = *word & !(3 << shift) | value << shift;
 }
 
-fn build<const W: usize>(plan: &Plan, most: &AtomicUsize) -> Result<Vec<Layer>, TooWide> {
+fn build<const W: usize>(plan: &Plan, most: &AtomicUsize, cx: &SearchContext) -> Result<Vec<Layer>, TooWide> {
     let mut states: Vec<Key<W>> = vec![[0; W]];
     let mut index: FxHashMap<Key<W>, u32> = FxHashMap::default();
     let mut layers = Vec::with_capacity(plan.steps.len());
-    let mut total = 1;
+    let (mut total, mut unlooked) = (1, 0);
     for step in &plan.steps {
         index.clear();
         let mut next: Vec<Key<W>> = Vec::new();
@@ -290,9 +302,11 @@ fn build<const W: usize>(plan: &Plan, most: &AtomicUsize) -> Result<Vec<Layer>, 
         let transitions = states.iter().map(|key| [decide(key, OUT), decide(key, IN)]).collect();
         layers.push(Layer { transitions });
         total += next.len();
-        if total > most.load(Ordering::Relaxed) {
+        unlooked += next.len();
+        if total > most.load(Ordering::Relaxed) || unlooked >= PATIENCE && cx.should_stop() {
             return Err(TooWide);
         }
+        unlooked %= PATIENCE;
         states = next;
     }
     Ok(layers)

@@ -1,6 +1,5 @@
 //! Relaxations of one problem from coarse to fine: each narrows the windows in which the next one keeps labels.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -11,6 +10,7 @@ use super::quantise::{Error, quantise};
 use super::relaxation::{Front, Ratio, Relaxation, Windows};
 use super::stage::{Bounds, Potential, Variant};
 use super::suffixes::{FrontTable, Fronts, Room, Suffixes, TooMany};
+use crate::solve::SearchContext;
 
 /// The bounds of a relaxation with its fronts.
 pub struct Guide {
@@ -35,7 +35,7 @@ impl Guide {
     /// The relaxation with potentials rounded to `grid` (exact without one), keeping labels within `windows`.
     ///
     /// # Errors
-    /// [`TooMany`] when a table would hold more than `max_labels`.
+    /// [`TooMany`] when a table would hold more than `max_labels`, or a limit comes first.
     pub fn new(
         setting: &Setting,
         frontier: &Frontier,
@@ -43,6 +43,7 @@ impl Guide {
         grid: Option<f64>,
         windows: Option<TrueWindows>,
         max_labels: usize,
+        cx: &SearchContext,
     ) -> Result<Self, TooMany> {
         let (bounds, errors) = match grid {
             Some(grid) => quantise(setting.reduced, frontier, exact, grid),
@@ -54,7 +55,7 @@ impl Guide {
         let is_kept = grid.is_none();
         let sizes = guide.windows.as_ref().map_or(vec![0; guide.same.len()], |windows| windows.labels.clone());
         guide.fronts = largest_first(&sizes, |i| {
-            guide.suffixes(i, setting, frontier).map(|suffixes| suffixes.fronts(max_labels, is_kept)).transpose()
+            guide.suffixes(i, setting, frontier).map(|suffixes| suffixes.fronts(max_labels, is_kept, cx)).transpose()
         })?;
         Ok(guide)
     }
@@ -75,13 +76,25 @@ impl Guide {
     }
 
     /// The tables behind the fronts, by pair of potentials; shared where fronts are equal.
-    pub fn tables(&self, setting: &Setting, frontier: &Frontier) -> Vec<Option<Arc<FrontTable>>> {
-        let made = |i: usize| {
-            let kept = self.fronts[i].as_ref()?.table();
-            kept.cloned().or_else(|| Some(Arc::new(self.suffixes(i, setting, frontier)?.table())))
+    ///
+    /// # Errors
+    /// [`TooMany`] when a limit comes first.
+    pub fn tables(
+        &self,
+        setting: &Setting,
+        frontier: &Frontier,
+        cx: &SearchContext,
+    ) -> Result<Vec<Option<Arc<FrontTable>>>, TooMany> {
+        let made = |i: usize| match self.fronts[i].as_ref().map(Fronts::table) {
+            None => Ok(None),
+            Some(Some(kept)) => Ok(Some(Arc::clone(kept))),
+            Some(None) => {
+                let suffixes = self.suffixes(i, setting, frontier);
+                suffixes.map(|suffixes| suffixes.table(cx).map(Arc::new)).transpose()
+            }
         };
-        let Ok(tables) = largest_first(&self.label_counts(), |i| Ok::<_, Infallible>(made(i)));
-        self.same.iter().map(|first| tables[(*first)?].clone()).collect()
+        let tables = largest_first(&self.label_counts(), made)?;
+        Ok(self.same.iter().map(|first| tables[(*first)?].clone()).collect())
     }
 
     /// The relaxation.

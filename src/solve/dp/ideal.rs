@@ -192,10 +192,13 @@ impl<'a> State<'a> {
             let dominance = Dominance::new(setting.problem, setting.reduced);
             (heaviest, dominance, linear_bounds(setting, upper))
         };
-        let automaton = || Frontier::smallest(setting.reduced, self.options.max_states);
+        let automaton =
+            || Frontier::smallest(setting.reduced, self.options.max_states.min(cx.memory_left() / STATE_BYTES), cx);
         let (frontier, (heaviest, dominance, bounds)) = rayon::join(automaton, facts);
         self.raise_bound(heaviest, BoundSource::HeaviestNode);
         let Ok(frontier) = frontier else {
+            // That there is too little memory for more states is told.
+            cx.admits(self.options.max_states.saturating_mul(STATE_BYTES));
             return Proof::Impossible;
         };
         self.stats.set("units_below", setting.reduced.unit_count() as f64);
@@ -213,7 +216,8 @@ impl<'a> State<'a> {
             let reach = ladder.reach();
             let relaxation = guide.relaxation(setting);
             let prefixes = || Prefixes::new(setting.reduced, &frontier, &relaxation.bounds.potentials);
-            let (tables, prefixes) = rayon::join(|| guide.tables(setting, &frontier), prefixes);
+            let (tables, prefixes) = rayon::join(|| guide.tables(setting, &frontier, cx), prefixes);
+            let Ok(tables) = tables else { return Proof::Impossible };
             let enumerator = Enumerator {
                 reduced: setting.reduced,
                 frontier: &frontier,
@@ -338,7 +342,7 @@ impl<'a> State<'a> {
     fn climb(&mut self, ladder: &mut Ladder, reach: f64) {
         ladder.descend(reach);
         while !self.is_done()
-            && let Some(low) = ladder.climb(self.bound, self.upper(), reach)
+            && let Some(low) = ladder.climb(self.bound, self.upper(), reach, self.cx)
         {
             self.raise_bound(low, BoundSource::BoundaryRelaxation);
             self.stats.set("labels", ladder.top().map_or(0.0, |guide| guide.label_count() as f64));
@@ -419,6 +423,9 @@ fn linear_bounds(setting: &Setting, upper: f64) -> Vec<Bounds> {
     let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&precedence), setting.ceiling);
     (0..Variants::bounds(setting.reduced)).map(|bound| builder.all(&setting.stages, upper, bound)).collect()
 }
+
+/// What a state of the frontier automaton takes while it is made, and twice as much while tables are made of it, in bytes.
+const STATE_BYTES: usize = 512;
 
 /// The first target by the bound: the optimum mostly lies just above it, and few ideals are admitted there.
 const AIM: f64 = 1.0005;

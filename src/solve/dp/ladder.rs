@@ -7,6 +7,7 @@ use super::Setting;
 use super::frontier::Frontier;
 use super::guide::Guide;
 use super::stage::Bounds;
+use crate::solve::SearchContext;
 
 /// Relaxations under the same linear bound of loads.
 pub struct Ladder<'a> {
@@ -67,8 +68,8 @@ impl<'a> Ladder<'a> {
     }
 
     /// Adds a finer relaxation for targets up to `reach` at least: the least target that it does not refute. `None` when
-    /// no finer one fits. All targets of interest lie between `bound` and `upper`.
-    pub fn climb(&mut self, bound: f64, upper: f64, reach: f64) -> Option<f64> {
+    /// no finer one fits, or a limit comes first. All targets of interest lie between `bound` and `upper`.
+    pub fn climb(&mut self, bound: f64, upper: f64, reach: f64, cx: &SearchContext) -> Option<f64> {
         let level = self.next_level()?;
         let reach = self.next_reach(bound, upper).max(reach).min(upper);
         let windows = self.rungs.last().map(|rung| {
@@ -76,11 +77,11 @@ impl<'a> Ladder<'a> {
             rung.guide.true_windows(&relaxation, &relaxation.windows(reach))
         });
         let grid = (level < EXACT).then(|| self.coarsest / FINER.powi(level as i32));
-        let Ok(guide) = Guide::new(self.setting, self.frontier, &self.exact, grid, windows, self.max_labels) else {
+        let Ok(guide) = Guide::new(self.setting, self.frontier, &self.exact, grid, windows, self.max_labels, cx) else {
             self.too_fine = level;
             return None;
         };
-        let low = guide.relaxation(self.setting).least_target(bound, reach);
+        let low = guide.relaxation(self.setting).least_target(bound, reach, cx);
         self.rungs.push(Rung { guide, level, reach, low, is_news: low > bound });
         if reach < upper && low >= reach * (1.0 - NOTHING_LEFT) {
             // Too bold: whatever comes next has to reach further, and so do its windows.

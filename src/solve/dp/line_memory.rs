@@ -1,6 +1,8 @@
 //! Bytes that the intervals of one order keep for the edges that they cut.
 
+use super::linear::Stopped;
 use crate::preprocess::Boundary;
+use crate::solve::SearchContext;
 
 /// What each position of an order cuts.
 ///
@@ -11,6 +13,9 @@ pub struct LineMemory {
     /// The edges open at each position: the position that each ends at, ascending, and its bytes.
     open: Vec<Vec<(u32, f64)>>,
 }
+
+/// Positions between two looks at the memory left.
+const PATIENCE: usize = 256;
 
 /// The intervals from one position, to be asked for by ascending end.
 pub struct Intervals<'a> {
@@ -23,12 +28,18 @@ pub struct Intervals<'a> {
 
 impl LineMemory {
     /// Prepares `order`. O(n + Σ edges open at each position).
-    pub fn new(boundary: &Boundary, order: &[usize]) -> Self {
+    ///
+    /// # Errors
+    /// [`Stopped`] where memory is too little for that.
+    pub fn new(boundary: &Boundary, order: &[usize], cx: &SearchContext) -> Result<Self, Stopped> {
         let mut position = vec![0; order.len()];
         order.iter().enumerate().for_each(|(i, &u)| position[u] = i);
         let mut open: Vec<Vec<(u32, f64)>> = Vec::with_capacity(order.len() + 1);
         let mut edges: Vec<(u32, f64)> = Vec::new();
         for i in 0..=order.len() {
+            if i.is_multiple_of(PATIENCE) && !cx.admits(PATIENCE * size_of_val(&edges[..])) {
+                return Err(Stopped);
+            }
             open.push(edges.clone());
             let Some(&u) = order.get(i) else { break };
             edges.retain(|&(end, _)| end as usize != i);
@@ -37,7 +48,7 @@ impl LineMemory {
             edges.sort_unstable_by_key(|&(end, _)| end);
         }
         let cut = open.iter().map(|edges| edges.iter().map(|&(_, bytes)| bytes).sum()).collect();
-        Self { cut, open }
+        Ok(Self { cut, open })
     }
 
     /// The intervals from position `start`.

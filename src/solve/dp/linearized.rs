@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::fronts::{Label, pareto};
 use super::grouping::{Flat, Grouping};
 use super::ideal::differences;
-use super::linear::{Chain, Line};
+use super::linear::{Chain, Line, Stopped};
 use super::loads::{Value, objective};
 use super::orders;
 use super::relaxation::{Front, Relaxation};
@@ -89,8 +89,8 @@ pub fn best_of_orders(
         let found: Vec<Option<Incumbent>> = batch
             .clone()
             .into_par_iter()
-            .map(|i| orders::numbered(setting.reduced, i, cx.seed))
-            .map(|order| best_split(setting, flat.as_ref(), &order, upper))
+            .map(|i| orders::numbered(setting.reduced, i, cx.seed, cx))
+            .map(|order| best_split(setting, flat.as_ref(), &order, upper, cx))
             .collect();
         for split in found.into_iter().flatten() {
             if best.as_ref().is_none_or(|b| split.objective() < b.objective()) {
@@ -104,31 +104,47 @@ pub fn best_of_orders(
 }
 
 /// The best split of `order` into intervals with an objective below `upper`. Where there are servers, `flat` prices
-/// their nets, and the intervals are the best of some.
-pub fn best_split(setting: &Setting, flat: Option<&[Setting; 2]>, order: &[usize], upper: f64) -> Option<Incumbent> {
+/// their nets, and the intervals are the best of some. `None` also where a limit comes first.
+pub fn best_split(
+    setting: &Setting,
+    flat: Option<&[Setting; 2]>,
+    order: &[usize],
+    upper: f64,
+    cx: &SearchContext,
+) -> Option<Incumbent> {
     match flat {
-        Some(flat) => best_grouping(setting, flat, order, upper),
-        None => best_intervals(setting, order, upper),
+        Some(flat) => best_grouping(setting, flat, order, upper, cx),
+        None => best_intervals(setting, order, upper, cx),
     }
 }
+
+/// Positions put into fronts between two looks at the limits.
+const PATIENCE: usize = 1 << 18;
 
 /// How many orders share one incumbent.
 const BATCH: usize = 4;
 
-/// The best split of `order` into intervals with an objective below `upper`, exact for the order.
+/// The best split of `order` into intervals with an objective below `upper`, exact for the order. `None` where there is
+/// none, or a limit comes first.
 ///
 /// O(n · nets open at a position) for the relaxation of the order, then the DP on the boundaries that it admits,
 /// mostly a fraction of a percent of the positions.
-pub fn best_intervals(setting: &Setting, order: &[usize], upper: f64) -> Option<Incumbent> {
-    let (value, chain) = best_chain(setting, order, upper)?;
+pub fn best_intervals(setting: &Setting, order: &[usize], upper: f64, cx: &SearchContext) -> Option<Incumbent> {
+    let (value, chain) = best_chain(setting, order, upper, cx).ok()??;
     Some(Incumbent { value, stages: differences(setting.reduced, &ideals(order, &chain)) })
 }
 
 /// The best grouping into servers of the chains that `order` gives under three simple prices of its nets.
-fn best_grouping(setting: &Setting, flat: &[Setting; 2], order: &[usize], upper: f64) -> Option<Incumbent> {
+fn best_grouping(
+    setting: &Setting,
+    flat: &[Setting; 2],
+    order: &[usize],
+    upper: f64,
+    cx: &SearchContext,
+) -> Option<Incumbent> {
     let grouping = Grouping { loads: &setting.loads, stages: &setting.stages, consumption: &setting.consumption };
     let group = |priced: &Setting| {
-        let (_, chain) = best_chain(priced, order, upper)?;
+        let (_, chain) = best_chain(priced, order, upper, cx).ok()??;
         grouping.best(ideals(order, &chain).into_iter().map(|(ideal, s)| (ideal, priced.stages[s])).collect())
     };
     let grouped = std::iter::once(setting).chain(flat).filter_map(group);
@@ -137,21 +153,26 @@ fn best_grouping(setting: &Setting, flat: &[Setting; 2], order: &[usize], upper:
 }
 
 /// The best chain of intervals of `order` by the loads that a [`Line`] knows.
-fn best_chain(setting: &Setting, order: &[usize], upper: f64) -> Option<(Value, Chain)> {
+fn best_chain(
+    setting: &Setting,
+    order: &[usize],
+    upper: f64,
+    cx: &SearchContext,
+) -> Result<Option<(Value, Chain)>, Stopped> {
     let mut position = vec![0; order.len()];
     order.iter().enumerate().for_each(|(i, &u)| position[u] = i);
-    let line = Line::new(&setting.loads, &setting.stages, &setting.consumption, order);
+    let line = Line::new(&setting.loads, &setting.stages, &setting.consumption, order, cx)?;
     let builder = Variants::new(setting.problem, setting.reduced, Ideals::Prefixes(&position), setting.ceiling);
     let upper = upper.min(setting.ceiling);
     let bounds = builder.all(&setting.stages, upper, Variants::bounds(setting.reduced) - 1);
-    let fronts = line_fronts(&line, &bounds, order.len());
+    let fronts = line_fronts(&line, &bounds, order.len(), cx)?;
     let fronts = fronts.iter().map(|front| Front::Labels(front)).collect();
     let relaxation =
         Relaxation::new(&setting.stages, &bounds, &setting.consumption, fronts, &vec![0.0; bounds.potentials.len()]);
     if !relaxation.is_feasible(upper) {
-        return None;
+        return Ok(None);
     }
-    let low = relaxation.least_target(0.0, upper);
+    let low = relaxation.least_target(0.0, upper, cx);
     // Just above its bound, where the optimum mostly lies, the relaxation admits few boundaries.
     let mut target = 0.0;
     for widening in [1.002, 1.02, 1.1, 1.5, 4.0, f64::INFINITY] {
@@ -159,23 +180,31 @@ fn best_chain(setting: &Setting, order: &[usize], upper: f64) -> Option<(Value, 
             break;
         }
         target = (low * widening).min(upper);
-        if let Some(found) = line.solve(target, &relaxation, &relaxation.windows(target)) {
-            return Some(found);
+        if let Some(found) = line.solve(target, &relaxation, &relaxation.windows(target), cx)? {
+            return Ok(Some(found));
         }
     }
-    None
+    Ok(None)
 }
 
 /// The Pareto front of each pair of potentials over the prefixes.
-fn line_fronts(line: &Line, bounds: &Bounds, n: usize) -> Vec<Vec<Label>> {
+fn line_fronts(line: &Line, bounds: &Bounds, n: usize, cx: &SearchContext) -> Result<Vec<Vec<Label>>, Stopped> {
     let values: Vec<(Vec<f64>, Vec<f64>)> = bounds.potentials.iter().map(|p| line.boundary_values(p)).collect();
     let mut fronts = Vec::with_capacity(values.len() * values.len());
+    let mut work = 0;
     for below in &values {
         for above in &values {
+            work += n;
+            if work >= PATIENCE {
+                work = 0;
+                if cx.should_stop() {
+                    return Err(Stopped);
+                }
+            }
             fronts.push(pareto((0..=n).map(|i| Label { x: above.0[i], y: below.1[i] }).collect()));
         }
     }
-    fronts
+    Ok(fronts)
 }
 
 /// The ideals after the stages of a chain of intervals.

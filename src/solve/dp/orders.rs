@@ -2,18 +2,20 @@
 
 use crate::graph::{Graph, topological};
 use crate::preprocess::Reduced;
+use crate::solve::SearchContext;
 
 /// Orders with a narrow frontier: a greedy one, depth first, and by index.
-pub const NARROW: [fn(&Reduced) -> Vec<usize>; 3] = [
+pub const NARROW: [fn(&Reduced, &SearchContext) -> Vec<usize>; 3] = [
     greedy_frontier,
-    |reduced| depth_first(&reduced.order, |v| v),
-    |reduced| topological::smallest_first(&reduced.order),
+    |reduced, _| depth_first(&reduced.order, |v| v),
+    |reduced, _| topological::smallest_first(&reduced.order),
 ];
 
 /// Always takes the ready unit that leaves the smallest frontier, the latest made ready among equals.
 ///
-/// O(n · ready · degree); the ready units looked at in one step are the 64 latest.
-pub fn greedy_frontier(reduced: &Reduced) -> Vec<usize> {
+/// O(n · ready · degree); the ready units looked at in one step are the 64 latest. Where a limit comes first, units come
+/// by index.
+pub fn greedy_frontier(reduced: &Reduced, cx: &SearchContext) -> Vec<usize> {
     let graph = &reduced.order;
     let n = graph.node_count();
     let mut missing: Vec<usize> = (0..n).map(|v| graph.predecessors(v).len()).collect();
@@ -22,6 +24,9 @@ pub fn greedy_frontier(reduced: &Reduced) -> Vec<usize> {
     let mut ready: Vec<usize> = (0..n).rev().filter(|&v| missing[v] == 0).collect();
     let mut order = Vec::with_capacity(n);
     while !ready.is_empty() {
+        if order.len() % PATIENCE == PATIENCE - 1 && cx.should_stop() {
+            return topological::smallest_first(graph);
+        }
         let growth = |u: usize| {
             let closed = graph.predecessors(u).iter().filter(|&&p| open_successors[p as usize] == 1).count() as i64;
             let opened = i64::from(!graph.successors(u).is_empty());
@@ -47,6 +52,9 @@ pub fn greedy_frontier(reduced: &Reduced) -> Vec<usize> {
     }
     order
 }
+
+/// Units between two looks at the limits.
+const PATIENCE: usize = 1 << 14;
 
 /// How many of the ready units [`greedy_frontier`] compares in one step.
 const LOOKED_AT: usize = 64;
@@ -111,10 +119,10 @@ impl Random {
 }
 
 /// Order number `i` of an endless series: the narrow ones first, then depth-first ones with random children.
-pub fn numbered(reduced: &Reduced, i: usize, seed: u64) -> Vec<usize> {
+pub fn numbered(reduced: &Reduced, i: usize, seed: u64, cx: &SearchContext) -> Vec<usize> {
     match i {
         0 => depth_first(&reduced.order, |v| v),
-        1 => greedy_frontier(reduced),
+        1 => greedy_frontier(reduced, cx),
         2 => topological::smallest_first(&reduced.order),
         _ => depth_first(&reduced.order, |v| scramble(seed ^ scramble(i as u64) ^ scramble(!(v as u64)))),
     }

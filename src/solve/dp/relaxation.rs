@@ -8,9 +8,13 @@
 use super::consumption::Consumption;
 use super::fronts::{Label, largest_x, smallest_y};
 use super::stage::{Bounds, Potential, StageKind};
+use crate::solve::SearchContext;
 
 /// Rounding room: sums of floating-point costs may differ by this part of the total between two orders of adding.
 pub(super) const ROUNDING: f64 = 1e-11;
+
+/// Uses of devices times pairs of variants of a large relaxation.
+const LARGE: usize = 1 << 14;
 
 /// What is known of all ideals at a boundary between two potentials.
 pub enum Front<'a> {
@@ -213,18 +217,24 @@ impl<'a> Relaxation<'a> {
         need
     }
 
+    /// Whether it takes long to tell whether a target is feasible.
+    fn is_large(&self) -> bool {
+        self.consumption.count().saturating_mul(self.variant_count().pow(2)) >= LARGE
+    }
+
     /// What boundaries can be at `target`.
     pub fn windows(&self, target: f64) -> Windows {
         Windows { target, reach: self.reach(target), need: self.need(target), variants: self.variant_count() }
     }
 
-    /// The least feasible target between `low` and `high`, to one part in 10¹², from below. `high` is feasible.
-    pub fn least_target(&self, low: f64, high: f64) -> f64 {
+    /// The least feasible target between `low` and `high`, to one part in 10¹², from below, or farther below where a
+    /// limit comes first. `high` is feasible.
+    pub fn least_target(&self, low: f64, high: f64, cx: &SearchContext) -> f64 {
         if self.is_feasible(low) {
             return low;
         }
         let (mut low, mut high) = (low, high);
-        while high - low > 1e-12 * high {
+        while high - low > 1e-12 * high && !(self.is_large() && cx.should_stop()) {
             let middle = 0.5 * (low + high);
             if self.is_feasible(middle) { high = middle } else { low = middle }
         }

@@ -49,7 +49,7 @@ impl Reordering {
         // Slightly above `upper`, so that orders with an equal split are found too and plateaus can be crossed.
         let reach = upper * (1.0 + 1e-12) + f64::MIN_POSITIVE;
         let splits: Vec<Option<Incumbent>> =
-            candidates.par_iter().map(|order| best_intervals(setting, order, reach)).collect();
+            candidates.par_iter().map(|order| best_intervals(setting, order, reach, cx)).collect();
         let best = splits
             .into_iter()
             .zip(candidates)

@@ -4,7 +4,6 @@
 //! The fronts of a position need those of the next one alone, so that the front over all ideals takes little memory. The
 //! fronts of all positions guide an enumeration; they are kept, or made when they are asked for.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -13,9 +12,20 @@ use super::frontier::{FORBIDDEN, Frontier, Transition};
 use super::fronts::{Label, Shifted, increment, merge, pareto};
 use super::stage::Potential;
 use crate::preprocess::Reduced;
+use crate::solve::SearchContext;
 
 /// States whose fronts are made together, side by side with others, have about so many labels.
 const LABELS_PER_PART: usize = 1 << 11;
+
+/// Bytes of labels between two looks at the limits: a few milliseconds of work.
+const PATIENCE: usize = 1 << 20;
+
+/// The most that the next layer may take, beside the one after it, as so many times that: twice as many labels, in lists
+/// that double, and a copy.
+const GROWTH: usize = 6;
+
+/// So many parts of the memory that is left before a table is made, one is left after it.
+const SPARE: usize = 3;
 
 /// What no decision adds.
 const NOTHING: Label = Label { x: 0.0, y: 0.0 };
@@ -146,11 +156,11 @@ impl<'a> Suffixes<'a> {
     /// The front over all ideals, with the table behind it if that is to be kept. O(labels).
     ///
     /// # Errors
-    /// [`TooMany`] when there would be more than `max_labels`.
-    pub fn fronts(&self, max_labels: usize, is_kept: bool) -> Result<Fronts, TooMany> {
+    /// [`TooMany`] when there would be more than `max_labels`, or a limit comes first.
+    pub fn fronts(&self, max_labels: usize, is_kept: bool, cx: &SearchContext) -> Result<Fronts, TooMany> {
         let mut kept = is_kept.then(|| vec![Layer::last()]);
         let mut labels = 1;
-        let root = self.each_layer(|layer| {
+        let root = self.each_layer(cx, |layer| {
             labels += layer.label_count();
             if labels > max_labels.min(u32::MAX as usize) {
                 return Err(TooMany);
@@ -162,19 +172,36 @@ impl<'a> Suffixes<'a> {
     }
 
     /// The table, whatever its size. O(labels).
-    pub fn table(&self) -> FrontTable {
+    ///
+    /// # Errors
+    /// [`TooMany`] when a limit comes first.
+    pub fn table(&self, cx: &SearchContext) -> Result<FrontTable, TooMany> {
         let mut layers = vec![Layer::last()];
-        let Ok(_) = self.each_layer(|layer| {
+        self.each_layer(cx, |layer| {
             layers.push(layer.exact());
-            Ok::<(), Infallible>(())
-        });
-        FrontTable::reversed(layers)
+            Ok(())
+        })?;
+        Ok(FrontTable::reversed(layers))
     }
 
     /// Makes one layer after another from the last to the first, whose only front it returns.
-    fn each_layer<E>(&self, mut seen: impl FnMut(&Layer) -> Result<(), E>) -> Result<Vec<Label>, E> {
+    fn each_layer(
+        &self,
+        cx: &SearchContext,
+        mut seen: impl FnMut(&Layer) -> Result<(), TooMany>,
+    ) -> Result<Vec<Label>, TooMany> {
         let (mut later, mut layer) = (Layer::last(), Layer::default());
+        let (mut unlooked, spare) = (0, cx.memory_left() / SPARE);
         for depth in (0..self.frontier.order.len()).rev() {
+            // A layer may be made anew, twice as large, and kept as well.
+            let size = later.label_count() * size_of::<Label>();
+            unlooked += size;
+            if unlooked >= PATIENCE {
+                unlooked = 0;
+                if cx.is_over() || !cx.admits(spare + GROWTH * size) {
+                    return Err(TooMany);
+                }
+            }
             self.fill(depth, &later, &mut layer);
             seen(&layer)?;
             std::mem::swap(&mut layer, &mut later);
@@ -290,7 +317,7 @@ mod tests {
         let instance = generate(&Recipe::new(RandomDag::new(family, seed))).unwrap();
         let problem = Problem::new(&instance, ProblemSpec::of(&instance)).unwrap();
         let reduced = Reduced::new(&problem);
-        let frontier = Frontier::smallest(&reduced, usize::MAX).unwrap();
+        let frontier = Frontier::smallest(&reduced, usize::MAX, &SearchContext::new()).unwrap();
         let costs = &reduced.kinds[0];
         let weight: Vec<f64> = costs.times.iter().map(|time| time.map_or(0.0, |time| time.total())).collect();
         let potential = Potential { weight, upper: costs.transfers.clone(), lower: costs.transfers.clone() };
@@ -302,15 +329,16 @@ mod tests {
 
     #[test]
     fn parts_of_any_size_have_the_same_fronts() {
+        let cx = SearchContext::new();
         for seed in 0..20 {
             let mut most_parts = 0;
             check(seed, |mut suffixes| {
-                let whole = suffixes.fronts(usize::MAX, false).unwrap();
+                let whole = suffixes.fronts(usize::MAX, false, &cx).unwrap();
                 suffixes.labels_per_part = 1;
-                let parted = suffixes.fronts(usize::MAX, true).unwrap();
+                let parted = suffixes.fronts(usize::MAX, true, &cx).unwrap();
                 assert!(whole.table().is_none());
                 assert_eq!((whole.root(), whole.label_count()), (parted.root(), parted.label_count()));
-                let (kept, table) = (parted.table().unwrap(), suffixes.table());
+                let (kept, table) = (parted.table().unwrap(), suffixes.table(&cx).unwrap());
                 most_parts = most_parts.max(table.layers.iter().map(|layer| layer.used).max().unwrap());
                 for (depth, layer) in suffixes.frontier.layers.iter().enumerate() {
                     for state in 0..layer.transitions.len() as u32 {
@@ -319,7 +347,7 @@ mod tests {
                 }
                 let labels: usize = table.layers.iter().map(Layer::label_count).sum();
                 assert_eq!(labels, whole.label_count());
-                assert!(suffixes.fronts(labels - 1, false).is_err());
+                assert!(suffixes.fronts(labels - 1, false, &cx).is_err());
             });
             assert!(most_parts > 1, "seed {seed}");
         }

@@ -61,7 +61,7 @@ impl Solver for Expert {
         }
     }
 
-    fn search(&self, problem: &Problem, _cx: &mut SearchContext) -> Result<Run, SolveError> {
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let file = self.file.as_ref().ok_or(ExpertError::NoFile)?;
         let split = read_split_of(file, problem).map_err(|error| ExpertError::Unreadable(error.to_string()))?;
         let unordered = Unordered::new(problem);
@@ -69,7 +69,7 @@ impl Solver for Expert {
         let solution = taken(&setting, &split)
             .map_err(|reason| SolveError::from(ExpertError::Invalid { file: file.clone(), reason }))?;
         let bound = match problem.spec.objective {
-            Objective::Latency { .. } => latency_bound(problem),
+            Objective::Latency { .. } => latency_bound(problem, cx),
             _ => work_bound(&unordered),
         };
         Ok(Run { outcome: outcome(Some(solution), bound), stats: Stats::default() })

@@ -63,7 +63,7 @@ impl Solver for Greedy {
 
     fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         Ok(match problem.spec.objective {
-            Objective::Latency { .. } => latency::solve(problem),
+            Objective::Latency { .. } => latency::solve(problem, cx),
             _ => loads::solve(problem, cx),
         })
     }

@@ -4,10 +4,13 @@ use crate::cost::{NodeCost, compute_load};
 use crate::graph::order_graph::Groups;
 use crate::graph::{NodeId, paths, topological};
 use crate::problem::{DeviceKind, Problem, Scope, fits};
-use crate::solve::{BoundSource, LowerBound};
+use crate::solve::{BoundSource, LowerBound, SearchContext};
 
 /// Steps of the bisection; each halves the bracket.
 const STEPS: usize = 40;
+
+/// Nodes looked at for one target after which limits count: no more than a tenth of a second.
+const PATIENCE: usize = 1 << 16;
 
 /// Room for the rounding of sums, relative.
 const ROUNDING: f64 = 1e-11;
@@ -17,13 +20,14 @@ const ROUNDING: f64 = 1e-11;
 /// A path takes at least the least times of its nodes, transfers apart. For a target T, a node with which its longest
 /// path would take more than T on a CPU has to be on an accelerator, its whole colour class with it, which takes
 /// memory and time there: at most all accelerators' memory, and T on each. The bound is the largest T refuted so.
-/// O(rounds · (n + m)) for each of some 40 targets, where a round moves at least one class to the accelerators.
-pub fn latency_bound(problem: &Problem) -> LowerBound {
+/// O(rounds · (n + m)) for each of some 40 targets, where a round moves at least one class to the accelerators. The bound
+/// is lower where a limit comes first.
+pub fn latency_bound(problem: &Problem, cx: &SearchContext) -> LowerBound {
     let paths = Paths::new(problem);
     let (mut low, mut high) = (0.0, paths.ceiling());
     for _ in 0..STEPS {
         let middle = 0.5 * (low + high);
-        if paths.refute(middle) {
+        if paths.refute(middle, cx) {
             low = middle;
         } else {
             high = middle;
@@ -82,10 +86,15 @@ impl<'a> Paths<'a> {
     }
 
     /// Whether no split has a latency of `target` or less.
-    fn refute(&self, target: f64) -> bool {
+    fn refute(&self, target: f64, cx: &SearchContext) -> bool {
         let limit = target * (1.0 + ROUNDING);
         let mut forced: Vec<bool> = self.on_cpu.iter().map(Option::is_none).collect();
+        let mut work = 0;
         loop {
+            work += forced.len();
+            if work >= PATIENCE && cx.should_stop() {
+                return false;
+            }
             let Some(times) = self.times(&forced) else { return true };
             let through = self.longest_paths(&times);
             if through.iter().any(|&path| path > limit) {

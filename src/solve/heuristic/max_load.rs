@@ -32,7 +32,7 @@ impl Solver for MaxLoad {
     fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let Run { outcome: of_pipeline, .. } = IdealDp::default().solve(&pipeline(problem), &mut cx.silent())?;
         let found = of_pipeline.solution().and_then(|split| judged(problem, split));
-        Ok(Run { outcome: outcome(found, latency_bound(problem)), stats: Stats::default() })
+        Ok(Run { outcome: outcome(found, latency_bound(problem, cx)), stats: Stats::default() })
     }
 }
 

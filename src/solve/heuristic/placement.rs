@@ -86,10 +86,11 @@ impl<'a> Blocks<'a> {
         nodes.iter().all(|&v| times[v].is_some())
     }
 
-    /// Whether all `nodes` fit together in the memory of the accelerator of `block`.
-    pub fn fit(&self, nodes: impl Iterator<Item = NodeId>, block: usize) -> bool {
+    /// Bytes on the accelerator of `block` once it has `nodes` beside those that take the bytes `held`, if they fit.
+    pub fn with(&self, held: f64, nodes: &[NodeId], block: usize) -> Option<f64> {
         let class = self.class(block);
-        fits(nodes.map(|v| class.memory[v]).sum(), class.limit)
+        let bytes = nodes.iter().map(|&v| class.memory[v]).fold(held, |sum, bytes| sum + bytes);
+        fits(bytes, class.limit).then_some(bytes)
     }
 
     /// Each device's nodes in the first block of an accelerator of its kind, or on the CPU; `None` where there are more

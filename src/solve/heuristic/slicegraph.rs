@@ -123,7 +123,7 @@ impl<'a> Evolution<'a> {
         let wanted = |&i: &usize| i == 0 || !self.cx.should_stop();
         let first = (0..self.size())
             .take_while(wanted)
-            .map(|i| keys_of(&orders::numbered(self.setting.reduced, i, self.cx.seed)));
+            .map(|i| keys_of(&orders::numbered(self.setting.reduced, i, self.cx.seed, self.cx)));
         let mut newborn: Vec<Keys> = first.collect();
         for generation in 0..=self.method.generations {
             self.generations = generation;
@@ -159,7 +159,7 @@ impl<'a> Evolution<'a> {
                 return None;
             }
             let order = topological::by_priority(&setting.reduced.order, |u| keys[u]);
-            best_split(setting, flat, &order, upper)
+            best_split(setting, flat, &order, upper, self.cx)
         };
         let splits: Vec<Option<Incumbent>> = newborn.par_iter().enumerate().map(split).collect();
         self.orders += newborn.len();

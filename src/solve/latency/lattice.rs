@@ -10,6 +10,9 @@ use crate::solve::SearchContext;
 /// Words of bits that the ideals of a lattice may take: 512 MB.
 const MAX_WORDS: usize = 1 << 26;
 
+/// What a word of an ideal takes while the list of them doubles and a layer is indexed, in bytes.
+const BYTES_PER_WORD: usize = 32;
+
 /// Ideals between two looks at the clock.
 const STRIDE: usize = 1024;
 
@@ -134,6 +137,7 @@ impl Lattice {
         cx: &SearchContext,
     ) -> Result<(), TooWide> {
         let mut index: FxHashMap<Box<[u64]>, u32> = FxHashMap::default();
+        let most_words = MAX_WORDS.min(self.words.len() + cx.memory_left() / BYTES_PER_WORD);
         for (place, i) in layer.enumerate() {
             if place.is_multiple_of(STRIDE) && cx.should_stop() {
                 return Err(TooWide);
@@ -154,7 +158,7 @@ impl Lattice {
                 };
                 self.steps.push(Step { unit: unit as u32, next });
             }
-            if self.len() > max_ideals || self.words.len() > MAX_WORDS {
+            if self.len() > max_ideals || self.words.len() > most_words {
                 return Err(TooWide);
             }
         }

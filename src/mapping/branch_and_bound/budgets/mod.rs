@@ -159,7 +159,7 @@ mod tests {
                 .for_each(|(index, stage)| stage.parameter_bytes = 3.0 * index as f64);
             let run = Exhaustive.map(&problem, &cx);
             let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
-            let model = Model::<1>::new(&problem);
+            let model = Model::<1>::new(&problem, &SearchContext::new()).unwrap();
             let first = Mapping { devices: (0..problem.copies()).collect() };
             if !is_mapping(&problem, &first) {
                 continue;

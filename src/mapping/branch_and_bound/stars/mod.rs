@@ -114,7 +114,7 @@ impl<const W: usize> Stars<W> {
         cx: &SearchContext,
     ) -> Packing {
         let mut state = State::new(knowledge.model, target);
-        if state.propagate().is_err() {
+        if state.propagate(cx).is_err() {
             return Packing::Refuted;
         }
         let Some(stars) = self.within(&state, effort) else {

@@ -48,8 +48,8 @@ fn targets_below_the_optimum_are_refuted_and_others_are_reached() {
         let problem = problem(seed, counted);
         let run = Exhaustive.map(&problem, &cx);
         let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
-        let model = Model::<1>::new(&problem);
-        let mut knowledge = Knowledge::new(&model);
+        let model = Model::<1>::new(&problem, &SearchContext::new()).unwrap();
+        let mut knowledge = Knowledge::new(&model, &SearchContext::new());
         let mut stars = Stars::new(&model, seed).expect("a stage has three neighbours");
         for target in [0.9 * optimum, optimum * (1.0 - 1e-9), optimum, 1.2 * optimum] {
             let packing = stars.search(&mut knowledge, target, &mut (1 << 40), &cx);
@@ -78,7 +78,7 @@ fn drafts_are_mappings_whose_stars_keep_the_target_where_that_is_easy() {
         let problem = problem(seed, Counted::Messages);
         let run = Exhaustive.map(&problem, &cx);
         let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
-        let model = Model::<1>::new(&problem);
+        let model = Model::<1>::new(&problem, &SearchContext::new()).unwrap();
         let stars = Stars::new(&model, seed).expect("a stage has three neighbours");
         let Some(mapping) = stars.draft(&model, 1.5 * optimum) else { continue };
         assert!(is_mapping(&problem, &mapping), "no mapping of seed {seed}");

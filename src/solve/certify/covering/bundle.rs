@@ -225,7 +225,7 @@ mod tests {
             let problem = problem(&instance, is_convex);
             let unordered = Unordered::new(&problem);
             let setting = Setting::new(&problem, &unordered);
-            let devices = Devices::new(&setting).unwrap();
+            let devices = Devices::new(&setting, &SearchContext::new()).unwrap();
             let profit: Vec<f64> = profit.into_iter().take(setting.unit_count()).map(f64::from).collect();
             let Some(mut lines) = devices.lines() else { return Ok(()) };
             let optimum = optimum(&setting);
@@ -256,7 +256,7 @@ mod tests {
         let problem = problem(&instance, false);
         let unordered = Unordered::new(&problem);
         let setting = Setting::new(&problem, &unordered);
-        let devices = Devices::new(&setting).unwrap();
+        let devices = Devices::new(&setting, &SearchContext::new()).unwrap();
         let mut lines = devices.lines().unwrap();
         for profit in [[0.0, 0.0], [1.0, -1.0], [-1.0, -1.0], [1.0, f64::NAN], [1.0 + 1e-15, -1.0]] {
             let mut bundle = Bundle::new(&devices.counts, &mut lines, 2.0, &[1.0; 2], &profit);

@@ -2,6 +2,7 @@
 
 use super::super::assignment::Setting;
 use super::super::pricing::{INSIDE, LinePricer, Network, Plan, Pricer, Pricing, Resource};
+use crate::solve::SearchContext;
 
 /// A decision of branch and price on which splits a node of its tree still holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,13 +32,13 @@ pub struct Devices<'a> {
 
 impl<'a> Devices<'a> {
     /// The kinds of `setting`; `None` where the graph is too wide for the pricing of one of them.
-    pub fn new(setting: &'a Setting<'a>) -> Option<Self> {
+    pub fn new(setting: &'a Setting<'a>, cx: &SearchContext) -> Option<Self> {
         let units = &setting.unordered.units;
         let resources: Vec<Vec<Resource>> = units.kinds.iter().map(|kind| Resource::of(units, kind)).collect();
         let counts = units.kinds.iter().map(|kind| kind.count.min(units.unit_count().max(1))).collect();
         let mut devices = Self { setting, counts, resources, most_pins: Vec::new() };
         for kind in 0..devices.counts.len() {
-            let entries = |pins: &usize| Some((devices.pricer(kind, &[], *pins)?.entry_count(), *pins));
+            let entries = |pins: &usize| Some((devices.pricer(kind, &[], *pins, cx)?.entry_count(), *pins));
             let (_, pins) = PINS.iter().filter_map(entries).min()?;
             devices.most_pins.push(pins);
         }
@@ -50,20 +51,26 @@ impl<'a> Devices<'a> {
     }
 
     /// Pricers of the sets that obey the decisions; `None` where the decisions make the graph too wide.
-    pub fn pricers(&self, decisions: &[Decision]) -> Option<Pricers> {
-        (0..self.counts.len()).map(|kind| self.pricer(kind, decisions, self.most_pins[kind])).collect()
+    pub fn pricers(&self, decisions: &[Decision], cx: &SearchContext) -> Option<Pricers> {
+        (0..self.counts.len()).map(|kind| self.pricer(kind, decisions, self.most_pins[kind], cx)).collect()
     }
 
-    fn pricer(&self, kind: usize, decisions: &[Decision], pins: usize) -> Option<Box<dyn Pricing>> {
+    fn pricer(&self, kind: usize, decisions: &[Decision], pins: usize, cx: &SearchContext) -> Option<Box<dyn Pricing>> {
         match self.resources[kind].len() {
-            1 => self.pricer_of::<1>(kind, decisions, pins),
-            2 => self.pricer_of::<2>(kind, decisions, pins),
-            3 => self.pricer_of::<3>(kind, decisions, pins),
-            _ => self.pricer_of::<4>(kind, decisions, pins),
+            1 => self.pricer_of::<1>(kind, decisions, pins, cx),
+            2 => self.pricer_of::<2>(kind, decisions, pins, cx),
+            3 => self.pricer_of::<3>(kind, decisions, pins, cx),
+            _ => self.pricer_of::<4>(kind, decisions, pins, cx),
         }
     }
 
-    fn pricer_of<const D: usize>(&self, kind: usize, decisions: &[Decision], pins: usize) -> Option<Box<dyn Pricing>> {
+    fn pricer_of<const D: usize>(
+        &self,
+        kind: usize,
+        decisions: &[Decision],
+        pins: usize,
+        cx: &SearchContext,
+    ) -> Option<Box<dyn Pricing>> {
         let costs = &self.setting.unordered.units.kinds[kind];
         let forbids = |decision: &Decision, unit: usize| match *decision {
             Decision::On(u, other) => u == unit && other != kind,
@@ -84,14 +91,14 @@ impl<'a> Devices<'a> {
                 Decision::On(..) | Decision::NotOn(..) => {}
             }
         }
-        let plan = Plan::new(&network, MAX_ENTRIES)?;
+        let plan = Plan::new(&network, MAX_ENTRIES, &|| cx.should_stop())?;
         let pricer = Pricer::new(plan, std::array::from_fn(|r| resources[r].capacity), MAX_LABELS);
         Some(Box::new(pricer.with_lattice(&resources[0].unit)))
     }
 
     /// A pricer along a line for each kind, whose sets may break memory limits; `None` where a load has several pieces,
     /// times are no decimals, or the graph is far from a chain.
-    pub fn lines(&self) -> Option<Vec<LinePricer>> {
+    pub fn lines(&self, cx: &SearchContext) -> Option<Vec<LinePricer>> {
         let line = |kind: usize| {
             let (resources, costs) = (&self.resources[kind], &self.setting.unordered.units.kinds[kind]);
             let can_hold = |u: usize| costs.times[u].is_some();
@@ -100,7 +107,8 @@ impl<'a> Devices<'a> {
             has_one_piece.then(|| LinePricer::new(&network, &resources[0].unit)).flatten()
         };
         let has_work = self.work().iter().any(|&work| work > 0.0);
-        has_work.then(|| (0..self.counts.len()).map(line).collect()).flatten()
+        let has_time = !cx.should_stop();
+        (has_work && has_time).then(|| (0..self.counts.len()).map(line).collect()).flatten()
     }
 
     /// The load of a device of this kind that holds `units`, ascending.
@@ -156,7 +164,6 @@ mod tests {
     use crate::instance::{Edge, Instance, Node, Platform};
     use crate::preprocess::Unordered;
     use crate::problem::{Problem, ProblemSpec, Scope};
-    use crate::solve::SearchContext;
     use crate::solve::certify::pricing::{Rounding, Search};
 
     /// `n` nodes whose times and transfer times come from a mixed counter, for one accelerator; edges join node v to
@@ -181,7 +188,7 @@ mod tests {
 
     /// What the pricer of the only kind says of these profits with this rounding.
     fn best(devices: &Devices, profit: &[f64], target: f64, rounding: Rounding) -> f64 {
-        let mut pricers = devices.pricers(&[]).unwrap();
+        let mut pricers = devices.pricers(&[], &SearchContext::new()).unwrap();
         let query = Search { profit, target, threshold: 0.0, rounding };
         let priced = pricers[0].search(query, &SearchContext::new()).expect("few labels");
         let is_real = |set: &crate::solve::certify::pricing::PricedSet| {
@@ -196,7 +203,7 @@ mod tests {
         let problem = problem(9, &[1, 3]);
         let unordered = Unordered::new(&problem);
         let setting = Setting::new(&problem, &unordered);
-        let devices = Devices::new(&setting).unwrap();
+        let devices = Devices::new(&setting, &SearchContext::new()).unwrap();
         let profit: Vec<f64> = (0..9).map(|u| f64::from(u * 7 % 5 + 1)).collect();
         for target in (4..40).map(f64::from) {
             let sets = (0..1u32 << 9).map(|bits| (0..9).filter(|u| bits >> u & 1 == 1).collect::<Vec<usize>>());
@@ -207,7 +214,8 @@ mod tests {
             assert!(best(&devices, &profit, target, Rounding::Optimistic(4)) >= most, "{target}");
             let lattice = best(&devices, &profit, target, Rounding::Lattice(4));
             assert!((lattice - most).abs() <= 1e-6 * most, "{target}: {lattice} on the lattice, by enumeration {most}");
-            let line = devices.lines().expect("so narrow a graph").remove(0).price(&profit, target);
+            let line =
+                devices.lines(&SearchContext::new()).expect("so narrow a graph").remove(0).price(&profit, target);
             assert!((line.upper - most).abs() <= 1e-6 * most, "{target}: {} along the line, not {most}", line.upper);
             assert_eq!(line.best(), most);
             assert!(line.sets.iter().all(|set| devices.load(0, &set.units) <= target), "{:?}", line.sets);
@@ -219,7 +227,7 @@ mod tests {
         let problem = problem(60, &[]);
         let unordered = Unordered::new(&problem);
         let setting = Setting::new(&problem, &unordered);
-        let devices = Devices::new(&setting).unwrap();
+        let devices = Devices::new(&setting, &SearchContext::new()).unwrap();
         let profit: Vec<f64> = (0..60).map(|u| f64::from(u * 37 % 11 + 1)).collect();
         // A knapsack: the largest profit by load.
         let mut most = vec![0.0f64; 101];

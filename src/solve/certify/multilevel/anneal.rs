@@ -29,6 +29,9 @@ pub struct Target {
     pub step: f64,
 }
 
+/// Proposals between two looks at the limits; where sets have to be convex, a move of a large graph takes long.
+const PATIENCE: usize = 128;
+
 /// A little of every row counts besides overload, lest devices with room fill up with transfers.
 const ECONOMY: f64 = 0.02;
 
@@ -53,11 +56,14 @@ pub fn anneal<'l, const R: usize>(
     run.price_all();
     let mut best: Option<Vec<u32>> = None;
     let mut temperature = plan.hot * scale;
-    for _ in 0..plan.sweeps {
+    'sweeps: for _ in 0..plan.sweeps {
         if cx.should_stop() {
             break;
         }
-        for _ in 0..n {
+        for proposed in 1..=n {
+            if proposed % PATIENCE == 0 && cx.should_stop() {
+                break 'sweeps;
+            }
             let v = random_below(n, rng);
             let to = proposal(run.state, v, rng);
             if to == run.state.device_of[v] as usize || !run.state.supports(v, to) {

@@ -100,7 +100,7 @@ impl<'a> Search<'a> {
     ///
     /// The first rounds take milliseconds where the graph has hundreds of units, later ones tens of them.
     pub fn advance(&mut self, cx: &SearchContext) -> bool {
-        self.start_chains(cx.threads.max(1));
+        self.start_chains(cx);
         let first = self.started;
         self.started += self.lanes.len() as u64;
         let round = |(i, chain): (usize, &Chain)| self.round(first + i as u64, chain, cx);
@@ -132,7 +132,8 @@ impl<'a> Search<'a> {
     }
 
     /// Starts as many chains as there are threads, and new ones in the place of those that help no more.
-    fn start_chains(&mut self, threads: usize) {
+    fn start_chains(&mut self, cx: &SearchContext) {
+        let threads = cx.threads.max(1);
         self.lanes.resize_with(threads, || Chain { stale: STALE, ..Chain::default() });
         for lane in 0..threads {
             if self.lanes[lane].stale < STALE {
@@ -144,7 +145,7 @@ impl<'a> Search<'a> {
             let best = self.best.as_ref().filter(|_| from_best).map(|(_, split)| split.clone());
             // The first chain begins where linearized DP ends; convex sets need a start that is convex.
             let needs_start = number == 0 || self.setting.problem.spec.scope != Scope::Arbitrary;
-            let split = best.or_else(|| needs_start.then(|| self.starts.numbered(self.setting, number as usize)));
+            let split = best.or_else(|| needs_start.then(|| self.starts.numbered(self.setting, number as usize, cx)));
             let value = split.as_ref().and_then(|split| self.setting.objective(split));
             self.lanes[lane] = Chain { split, value, stale: 0 };
         }

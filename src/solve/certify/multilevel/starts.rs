@@ -3,6 +3,7 @@
 use super::super::{Assignment, Setting};
 use crate::preprocess::Reduced;
 use crate::problem::Problem;
+use crate::solve::SearchContext;
 use crate::solve::dp::linearized::best_intervals;
 use crate::solve::dp::{self, orders};
 
@@ -20,13 +21,14 @@ impl Starts {
     }
 
     /// The best split of order `i` into intervals; where it has none, everything on one device, valid or not.
-    pub fn numbered(&self, setting: &Setting, i: usize) -> Assignment {
-        self.intervals(setting, i).unwrap_or_else(|| on_one_device(setting))
+    pub fn numbered(&self, setting: &Setting, i: usize, cx: &SearchContext) -> Assignment {
+        self.intervals(setting, i, cx).unwrap_or_else(|| on_one_device(setting))
     }
 
-    fn intervals(&self, setting: &Setting, i: usize) -> Option<Assignment> {
+    fn intervals(&self, setting: &Setting, i: usize, cx: &SearchContext) -> Option<Assignment> {
         let line = dp::Setting::new(setting.problem, &self.reduced);
-        let split = best_intervals(&line, &orders::numbered(&self.reduced, i, self.seed), f64::INFINITY)?;
+        let order = orders::numbered(&self.reduced, i, self.seed, cx);
+        let split = best_intervals(&line, &order, f64::INFINITY, cx)?;
         let stages = split.stages.iter();
         setting.assignment(
             stages.map(|(nodes, stage)| (self.reduced.kinds[line.stages[*stage].kind].kind, nodes.as_slice())),

@@ -40,11 +40,11 @@ pub struct Plan<const D: usize> {
 
 impl<const D: usize> Plan<D> {
     /// Plans the elimination of `network`; `None` where its tables would hold more than `max_entries`.
-    pub fn new(network: &Network<D>, max_entries: usize) -> Option<Self> {
+    pub fn new(network: &Network<D>, max_entries: usize, stop: &dyn Fn() -> bool) -> Option<Self> {
         let n = network.domains.len();
         let max_width = max_entries.ilog2() as usize;
         let scopes = network.factors.iter().map(|factor| factor.scope.as_slice());
-        let tree = TreeDecomposition::min_fill(n, scopes, max_width)?;
+        let tree = TreeDecomposition::min_fill(n, scopes, max_width, stop)?;
         if entries(network, &tree) > max_entries as f64 {
             return None;
         }

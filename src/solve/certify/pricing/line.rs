@@ -141,7 +141,7 @@ mod tests {
             let problem = problem(&instance, is_convex);
             let unordered = Unordered::new(&problem);
             let setting = Setting::new(&problem, &unordered);
-            let devices = Devices::new(&setting).unwrap();
+            let devices = Devices::new(&setting, &SearchContext::new()).unwrap();
             let (count, target) = (setting.unit_count(), f64::from(target));
             let profit: Vec<f64> = profit.into_iter().take(count).map(f64::from).collect();
             let earned = |units: &[usize]| units.iter().map(|&u| profit[u]).sum::<f64>();

@@ -2,21 +2,20 @@
 
 use super::super::placement::{Blocks, Evaluator, Place};
 use super::super::{latency_bound, outcome};
-use crate::graph::NodeId;
 use crate::graph::order_graph::Groups;
 use crate::preprocess::atomic_units;
 use crate::problem::Problem;
-use crate::solve::{Run, Stats};
+use crate::solve::{Run, SearchContext, Stats};
 
 /// The greedy filling along the published order.
-pub(super) fn solve(problem: &Problem) -> Run {
+pub(super) fn solve(problem: &Problem, cx: &SearchContext) -> Run {
     let blocks = Blocks::new(problem);
     let places = fill(problem, &blocks, |ready| ready.len() - 1);
     let found = places.and_then(|places| {
         let value = Evaluator::new(&blocks).value(&places).filter(|value| value.overload == 0.0)?;
         Some(blocks.solution(&places, value.latency))
     });
-    Run { outcome: outcome(found, latency_bound(problem)), stats: Stats::default() }
+    Run { outcome: outcome(found, latency_bound(problem, cx)), stats: Stats::default() }
 }
 
 /// Fills accelerators in a topological order that takes the unit at position `pick` of those that are ready, the
@@ -24,22 +23,21 @@ pub(super) fn solve(problem: &Problem) -> Run {
 pub fn fill(problem: &Problem, blocks: &Blocks, mut pick: impl FnMut(&[usize]) -> usize) -> Option<Vec<Place>> {
     let units = atomic_units(problem);
     let mut places = vec![Place::Cpu; problem.node_count()];
-    let mut held: Vec<NodeId> = Vec::new();
-    let mut block = 0;
+    let (mut held, mut block) = (None, 0);
     for unit in topological_order(problem, &units, &mut pick) {
         let nodes = &units.members[unit];
-        let takes = |held: &[NodeId], block: usize| {
-            block < blocks.len()
-                && blocks.can_run(nodes, Place::Block(block))
-                && blocks.fit(held.iter().chain(nodes).copied(), block)
+        // The bytes that the accelerator then holds.
+        let takes = |held: Option<f64>, block: usize| {
+            let may_run = block < blocks.len() && blocks.can_run(nodes, Place::Block(block));
+            may_run.then(|| blocks.with(held.unwrap_or(0.0), nodes, block)).flatten()
         };
-        if !takes(&held, block) && !held.is_empty() {
-            held.clear();
+        if takes(held, block).is_none() && held.is_some() {
+            held = None;
             block += blocks.per_accelerator;
         }
-        if takes(&held, block) {
+        if let Some(bytes) = takes(held, block) {
             nodes.iter().for_each(|&v| places[v] = Place::Block(block));
-            held.extend(nodes);
+            held = Some(bytes);
         } else if !blocks.can_run(nodes, Place::Cpu) {
             return None;
         }

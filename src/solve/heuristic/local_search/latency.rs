@@ -13,8 +13,8 @@ use crate::graph::order_graph::Groups;
 use crate::problem::Problem;
 use crate::solve::{Progress, Run, SearchContext, Stats, in_pool};
 
-/// Steps between two looks at the clock.
-const PATIENCE: usize = 256;
+/// Nodes and edges that steps go over between two looks at the clock.
+const PATIENCE: usize = 1 << 20;
 
 /// Temperature at the start and at the end, relative to the first latency.
 const TEMPERATURES: (f64, f64) = (0.1, 1e-5);
@@ -27,7 +27,7 @@ const PRICE_STEP: f64 = 1.002;
 
 /// The best placement of `restarts` annealings with `steps` moves each.
 pub(super) fn solve(LocalSearch { restarts, steps, .. }: LocalSearch, problem: &Problem, cx: &SearchContext) -> Run {
-    let bound = latency_bound(problem);
+    let bound = latency_bound(problem, cx);
     let blocks = Blocks::new(problem);
     let neighbourhood = Neighbourhood::new(problem, &blocks);
     let mut best: Option<Found> = None;
@@ -39,7 +39,7 @@ pub(super) fn solve(LocalSearch { restarts, steps, .. }: LocalSearch, problem: &
         let batch = tried..restarts.min(tried + BATCH);
         tried = batch.end;
         let runs: Vec<(Option<Found>, usize)> =
-            in_pool(cx, || batch.into_par_iter().map(|i| Annealing::new(&neighbourhood, cx, i).run(steps)).collect());
+            in_pool(cx, || batch.into_par_iter().map(|i| run(&neighbourhood, cx, i, steps)).collect());
         for (found, taken) in runs {
             taken_steps += taken;
             if let Some(found) = found
@@ -56,6 +56,14 @@ pub(super) fn solve(LocalSearch { restarts, steps, .. }: LocalSearch, problem: &
     stats.set("steps", taken_steps as f64);
     let solution = best.map(|found| blocks.solution(&found.places, found.latency));
     Run { outcome: outcome(solution, bound), stats }
+}
+
+/// One restart, and the steps it took; the first one is begun whatever the limits say.
+fn run(neighbourhood: &Neighbourhood, cx: &SearchContext, restart: usize, steps: usize) -> (Option<Found>, usize) {
+    match restart > 0 && cx.should_stop() {
+        true => (None, 0),
+        false => Annealing::new(neighbourhood, cx, restart).run(steps),
+    }
 }
 
 /// A placement that fits.
@@ -228,8 +236,9 @@ impl<'a> Annealing<'a> {
         let first_price = if memory > 0.0 { PRICE * scale / memory } else { 0.0 };
         let mut price = first_price;
         let (mut moved, mut old) = (Vec::new(), Vec::new());
+        let patience = (PATIENCE / (places.len() + self.neighbourhood.problem.edges.len()).max(1)).clamp(1, 256);
         for step in 0..steps {
-            if step % PATIENCE == PATIENCE - 1 && self.cx.should_stop() {
+            if step % patience == patience - 1 && self.cx.should_stop() {
                 return (best, step);
             }
             temperature *= cooling;

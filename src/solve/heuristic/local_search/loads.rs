@@ -18,6 +18,9 @@ use crate::solve::{OPTIMALITY_TOLERANCE, Progress, Run, SearchContext, Stats, in
 /// The most rows that loads, passes and memory need.
 const ROWS: usize = 8;
 
+/// Units whose moves are judged between two looks at the limits.
+const PATIENCE: usize = 1 << 10;
+
 /// Moves after which loads are counted anew, free of what rounding has left.
 const RECOUNT: usize = 256;
 
@@ -100,6 +103,9 @@ impl<'a> Descent<'a> {
     /// A local optimum from random split number `restart`, and the moves that led there. `None` where no device can run
     /// some unit.
     fn run(&self, restart: usize) -> Option<(Assignment, usize)> {
+        if restart > 0 && self.cx.should_stop() {
+            return None;
+        }
         let mut state = State::new(self.level, &self.setting.kind_of, self.start(restart)?);
         let mut moves = 0usize;
         while !self.cx.should_stop()
@@ -128,11 +134,14 @@ impl<'a> Descent<'a> {
         (0..self.level.vertex_count).map(|unit| pick(unit, &accelerators).or_else(|| pick(unit, &cpus))).collect()
     }
 
-    /// The reassignment that helps most, the first among equals; `None` at a local optimum.
+    /// The reassignment that helps most, the first among equals; `None` at a local optimum, or where a limit comes first.
     fn best_move(&self, state: &State<'a, ROWS>) -> Option<Move> {
         let standing = Standing::new(self, state);
         let mut best: Option<Move> = None;
         for unit in 0..self.level.vertex_count {
+            if unit % PATIENCE == PATIENCE - 1 && self.cx.should_stop() {
+                return None;
+            }
             let from = state.device_of[unit] as usize;
             for to in (0..state.device_count()).filter(|&to| to != from && standing.can_help(from, to)) {
                 if !state.supports(unit, to) || !self.is_open(from, to, &standing) {
