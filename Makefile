@@ -11,11 +11,13 @@ DEMO_METHODS := dp,dpl,certify
 DEMO_SCOPES := acyclic,arbitrary
 DEMO_OUTPUT := demo
 
-.PHONY: help demo test toolchain build
+.PHONY: help demo test mutants repeat toolchain build
 
 help:
-	@echo "make demo   build, split $(DEMO_INSTANCE) with and without contiguity, draw the split"
-	@echo "make test   formatting, lints, tests and documentation, with and without HiGHS"
+	@echo "make demo     build, split $(DEMO_INSTANCE) with and without contiguity, draw the split"
+	@echo "make test     formatting, lints, tests and documentation, with and without HiGHS"
+	@echo "make mutants  which tests see errors that are put into the library on purpose (tools/mutants)"
+	@echo "make repeat   every property test fifty times, each time with fresh cases"
 
 demo: build
 	@mkdir -p $(DEMO_OUTPUT)
@@ -33,6 +35,12 @@ test: toolchain
 	cargo test --locked --lib --bins --tests
 	cargo test --locked --doc
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
+
+mutants: toolchain
+	python3 tools/mutants/mutants.py --write docs/mutants.md
+
+repeat: toolchain
+	python3 tools/repeat_tests.py
 
 build: toolchain
 	cargo build --locked --release

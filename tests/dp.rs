@@ -7,14 +7,14 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{InstanceOptions, config, proves, solve_and_verify};
-use dagsplit::instance::{AcceleratorClass, Instance, Node, Platform};
+use common::{InstanceOptions, NEAR_TIES, config, count_runs, near, proves, solve_and_verify};
+use dagsplit::instance::{AcceleratorClass, Edge, Instance, Node, Platform};
 use dagsplit::preprocess::Reduced;
-use dagsplit::problem::{Interconnect, Objective, Problem, ProblemSpec, Scope};
+use dagsplit::problem::{CostKind, Interconnect, Objective, Problem, ProblemSpec, Scope};
 use dagsplit::solve::brute_force::BruteForce;
 use dagsplit::solve::dp::linearized::{LinearizedDp, best_intervals};
 use dagsplit::solve::dp::{IdealDp, Setting, orders};
-use dagsplit::solve::{Outcome, Progress, SearchContext, Solver};
+use dagsplit::solve::{Outcome, Progress, Run, SearchContext, Solver};
 use dagsplit::verify;
 use proptest::prelude::*;
 use reference::{acyclic_problems, banded, best_on_nodes, best_on_units, ideal_dps, ideals, prefixes, same};
@@ -32,6 +32,7 @@ fn check_anytime(
     mut cx: SearchContext,
     (instance, spec): (&Instance, &ProblemSpec),
     optimum: Option<f64>,
+    is_same: impl Fn(Option<f64>, Option<f64>) -> bool,
 ) -> Result<(), TestCaseError> {
     let run = solver.solve(&problem(instance, spec), &mut cx).unwrap();
     if let Some(solution) = run.outcome.solution() {
@@ -40,11 +41,15 @@ fn check_anytime(
         prop_assert!(solution.objective.is_some() && optimum.is_some());
     }
     if let (Some(bound), Some(optimum)) = (run.outcome.bound(), optimum) {
-        prop_assert!(bound.value <= optimum * (1.0 + 1e-12), "{}: bound {bound:?}, optimum {optimum}", solver.name());
+        let holds = bound.value <= optimum * (1.0 + 1e-12) || is_same(Some(bound.value), Some(optimum));
+        prop_assert!(holds, "{}: bound {bound:?}, optimum {optimum}", solver.name());
         prop_assert_eq!(&bound.scope, &Scope::Acyclic);
     }
     match &run.outcome {
-        Outcome::Optimal { solution, .. } => prop_assert!(same(spec, solution.objective, optimum)),
+        Outcome::Optimal { solution, bound } => {
+            prop_assert!(is_same(solution.objective, optimum), "{:?}, optimum {optimum:?}", solution.objective);
+            prop_assert!(proves(bound.value, solution.objective.unwrap_or(f64::INFINITY)), "{bound:?}");
+        }
         Outcome::Infeasible(_) => prop_assert_eq!(optimum, None),
         Outcome::Feasible { .. } | Outcome::Unknown { .. } => {}
     }
@@ -97,6 +102,26 @@ proptest! {
 }
 
 proptest! {
+    #![proptest_config(config(300))]
+
+    #[test]
+    fn tells_near_ties_apart((instance, spec) in acyclic_problems(7, NEAR_TIES), dp in ideal_dps()) {
+        let expected = solve_and_verify(&BruteForce, &instance, &spec);
+        let found = solve_and_verify(&dp, &instance, &spec);
+        prop_assert!(near(found, expected), "found {found:?}, expected {expected:?}");
+    }
+
+    /// A gap of one part in ten thousand ends a run, but makes no optimum of what is as far above the bound.
+    #[test]
+    fn a_small_gap_is_no_proof((instance, spec) in acyclic_problems(7, NEAR_TIES), dp in ideal_dps()) {
+        let optimum = solve_and_verify(&BruteForce, &instance, &spec);
+        let mut cx = SearchContext::new();
+        cx.gap = 1e-4;
+        check_anytime(&dp, cx, (&instance, &spec), optimum, near)?;
+    }
+}
+
+proptest! {
     // Each case solves nine times, mostly by local search.
     #![proptest_config(config(500))]
 
@@ -106,17 +131,17 @@ proptest! {
         orders in 0..=1usize, max_states in 1..40usize, max_labels in 1..60usize, micros in 0..400u64,
     ) {
         let optimum = solve_and_verify(&BruteForce, &instance, &spec);
-        let asked = (&instance, &spec);
-        let narrow = IdealDp { orders, max_states, max_labels };
+        let (asked, is_same) = ((&instance, &spec), |a, b| same(&spec, a, b));
+        let narrow = IdealDp { orders, max_states, max_labels, ..IdealDp::default() };
         let cancelled = || SearchContext::new().with_cancellation(Arc::new(AtomicBool::new(true)));
         let timed = || SearchContext::new().with_time_limit(Duration::from_micros(micros));
         for dp in [narrow, IdealDp { orders, ..IdealDp::default() }] {
-            check_anytime(&dp, SearchContext::new(), asked, optimum)?;
-            check_anytime(&dp, cancelled(), asked, optimum)?;
-            check_anytime(&dp, timed(), asked, optimum)?;
+            check_anytime(&dp, SearchContext::new(), asked, optimum, is_same)?;
+            check_anytime(&dp, cancelled(), asked, optimum, is_same)?;
+            check_anytime(&dp, timed(), asked, optimum, is_same)?;
         }
         for cx in [SearchContext::new(), cancelled(), timed()] {
-            check_anytime(&LinearizedDp { orders }, cx, asked, optimum)?;
+            check_anytime(&LinearizedDp { orders }, cx, asked, optimum, is_same)?;
         }
     }
 }
@@ -251,7 +276,7 @@ fn many_nets_at_one_unit() {
         let mut instance = Instance { platform: Platform::uniform(3, None, 1), ..Instance::default() };
         instance.nodes = (0..=last).map(node).collect();
         let chain = (0..last).map(|v| (v, v + 1)).chain((0..last - 1).map(|v| (v, last)));
-        instance.edges = chain.map(|(source, target)| dagsplit::instance::Edge { source, target }).collect();
+        instance.edges = chain.map(|(source, target)| Edge { source, target }).collect();
         let spec = ProblemSpec { objective, ..ProblemSpec::of(&instance) };
         let problem = problem(&instance, &spec);
         let units = Reduced::contracted_only(&problem);
@@ -304,4 +329,54 @@ fn the_worst_passes_may_lie_on_different_kinds() {
         assert_eq!(solution.objective, Some(12.0));
         assert!(proves(bound.value, 12.0));
     }
+}
+
+/// Under GPipe an ideal known before may be worse than one that an extension would drop: 11, where taking either for the
+/// other gives 12. Found among 60,000 random problems with transfers beside the work and a backward pass.
+#[test]
+fn gpipe_keeps_what_an_extension_is_worse_than() {
+    // Time on an accelerator and on the CPU, transfer, backward pass, colour; ids fall from 100.
+    let nodes = [
+        (0, 15, 4, false, None),
+        (0, 1, 0, false, Some(1)),
+        (0, 3, 3, false, Some(2)),
+        (3, 4, 3, false, Some(3)),
+        (8, 4, 1, false, None),
+        (2, 5, 3, false, Some(5)),
+        (8, 4, 3, false, None),
+        (0, 5, 2, true, Some(1)),
+        (1, 7, 0, true, Some(2)),
+        (0, 7, 0, true, Some(3)),
+        (3, 8, 2, true, Some(5)),
+    ];
+    let node = |(id, (time, cpu, transfer, backward, color_class)): (u64, (u8, u8, u8, bool, Option<u64>))| Node {
+        accelerator_times: vec![Some(time.into())],
+        cpu_time: Some(cpu.into()),
+        transfer_time: transfer.into(),
+        backward,
+        color_class,
+        ..Node::new(id)
+    };
+    let forward = [(100, 99), (100, 98), (100, 97), (99, 96), (98, 96), (97, 96), (98, 95), (99, 94)];
+    let backward = [(99, 93), (95, 90), (90, 92), (93, 92)];
+    let edges = forward.into_iter().chain(backward).map(|(source, target)| Edge { source, target });
+    let instance = Instance {
+        platform: Platform::uniform(2, None, 1),
+        nodes: (90..=100).rev().zip(nodes).map(node).collect(),
+        edges: edges.collect(),
+        ..Instance::default()
+    };
+    let spec = ProblemSpec { objective: Objective::GPipe, cost: CostKind::Overlap, ..ProblemSpec::of(&instance) };
+    for solver in [&BruteForce as &dyn Solver, &IdealDp { orders: 0, ..IdealDp::default() }, &IdealDp::default()] {
+        assert_eq!(solve_and_verify(solver, &instance, &spec), Some(11.0), "{}", solver.name());
+    }
+}
+
+#[test]
+fn the_long_search_is_reached() {
+    let dp = IdealDp { orders: 0, look: 0, ..IdealDp::default() };
+    let digs = |run: &Run| run.stats.get("long_searches") > Some(0.0);
+    let found =
+        [InstanceOptions::ALL, NEAR_TIES].map(|options| count_runs(&acyclic_problems(7, options), 100, &dp, digs));
+    assert!(found.iter().all(|&runs| runs >= 20), "{found:?} of 100 runs each search after a dive");
 }

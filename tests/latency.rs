@@ -6,13 +6,13 @@ mod workloads;
 
 use std::time::Duration;
 
-use common::{InstanceOptions, config, latency_problems, solve_and_verify};
+use common::{InstanceOptions, NEAR_TIES, config, count_runs, latency_problems, near, solve_and_verify};
 use dagsplit::instance::formats::{ReadOptions, read_instance};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::problem::{CostKind, DeviceAssignment, DeviceKind, Objective, Problem, ProblemSpec, Solution};
 use dagsplit::solve::brute_force::BruteForce;
 use dagsplit::solve::latency::LatencyDp;
-use dagsplit::solve::{SearchContext, Solver};
+use dagsplit::solve::{BoundSource, Run, SearchContext, Solver};
 use dagsplit::verify::{self, DeadlockStep, Part, Verified, Violation};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -333,6 +333,13 @@ proptest! {
         prop_assert_eq!(solve_and_verify(&LatencyDp::default(), &instance, &spec), best);
     }
 
+    #[test]
+    fn the_ideal_dp_tells_near_ties_apart((instance, spec) in latency_problems(6, 1, NEAR_TIES)) {
+        let best = solve_and_verify(&BruteForce, &instance, &spec);
+        let found = solve_and_verify(&LatencyDp::default(), &instance, &spec);
+        prop_assert!(near(found, best), "found {found:?}, optimum {best:?}");
+    }
+
     /// Graphs with more ideals than allowed: what is found without proof is a split and a bound.
     #[test]
     fn a_graph_too_wide_has_a_split_and_a_bound((instance, spec) in latency_problems(7, 1, InstanceOptions::ALL)) {
@@ -385,4 +392,13 @@ fn a_stopped_run_has_a_split_and_a_bound() {
         let bound = run.outcome.bound().unwrap().value;
         assert!(0.0 < bound && bound < 438.0626 && value > 438.0624, "{bound} {value}");
     }
+}
+
+/// Not bounds and beams alone settle what is drawn, but the pass over all labels.
+#[test]
+fn the_whole_search_is_reached() {
+    let is_enumerated = |run: &Run| run.outcome.bound().is_some_and(|bound| bound.source == BoundSource::Enumeration);
+    let found = [InstanceOptions::ALL, NEAR_TIES]
+        .map(|options| count_runs(&latency_problems(7, 1, options), 100, &LatencyDp::default(), is_enumerated));
+    assert!(found.iter().all(|&runs| runs >= 20), "{found:?} of 100 runs each search all labels");
 }

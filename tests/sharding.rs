@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use common::{InstanceOptions, config, instances, solve_and_verify};
+use common::{InstanceOptions, NEAR_TIES, config, count_runs, instances, solve_and_verify};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::problem::{
     DeviceAssignment, DeviceKind, Interconnect, NodeWeight, Objective, Problem, ProblemSpec, Replication, Scope,
@@ -15,7 +15,7 @@ use dagsplit::problem::{
 use dagsplit::solve::brute_force::BruteForce;
 use dagsplit::solve::heuristic::chen2024::{Hierarchical, KernighanLin, Levels};
 use dagsplit::solve::sharding::{Placement, ShardingBb, Shards};
-use dagsplit::solve::{Outcome, SearchContext, Solver};
+use dagsplit::solve::{Outcome, Run, SearchContext, Solver};
 use dagsplit::verify::{self, Violation};
 use proptest::collection::vec;
 use proptest::option;
@@ -50,6 +50,20 @@ fn problems(groups: usize, options: InstanceOptions) -> impl Strategy<Value = (I
     instances(groups, options).prop_flat_map(|instance| {
         let specs = specs(&instance, vec![Scope::Arbitrary]);
         (Just(instance), specs)
+    })
+}
+
+/// Graphs whose accelerators have memory for some part of all nodes, and nothing else to run on.
+fn tight(groups: usize) -> impl Strategy<Value = (Instance, ProblemSpec)> {
+    let options = InstanceOptions { memory_limits: false, max_accelerators: 3, max_cpus: 0, ..InstanceOptions::ALL };
+    (problems(groups, options), 0.3..1.0f64).prop_map(|((mut instance, spec), part)| {
+        let needed: f64 = instance.nodes.iter().map(|node| node.memory).sum();
+        for class in &mut instance.platform.accelerators {
+            class.memory = Some((needed * part).round());
+        }
+        let objective = Sharding { weight: NodeWeight::Parameters, ..sharding_of(&spec) };
+        let platform = instance.platform.clone();
+        (instance, ProblemSpec { platform, objective: Objective::Sharding(objective), ..spec })
     })
 }
 
@@ -427,6 +441,23 @@ proptest! {
         prop_assert!(near(found, optimum), "{found:?} {optimum:?}");
     }
 
+    /// Memory that holds between a third of all nodes and all of them: what a placement leaves of it decides.
+    #[test]
+    fn branch_and_bound_heeds_tight_memory((instance, spec) in tight(8)) {
+        let found = solve_and_verify(&ShardingBb { starts: 1 }, &instance, &spec);
+        let optimum = solve_and_verify(&BruteForce, &instance, &spec);
+        prop_assert!(near(found, optimum), "{found:?} {optimum:?}");
+    }
+
+    #[test]
+    fn branch_and_bound_tells_near_ties_apart(
+        (instance, spec) in problems(7, InstanceOptions { max_accelerators: 4, max_cpus: 0, ..NEAR_TIES })
+    ) {
+        let found = solve_and_verify(&ShardingBb { starts: 1 }, &instance, &spec);
+        let optimum = solve_and_verify(&BruteForce, &instance, &spec);
+        prop_assert!(near(found, optimum), "{found:?} {optimum:?}");
+    }
+
     /// With many devices alike and no luck at the start, so that symmetry, dominance and bounds do the work.
     #[test]
     fn branch_and_bound_needs_no_good_start(
@@ -469,4 +500,17 @@ proptest! {
             prop_assert_eq!(with(1), with(3));
         }
     }
+}
+
+#[test]
+fn the_tree_is_reached() {
+    let options = InstanceOptions { max_accelerators: 4, max_cpus: 0, ..NEAR_TIES };
+    // More placements than one for each of eight units: not only the first way down.
+    let branches = |run: &Run| run.stats.get("placements") > Some(8.0);
+    let found = [
+        count_runs(&problems(8, InstanceOptions::ALL), 100, &ShardingBb { starts: 1 }, branches),
+        count_runs(&tight(8), 100, &ShardingBb { starts: 1 }, branches),
+        count_runs(&problems(8, options), 100, &ShardingBb { starts: 1 }, branches),
+    ];
+    assert!(found.iter().all(|&trees| trees >= 20), "{found:?} of 100 runs each branch");
 }

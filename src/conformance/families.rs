@@ -88,6 +88,11 @@ pub const FAMILIES: &[Family] = &[
         options: InstanceOptions { weights: Weights::Equal, ..PLAIN },
     },
     Family {
+        name: "near-ties",
+        summary: "costs that differ by one part in ten thousand or ten billion",
+        options: InstanceOptions { weights: Weights::NearTies, ..PLAIN },
+    },
+    Family {
         name: "zero-costs",
         summary: "most costs are zero",
         options: InstanceOptions { weights: Weights::MostlyZero, ..PLAIN },

@@ -57,12 +57,12 @@ pub struct Suite {
 }
 
 impl Default for Suite {
-    /// 130 cases of every family, asked for the throughput in every scope, for GPipe's and for the latency.
+    /// 140 cases of every family, asked for the throughput in every scope, for GPipe's and for the latency.
     fn default() -> Self {
         let throughput = |scope| ProblemSpec { scope, ..ProblemSpec::default() };
         let other = |objective| ProblemSpec { objective, ..ProblemSpec::default() };
         Self {
-            cases: 130,
+            cases: 140,
             seed: 0,
             families: FAMILIES.to_vec(),
             requests: vec![

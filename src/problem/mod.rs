@@ -167,3 +167,15 @@ fn shard_weight(node: &Node, objective: Objective) -> f64 {
 pub fn fits(used: f64, limit: Option<f64>) -> bool {
     limit.is_none_or(|limit| used <= limit * (1.0 + 1e-9))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    #[test]
+    fn no_more_than_a_sum_rounds_fits_beyond_the_limit() {
+        assert!(fits(1.0 + 5e-10, Some(1.0)) && !fits(1.0 + 1e-8, Some(1.0)));
+        assert!(fits(8e9 + 4.0, Some(8e9)) && !fits(8e9 + 80.0, Some(8e9)));
+        assert!(fits(0.0, Some(0.0)) && !fits(f64::MIN_POSITIVE, Some(0.0)) && fits(f64::MAX, None));
+    }
+}

@@ -3,19 +3,24 @@
 // Each test binary uses its own part of this module.
 #![allow(dead_code, unused_imports)]
 
-pub use dagsplit::conformance::strategies::{InstanceOptions, instances, latency_problems, problems};
+pub use dagsplit::conformance::strategies::{InstanceOptions, Shape, Weights, instances, latency_problems, problems};
 
 use dagsplit::instance::Instance;
 use dagsplit::problem::{Problem, ProblemSpec};
-use dagsplit::solve::{Guarantee, Outcome, SearchContext, Solver};
+use dagsplit::solve::{Guarantee, OPTIMALITY_TOLERANCE, Outcome, Run, SearchContext, Solver};
 use dagsplit::verify;
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{FailurePersistence, FileFailurePersistence, TestRunner};
 
-/// A configuration of `cases` cases that keeps failing ones in a file beside the test.
+/// Inference graphs whose costs nearly tie, by parts in 10⁴ or in 10¹⁰: bounds have no room for errors.
+pub const NEAR_TIES: InstanceOptions = InstanceOptions { weights: Weights::NearTies, ..InstanceOptions::PLAIN };
+
+/// A configuration of `cases` cases that keeps failing ones in a file beside the test, unless the environment says not to.
 pub fn config(cases: u32) -> ProptestConfig {
-    let failure_persistence = FileFailurePersistence::WithSource("regressions");
-    ProptestConfig { cases, failure_persistence: Some(Box::new(failure_persistence)), ..ProptestConfig::default() }
+    let default = ProptestConfig::default();
+    let beside = |_| -> Box<dyn FailurePersistence> { Box::new(FileFailurePersistence::WithSource("regressions")) };
+    ProptestConfig { cases, failure_persistence: default.failure_persistence.map(beside), ..default }
 }
 
 /// Solves without limits, has the verifier check the answer and its claimed objective, and returns the objective;
@@ -50,4 +55,31 @@ pub fn solve_and_verify(solver: &dyn Solver, instance: &Instance, spec: &Problem
 /// Whether a bound proves an objective optimal: it is no higher, and lower by no more than rounding.
 pub fn proves(bound: f64, objective: f64) -> bool {
     bound <= objective && objective - bound <= verify::CLAIM_TOLERANCE * objective
+}
+
+/// Whether two objectives are the same within what solvers promise; none is the same as none.
+pub fn near(a: Option<f64>, b: Option<f64>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => (a - b).abs() <= OPTIMALITY_TOLERANCE * a.abs().max(b.abs()),
+        _ => a == b,
+    }
+}
+
+/// The same so many values on every run, for tests that count.
+pub fn drawn<S: Strategy>(strategy: &S, count: usize) -> impl Iterator<Item = S::Value> {
+    let mut runner = TestRunner::deterministic();
+    (0..count).map(move |_| strategy.new_tree(&mut runner).expect("no value is rejected").current())
+}
+
+/// How many of the same `cases` problems on every run enter what `reaches` looks for in a run without limits.
+pub fn count_runs(
+    strategy: &impl Strategy<Value = (Instance, ProblemSpec)>,
+    cases: usize,
+    solver: &dyn Solver,
+    reaches: impl Fn(&Run) -> bool,
+) -> usize {
+    let run = |(instance, spec): (Instance, ProblemSpec)| {
+        solver.solve(&Problem::new(&instance, spec).unwrap(), &mut SearchContext::new()).unwrap()
+    };
+    drawn(strategy, cases).map(run).filter(reaches).count()
 }

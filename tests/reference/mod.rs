@@ -36,9 +36,11 @@ pub fn acyclic(spec: ProblemSpec) -> ProblemSpec {
     ProblemSpec { scope: Scope::Acyclic, interconnect: None, ..spec }
 }
 
-/// Ideal DPs that differ in how much linearized DP leaves to the search: everything, some, and the usual little.
+/// Ideal DPs that differ in how much linearized DP leaves to the search (everything, some, and the usual little), and in
+/// whether they dive before they search for long.
 pub fn ideal_dps() -> impl Strategy<Value = IdealDp> {
-    select(vec![0, 1, 16]).prop_map(|orders| IdealDp { orders, ..IdealDp::default() })
+    let look = select(vec![IdealDp::default().look, 0]);
+    (select(vec![0, 1, 16]), look).prop_map(|(orders, look)| IdealDp { orders, look, ..IdealDp::default() })
 }
 
 /// Whether two objectives are the same. Weights are integers, and halves are exact; thirds of replicated loads are

@@ -13,8 +13,7 @@ pub(super) fn build(
     plan: Option<BackwardPlan>,
     shares: &[(Index, Index)],
     costs: &[NodeCosts],
-    mut platform: Platform,
-    tight_memory: bool,
+    (mut platform, is_tight): (Platform, bool),
 ) -> Instance {
     let forward = dag.nodes;
     let mut colors = vec![None; forward];
@@ -31,20 +30,20 @@ pub(super) fn build(
     let node = |v: usize| Node {
         accelerator_times: costs[v].accelerator_times[..platform.accelerators.len()]
             .iter()
-            .map(|time| time.map(f64::from))
+            .map(|time| time.map(exact))
             .collect(),
-        cpu_time: costs[v].cpu_time.map(f64::from),
-        memory: costs[v].memory.into(),
-        transfer_time: costs[v].transfer_time.into(),
-        output_bytes: Some(costs[v].output_bytes.into()),
-        parameter_bytes: costs[v].parameter_bytes.into(),
+        cpu_time: costs[v].cpu_time.map(exact),
+        memory: exact(costs[v].memory),
+        transfer_time: exact(costs[v].transfer_time),
+        output_bytes: Some(exact(costs[v].output_bytes)),
+        parameter_bytes: exact(costs[v].parameter_bytes),
         backward: v >= forward,
         color_class: colors[v],
         ..Node::new(id(v))
     };
     let mut nodes: Vec<Node> = (0..dag.nodes).map(node).collect();
     make_runnable(&mut nodes);
-    if tight_memory {
+    if is_tight {
         tighten_memory(&mut platform, &nodes);
     }
     Instance {
@@ -53,6 +52,11 @@ pub(super) fn build(
         platform,
         ..Instance::default()
     }
+}
+
+/// A cost, far below 2⁵³.
+fn exact(cost: u64) -> f64 {
+    cost as f64
 }
 
 /// Adds to each accelerator's memory what an equal share of all nodes needs.

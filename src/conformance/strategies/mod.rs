@@ -44,6 +44,9 @@ pub enum Weights {
     MostlyZero,
     /// Zeros, small integers and powers of two up to 2³⁰ beside each other.
     Extreme,
+    /// Multiples of 2³⁴ and numbers next to them, by parts in 10⁴ or in 10¹⁰, so that many splits nearly tie. Memory is
+    /// small.
+    NearTies,
 }
 
 /// What generated instances may contain.
@@ -59,7 +62,7 @@ pub struct InstanceOptions {
     pub shared_colors: bool,
     /// Nodes that some kinds of device cannot run; one kind can run each colour class.
     pub unsupported: bool,
-    /// Accelerators with little memory.
+    /// Accelerators with little memory, now and then with just what the nodes need.
     pub memory_limits: bool,
     /// Accelerators whose memory together is just what the nodes need, or a little more.
     pub tight_memory: bool,
@@ -108,9 +111,8 @@ pub fn instances(max_groups: usize, options: InstanceOptions) -> impl Strategy<V
     let pass = if options.training { option::of(plans).boxed() } else { Just(None).boxed() };
     let shares = if options.shared_colors { vec(any::<(Index, Index)>(), 0..=2).boxed() } else { Just(vec![]).boxed() };
     let costs = vec(costs::node_costs(options), 2 * max_groups);
-    (graphs, pass, shares, costs, costs::platforms(options)).prop_map(move |(dag, plan, shares, costs, platform)| {
-        build::build(dag, plan, &shares, &costs, platform, options.tight_memory)
-    })
+    (graphs, pass, shares, costs, costs::platforms(options))
+        .prop_map(move |(dag, plan, shares, costs, platform)| build::build(dag, plan, &shares, &costs, platform))
 }
 
 /// Requests of every kind for `instance`, on its own platform.

@@ -135,8 +135,10 @@ mod tests {
             primal.refine(0.0, STALE, &cancelled);
             prop_assert!(primal.annealing.best().is_none());
             prop_assert_eq!(primal.best().map(|(value, split)| (value, split.clone())), before.clone());
-            // Then it does, and can only be of use.
-            (0..4).for_each(|_| primal.anneal(&cx));
+            // Then it does, and can only be of use. Its first chain may fail: where no order has intervals, it starts with
+            // everything on one device, and a unit that cannot run there may be cheaper than where it can. The next one
+            // starts from a random split, which is valid.
+            (0..FIRST_ROUNDS).for_each(|_| primal.anneal(&cx));
             prop_assert!(primal.annealing.best().is_some());
             prop_assert!(before.is_none_or(|before| primal.value().is_some_and(|value| value <= before.0)));
         }

@@ -74,6 +74,7 @@ impl<'a> Proof<'a> {
         self.stats.set("columns", root.generation.pool.len() as f64);
         self.stats.set("pricing_rounds", root.generation.effort.rounds as f64);
         self.stats.set("pricing_searches", root.generation.effort.searches as f64);
+        self.stats.set("tree_nodes", root.generation.effort.nodes as f64);
         is_infeasible
     }
 

@@ -2,6 +2,8 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 
 use crate::instance::{Edge, Instance, Node, Platform};
 use crate::problem::{Problem, ProblemSpec, Scope};
@@ -40,6 +42,44 @@ pub fn instances() -> impl Strategy<Value = Instance> {
             ..Instance::default()
         }
     })
+}
+
+/// A multiple of 2³⁴ up to the third, or a number next to it: in the fourth digit, or in the tenth.
+fn near_tie() -> impl Strategy<Value = u64> {
+    let noise = prop_oneof![(0..32u64).prop_map(|parts| parts << 22), 0..4u64];
+    (1..=3u64, noise).prop_map(|(times, noise)| (times << 34) + noise)
+}
+
+/// Five to nine nodes of nearly equal times with few edges, for two to four accelerators: hardly a target near the optimum
+/// is refuted by fractions of sets alone. Half of them keep four digits, so few that sets are priced on a lattice.
+pub fn near_ties() -> impl Strategy<Value = Instance> {
+    let edge = prop_oneof![3 => Just(false), 1 => Just(true)];
+    let transfer = prop_oneof![2 => Just(0), 1 => near_tie().prop_map(|time| time >> 3)];
+    let digits_lost = prop::sample::select(vec![0, 22]);
+    let parts = (vec((near_tie(), transfer), 5..=9), vec(edge, 16), 2..=4usize, digits_lost);
+    parts.prop_map(|(costs, joined, accelerators, digits_lost)| {
+        let node = |(id, (time, transfer)): (u64, (u64, u64))| Node {
+            accelerator_times: vec![Some((time >> digits_lost) as f64)],
+            transfer_time: (transfer >> digits_lost) as f64,
+            ..Node::new(id)
+        };
+        let count = costs.len() as u64;
+        let pairs = (1..9u64).flat_map(|target| [1, 3].map(|back| (target.checked_sub(back), target)));
+        let pairs = pairs.zip(joined).filter(|((_, target), joined)| *joined && *target < count);
+        let edge = |((source, target), _)| Some(Edge { source: source?, target });
+        Instance {
+            platform: Platform::uniform(accelerators, None, 0),
+            edges: pairs.filter_map(edge).collect(),
+            nodes: (0..).zip(costs).map(node).collect(),
+            ..Instance::default()
+        }
+    })
+}
+
+/// The same so many values on every run.
+pub fn drawn<S: Strategy>(strategy: &S, count: usize) -> impl Iterator<Item = S::Value> {
+    let mut runner = TestRunner::deterministic();
+    (0..count).map(move |_| strategy.new_tree(&mut runner).expect("no value is rejected").current())
 }
 
 /// The problem of an instance, whose sets have to be convex or not.

@@ -35,6 +35,7 @@ pub fn search(
             return Ending::Limit;
         }
         if nodes > 0 {
+            generation.effort.nodes += 1;
             let Some(mut pricers) = generation.devices.pricers(&decisions, cx) else {
                 is_complete = false;
                 continue;
@@ -79,4 +80,82 @@ pub fn as_assignment(setting: &Setting, sets: &[(usize, Vec<usize>)]) -> Option<
         units.iter().for_each(|&u| device_of[u] = Some(device as u32));
     }
     Some(Assignment { device_of: device_of.into_iter().collect::<Option<_>>()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::covering::{Devices, Verdict};
+    use super::super::samples;
+    use super::*;
+    use crate::preprocess::Unordered;
+    use crate::problem::Problem;
+    use crate::solve::Solver;
+    use crate::solve::brute_force::BruteForce;
+
+    fn optimum(problem: &Problem) -> f64 {
+        let run = BruteForce.solve(problem, &mut SearchContext::new()).unwrap();
+        run.outcome.solution().and_then(|split| split.objective).expect("every node runs everywhere")
+    }
+
+    /// What the root says of a target, and the tree where the root leaves it open, with the nodes that took.
+    fn settle(devices: &Devices, target: f64, upper: f64) -> (Ending, usize) {
+        let cx = SearchContext::new();
+        let mut generation = Generation::new(devices, &cx);
+        let mut center = Center { profit: devices.work() };
+        let query = Query { target, decisions: &[], max_rounds: usize::MAX };
+        let mut pricers = devices.pricers(&[]).expect("a narrow graph");
+        if generation.refute(query, &mut pricers, &mut center, &mut || true) == Verdict::Refuted {
+            return (Ending::Refuted, 0);
+        }
+        let ending = search(&mut generation, (target, upper), &center, usize::MAX, &cx);
+        (ending, generation.effort.nodes)
+    }
+
+    /// Whether splits are found and targets refuted as the optimum says; in how many trees that took branches.
+    fn check(instance: &crate::instance::Instance, is_convex: bool) -> [usize; 2] {
+        let problem = samples::problem(instance, is_convex);
+        let unordered = Unordered::new(&problem);
+        let setting = Setting::new(&problem, &unordered);
+        let devices = Devices::new(&setting).expect("a narrow graph");
+        let optimum = optimum(&problem);
+        let mut trees = [0; 2];
+        for part in [0.95, 0.9999, 1.0 - 1e-7, 1.0, 1.0001] {
+            let target = optimum * part;
+            let (ending, nodes) = settle(&devices, target, target * (1.0 + 1e-9));
+            match &ending {
+                Ending::Found(split) => {
+                    let value = setting.objective(split).expect("what is found is valid");
+                    assert!(optimum <= value && value < target * (1.0 + 1e-9), "{value} below {target}: {instance:?}");
+                }
+                Ending::Refuted => assert!(target < optimum, "{target} refuted, optimum {optimum}: {instance:?}"),
+                other => panic!("{other:?} at {target}, optimum {optimum}: {instance:?}"),
+            }
+            trees[usize::from(ending == Ending::Refuted)] += usize::from(nodes > 0);
+        }
+        trees
+    }
+
+    #[test]
+    fn trees_find_and_refute_what_is_there_to_be_found_and_refuted() {
+        let mut trees = [0; 2];
+        for (i, instance) in samples::drawn(&samples::near_ties(), 400).enumerate() {
+            let more = check(&instance, i % 2 == 0);
+            (trees[0], trees[1]) = (trees[0] + more[0], trees[1] + more[1]);
+        }
+        eprintln!("{trees:?}");
+        assert!(trees[0] >= 50 && trees[1] >= 50, "{trees:?} trees with branches");
+    }
+
+    /// Where all of a cover is decided and its split is not below what is asked for, that refutes no target.
+    #[test]
+    fn an_open_node_refutes_nothing() {
+        for instance in samples::drawn(&samples::near_ties(), 20) {
+            let problem = samples::problem(&instance, false);
+            let unordered = Unordered::new(&problem);
+            let setting = Setting::new(&problem, &unordered);
+            let devices = Devices::new(&setting).expect("a narrow graph");
+            let optimum = optimum(&problem);
+            assert_eq!(settle(&devices, 2.0 * optimum, 0.5 * optimum).0, Ending::Undecided);
+        }
+    }
 }

@@ -45,11 +45,14 @@ pub struct IdealDp {
     pub max_states: usize,
     /// The most labels of one table of the relaxation (16 bytes each).
     pub max_labels: usize,
+    /// How many units the stages of the first look at a target may have together: on small graphs the default is mostly
+    /// enough, so that neither beams nor longer searches begin.
+    pub look: usize,
 }
 
 impl Default for IdealDp {
     fn default() -> Self {
-        Self { orders: 16, max_states: 4_000_000, max_labels: 40_000_000 }
+        Self { orders: 16, max_states: 4_000_000, max_labels: 40_000_000, look: 1 << 22 }
     }
 }
 
@@ -88,6 +91,8 @@ struct State<'a> {
     has_pivots: bool,
     /// Walks over orders so far.
     walks: u64,
+    /// Searches with all that a round may spend so far.
+    digs: u64,
 }
 
 /// What a round of the proof brought.
@@ -117,6 +122,7 @@ impl<'a> State<'a> {
             stats,
             has_pivots: false,
             walks: 0,
+            digs: 0,
         }
     }
 
@@ -140,6 +146,7 @@ impl<'a> State<'a> {
         }
         self.stats.set("ideals_reached", self.effort.reached as f64);
         self.stats.set("stages_evaluated", self.effort.evaluated as f64);
+        self.stats.set("long_searches", self.digs as f64);
         self.finish(proof)
     }
 
@@ -240,7 +247,7 @@ impl<'a> State<'a> {
 
     /// A first look for splits within `reach`: the proof, unless there is more to do.
     fn look(&mut self, search: &Search, setting: &Setting, reach: f64) -> Option<Proof> {
-        let first = (FIRST_WORK / setting.reduced.unit_count().max(1)).min(search.max_evaluated);
+        let first = (self.options.look / setting.reduced.unit_count().max(1)).min(search.max_evaluated);
         if self.settle(&Search { max_evaluated: first, ..*search }, setting, reach) {
             return Some(Proof::Complete);
         }
@@ -251,6 +258,7 @@ impl<'a> State<'a> {
     /// Searches for better splits with all that the round may spend.
     fn dig(&mut self, search: &Search, setting: &Setting, frontier: &Frontier) -> Proof {
         let budget = search.max_evaluated;
+        self.digs += 1;
         if self.settle(search, setting, self.upper()) {
             return Proof::Complete;
         }
@@ -435,9 +443,6 @@ const FIRST_SPREAD: f64 = 1.0 / 128.0;
 
 /// How much farther above the bound each later reach is than the one before.
 const WIDER: f64 = 8.0;
-
-/// How many units the stages of the first look at a target may have together: on small graphs that is mostly enough.
-const FIRST_WORK: usize = 1 << 22;
 
 /// What a dive looks at: where the relaxation is tight, almost every ideal that gives the next stages most leads to a split.
 const BEAM: Beam = Beam { width: 8, stages: 64 };

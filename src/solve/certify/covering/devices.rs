@@ -211,7 +211,9 @@ mod tests {
             let most = fitting.map(|units| units.iter().map(|&u| profit[u]).sum()).fold(0.0, f64::max);
             let exact = best(&devices, &profit, target, Rounding::Exact);
             assert!((exact - most).abs() <= 1e-8 * most, "{target}: {exact}, by enumeration {most}");
-            assert!(best(&devices, &profit, target, Rounding::Optimistic(4)) >= most, "{target}");
+            for rounding in [Rounding::Optimistic(4), Rounding::Thinned(2)] {
+                assert!(best(&devices, &profit, target, rounding) >= most, "{target}, {rounding:?}");
+            }
             let lattice = best(&devices, &profit, target, Rounding::Lattice(4));
             assert!((lattice - most).abs() <= 1e-6 * most, "{target}: {lattice} on the lattice, by enumeration {most}");
             let line =

@@ -44,6 +44,8 @@ pub struct Effort {
     pub rounds: usize,
     /// Runs of a front's dynamic program.
     pub searches: usize,
+    /// Nodes of the tree, but for roots.
+    pub nodes: usize,
 }
 
 /// Column generation over a growing pool of columns.

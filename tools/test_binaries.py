@@ -1,0 +1,81 @@
+"""Compiled tests of the library: building, and running them with property tests that draw by a given seed."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import time
+
+FEATURES = ["--no-default-features", "--features", "conformance"]
+FAILED = re.compile(r"^test (.+?)(?: - should panic)? \.\.\. FAILED$")
+
+
+class Wrong(Exception):
+    """What cannot go on, with its reason."""
+
+
+def build(tree: pathlib.Path, binaries: list[str]) -> dict[str, str]:
+    """Compiles test binaries of a working tree; their paths by name, `lib` for the unit tests."""
+    chosen = [word for name in binaries for word in (["--lib"] if name == "lib" else ["--test", name])]
+    command = ["cargo", "test", "--no-run", "--message-format", "json-render-diagnostics", *FEATURES, *chosen]
+    done = subprocess.run(command, cwd=tree, stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise Wrong(f"the tests in {tree} do not compile")
+    paths = {}
+    for line in done.stdout.splitlines():
+        message = json.loads(line)
+        if message.get("executable") and message["profile"]["test"]:
+            target = message["target"]
+            paths["lib" if "lib" in target["kind"] else target["name"]] = message["executable"]
+    return paths
+
+
+def run(tree: pathlib.Path, path: str, options: list[str], seed: int, limit: float, **switches: str):
+    """Runs tests of a binary until one fails: its name, or `None`, and the seconds until then.
+
+    Property tests draw the same cases for the same seed; what fails is not made smaller, nor kept for later runs.
+    """
+    environment = {
+        **os.environ,
+        **switches,
+        "PROPTEST_RNG_SEED": str(seed),
+        "PROPTEST_MAX_SHRINK_ITERS": "0",
+        "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "true",
+        "INSTA_UPDATE": "no",
+        "CARGO_MANIFEST_DIR": str(tree),
+    }
+    # Published workloads take minutes, and draw nothing.
+    environment["DAGSPLIT_WORKLOADS"] = ""
+    started = time.monotonic()
+    with tempfile.TemporaryFile() as output:
+        command = [path, "--test-threads", "1", *options]
+        process = subprocess.Popen(
+            command, cwd=tree, env=environment, stdout=output, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        failed = _first_failure(process, output, started, limit)
+        seconds = time.monotonic() - started
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        code = process.wait()
+    return failed or (f"(ended with {code})" if code != 0 else None), seconds
+
+
+def _first_failure(process: subprocess.Popen, output, started: float, limit: float) -> str | None:
+    """The first test that is told to have failed; `None` where the process ends without any."""
+    read = 0
+    while True:
+        has_ended = process.poll() is not None
+        # The file has one position, and the process writes at its own end of it.
+        lines = os.pread(output.fileno(), 1 << 24, read).split(b"\n")
+        read += sum(len(line) + 1 for line in lines[:-1])
+        for line in lines:
+            if match := FAILED.match(line.decode(errors="replace")):
+                return match[1]
+        if has_ended:
+            return None
+        if time.monotonic() - started > limit:
+            return f"(no end within {limit:.0f} s)"
+        time.sleep(0.02)
