@@ -106,7 +106,7 @@ def copy_tree(to: pathlib.Path, mutants: list[Mutant]) -> None:
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
     )
-    files = [name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
+    files = {name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()}
     for name in files:
         content = texts[name].encode() if name in texts else (ROOT / name).read_bytes()
         target = to / name
@@ -116,7 +116,7 @@ def copy_tree(to: pathlib.Path, mutants: list[Mutant]) -> None:
             shutil.copymode(ROOT / name, target)
     for folder in ["src", "tests"]:
         for path in (to / folder).rglob("*"):
-            if path.is_file() and str(path.relative_to(to)) not in set(files):
+            if path.is_file() and str(path.relative_to(to)) not in files:
                 path.unlink()
 
 

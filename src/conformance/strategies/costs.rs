@@ -66,16 +66,12 @@ pub(super) fn node_costs(options: InstanceOptions) -> impl Strategy<Value = Node
 
 /// Platforms, and whether their memory is tight: then it is what an accelerator has beyond its share.
 pub(super) fn platforms(options: InstanceOptions) -> impl Strategy<Value = (Platform, bool)> {
-    let is_tight = match (options.tight_memory, options.memory_limits) {
-        (true, _) => Just(true).boxed(),
-        (false, true) => prop::bool::weighted(TIGHT).boxed(),
-        (false, false) => Just(false).boxed(),
-    };
-    is_tight.prop_flat_map(move |is_tight| (platforms_with(options, is_tight), Just(is_tight)))
+    let with = move |is_tight| (platforms_with(options, is_tight), Just(is_tight));
+    match (options.tight_memory, options.memory_limits) {
+        (false, true) => prop_oneof![3 => with(false), 1 => with(true)].boxed(),
+        (is_tight, _) => with(is_tight).boxed(),
+    }
 }
-
-/// How often memory is tight where it is limited.
-const TIGHT: f64 = 0.25;
 
 fn platforms_with(options: InstanceOptions, is_tight: bool) -> impl Strategy<Value = Platform> {
     let memory = match (is_tight, options.memory_limits) {
