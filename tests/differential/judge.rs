@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use dagsplit::problem::Problem;
+use dagsplit::problem::{Problem, Solution};
 use dagsplit::solve::{Guarantee, Outcome, SearchContext, SolveError, registry};
 use dagsplit::verify;
 use num_bigint::BigInt;
@@ -39,7 +39,7 @@ pub const PROGRAMS: &[&str] = &["ip:strong", "ip:published"];
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What is wrong with an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Wrong {
     Panic,
     Error,
@@ -65,19 +65,23 @@ pub struct Failure {
     pub message: String,
 }
 
-/// How often each method answered what.
+/// How often each method answered what, and for how many microseconds it thought.
 #[derive(Debug, Default)]
-pub struct Tally(pub BTreeMap<(&'static str, String), u64>);
+pub struct Tally(BTreeMap<(&'static str, String), u64>);
 
 impl Tally {
-    fn count(&mut self, method: &'static str, what: impl Into<String>) {
+    /// Counts one answer.
+    pub fn count(&mut self, method: &'static str, what: impl Into<String>) {
         *self.0.entry((method, what.into())).or_default() += 1;
     }
 
-    /// Both together.
-    pub fn plus(mut self, other: Self) -> Self {
+    fn time(&mut self, method: &'static str, since: Instant) {
+        *self.0.entry((method, "µs".into())).or_default() += since.elapsed().as_micros() as u64;
+    }
+
+    /// Adds what another counted.
+    pub fn add(&mut self, other: Self) {
         other.0.into_iter().for_each(|(key, count)| *self.0.entry(key).or_default() += count);
-        self
     }
 
     /// One line for each method.
@@ -92,103 +96,131 @@ impl Tally {
 
 /// Asks each of the `methods` that takes the case.
 pub fn judge(case: &Case, methods: &[&'static str], seed: u64, tally: &mut Tally) -> Vec<Failure> {
-    let mut oracle = Oracle::new(&case.instance, &case.spec);
-    let optimum = match oracle.solve() {
-        Answer::Optimum(value) => Some(value),
-        Answer::Infeasible => None,
-        Answer::TooClose => {
-            tally.count("oracle", "skipped");
-            return Vec::new();
-        }
-    };
-    tally.count("oracle", if optimum.is_some() { "feasible" } else { "infeasible" });
-    tally.count("objective", case.spec.objective.name());
-    tally.count("scope", case.spec.scope.name());
+    let Some(mut reference) = Reference::new(case, tally) else { return Vec::new() };
     let problem = Problem::new(&case.instance, case.spec.clone()).expect("generated problems are valid");
-    let mut judge = Judge { case, problem, oracle, optimum, seed };
     let mut failures = Vec::new();
     for method in methods {
-        match judge.one(method, tally) {
-            Ok(()) => {}
-            Err((wrong, message)) => {
-                tally.count(method, format!("WRONG {wrong:?}"));
-                failures.push(Failure { method, wrong, message });
-            }
+        if let Err((wrong, message)) = one(method, &problem, &mut reference, seed, tally) {
+            tally.count(method, format!("WRONG {wrong:?}"));
+            failures.push(Failure { method, wrong, message });
         }
     }
     failures
 }
 
-struct Judge<'a> {
-    case: &'a Case,
-    problem: Problem,
-    oracle: Oracle<'a>,
-    optimum: Option<BigInt>,
+fn one(
+    method: &'static str,
+    problem: &Problem,
+    reference: &mut Reference,
     seed: u64,
+    tally: &mut Tally,
+) -> Result<(), (Wrong, String)> {
+    let Ok(solver) = registry::solver(method) else { return Ok(()) }; // Built without it.
+    if solver.supports(problem).is_err() {
+        return Ok(());
+    }
+    let started = Instant::now();
+    let run = catch_unwind(AssertUnwindSafe(|| {
+        let mut cx = SearchContext::new().with_time_limit(PATIENCE);
+        cx.seed = seed;
+        solver.solve(problem, &mut cx)
+    }));
+    tally.time(method, started);
+    let outcome = match run {
+        Ok(Ok(run)) => run.outcome,
+        Ok(Err(SolveError::Unsupported(_))) => return Ok(()),
+        Ok(Err(error)) => return Err((Wrong::Error, error.to_string())),
+        Err(panic) => return Err((Wrong::Panic, said(panic.as_ref()))),
+    };
+    tally.count(method, outcome.status());
+    let asked = &problem.spec.scope;
+    if let Some(bound) = outcome.bound().filter(|bound| bound.scope.covers(asked)) {
+        reference.bound(bound.value)?;
+    }
+    if let Some(solution) = outcome.solution() {
+        reference.split(solution)?;
+    }
+    match &outcome {
+        Outcome::Optimal { solution, .. } => reference.optimal(solution.objective.unwrap_or(f64::NAN)),
+        Outcome::Infeasible(scope) if scope.covers(asked) => reference.infeasible(),
+        _ if solver.guarantee() == Guarantee::Exact => Err((Wrong::Unproven, format!("{outcome:?}"))),
+        _ => Ok(()),
+    }
 }
 
-impl Judge<'_> {
-    fn one(&mut self, method: &'static str, tally: &mut Tally) -> Result<(), (Wrong, String)> {
-        let Ok(solver) = registry::solver(method) else { return Ok(()) }; // Built without it.
-        if solver.supports(&self.problem).is_err() {
-            return Ok(());
-        }
-        let run = catch_unwind(AssertUnwindSafe(|| {
-            let mut cx = SearchContext::new().with_time_limit(PATIENCE);
-            cx.seed = self.seed;
-            solver.solve(&self.problem, &mut cx)
-        }));
-        let outcome = match run {
-            Ok(Ok(run)) => run.outcome,
-            Ok(Err(SolveError::Unsupported(_))) => return Ok(()),
-            Ok(Err(error)) => return Err((Wrong::Error, error.to_string())),
-            Err(panic) => return Err((Wrong::Panic, said(panic.as_ref()))),
+/// The true optimum of a case, and what it says about answers.
+pub struct Reference<'a> {
+    case: &'a Case,
+    oracle: Oracle<'a>,
+    optimum: Option<BigInt>,
+}
+
+impl<'a> Reference<'a> {
+    /// Looks at every split; `None` where whether some fits in memory depends on roundings.
+    pub fn new(case: &'a Case, tally: &mut Tally) -> Option<Self> {
+        let mut oracle = Oracle::new(&case.instance, &case.spec);
+        let started = Instant::now();
+        let answer = oracle.solve();
+        tally.time("oracle", started);
+        tally.count("objective", case.spec.objective.name());
+        tally.count("scope", case.spec.scope.name());
+        let (what, optimum) = match answer {
+            Answer::Optimum(value) => ("feasible", Some(value)),
+            Answer::Infeasible => ("infeasible", None),
+            Answer::TooClose => ("skipped", None),
         };
-        tally.count(method, outcome.status());
-        self.bound(&outcome)?;
-        self.split(&outcome)?;
-        match outcome {
-            Outcome::Infeasible(scope) if self.optimum.is_some() && scope.covers(&self.problem.spec.scope) => {
-                Err((Wrong::Feasibility, format!("no split is said to exist; the optimum is {}", self.shown())))
-            }
-            Outcome::Feasible { .. } | Outcome::Unknown { .. } if solver.guarantee() == Guarantee::Exact => {
-                Err((Wrong::Unproven, format!("{outcome:?}")))
-            }
-            _ => Ok(()),
-        }
+        tally.count("oracle", what);
+        (what != "skipped").then_some(Self { case, oracle, optimum })
     }
 
-    fn bound(&self, outcome: &Outcome) -> Result<(), (Wrong, String)> {
-        let Some(bound) = outcome.bound().filter(|bound| bound.scope.covers(&self.problem.spec.scope)) else {
-            return Ok(());
-        };
+    /// No bound is above the optimum.
+    pub fn bound(&self, bound: f64) -> Result<(), (Wrong, String)> {
         let Some(optimum) = &self.optimum else { return Ok(()) };
-        let is_low = bound.value.is_finite() && self.oracle.number(bound.value) <= optimum + self.tolerance(optimum);
-        if is_low { Ok(()) } else { Err((Wrong::Bound, format!("bound {bound:?}, optimum {}", self.shown()))) }
+        let is_low = bound.is_finite() && self.oracle.number(bound) <= optimum + self.tolerance(optimum);
+        if is_low { Ok(()) } else { Err((Wrong::Bound, format!("bound {bound:e}, optimum {}", self.shown()))) }
     }
 
-    fn split(&mut self, outcome: &Outcome) -> Result<(), (Wrong, String)> {
-        let Some(solution) = outcome.solution() else { return Ok(()) };
+    /// The verifier passes the split with its claim, and both say what it has in exact numbers.
+    fn split(&mut self, solution: &Solution) -> Result<(), (Wrong, String)> {
         let Some(claimed) = solution.objective else { return Err((Wrong::Rejected, "it claims nothing".into())) };
         let verified = verify::check(&self.case.instance, &self.case.spec, solution).map_err(|violations| {
             let listed: Vec<String> = violations.iter().map(ToString::to_string).collect();
             (Wrong::Rejected, format!("{}; {solution:?}", listed.join("; ")))
         })?;
+        self.objective(claimed, Some(solution))?;
+        self.objective(verified.objective(), Some(solution))
+    }
+
+    /// The objective of a split is that of `split` in exact numbers, where it is known, and none is below the optimum.
+    pub fn objective(&mut self, value: f64, split: Option<&Solution>) -> Result<(), (Wrong, String)> {
         let Some(optimum) = self.optimum.clone() else {
-            return Err((Wrong::Feasibility, format!("there is no split, but the verifier passes {solution:?}")));
+            return Err((Wrong::Feasibility, format!("there is no split, but {split:?} of {value:e} is said to be one")));
         };
-        for value in [claimed, verified.objective()] {
-            let exact = self.oracle.value_of(solution).unwrap_or_else(|| self.oracle.number(value));
-            let number = self.oracle.number(value);
-            if self.differ(&number, &exact) || (number < exact && self.differ(&number, &optimum) && number < optimum) {
-                return Err((Wrong::Value, format!("claim or verifier say {value}, optimum {}", self.shown())));
-            }
-        }
-        let is_optimal = matches!(outcome, Outcome::Optimal { .. });
-        if is_optimal && self.differ(&self.oracle.number(claimed), &optimum) {
-            return Err((Wrong::Optimum, format!("{claimed:e} is called optimal, the optimum is {}", self.shown())));
+        let number = self.oracle.number(value);
+        let exact = split.and_then(|split| self.oracle.value_of(split)).unwrap_or_else(|| number.clone());
+        let is_below = number < optimum && self.differ(&number, &optimum);
+        if is_below || self.differ(&number, &exact) {
+            return Err((Wrong::Value, format!("{split:?} is said to have {value:e}, the optimum is {}", self.shown())));
         }
         Ok(())
+    }
+
+    /// An optimum is the optimum.
+    pub fn optimal(&self, value: f64) -> Result<(), (Wrong, String)> {
+        match &self.optimum {
+            Some(optimum) if self.differ(&self.oracle.number(value), optimum) => {
+                Err((Wrong::Optimum, format!("{value:e} is called optimal, the optimum is {}", self.shown())))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// There is no split.
+    pub fn infeasible(&self) -> Result<(), (Wrong, String)> {
+        match self.optimum {
+            None => Ok(()),
+            Some(_) => Err((Wrong::Feasibility, format!("no split is said to exist; the optimum is {}", self.shown()))),
+        }
     }
 
     /// Whether two objectives are further apart than a part of 1e-9 of the larger, and what roundings allow.
