@@ -33,8 +33,7 @@ pub enum Magnitudes {
 }
 
 impl Magnitudes {
-    pub const ALL: [Self; 6] =
-        [Self::Whole, Self::Decimal, Self::NearTie, Self::Wide, Self::NotHere, Self::Mixed];
+    pub const ALL: [Self; 6] = [Self::Whole, Self::Decimal, Self::NearTie, Self::Wide, Self::NotHere, Self::Mixed];
 
     /// Those of case `number`.
     pub fn of(number: u64) -> Self {
@@ -48,9 +47,7 @@ impl Magnitudes {
             Self::Decimal | Self::NotHere => {
                 pick(rng, &[0.1, 0.2, 0.3, 0.7, 1.1, 2.3]) * pick(rng, &[1.0, 1.0, 1.0, 10.0, 1e-3])
             }
-            Self::NearTie => {
-                pick(rng, &[0.3, 1.0, 1.0, 2.0]) * (1.0 + 1e-10 * f64::from(rng.random_range(-3..=3)))
-            }
+            Self::NearTie => pick(rng, &[0.3, 1.0, 1.0, 2.0]) * (1.0 + 1e-10 * f64::from(rng.random_range(-3..=3))),
             Self::Wide => {
                 let scale = 10f64.powi(rng.random_range(-12..15));
                 if rng.random_bool(0.5) { scale } else { scale * rng.random_range(1.0..10.0) }
@@ -199,7 +196,11 @@ fn banish(rng: &mut Rng, nodes: &mut [Node], classes: usize) {
 
 fn platform(rng: &mut Rng, nodes: &[Node], classes: usize) -> Platform {
     let accelerators: Vec<AcceleratorClass> = (0..classes)
-        .map(|_| AcceleratorClass { name: None, count: pick(rng, &[0, 1, 1, 2, 2, 2, 3, 4]), memory: memory(rng, nodes) })
+        .map(|_| AcceleratorClass {
+            name: None,
+            count: pick(rng, &[0, 1, 1, 2, 2, 2, 3, 4]),
+            memory: memory(rng, nodes),
+        })
         .collect();
     let bandwidth = Some(pick(rng, &[1.0, 2.0, 0.1, 3e9, 1e-6]));
     Platform { accelerators, cpus: pick(rng, &[0, 1, 1, 2]), bandwidth }

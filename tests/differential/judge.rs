@@ -5,18 +5,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use dagsplit::problem::{Problem, Solution};
-use dagsplit::solve::{Guarantee, Outcome, SearchContext, SolveError, registry};
+use dagsplit::solve::{Guarantee, Outcome, SearchContext, SolveError, Solver, registry};
 use dagsplit::verify;
 use num_bigint::BigInt;
 
 use super::generator::Case;
 use super::oracle::{Answer, Oracle};
 
-/// Methods with a proof. `auto` is one of them.
-pub const EXACT: &[&str] = &["dp", "certify", "latency-dp", "sharding-bb", "brute-force"];
+/// Methods with a proof, which are also the default ones of what they take.
+pub const EXACT: &[&str] = &["dp", "certify", "latency-dp", "sharding-bb"];
 
-/// Methods without, cut short so that a case takes little time.
-pub const HEURISTIC: &[&str] = &[
+/// The default method of what is left, exhaustive search, and methods without proof, cut short so that a case takes
+/// little time.
+pub const OTHERS: &[&str] = &[
+    "auto",
+    "brute-force",
     "dpl",
     "greedy",
     "parmesan",
@@ -39,7 +42,7 @@ pub const PROGRAMS: &[&str] = &["ip:strong", "ip:published"];
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What is wrong with an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wrong {
     Panic,
     Error,
@@ -108,6 +111,15 @@ pub fn judge(case: &Case, methods: &[&'static str], seed: u64, tally: &mut Tally
     failures
 }
 
+/// The method, where it takes the problem and this is built with it; the default one only where it is none of [`EXACT`].
+fn solver(method: &str, problem: &Problem) -> Option<Box<dyn Solver>> {
+    let solver = match method {
+        "auto" => registry::automatic(problem).ok().filter(|solver| !EXACT.contains(&solver.name())),
+        _ => registry::solver(method).ok(),
+    };
+    solver.filter(|solver| solver.supports(problem).is_ok())
+}
+
 fn one(
     method: &'static str,
     problem: &Problem,
@@ -115,14 +127,11 @@ fn one(
     seed: u64,
     tally: &mut Tally,
 ) -> Result<(), (Wrong, String)> {
-    let Ok(solver) = registry::solver(method) else { return Ok(()) }; // Built without it.
-    if solver.supports(problem).is_err() {
-        return Ok(());
-    }
+    let Some(solver) = solver(method, problem) else { return Ok(()) };
     let started = Instant::now();
     let run = catch_unwind(AssertUnwindSafe(|| {
         let mut cx = SearchContext::new().with_time_limit(PATIENCE);
-        cx.seed = seed;
+        (cx.seed, cx.threads) = (seed, if seed % 16 == 0 { 2 } else { 1 });
         solver.solve(problem, &mut cx)
     }));
     tally.time(method, started);
@@ -194,13 +203,19 @@ impl<'a> Reference<'a> {
     /// The objective of a split is that of `split` in exact numbers, where it is known, and none is below the optimum.
     pub fn objective(&mut self, value: f64, split: Option<&Solution>) -> Result<(), (Wrong, String)> {
         let Some(optimum) = self.optimum.clone() else {
-            return Err((Wrong::Feasibility, format!("there is no split, but {split:?} of {value:e} is said to be one")));
+            return Err((
+                Wrong::Feasibility,
+                format!("there is no split, but {split:?} of {value:e} is said to be one"),
+            ));
         };
         let number = self.oracle.number(value);
         let exact = split.and_then(|split| self.oracle.value_of(split)).unwrap_or_else(|| number.clone());
         let is_below = number < optimum && self.differ(&number, &optimum);
         if is_below || self.differ(&number, &exact) {
-            return Err((Wrong::Value, format!("{split:?} is said to have {value:e}, the optimum is {}", self.shown())));
+            return Err((
+                Wrong::Value,
+                format!("{split:?} is said to have {value:e}, the optimum is {}", self.shown()),
+            ));
         }
         Ok(())
     }

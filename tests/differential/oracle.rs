@@ -274,10 +274,7 @@ impl<'a> Oracle<'a> {
         let none = BigInt::ZERO;
         let loads = if self.spec.objective == Objective::GPipe {
             let (in_forward, in_backward) = if backward == 0 { (&synchronise, &none) } else { (&none, &synchronise) };
-            [
-                self.load_of_passes(!backward, in_forward, &key),
-                self.load_of_passes(backward, in_backward, &key),
-            ]
+            [self.load_of_passes(!backward, in_forward, &key), self.load_of_passes(backward, in_backward, &key)]
         } else {
             [self.load_of_passes(!0, &synchronise, &key), BigInt::ZERO]
         };
