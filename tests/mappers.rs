@@ -174,7 +174,6 @@ fn the_stages_of_a_split_come_in_pipeline_order() {
     let split = Solution {
         devices: vec![device(&[3, 4, 13, 14]), device(&[]), device(&[1, 2, 11, 12])],
         objective: None,
-        ..ClaimedMapping::default()
     };
     let graph = StageGraph::of(&training(), &split).unwrap();
     let figures: Vec<_> = graph.stages.iter().map(|s| (s.forward, s.backward, s.parameter_bytes, s.memory)).collect();
@@ -276,7 +275,8 @@ mod violations {
     /// Violations of the mapping of the four copies to these devices, after `change`.
     fn violations(devices: [usize; 4], change: impl FnOnce(&mut ClaimedMapping)) -> Vec<MappingViolation> {
         let copy = |(i, &device): (usize, &usize)| PlacedCopy { stage: i / 2, replica: i % 2, device, time: None };
-        let mut claim = ClaimedMapping { copies: devices.iter().enumerate().map(copy).collect(), objective: None };
+        let copies = devices.iter().enumerate().map(copy).collect();
+        let mut claim = ClaimedMapping { copies, ..ClaimedMapping::default() };
         change(&mut claim);
         check(&problem(), &claim).err().unwrap_or_default()
     }
