@@ -93,7 +93,7 @@ struct CandidateArgs {
     replicas: Vec<usize>,
 
     /// Numbers of microbatches that pass through each pipeline before the weights are updated.
-    #[arg(long, value_name = "MB,...", value_delimiter = ',', default_value = "4", value_parser = values::count::<usize>())]
+    #[arg(long, value_name = "MB,...", value_delimiter = ',', default_value = "4", value_parser = values::whole::<usize>(1..=10_000))]
     microbatches: Vec<usize>,
 }
 

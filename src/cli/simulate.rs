@@ -75,7 +75,7 @@ struct SimulationArgs {
     schedule: Option<ScheduleArg>,
 
     /// How many microbatches pass through each pipeline.
-    #[arg(long, value_name = "MB", default_value = "32", value_parser = values::count::<u32>())]
+    #[arg(long, value_name = "MB", default_value = "32", value_parser = values::whole::<u32>(1..=100_000))]
     microbatches: u32,
 
     /// Compute activations once more for the backward pass, in place of keeping them.

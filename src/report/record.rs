@@ -360,6 +360,10 @@ pub(super) fn as_object<S: Serializer>(stats: &Stats, serializer: S) -> Result<S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::instance::{Node, Platform};
+    use crate::problem::{DeviceAssignment, Solution};
+    use crate::report::units::percent;
+    use crate::solve::{BoundSource, LowerBound, Outcome};
 
     #[test]
     fn gaps_are_relative_to_the_objective() {
@@ -367,6 +371,30 @@ mod tests {
         assert_eq!((gap(0.0, 0.0), gap(0.0, -1.0), gap(5.0, 5.0)), (Some(0.0), None, Some(0.0)));
         assert_eq!((gap(0.1 + 0.2, 0.3), gap(0.3, 0.1 + 0.2)), (Some(0.0), Some(0.0)));
         assert!(gap(1.0, 1.0 - 1e-8) > Some(0.0));
+    }
+
+    #[test]
+    fn a_bound_without_a_gap_is_a_proof() {
+        let node = |id| Node { accelerator_times: vec![Some(3.0)], ..Node::new(id) };
+        let (platform, nodes) = (Platform::uniform(1, None, 0), vec![node(0), node(1)]);
+        let instance = Instance { platform, nodes, ..Instance::default() };
+        let spec = ProblemSpec::of(&instance);
+        let devices = vec![DeviceAssignment::new(DeviceKind::Accelerator(0), vec![0, 1])];
+        let solution = Solution { devices, objective: None };
+        let verified = crate::verify::check(&instance, &spec, &solution).unwrap();
+        let status = |value: f64, scope: Scope| {
+            let bound = Some(LowerBound { value, scope, source: BoundSource::Refuted });
+            let run = Run { outcome: Outcome::Feasible { solution: solution.clone(), bound }, stats: Stats::default() };
+            let record = MethodRecord::new("m", &spec.scope, &run, Some(&verified), 0.0);
+            (record.status, record.gap.map(percent))
+        };
+        let shown = |text: &str| Some(text.to_owned());
+        assert_eq!(status(6.0, Scope::Acyclic), ("optimal", shown("0 %")));
+        assert_eq!(status(6.0 * (1.0 - 0.5e-9), Scope::Arbitrary), ("optimal", shown("0 %")));
+        assert_eq!(status(6.0 * (1.0 - 5.4e-7), Scope::Acyclic), ("feasible", shown("5.4e-5 %")));
+        assert_eq!(status(3.0, Scope::Acyclic), ("feasible", shown("50.00 %")));
+        // A bound for fewer splits than were asked for proves nothing.
+        assert_eq!(status(6.0, Scope::Linearized(vec![0, 1])), ("feasible", None));
     }
 
     fn record(status: &'static str, objective: Option<f64>, lower_bound: Option<f64>) -> MethodRecord {
