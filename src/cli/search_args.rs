@@ -16,13 +16,12 @@ const REPORT_TIME: f64 = 0.5;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Search")]
 pub struct SearchArgs {
-    /// Stop each method after this time and keep its best split and bound. It is counted from the start of the program,
-    /// or from the end of the method before.
+    /// Stop each method after this time and keep its best split and bound; reading counts for the first one.
     #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
     time_limit: Option<Duration>,
 
-    /// Stay below this much memory, such as `2GB`: tables shrink, and searches that need more stop with their best split
-    /// and bound [default: three quarters of what the machine, the job's control group or `ulimit -v` allows].
+    /// Stay below this much memory, such as `2GB`, by smaller tables or an earlier end [default: three quarters of what
+    /// the machine, the job's control group or `ulimit -v` allows].
     #[arg(long, value_name = "BYTES", value_parser = values::whole_bytes)]
     memory_limit: Option<u64>,
 

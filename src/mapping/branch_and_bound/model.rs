@@ -174,7 +174,7 @@ impl<const W: usize> Builder<'_, W> {
     }
 
     fn link(&mut self, weights: Weights) -> Option<Link> {
-        if weights.bytes_out <= 0.0 && weights.bytes_in <= 0.0 {
+        if self.is_stopped || weights.bytes_out <= 0.0 && weights.bytes_in <= 0.0 {
             return None;
         }
         let (weights, scale) = weights.normalised(&self.form);

@@ -4,7 +4,7 @@ use super::set::Set;
 use crate::mapping::Topology;
 use crate::solve::SearchContext;
 
-/// Devices whose links are sorted between two looks at the limits.
+/// Devices whose links are priced, or sorted, between two looks at the limits.
 const ROWS: usize = 64;
 
 /// A cost of ordered pairs of devices: a sum of bandwidths' inverses and latencies of both directions.
@@ -93,8 +93,14 @@ impl<const W: usize> Relation<W> {
             return None;
         }
         let cost = |a, b| if a == b { 0.0 } else { weights.cost(topology, a, b) };
-        let cost: Vec<f64> = (0..devices * devices).map(|pair| cost(pair / devices, pair % devices)).collect();
-        let mut relation = Self { devices, cost, starts: vec![0], levels: Vec::new(), within: Vec::new() };
+        let mut costs = Vec::with_capacity(devices * devices);
+        for a in 0..devices {
+            if a % ROWS == ROWS - 1 && cx.should_stop() {
+                return None;
+            }
+            costs.extend((0..devices).map(|b| cost(a, b)));
+        }
+        let mut relation = Self { devices, cost: costs, starts: vec![0], levels: Vec::new(), within: Vec::new() };
         for device in 0..devices {
             // Lists of levels may double.
             let most = relation.within.capacity().max(devices) * size_of::<Set<W>>();

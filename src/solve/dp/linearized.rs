@@ -89,6 +89,7 @@ pub fn best_of_orders(
         let found: Vec<Option<Incumbent>> = batch
             .clone()
             .into_par_iter()
+            .filter(|&i| i == 0 || !cx.should_stop())
             .map(|i| orders::numbered(setting.reduced, i, cx.seed, cx))
             .map(|order| best_split(setting, flat.as_ref(), &order, upper, cx))
             .collect();
