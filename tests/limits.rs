@@ -88,19 +88,18 @@ struct Ended {
 
 /// Runs the program in the bench's directory.
 fn run(bench: &Bench, arguments: &str) -> Ended {
-    let answer = bench.directory.path().join("answer.json");
     let mut child = Command::new(PROGRAM)
         .args(arguments.split_whitespace())
         .current_dir(bench.directory.path())
         .stdin(Stdio::null())
-        .stdout(std::fs::File::create(&answer).unwrap())
+        .stdout(std::fs::File::create(bench.path("answer.json")).unwrap())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let used = child.wait4().unwrap();
     Ended {
         code: used.status.code(),
-        answer: serde_json::from_slice(&std::fs::read(&answer).unwrap()).ok(),
+        answer: serde_json::from_str(&bench.read("answer.json")).ok(),
         cpu: (used.rusage.utime + used.rusage.stime).as_secs_f64(),
         peak_bytes: used.rusage.maxrss,
     }
