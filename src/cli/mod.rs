@@ -55,8 +55,8 @@ Exit codes:
   2  usage                               70  a bug in dagsplit: please report it
   3  an input file is bad                74  output cannot be written
 
-Ctrl-C stops a search, which still tells its best result. A second one ends the program at once, where
-it comes a second after the first; within that second, only a third one does.
+Ctrl-C stops a search, which still tells its best result. A second Ctrl-C, a
+second or more later, ends the program at once; sooner, only a third one does.
 
 A first session:
   dagsplit info bert.json
