@@ -264,7 +264,10 @@ fn a_later_second_signal_or_a_third_one_ends_at_once() {
     for pauses in [&[1500][..], &[150, 150]] {
         let bench = Bench::new();
         // `compare` gives a program that does not heed it five seconds.
-        bench.file("program", "#!/bin/sh\ntrap '' TERM\ntouch began\nwhile :; do sleep 0.05; done\n");
+        bench.file(
+            "program",
+            "#!/bin/sh\n[ \"$1\" = --version ] && exit\ntrap '' TERM\ntouch began\nwhile :; do sleep 0.05; done\n",
+        );
         let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(bench.path("program"), executable).unwrap();
         let arguments = "compare diamond.json --methods dpl --quiet --program ./program";

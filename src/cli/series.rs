@@ -1,11 +1,13 @@
 //! Many runs, one after another: progress, saving after each, resuming, Ctrl-C.
 
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use dagsplit::process::{Order, in_own_group, watch};
 use dagsplit::report::comparison::{COMPARE_SCHEMA, Ending, Journal, JournalError, Machine, Record, Status, Versions};
 use dagsplit::solve::registry;
 use dagsplit::text::escaped;
@@ -144,10 +146,23 @@ fn journal_failure(error: JournalError) -> Failure {
 
 /// What another program says of its version.
 fn versions_of(program: &Path) -> Versions {
-    let said = Command::new(program).arg("--version").output();
-    let text = said.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
-    let version = text.strip_prefix("dagsplit ").unwrap_or("unknown");
+    let said = version_said(program).unwrap_or_default();
+    let version = said.trim().strip_prefix("dagsplit ").unwrap_or("unknown");
     Versions { dagsplit: version.into(), highs: None }
+}
+
+/// What it says, as far as it does so soon and in few words.
+fn version_said(program: &Path) -> io::Result<String> {
+    const PATIENCE: Duration = Duration::from_secs(10);
+    const LONGEST: u64 = 1000;
+    let mut answer = tempfile::tempfile()?;
+    let mut command = Command::new(program);
+    command.arg("--version").stdin(Stdio::null()).stdout(answer.try_clone()?).stderr(Stdio::null());
+    let order = |elapsed| Ok(if elapsed < PATIENCE { Order::GoOn } else { Order::End });
+    watch(in_own_group(&mut command).spawn()?, order)?;
+    answer.rewind()?;
+    let mut said = String::new();
+    answer.take(LONGEST).read_to_string(&mut said).map(|_| said)
 }
 
 /// A bar on standard error; indicatif hides it where that is no terminal.
