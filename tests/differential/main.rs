@@ -2,7 +2,7 @@
 //!
 //! Cases are numbered, and a number alone makes its case again: `DIFFERENTIAL_CASE=17 cargo test --test differential`
 //! judges that case by all methods. The large sets are ignored; they take `DIFFERENTIAL_CASES` cases from
-//! `DIFFERENTIAL_FIRST` on, with all cores.
+//! `DIFFERENTIAL_FIRST` on, with all cores: `cargo test --release --test differential -- --ignored --nocapture`.
 
 mod exact;
 mod generator;
