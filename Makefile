@@ -11,13 +11,18 @@ DEMO_METHODS := dp,dpl,certify
 DEMO_SCOPES := acyclic,arbitrary
 DEMO_OUTPUT := demo
 
-.PHONY: help demo test mutants repeat toolchain build
+FUZZ_RUNS ?= 1000000
+
+.PHONY: help demo test mutants repeat audit fuzz miri toolchain build
 
 help:
 	@echo "make demo     build, split $(DEMO_INSTANCE) with and without contiguity, draw the split"
 	@echo "make test     formatting, lints, tests and documentation, with and without HiGHS"
 	@echo "make mutants  which tests see errors that are put into the library on purpose (tools/mutants)"
 	@echo "make repeat   every property test fifty times, each time with fresh cases"
+	@echo "make audit    licences, sources, versions and known faults of the dependencies (cargo-deny)"
+	@echo "make fuzz     $(FUZZ_RUNS) inputs for every reader (cargo-fuzz)"
+	@echo "make miri     the data structures under Miri, or under address sanitizer where there is no Miri"
 
 demo: build
 	@mkdir -p $(DEMO_OUTPUT)
@@ -41,6 +46,19 @@ mutants: toolchain
 
 repeat: toolchain
 	python3 tools/repeat_tests.py
+
+audit: toolchain
+	cargo deny --version || cargo install --locked cargo-deny
+	cargo deny check
+
+fuzz: toolchain
+	cargo fuzz --version || cargo install --locked cargo-fuzz
+	set -e; for target in $$(cargo fuzz list); do \
+		RUSTC_BOOTSTRAP=1 cargo fuzz run -s none --features highs $$target -- -runs=$(FUZZ_RUNS) -max_len=8192; \
+	done
+
+miri: toolchain
+	bash tools/miri.sh
 
 build: toolchain
 	cargo build --locked --release

@@ -554,6 +554,8 @@ fn a_written_program_and_a_solution_of_it_make_a_split() {
     assert!(bench.run(import).exits(1).out().contains("invalid"));
     bench.file("other.sol", "x_v10_a1 1\n");
     bench.run(import).exits(3).complains(&["other.sol", "11"]);
+    std::fs::File::create(bench.path("other.sol")).unwrap().set_len(1 << 30).unwrap();
+    bench.run(import).exits(3).complains(&["other.sol", "at most 536870912 are read"]);
     bench.run("formulate diamond.json --scope convex --out model.txt").exits(2).complains(&[".mps", ".lp"]);
     bench.run("formulate diamond.json --out model.mps").exits(2).complains(&["--scope convex"]);
     bench.run("formulate diamond.json --scope convex --out no/model.mps").exits(74).complains(&["no/model.mps"]);

@@ -215,11 +215,14 @@ fn failures_and_garbage_are_told_apart() {
     };
     let message = complain("echo no licence >&2; exit 3");
     assert!(message.contains("failed") && message.contains('3') && message.contains("no licence"), "{message}");
+    let message = complain("yes '' | head -n 100000; echo no licence; exit 3");
+    assert!(message.ends_with(": no licence"), "{message}");
     let says = |body: &str, what: &str| {
         let message = complain(body);
         assert!(message.contains("gave no partition") && message.contains(what), "{message}");
     };
     says("true", "its answer");
+    says("truncate -s 1G $4", "holds 1073741824 bytes; at most 536870912 are read");
     says("echo 'four parts' > $4", "something else than numbers");
     says("printf '4\n0 0\n1 0\n2 1\n' > $4", "vertex 3 is in none of 2 parts");
     says("printf '4\n0 0\n1 0\n2 1\n3 2\n' > $4", "vertex 3 is in none of 2 parts");

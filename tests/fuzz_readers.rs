@@ -1,7 +1,9 @@
 //! No input makes a reader panic, and whatever one accepts is valid and survives a round trip.
 
+mod readers;
 mod workloads;
 
+use std::path::Path;
 use std::sync::LazyLock;
 
 use dagsplit::instance::formats::{
@@ -184,6 +186,24 @@ fn training(format: Option<Format>) -> ReadOptions {
 #[test]
 fn unchanged_files_are_accepted() {
     assert!(FILES.iter().all(|text| read(text, &ReadOptions::default()) && read(text, &training(None))));
+}
+
+/// What libFuzzer found for each reader; see `fuzz/README.md`. The crate's package has no corpus.
+#[test]
+fn the_corpus_holds() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
+    if !corpus.is_dir() {
+        return eprintln!("SKIPPED: there is no {}", corpus.display());
+    }
+    for (name, target) in readers::TARGETS {
+        let files: Vec<_> = std::fs::read_dir(corpus.join(name)).unwrap().map(|file| file.unwrap().path()).collect();
+        assert!(!files.is_empty(), "{name} has no corpus");
+        for file in files {
+            let data = std::fs::read(&file).unwrap();
+            let ended = std::panic::catch_unwind(|| target(&data));
+            assert!(ended.is_ok(), "{name} panics on {}", file.display());
+        }
+    }
 }
 
 proptest! {

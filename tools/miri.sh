@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Runs the unit tests of the plain data structures under Miri; where there is no Miri, under address sanitizer.
+# Miri comes with nightly toolchains: rustup +nightly component add miri
+set -euo pipefail
+
+features=(--no-default-features --features conformance --lib)
+modules=(graph:: simulate::engine solve::heuristic::groups solve::dp::pivots::chain solve::certify::multilevel bound::flow
+    problem::spec report::units)
+# Long on purpose, so that recursion would show; it shows in the other tests' runs.
+skipped=(--skip long_paths)
+
+for toolchain in +nightly ""; do
+    # shellcheck disable=SC2086
+    if cargo $toolchain miri --version >/dev/null 2>&1; then
+        # Property tests read the clock and a file of past failures, and are a thousand times slower here.
+        export MIRIFLAGS="-Zmiri-disable-isolation" PROPTEST_CASES=4 PROPTEST_FAILURE_PERSISTENCE=off
+        exec cargo $toolchain miri test "${features[@]}" -- "${modules[@]}" "${skipped[@]}"
+    fi
+done
+echo "miri: it is not installed, so address sanitizer runs all unit tests instead" >&2
+host=$(rustc -vV | sed -n 's/^host: //p')
+export RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address"
+exec cargo test --target "$host" "${features[@]}"
