@@ -171,10 +171,8 @@ fn device(nodes: &[u64]) -> DeviceAssignment {
 
 #[test]
 fn the_stages_of_a_split_come_in_pipeline_order() {
-    let split = Solution {
-        devices: vec![device(&[3, 4, 13, 14]), device(&[]), device(&[1, 2, 11, 12])],
-        objective: None,
-    };
+    let split =
+        Solution { devices: vec![device(&[3, 4, 13, 14]), device(&[]), device(&[1, 2, 11, 12])], objective: None };
     let graph = StageGraph::of(&training(), &split).unwrap();
     let figures: Vec<_> = graph.stages.iter().map(|s| (s.forward, s.backward, s.parameter_bytes, s.memory)).collect();
     assert_eq!(figures, [(3.0, 23.0, 14.0, 20.0), (7.0, 27.0, 14.0, 20.0)]);

@@ -190,8 +190,8 @@ pub fn spec(data: &[u8]) {
     if let Ok(shape) = text.parse::<GridShape>() {
         assert_eq!(shape.to_string().parse(), Ok(shape));
     }
-    let _ = (values::memory(text), values::positive(text), values::not_negative(text));
-    let _ = (values::dimension(text), values::seconds(text));
+    let _ = (values::memory(text), values::bandwidth(text), values::whole_bytes(text), values::count::<usize>()(text));
+    let _ = (values::dimension(text), values::seconds(text), values::number(0.0..=values::MOST)(text));
 }
 
 /// Answers of programs: the first byte picks the reader.
