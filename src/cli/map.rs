@@ -8,7 +8,7 @@ use std::time::Instant;
 use clap::ValueEnum;
 use dagsplit::mapping::formats::{write_mapping, write_stages};
 use dagsplit::mapping::{
-    ClaimedMapping, Counted, Mapper, MappingOutcome, MappingProblem, MappingRun, StageCost, registry,
+    ClaimedMapping, Counted, Mapper, MappingOutcome, MappingProblem, MappingRun, StageCost, StageGraph, registry,
 };
 use dagsplit::report::mapping::{MapMethodRecord, MapRecord};
 use dagsplit::report::picture::draw_topology;
@@ -48,8 +48,12 @@ pub struct Args {
     replicas: usize,
 
     /// Which communication the time of a copy counts beside its compute.
-    #[arg(long, value_enum, default_value = "both", help_heading = "Problem")]
+    #[arg(long, value_enum, default_value = "step", help_heading = "Problem")]
     cost: CostArg,
+
+    /// Microbatches of a step, which share its all-reduce (`--cost step` only) [default: 1].
+    #[arg(long, value_name = "M", value_parser = values::count::<usize>(), help_heading = "Problem")]
+    microbatches: Option<usize>,
 
     /// How to search. Several specs, separated by commas, run one after the other and are compared. A spec is a name,
     /// with parameters after a colon: `swap:restarts=20`. The names are listed below.
@@ -80,13 +84,15 @@ pub struct Args {
     quiet: bool,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum CostArg {
+    /// What a microbatch costs: the messages, and in training its share of the step's all-reduce.
+    Step,
     /// Messages between stages: c^m of Liu et al. (2024).
     Messages,
     /// The all-reduce among a stage's copies: c^AR.
     AllReduce,
-    /// Both.
+    /// Both, with a whole all-reduce for each microbatch.
     Both,
     /// The paper's rule: the all-reduce where it sends more bytes than all messages, else the messages.
     Auto,
@@ -120,7 +126,8 @@ fn method_help() -> String {
 
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
-        let problem = self.problem()?;
+        let stages = self.stages.read()?;
+        let problem = self.problem(&stages)?;
         let specs = split_list(&self.method);
         let mappers = specs.iter().map(|spec| registry::mapper(spec).or_fail(Exit::Usage));
         let mappers = mappers.collect::<Result<Vec<_>, _>>()?;
@@ -131,11 +138,11 @@ impl Args {
             attempts.push(self.attempt(spec, mapper.as_ref(), &problem, (&cancelled, begun))?);
             begun = Instant::now();
         }
-        self.report(&problem, attempts)
+        self.report(&stages, &problem, attempts)
     }
 
-    fn problem(&self) -> Result<MappingProblem, Failure> {
-        let (stages, topology) = (self.stages.read()?, self.topology.read()?);
+    fn problem(&self, stages: &StageGraph) -> Result<MappingProblem, Failure> {
+        let topology = self.topology.read()?;
         let (copies, devices) = (stages.stages.len().saturating_mul(self.replicas), topology.len());
         if copies > devices {
             let (replicas, count) = (self.replicas, stages.stages.len());
@@ -143,13 +150,28 @@ impl Args {
             let cure = "give fewer replicas, fewer stages or more devices";
             return Err(Failure::message(Exit::Usage, format!("{cause}; {cure}")));
         }
+        let (stages, counted) = self.counted(stages)?;
+        Ok(MappingProblem { stages, replicas: self.replicas, topology, cost: StageCost::additive(counted) })
+    }
+
+    /// The stages as `--cost` sees them, and which communication it counts.
+    fn counted(&self, stages: &StageGraph) -> Result<(StageGraph, Counted), Failure> {
         let counted = match self.cost {
+            CostArg::Step => {
+                let stages = stages.of_microbatch(self.microbatches.unwrap_or(1));
+                let reduces = self.replicas > 1 && stages.stages.iter().any(|stage| stage.parameter_bytes > 0.0);
+                return Ok((stages, if reduces { Counted::Both } else { Counted::Messages }));
+            }
             CostArg::Messages => Counted::Messages,
             CostArg::AllReduce => Counted::AllReduce,
             CostArg::Both => Counted::Both,
-            CostArg::Auto => Counted::dominant(&stages, self.replicas),
+            CostArg::Auto => Counted::dominant(stages, self.replicas),
         };
-        Ok(MappingProblem { stages, replicas: self.replicas, topology, cost: StageCost::additive(counted) })
+        if self.microbatches.is_some() {
+            let cause = "--microbatches: only `--cost step` shares an all-reduce among microbatches";
+            return Err(Failure::message(Exit::Usage, format!("{cause}; leave one of the two out")));
+        }
+        Ok((stages.clone(), counted))
     }
 
     fn attempt(
@@ -180,7 +202,13 @@ impl Args {
     }
 
     /// Reports the best mapping, and how the mappers compare.
-    fn report(&self, problem: &MappingProblem, mut attempts: Vec<Attempt>) -> Result<Exit, Failure> {
+    /// Reports the best mapping; `stages` are those that were read.
+    fn report(
+        &self,
+        stages: &StageGraph,
+        problem: &MappingProblem,
+        mut attempts: Vec<Attempt>,
+    ) -> Result<Exit, Failure> {
         let records: Vec<MapMethodRecord> = attempts.iter().map(|attempt| attempt.record.clone()).collect();
         if let Some(contradiction) = MapMethodRecord::contradiction(&records) {
             return Err(bug(&contradiction));
@@ -194,7 +222,7 @@ impl Args {
             write_out(Some(path), &write_mapping(&problem.stages, &problem.topology, claim))?;
         }
         if let Some(path) = &self.output_stages {
-            write_out(Some(path), &write_stages(&problem.stages))?;
+            write_out(Some(path), &write_stages(stages))?;
         }
         if let Some(path) = self.draw.as_ref().filter(|_| record.verified) {
             write_out(Some(path), &draw_topology(&problem.topology, &record.copies))?;

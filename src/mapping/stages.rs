@@ -44,3 +44,14 @@ pub struct StageGraph {
     /// The messages; at most one for each ordered pair of distinct stages.
     pub messages: Vec<Message>,
 }
+
+impl StageGraph {
+    /// The stages as one of a step's `microbatches` meets them. Weights are all-reduced once a step, after the backward
+    /// pass: each microbatch bears its share of them, and stages without a backward pass have none to all-reduce.
+    #[must_use]
+    pub fn of_microbatch(&self, microbatches: usize) -> Self {
+        let share = |stage: &Stage| if stage.backward > 0.0 { 1.0 / microbatches as f64 } else { 0.0 };
+        let borne = |stage: &Stage| Stage { parameter_bytes: stage.parameter_bytes * share(stage), ..stage.clone() };
+        Self { stages: self.stages.iter().map(borne).collect(), ..self.clone() }
+    }
+}

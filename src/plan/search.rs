@@ -234,12 +234,11 @@ impl<'a> Planner<'a> {
         microbatches: usize,
         counted: Counted,
     ) -> MappingProblem {
-        let mut stages = stages.clone();
+        let mut stages = stages.of_microbatch(microbatches);
         for stage in &mut stages.stages {
             if self.options.recompute && stage.backward > 0.0 {
                 stage.backward += stage.forward;
             }
-            stage.parameter_bytes /= microbatches as f64;
         }
         MappingProblem { stages, replicas, topology: self.topology.clone(), cost: StageCost::additive(counted) }
     }
