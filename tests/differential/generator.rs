@@ -99,7 +99,7 @@ fn instance(rng: &mut Rng, magnitudes: Magnitudes) -> Instance {
     let forward = pick(rng, &[3, 3, 4, 4, 5, 5, 6, 7, 8]);
     let mut edges = forward_edges(rng, forward);
     let classes = if rng.random_bool(0.25) { 2 } else { 1 };
-    let mut nodes: Vec<Node> = (0..forward).map(|id| node(rng, id as u64, classes, magnitudes)).collect();
+    let mut nodes: Vec<Node> = (0..forward).map(|id| node(rng, id, classes, magnitudes)).collect();
     if forward <= 5 && rng.random_bool(0.3) {
         add_backward(rng, &mut nodes, &mut edges, classes, magnitudes);
     }

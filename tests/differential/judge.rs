@@ -131,7 +131,7 @@ fn one(
     let started = Instant::now();
     let run = catch_unwind(AssertUnwindSafe(|| {
         let mut cx = SearchContext::new().with_time_limit(PATIENCE);
-        (cx.seed, cx.threads) = (seed, if seed % 16 == 0 { 2 } else { 1 });
+        (cx.seed, cx.threads) = (seed, if seed.is_multiple_of(16) { 2 } else { 1 });
         solver.solve(problem, &mut cx)
     }));
     tally.time(method, started);

@@ -275,7 +275,7 @@ mod tests {
                 continue;
             }
             let model = Model::<1>::new(&problem, &cx).unwrap();
-            let mut proof = Proof::new(&model, first, &cx);
+            let mut proof = Proof::new(Knowledge::new(&model, &cx), first, &cx);
             if proof.knowledge.partitions.is_empty() || problem.replicas < 2 {
                 continue;
             }

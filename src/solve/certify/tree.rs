@@ -104,7 +104,7 @@ mod tests {
         let mut generation = Generation::new(devices, &cx);
         let mut center = Center { profit: devices.work() };
         let query = Query { target, decisions: &[], max_rounds: usize::MAX };
-        let mut pricers = devices.pricers(&[]).expect("a narrow graph");
+        let mut pricers = devices.pricers(&[], &cx).expect("a narrow graph");
         if generation.refute(query, &mut pricers, &mut center, &mut || true) == Verdict::Refuted {
             return (Ending::Refuted, 0);
         }
@@ -118,7 +118,7 @@ mod tests {
         let problem = samples::problem(instance, is_convex);
         let unordered = Unordered::new(&problem);
         let setting = Setting::new(&problem, &unordered);
-        let devices = Devices::new(&setting).expect("a narrow graph");
+        let devices = Devices::new(&setting, &SearchContext::new()).expect("a narrow graph");
         let optimum = optimum(&problem);
         let mut trees = [0; 3];
         for part in [0.95, 0.9999, 1.0 - 1e-7, 1.0, 1.0001] {
@@ -160,7 +160,7 @@ mod tests {
             let problem = samples::problem(&instance, false);
             let unordered = Unordered::new(&problem);
             let setting = Setting::new(&problem, &unordered);
-            let devices = Devices::new(&setting).expect("a narrow graph");
+            let devices = Devices::new(&setting, &SearchContext::new()).expect("a narrow graph");
             let optimum = optimum(&problem);
             assert_eq!(settle(&devices, 2.0 * optimum, 0.5 * optimum).0, Ending::Undecided);
         }

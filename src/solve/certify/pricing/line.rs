@@ -100,6 +100,7 @@ mod tests {
     use super::super::network::Resource;
     use super::*;
     use crate::preprocess::Unordered;
+    use crate::solve::SearchContext;
     use crate::solve::certify::assignment::{Assignment, Setting};
     use crate::solve::certify::covering::Devices;
     use crate::solve::certify::samples::{instances, problem, sets};
