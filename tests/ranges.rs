@@ -40,7 +40,7 @@ fn setup() -> Bench {
         bench.file(name, content);
     }
     let (code, err) = run(&bench, &words("generate transformer --layers 1 --training --output model.json"));
-    assert_eq!(code, 0, "{err}");
+    assert!(code == 0 && bench.read("model.json").contains("dagsplit-instance/1"), "{err}");
     bench
 }
 
