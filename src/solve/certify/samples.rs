@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-use crate::instance::{Edge, Instance, Node, Platform};
+use crate::instance::{AcceleratorClass, Edge, Instance, Node, Platform};
 use crate::problem::{Problem, ProblemSpec, Scope};
 
 /// Small numbers, and now and then one beside which they vanish.
@@ -50,25 +50,30 @@ fn near_tie() -> impl Strategy<Value = u64> {
     (1..=3u64, noise).prop_map(|(times, noise)| (times << 34) + noise)
 }
 
-/// Five to nine nodes of nearly equal times with few edges, for two to four accelerators: hardly a target near the optimum
-/// is refuted by fractions of sets alone. Half of them keep four digits, so few that sets are priced on a lattice.
+/// Five to eight nodes with few edges, of nearly equal times that differ between two classes of accelerators and a CPU:
+/// halves of sets that fit each kind of device often cover all nodes where whole ones do not. Half of the instances keep
+/// four digits, so few that sets are priced on a lattice.
 pub fn near_ties() -> impl Strategy<Value = Instance> {
     let edge = prop_oneof![3 => Just(false), 1 => Just(true)];
     let transfer = prop_oneof![2 => Just(0), 1 => near_tie().prop_map(|time| time >> 3)];
+    let costs = vec(((near_tie(), near_tie(), near_tie()), transfer), 5..=8);
     let digits_lost = prop::sample::select(vec![0, 22]);
-    let parts = (vec((near_tie(), transfer), 5..=9), vec(edge, 16), 2..=4usize, digits_lost);
-    parts.prop_map(|(costs, joined, accelerators, digits_lost)| {
-        let node = |(id, (time, transfer)): (u64, (u64, u64))| Node {
-            accelerator_times: vec![Some((time >> digits_lost) as f64)],
-            transfer_time: (transfer >> digits_lost) as f64,
+    let parts = (costs, vec(edge, 14), (1..=2usize, 1..=2usize, 0..=1usize), digits_lost);
+    parts.prop_map(|(costs, joined, (first, second, cpus), digits_lost)| {
+        let time = |time: u64| (time >> digits_lost) as f64;
+        let node = |(id, ((a, b, cpu), transfer))| Node {
+            accelerator_times: vec![Some(time(a)), Some(time(b))],
+            cpu_time: Some(time(cpu)),
+            transfer_time: time(transfer),
             ..Node::new(id)
         };
         let count = costs.len() as u64;
-        let pairs = (1..9u64).flat_map(|target| [1, 3].map(|back| (target.checked_sub(back), target)));
+        let pairs = (1..8u64).flat_map(|target| [1, 3].map(|back| (target.checked_sub(back), target)));
         let pairs = pairs.zip(joined).filter(|((_, target), joined)| *joined && *target < count);
         let edge = |((source, target), _)| Some(Edge { source: source?, target });
+        let class = |count| AcceleratorClass { name: None, count, memory: None };
         Instance {
-            platform: Platform::uniform(accelerators, None, 0),
+            platform: Platform { accelerators: vec![class(first), class(second)], cpus, bandwidth: None },
             edges: pairs.filter_map(edge).collect(),
             nodes: (0..).zip(costs).map(node).collect(),
             ..Instance::default()

@@ -87,7 +87,7 @@ mod tests {
     use super::super::covering::{Devices, Verdict};
     use super::super::samples;
     use super::*;
-    use crate::instance::{Instance, Platform};
+    use crate::instance::{AcceleratorClass, Instance, Platform};
     use crate::preprocess::Unordered;
     use crate::problem::Problem;
     use crate::solve::Solver;
@@ -156,7 +156,9 @@ mod tests {
     #[test]
     fn an_open_node_refutes_nothing() {
         for instance in samples::drawn(&samples::near_ties(), 20) {
-            let instance = Instance { platform: Platform::uniform(1, None, 0), ..instance };
+            let mut platform = Platform::uniform(1, None, 0);
+            platform.accelerators.push(AcceleratorClass { name: None, count: 0, memory: None });
+            let instance = Instance { platform, ..instance };
             let problem = samples::problem(&instance, false);
             let unordered = Unordered::new(&problem);
             let setting = Setting::new(&problem, &unordered);
