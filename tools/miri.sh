@@ -4,8 +4,7 @@
 set -euo pipefail
 
 features=(--no-default-features --features conformance --lib)
-modules=(graph:: simulate::engine solve::heuristic::groups solve::dp::pivots::chain solve::certify::multilevel bound::flow
-    problem::spec report::units)
+modules=(graph:: simulate::engine solve::heuristic::groups solve::dp::pivots::chain bound::flow problem::spec report::units)
 # Long on purpose, so that recursion would show; it shows in the other tests' runs.
 skipped=(--skip long_paths)
 
