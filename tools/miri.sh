@@ -5,7 +5,7 @@ set -euo pipefail
 
 features=(--no-default-features --features conformance --lib)
 modules=(graph:: simulate::engine solve::heuristic::groups solve::dp::pivots::chain bound::flow problem::spec report::units)
-# Long on purpose, so that recursion would show; it shows in the other tests' runs.
+# A path of many thousand vertices takes Miri hours.
 skipped=(--skip long_paths)
 
 for toolchain in +nightly ""; do
