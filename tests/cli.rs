@@ -366,7 +366,7 @@ fn threads_beyond_the_cores_are_not_used_and_that_is_said() {
     }
     bench.run("compare diamond.json --methods dp --threads 1000000 --quiet --export-json t.json").exits(0);
     let records: Value = serde_json::from_str(&bench.read("t.json")).unwrap();
-    assert_eq!(records[0]["threads"], cores.get(), "{records}");
+    assert_eq!(records[0]["limits"]["threads"], cores.get(), "{records}");
     bench.run("solve diamond.json --threads 1000001").exits(2).complains(&["--threads", "from 0 to 1000000"]);
 }
 

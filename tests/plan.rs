@@ -126,7 +126,7 @@ fn what_does_not_fit_does_not_count() {
     assert!(roomy.candidates.iter().all(|candidate| candidate.time().is_some()));
     // Two layers' weights and activations fit, four layers' do not.
     let tight = planned(&instance, &pairs(4, 1e6, Some(300.0)), &PlanOptions::default());
-    assert!(matches!(&of(&tight, 1).fate, Fate::Failed(reason) if reason.contains("too little memory")));
+    assert!(matches!(&of(&tight, 1).fate, Fate::Failed(reason) if reason.contains("copies need as much, but 0 of 4")));
     assert!(of(&tight, 2).time().is_some());
     // The stage fits once, but not with what it keeps of four microbatches.
     let options = PlanOptions { recompute: false, microbatches: vec![4, 16], ..PlanOptions::default() };

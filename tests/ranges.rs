@@ -39,8 +39,10 @@ fn setup() -> Bench {
     {
         bench.file(name, content);
     }
-    let (code, err) = run(&bench, &words("generate transformer --layers 1 --training --output model.json"));
-    assert!(code == 0 && bench.read("model.json").contains("dagsplit-instance/1"), "{err}");
+    for (file, family) in [("model.json", "transformer --layers 1 --training"), ("chain.json", "chain --nodes 6")] {
+        let (code, err) = run(&bench, &words(&format!("generate {family} --output {file}")));
+        assert!(code == 0 && bench.read(file).contains("dagsplit-instance/1"), "{err}");
+    }
     bench
 }
 
@@ -149,7 +151,7 @@ macro_rules! verbs {
 verbs! {
     solve: "solve", "diamond.json --time-limit=1 --quiet";
     solve_for_latency: "solve", "diamond.json --objective=latency --method=greedy --time-limit=1 --quiet";
-    solve_for_sharding: "solve", "model.json --objective=sharding --scope=arbitrary --time-limit=1 --quiet";
+    solve_for_sharding: "solve", "chain.json --objective=sharding --scope=arbitrary --time-limit=1 --quiet";
     map: "map", "stages.json nodes.csv --time-limit=1 --quiet";
     plan: "plan", "model.json nodes.csv --stages=2 --time-limit=1 --mapping-time=1 --quiet";
     compare: "compare", "diamond.json --methods=dpl --time-limit=1 --quiet";
@@ -219,7 +221,7 @@ fn try_parameter(bench: &Bench, parameter: &Parameter, verb: &str, spec: impl Fn
 fn parameters_of_methods() {
     let bench = setup();
     for method in methods() {
-        let file = if method.objectives.contains(&"sharding") { "model.json" } else { "diamond.json" };
+        let file = if method.objectives.contains(&"sharding") { "chain.json" } else { "diamond.json" };
         let (scope, objective) = (method.scopes[0], method.objectives[0]);
         let verb = format!("solve {file} --scope={scope} --objective={objective} --time-limit=0.3 --quiet");
         if method.needs_more() {

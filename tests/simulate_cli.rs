@@ -213,7 +213,7 @@ fn what_is_wrong_is_told() {
     // Devices of the same names in another topology are for the reader to judge.
     bench.file("elsewhere.json", &MAPPING.replace("\"copies\"", "\"topology\": \"mesh\", \"copies\""));
     let said = run(&bench, "stages.json topology.json elsewhere.json").stderr;
-    let note = "note: the mapping is said to be onto the topology \"mesh\", and this one is \"topology\"\n";
+    let note = "note: the mapping is said to be onto the topology \"mesh\", and this one is \"pairs\"\n";
     assert_eq!(String::from_utf8(said).unwrap(), note);
     bench.file("together.json", &MAPPING.replace("\"device\": 3", "\"device\": 2"));
     fails(&bench, "stages.json topology.json together.json --schedule gpipe --gantt no/such/t.svg", 74, "no/such");

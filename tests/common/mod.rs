@@ -3,7 +3,9 @@
 // Each test binary uses its own part of this module.
 #![allow(dead_code, unused_imports)]
 
-pub use dagsplit::conformance::strategies::{InstanceOptions, Weights, instances, latency_problems, problems};
+pub use dagsplit::conformance::strategies::{
+    InstanceOptions, Weights, instances, latency_problems, odd_cycles, problems,
+};
 
 use dagsplit::instance::Instance;
 use dagsplit::problem::{Problem, ProblemSpec};

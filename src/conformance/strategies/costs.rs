@@ -33,7 +33,7 @@ fn weights(weights: Weights, most: u64) -> BoxedStrategy<u64> {
 }
 
 /// Up to three times 2³⁴, and a little more: by some parts in ten thousand, or in ten billion. Sums are exact still.
-fn near_ties() -> impl Strategy<Value = u64> {
+pub(super) fn near_ties() -> impl Strategy<Value = u64> {
     let more = prop_oneof![0..4u64, (0..32u64).prop_map(|parts| parts << 20)];
     (1..=3u64, more).prop_map(|(times, more)| (times << 34) + more)
 }

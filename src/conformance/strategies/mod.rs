@@ -6,7 +6,10 @@
 mod backward;
 mod build;
 mod costs;
+mod cycles;
 mod dag;
+
+pub use cycles::odd_cycles;
 
 use proptest::collection::vec;
 use proptest::option;

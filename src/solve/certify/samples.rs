@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-use crate::instance::{AcceleratorClass, Edge, Instance, Node, Platform};
+use crate::instance::{Edge, Instance, Node, Platform};
 use crate::problem::{Problem, ProblemSpec, Scope};
 
 /// Small numbers, and now and then one beside which they vanish.
@@ -39,43 +39,6 @@ pub fn instances() -> impl Strategy<Value = Instance> {
             platform: Platform::uniform(accelerators, None, 1),
             edges: edges.map(|(edge, _)| edge).collect(),
             nodes,
-            ..Instance::default()
-        }
-    })
-}
-
-/// A multiple of 2³⁴ up to the third, or a number next to it: in the fourth digit, or in the tenth.
-fn near_tie() -> impl Strategy<Value = u64> {
-    let noise = prop_oneof![(0..32u64).prop_map(|parts| parts << 22), 0..4u64];
-    (1..=3u64, noise).prop_map(|(times, noise)| (times << 34) + noise)
-}
-
-/// Five to eight nodes with few edges, of nearly equal times that differ between two classes of accelerators and a CPU:
-/// halves of sets that fit each kind of device often cover all nodes where whole ones do not. Half of the instances keep
-/// four digits, so few that sets are priced on a lattice.
-pub fn near_ties() -> impl Strategy<Value = Instance> {
-    let edge = prop_oneof![3 => Just(false), 1 => Just(true)];
-    let transfer = prop_oneof![2 => Just(0), 1 => near_tie().prop_map(|time| time >> 3)];
-    let costs = vec(((near_tie(), near_tie(), near_tie()), transfer), 5..=8);
-    let digits_lost = prop::sample::select(vec![0, 22]);
-    let parts = (costs, vec(edge, 14), (1..=2usize, 1..=2usize, 0..=1usize), digits_lost);
-    parts.prop_map(|(costs, joined, (first, second, cpus), digits_lost)| {
-        let time = |time: u64| (time >> digits_lost) as f64;
-        let node = |(id, ((a, b, cpu), transfer))| Node {
-            accelerator_times: vec![Some(time(a)), Some(time(b))],
-            cpu_time: Some(time(cpu)),
-            transfer_time: time(transfer),
-            ..Node::new(id)
-        };
-        let count = costs.len() as u64;
-        let pairs = (1..8u64).flat_map(|target| [1, 3].map(|back| (target.checked_sub(back), target)));
-        let pairs = pairs.zip(joined).filter(|((_, target), joined)| *joined && *target < count);
-        let edge = |((source, target), _)| Some(Edge { source: source?, target });
-        let class = |count| AcceleratorClass { name: None, count, memory: None };
-        Instance {
-            platform: Platform { accelerators: vec![class(first), class(second)], cpus, bandwidth: None },
-            edges: pairs.filter_map(edge).collect(),
-            nodes: (0..).zip(costs).map(node).collect(),
             ..Instance::default()
         }
     })

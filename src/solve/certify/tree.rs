@@ -87,7 +87,8 @@ mod tests {
     use super::super::covering::{Devices, Verdict};
     use super::super::samples;
     use super::*;
-    use crate::instance::{AcceleratorClass, Instance, Platform};
+    use crate::conformance::strategies::odd_cycles;
+    use crate::instance::{Instance, Platform};
     use crate::preprocess::Unordered;
     use crate::problem::Problem;
     use crate::solve::Solver;
@@ -145,7 +146,7 @@ mod tests {
     #[test]
     fn trees_find_and_refute_what_is_there_to_be_found_and_refuted() {
         let mut trees = [0; 3];
-        for (i, instance) in samples::drawn(&samples::near_ties(), 400).enumerate() {
+        for (i, instance) in samples::drawn(&odd_cycles(), 100).enumerate() {
             let more = check(&instance, i % 2 == 0);
             trees.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
         }
@@ -155,10 +156,8 @@ mod tests {
     /// Where all of a cover is decided, and its split is not below what is asked for, that refutes no target.
     #[test]
     fn an_open_node_refutes_nothing() {
-        for instance in samples::drawn(&samples::near_ties(), 20) {
-            let mut platform = Platform::uniform(1, None, 0);
-            platform.accelerators.push(AcceleratorClass { name: None, count: 0, memory: None });
-            let instance = Instance { platform, ..instance };
+        for instance in samples::drawn(&odd_cycles(), 20) {
+            let instance = Instance { platform: Platform::uniform(1, None, 0), ..instance };
             let problem = samples::problem(&instance, false);
             let unordered = Unordered::new(&problem);
             let setting = Setting::new(&problem, &unordered);
