@@ -30,7 +30,7 @@ fn problems(max_groups: usize, options: InstanceOptions) -> impl Strategy<Value 
 
 /// Odd cycles, whose root bounds leave a gap that the tree has to close.
 fn gaps() -> impl Strategy<Value = (Instance, ProblemSpec)> {
-    odd_cycles().prop_map(|instance| {
+    odd_cycles(2).prop_map(|instance| {
         let spec = ProblemSpec { scope: Scope::Arbitrary, ..ProblemSpec::of(&instance) };
         (instance, spec)
     })

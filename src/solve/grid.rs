@@ -5,7 +5,9 @@
 //! ones. So costs are prepared once, before any search:
 //!
 //! - *Cut off.* Where a split of value U is known, a cost that alone makes a load much larger than U counts as the next
-//!   power of ten that still makes it larger than 2 U: no split that uses it is as good as the known one.
+//!   power of ten that still makes it larger than 2 U: no split that uses it is as good as the known one. What a transfer
+//!   between servers counts more than others is cut off where the least transfer does so. A transfer that nobody waits for
+//!   is none.
 //! - *Rounded down to a grid*, the whole multiples of a power of two, for each kind of device so coarse that its costs all
 //!   together are fewer than 2⁵⁰ steps. Sums and differences of them are then exact in any order, with three bits to spare.
 //!   A kind whose sums could not be off by a part of 10¹⁰ of any split's objective keeps its costs as they are: times
@@ -85,8 +87,46 @@ impl Grid {
 pub(super) fn on_grid(problem: &Problem, upper: Option<f64>) -> Problem {
     // Nothing is cut off above a split that costs nothing.
     let upper = upper.filter(|&upper| upper > 0.0);
-    let cost = Arc::new(GridCost::new(problem, upper));
-    Problem { cost, parameter_bytes: parameter_bytes(problem, upper), ..problem.clone() }
+    let mut rounded = problem.clone();
+    if let Some(interconnect) = &mut rounded.spec.interconnect {
+        interconnect.between_factor = between_factor(problem, upper, interconnect.between_factor);
+    }
+    rounded.parameter_bytes = parameter_bytes(problem, upper);
+    rounded.cost = Arc::new(GridCost::new(&rounded, upper));
+    rounded
+}
+
+/// Time to move a node's output onto or off a device, where somebody waits for it.
+fn transfer(problem: &Problem, v: NodeId, kind: DeviceKind) -> f64 {
+    if problem.graph.successors(v).is_empty() { 0.0 } else { problem.cost.transfer(v, kind) }
+}
+
+/// The largest transfer time that tells splits apart, on a kind of device: one that is paid counts at least as a time.
+fn most_transfer(problem: &Problem, kind: DeviceKind, upper: Option<f64>) -> f64 {
+    let pieces = problem.cost.pieces(kind);
+    // A transfer is paid on its way in, on its way out, or both.
+    let least = [largest(pieces, |piece| piece.comm_in), largest(pieces, |piece| piece.comm_out)];
+    least.map(|coefficient| most(problem, upper, coefficient)).into_iter().fold(0.0, f64::max)
+}
+
+/// The largest amount that tells splits apart where so much of it is added to a load.
+fn most(problem: &Problem, upper: Option<f64>, coefficient: f64) -> f64 {
+    let replicas = problem.spec.replication.map_or(1, |replication| replication.max_replicas) as f64;
+    match upper {
+        Some(upper) if coefficient > 0.0 => cut_off(upper * replicas / coefficient),
+        _ => f64::INFINITY,
+    }
+}
+
+/// What a transfer between servers is multiplied by: no more than makes the least transfer exceed what is known.
+fn between_factor(problem: &Problem, upper: Option<f64>, given: f64) -> f64 {
+    let enough = |kind: DeviceKind| {
+        let times = (0..problem.node_count()).map(|v| transfer(problem, v, kind)).filter(|&time| time > 0.0);
+        let most = most_transfer(problem, kind, upper);
+        most / times.fold(most, f64::min)
+    };
+    let enough = problem.device_kinds().into_iter().map(enough).fold(1.0, f64::max);
+    if enough < given { enough.ceil() } else { given }
 }
 
 /// The least power of ten that is at least `CUT_OFF` times `amount`: among decimals it stays one.
@@ -164,17 +204,10 @@ impl KindTable {
         let Problem { cost, .. } = problem;
         let nodes = 0..problem.node_count();
         let given: Vec<Option<NodeCost>> = nodes.clone().map(|v| cost.node(v, kind)).collect();
-        let transfers: Vec<f64> = nodes.clone().map(|v| cost.transfer(v, kind)).collect();
+        let transfers: Vec<f64> = nodes.clone().map(|v| transfer(problem, v, kind)).collect();
         let pieces = cost.pieces(kind).to_vec();
-        let replicas = problem.spec.replication.map_or(1, |replication| replication.max_replicas) as f64;
-        let most = |coefficient: f64| match upper {
-            Some(upper) if coefficient > 0.0 => cut_off(upper * replicas / coefficient),
-            _ => f64::INFINITY,
-        };
-        let most_compute = most(largest(&pieces, |piece| piece.compute));
-        // A transfer is paid on its way in, on its way out, or both.
-        let [inward, outward] = [largest(&pieces, |p| p.comm_in), largest(&pieces, |p| p.comm_out)].map(most);
-        let most_transfer = inward.max(outward);
+        let most_compute = most(problem, upper, largest(&pieces, |piece| piece.compute));
+        let most_transfer = most_transfer(problem, kind, upper);
         let between = problem.spec.interconnect.map_or(1.0, |interconnect| interconnect.between_factor);
         let compute: f64 = given.iter().flatten().map(|cost| cost.compute.min(most_compute)).sum();
         let moved: f64 = transfers.iter().map(|&time| time.min(most_transfer)).sum();
@@ -183,15 +216,18 @@ impl KindTable {
         let is_harmless = addends * total * f64::EPSILON <= HARMLESS * least_objective;
         let grid = |most| if is_harmless { Grid::none(most) } else { Grid::new(total, most, TIME_STEPS) };
         let (on_compute, on_transfer) = (grid(most_compute), grid(most_transfer));
-        let on_grid = |cost: NodeCost| NodeCost {
-            compute: on_compute.down(cost.compute),
-            memory: bytes.map_or(cost.memory, |grid| grid.up(cost.memory)),
-            transfer: on_transfer.down(cost.transfer),
+        let transfers: Vec<f64> = transfers.into_iter().map(|time| on_transfer.down(time)).collect();
+        let on_grid = |(cost, &transfer): (Option<NodeCost>, &f64)| {
+            cost.map(|cost| NodeCost {
+                compute: on_compute.down(cost.compute),
+                memory: bytes.map_or(cost.memory, |grid| grid.up(cost.memory)),
+                transfer,
+            })
         };
         let kept = |v: NodeId| cost.boundary_bytes(v, kind);
         Self {
-            nodes: given.into_iter().map(|cost| cost.map(on_grid)).collect(),
-            transfers: transfers.into_iter().map(|time| on_transfer.down(time)).collect(),
+            nodes: given.into_iter().zip(&transfers).map(on_grid).collect(),
+            transfers,
             boundary: nodes.map(|v| boundary.map_or(kept(v), |grid| grid.up(kept(v)))).collect(),
             pieces,
         }

@@ -14,11 +14,11 @@ const EDGES: [(u64, u64); 3] = [(0, 1), (1, 2), (0, 2)];
 const TIMES: [f64; 3] = [33.0, 32.0, 32.0];
 const TRANSFERS: [f64; 3] = [8.0, 8.0, 0.0];
 
-/// Two or three triangles of nodes whose times nearly tie, for three or five accelerators. Halves of the pairs cover an odd
-/// cycle with a device fewer than whole sets do, so that a branch and bound whose root bound is that of set covering has to
-/// branch.
-pub fn odd_cycles() -> impl Strategy<Value = Instance> {
-    (vec(costs::near_ties(), 9), 2..=3usize).prop_map(|(noise, triangles)| {
+/// So many triangles of nodes whose times nearly tie, for an accelerator less than twice as many: two for three, three for
+/// five. Halves of the pairs cover an odd cycle with fewer devices than whole sets do, so that a branch and bound whose root
+/// bound is that of set covering has to branch.
+pub fn odd_cycles(triangles: usize) -> impl Strategy<Value = Instance> {
+    vec(costs::near_ties(), 3 * triangles).prop_map(move |noise| {
         let node = |(id, noise): (usize, u64)| Node {
             accelerator_times: vec![Some(TIMES[id % 3] * UNIT + noise as f64)],
             transfer_time: TRANSFERS[id % 3] * UNIT,
@@ -27,7 +27,7 @@ pub fn odd_cycles() -> impl Strategy<Value = Instance> {
         let triangle = |first| EDGES.map(|(source, target)| Edge { source: first + source, target: first + target });
         Instance {
             platform: Platform::uniform(2 * triangles - 1, None, 0),
-            nodes: noise.into_iter().take(3 * triangles).enumerate().map(node).collect(),
+            nodes: noise.into_iter().enumerate().map(node).collect(),
             edges: (0..triangles as u64).flat_map(|i| triangle(3 * i)).collect(),
             ..Instance::default()
         }
