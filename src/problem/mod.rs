@@ -165,7 +165,12 @@ fn shard_weight(node: &Node, objective: Objective) -> f64 {
 
 /// Whether `used` bytes fit in `limit`: up to one part in 10⁹, the error of a floating-point sum.
 pub fn fits(used: f64, limit: Option<f64>) -> bool {
-    limit.is_none_or(|limit| used <= limit * (1.0 + 1e-9))
+    limit.is_none_or(|limit| used <= most_bytes(limit))
+}
+
+/// The most bytes that fit in a limit.
+pub fn most_bytes(limit: f64) -> f64 {
+    limit * (1.0 + 1e-9)
 }
 
 #[cfg(test)]

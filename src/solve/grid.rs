@@ -8,8 +8,9 @@
 //!   power of ten that still makes it larger than 2 U: no split that uses it is as good as the known one. What a transfer
 //!   between servers counts more than others is cut off where the least transfer does so. A transfer that nobody waits for
 //!   is none.
-//! - *Rounded down to a grid*, the whole multiples of a power of two, for each kind of device so coarse that its costs all
-//!   together are fewer than 2⁵⁰ steps. Sums and differences of them are then exact in any order, with three bits to spare.
+//! - *Rounded down to a grid*, the whole multiples of a power of two, for each kind of device so coarse that its times of
+//!   computing all together are fewer than 2⁵⁰ steps, and on one of their own its times of moving. Sums and differences of
+//!   each are then exact in any order, with three bits to spare; a load adds the two, and takes nothing away.
 //!   A kind whose sums could not be off by a part of 10¹⁰ of any split's objective keeps its costs as they are: times
 //!   that are measured to a few decimals stay such, which [`super::certify`] makes use of.
 //!
@@ -88,7 +89,10 @@ pub(super) fn on_grid(problem: &Problem, upper: Option<f64>) -> Problem {
     // Nothing is cut off above a split that costs nothing.
     let upper = upper.filter(|&upper| upper > 0.0);
     let mut rounded = problem.clone();
-    if let Some(interconnect) = &mut rounded.spec.interconnect {
+    // What edges between servers add to the cost of sharding is no time.
+    if let Some(interconnect) = &mut rounded.spec.interconnect
+        && !matches!(problem.spec.objective, Objective::Sharding(_))
+    {
         interconnect.between_factor = between_factor(problem, upper, interconnect.between_factor);
     }
     rounded.parameter_bytes = parameter_bytes(problem, upper);
@@ -211,11 +215,11 @@ impl KindTable {
         let between = problem.spec.interconnect.map_or(1.0, |interconnect| interconnect.between_factor);
         let compute: f64 = given.iter().flatten().map(|cost| cost.compute.min(most_compute)).sum();
         let moved: f64 = transfers.iter().map(|&time| time.min(most_transfer)).sum();
-        let total = compute + 2.0 * between * moved;
+        let communication = 2.0 * between * moved;
         let addends = 2.0 * problem.node_count() as f64;
-        let is_harmless = addends * total * f64::EPSILON <= HARMLESS * least_objective;
-        let grid = |most| if is_harmless { Grid::none(most) } else { Grid::new(total, most, TIME_STEPS) };
-        let (on_compute, on_transfer) = (grid(most_compute), grid(most_transfer));
+        let is_harmless = addends * (compute + communication) * f64::EPSILON <= HARMLESS * least_objective;
+        let grid = |total, most| if is_harmless { Grid::none(most) } else { Grid::new(total, most, TIME_STEPS) };
+        let (on_compute, on_transfer) = (grid(compute, most_compute), grid(communication, most_transfer));
         let transfers: Vec<f64> = transfers.into_iter().map(|time| on_transfer.down(time)).collect();
         let on_grid = |(cost, &transfer): (Option<NodeCost>, &f64)| {
             cost.map(|cost| NodeCost {

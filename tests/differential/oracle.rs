@@ -117,7 +117,7 @@ impl<'a> Oracle<'a> {
 
     /// A value of the oracle's unit to read: exact to about fifteen digits.
     pub fn shown(&self, value: &BigInt) -> String {
-        let digits = (value * 10u64.pow(30) / &self.denominator) >> SHIFT;
+        let digits = (value * BigInt::from(10).pow(30) / &self.denominator) >> SHIFT;
         format!("{digits}e-30")
     }
 

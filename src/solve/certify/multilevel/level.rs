@@ -6,6 +6,7 @@
 
 use crate::graph::Csr;
 use crate::preprocess::{Reduced, joint};
+use crate::problem::most_bytes;
 use crate::problem::{Objective, Problem};
 use crate::solve::dp::loads::Value;
 
@@ -96,7 +97,7 @@ impl Rows {
             limits.fill(target[pass]);
         }
         if let Some(capacity) = self.capacity {
-            limits[self.pieces * self.passes] = capacity * (1.0 + 1e-9);
+            limits[self.pieces * self.passes] = most_bytes(capacity);
         }
         limits
     }

@@ -8,6 +8,7 @@
 
 use crate::graph::order_graph::OrderGraph;
 use crate::preprocess::{KindCosts, Net, Reduced, Unordered, joint};
+use crate::problem::{fits, most_bytes};
 
 /// The value of a unit's variable that puts it into the set.
 pub const INSIDE: u8 = 1;
@@ -40,11 +41,11 @@ impl Resource {
         };
         let mut all: Vec<Self> = kind.pieces.iter().map(piece).collect();
         if let Some(limit) = kind.memory_limit
-            && kind.memory.iter().sum::<f64>() > limit
+            && !fits(kind.memory.iter().sum(), Some(limit))
         {
             let nets = vec![0.0; kind.transfers.len()];
             let memory = kind.memory.clone();
-            all.push(Self { unit: memory, net_out: nets.clone(), net_in: nets, capacity: Some(limit) });
+            all.push(Self { unit: memory, net_out: nets.clone(), net_in: nets, capacity: Some(most_bytes(limit)) });
         }
         all
     }
