@@ -155,7 +155,9 @@ impl Reduced {
         let training = problem.backward.contains(&true);
         let nets_of = Csr::default();
         let boundary = Boundary::new(problem, unit_of, unit_count);
-        let between = vec![problem.spec.interconnect.map_or(1.0, |i| i.between_factor); nets.len()];
+        // Where factors differ, the least one belongs to a transfer that costs too much with any.
+        let price = |owners: &Vec<NodeId>| owners.iter().map(|&v| problem.between[v]).fold(f64::INFINITY, f64::min);
+        let between = owners.iter().map(price).collect();
         let closure = Arc::default();
         let mut reduced =
             Self { members, order, nets, nets_of, boundary, between, kinds, parameter_bytes, training, closure };

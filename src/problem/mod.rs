@@ -48,6 +48,8 @@ pub struct Problem {
     pub layer: Vec<Option<u64>>,
     /// Parameter bytes of each node.
     pub parameter_bytes: Vec<f64>,
+    /// How many times its transfer time each node's output costs between servers; 1 where there are none.
+    pub between: Vec<f64>,
     /// What each node weighs under [`Objective::Sharding`]; 0 under other objectives.
     pub shard_weights: Vec<f64>,
     /// Devices, objective, scope and options.
@@ -84,6 +86,7 @@ impl Problem {
             given_class: instance.nodes.iter().map(|v| v.color_class).collect(),
             layer: instance.nodes.iter().map(|v| v.layer).collect(),
             parameter_bytes: instance.nodes.iter().map(|v| v.parameter_bytes).collect(),
+            between: vec![spec.interconnect.map_or(1.0, |i| i.between_factor); instance.nodes.len()],
             shard_weights: instance.nodes.iter().map(|v| shard_weight(v, spec.objective)).collect(),
             cost: Arc::new(ProfiledCost::new(instance, spec.cost, spec.memory)),
             spec,

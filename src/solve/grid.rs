@@ -5,12 +5,12 @@
 //! ones. So costs are prepared once, before any search:
 //!
 //! - *Cut off.* Where a split of value U is known, a cost that alone makes a load much larger than U counts as the next
-//!   power of ten that still makes it larger than 2 U: no split that uses it is as good as the known one. What a transfer
-//!   between servers counts more than others is cut off where the least transfer does so. A transfer that nobody waits for
-//!   is none.
+//!   power of ten that still makes it larger than 2 U: no split that uses it is as good as the known one. So is what
+//!   a transfer counts between servers. A transfer that nobody waits for is none.
 //! - *Rounded down to a grid*, the whole multiples of a power of two, for each kind of device so coarse that its times of
 //!   computing all together are fewer than 2⁵⁰ steps, and on one of their own its times of moving. Sums and differences of
-//!   each are then exact in any order, with three bits to spare; a load adds the two, and takes nothing away.
+//!   each are then exact in any order, with three bits to spare (but for what crosses servers, whose sums are off by a part
+//!   of 2⁵⁰ of all); a load adds the two, and takes nothing away.
 //!   A kind whose sums could not be off by a part of 10¹⁰ of any split's objective keeps its costs as they are: times
 //!   that are measured to a few decimals stay such, which [`super::certify`] makes use of.
 //!
@@ -89,11 +89,8 @@ pub(super) fn on_grid(problem: &Problem, upper: Option<f64>) -> Problem {
     // Nothing is cut off above a split that costs nothing.
     let upper = upper.filter(|&upper| upper > 0.0);
     let mut rounded = problem.clone();
-    // What edges between servers add to the cost of sharding is no time.
-    if let Some(interconnect) = &mut rounded.spec.interconnect
-        && !matches!(problem.spec.objective, Objective::Sharding(_))
-    {
-        interconnect.between_factor = between_factor(problem, upper, interconnect.between_factor);
+    if problem.spec.interconnect.is_some() {
+        rounded.between = between(problem, upper);
     }
     rounded.parameter_bytes = parameter_bytes(problem, upper);
     rounded.cost = Arc::new(GridCost::new(&rounded, upper));
@@ -122,15 +119,16 @@ fn most(problem: &Problem, upper: Option<f64>, coefficient: f64) -> f64 {
     }
 }
 
-/// What a transfer between servers is multiplied by: no more than makes the least transfer exceed what is known.
-fn between_factor(problem: &Problem, upper: Option<f64>, given: f64) -> f64 {
-    let enough = |kind: DeviceKind| {
-        let times = (0..problem.node_count()).map(|v| transfer(problem, v, kind)).filter(|&time| time > 0.0);
-        let most = most_transfer(problem, kind, upper);
-        most / times.fold(most, f64::min)
+/// What each node's transfer between servers is multiplied by: no more than makes it exceed what is known.
+fn between(problem: &Problem, upper: Option<f64>) -> Vec<f64> {
+    let most: Vec<(DeviceKind, f64)> =
+        problem.device_kinds().into_iter().map(|kind| (kind, most_transfer(problem, kind, upper))).collect();
+    let enough = |(v, &given): (NodeId, &f64)| {
+        let factors = most.iter().map(|&(kind, most)| (most, transfer(problem, v, kind)));
+        let factors = factors.filter(|&(_, time)| time > 0.0).map(|(most, time)| most / time.min(most));
+        factors.fold(1.0, f64::max).min(given)
     };
-    let enough = problem.device_kinds().into_iter().map(enough).fold(1.0, f64::max);
-    if enough < given { enough.ceil() } else { given }
+    problem.between.iter().enumerate().map(enough).collect()
 }
 
 /// The least power of ten that is at least `CUT_OFF` times `amount`: among decimals it stays one.
@@ -212,14 +210,16 @@ impl KindTable {
         let pieces = cost.pieces(kind).to_vec();
         let most_compute = most(problem, upper, largest(&pieces, |piece| piece.compute));
         let most_transfer = most_transfer(problem, kind, upper);
-        let between = problem.spec.interconnect.map_or(1.0, |interconnect| interconnect.between_factor);
         let compute: f64 = given.iter().flatten().map(|cost| cost.compute.min(most_compute)).sum();
-        let moved: f64 = transfers.iter().map(|&time| time.min(most_transfer)).sum();
-        let communication = 2.0 * between * moved;
+        let moved: f64 = transfers.iter().zip(&problem.between).map(|(time, far)| time.min(most_transfer) * far).sum();
+        let communication = 2.0 * moved;
         let addends = 2.0 * problem.node_count() as f64;
         let is_harmless = addends * (compute + communication) * f64::EPSILON <= HARMLESS * least_objective;
-        let grid = |total, most| if is_harmless { Grid::none(most) } else { Grid::new(total, most, TIME_STEPS) };
-        let (on_compute, on_transfer) = (grid(compute, most_compute), grid(communication, most_transfer));
+        let grid = |total, most, steps| if is_harmless { Grid::none(most) } else { Grid::new(total, most, steps) };
+        // What a time is multiplied by multiplies what rounding takes off it.
+        let far = problem.between.iter().copied().fold(1.0, f64::max);
+        let on_compute = grid(compute, most_compute, TIME_STEPS);
+        let on_transfer = grid(communication, most_transfer, TIME_STEPS * far);
         let transfers: Vec<f64> = transfers.into_iter().map(|time| on_transfer.down(time)).collect();
         let on_grid = |(cost, &transfer): (Option<NodeCost>, &f64)| {
             cost.map(|cost| NodeCost {

@@ -109,7 +109,8 @@ fn terms(problem: &Problem, held: &[Held]) -> Option<Vec<[Terms; 2]>> {
             continue;
         }
         for &d in &pins {
-            let price = price(problem, held, &pins, d) * cost.transfer(u, held[d].kind);
+            let price = if is_far(held, &pins, d) { problem.between[u] } else { 1.0 };
+            let price = price * cost.transfer(u, held[d].kind);
             let terms = &mut terms[d][usize::from(backward[u])];
             *(if d == device_of[u] { &mut terms.comm_out } else { &mut terms.comm_in }) += price;
         }
@@ -117,14 +118,9 @@ fn terms(problem: &Problem, held: &[Held]) -> Option<Vec<[Terms; 2]>> {
     Some(terms)
 }
 
-/// How many times its transfer time a producer on and for these devices costs device `d`.
-fn price(problem: &Problem, held: &[Held], pins: &[usize], d: usize) -> f64 {
-    match (problem.spec.interconnect, held[d].server) {
-        (Some(interconnect), Some(server)) if pins.iter().any(|&e| held[e].server != Some(server)) => {
-            interconnect.between_factor
-        }
-        _ => 1.0,
-    }
+/// Whether what is produced on or for these devices leaves or enters the server of device `d`, if that has one.
+fn is_far(held: &[Held], pins: &[usize], d: usize) -> bool {
+    held[d].server.is_some_and(|server| pins.iter().any(|&e| held[e].server != Some(server)))
 }
 
 /// The last finish where subgraphs run as a whole, one after another on each accelerator, and CPU nodes by themselves.

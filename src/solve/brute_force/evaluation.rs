@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::enumeration::Stage;
-use crate::cost::{Terms, max_of_pieces, replicated_load, ring_all_reduce};
+use crate::cost::{max_of_pieces, replicated_load, ring_all_reduce};
 use crate::graph::order_graph::{Groups, OrderGraph};
 use crate::graph::{NodeId, NodeSet};
 use crate::problem::{Objective, Problem, Scope, Sharding, fits};
@@ -155,13 +155,14 @@ impl<'a> Evaluation<'a> {
         part: &dyn Fn(NodeId) -> bool,
         all_reduce: f64,
     ) -> Option<f64> {
-        let Problem { graph, cost, spec, .. } = self.problem;
+        let Problem { graph, cost, between, .. } = self.problem;
         let mut terms = cost.terms(graph, set, stage.kind, part)?;
-        if let Some(interconnect) = spec.interconnect {
-            let Terms { comm_in, comm_out, .. } =
-                cost.terms(graph, set, stage.kind, &|v| part(v) && far.contains(v))?;
-            terms.comm_in += (interconnect.between_factor - 1.0) * comm_in;
-            terms.comm_out += (interconnect.between_factor - 1.0) * comm_out;
+        for u in far.iter().filter(|&u| part(u)) {
+            let inside = set.contains(u);
+            if graph.successors(u).iter().any(|&v| set.contains(v as usize) != inside) {
+                let side = if inside { &mut terms.comm_out } else { &mut terms.comm_in };
+                *side += (between[u] - 1.0) * cost.transfer(u, stage.kind);
+            }
         }
         let load = max_of_pieces(cost.pieces(stage.kind), &terms);
         Some(replicated_load(load, stage.replicas, all_reduce, cost.synchronisation()))

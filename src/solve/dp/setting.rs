@@ -73,7 +73,7 @@ fn ceiling(problem: &Problem, reduced: &Reduced) -> f64 {
     let worst = |pass: usize| reduced.kinds.iter().map(|kind| most(reduced, kind, pass)).fold(0.0, f64::max);
     let all_reduce =
         problem.spec.replication.map_or(0.0, |r| 2.0 * reduced.parameter_bytes.iter().sum::<f64>() / r.bandwidth);
-    let between = problem.spec.interconnect.map_or(1.0, |i| i.between_factor);
+    let between = problem.between.iter().copied().fold(1.0, f64::max);
     ((worst(0) + worst(1)) * between + all_reduce) * (1.0 + 1e-9) + f64::MIN_POSITIVE
 }
 
