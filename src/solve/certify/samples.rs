@@ -45,7 +45,7 @@ pub fn instances() -> impl Strategy<Value = Instance> {
 }
 
 /// The same so many values on every run.
-pub fn drawn<S: Strategy>(strategy: &S, count: usize) -> impl Iterator<Item = S::Value> {
+pub fn drawn<S: Strategy>(strategy: S, count: usize) -> impl Iterator<Item = S::Value> {
     let mut runner = TestRunner::deterministic();
     (0..count).map(move |_| strategy.new_tree(&mut runner).expect("no value is rejected").current())
 }

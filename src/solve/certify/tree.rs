@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn trees_find_and_refute_what_is_there_to_be_found_and_refuted() {
         let mut trees = [0; 3];
-        let instances = [2, 3].map(|triangles| samples::drawn(&odd_cycles(triangles), 50));
+        let instances = [2, 3].map(|triangles| samples::drawn(odd_cycles(triangles), 50));
         for (i, instance) in instances.into_iter().flatten().enumerate() {
             let more = check(&instance, i % 2 == 0);
             trees.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
@@ -157,7 +157,7 @@ mod tests {
     /// Where all of a cover is decided, and its split is not below what is asked for, that refutes no target.
     #[test]
     fn an_open_node_refutes_nothing() {
-        for instance in samples::drawn(&odd_cycles(2), 20) {
+        for instance in samples::drawn(odd_cycles(2), 20) {
             let instance = Instance { platform: Platform::uniform(1, None, 0), ..instance };
             let problem = samples::problem(&instance, false);
             let unordered = Unordered::new(&problem);

@@ -17,6 +17,9 @@ pub(super) struct Layout<'a> {
     pub labels: Vec<String>,
 }
 
+/// Measured on NASNets of 900 and 1,800 nodes, in the first 15 s of HiGHS.
+const BYTES_PER_COLUMN: usize = 12_000;
+
 impl<'a> Layout<'a> {
     pub fn new(problem: &'a Problem) -> Self {
         let (units, devices) = match problem.spec.objective {
@@ -40,6 +43,13 @@ impl<'a> Layout<'a> {
     /// How many units there are.
     pub fn unit_count(&self) -> usize {
         self.labels.len()
+    }
+
+    /// About how many bytes the program takes, HiGHS' part included: placements and a pair of communication variables
+    /// for each net are its columns.
+    pub fn bytes(&self) -> usize {
+        let columns = (self.unit_count() + 2 * self.units.units.nets.len()) * self.devices.list.len();
+        columns.saturating_mul(BYTES_PER_COLUMN)
     }
 
     /// The unit of each node.

@@ -24,6 +24,10 @@ pub(super) fn run(
     let bounds = method.bounds(start.as_ref(), known_value);
     let scale = scale(problem, known_value);
     let layout = Layout::new(problem);
+    if !cx.admits(layout.bytes()) {
+        let outcome = outcome(&problem.spec.scope, start, bounds.lower, false);
+        return Ok(Run { outcome, stats: Stats::default() });
+    }
     let (mut mip, columns) = program(&layout, method.form, bounds, scale).into_mip()?;
     if let Some(values) = start.as_ref().and_then(|split| layout.start_values(split)) {
         mip.set_start(&values)?;
