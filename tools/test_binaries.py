@@ -17,11 +17,15 @@ class Wrong(Exception):
     """What cannot go on, with its reason."""
 
 
-def build(tree: pathlib.Path, binaries: list[str]) -> dict[str, str]:
-    """Compiles test binaries of a working tree; their paths by name, `lib` for the unit tests."""
+def build(tree: pathlib.Path, binaries: list[str], target: pathlib.Path | None = None) -> dict[str, str]:
+    """Compiles test binaries of a working tree; their paths by name, `lib` for the unit tests.
+
+    A copy of the tree needs a `target` folder of its own: cargo takes what was built of the one for the other.
+    """
     chosen = [word for name in binaries for word in (["--lib"] if name == "lib" else ["--test", name])]
     command = ["cargo", "test", "--no-run", "--message-format", "json-render-diagnostics", *FEATURES, *chosen]
-    done = subprocess.run(command, cwd=tree, stdout=subprocess.PIPE, text=True)
+    environment = {**os.environ, **({"CARGO_TARGET_DIR": str(target)} if target else {})}
+    done = subprocess.run(command, cwd=tree, env=environment, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
         raise Wrong(f"the tests in {tree} do not compile")
     paths = {}
