@@ -13,7 +13,7 @@ use anyhow::{Result, anyhow};
 use clap::Parser;
 use dagsplit::instance::formats::{ReadOptions, read_instance};
 use dagsplit::problem::{Problem, ProblemSpec, Scope};
-use dagsplit::report::record::gap;
+use dagsplit::report::method::gap;
 use dagsplit::solve::registry;
 use dagsplit::verify;
 use support::chart::{Chart, Series};

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use dagsplit::generate::topology::{GridShape, Hierarchical, Mesh, TopologyRecipe, UniformDist, generate as topology};
 use dagsplit::generate::{Recipe, Resnet, SemanticFpn, Swin, Transformer, generate};
 use dagsplit::instance::{Instance, Platform};
-use dagsplit::mapping::joint::{JointProblem, JointRun, JointSearch, UnitGraph};
+use dagsplit::mapping::joint::{JointOutcome, JointProblem, JointRun, JointSearch, UnitGraph};
 use dagsplit::mapping::{Counted, StageCost, Topology};
 use dagsplit::problem::{Problem, ProblemSpec};
 use dagsplit::solve::dp::IdealDp;
 use dagsplit::solve::heuristic::OperatorClustering;
 use dagsplit::solve::registry::Clustering;
-use dagsplit::solve::{SearchContext, Solver};
+use dagsplit::solve::{SearchContext, Solver, Stats, Status};
 
 /// Clusters of each network.
 const CLUSTERS: usize = 24;
@@ -79,18 +79,17 @@ fn line(name: &str, instance: &Instance, stages: usize, replicas: usize, topolog
     let start = Instant::now();
     let together = at_most(&joint, limit);
     let seconds = start.elapsed().as_secs_f64();
-    let time = |run: &JointRun| run.plan.as_ref().map_or(f64::NAN, |plan| plan.time);
+    let time = |run: &JointRun| run.outcome.solution().map_or(f64::NAN, |plan| plan.time);
     let (first, mean, second) = (time(&as_given), time(&on_mean), time(&together));
     println!(
         "| {name} | {stages}, {replicas} | {} | {first:.2} | {mean:.2} | {second:.2} | {:.1} % | {} | {} | {seconds:.1} |",
         topology.name,
         100.0 * (first.min(mean) / second - 1.0),
-        if together.proven {
-            "yes".to_owned()
-        } else {
-            format!("gap {:.1} %", 100.0 * (1.0 - together.bound / second))
+        match together.outcome.status() {
+            Status::Optimal => "yes".to_owned(),
+            _ => format!("gap {:.1} %", 100.0 * (1.0 - bound(&together) / second)),
         },
-        together.labels,
+        labels(&together),
     );
 }
 
@@ -119,14 +118,30 @@ fn two_phases(joint: &JointProblem, members: &[Vec<u64>], problem: &Problem, lim
 /// The best plan of at most so many stages, for a split that is made for a flat topology may have fewer, too.
 fn at_most(joint: &JointProblem, limit: Duration) -> JointRun {
     let runs = (1..=joint.stages).map(|stages| search(&JointProblem { stages, ..joint.clone() }, limit));
-    let time = |run: &JointRun| run.plan.as_ref().map_or(f64::MAX, |plan| plan.time);
+    let time = |run: &JointRun| run.outcome.solution().map_or(f64::MAX, |plan| plan.time);
     let both = |a: JointRun, b: JointRun| {
-        let (proven, labels) = (a.proven && b.proven, a.labels + b.labels);
-        let bound = a.bound.min(b.bound);
+        let stats = Stats(vec![("labels", labels(&a) + labels(&b))]);
+        let least = bound(&a).min(bound(&b));
         let better = if time(&a) <= time(&b) { a } else { b };
-        JointRun { proven, bound, labels, ..better }
+        let outcome = match better.outcome {
+            JointOutcome::Optimal { solution, .. } | JointOutcome::Feasible { solution, .. } => {
+                let time = solution.time;
+                JointOutcome::found(solution, time, least)
+            }
+            other => other,
+        };
+        JointRun { outcome, stats }
     };
     runs.reduce(both).unwrap_or_else(|| panic!("there is at least one stage"))
+}
+
+/// What no plan is below: anything, where there is none.
+fn bound(run: &JointRun) -> f64 {
+    run.outcome.bound().copied().unwrap_or(f64::MAX)
+}
+
+fn labels(run: &JointRun) -> f64 {
+    run.stats.get("labels").unwrap_or(0.0)
 }
 
 fn search(problem: &JointProblem, limit: Duration) -> JointRun {

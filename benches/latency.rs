@@ -93,7 +93,7 @@ fn measure(name: &str, instance: &Instance, time_limit: f64) -> Result<String> {
     Ok(row(&[
         name.to_owned(),
         format!("{}", instance.platform.accelerators[0].count),
-        run.outcome.status().to_owned(),
+        run.outcome.status().to_string(),
         value,
         run.outcome.bound().map_or("-".into(), |bound| format!("{:.4}", bound.value)),
         format!("{seconds:.3}"),

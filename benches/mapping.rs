@@ -147,11 +147,11 @@ fn measure(args: &Args, mapper: &dyn Mapper, problem: &MappingProblem) -> Result
     let seconds = clock.seconds();
     is_done.store(true, Ordering::Relaxed);
     ensure!(watch.join().is_ok(), "the watch failed");
-    let objective = run.mapping().map(|mapping| problem.objective(mapping));
-    let gap = objective.map_or(1.0, |objective| ((objective - run.bound) / objective).max(0.0));
-    let decisions =
-        run.stats.iter().find(|(name, _)| matches!(*name, "decisions" | "placements")).map_or(0, |stat| stat.1);
-    let is_proven = matches!(run.outcome, MappingOutcome::Optimal(_));
+    let objective = run.outcome.solution().map(|mapping| problem.objective(mapping));
+    let bound = run.outcome.bound().copied().unwrap_or(0.0);
+    let gap = objective.map_or(1.0, |objective| ((objective - bound) / objective).max(0.0));
+    let decisions = run.stats.get("decisions").or_else(|| run.stats.get("placements")).unwrap_or(0.0) as u64;
+    let is_proven = matches!(run.outcome, MappingOutcome::Optimal { .. });
     if args.cases {
         let (stages, objective) = (problem.stages.stages.len(), objective.unwrap_or_default());
         println!(
@@ -160,7 +160,7 @@ fn measure(args: &Args, mapper: &dyn Mapper, problem: &MappingProblem) -> Result
             problem.topology.name,
             problem.replicas,
             problem.stages.name,
-            run.bound,
+            bound,
             100.0 * gap
         );
     }

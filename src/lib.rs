@@ -66,6 +66,7 @@ pub mod problem;
 pub mod process;
 pub mod report;
 pub mod reproduce;
+mod search;
 pub mod simulate;
 pub mod solve;
 pub mod text;

@@ -106,7 +106,7 @@ fn is_true_when_cut_off(
             prop_assert!(near(solution.objective, optimum), "{solution:?}, optimum {optimum:?}");
             prop_assert!(proves(bound.value, solution.objective.unwrap()), "{bound:?}, {solution:?}");
         }
-        Outcome::Infeasible(_) => prop_assert_eq!(optimum, None),
+        Outcome::Infeasible => prop_assert_eq!(optimum, None),
         Outcome::Feasible { .. } | Outcome::Unknown { .. } => {}
     }
     if let Some(solution) = run.outcome.solution() {

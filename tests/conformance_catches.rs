@@ -165,7 +165,7 @@ fn a_false_optimum_is_found() {
         one_device.spec.platform.accelerators.iter_mut().for_each(|class| class.count = class.count.min(1));
         one_device.spec.platform.cpus = usize::from(one_device.spec.platform.accelerators.iter().all(|c| c.count == 0));
         match truth(&one_device) {
-            Outcome::Infeasible(_) => truth(problem),
+            Outcome::Infeasible => truth(problem),
             other => other,
         }
     });
@@ -184,7 +184,7 @@ fn an_optimum_that_its_bound_does_not_prove_is_found() {
 #[test]
 fn a_false_infeasible_is_found() {
     breaks(Law::Infeasible, 3, |problem, _| match truth(problem) {
-        Outcome::Optimal { .. } if problem.node_count() > 2 => Outcome::Infeasible(problem.spec.scope.clone()),
+        Outcome::Optimal { .. } if problem.node_count() > 2 => Outcome::Infeasible,
         other => other,
     });
 }
@@ -231,7 +231,7 @@ fn a_partitioner_that_ignores_its_limit_is_found() {
 #[test]
 fn what_is_wrong_under_cancellation_is_found() {
     breaks(Law::Cancellation, 1, |problem, cx| match truth(problem) {
-        Outcome::Optimal { .. } if cx.should_stop() => Outcome::Infeasible(problem.spec.scope.clone()),
+        Outcome::Optimal { .. } if cx.should_stop() => Outcome::Infeasible,
         other => other,
     });
 }

@@ -9,10 +9,10 @@ use std::sync::atomic::AtomicBool;
 use common::{InstanceOptions, config, instances};
 use dagsplit::cost::{Piece, Synchronisation};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
-use dagsplit::mapping::joint::{JointError, JointProblem, JointSearch, UnitGraph};
+use dagsplit::mapping::joint::{JointError, JointProblem, JointRun, JointSearch, UnitGraph};
 use dagsplit::mapping::{Counted, Device, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology};
 use dagsplit::problem::{DeviceAssignment, DeviceKind, Problem, ProblemSpec, Scope, Solution};
-use dagsplit::solve::SearchContext;
+use dagsplit::solve::{SearchContext, Status};
 use dagsplit::verify;
 use proptest::prelude::*;
 
@@ -186,11 +186,11 @@ proptest! {
     fn the_search_finds_what_trying_everything_finds(case in cases()) {
         let (problem, members) = case.problem();
         let run = JointSearch::default().solve(&problem, &SearchContext::new()).unwrap();
-        prop_assert!(run.proven);
+        prop_assert!(is_proven(&run));
         let expected = case.by_hand();
-        prop_assert_eq!(run.plan.as_ref().map(|plan| plan.time), expected);
-        let Some(plan) = run.plan else { return Ok(()) };
-        prop_assert!(run.bound <= plan.time && common::proves(run.bound, plan.time));
+        prop_assert_eq!(run.outcome.solution().map(|plan| plan.time), expected);
+        let Some(plan) = run.outcome.solution() else { return Ok(()) };
+        prop_assert!(common::proves(*run.outcome.bound().unwrap(), plan.time));
         let used: BTreeSet<usize> = plan.mapping.devices.iter().copied().collect();
         prop_assert_eq!(used.len(), case.stages * case.replicas);
         let mut stage_of: BTreeMap<u64, usize> = BTreeMap::new();
@@ -207,13 +207,12 @@ proptest! {
     #[test]
     fn a_given_split_is_mapped_as_well_as_can_be(case in cases()) {
         let (problem, _) = case.problem();
-        let Some(plan) = JointSearch::default().solve(&problem, &SearchContext::new()).unwrap().plan else {
-            return Ok(());
-        };
+        let best = JointSearch::default().solve(&problem, &SearchContext::new()).unwrap();
+        let Some(plan) = best.outcome.solution() else { return Ok(()) };
         let given = problem.with_stages(&plan.stages);
         let run = JointSearch::default().solve(&given, &SearchContext::new()).unwrap();
-        prop_assert!(run.proven);
-        prop_assert_eq!(run.plan.map(|plan| plan.time), Some(plan.time));
+        prop_assert!(is_proven(&run));
+        prop_assert_eq!(run.outcome.solution().map(|plan| plan.time), Some(plan.time));
     }
 
     #[test]
@@ -226,13 +225,19 @@ proptest! {
             (JointSearch { beam: 1, max_labels: 3, ..JointSearch::default() }, SearchContext::new()),
         ] {
             let run = search.solve(&problem, &cx).unwrap();
-            match (&run.plan, &best.plan) {
-                (Some(plan), Some(best)) => prop_assert!(best.time <= plan.time && run.bound <= best.time),
-                (None, Some(best)) => prop_assert!(!run.proven && run.bound <= best.time),
+            let is_bound = |time: f64| run.outcome.bound().is_none_or(|&bound| bound <= time);
+            match (run.outcome.solution(), best.outcome.solution()) {
+                (Some(plan), Some(best)) => prop_assert!(best.time <= plan.time && is_bound(best.time)),
+                (None, Some(best)) => prop_assert!(!is_proven(&run) && is_bound(best.time)),
                 (plan, None) => prop_assert!(plan.is_none()),
             }
         }
     }
+}
+
+/// Whether a plan is proven to be the best, or that there is none.
+fn is_proven(run: &JointRun) -> bool {
+    matches!(run.outcome.status(), Status::Optimal | Status::Infeasible)
 }
 
 fn prop_assert_once(before: Option<usize>) {
@@ -258,8 +263,8 @@ fn row() -> Case {
 fn a_row_is_cut_where_little_is_sent_unless_a_fast_link_is_at_hand() {
     let (problem, _) = row().problem();
     let run = JointSearch::default().solve(&problem, &SearchContext::new()).unwrap();
-    let plan = run.plan.unwrap();
-    assert_eq!((plan.stages, plan.time), (vec![vec![0, 1], vec![2, 3]], 4.0 + 6.0 / 8.0));
+    let plan = run.outcome.solution().unwrap();
+    assert_eq!((&plan.stages, plan.time), (&vec![vec![0, 1], vec![2, 3]], 4.0 + 6.0 / 8.0));
     assert_eq!(plan.mapping.devices[0] / 2, plan.mapping.devices[1] / 2, "one pair holds both");
 }
 
@@ -271,5 +276,5 @@ fn what_cannot_be_searched_is_refused() {
     let few = JointSearch { max_ideals: 3, ..JointSearch::default() };
     assert_eq!(few.solve(&problem, &SearchContext::new()), Err(JointError::TooManyIdeals(3)));
     let none = search(&JointProblem { stages: 5, ..problem }).unwrap();
-    assert!(none.proven && none.plan.is_none(), "four nodes make no five stages");
+    assert!(none.outcome.status() == Status::Infeasible, "four nodes make no five stages");
 }

@@ -12,9 +12,14 @@ use dagsplit::solve::{OPTIMALITY_TOLERANCE, SearchContext};
 use mappings::any_problem;
 use proptest::prelude::*;
 
+/// What the run says that no mapping is below; 0 where it says nothing.
+fn bound(run: &MappingRun) -> f64 {
+    run.outcome.bound().copied().unwrap_or(0.0)
+}
+
 /// Panics where a run's answer is no answer.
 fn check(problem: &MappingProblem, run: &MappingRun) {
-    let Some(mapping) = run.mapping() else { return };
+    let Some(mapping) = run.outcome.solution() else { return };
     assert_eq!(mapping.devices.len(), problem.copies());
     let mut devices = mapping.devices.clone();
     devices.sort_unstable();
@@ -23,13 +28,13 @@ fn check(problem: &MappingProblem, run: &MappingRun) {
     for (copy, &device) in mapping.devices.iter().enumerate() {
         assert!(problem.fits(copy / problem.replicas, device), "copy {copy} does not fit");
     }
-    assert!(run.bound <= problem.objective(mapping));
+    assert!(bound(run) <= problem.objective(mapping));
 }
 
 /// The optimum, `None` where there is no mapping.
 fn optimum(problem: &MappingProblem) -> Option<f64> {
     let run = Exhaustive.map(problem, &SearchContext::new());
-    run.mapping().map(|mapping| problem.objective(mapping))
+    run.outcome.solution().map(|mapping| problem.objective(mapping))
 }
 
 /// Whether a mapping that is called optimal is so.
@@ -42,10 +47,10 @@ fn assert_equals_exhaustive(problem: &MappingProblem, mapper: &BranchAndBound) {
     check(problem, &run);
     match (optimum(problem), &run.outcome) {
         (None, outcome) => assert_eq!(*outcome, MappingOutcome::Infeasible),
-        (Some(optimum), MappingOutcome::Optimal(mapping)) => {
+        (Some(optimum), MappingOutcome::Optimal { solution: mapping, .. }) => {
             let found = problem.objective(mapping);
             assert!(is_near(found, optimum), "found {found}, optimum {optimum}");
-            assert!(run.bound <= optimum * (1.0 + 1e-12), "bound {} above the optimum {optimum}", run.bound);
+            assert!(bound(&run) <= optimum * (1.0 + 1e-12), "bound {} above the optimum {optimum}", bound(&run));
         }
         (Some(optimum), outcome) => panic!("{outcome:?} where the optimum is {optimum}"),
     }
@@ -74,9 +79,9 @@ proptest! {
         match optimum(&problem) {
             None => prop_assert_eq!(run.outcome, MappingOutcome::Infeasible),
             Some(optimum) => {
-                prop_assert!(run.bound <= optimum * (1.0 + 1e-12));
-                prop_assert!(run.mapping().is_some());
-                if let MappingOutcome::Optimal(mapping) = &run.outcome {
+                prop_assert!(bound(&run) <= optimum * (1.0 + 1e-12));
+                prop_assert!(run.outcome.solution().is_some());
+                if let MappingOutcome::Optimal { solution: mapping, .. } = &run.outcome {
                     let found = problem.objective(mapping);
                     prop_assert!(is_near(found, optimum), "found {found}, optimum {optimum}");
                 }
@@ -99,10 +104,10 @@ fn the_tree_is_reached() {
     let mapper = BranchAndBound { moves: 1, decisions: 1 };
     let decisions = |problem: MappingProblem| {
         let run = mapper.map(&problem, &SearchContext::new());
-        run.stats.iter().find(|(name, _)| *name == "decisions").map_or(0, |&(_, count)| count)
+        run.stats.get("decisions").unwrap_or(0.0)
     };
     // More decisions than one for each of ten copies: not only the first way down.
-    let counts: Vec<u64> = drawn(&any_problem(10), 100).map(decisions).collect();
-    let trees = counts.iter().filter(|&&count| count > 10).count();
+    let counts: Vec<f64> = drawn(&any_problem(10), 100).map(decisions).collect();
+    let trees = counts.iter().filter(|&&count| count > 10.0).count();
     assert!(trees >= 20, "{trees} of 100 runs branch: {counts:?}");
 }

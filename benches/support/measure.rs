@@ -171,7 +171,7 @@ impl Task {
         let verified = verified.map_err(|violations| anyhow::anyhow!("the split is wrong: {violations:?}"))?;
         Ok(Measurement {
             nodes: instance.nodes.len(),
-            status: run.outcome.status().to_owned(),
+            status: run.outcome.status().to_string(),
             objective: verified.map(|split| split.objective()),
             bound: run.outcome.bound().map(|bound| bound.value),
             solve_seconds,

@@ -10,10 +10,12 @@ use dagsplit::mapping::formats::{write_mapping, write_stages};
 use dagsplit::mapping::{
     ClaimedMapping, Counted, Mapper, MappingOutcome, MappingProblem, MappingRun, StageCost, StageGraph, registry,
 };
-use dagsplit::report::mapping::{MapMethodRecord, MapRecord};
+use dagsplit::report::mapping::MapRecord;
+use dagsplit::report::method::{self, MethodRecord};
 use dagsplit::report::picture::draw_topology;
 use dagsplit::report::record::MEMORY_LIMIT_REACHED;
 use dagsplit::solve::registry::split_list;
+use dagsplit::solve::{Stats, Status};
 use dagsplit::verify::mapping::{VerifiedMapping, check};
 
 use super::mapping_args::{StageArgs, TopologyArgs};
@@ -100,8 +102,8 @@ enum CostArg {
 
 /// What one mapper did.
 struct Attempt {
-    record: MapMethodRecord,
-    stats: Vec<(&'static str, u64)>,
+    record: MethodRecord,
+    stats: Stats,
     verified: Option<VerifiedMapping>,
     claim: Option<ClaimedMapping>,
 }
@@ -184,20 +186,20 @@ impl Args {
         let started = Instant::now();
         let context = progress::with_progress_line(self.search.context(cancelled, begun), self.quiet);
         let mut run = match problem.memory_shortage() {
-            Some(_) => MappingRun { outcome: MappingOutcome::Infeasible, bound: 0.0, stats: Vec::new() },
+            Some(_) => MappingRun { outcome: MappingOutcome::Infeasible, stats: Stats::default() },
             None => mapper.map(problem, &context),
         };
         if context.was_short_of_memory() {
-            run.stats.push((MEMORY_LIMIT_REACHED, 1));
+            run.stats.set(MEMORY_LIMIT_REACHED, 1.0);
         }
         drop(context);
         let seconds = started.elapsed().as_secs_f64();
-        let claim = run.mapping().map(|mapping| ClaimedMapping::new(problem, mapping));
+        let claim = run.outcome.solution().map(|mapping| ClaimedMapping::new(problem, mapping));
         let verified = claim.as_ref().map(|claim| check(problem, claim)).transpose();
         let verified = verified.map_err(|violations| {
             bug(&format!("the mapping that method {spec} found is invalid:{}", listed(&violations)))
         })?;
-        let record = MapMethodRecord::new(spec, &run, verified.as_ref(), seconds);
+        let record = MethodRecord::of_mapping(spec, &run, verified.as_ref(), seconds);
         Ok(Attempt { record, stats: run.stats, verified, claim })
     }
 
@@ -209,12 +211,10 @@ impl Args {
         problem: &MappingProblem,
         mut attempts: Vec<Attempt>,
     ) -> Result<Exit, Failure> {
-        let records: Vec<MapMethodRecord> = attempts.iter().map(|attempt| attempt.record.clone()).collect();
-        if let Some(contradiction) = MapMethodRecord::contradiction(&records) {
-            return Err(bug(&contradiction));
-        }
-        let best = attempts.swap_remove(MapMethodRecord::best(&records));
-        let mut record = MapRecord::new(problem, best.record, &best.stats, best.verified.as_ref());
+        let records: Vec<MethodRecord> = attempts.iter().map(|attempt| attempt.record.clone()).collect();
+        method::consistent(&records).map_err(|contradiction| bug(&contradiction.to_string()))?;
+        let best = attempts.swap_remove(MethodRecord::best(&records));
+        let mut record = MapRecord::new(problem, best.record, best.stats, best.verified.as_ref());
         if records.len() > 1 {
             record.compared = records;
         }
@@ -233,8 +233,8 @@ impl Args {
             print(&record.text())?
         }
         Ok(match record.outcome.status {
-            "infeasible" => Exit::Infeasible,
-            "unknown" => Exit::NothingFound,
+            Status::Infeasible => Exit::Infeasible,
+            Status::Unknown => Exit::NothingFound,
             _ => Exit::Done,
         })
     }

@@ -7,9 +7,10 @@ use std::time::Instant;
 
 use dagsplit::instance::formats::write_split;
 use dagsplit::problem::Problem;
-use dagsplit::report::record::{self, MEMORY_LIMIT_REACHED, MethodRecord};
+use dagsplit::report::method::{self, MethodRecord};
+use dagsplit::report::record::MEMORY_LIMIT_REACHED;
 use dagsplit::report::{InstanceRecord, RunRecord, table};
-use dagsplit::solve::{Solver, Stats, registry};
+use dagsplit::solve::{Solver, Stats, Status, registry};
 use dagsplit::verify::{self, Verified, Violation};
 
 use super::problem_args::ProblemArgs;
@@ -147,8 +148,8 @@ impl Args {
     /// Reports the best split of the first scope, and how the methods compare.
     fn report(&self, workload: &Workload, problem: &Problem, mut attempts: Vec<Attempt>) -> Result<Exit, Failure> {
         let records: Vec<MethodRecord> = attempts.iter().map(|attempt| attempt.record.clone()).collect();
-        record::consistent(&records).map_err(|contradiction| bug(&contradiction.to_string()))?;
-        let scope = problem.spec.scope.name();
+        method::consistent(&records).map_err(|contradiction| bug(&contradiction.to_string()))?;
+        let scope = Some(problem.spec.scope.name());
         let in_first = records.iter().take_while(|record| record.scope == scope).count();
         let best = attempts.swap_remove(MethodRecord::best(&records[..in_first]));
         let instance = InstanceRecord::new(&workload.instance, problem.graph.edge_count());
@@ -165,8 +166,8 @@ impl Args {
             print(&table::run(&record))?
         }
         Ok(match record.status {
-            "infeasible" => Exit::Infeasible,
-            "unknown" => Exit::NothingFound,
+            Status::Infeasible => Exit::Infeasible,
+            Status::Unknown => Exit::NothingFound,
             _ => Exit::Done,
         })
     }
@@ -246,7 +247,7 @@ mod tests {
         let attempt =
             |solver: &dyn Solver| args.attempt(solver, &workload, &problem, (&Arc::default(), started())).unwrap();
         let lie = attempt(&Liar);
-        assert_eq!((lie.record.status, lie.record.objective, lie.verified.is_some()), ("rejected", None, false));
+        assert_eq!((lie.record.status, lie.record.objective, lie.verified.is_some()), (Status::Rejected, None, false));
         let Err(failure) = tell_rejections(&[lie]) else { panic!("a lie passed") };
         assert_eq!(failure.exit as u8, 70);
         let message = failure.to_string();

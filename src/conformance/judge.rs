@@ -45,7 +45,7 @@ impl Judged {
                     self.check(Law::Optimal, self.not_optimal(objective, bound));
                 }
             }
-            Outcome::Infeasible(_) => {
+            Outcome::Infeasible => {
                 let split = self.reference.upper;
                 let wrong = split.map(|value| format!("there is a split, with objective {}", number(value)));
                 self.check(Law::Infeasible, wrong);

@@ -1,7 +1,7 @@
 //! Every mapping there is: the oracle of tiny problems.
 
-use super::{Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun};
-use crate::solve::SearchContext;
+use super::{Mapper, Mapping, MappingProblem, MappingRun};
+use crate::search::{Outcome, SearchContext, Stats};
 
 /// Looks at every mapping. O(D! / (D − S · R)! · D): for at most 8 devices or so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -15,14 +15,13 @@ impl Mapper for Exhaustive {
     fn map(&self, problem: &MappingProblem, cx: &SearchContext) -> MappingRun {
         let mut enumeration = Enumeration { problem, cx, devices: Vec::new(), best: None, count: 0, placements: 0 };
         let is_complete = enumeration.place_next();
-        let bound = if is_complete { enumeration.best.as_ref().map_or(0.0, |(_, objective)| *objective) } else { 0.0 };
         let outcome = match (enumeration.best, is_complete) {
-            (Some((mapping, _)), true) => MappingOutcome::Optimal(mapping),
-            (Some((mapping, _)), false) => MappingOutcome::Feasible(mapping),
-            (None, true) => MappingOutcome::Infeasible,
-            (None, false) => MappingOutcome::Unknown,
+            (Some((mapping, objective)), true) => Outcome::found(mapping, objective, objective),
+            (Some((solution, _)), false) => Outcome::Feasible { solution, bound: None },
+            (None, true) => Outcome::Infeasible,
+            (None, false) => Outcome::Unknown { bound: None },
         };
-        MappingRun { outcome, bound, stats: vec![("mappings", enumeration.count)] }
+        MappingRun { outcome, stats: Stats(vec![("mappings", enumeration.count as f64)]) }
     }
 }
 

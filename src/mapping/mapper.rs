@@ -1,41 +1,13 @@
 //! What places stages, and what comes of it.
 
 use super::{Mapping, MappingProblem};
-use crate::solve::SearchContext;
+use crate::search::{Outcome, Run, SearchContext};
 
-/// What a mapper found out.
-#[derive(Debug, Clone, PartialEq)]
-pub enum MappingOutcome {
-    /// The best mapping there is: its bound equals its time up to rounding.
-    Optimal(Mapping),
-    /// A mapping, perhaps not the best.
-    Feasible(Mapping),
-    /// There is no mapping: too few devices, or too little memory.
-    Infeasible,
-    /// None was found in time.
-    Unknown,
-}
+/// How a mapper's run ended; a bound is a time that no mapping's slowest copy is below.
+pub type MappingOutcome = Outcome<Mapping, f64>;
 
 /// A mapper's answer.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MappingRun {
-    /// What it found out.
-    pub outcome: MappingOutcome,
-    /// No mapping's slowest copy is faster than this; 0 where nothing is known.
-    pub bound: f64,
-    /// Figures of the search by name, as they are shown.
-    pub stats: Vec<(&'static str, u64)>,
-}
-
-impl MappingRun {
-    /// The mapping found.
-    pub fn mapping(&self) -> Option<&Mapping> {
-        match &self.outcome {
-            MappingOutcome::Optimal(mapping) | MappingOutcome::Feasible(mapping) => Some(mapping),
-            MappingOutcome::Infeasible | MappingOutcome::Unknown => None,
-        }
-    }
-}
+pub type MappingRun = Run<Mapping, f64>;
 
 /// Places the copies of stages on devices.
 pub trait Mapper {

@@ -74,7 +74,7 @@ mod tests {
             devices.sort_unstable();
             assert_eq!(devices, line[..problem.copies()], "copies of seed {seed} share devices");
             let run = Exhaustive.map(&problem, &cx);
-            let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+            let Some(optimum) = run.outcome.solution().map(|mapping| problem.objective(mapping)) else { continue };
             assert!(problem.objective(&mapping) >= optimum * (1.0 - 1e-12), "better than the best of seed {seed}");
             found += usize::from(problem.objective(&mapping) <= optimum * (1.0 + 1e-9));
             looked += 1;

@@ -202,7 +202,7 @@ mod tests {
                 continue;
             }
             let run = Exhaustive.map(&problem, &cx);
-            let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+            let Some(optimum) = run.outcome.solution().map(|mapping| problem.objective(mapping)) else { continue };
             let mut windows = Windows::new(&problem, &line, seed).expect("messages alone count");
             let mapping = windows.better(&first, 200, 0.0, &cx);
             let mut devices = mapping.devices.clone();
@@ -225,7 +225,7 @@ mod tests {
             let problem = samples::problem(seed);
             let line: Vec<usize> = (0..problem.topology.len()).collect();
             let run = Exhaustive.map(&problem, &cx);
-            let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+            let Some(optimum) = run.outcome.solution().map(|mapping| problem.objective(mapping)) else { continue };
             let mut windows = Windows::new(&problem, &line, seed).expect("messages alone count");
             let Some(mapping) = windows.mapping(0.0, 2.0 * optimum, 200, &cx) else { continue };
             let mut devices = mapping.devices.clone();

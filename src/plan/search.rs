@@ -11,6 +11,7 @@ use crate::instance::{Instance, Platform, Problems};
 use crate::mapping::registry as mappers;
 use crate::mapping::{ClaimedMapping, Counted, Mapper, Mapping, MappingProblem, StageCost, StageGraph, Topology};
 use crate::problem::{Problem, ProblemSpec, Scope};
+use crate::search::gap;
 use crate::simulate::{Options, Pipeline, simulate};
 use crate::solve::registry::{self, SpecError};
 use crate::solve::{Progress, SearchContext, SolveError, Solver, in_pool};
@@ -213,13 +214,14 @@ impl<'a> Planner<'a> {
             for &counted in &self.options.counted {
                 let problem = self.mapping_problem(&partition.stages, replicas, microbatches, counted);
                 let run = mapper.map(&problem, &self.cx.part(Some(limit)));
-                let Some(mapping) = run.mapping().filter(|&mapping| all.iter().all(|known| known.mapping != *mapping))
+                let Some(mapping) =
+                    run.outcome.solution().filter(|&mapping| all.iter().all(|known| known.mapping != *mapping))
                 else {
                     continue;
                 };
                 let time = verified(&problem, mapping, mapper.as_ref())?;
-                let gap = (run.bound > 0.0).then(|| (time - run.bound) / time);
-                let gap = gap.map(|gap| if gap <= 2.0 * verify::CLAIM_TOLERANCE { 0.0 } else { gap });
+                let bound = run.outcome.bound().copied().filter(|&bound| bound > 0.0);
+                let gap = bound.and_then(|bound| gap(time, bound));
                 all.push(Found { mapping: mapping.clone(), problem, mapper: spec.clone(), gap });
             }
         }

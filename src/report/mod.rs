@@ -9,6 +9,7 @@ pub mod export;
 pub mod facts;
 pub mod framework;
 pub mod mapping;
+pub mod method;
 pub mod picture;
 pub mod plan;
 pub mod plot;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::units::{number, percent};
+use crate::search::gap;
 use crate::solve::Progress;
 
 /// How long a run may take before the line appears.
@@ -58,8 +59,7 @@ impl Drop for ProgressLine {
 fn describe(progress: &Progress) -> String {
     let shown = |value: Option<f64>| value.map_or_else(|| "none yet".into(), number);
     let mut line = format!("{}: best {}, bound {}", progress.phase, shown(progress.incumbent), shown(progress.bound));
-    if let Some(gap) = progress.incumbent.zip(progress.bound).and_then(|(best, bound)| super::record::gap(best, bound))
-    {
+    if let Some(gap) = progress.incumbent.zip(progress.bound).and_then(|(best, bound)| gap(best, bound)) {
         line += &format!(", gap {}", percent(gap));
     }
     line

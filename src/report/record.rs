@@ -3,10 +3,11 @@
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::method::MethodRecord;
 use crate::instance::Instance;
 use crate::instance::formats::content_hash;
-use crate::problem::{DeviceKind, ProblemSpec, Scope};
-use crate::solve::{Run, Stats};
+use crate::problem::{DeviceKind, ProblemSpec};
+use crate::solve::{Stats, Status};
 use crate::text::escaped;
 use crate::verify::{ScheduledSubgraph, Verified, VerifiedDevice};
 
@@ -19,10 +20,6 @@ pub const MEMORY_LIMIT_REACHED: &str = "memory_limit_reached";
 /// What is said to people of such a run.
 pub const MEMORY_LIMIT_NOTE: &str =
     "the memory limit was reached: with more there may be a better answer or bound (--memory-limit)";
-
-/// How far a bound may be from an objective, relative to it, and still count as equal: the error of sums in
-/// floating-point numbers.
-pub(super) const ROUNDING: f64 = 1e-9;
 
 /// Which instance a record is about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -150,128 +147,6 @@ impl SubgraphRecord {
     }
 }
 
-/// How one of several methods did.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct MethodRecord {
-    /// The method's name.
-    pub method: String,
-    /// `arbitrary`, `convex` or `acyclic`.
-    pub scope: &'static str,
-    /// `optimal`, `feasible`, `infeasible` or `unknown`; `rejected` where the verifier rejects its split.
-    pub status: &'static str,
-    /// The verified objective value.
-    pub objective: Option<f64>,
-    /// The method's own lower bound.
-    pub lower_bound: Option<f64>,
-    /// The gap between its objective and its own bound.
-    pub gap: Option<f64>,
-    /// Wall-clock seconds.
-    pub seconds: f64,
-}
-
-impl MethodRecord {
-    /// The record of `run`, whose split the verifier has passed as `verified`.
-    ///
-    /// A bound, and with it a proof, counts only where it holds for every split of the scope that was asked for. Where it
-    /// leaves no gap, the split is optimal, whatever the method calls it.
-    pub fn new(method: &str, scope: &Scope, run: &Run, verified: Option<&Verified>, seconds: f64) -> Self {
-        let objective = verified.map(Verified::objective);
-        let lower_bound = run.outcome.bound().filter(|bound| bound.scope.covers(scope)).map(|bound| bound.value);
-        let gap = objective.zip(lower_bound).and_then(|(objective, bound)| gap(objective, bound));
-        let status = match run.outcome.status() {
-            "optimal" | "feasible" => {
-                if gap == Some(0.0) {
-                    "optimal"
-                } else {
-                    "feasible"
-                }
-            }
-            "infeasible" if !infeasibility_holds(run, scope) => "unknown",
-            status => status,
-        };
-        Self { method: method.into(), scope: scope.name(), status, objective, lower_bound, gap, seconds }
-    }
-
-    /// The record of a method whose split the verifier rejects: nothing it says counts.
-    pub fn rejected(method: &str, scope: &Scope, seconds: f64) -> Self {
-        let (objective, lower_bound, gap) = (None, None, None);
-        Self { method: method.into(), scope: scope.name(), status: "rejected", objective, lower_bound, gap, seconds }
-    }
-
-    /// Whether a bound of this record holds for the splits that `other` is about.
-    pub fn covers(&self, other: &Self) -> bool {
-        self.scope == other.scope || Scope::width(self.scope) > Scope::width(other.scope)
-    }
-
-    /// Position of the best record: least objective, then highest bound, then first; a split beats none, and a proof
-    /// that there is none beats not knowing.
-    pub fn best(records: &[Self]) -> usize {
-        let key = |record: &Self| {
-            let objective = record.objective.unwrap_or(f64::INFINITY);
-            (
-                objective,
-                matches!(record.status, "unknown" | "rejected"),
-                -record.lower_bound.unwrap_or(f64::NEG_INFINITY),
-            )
-        };
-        let better = |a: &Self, b: &Self| {
-            let (a, b) = (key(a), key(b));
-            a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)).then(a.2.total_cmp(&b.2))
-        };
-        (0..records.len()).min_by(|&i, &j| better(&records[i], &records[j])).unwrap_or(0)
-    }
-}
-
-/// Two things that cannot both be true: a bug in a solver.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Contradiction {
-    /// A verified split is better than a lower bound allows.
-    #[error("method {finder} found a valid split of {objective}, but method {prover} claims a lower bound of {bound}")]
-    BoundExceeded {
-        /// Whose split it is.
-        finder: String,
-        /// The split's verified objective.
-        objective: f64,
-        /// Whose bound it is.
-        prover: String,
-        /// The bound.
-        bound: f64,
-    },
-    /// A split was found where there is said to be none.
-    #[error("method {finder} found a valid split, but method {prover} claims that there is none")]
-    NotInfeasible {
-        /// Whose split it is.
-        finder: String,
-        /// Who claims that there is none.
-        prover: String,
-    },
-}
-
-/// Checks that what several methods claim of one instance, each for its scope, can all be true.
-///
-/// # Errors
-/// The first [`Contradiction`] found.
-pub fn consistent(records: &[MethodRecord]) -> Result<(), Contradiction> {
-    for found in records {
-        let (finder, Some(objective)) = (&found.method, found.objective) else { continue };
-        for claim in records.iter().filter(|claim| claim.covers(found)) {
-            let prover = &claim.method;
-            if claim.status == "infeasible" {
-                return Err(Contradiction::NotInfeasible { finder: finder.clone(), prover: prover.clone() });
-            }
-            if let Some(bound) = claim.lower_bound.filter(|&bound| bound - objective > ROUNDING * objective) {
-                return Err(Contradiction::BoundExceeded {
-                    finder: finder.clone(),
-                    objective,
-                    prover: prover.clone(),
-                    bound,
-                });
-            }
-        }
-    }
-    Ok(())
-}
-
 /// One run, ready to be printed as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunRecord {
@@ -285,8 +160,8 @@ pub struct RunRecord {
     pub scope: &'static str,
     /// `throughput`, `gpipe`, `latency` or `sharding`.
     pub objective_kind: &'static str,
-    /// `optimal`, `feasible`, `infeasible` or `unknown`.
-    pub status: &'static str,
+    /// How it ended.
+    pub status: Status,
     /// The verified value, in the unit of the objective.
     pub objective: Option<f64>,
     /// No split of the scope is below it.
@@ -335,89 +210,10 @@ impl RunRecord {
     }
 }
 
-/// The relative gap (objective − bound) / objective; 0 where they differ by no more than floating-point sums do, and
-/// `None` where the objective is 0 and the bound below.
-pub fn gap(objective: f64, bound: f64) -> Option<f64> {
-    let gap = objective - bound;
-    if gap <= ROUNDING * objective { Some(0.0) } else { (objective > 0.0).then(|| gap / objective) }
-}
-
-fn infeasibility_holds(run: &Run, asked: &Scope) -> bool {
-    match &run.outcome {
-        crate::solve::Outcome::Infeasible(scope) => scope.covers(asked),
-        _ => true,
-    }
-}
-
 pub(super) fn as_object<S: Serializer>(stats: &Stats, serializer: S) -> Result<S::Ok, S::Error> {
     let mut object = serializer.serialize_map(Some(stats.0.len()))?;
     for (name, value) in &stats.0 {
         object.serialize_entry(name, value)?;
     }
     object.end()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::instance::{Node, Platform};
-    use crate::problem::{DeviceAssignment, Solution};
-    use crate::report::units::percent;
-    use crate::solve::{BoundSource, LowerBound, Outcome};
-
-    #[test]
-    fn gaps_are_relative_to_the_objective() {
-        assert_eq!(gap(20.0, 15.0), Some(0.25));
-        assert_eq!((gap(0.0, 0.0), gap(0.0, -1.0), gap(5.0, 5.0)), (Some(0.0), None, Some(0.0)));
-        assert_eq!((gap(0.1 + 0.2, 0.3), gap(0.3, 0.1 + 0.2)), (Some(0.0), Some(0.0)));
-        assert!(gap(1.0, 1.0 - 1e-8) > Some(0.0));
-    }
-
-    #[test]
-    fn a_bound_without_a_gap_is_a_proof() {
-        let node = |id| Node { accelerator_times: vec![Some(3.0)], ..Node::new(id) };
-        let (platform, nodes) = (Platform::uniform(1, None, 0), vec![node(0), node(1)]);
-        let instance = Instance { platform, nodes, ..Instance::default() };
-        let spec = ProblemSpec::of(&instance);
-        let devices = vec![DeviceAssignment::new(DeviceKind::Accelerator(0), vec![0, 1])];
-        let solution = Solution { devices, objective: None };
-        let verified = crate::verify::check(&instance, &spec, &solution).unwrap();
-        let status = |value: f64, scope: Scope| {
-            let bound = Some(LowerBound { value, scope, source: BoundSource::Refuted });
-            let run = Run { outcome: Outcome::Feasible { solution: solution.clone(), bound }, stats: Stats::default() };
-            let record = MethodRecord::new("m", &spec.scope, &run, Some(&verified), 0.0);
-            (record.status, record.gap.map(percent))
-        };
-        let shown = |text: &str| Some(text.to_owned());
-        assert_eq!(status(6.0, Scope::Acyclic), ("optimal", shown("0 %")));
-        assert_eq!(status(6.0 * (1.0 - 0.5e-9), Scope::Arbitrary), ("optimal", shown("0 %")));
-        assert_eq!(status(6.0 * (1.0 - 5.4e-7), Scope::Acyclic), ("feasible", shown("5.4e-5 %")));
-        assert_eq!(status(3.0, Scope::Acyclic), ("feasible", shown("50.00 %")));
-        // A bound for fewer splits than were asked for proves nothing.
-        assert_eq!(status(6.0, Scope::Linearized(vec![0, 1])), ("feasible", None));
-    }
-
-    fn record(status: &'static str, objective: Option<f64>, lower_bound: Option<f64>) -> MethodRecord {
-        MethodRecord { method: "m".into(), scope: "acyclic", status, objective, lower_bound, gap: None, seconds: 0.0 }
-    }
-
-    #[test]
-    fn contradictions_are_found() {
-        let proven = record("optimal", Some(5.0), Some(5.0));
-        assert_eq!(consistent(&[proven.clone(), record("feasible", Some(6.0), None)]), Ok(()));
-        let better = record("feasible", Some(4.0), None);
-        assert!(matches!(consistent(&[better, proven.clone()]), Err(Contradiction::BoundExceeded { .. })));
-        let none = record("infeasible", None, None);
-        assert!(matches!(consistent(&[none.clone(), proven]), Err(Contradiction::NotInfeasible { .. })));
-        assert_eq!(consistent(&[none.clone(), none]), Ok(()));
-    }
-
-    #[test]
-    fn the_best_record_has_the_least_objective_then_the_most_proof() {
-        let unknown = record("unknown", None, Some(1.0));
-        let (plain, proven) = (record("feasible", Some(5.0), None), record("optimal", Some(5.0), Some(5.0)));
-        assert_eq!(MethodRecord::best(&[unknown.clone(), plain.clone(), proven]), 2);
-        assert_eq!(MethodRecord::best(&[plain.clone(), plain]), 0);
-        assert_eq!(MethodRecord::best(&[unknown, record("infeasible", None, None)]), 1);
-    }
 }

@@ -2,7 +2,8 @@
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
-use super::record::{DeviceRecord, MEMORY_LIMIT_NOTE, MEMORY_LIMIT_REACHED, MethodRecord, RunRecord, gap};
+use super::method::{MethodRecord, gap};
+use super::record::{DeviceRecord, MEMORY_LIMIT_NOTE, MEMORY_LIMIT_REACHED, RunRecord};
 use super::sheet::Sheet;
 use super::units::{bar, bar_between, bytes, number, percent, seconds};
 use crate::solve::Stats;
@@ -120,8 +121,8 @@ pub fn comparison(methods: &[MethodRecord]) -> String {
         let gap = method.objective.zip(best_bound).and_then(|(objective, bound)| gap(objective, bound));
         let optional = |value: Option<f64>, shown: fn(f64) -> String| right(value.map_or_else(|| "–".into(), shown));
         let mut row = vec![Cell::new(&method.method)];
-        row.extend(several.then(|| Cell::new(method.scope)));
-        row.extend([Cell::new(method.status), optional(method.objective, number), optional(best_bound, number)]);
+        row.extend(several.then(|| Cell::new(method.scope.unwrap_or_default())));
+        row.extend([Cell::new(method.status.name()), optional(method.objective, number), optional(best_bound, number)]);
         row.extend([optional(gap, percent), right(seconds(method.seconds))]);
         table.add_row(row);
     }

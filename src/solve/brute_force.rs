@@ -107,7 +107,7 @@ impl Solver for BruteForce {
                     Outcome::Feasible { solution, bound: None }
                 }
             }
-            None if complete => Outcome::Infeasible(scope),
+            None if complete => Outcome::Infeasible,
             None => Outcome::Unknown { bound: None },
         };
         let mut stats = Stats::default();

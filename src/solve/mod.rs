@@ -2,27 +2,22 @@
 
 pub mod brute_force;
 pub mod certify;
-pub mod context;
 pub mod dp;
 mod grid;
 pub mod heuristic;
 #[cfg(feature = "highs")]
 pub mod ip;
 pub mod latency;
-mod memory;
 mod objective;
 pub mod registry;
 mod settle;
 pub mod sharding;
-mod tolerance;
 
-pub(crate) use context::in_pool;
-pub use context::{Progress, SearchContext};
-pub use memory::MemoryBudget;
-pub use tolerance::OPTIMALITY_TOLERANCE;
-pub(crate) use tolerance::SEARCH_TOLERANCE;
+pub(crate) use crate::search::in_pool;
+pub use crate::search::{MemoryBudget, OPTIMALITY_TOLERANCE, Progress, SearchContext, Stats, Status};
 
 use crate::problem::{MemoryModel, Objective, Problem, Scope, Solution};
+use crate::search::{self, Bound};
 
 /// What a solver promises about its answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,98 +64,28 @@ pub struct LowerBound {
     pub source: BoundSource,
 }
 
+impl Bound for LowerBound {
+    fn value(&self) -> f64 {
+        self.value
+    }
+
+    fn at_most(self, value: f64) -> Self {
+        Self { value: self.value.min(value), ..self }
+    }
+}
+
 /// How a run ended.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
-    /// A proven optimum of the scope: the bound equals the objective up to floating-point rounding.
-    Optimal {
-        /// The split, its objective filled in.
-        solution: Solution,
-        /// The bound that proves it.
-        bound: LowerBound,
-    },
-    /// A split, with what is known of the optimum.
-    Feasible {
-        /// The split, its objective filled in.
-        solution: Solution,
-        /// A bound, where one is known.
-        bound: Option<LowerBound>,
-    },
-    /// No split of this scope exists.
-    Infeasible(Scope),
-    /// A limit came before any split was found.
-    Unknown {
-        /// A bound, where one is known.
-        bound: Option<LowerBound>,
-    },
-}
-
-impl Outcome {
-    /// What `solution` and `bound` say together: an optimum where they meet within [`OPTIMALITY_TOLERANCE`]. A bound above
-    /// the objective, by the rounding of sums, is lowered to it.
-    fn found(solution: Solution, bound: LowerBound) -> Self {
-        match solution.objective {
-            Some(objective) if objective - bound.value <= OPTIMALITY_TOLERANCE * objective => {
-                Outcome::Optimal { solution, bound: LowerBound { value: bound.value.min(objective), ..bound } }
-            }
-            _ => Outcome::Feasible { solution, bound: Some(bound) },
-        }
-    }
-
-    /// The best split found.
-    pub fn solution(&self) -> Option<&Solution> {
-        match self {
-            Outcome::Optimal { solution, .. } | Outcome::Feasible { solution, .. } => Some(solution),
-            Outcome::Infeasible(_) | Outcome::Unknown { .. } => None,
-        }
-    }
-
-    /// The lower bound known.
-    pub fn bound(&self) -> Option<&LowerBound> {
-        match self {
-            Outcome::Optimal { bound, .. } => Some(bound),
-            Outcome::Feasible { bound, .. } | Outcome::Unknown { bound } => bound.as_ref(),
-            Outcome::Infeasible(_) => None,
-        }
-    }
-
-    /// `optimal`, `feasible`, `infeasible` or `unknown`.
-    pub fn status(&self) -> &'static str {
-        match self {
-            Outcome::Optimal { .. } => "optimal",
-            Outcome::Feasible { .. } => "feasible",
-            Outcome::Infeasible(_) => "infeasible",
-            Outcome::Unknown { .. } => "unknown",
-        }
-    }
-}
-
-/// What a run did, by name, in the order it was recorded.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Stats(pub Vec<(&'static str, f64)>);
-
-impl Stats {
-    /// Records or replaces a figure.
-    pub fn set(&mut self, name: &'static str, value: f64) {
-        match self.0.iter_mut().find(|(known, _)| *known == name) {
-            Some(entry) => entry.1 = value,
-            None => self.0.push((name, value)),
-        }
-    }
-
-    /// A figure by name.
-    pub fn get(&self, name: &str) -> Option<f64> {
-        self.0.iter().find(|(known, _)| *known == name).map(|&(_, value)| value)
-    }
-}
+pub type Outcome = search::Outcome<Solution, LowerBound>;
 
 /// What a solver returns.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Run {
-    /// How it ended.
-    pub outcome: Outcome,
-    /// What it did.
-    pub stats: Stats,
+pub type Run = search::Run<Solution, LowerBound>;
+
+/// What a split that states its objective and a bound say together.
+fn found(solution: Solution, bound: LowerBound) -> Outcome {
+    match solution.objective {
+        Some(objective) => Outcome::found(solution, objective, bound),
+        None => Outcome::Feasible { solution, bound: Some(bound) },
+    }
 }
 
 /// Why a solver does not take a problem.
@@ -244,6 +169,6 @@ pub trait Solver: Send + Sync {
     /// A fault, or a problem that it does not take. Limits and infeasible problems are outcomes.
     fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         self.supports(problem)?;
-        settle::solve(&|problem, cx| self.search(problem, cx), problem, cx)
+        settle::solve(&|problem, cx| self.search(problem, cx), self.guarantee(), problem, cx)
     }
 }

@@ -2,8 +2,8 @@
 
 use super::grid::on_grid;
 use super::objective::{Held, fits_on, held, objective};
-use super::{LowerBound, Outcome, Run, SearchContext, SolveError};
-use crate::problem::{Objective, Problem, Solution};
+use super::{Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, found};
+use crate::problem::{DeviceAssignment, DeviceKind, Objective, Problem, Solution};
 
 /// Costs on a grid are too coarse for a split whose objective there is off by more than this part of it: what a tenth of
 /// [`super::OPTIMALITY_TOLERANCE`] is.
@@ -17,10 +17,12 @@ const ROUGH: f64 = 1e-10;
 /// no longer count: the next grid is finer by the ratio of the two.
 pub(super) fn solve(
     search: &dyn Fn(&Problem, &mut SearchContext) -> Result<Run, SolveError>,
+    guarantee: Guarantee,
     problem: &Problem,
     cx: &mut SearchContext,
 ) -> Result<Run, SolveError> {
-    let mut upper = of_one_device(problem);
+    let first = of_one_device(problem);
+    let mut upper = first.as_ref().and_then(|split| split.objective);
     let mut known: Option<Run> = None;
     loop {
         let rounded = on_grid(problem, upper);
@@ -29,6 +31,10 @@ pub(super) fn solve(
         let mut outcome = settled(problem, outcome);
         if let Some(before) = known.take() {
             outcome = better(problem, &before.outcome, outcome);
+        }
+        if let Some(first) = first.as_ref().filter(|_| is_rough && guarantee == Guarantee::Exact) {
+            // Where a device holds all nodes at no cost, nothing is cut off, and the grid may hide what others cost.
+            outcome = better(problem, &Outcome::Feasible { solution: first.clone(), bound: None }, outcome);
         }
         let value = outcome.solution().and_then(|split| split.objective);
         let run = Run { outcome, stats };
@@ -40,15 +46,24 @@ pub(super) fn solve(
     }
 }
 
-/// The least objective of the splits that put all nodes on one device: they belong to every scope.
-fn of_one_device(problem: &Problem) -> Option<f64> {
+/// The best of the splits that put all nodes on one device: they belong to every scope.
+fn of_one_device(problem: &Problem) -> Option<Solution> {
     let all: Vec<usize> = (0..problem.node_count()).collect();
-    let value = |kind| {
+    let split = |kind| {
         let held = Held::new(kind, vec![all.clone()]);
         fits_on(problem, &held).filter(|&fits| fits)?;
-        objective(problem, &[held])
+        let objective = objective(problem, &[held])?;
+        let is_accelerator = kind != DeviceKind::Cpu;
+        let has_subgraphs = is_accelerator && matches!(problem.spec.objective, Objective::Latency { .. });
+        let device = DeviceAssignment {
+            server: problem.spec.interconnect.filter(|_| is_accelerator).map(|_| 0),
+            subgraphs: if has_subgraphs { vec![problem.ids.clone()] } else { Vec::new() },
+            ..DeviceAssignment::new(kind, problem.ids.clone())
+        };
+        Some((objective, Solution { devices: vec![device], objective: Some(objective) }))
     };
-    problem.device_kinds().into_iter().filter_map(value).min_by(f64::total_cmp)
+    let splits = problem.device_kinds().into_iter().filter_map(split);
+    splits.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, split)| split)
 }
 
 /// Whether rounding to the grid hides more of the split's objective than a search may leave open.
@@ -69,7 +84,7 @@ fn settled(problem: &Problem, outcome: Outcome) -> Outcome {
     let (mut solution, bound) = match outcome {
         Outcome::Optimal { solution, bound } => (solution, Some(bound)),
         Outcome::Feasible { solution, bound } => (solution, bound),
-        Outcome::Infeasible(_) | Outcome::Unknown { .. } => return outcome,
+        Outcome::Infeasible | Outcome::Unknown { .. } => return outcome,
     };
     let recomputed = held(problem, &solution).and_then(|held| objective(problem, &held));
     solution.objective = recomputed.or(solution.objective);
@@ -79,7 +94,7 @@ fn settled(problem: &Problem, outcome: Outcome) -> Outcome {
 /// What a split and a bound say together of the scope that is asked for.
 fn judged(problem: &Problem, solution: Solution, bound: Option<LowerBound>) -> Outcome {
     match bound {
-        Some(bound) if bound.scope.covers(&problem.spec.scope) => Outcome::found(solution, bound),
+        Some(bound) if bound.scope.covers(&problem.spec.scope) => found(solution, bound),
         bound => Outcome::Feasible { solution, bound },
     }
 }
@@ -87,7 +102,7 @@ fn judged(problem: &Problem, solution: Solution, bound: Option<LowerBound>) -> O
 /// The better split and the higher bound of two runs, of which the first one found a split.
 fn better(problem: &Problem, before: &Outcome, after: Outcome) -> Outcome {
     let value = |outcome: &Outcome| outcome.solution().and_then(|split| split.objective).unwrap_or(f64::INFINITY);
-    let split = if value(&after) < value(before) { after.solution() } else { before.solution() };
+    let split = if value(&after) <= value(before) { after.solution() } else { before.solution() };
     let holds = |bound: &&LowerBound| bound.scope.covers(&problem.spec.scope);
     let bounds = [before.bound(), after.bound()].into_iter().flatten().filter(holds);
     let bound = bounds.max_by(|a, b| a.value.total_cmp(&b.value)).cloned();
@@ -102,8 +117,9 @@ mod tests {
     use super::*;
     use crate::instance::{Edge, Instance, Node, Platform};
     use crate::problem::ProblemSpec;
-    use crate::solve::Solver;
+    use crate::solve::brute_force::BruteForce;
     use crate::solve::dp::{IdealDp, LinearizedDp};
+    use crate::solve::{Solver, Status};
 
     /// A chain of nodes with these times on an accelerator and on a CPU, of which there is one each.
     fn chain(times: &[(f64, f64)], memory: Option<f64>) -> Problem {
@@ -127,7 +143,7 @@ mod tests {
         for huge in [1e7, 1e9, 1e15, 1e300] {
             let problem = chain(&[(0.1, huge), (5.0, 0.3), (5.0, 0.4)], None);
             let run = IdealDp::default().solve(&problem, &mut SearchContext::new()).unwrap();
-            assert_eq!(run.outcome.status(), "optimal");
+            assert_eq!(run.outcome.status(), Status::Optimal);
             assert_eq!(run.outcome.solution().unwrap().objective, Some(0.7));
             let run = LinearizedDp::default().solve(&problem, &mut SearchContext::new()).unwrap();
             assert_eq!(run.outcome.solution().unwrap().objective, Some(0.7));
@@ -138,9 +154,16 @@ mod tests {
     fn a_grid_that_was_too_coarse_is_refined() {
         // No device holds all nodes alone below the huge times: the first split that is found says what counts.
         let problem = chain(&[(0.1, 1e18), (1e18, 0.3), (1e18, 0.4)], Some(1.0));
-        assert!(of_one_device(&problem).is_some_and(|value| value >= 1e18));
+        assert!(of_one_device(&problem).and_then(|split| split.objective).is_some_and(|value| value >= 1e18));
         let run = IdealDp::default().solve(&problem, &mut SearchContext::new()).unwrap();
-        assert_eq!((run.outcome.status(), run.outcome.solution().unwrap().objective), ("optimal", Some(0.7)));
+        assert_eq!((run.outcome.status(), run.outcome.solution().unwrap().objective), (Status::Optimal, Some(0.7)));
+    }
+
+    #[test]
+    fn nothing_is_better_than_a_device_that_takes_no_time() {
+        let problem = chain(&[(6e-8, 0.0), (1e8, 0.0)], None);
+        let run = BruteForce.solve(&problem, &mut SearchContext::new()).unwrap();
+        assert_eq!((run.outcome.status(), run.outcome.solution().unwrap().objective), (Status::Optimal, Some(0.0)));
     }
 
     #[test]
@@ -153,8 +176,8 @@ mod tests {
         let split = |objective| Solution { devices: Vec::new(), objective: Some(objective) };
         let feasible = |objective, value| Outcome::Feasible { solution: split(objective), bound: bound(value) };
         let both = better(&problem, &feasible(5.0, 4.0), feasible(6.0, 5.0));
-        assert_eq!((both.status(), both.solution().unwrap().objective), ("optimal", Some(5.0)));
+        assert_eq!((both.status(), both.solution().unwrap().objective), (Status::Optimal, Some(5.0)));
         let limited = better(&problem, &feasible(5.0, 4.0), Outcome::Unknown { bound: bound(4.5) });
-        assert_eq!((limited.status(), limited.bound().unwrap().value), ("feasible", 4.5));
+        assert_eq!((limited.status(), limited.bound().unwrap().value), (Status::Feasible, 4.5));
     }
 }

@@ -141,7 +141,7 @@ fn one(
         Ok(Err(error)) => return Err((Wrong::Error, error.to_string())),
         Err(panic) => return Err((Wrong::Panic, said(panic.as_ref()))),
     };
-    tally.count(method, outcome.status());
+    tally.count(method, outcome.status().name());
     let asked = &problem.spec.scope;
     if let Some(bound) = outcome.bound().filter(|bound| bound.scope.covers(asked)) {
         reference.bound(bound.value)?;
@@ -151,7 +151,7 @@ fn one(
     }
     match &outcome {
         Outcome::Optimal { solution, .. } => reference.optimal(solution.objective.unwrap_or(f64::NAN)),
-        Outcome::Infeasible(scope) if scope.covers(asked) => reference.infeasible(),
+        Outcome::Infeasible => reference.infeasible(),
         _ if solver.guarantee() == Guarantee::Exact && !reference.proves(&outcome) => {
             Err((Wrong::Unproven, format!("{outcome:?}")))
         }

@@ -38,7 +38,7 @@ pub(super) fn parse(output: &str, case: &Case) -> Result<Outcome, String> {
     let bound = |value| LowerBound { value, scope: scope.clone(), source: BoundSource::Stated };
     let split = || parse_split(output, &case.instance).map_err(|error| error.to_string());
     match status {
-        Status::Infeasible => Ok(Outcome::Infeasible(scope)),
+        Status::Infeasible => Ok(Outcome::Infeasible),
         Status::Unknown => Ok(Outcome::Unknown { bound: lower_bound.map(bound) }),
         Status::Feasible => Ok(Outcome::Feasible { solution: split()?, bound: lower_bound.map(bound) }),
         Status::Optimal => {

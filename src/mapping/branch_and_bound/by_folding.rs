@@ -5,13 +5,13 @@
 //! rings count as well, they are first allowed the time of one kind of link, and then led through the pipelines found.
 
 use super::classes::Classes;
-use super::search::{Knowledge, Order, Search, Verdict};
+use super::search::{Knowledge, Order, Search};
 use super::set::Set;
 use super::{LEAST_STEP, Proof};
 use crate::mapping::ring_order::RingOrder;
 use crate::mapping::tiling::Folding;
 use crate::mapping::{Counted, Mapping, MappingProblem};
-use crate::solve::SearchContext;
+use crate::search::{SearchContext, Verdict};
 
 /// Foldings that place more than so many times the fewest copies are left out.
 const MOST_PLACED: usize = 4;

@@ -149,7 +149,7 @@ mod tests {
                 continue;
             }
             let run = Exhaustive.map(&problem, &cx);
-            let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+            let Some(optimum) = run.outcome.solution().map(|mapping| problem.objective(mapping)) else { continue };
             for bound in bounds(&problem) {
                 assert!(bound <= optimum * (1.0 + 1e-12), "{bound} above {optimum} of seed {seed}");
                 looked += 1;

@@ -2,7 +2,7 @@
 
 use super::{LEAST_STEP, Proof};
 use crate::mapping::packing::{Packer, Packing};
-use crate::solve::{OPTIMALITY_TOLERANCE, SearchContext};
+use crate::search::{SEARCH_TOLERANCE, SearchContext};
 
 /// Packing is first used for a bound, with the effort of so many decisions.
 const FIRST_BOUND: u64 = 300;
@@ -101,7 +101,7 @@ impl<'p, const W: usize> Proof<'p, W> {
             if is_last && high == crowded {
                 break;
             }
-            let target = if is_last { high * (1.0 - OPTIMALITY_TOLERANCE) } else { f64::midpoint(low, high) };
+            let target = if is_last { high * (1.0 - SEARCH_TOLERANCE) } else { f64::midpoint(low, high) };
             match search(self, target, &mut effort) {
                 Packing::Refuted => self.bound = self.bound.max(target),
                 Packing::Found(mapping) => self.annealer.offer(&mapping),

@@ -8,12 +8,12 @@
 use super::Proof;
 use super::blocks::Partition;
 use super::model::Model;
-use super::search::{Knowledge, Order, Search, Verdict};
+use super::search::{Knowledge, Order, Search};
 use super::set::Set;
 use super::state::{Domains, Price, State};
 use crate::mapping::packing::{Found, Rooms, Wanted};
 use crate::mapping::{Counted, Mapping, MappingProblem, StageCost, Topology};
-use crate::solve::SearchContext;
+use crate::search::{SearchContext, Verdict};
 
 /// Decisions of one search for a pipeline.
 const DECISIONS: u64 = 2000;
@@ -78,7 +78,7 @@ impl<'s, 'p, const W: usize> Pipelines<'s, 'p, W> {
     }
 
     /// Searches for a pipeline within a target that has a copy on one of these devices.
-    fn through(&mut self, devices: &Set<W>, target: f64) -> Verdict {
+    fn through(&mut self, devices: &Set<W>, target: f64) -> Verdict<Mapping> {
         for rank in 0..self.stages.len() {
             if !self.has_effort() {
                 return Verdict::Unknown;
@@ -269,7 +269,7 @@ mod tests {
         for (seed, is_row) in (0..300).flat_map(|seed| [(seed, false), (seed, seed < 80)]) {
             let problem = if is_row { problem(seed) } else { samples::problem(seed) };
             let run = Exhaustive.map(&problem, &cx);
-            let Some(least) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+            let Some(least) = run.outcome.solution().map(|mapping| problem.objective(mapping)) else { continue };
             let first = Mapping { devices: (0..problem.copies()).collect() };
             if !problem.all_fit(&first.devices) {
                 continue;

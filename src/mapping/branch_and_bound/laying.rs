@@ -10,7 +10,7 @@ use super::set::Set;
 use super::state::State;
 use super::{OPEN, Proof};
 use crate::mapping::{Counted, Mapping};
-use crate::solve::{OPTIMALITY_TOLERANCE, SearchContext};
+use crate::search::{SEARCH_TOLERANCE, SearchContext};
 
 /// What laying rings under a target came to.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,7 +43,7 @@ impl<const W: usize> Proof<'_, W> {
             return None;
         }
         let (mut high, mut draft) = (self.objective(), None);
-        while high - self.bound > OPTIMALITY_TOLERANCE * high && !self.is_done() {
+        while high - self.bound > SEARCH_TOLERANCE * high && !self.is_done() {
             let target = f64::midpoint(self.bound, high);
             match State::new(self.knowledge.model, target).lay_rings(self.cx) {
                 Laid::Refuted => self.bound = target,
@@ -141,7 +141,7 @@ mod tests {
                 cost: StageCost::additive(Counted::AllReduce),
             };
             let run = Exhaustive.map(&problem, &SearchContext::new());
-            let optimum = run.mapping().map(|mapping| problem.objective(mapping)).expect("all devices fit");
+            let optimum = run.outcome.solution().map(|mapping| problem.objective(mapping)).expect("all devices fit");
             let model = Model::<1>::new(&problem, &SearchContext::new()).unwrap();
             let lay = |target: f64| State::new(&model, target).lay_rings(&SearchContext::new());
             let Laid::Rings { mapping, tightest } = lay(optimum) else { panic!("{problem:?} at {optimum}") };

@@ -40,7 +40,7 @@ use by_folding::Foldings;
 use levels::Levels;
 use model::Model;
 use neighbourhoods::Neighbourhoods;
-use search::{Knowledge, Order, Search, Verdict};
+use search::{Knowledge, Order, Search};
 use stars::Stars;
 
 use super::annealing::Annealer;
@@ -49,7 +49,7 @@ use super::heuristic::MappingAnnealing;
 use super::packing::{Packer, RingCover};
 use super::windows::Windows;
 use super::{Counted, Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun, segments};
-use crate::solve::{OPTIMALITY_TOLERANCE, Progress, SearchContext};
+use crate::search::{Progress, SEARCH_TOLERANCE, SearchContext, Stats, Verdict};
 
 /// Branch and bound over targets.
 ///
@@ -98,7 +98,7 @@ impl BranchAndBound {
         let fits: Vec<_> = (0..problem.copies()).map(|copy| model.stages[copy / problem.replicas].fits).collect();
         let mut matching = Matching::new(problem.copies(), problem.topology.len());
         if !matching.repair(&fits) {
-            return MappingRun { outcome: MappingOutcome::Infeasible, bound: 0.0, stats: Vec::new() };
+            return MappingRun { outcome: MappingOutcome::Infeasible, stats: Stats::default() };
         }
         let first = Mapping { devices: matching.devices().to_vec() };
         let mut proof = Proof::new(Knowledge::new(&model, &setup), first, cx);
@@ -334,7 +334,7 @@ impl<'p, const W: usize> Proof<'p, W> {
     }
 
     /// Searches under a target and keeps what comes of it.
-    fn search(&mut self, target: f64, decisions: u64, order: Order) -> Verdict {
+    fn search(&mut self, target: f64, decisions: u64, order: Order) -> Verdict<Mapping> {
         let verdict = Search::new(&mut self.knowledge, target, decisions, order, self.cx).run();
         match &verdict {
             Verdict::Refuted => self.bound = self.bound.max(self.next_time(target)),
@@ -351,7 +351,7 @@ impl<'p, const W: usize> Proof<'p, W> {
 
     /// The target that only better mappings are within.
     fn better(&self) -> f64 {
-        self.objective() * (1.0 - OPTIMALITY_TOLERANCE)
+        self.objective() * (1.0 - SEARCH_TOLERANCE)
     }
 
     fn objective(&self) -> f64 {
@@ -359,8 +359,8 @@ impl<'p, const W: usize> Proof<'p, W> {
     }
 
     fn is_done(&self) -> bool {
-        let tolerance = self.cx.gap.max(OPTIMALITY_TOLERANCE * (1.0 + 1e-3));
-        self.objective() - self.bound <= tolerance * self.objective() || self.cx.should_stop()
+        let tolerance = self.cx.gap.max(SEARCH_TOLERANCE);
+        self.bound >= self.objective() * (1.0 - tolerance) || self.cx.should_stop()
     }
 
     fn tell(&self, phase: &'static str) {
@@ -369,14 +369,10 @@ impl<'p, const W: usize> Proof<'p, W> {
 
     fn finish(self) -> MappingRun {
         let (mapping, objective) = self.annealer.best();
-        let bound = self.bound.min(objective);
-        let is_optimal = objective - bound <= OPTIMALITY_TOLERANCE * (1.0 + 1e-3) * objective;
-        let mapping = mapping.clone();
         let moves = self.annealer.moves() + self.budgets.as_ref().map_or(0, |budgets| budgets.moves);
         MappingRun {
-            outcome: if is_optimal { MappingOutcome::Optimal(mapping) } else { MappingOutcome::Feasible(mapping) },
-            bound,
-            stats: vec![("decisions", self.knowledge.nodes), ("moves", moves)],
+            outcome: MappingOutcome::found(mapping.clone(), objective, self.bound),
+            stats: Stats(vec![("decisions", self.knowledge.nodes as f64), ("moves", moves as f64)]),
         }
     }
 }

@@ -7,11 +7,11 @@
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-use super::search::{Knowledge, Order, Search, Verdict};
+use super::search::{Knowledge, Order, Search};
 use super::set::Set;
 use super::state::around;
 use crate::mapping::Mapping;
-use crate::solve::SearchContext;
+use crate::search::{SearchContext, Verdict};
 
 /// The most copies that a target is above.
 const LATE: usize = 3;
@@ -141,7 +141,7 @@ fn search<const W: usize>(
     free: &[usize],
     target: f64,
     cx: &SearchContext,
-) -> Verdict {
+) -> Verdict<Mapping> {
     let model = knowledge.model;
     let mut is_free = vec![false; model.copies()];
     free.iter().for_each(|&copy| is_free[copy] = true);
@@ -173,8 +173,11 @@ mod tests {
             stages.for_each(|(index, stage)| stage.parameter_bytes = 3.0 * index as f64);
             let first = Mapping { devices: (0..problem.copies()).collect() };
             let run = Exhaustive.map(&problem, &cx);
-            let Some(optimum) =
-                run.mapping().map(|mapping| problem.objective(mapping)).filter(|_| is_mapping(&problem, &first))
+            let Some(optimum) = run
+                .outcome
+                .solution()
+                .map(|mapping| problem.objective(mapping))
+                .filter(|_| is_mapping(&problem, &first))
             else {
                 continue;
             };

@@ -8,18 +8,7 @@ use super::set::Set;
 use super::state::{Conflict, Domains, Price, State};
 use super::symmetry::{Orbits, Symmetry};
 use crate::mapping::Mapping;
-use crate::solve::SearchContext;
-
-/// What a search found out about its target.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
-    /// No mapping is within the target.
-    Refuted,
-    /// This one is.
-    Found(Mapping),
-    /// A limit came first.
-    Unknown,
-}
+use crate::search::{SearchContext, Verdict};
 
 /// Which copy is decided about first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,7 +126,7 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
     }
 
     /// Searches.
-    pub fn run(mut self) -> Verdict {
+    pub fn run(mut self) -> Verdict<Mapping> {
         // What is refuted at once teaches nothing.
         if self.is_refuted || self.state.propagate(self.cx).is_err() {
             return Verdict::Refuted;
@@ -153,7 +142,7 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
     }
 
     /// Searches where these copies have only these devices, which may tell all replicas and devices apart.
-    pub fn given(mut self, domains: &[(usize, Set<W>)]) -> Verdict {
+    pub fn given(mut self, domains: &[(usize, Set<W>)]) -> Verdict<Mapping> {
         domains.iter().for_each(|&(copy, _)| self.state.touched.add(copy));
         self.tell_all_apart();
         match domains.iter().try_for_each(|(copy, devices)| self.state.keep(*copy, devices)) {
@@ -163,7 +152,7 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
     }
 
     /// Searches where each copy has only these devices, of which none that is the only one of a copy is another's, too.
-    pub fn among(mut self, domains: Vec<Set<W>>) -> Verdict {
+    pub fn among(mut self, domains: Vec<Set<W>>) -> Verdict<Mapping> {
         (0..domains.len()).for_each(|copy| self.state.touched.add(copy));
         self.tell_all_apart();
         self.state.domains.devices = domains;
@@ -212,7 +201,7 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
         result.is_err()
     }
 
-    fn explore(&mut self) -> Verdict {
+    fn explore(&mut self) -> Verdict<Mapping> {
         loop {
             if self.state.is_cut {
                 return Verdict::Unknown;
@@ -257,7 +246,7 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
         (is_within && self.state.is_cheap(&mapping.devices)).then_some(mapping)
     }
 
-    fn descend(&mut self, copy: usize, place: Place) -> Verdict {
+    fn descend(&mut self, copy: usize, place: Place) -> Verdict<Mapping> {
         self.state.touched.add(copy);
         self.decisions.push(place);
         let set = self.set(place);
@@ -283,7 +272,7 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
         self.state.propagate(self.cx)
     }
 
-    fn leaf(&self) -> Verdict {
+    fn leaf(&self) -> Verdict<Mapping> {
         let domains: &Domains<W> = &self.state.domains;
         Verdict::Found(Mapping { devices: domains.devices.iter().filter_map(Set::first).collect() })
     }

@@ -106,7 +106,7 @@ mod tests {
             }
             problem.stages.stages.iter_mut().for_each(|stage| stage.parameter_bytes = 30.0 + (seed % 4) as f64);
             let run = Exhaustive.map(&problem, &cx);
-            let Some(optimal) = run.mapping() else { continue };
+            let Some(optimal) = run.outcome.solution() else { continue };
             let devices: Vec<usize> = (0..problem.topology.len()).collect();
             let blocks: Vec<Vec<usize>> = devices.chunks(1 + seed as usize % 4).map(<[usize]>::to_vec).collect();
             let groups = Groups::new(&problem, &blocks).expect("there are few");

@@ -9,7 +9,7 @@ use super::groups::Tie;
 use super::program::{Filled, Taken};
 use super::{Filler, ROUNDING, WHOLE};
 use crate::mapping::Mapping;
-use crate::solve::{OPTIMALITY_TOLERANCE, SearchContext};
+use crate::search::{SEARCH_TOLERANCE, SearchContext};
 
 /// The part of the programs left that one target may take.
 const SHARE: u64 = 3;
@@ -51,7 +51,7 @@ impl Filler<'_> {
         }
         let ties = vec![Tie::Anywhere; self.problem.stages.stages.len()];
         // Most of all, nothing better than what is known may be left.
-        let target = high * (1.0 - OPTIMALITY_TOLERANCE);
+        let target = high * (1.0 - SEARCH_TOLERANCE);
         let mut descent = Descent { target, ties, end: 0, is_hopeful: true, best: None };
         let (mut refuted, mut open) = (low, high);
         let end = self.nodes + groups.div_ceil(self.groups.members.len() as u64);

@@ -21,7 +21,7 @@ fn no_bound_is_above_the_optimum_and_some_are_equal_to_it() {
     for (seed, counted) in (0..200).flat_map(|seed| [(seed, Counted::Messages), (seed, Counted::Both)]) {
         let problem = MappingProblem { cost: StageCost::additive(counted), ..problem(seed) };
         let run = Exhaustive.map(&problem, &cx);
-        let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+        let Some(optimum) = run.outcome.solution().map(|mapping| problem.objective(mapping)) else { continue };
         for size in 1..=4 {
             let mut filler = Filler::new(&problem, &blocks(&problem, size), 0).expect("messages count");
             let bound = filler.bound(0.0, 2.0 * optimum, &cx);
@@ -42,7 +42,7 @@ fn no_bound_with_rings_is_above_the_optimum_and_some_bounds_and_mappings_are_bet
         let bytes = |stage: usize| f64::from(((stage + seed as usize) * 7 % 5) as u8);
         problem.stages.stages.iter_mut().enumerate().for_each(|(stage, row)| row.parameter_bytes = bytes(stage));
         let run = Exhaustive.map(&problem, &cx);
-        let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+        let Some(optimum) = run.outcome.solution().map(|mapping| problem.objective(mapping)) else { continue };
         for size in 2..=3 {
             let mut filler = Filler::new(&problem, &blocks(&problem, size), 0).expect("messages count");
             let low = filler.bound(0.0, 2.0 * optimum, &cx);
@@ -76,7 +76,7 @@ fn blocks_are_filled_within_the_target() {
     for seed in 0..200 {
         let problem = problem(seed);
         let run = Exhaustive.map(&problem, &cx);
-        let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+        let Some(optimum) = run.outcome.solution().map(|mapping| problem.objective(mapping)) else { continue };
         let best = (1..=4).filter_map(|size| {
             let mut filler = Filler::new(&problem, &blocks(&problem, size), 0)?;
             let mapping = filler.mapping(optimum, 20, &cx)?;

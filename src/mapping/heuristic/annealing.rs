@@ -3,7 +3,7 @@
 use super::{found, seeds};
 use crate::mapping::annealing::Annealer;
 use crate::mapping::{Mapper, MappingProblem, MappingRun};
-use crate::solve::SearchContext;
+use crate::search::{SearchContext, Stats};
 
 /// Swap annealing from mappings by rule: a heuristic without a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,12 +25,12 @@ impl Mapper for MappingAnnealing {
 
     fn map(&self, problem: &MappingProblem, cx: &SearchContext) -> MappingRun {
         let Some(first) = seeds(problem).into_iter().next() else {
-            return found(None, Vec::new());
+            return found(None, Stats::default());
         };
         let mut annealer = Annealer::new(problem, first, cx.seed);
         annealer.tile(0.0, cx);
         annealer.anneal(0.0, self.moves.saturating_mul(problem.copies() as u64), cx);
-        let stats = vec![("moves", annealer.moves())];
+        let stats = Stats(vec![("moves", annealer.moves() as f64)]);
         found(Some(annealer.best().0.clone()), stats)
     }
 }

@@ -3,7 +3,7 @@
 use super::found;
 use crate::mapping::local::{LocalCost, UNPLACED};
 use crate::mapping::{Mapper, Mapping, MappingProblem, MappingRun};
-use crate::solve::SearchContext;
+use crate::search::{SearchContext, Stats};
 
 /// Places the copy that exchanges the most bytes with those already placed on the free device where the slowest copy it
 /// touches is fastest, as far as their partners are placed; ties go to the device of least total time, then to the
@@ -18,7 +18,7 @@ impl Mapper for GreedyMapping {
     }
 
     fn map(&self, problem: &MappingProblem, cx: &SearchContext) -> MappingRun {
-        found(Self::place(problem, cx), Vec::new())
+        found(Self::place(problem, cx), Stats::default())
     }
 }
 

@@ -11,12 +11,16 @@ pub use orders::{Consecutive, PointToPoint, RandomMapping};
 pub(super) use orders::{by_pipeline, by_stage, nearest_next, seeds};
 pub use swap::SwapSearch;
 
-use super::{Mapping, MappingOutcome, MappingProblem, MappingRun};
+use super::{Mapping, MappingProblem, MappingRun};
+use crate::search::{Outcome, Stats};
 
 /// What a heuristic says of the mapping it found, if any.
-fn found(mapping: Option<Mapping>, stats: Vec<(&'static str, u64)>) -> MappingRun {
-    let outcome = mapping.map_or(MappingOutcome::Unknown, MappingOutcome::Feasible);
-    MappingRun { outcome, bound: 0.0, stats }
+fn found(mapping: Option<Mapping>, stats: Stats) -> MappingRun {
+    let outcome = match mapping {
+        Some(solution) => Outcome::Feasible { solution, bound: None },
+        None => Outcome::Unknown { bound: None },
+    };
+    MappingRun { outcome, stats }
 }
 
 /// The best of several mappings, the first among equals.

@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 use super::{best_of, found};
 use crate::mapping::local::UNPLACED;
 use crate::mapping::{Mapper, Mapping, MappingProblem, MappingRun};
-use crate::solve::SearchContext;
+use crate::search::{SearchContext, Stats};
 
 /// Consecutive mapping, CS (Liu et al. 2024, section VIII-A): the replicas of a stage side by side, consecutive stages
 /// on consecutive devices. It comes first where the all-reduce does. O(copies · devices) with memory limits.
@@ -90,7 +90,7 @@ impl Mapper for Consecutive {
     }
 
     fn map(&self, problem: &MappingProblem, _: &SearchContext) -> MappingRun {
-        found(Self::place(problem), Vec::new())
+        found(Self::place(problem), Stats::default())
     }
 }
 
@@ -100,7 +100,7 @@ impl Mapper for PointToPoint {
     }
 
     fn map(&self, problem: &MappingProblem, _: &SearchContext) -> MappingRun {
-        found(Self::place(problem), Vec::new())
+        found(Self::place(problem), Stats::default())
     }
 }
 
@@ -114,7 +114,7 @@ impl Mapper for RandomMapping {
         // One is drawn whatever the limit.
         let samples = (0..self.samples.max(1)).take_while(|&sample| sample == 0 || !cx.should_stop());
         let drawn = samples.filter_map(|_| Self::draw(problem, &mut rng));
-        found(best_of(problem, drawn), Vec::new())
+        found(best_of(problem, drawn), Stats::default())
     }
 }
 

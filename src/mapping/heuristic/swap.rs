@@ -6,7 +6,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use super::{Consecutive, GreedyMapping, PointToPoint, RandomMapping, by_stage, found};
 use crate::mapping::local::{LocalCost, UNPLACED};
 use crate::mapping::{Mapper, Mapping, MappingProblem, MappingRun};
-use crate::solve::{Progress, SearchContext};
+use crate::search::{Progress, SearchContext, Stats};
 
 /// Swaps the contents of two devices, one of which holds the slowest copy or one that its time depends on, as long as
 /// that makes the slowest copy faster, or else the sum of all times less. It starts from the consecutive, the
@@ -60,7 +60,7 @@ impl Mapper for SwapSearch {
                 }
             }
         }
-        found(best.map(|(mapping, _)| mapping), vec![("swaps", swaps)])
+        found(best.map(|(mapping, _)| mapping), Stats(vec![("swaps", swaps as f64)]))
     }
 }
 
@@ -211,7 +211,7 @@ mod tests {
             cost: StageCost { pieces, ..StageCost::additive(Counted::Messages) },
         };
         let run = SwapSearch { restarts: 0 }.map(&problem, &SearchContext::new());
-        let swapped = run.mapping().map(|mapping| problem.objective(mapping));
+        let swapped = run.outcome.solution().map(|mapping| problem.objective(mapping));
         let consecutive = Consecutive::place(&problem).map(|mapping| problem.objective(&mapping));
         assert!(consecutive.is_some() && swapped <= consecutive, "{swapped:?} after {consecutive:?}");
     }

@@ -26,7 +26,7 @@ mod units;
 pub use units::{UnitGraph, UnitNet};
 
 use super::{Mapping, MappingProblem, StageCost, Topology};
-use crate::solve::SearchContext;
+use crate::search::{Outcome, Run, SearchContext};
 
 /// What is to be split and placed.
 #[derive(Debug, Clone)]
@@ -54,18 +54,11 @@ pub struct JointPlan {
     pub time: f64,
 }
 
+/// How a joint search ended; a bound is a time that no plan is below.
+pub type JointOutcome = Outcome<JointPlan, f64>;
+
 /// What a joint search found out.
-#[derive(Debug, Clone, PartialEq)]
-pub struct JointRun {
-    /// The best plan seen; `None` where there is none, or none was found in time.
-    pub plan: Option<JointPlan>,
-    /// Whether the plan is proven to be the best, or proven that there is none.
-    pub proven: bool,
-    /// No plan is faster than this; 0 where nothing is known.
-    pub bound: f64,
-    /// How many labels were kept.
-    pub labels: usize,
-}
+pub type JointRun = Run<JointPlan, f64>;
 
 /// Why a problem is not searched.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -12,16 +12,13 @@ use super::label::{Extension, Label};
 use super::symmetry::Symmetry;
 use super::{JointError, JointPlan, JointProblem, JointRun, JointSearch};
 use crate::mapping::Mapping;
-use crate::solve::{OPTIMALITY_TOLERANCE, Progress, SearchContext};
+use crate::search::{Outcome, Race, SEARCH_TOLERANCE, SearchContext, Stats};
 
 /// How many labels are extended between two looks at the clock.
 const PAUSE: usize = 64;
 
 /// How far above the first bound beam searches look for an incumbent, one after another.
 const REACHES: [f64; 6] = [1.05, 1.2, 1.5, 2.0, 4.0, 16.0];
-
-/// What a plan has to be better by, as a part of the incumbent's time; half the tolerance leaves room for rounding.
-const MARGIN: f64 = OPTIMALITY_TOLERANCE / 2.0;
 
 pub(super) struct Search<'a> {
     options: &'a JointSearch,
@@ -30,7 +27,7 @@ pub(super) struct Search<'a> {
     ideals: Ideals<'a>,
     symmetry: Symmetry,
     arcs: FxHashMap<(u32, u32), Rc<Arc>>,
-    best: Option<JointPlan>,
+    race: Race<'a, JointPlan, ()>,
     /// Plans that are not faster than this are not looked for.
     reach: f64,
 }
@@ -69,33 +66,39 @@ impl<'a> Search<'a> {
     pub fn new(options: &'a JointSearch, problem: &'a JointProblem, cx: &'a SearchContext) -> Result<Self, JointError> {
         let ideals = Ideals::new(problem, options.max_ideals)?;
         let symmetry = Symmetry::new(&problem.topology);
-        Ok(Self { options, problem, cx, ideals, symmetry, arcs: FxHashMap::default(), best: None, reach: f64::MAX })
+        let race = Race::new(0.0, (), cx);
+        Ok(Self { options, problem, cx, ideals, symmetry, arcs: FxHashMap::default(), race, reach: f64::MAX })
     }
 
     pub fn run(mut self) -> Result<JointRun, JointError> {
         let copies = self.problem.stages * self.problem.replicas;
         let least = self.ideals.behind[self.problem.stages][0].filter(|_| copies <= self.problem.topology.len());
         let Some(least) = least else {
-            return Ok(JointRun { plan: None, proven: true, bound: 0.0, labels: 0 });
+            return Ok(JointRun { outcome: Outcome::Infeasible, stats: Stats::default() });
         };
         for reach in REACHES.iter().map(|reach| reach * least).chain([f64::MAX]) {
             self.reach = reach;
-            if self.best.is_none() {
+            if self.race.solution().is_none() {
                 self.beam();
             }
         }
-        let (proven, bound, labels) = self.best_first(least);
-        let bound = match &self.best {
-            Some(plan) if proven => plan.time * (1.0 - MARGIN),
-            Some(plan) => bound.min(plan.time),
-            None => bound,
+        self.race.raise(least, ());
+        let (is_complete, labels) = self.best_first(least);
+        if is_complete && let Some(time) = self.race.objective() {
+            self.race.raise(time * (1.0 - SEARCH_TOLERANCE), ());
+        }
+        let (best, bound, ()) = self.race.finish();
+        let outcome = match best {
+            Some((time, plan)) => Outcome::found(plan, time, bound),
+            None if is_complete => Outcome::Infeasible,
+            None => Outcome::Unknown { bound: Some(bound) },
         };
-        Ok(JointRun { plan: self.best, proven, bound, labels })
+        Ok(JointRun { outcome, stats: Stats(vec![("labels", labels as f64)]) })
     }
 
     /// What a plan has to be better than to count.
     fn cutoff(&self) -> f64 {
-        self.best.as_ref().map_or(self.reach, |plan| plan.time * (1.0 - MARGIN))
+        self.race.objective().map_or(self.reach, |time| time * (1.0 - SEARCH_TOLERANCE))
     }
 
     /// Extends the best labels of each number of stages.
@@ -116,36 +119,33 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether the search came to its end, with the bound and the number of labels kept.
-    fn best_first(&mut self, least: f64) -> (bool, f64, usize) {
+    /// Whether the search came to its end, and the number of labels kept.
+    fn best_first(&mut self, least: f64) -> (bool, usize) {
         let mut kept = Kept::default();
         let mut queue = BinaryHeap::new();
         let root = kept.add(Label::root(), &self.symmetry, self.problem.replicas).unwrap_or(0);
         queue.push(Reverse(Entry { bound: least, stages: Reverse(0), label: root }));
         let mut extended = 0;
-        let mut bound = least;
         while let Some(Reverse(entry)) = queue.pop() {
             if entry.bound >= self.cutoff() {
                 break;
             }
-            bound = bound.max(entry.bound);
+            self.race.raise(entry.bound, ());
             if kept.dominated[entry.label as usize] {
                 continue;
             }
             if extended % PAUSE == 0 {
-                let incumbent = self.best.as_ref().map(|plan| plan.time);
-                self.cx.report(&Progress { phase: "joint search", incumbent, bound: Some(bound) });
-                let is_close = incumbent.is_some_and(|time| time - bound <= self.cx.gap * time && self.cx.gap > 0.0);
-                if is_close || self.cx.should_stop() || kept.labels.len() >= self.options.max_labels {
-                    return (false, bound, kept.labels.len());
+                self.race.report("joint search");
+                if self.race.is_done() || kept.labels.len() >= self.options.max_labels {
+                    return (false, kept.labels.len());
                 }
             }
             extended += 1;
             if !self.extend(entry.label, &mut kept, &mut |entry| queue.push(Reverse(entry))) {
-                return (false, bound, kept.labels.len());
+                return (false, kept.labels.len());
             }
         }
-        (true, bound, kept.labels.len())
+        (true, kept.labels.len())
     }
 
     /// Adds every label with one stage more, and takes complete ones as plans. Whether it came to its end.
@@ -208,9 +208,7 @@ impl<'a> Search<'a> {
             chain.windows(2).map(|pair| sets[pair[1]].difference(&sets[pair[0]]).iter().collect()).collect();
         let mapping = Mapping { devices: label.devices.iter().map(|&device| device.into()).collect() };
         let time = self.problem.mapping_problem(&stages).objective(&mapping);
-        if self.best.as_ref().is_none_or(|best| time < best.time) {
-            self.best = Some(JointPlan { stages, mapping, time });
-        }
+        self.race.offer(time, JointPlan { stages, mapping, time });
     }
 }
 

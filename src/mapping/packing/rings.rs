@@ -104,7 +104,7 @@ mod tests {
             }
             let Some(mut rings) = RingCover::new(&problem, seed) else { continue };
             let run = Exhaustive.map(&problem, &cx);
-            let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+            let Some(optimum) = run.outcome.solution().map(|mapping| problem.objective(mapping)) else { continue };
             looked += 1;
             match rings.search(optimum, 20_000, &cx) {
                 Packing::Found(mapping) => {

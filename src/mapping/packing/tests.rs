@@ -22,7 +22,7 @@ fn packing_refutes_no_target_that_a_mapping_keeps() {
     for seed in 0..300 {
         let problem = problem(seed);
         let run = Exhaustive.map(&problem, &cx);
-        let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+        let Some(optimum) = run.outcome.solution().map(|mapping| problem.objective(mapping)) else { continue };
         let mut packer = packer(&problem);
         let bound = packer.bound(0.0, 2.0 * optimum, PLENTY, &cx);
         assert!(bound <= optimum * (1.0 + 1e-12), "bound {bound} above {optimum} of seed {seed}");
@@ -51,7 +51,7 @@ fn blocks_taken_for_classes_refute_no_target_that_a_mapping_keeps() {
     for (seed, size) in (0..200).flat_map(|seed| [(seed, 2), (seed, 3), (seed, 4)]) {
         let problem = problem(seed);
         let run = Exhaustive.map(&problem, &cx);
-        let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+        let Some(optimum) = run.outcome.solution().map(|mapping| problem.objective(mapping)) else { continue };
         let devices: Vec<usize> = (0..problem.topology.len()).collect();
         let blocks = devices.chunks(size).map(<[usize]>::to_vec).collect();
         let Some(classes) = Classes::new(&problem.topology).merged(blocks) else { continue };
@@ -85,7 +85,7 @@ fn covers_tell_just_which_targets_a_mapping_keeps() {
         let mut problem = problem(seed);
         problem.topology = unlike(&problem.topology, seed);
         let run = Exhaustive.map(&problem, &cx);
-        let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+        let Some(optimum) = run.outcome.solution().map(|mapping| problem.objective(mapping)) else { continue };
         let mut packer = packer(&problem);
         if !packer.can_cover() {
             continue;

@@ -13,9 +13,9 @@ use rayon::prelude::*;
 use super::heuristic::{Consecutive, PointToPoint, RandomMapping, best_of};
 use super::local::LocalCost;
 use super::{Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun};
-use crate::solve::{OPTIMALITY_TOLERANCE, Progress, SearchContext, in_pool};
+use crate::search::{OPTIMALITY_TOLERANCE, Race, SearchContext, Stats, Verdict, in_pool, is_proven};
 use scheme::Scheme;
-use search::{Inner, Verdict};
+use search::Inner;
 
 /// The search of the paper, Algorithms 1 and 2, as it is given there.
 ///
@@ -45,7 +45,7 @@ impl Mapper for Parmesan2024 {
 
     fn map(&self, problem: &MappingProblem, cx: &SearchContext) -> MappingRun {
         if problem.copies() > problem.topology.len() {
-            return MappingRun { outcome: MappingOutcome::Infeasible, bound: 0.0, stats: Vec::new() };
+            return MappingRun { outcome: MappingOutcome::Infeasible, stats: Stats::default() };
         }
         let cost = LocalCost::new(problem);
         let scheme = Scheme::new(&cost);
@@ -68,60 +68,42 @@ enum Ended {
 struct Outer<'a> {
     problem: &'a MappingProblem,
     cost: &'a LocalCost<'a>,
-    best: Option<Mapping>,
+    /// The paper's t_r is the time of its best mapping.
+    race: Race<'a, Mapping, ()>,
     /// The paper's t_l, which timeouts raise, too.
     low: f64,
-    /// The paper's t_r: the time of the best mapping; infinite without one.
-    high: f64,
-    /// No mapping is faster.
-    bound: f64,
     /// A search for any mapping at all found none, or ran out of time.
     ended: Option<Ended>,
-    gap: f64,
     searches: u64,
     placements: u64,
     timeouts: u64,
 }
 
 impl<'a> Outer<'a> {
-    fn new(cost: &'a LocalCost<'a>, cx: &SearchContext) -> Self {
+    fn new(cost: &'a LocalCost<'a>, cx: &'a SearchContext) -> Self {
         let problem = cost.problem;
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(cx.seed);
         let starts =
             [RandomMapping::draw(problem, &mut rng), Consecutive::place(problem), PointToPoint::place(problem)];
-        let best = best_of(problem, starts.into_iter().flatten());
-        let high = best.as_ref().map_or(f64::INFINITY, |mapping| problem.objective(mapping));
-        let bound = bounds::initial(cost).min(high);
-        Self {
-            problem,
-            cost,
-            best,
-            low: bound,
-            high,
-            bound,
-            ended: None,
-            gap: cx.gap.max(OPTIMALITY_TOLERANCE),
-            searches: 0,
-            placements: 0,
-            timeouts: 0,
+        let mut race = Race::new(0.0, (), cx);
+        if let Some(mapping) = best_of(problem, starts.into_iter().flatten()) {
+            race.offer(problem.objective(&mapping), mapping);
         }
+        race.raise(bounds::initial(cost), ());
+        let low = race.bound();
+        Self { problem, cost, race, low, ended: None, searches: 0, placements: 0, timeouts: 0 }
     }
 
     fn is_done(&self) -> bool {
-        self.ended.is_some() || self.high.is_finite() && self.is_narrow()
-    }
-
-    fn is_narrow(&self) -> bool {
-        self.high - self.low <= OPTIMALITY_TOLERANCE * self.high || self.high - self.bound <= self.gap * self.high
+        let is_narrow = self.race.objective().is_some_and(|high| is_proven(high, self.low));
+        self.ended.is_some() || is_narrow || self.race.is_within(self.race.cx.gap.max(OPTIMALITY_TOLERANCE))
     }
 
     /// The targets of one batch, ascending: they divide the interval evenly. Without any mapping yet there is one
     /// target, which every mapping meets.
     fn targets(&self, count: usize) -> Vec<f64> {
-        if self.high.is_infinite() {
-            return vec![f64::MAX];
-        }
-        let step = (self.high - self.low) / (count + 1) as f64;
+        let Some(high) = self.race.objective() else { return vec![f64::MAX] };
+        let step = (high - self.low) / (count + 1) as f64;
         (1..=count).map(|i| self.low + i as f64 * step).collect()
     }
 
@@ -130,29 +112,31 @@ impl<'a> Outer<'a> {
         let targets = self.targets(cx.threads.max(1));
         let cost = self.cost;
         let search = |&target: &f64| Inner::new(cost, scheme, target, timeout, cx).run();
-        let searched: Vec<(Verdict, u64)> = in_pool(cx, || targets.par_iter().map(search).collect());
+        let searched: Vec<(Verdict<Mapping>, u64)> = in_pool(cx, || targets.par_iter().map(search).collect());
         self.searches += searched.len() as u64;
         self.placements += searched.iter().map(|(_, placements)| placements).sum::<u64>();
         let verdicts = searched.into_iter().map(|(verdict, _)| verdict);
         self.narrow(targets.into_iter().zip(verdicts).collect());
-        let incumbent = self.best.is_some().then_some(self.high);
-        cx.report(&Progress { phase: "bisecting", incumbent, bound: Some(self.bound) });
+        self.race.report("bisecting");
     }
 
     /// Narrows the interval by what the searches for each target found.
-    fn narrow(&mut self, verdicts: Vec<(f64, Verdict)>) {
+    fn narrow(&mut self, verdicts: Vec<(f64, Verdict<Mapping>)>) {
         let (mut refuted, mut unsettled) = (Vec::new(), Vec::new());
         for (target, verdict) in verdicts {
             match verdict {
                 Verdict::Found(mapping) => self.keep(mapping),
-                Verdict::None => refuted.push(target),
-                Verdict::TimedOut => unsettled.push(target),
+                Verdict::Refuted => refuted.push(target),
+                Verdict::Unknown => unsettled.push(target),
             }
         }
         for target in refuted {
             match target == f64::MAX {
                 true => self.ended = Some(Ended::Infeasible),
-                false => (self.low, self.bound) = (self.low.max(target), self.bound.max(target)),
+                false => {
+                    self.low = self.low.max(target);
+                    self.race.raise(target, ());
+                }
             }
         }
         for target in unsettled {
@@ -162,29 +146,25 @@ impl<'a> Outer<'a> {
             }
             self.timeouts += 1;
             // Another search may have found a mapping faster than what this one looked for.
-            if target < self.high {
+            if self.race.objective().is_none_or(|high| target < high) {
                 self.low = self.low.max(target);
             }
         }
     }
 
     fn keep(&mut self, mapping: Mapping) {
-        let objective = self.problem.objective(&mapping);
-        if objective < self.high {
-            (self.best, self.high) = (Some(mapping), objective);
-        }
+        self.race.offer(self.problem.objective(&mapping), mapping);
     }
 
     fn finish(self) -> MappingRun {
-        let stats = vec![("searches", self.searches), ("placements", self.placements), ("timeouts", self.timeouts)];
-        let proven = self.high - self.bound <= OPTIMALITY_TOLERANCE * self.high;
-        let outcome = match self.best {
-            Some(mapping) if proven => MappingOutcome::Optimal(mapping),
-            Some(mapping) => MappingOutcome::Feasible(mapping),
+        let stats = [("searches", self.searches), ("placements", self.placements), ("timeouts", self.timeouts)];
+        let (best, bound, ()) = self.race.finish();
+        let outcome = match best {
+            Some((time, mapping)) => MappingOutcome::found(mapping, time, bound),
             None if self.ended == Some(Ended::Infeasible) => MappingOutcome::Infeasible,
-            None => MappingOutcome::Unknown,
+            None => MappingOutcome::Unknown { bound: Some(bound) },
         };
-        MappingRun { outcome, bound: self.bound, stats }
+        MappingRun { outcome, stats: Stats(stats.map(|(name, count)| (name, count as f64)).into()) }
     }
 }
 
@@ -202,14 +182,15 @@ mod tests {
         let problem = MappingProblem { stages, replicas: 1, topology, cost: StageCost::additive(Counted::Both) };
         let (cost, cx) = (LocalCost::new(&problem), SearchContext::new());
         let mut outer = Outer::new(&cost, &cx);
-        (outer.best, outer.low, outer.high, outer.bound) = (None, 1.0, 9.0, 1.0);
+        (outer.race, outer.low) = (Race::new(1.0, (), &cx), 1.0);
+        outer.race.offer(9.0, Mapping { devices: vec![1, 0] });
         // Of the targets 5 and 7 the first is met by a mapping that takes 3.
         let found = Verdict::Found(Mapping { devices: vec![0, 1] });
-        outer.narrow(vec![(5.0, found), (7.0, Verdict::TimedOut)]);
-        assert_eq!((outer.low, outer.high, outer.timeouts), (1.0, 3.0, 1));
+        outer.narrow(vec![(5.0, found), (7.0, Verdict::Unknown)]);
+        assert_eq!((outer.low, outer.race.objective(), outer.timeouts), (1.0, Some(3.0), 1));
         assert!(!outer.is_done());
         // One below does count.
-        outer.narrow(vec![(2.0, Verdict::TimedOut)]);
-        assert_eq!((outer.low, outer.bound), (2.0, 1.0));
+        outer.narrow(vec![(2.0, Verdict::Unknown)]);
+        assert_eq!((outer.low, outer.race.bound()), (2.0, 1.0));
     }
 }

@@ -5,17 +5,7 @@ use std::time::{Duration, Instant};
 use super::scheme::Scheme;
 use crate::mapping::Mapping;
 use crate::mapping::local::{LocalCost, UNPLACED};
-use crate::solve::SearchContext;
-
-/// What an inner search found out.
-pub(super) enum Verdict {
-    /// A mapping that meets the target.
-    Found(Mapping),
-    /// There is none.
-    None,
-    /// Time ran out.
-    TimedOut,
-}
+use crate::search::{SearchContext, Verdict};
 
 /// How many placements are tried between two looks at the clock.
 const CLOCK: u64 = 1024;
@@ -58,11 +48,11 @@ impl<'a> Inner<'a> {
     }
 
     /// The verdict, and how many placements were tried.
-    pub fn run(mut self) -> (Verdict, u64) {
+    pub fn run(mut self) -> (Verdict<Mapping>, u64) {
         let verdict = match self.place_from(0) {
             true => Verdict::Found(Mapping { devices: self.devices }),
-            false if self.timed_out => Verdict::TimedOut,
-            false => Verdict::None,
+            false if self.timed_out => Verdict::Unknown,
+            false => Verdict::Refuted,
         };
         (verdict, self.placements)
     }

@@ -1,7 +1,8 @@
 //! How far each run is from the optimum, or from the best bound where none is proven.
 
-use super::record::{Record, Status};
-use crate::report::record::{Contradiction, MethodRecord, consistent, gap};
+use super::record::Record;
+use crate::report::method::{Contradiction, MethodRecord, consistent, gap};
+use crate::solve::Status;
 
 /// What a gap is measured against.
 #[derive(Debug, Clone, Copy, PartialEq)]

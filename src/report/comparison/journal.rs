@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::record::{COMPARE_SCHEMA, Record, Status, Trial};
+use super::record::{COMPARE_SCHEMA, Record, Trial};
 use crate::instance::formats::{ReadCause, file, write_atomically};
+use crate::solve::Status;
 use crate::text::{self, escaped_json};
 
 /// Why a file of results cannot be used.

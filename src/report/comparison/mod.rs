@@ -7,7 +7,9 @@ mod sheet;
 
 pub use gaps::{Measured, Reference, contradiction, measured};
 pub use journal::{Journal, JournalError};
-pub use record::{Answer, COMPARE_SCHEMA, Ending, Limits, Machine, Record, Status, Trial, Versions};
+pub use record::{Answer, COMPARE_SCHEMA, Ending, Limits, Machine, Record, Trial, Versions};
+
+pub use crate::solve::Status;
 pub use sheet::sheet;
 
 #[cfg(test)]

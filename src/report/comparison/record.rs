@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::problem::ProblemSpec;
 use crate::report::InstanceRecord;
-use crate::report::record::MethodRecord;
+use crate::report::method::MethodRecord;
+use crate::solve::Status;
 use crate::solve::registry::StepSettings;
 
 /// Version of [`Record`]: it changes when a field changes its meaning or goes.
@@ -48,44 +49,6 @@ impl Trial {
             && self.problem == other.problem
             && self.method == other.method
             && (self.seed, self.limits) == (other.seed, other.limits)
-    }
-}
-
-/// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Status {
-    /// Its split is proven optimal.
-    Optimal,
-    /// It found a split.
-    Feasible,
-    /// It proved that there is no split.
-    Infeasible,
-    /// It found nothing within its limit.
-    Unknown,
-    /// The method does not take the problem.
-    Unsupported,
-    /// The process died, or answered with something else than a result.
-    Crashed,
-    /// The process went on after its limit and was ended.
-    Killed,
-    /// Ctrl-C came; the split is the best so far.
-    Interrupted,
-}
-
-impl Status {
-    /// Its name in tables and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Optimal => "optimal",
-            Self::Feasible => "feasible",
-            Self::Infeasible => "infeasible",
-            Self::Unknown => "unknown",
-            Self::Unsupported => "unsupported",
-            Self::Crashed => "crashed",
-            Self::Killed => "killed",
-            Self::Interrupted => "interrupted",
-        }
     }
 }
 
@@ -235,8 +198,8 @@ impl Record {
         let Ending { status, objective, lower_bound, seconds, process_seconds, .. } = &self.ending;
         MethodRecord {
             method: self.trial.method.clone(),
-            scope: self.trial.problem.scope.name(),
-            status: status.name(),
+            scope: Some(self.trial.problem.scope.name()),
+            status: *status,
             objective: *objective,
             lower_bound: *lower_bound,
             gap: None,

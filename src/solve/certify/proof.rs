@@ -1,21 +1,20 @@
 //! A run: primal search, root bounds, and the tree between them.
 
-use super::assignment::Setting;
+use super::assignment::{Assignment, Setting};
 use super::covering::{Devices, Verdict};
 use super::primal::{FIRST_ROUNDS, Primal};
 use super::root::Root;
 use super::tree::{self, Ending};
 use crate::bound;
-use crate::solve::SEARCH_TOLERANCE;
-use crate::solve::{BoundSource, LowerBound, Outcome, Progress, Run, SearchContext, Stats};
+use crate::search::{Race, SEARCH_TOLERANCE, SearchContext, Stats};
+use crate::solve::{BoundSource, LowerBound, Outcome, Run};
 
 /// A run: the best split and bound so far.
 pub struct Proof<'a> {
     setting: &'a Setting<'a>,
     cx: &'a SearchContext,
     primal: Primal<'a>,
-    bound: f64,
-    source: BoundSource,
+    race: Race<'a, Assignment, BoundSource>,
     stats: Stats,
 }
 
@@ -26,32 +25,23 @@ impl<'a> Proof<'a> {
             setting,
             cx,
             primal: Primal::new(setting, cx),
-            bound: 0.0,
-            source: BoundSource::Refuted,
+            race: Race::new(0.0, BoundSource::Refuted, cx),
             stats: Stats::default(),
         }
     }
 
-    fn upper(&self) -> Option<f64> {
-        self.primal.value()
+    /// Enters what the search for good splits has found, and tells how far the run is.
+    fn report(&mut self, phase: &'static str) {
+        self.enter();
+        self.race.report(phase);
     }
 
-    /// The largest target whose refutation ends the run.
-    fn last_target(&self, upper: f64) -> f64 {
-        upper * (1.0 - self.cx.gap.max(SEARCH_TOLERANCE))
-    }
-
-    fn is_settled(&self) -> bool {
-        self.upper().is_some_and(|upper| self.bound >= self.last_target(upper))
-    }
-
-    fn is_done(&self) -> bool {
-        self.is_settled() || self.cx.should_stop()
-    }
-
-    fn report(&self, phase: &'static str) {
-        let bound = (self.bound > 0.0).then_some(self.bound);
-        self.cx.report(&Progress { phase, incumbent: self.upper(), bound });
+    fn enter(&mut self) {
+        if let Some((value, split)) = self.primal.best()
+            && self.race.objective().is_none_or(|best| value < best)
+        {
+            self.race.offer(value, split.clone());
+        }
     }
 
     /// Runs to the end or to a limit; whether no split exists.
@@ -68,7 +58,7 @@ impl<'a> Proof<'a> {
             return false;
         };
         let is_infeasible = self.find_any(&mut root);
-        if self.upper().is_some() {
+        if self.race.objective().is_some() {
             self.close(&mut root);
         }
         self.stats.set("columns", root.generation.pool.len() as f64);
@@ -80,22 +70,21 @@ impl<'a> Proof<'a> {
 
     /// Takes the best bound that needs no search.
     fn bound_cheaply(&mut self) {
-        let Some(upper) = self.upper() else { return };
-        (self.bound, self.source) = bound::best(self.setting.problem, &self.setting.unordered.units, upper, self.cx);
+        let Some(upper) = self.race.objective() else { return };
+        let (bound, source) = bound::best(self.setting.problem, &self.setting.unordered.units, upper, self.cx);
+        self.race.raise(bound, source);
         self.report("cuts");
     }
 
     /// Raises the bound to a refuted target.
     fn refuted(&mut self, target: f64) {
-        if target > self.bound {
-            (self.bound, self.source) = (target, BoundSource::Refuted);
-        }
+        self.race.raise(target, BoundSource::Refuted);
     }
 
     /// Runs some rounds of annealing.
     fn anneal(&mut self, rounds: usize) {
         for _ in 0..rounds {
-            if self.is_done() {
+            if self.race.is_done() {
                 return;
             }
             self.primal.anneal(self.cx);
@@ -106,12 +95,12 @@ impl<'a> Proof<'a> {
     /// Improves the split until `patience` rounds in a row have not helped.
     fn refine(&mut self, patience: usize) {
         let mut stale = 0;
-        while stale < patience && !self.is_done() {
-            let before = self.upper();
+        while stale < patience && !self.race.is_done() {
+            let before = self.race.objective();
             let rounds = if self.primal.resplits() { MOVES_AT_ONCE } else { 1 };
-            self.primal.refine(self.bound, rounds, self.cx);
+            self.primal.refine(self.race.bound(), rounds, self.cx);
             self.report("annealing");
-            stale = if self.upper() == before { stale + rounds } else { 0 };
+            stale = if self.race.objective() == before { stale + rounds } else { 0 };
         }
     }
 
@@ -122,7 +111,7 @@ impl<'a> Proof<'a> {
 
     /// Finds some split where annealing found none; whether none exists.
     fn find_any(&mut self, root: &mut Root) -> bool {
-        if self.upper().is_some() {
+        if self.race.objective().is_some() {
             return false;
         }
         let ceiling = root.generation.devices.ceiling();
@@ -132,6 +121,7 @@ impl<'a> Proof<'a> {
         match tree::search(&mut root.generation, (ceiling, f64::MAX), &root.center, usize::MAX, self.cx) {
             Ending::Found(split) => {
                 self.primal.offer(&split);
+                self.enter();
                 false
             }
             ending => ending == Ending::Refuted,
@@ -142,7 +132,7 @@ impl<'a> Proof<'a> {
     fn close(&mut self, root: &mut Root) {
         self.bound_root(root);
         let mut max_nodes = FIRST_NODES;
-        while !self.is_done() {
+        while !self.race.is_done() {
             match self.branch(root, max_nodes, 0.0) {
                 Ending::Undecided => return,
                 Ending::Limit => {
@@ -163,9 +153,9 @@ impl<'a> Proof<'a> {
         }
         self.refine(if self.primal.resplits() { RESPLIT_PATIENCE } else { PATIENCE });
         self.ascend(root);
-        let Some(upper) = self.upper() else { return };
+        let Some(upper) = self.race.objective() else { return };
         let is_large = root.effort(upper).is_some_and(|effort| effort >= LARGE);
-        if is_large && self.bound < self.last_target(upper) * (1.0 - CLEARLY_OPEN) {
+        if is_large && self.race.bound() < self.race.last_target(upper) * (1.0 - CLEARLY_OPEN) {
             self.refine(self.last_patience());
         } else {
             self.approach(root, &NEAR_STEPS);
@@ -177,14 +167,14 @@ impl<'a> Proof<'a> {
     fn ascend(&mut self, root: &mut Root) {
         let mut part = FIRST_ASCENT;
         for number in 0..MOST_ASCENTS {
-            let Some(upper) = self.upper() else { return };
-            let last = self.last_target(upper);
+            let Some(upper) = self.race.objective() else { return };
+            let last = self.race.last_target(upper);
             let target = (upper * (1.0 - part)).min(last);
-            if self.is_done() || target <= self.bound {
+            if self.race.is_done() || target <= self.race.bound() {
                 return;
             }
             let Some(effort) = root.effort(last) else { return };
-            let (bound, cx, primal) = (self.bound, self.cx, &mut self.primal);
+            let (bound, cx, primal) = (self.race.bound(), self.cx, &mut self.primal);
             let mut due = 0;
             let mut beside = || {
                 due += effort;
@@ -192,30 +182,32 @@ impl<'a> Proof<'a> {
                 due %= EFFORT_PER_REFINEMENT;
                 true
             };
-            let Some((verdict, shown)) = root.ascend((target, last), &mut beside, cx) else { return };
+            let ended = root.ascend((target, last), &mut beside, cx);
+            self.enter();
+            let Some((verdict, shown)) = ended else { return };
             self.refuted(shown);
-            self.stats.set("root_bound", self.bound);
+            self.stats.set("root_bound", self.race.bound());
             self.report("column generation");
-            let Some(upper) = self.upper() else { return };
+            let Some(upper) = self.race.objective() else { return };
             let is_close = number == 0 && verdict == Verdict::Refuted;
-            part = if is_close { 0.0 } else { 1.0 - self.bound / upper * (1.0 + LAST_ASCENT) };
+            part = if is_close { 0.0 } else { 1.0 - self.race.bound() / upper * (1.0 + LAST_ASCENT) };
         }
     }
 
     /// Raises the bound to targets these parts below the best split; whether the root refutes all of them.
     fn approach(&mut self, root: &mut Root, steps: &[f64]) -> bool {
         for step in steps {
-            let Some(upper) = self.upper() else { return false };
-            let target = (upper * (1.0 - step)).min(self.last_target(upper));
-            if self.is_done() {
+            let Some(upper) = self.race.objective() else { return false };
+            let target = (upper * (1.0 - step)).min(self.race.last_target(upper));
+            if self.race.is_done() {
                 return false;
             }
-            if target > self.bound && !self.raise(root, target) {
+            if target > self.race.bound() && !self.raise(root, target) {
                 // So far from the best split the bound is hard to raise: a better split may be easier to find.
-                if *step >= FAR_FROM_SOLVED && self.upper() == Some(upper) {
+                if *step >= FAR_FROM_SOLVED && self.race.objective() == Some(upper) {
                     self.refine(self.last_patience());
                 }
-                if self.upper() != Some(upper) {
+                if self.race.objective() != Some(upper) {
                     return self.approach(root, steps);
                 }
                 self.bisect(root, target);
@@ -228,14 +220,14 @@ impl<'a> Proof<'a> {
 
     /// Bisects between the bound and a target that the root does not refute.
     fn bisect(&mut self, root: &mut Root, mut open: f64) {
-        while !self.is_done() && open - self.bound > BISECTION_PRECISION * open {
-            let target = 0.5 * (self.bound + open);
+        while !self.race.is_done() && open - self.race.bound() > BISECTION_PRECISION * open {
+            let target = 0.5 * (self.race.bound() + open);
             if !self.raise(root, target) {
                 open = target;
             }
             self.anneal(ROUNDS_BETWEEN);
         }
-        self.stats.set("root_bound", self.bound);
+        self.stats.set("root_bound", self.race.bound());
     }
 
     /// Whether the root refutes `target`, which then is a bound; else the bound rises as far as its profits show.
@@ -252,9 +244,10 @@ impl<'a> Proof<'a> {
                 self.report("column generation");
                 return true;
             }
-            let is_over = self.is_done() || self.upper().is_some_and(|upper| upper < self.least_for(target));
+            let is_over =
+                self.race.is_done() || self.race.objective().is_some_and(|upper| upper < self.least_for(target));
             if !is_over {
-                let shown = root.refuted_by_profits(self.bound, target);
+                let shown = root.refuted_by_profits(self.race.bound(), target);
                 self.refuted(shown);
             }
             self.report("column generation");
@@ -272,20 +265,22 @@ impl<'a> Proof<'a> {
 
     /// Does `work` on a target while the split is improved beside it, until it is below what makes the target worth it.
     fn beside<T>(&mut self, target: f64, work: impl FnOnce(&mut (dyn FnMut() -> bool + Send)) -> T) -> T {
-        let (least, bound, cx) = (self.least_for(target), self.bound, self.cx);
+        let (least, bound, cx) = (self.least_for(target), self.race.bound(), self.cx);
         let primal = &mut self.primal;
         let mut beside = || {
             primal.refine(bound, 1, cx);
             primal.value().is_none_or(|upper| upper >= least)
         };
-        work(&mut beside)
+        let done = work(&mut beside);
+        self.enter();
+        done
     }
 
     /// Searches the tree below a target this part of the way from the best split down to the bound.
     fn branch(&mut self, root: &mut Root, max_nodes: usize, part: f64) -> Ending {
-        let Some(upper) = self.upper() else { return Ending::Limit };
-        let target = self.last_target(upper) * (1.0 - part) + self.bound * part;
-        if self.is_done() {
+        let Some(upper) = self.race.objective() else { return Ending::Limit };
+        let target = self.race.last_target(upper) * (1.0 - part) + self.race.bound() * part;
+        if self.race.is_done() {
             return Ending::Limit;
         }
         let ending = match self.beside(target, |beside| root.settle(target, beside)) {
@@ -297,6 +292,7 @@ impl<'a> Proof<'a> {
             Ending::Refuted => self.refuted(target),
             Ending::Found(split) => {
                 self.primal.offer(split);
+                self.enter();
             }
             Ending::Limit | Ending::Undecided => {}
         }
@@ -307,17 +303,18 @@ impl<'a> Proof<'a> {
     /// What is known at the end.
     pub fn finish(self, is_infeasible: bool) -> Run {
         let scope = self.setting.problem.spec.scope.clone();
-        let bound = LowerBound { value: self.bound, scope: scope.clone(), source: self.source };
-        let known = (self.bound > 0.0).then(|| bound.clone());
-        let outcome = match self.primal.best() {
+        let (best, value, source) = self.race.finish();
+        let bound = LowerBound { value, scope, source };
+        let known = (value > 0.0).then(|| bound.clone());
+        let outcome = match best {
             Some((objective, split)) => {
-                let solution = self.setting.to_solution(split);
+                let solution = self.setting.to_solution(&split);
                 match known {
                     None if objective > 0.0 => Outcome::Feasible { solution, bound: None },
-                    _ => Outcome::found(solution, bound),
+                    _ => Outcome::found(solution, objective, bound),
                 }
             }
-            None if is_infeasible => Outcome::Infeasible(scope),
+            None if is_infeasible => Outcome::Infeasible,
             None => Outcome::Unknown { bound: known },
         };
         Run { outcome, stats: self.stats }

@@ -12,17 +12,15 @@ use super::linearized;
 use super::loads::ones;
 use super::pivots::PivotRelaxation;
 use super::reorder::Reordering;
-use super::search::{Beam, Effort, IdealChain, Search, Verdict};
+use super::search::{Beam, ChainVerdict, Effort, IdealChain, Search};
 use super::stage::{Bounds, Ideals, Variants};
 use super::{Incumbent, Setting, servers};
 use crate::bound;
 use crate::graph::NodeId;
 use crate::preprocess::Reduced;
 use crate::problem::{Problem, Scope};
-use crate::solve::SEARCH_TOLERANCE;
-use crate::solve::{
-    BoundSource, Guarantee, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
-};
+use crate::search::{Race, SearchContext, Stats, Verdict};
+use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported};
 
 /// Orders in a row without a better split that end the search for the first one.
 const IDLE_ORDERS: usize = 4;
@@ -82,9 +80,7 @@ struct State<'a> {
     setting: &'a Setting<'a>,
     options: &'a IdealDp,
     cx: &'a SearchContext,
-    incumbent: Option<Incumbent>,
-    bound: f64,
-    source: BoundSource,
+    race: Race<'a, Incumbent, BoundSource>,
     effort: Effort,
     stats: Stats,
     /// Whether the relaxation by pivots has been tried.
@@ -115,9 +111,7 @@ impl<'a> State<'a> {
             setting,
             options,
             cx,
-            incumbent: None,
-            bound: bound::work(setting.reduced),
-            source: BoundSource::Work,
+            race: Race::new(bound::work(setting.reduced), BoundSource::Work, cx),
             effort: Effort::default(),
             stats,
             has_pivots: false,
@@ -128,13 +122,15 @@ impl<'a> State<'a> {
 
     fn solve(mut self) -> Run {
         let (setting, orders, cx) = (self.setting, self.options.orders, self.cx);
-        let first = || linearized::best_of_orders(setting, orders, IDLE_ORDERS, self.bound, cx);
+        let bound = self.race.bound();
+        let first = || linearized::best_of_orders(setting, orders, IDLE_ORDERS, bound, cx);
         // The proof asks for the closure, and the first order leaves threads idle.
-        (self.incumbent, _) = rayon::join(first, || setting.reduced.precedence());
-        self.report("first split");
+        let (incumbent, _) = rayon::join(first, || setting.reduced.precedence());
+        incumbent.into_iter().for_each(|incumbent| self.improve(incumbent));
+        self.race.report("first split");
         let mut budget = FIRST_BUDGET;
         let mut proof = Proof::Partial;
-        while proof == Proof::Partial && !self.is_done() {
+        while proof == Proof::Partial && !self.race.is_done() {
             // Whatever beats the incumbent is a split of the graph reduced below it.
             let reduced = self.setting.reduced.clone().below(self.setting.problem, self.upper());
             let setting = Setting::new(self.setting.problem, &reduced);
@@ -150,44 +146,18 @@ impl<'a> State<'a> {
         self.finish(proof)
     }
 
-    /// Whether bound and incumbent meet, or a limit says to stop.
-    fn is_done(&self) -> bool {
-        self.is_settled() || self.cx.should_stop()
-    }
-
     /// The objective to beat.
     fn upper(&self) -> f64 {
-        self.incumbent.as_ref().map_or(self.setting.ceiling, Incumbent::objective)
+        self.race.objective().unwrap_or(self.setting.ceiling)
     }
 
-    /// The largest target whose refutation ends the run.
-    fn last_target(&self, upper: f64) -> f64 {
-        let gap = if self.incumbent.is_some() { self.cx.gap } else { 0.0 };
-        upper * (1.0 - gap.max(SEARCH_TOLERANCE))
-    }
-
-    fn is_settled(&self) -> bool {
-        let upper = self.upper();
-        self.incumbent.is_some() && self.bound >= self.last_target(upper)
-    }
-
+    /// Raises the bound; where no split is known, to no more than what all splits cost at most.
     fn raise_bound(&mut self, value: f64, source: BoundSource) {
-        let value = value.min(self.upper());
-        if value > self.bound {
-            self.bound = value;
-            self.source = source;
-        }
+        self.race.raise(value.min(self.upper()), source);
     }
 
     fn improve(&mut self, incumbent: Incumbent) {
-        if self.incumbent.as_ref().is_none_or(|old| incumbent.objective() < old.objective()) {
-            self.incumbent = Some(incumbent);
-        }
-    }
-
-    fn report(&self, phase: &'static str) {
-        let incumbent = self.incumbent.as_ref().map(Incumbent::objective);
-        self.cx.report(&Progress { phase, incumbent, bound: Some(self.bound) });
+        self.race.offer(incumbent.objective(), incumbent);
     }
 
     /// One round: builds automaton and relaxation, then searches for a better split until there is none or the
@@ -215,11 +185,11 @@ impl<'a> State<'a> {
         let mut ladders: Vec<Ladder> = bounds.into_iter().map(ladder).collect();
         let mut spread = 0.0;
         loop {
-            let Some(ladder) = self.relax(&mut ladders, (self.bound * (1.0 + spread)).min(self.upper())) else {
+            let Some(ladder) = self.relax(&mut ladders, (self.race.bound() * (1.0 + spread)).min(self.upper())) else {
                 self.tell_apart(setting, &frontier);
-                return if self.is_done() { Proof::Partial } else { Proof::Impossible };
+                return if self.race.is_done() { Proof::Partial } else { Proof::Impossible };
             };
-            let Some(guide) = ladder.top().filter(|_| !self.is_done()) else { return Proof::Partial };
+            let Some(guide) = ladder.top().filter(|_| !self.race.is_done()) else { return Proof::Partial };
             let reach = ladder.reach();
             let relaxation = guide.relaxation(setting);
             let prefixes = || Prefixes::new(setting.reduced, &frontier, &relaxation.bounds.potentials);
@@ -241,7 +211,7 @@ impl<'a> State<'a> {
                 return self.dig(&search, setting, &frontier);
             }
             // Where nothing can be said of near targets, far ones may lead to better splits.
-            spread = if self.bound < reach { f64::INFINITY } else { FIRST_SPREAD.max(WIDER * spread) };
+            spread = if self.race.bound() < reach { f64::INFINITY } else { FIRST_SPREAD.max(WIDER * spread) };
         }
     }
 
@@ -252,7 +222,7 @@ impl<'a> State<'a> {
             return Some(Proof::Complete);
         }
         self.dive(search, setting, reach);
-        self.is_done().then_some(Proof::Partial)
+        self.race.is_done().then_some(Proof::Partial)
     }
 
     /// Searches for better splits with all that the round may spend.
@@ -262,17 +232,17 @@ impl<'a> State<'a> {
         if self.settle(search, setting, self.upper()) {
             return Proof::Complete;
         }
-        if self.is_done() {
+        if self.race.is_done() {
             return Proof::Partial;
         }
-        let before = self.bound;
+        let before = self.race.bound();
         self.tell_apart(setting, frontier);
         // Without a time limit a proof is asked for at any cost.
-        if self.bound - before > HOPELESS * self.upper() && self.cx.remaining().is_some() {
+        if self.race.bound() - before > HOPELESS * self.upper() && self.cx.remaining().is_some() {
             return Proof::Impossible;
         }
         if !self.reorder(setting, budget / STAGES_PER_ROUND) {
-            self.aim(0.5 * (self.bound + self.upper()), search, setting);
+            self.aim(0.5 * (self.race.bound() + self.upper()), search, setting);
         }
         Proof::Partial
     }
@@ -280,9 +250,9 @@ impl<'a> State<'a> {
     /// Looks for ever better splits, as far as the search goes; whether it refutes that there is a better one. Targets
     /// are up to `reach`.
     fn settle(&mut self, search: &Search, setting: &Setting, reach: f64) -> bool {
-        self.aim((self.bound * AIM).min(reach), search, setting);
-        while !self.is_done() && self.bound < reach {
-            let better = self.last_target(self.upper());
+        self.aim((self.race.bound() * AIM).min(reach), search, setting);
+        while !self.race.is_done() && self.race.bound() < reach {
+            let better = self.race.last_target(self.upper());
             match self.search(search, better.min(reach), setting) {
                 Verdict::Found(..) => {}
                 Verdict::Refuted if reach < better => self.raise_bound(reach, BoundSource::Refuted),
@@ -305,9 +275,9 @@ impl<'a> State<'a> {
         }
         let search = Search { beam: Some(BEAM), ..*search };
         let mut is_better = true;
-        while is_better && !self.is_done() {
-            let gap = self.upper().min(reach) - self.bound;
-            let targets = DIVES.map(|part| self.bound + part * gap);
+        while is_better && !self.race.is_done() {
+            let gap = self.upper().min(reach) - self.race.bound();
+            let targets = DIVES.map(|part| self.race.bound() + part * gap);
             let is_met = |&target: &f64| matches!(self.search(&search, target, setting), Verdict::Found(..));
             is_better = targets.iter().any(is_met);
         }
@@ -323,13 +293,13 @@ impl<'a> State<'a> {
     }
 
     /// Searches for a split that meets `target` and keeps it.
-    fn search(&mut self, search: &Search, target: f64, setting: &Setting) -> Verdict {
+    fn search(&mut self, search: &Search, target: f64, setting: &Setting) -> ChainVerdict {
         let windows = search.enumerator.relaxation.windows(target);
         let verdict = servers::run(search, &windows, self.cx, &mut self.effort);
-        if let Verdict::Found(chain, value) = &verdict {
+        if let Verdict::Found((chain, value)) = &verdict {
             self.improve(Incumbent { value: *value, stages: differences(setting.reduced, chain) });
         }
-        self.report("search");
+        self.race.report("search");
         verdict
     }
 
@@ -337,9 +307,9 @@ impl<'a> State<'a> {
     fn relax<'b, 'c>(&mut self, ladders: &'b mut [Ladder<'c>], reach: f64) -> Option<&'b Ladder<'c>> {
         let mut best = None;
         for (i, ladder) in ladders.iter_mut().enumerate() {
-            let before = self.bound;
-            self.climb(ladder, reach.max(self.bound));
-            if ladder.top().is_some() && (best.is_none() || self.bound > before) {
+            let before = self.race.bound();
+            self.climb(ladder, reach.max(self.race.bound()));
+            if ladder.top().is_some() && (best.is_none() || self.race.bound() > before) {
                 best = Some(i);
             }
         }
@@ -349,13 +319,13 @@ impl<'a> State<'a> {
     /// Climbs to the finest relaxation that fits.
     fn climb(&mut self, ladder: &mut Ladder, reach: f64) {
         ladder.descend(reach);
-        while !self.is_done()
-            && let Some(low) = ladder.climb(self.bound, self.upper(), reach, self.cx)
+        while !self.race.is_done()
+            && let Some(low) = ladder.climb(self.race.bound(), self.upper(), reach, self.cx)
         {
             self.raise_bound(low, BoundSource::BoundaryRelaxation);
             self.stats.set("labels", ladder.top().map_or(0.0, |guide| guide.label_count() as f64));
-            self.stats.set("root_bound", self.bound);
-            self.report("relaxation");
+            self.stats.set("root_bound", self.race.bound());
+            self.race.report("relaxation");
         }
     }
 
@@ -372,16 +342,16 @@ impl<'a> State<'a> {
                 return;
             };
             self.stats.set("pivot_labels", relaxation.label_count() as f64);
-            self.raise_bound(relaxation.least_target(self.bound, self.upper()), BoundSource::BoundaryRelaxation);
-            self.stats.set("pivot_bound", self.bound);
-            self.report("pivots");
+            self.raise_bound(relaxation.least_target(self.race.bound(), self.upper()), BoundSource::BoundaryRelaxation);
+            self.stats.set("pivot_bound", self.race.bound());
+            self.race.report("pivots");
         }
     }
 
     /// Walks over orders, each from the best split, until several bring nothing.
     fn walk(&mut self) {
         let mut idle = 0;
-        while idle < IDLE_WALKS && !self.is_done() {
+        while idle < IDLE_WALKS && !self.race.is_done() {
             idle = if self.reorder(self.setting, LAST_ROUNDS) { 0 } else { idle + 1 };
         }
     }
@@ -392,18 +362,18 @@ impl<'a> State<'a> {
         if self.setting.problem.spec.interconnect.is_some() {
             return false;
         }
-        let Some(incumbent) = &self.incumbent else { return false };
+        let Some(incumbent) = self.race.solution() else { return false };
         let before = incumbent.objective();
         // A small graph has few orders.
         let patience = patience.min(MOST_ROUNDS_PER_UNIT * setting.reduced.unit_count());
         let mut walk = Reordering::new(setting, incumbent, self.cx.seed.wrapping_add(self.walks));
         self.walks += 1;
         let mut idle = 0;
-        while idle < patience && !self.is_done() {
+        while idle < patience && !self.race.is_done() {
             idle += 1;
             if let Some(split) = walk.round(setting, self.upper(), self.cx) {
                 self.improve(split);
-                self.report("reordering");
+                self.race.report("reordering");
                 idle = 0;
             }
         }
@@ -412,13 +382,11 @@ impl<'a> State<'a> {
 
     fn finish(self, proof: Proof) -> Run {
         let scope = Scope::Acyclic;
-        let bound = LowerBound { value: self.bound, scope: scope.clone(), source: self.source };
-        let outcome = match self.incumbent {
-            Some(incumbent) => {
-                let objective = incumbent.objective();
-                Outcome::found(self.setting.lift(&incumbent, objective), bound)
-            }
-            None if proof == Proof::Complete => Outcome::Infeasible(scope),
+        let (best, value, source) = self.race.finish();
+        let bound = LowerBound { value, scope, source };
+        let outcome = match best {
+            Some((objective, incumbent)) => Outcome::found(self.setting.lift(&incumbent, objective), objective, bound),
+            None if proof == Proof::Complete => Outcome::Infeasible,
             None => Outcome::Unknown { bound: Some(bound) },
         };
         Run { outcome, stats: self.stats }

@@ -6,7 +6,7 @@ use super::linearized::best_intervals;
 use super::orders::{Random, depth_first_within};
 use super::{Incumbent, Setting};
 use crate::graph::Graph;
-use crate::solve::{SEARCH_TOLERANCE, SearchContext};
+use crate::search::{SEARCH_TOLERANCE, SearchContext};
 
 /// Candidates of one round; a fixed number, so that the answer does not depend on the number of threads.
 const CANDIDATES: usize = 8;

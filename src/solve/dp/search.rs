@@ -12,7 +12,7 @@ use super::dominance::{Covered, Dominance, Extension};
 use super::enumerate::{Enumerator, Query, Stopped};
 use super::loads::{Loads, SetLoads, Value, objective, worse};
 use super::relaxation::Windows;
-use crate::solve::SearchContext;
+use crate::search::{SearchContext, Verdict};
 
 /// A set of units as words of a bit set.
 pub type Bits = Box<[u64]>;
@@ -20,15 +20,8 @@ pub type Bits = Box<[u64]>;
 /// A chain of stages: for each the ideal after it and the index of its stage kind.
 pub type IdealChain = Vec<(Bits, usize)>;
 
-/// How a search for a target ended.
-pub enum Verdict {
-    /// A chain that meets the target, and its worst value.
-    Found(IdealChain, Value),
-    /// There is none.
-    Refuted,
-    /// A limit came first.
-    Unknown,
-}
+/// What became of a target: a chain that meets it, and its worst value.
+pub type ChainVerdict = Verdict<(IdealChain, Value)>;
 
 /// A reached ideal.
 struct Reached {
@@ -79,7 +72,7 @@ type Known = FxHashMap<Bits, Vec<(usize, Value)>>;
 
 impl Search<'_> {
     /// Looks for a chain with an objective of at most the windows' target. Runs on the current rayon pool.
-    pub fn run(&self, windows: &Windows, cx: &SearchContext, effort: &mut Effort) -> Verdict {
+    pub fn run(&self, windows: &Windows, cx: &SearchContext, effort: &mut Effort) -> ChainVerdict {
         let consumption = self.enumerator.relaxation.consumption;
         let most = effort.evaluated + self.max_evaluated;
         let all = self.all_units();
@@ -108,7 +101,7 @@ impl Search<'_> {
                     for (to, reached) in candidates {
                         if reached.ideal == all {
                             let value = reached.value;
-                            return Verdict::Found(trace(&layers, reached), value);
+                            return Verdict::Found((trace(&layers, reached), value));
                         }
                         let uses = known.entry(reached.ideal.clone()).or_default();
                         if !self.is_beaten(uses, to, reached.value) {

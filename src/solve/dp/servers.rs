@@ -16,23 +16,23 @@ use super::grouping::Grouping;
 use super::inner::{Inner, Part};
 use super::loads::{Value, objective};
 use super::relaxation::Windows;
-use super::search::{Bits, Effort, IdealChain, Search, Verdict};
+use super::search::{Bits, ChainVerdict, Effort, IdealChain, Search};
 use super::stage::Boundary;
 use crate::problem::DeviceKind;
-use crate::solve::SearchContext;
+use crate::search::{SearchContext, Verdict};
 
 /// Looks for a chain with an objective of at most the windows' target, by exact loads.
-pub fn run(search: &Search, windows: &Windows, cx: &SearchContext, effort: &mut Effort) -> Verdict {
+pub fn run(search: &Search, windows: &Windows, cx: &SearchContext, effort: &mut Effort) -> ChainVerdict {
     let verdict = search.run(windows, cx, effort);
     let relaxation = search.enumerator.relaxation;
     if !search.loads.has_servers() {
         return verdict;
     }
-    let Verdict::Found(chain, _) = verdict else { return verdict };
+    let Verdict::Found((chain, _)) = verdict else { return verdict };
     let grouping = Grouping { loads: search.loads, stages: relaxation.stages, consumption: relaxation.consumption };
     let grouped = grouping.best(chain.into_iter().map(|(ideal, s)| (ideal, relaxation.stages[s])).collect());
     match grouped.filter(|(value, _)| objective(*value) <= windows.target) {
-        Some((value, chain)) => Verdict::Found(chain, value),
+        Some((value, chain)) => Verdict::Found((chain, value)),
         None => OuterSearch { search, windows, cx }.run(effort),
     }
 }
@@ -71,7 +71,7 @@ struct Reached {
 }
 
 impl OuterSearch<'_> {
-    fn run(&self, effort: &mut Effort) -> Verdict {
+    fn run(&self, effort: &mut Effort) -> ChainVerdict {
         let consumption = self.search.enumerator.relaxation.consumption;
         let all = self.search.all_units();
         let mut layers: Vec<Vec<Reached>> = (0..consumption.count()).map(|_| Vec::new()).collect();
@@ -90,7 +90,7 @@ impl OuterSearch<'_> {
                         let Some((ideal, _)) = stages.last() else { continue };
                         let reached = Reached { ideal: ideal.clone(), value, from: Some((used, index, stages)) };
                         if reached.ideal == all {
-                            return Verdict::Found(trace(&layers, &reached), value);
+                            return Verdict::Found((trace(&layers, &reached), value));
                         }
                         let uses = known.entry(reached.ideal.clone()).or_default();
                         let better = |&(u, v): &(usize, Value)| {

@@ -37,10 +37,11 @@ pub use single_device::SingleDevice;
 pub use slicegraph::SliceGraph;
 pub use uniform::Uniform;
 
-use super::{BoundSource, LowerBound, Outcome, SEARCH_TOLERANCE, Unsupported, refuse_recomputation, refuse_sharding};
+use super::{BoundSource, LowerBound, Outcome, Unsupported, found, refuse_recomputation, refuse_sharding};
 use crate::bound;
 use crate::preprocess::Unordered;
 use crate::problem::{Objective, Problem, Scope, Solution};
+use crate::search::SEARCH_TOLERANCE;
 
 /// Takes problems whose objective is the latency.
 fn supports_latency(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
@@ -83,7 +84,7 @@ fn is_good_enough(value: f64, bound: &LowerBound, gap: f64) -> bool {
 /// What is known after a search that found `solution` at most.
 fn outcome(solution: Option<Solution>, bound: LowerBound) -> Outcome {
     match solution {
-        Some(solution) => Outcome::found(solution, bound),
+        Some(solution) => found(solution, bound),
         None => Outcome::Unknown { bound: Some(bound) },
     }
 }

@@ -60,7 +60,7 @@ const HOPELESS: f64 = 1000.0;
 /// ```
 /// use dagsplit::instance::{Edge, Instance, Node, Platform};
 /// use dagsplit::problem::{Problem, ProblemSpec, Scope};
-/// use dagsplit::solve::{SearchContext, Solver, ip::IntegerProgram};
+/// use dagsplit::solve::{SearchContext, Solver, Status, ip::IntegerProgram};
 ///
 /// // 0 feeds 1 and 2, which feed 3: the two in the middle are cheap to move, so 0 and 3 share a device.
 /// let node = |id, time, transfer_time| Node { accelerator_times: vec![Some(time)], transfer_time, ..Node::new(id) };
@@ -73,7 +73,7 @@ const HOPELESS: f64 = 1000.0;
 /// };
 /// let spec = ProblemSpec { scope: Scope::Arbitrary, ..ProblemSpec::of(&instance) };
 /// let run = IntegerProgram::strong().solve(&Problem::new(&instance, spec)?, &mut SearchContext::new())?;
-/// assert_eq!((run.outcome.status(), run.outcome.solution().unwrap().objective), ("optimal", Some(8.0)));
+/// assert_eq!((run.outcome.status(), run.outcome.solution().unwrap().objective), (Status::Optimal, Some(8.0)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]

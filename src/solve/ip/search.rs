@@ -6,7 +6,7 @@ use super::highs::{Fault, Mip, MipLimits, MipResult, MipStatus, Sighting};
 use super::layout::Layout;
 use super::{Bounds, IntegerProgram, program};
 use crate::problem::{Problem, Scope, Solution};
-use crate::solve::{BoundSource, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Stats};
+use crate::solve::{BoundSource, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Stats, found};
 
 /// HiGHS' bound holds up to its tolerances: 1e-9 on sums that [`scale`] makes about a thousand. What is reported is
 /// lower by this part.
@@ -61,12 +61,12 @@ fn outcome(scope: &Scope, best: Option<Solution>, proven: Option<f64>, is_infeas
     let bound = |value| LowerBound { value, scope: scope.clone(), source: BoundSource::IntegerProgram };
     let Some(solution) = best else {
         return match proven {
-            _ if is_infeasible => Outcome::Infeasible(scope.clone()),
+            _ if is_infeasible => Outcome::Infeasible,
             proven => Outcome::Unknown { bound: proven.map(bound) },
         };
     };
     match proven.map(|proven| bound(proven.min(value(&solution)))) {
-        Some(bound) => Outcome::found(solution, bound),
+        Some(bound) => found(solution, bound),
         None => Outcome::Feasible { solution, bound: None },
     }
 }

@@ -7,7 +7,8 @@ use super::search::{Pass, Rules};
 use super::tails::Tails;
 use super::trace::{self, Block};
 use crate::problem::{DeviceKind, Problem, Solution, fits};
-use crate::solve::{BoundSource, LowerBound, Outcome, Progress, Run, SEARCH_TOLERANCE, SearchContext, Stats};
+use crate::search::{Race, SEARCH_TOLERANCE, SearchContext, Stats};
+use crate::solve::{BoundSource, LowerBound, Outcome, Run};
 
 /// Labels kept of each state by the passes from the start that look for a good split.
 const BEAM: usize = 2;
@@ -37,9 +38,7 @@ const WINDOW_IDEALS: usize = 20_000;
 struct State<'a> {
     model: &'a Model<'a>,
     cx: &'a SearchContext,
-    incumbent: Option<Solution>,
-    bound: f64,
-    source: BoundSource,
+    race: Race<'a, Solution, BoundSource>,
     /// Whether it is known that nothing beats the incumbent, or that there is no split.
     complete: bool,
     stats: Stats,
@@ -54,7 +53,7 @@ pub(super) fn solve(problem: &Problem, max_ideals: usize, cx: &SearchContext) ->
     if let Some(relaxed) = Model::without_leaf_memory(problem) {
         let run = solve_model(&relaxed, max_ideals, 0.0, cx);
         bound = match &run.outcome {
-            Outcome::Infeasible(_) => return run,
+            Outcome::Infeasible => return run,
             outcome if outcome.solution().is_some_and(|split| has_room(problem, split)) => return run,
             outcome => outcome.bound().map_or(0.0, |bound| bound.value),
         };
@@ -106,8 +105,11 @@ impl<'a> State<'a> {
     fn new(model: &'a Model<'a>, bound: f64, cx: &'a SearchContext) -> Self {
         let mut stats = Stats::default();
         stats.set("units", model.unit_count() as f64);
-        let incumbent = trace::all_on_cpu(model);
-        Self { model, cx, incumbent, bound, source: BoundSource::LongestPath, complete: false, stats }
+        let mut race = Race::new(bound, BoundSource::LongestPath, cx);
+        if let Some((time, split)) = trace::all_on_cpu(model).and_then(|split| Some((split.objective?, split))) {
+            race.offer(time, split);
+        }
+        Self { model, cx, race, complete: false, stats }
     }
 
     /// Looks for a price of an accelerator within windows; then passes with ever better prices, each followed by a beam from
@@ -128,7 +130,7 @@ impl<'a> State<'a> {
                 return;
             }
             let Some((pass, point)) = self.forward(lattice, tails, Rules::priced(price)) else { return };
-            if !self.is_done() && !self.is_within(TINY_GAP) {
+            if !self.is_done() && !self.race.is_within(TINY_GAP) {
                 self.backward(&pass, BACKWARD_BEAM);
             }
             if self.is_done() {
@@ -136,7 +138,7 @@ impl<'a> State<'a> {
             }
             hull.add(point, self.model.accelerators());
             let next = hull.next_price(price, self.incumbent_point());
-            match next.filter(|_| !self.is_within(SMALL_GAP) && tried < MAX_PRICES) {
+            match next.filter(|_| !self.race.is_within(SMALL_GAP) && tried < MAX_PRICES) {
                 Some(next) => price = next,
                 None => return self.backward(&pass, usize::MAX),
             }
@@ -182,7 +184,7 @@ impl<'a> State<'a> {
     fn raise_to_tails(&mut self, tails: &Tails) {
         let tail = tails.of_split(self.model);
         self.raise(tail, tail, BoundSource::LongestPath);
-        self.report("tails");
+        self.race.report("tails");
     }
 
     /// One pass from the start; keeps what it finds. Nothing where it did not come to its end.
@@ -205,7 +207,7 @@ impl<'a> State<'a> {
         }
         // All that could beat the incumbent was looked at.
         self.complete |= exact && point.is_none_or(|point| point.fits && rules.price == 0.0);
-        self.report("labels");
+        self.race.report("labels");
         Some((pass, point))
     }
 
@@ -221,21 +223,21 @@ impl<'a> State<'a> {
             self.keep(&trace::blocks(heads.model, heads.lattice, &pass.path(label)));
         }
         self.complete |= !heads.incomplete && !pass.incomplete;
-        self.report("labels");
+        self.race.report("labels");
     }
 
     /// Makes a split of blocks the incumbent where it is better.
     fn keep(&mut self, blocks: &[Block]) -> Point {
         let split = trace::solution(self.model, blocks);
         let point = self.point(&split);
-        if point.fits && self.value().is_none_or(|value| point.time < value) {
-            self.incumbent = Some(split);
+        if point.fits {
+            self.race.offer(point.time, split);
         }
         point
     }
 
     fn incumbent_point(&self) -> Option<Point> {
-        self.incumbent.as_ref().map(|split| self.point(split))
+        self.race.solution().map(|split| self.point(split))
     }
 
     fn point(&self, split: &Solution) -> Point {
@@ -254,44 +256,30 @@ impl<'a> State<'a> {
     /// Splits that cannot be below this are of no use: the incumbent, less half of the tolerance, which leaves room
     /// for the rounding of bounds.
     fn upper(&self) -> f64 {
-        self.value().map_or(f64::MAX, |value| value * (1.0 - 0.5 * SEARCH_TOLERANCE))
-    }
-
-    fn value(&self) -> Option<f64> {
-        self.incumbent.as_ref().and_then(|split| split.objective)
-    }
-
-    fn report(&self, phase: &'static str) {
-        self.cx.report(&Progress { phase, incumbent: self.value(), bound: Some(self.bound) });
+        self.race.objective().map_or(f64::MAX, |value| value * (1.0 - 0.5 * SEARCH_TOLERANCE))
     }
 
     /// Raises the bound to a value, with room for the rounding of a term of some size in it.
     fn raise(&mut self, value: f64, size: f64, source: BoundSource) {
-        let value = value - 0.5 * SEARCH_TOLERANCE * size;
-        if value > self.bound {
-            (self.bound, self.source) = (value, source);
-        }
-    }
-
-    fn is_within(&self, gap: f64) -> bool {
-        self.value().is_some_and(|value| value - self.bound <= gap * value)
+        self.race.raise(value - 0.5 * SEARCH_TOLERANCE * size, source);
     }
 
     fn is_done(&self) -> bool {
-        let gap = self.cx.gap.max(SEARCH_TOLERANCE);
-        self.complete || self.is_within(gap) || self.cx.should_stop()
+        self.complete || self.race.is_done()
     }
 
     fn finish(self) -> Run {
         let scope = self.model.problem.spec.scope.clone();
+        let upper = self.upper();
+        let (best, bound, source) = self.race.finish();
         let (value, source) = match self.complete {
-            true => (self.bound.max(self.upper()), BoundSource::Enumeration),
-            false => (self.bound, self.source),
+            true => (bound.max(upper), BoundSource::Enumeration),
+            false => (bound, source),
         };
         let bound = LowerBound { value, scope: scope.clone(), source };
-        let outcome = match self.incumbent {
-            Some(solution) => Outcome::found(solution, bound),
-            None if self.complete => Outcome::Infeasible(scope),
+        let outcome = match best {
+            Some((time, solution)) => Outcome::found(solution, time, bound),
+            None if self.complete => Outcome::Infeasible,
             None => Outcome::Unknown { bound: Some(bound) },
         };
         Run { outcome, stats: self.stats }
@@ -361,7 +349,7 @@ mod tests {
             let price = state.guess_price(lattice.len(), &tails, &mut hull);
             state.try_prices(&lattice, &tails, hull, price);
             let outcome = state.finish().outcome;
-            assert!(matches!(outcome, Outcome::Optimal { .. } | Outcome::Infeasible(_)), "seed {seed}");
+            assert!(matches!(outcome, Outcome::Optimal { .. } | Outcome::Infeasible), "seed {seed}");
             assert_eq!(outcome.solution().and_then(|split| split.objective), best, "seed {seed}, price {price}");
         }
     }

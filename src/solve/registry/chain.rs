@@ -89,6 +89,6 @@ fn without_proof(outcome: Outcome) -> Outcome {
         Outcome::Optimal { solution, .. } | Outcome::Feasible { solution, .. } => {
             Outcome::Feasible { solution, bound: None }
         }
-        Outcome::Infeasible(_) | Outcome::Unknown { .. } => Outcome::Unknown { bound: None },
+        Outcome::Infeasible | Outcome::Unknown { .. } => Outcome::Unknown { bound: None },
     }
 }

@@ -8,7 +8,7 @@ use super::{Model, Placement, Shards, order};
 use crate::problem::{Problem, Scope, fits};
 use crate::solve::{
     BoundSource, Guarantee, LowerBound, OPTIMALITY_TOLERANCE, Outcome, Progress, Run, SearchContext, SolveError,
-    Solver, Stats, Unsupported, in_pool,
+    Solver, Stats, Unsupported, found, in_pool,
 };
 
 /// Branch and bound for [`Objective::Sharding`](crate::problem::Objective::Sharding) over arbitrary splits.
@@ -87,9 +87,9 @@ impl Solver for ShardingBb {
             (Some((cost, part_of)), open) => {
                 // What was dropped costs no less than this, as the search counts costs.
                 let dropped = cost - model.rounding(cost);
-                Outcome::found(shards.solution(&part_of), bound(open.unwrap_or(dropped)))
+                found(shards.solution(&part_of), bound(open.unwrap_or(dropped)))
             }
-            (None, None) => Outcome::Infeasible(Scope::Arbitrary),
+            (None, None) => Outcome::Infeasible,
             (None, Some(open)) => Outcome::Unknown { bound: Some(bound(open)) },
         };
         Ok(Run { outcome, stats })

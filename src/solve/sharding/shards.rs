@@ -7,7 +7,7 @@ use super::bound::Completion;
 use super::model::Part;
 use crate::graph::order_graph::Groups;
 use crate::problem::{DeviceAssignment, DeviceKind, Objective, Problem, Scope, Sharding, Solution};
-use crate::solve::{BoundSource, LowerBound, Outcome};
+use crate::solve::{BoundSource, LowerBound, Outcome, found};
 
 /// A problem as a [`Model`]: its colour classes are the units, its devices one by one the parts.
 ///
@@ -82,7 +82,7 @@ impl<'a> Shards<'a> {
         let value = Completion::of_all(&self.model, &self.sites());
         let bound = LowerBound { value, scope: Scope::Arbitrary, source: BoundSource::Spreading };
         match part_of {
-            Some(part_of) => Outcome::found(self.solution(part_of), bound),
+            Some(part_of) => found(self.solution(part_of), bound),
             None => Outcome::Unknown { bound: Some(bound) },
         }
     }

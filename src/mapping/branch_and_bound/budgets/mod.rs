@@ -158,7 +158,7 @@ mod tests {
                 .enumerate()
                 .for_each(|(index, stage)| stage.parameter_bytes = 3.0 * index as f64);
             let run = Exhaustive.map(&problem, &cx);
-            let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+            let Some(optimum) = run.outcome.solution().map(|mapping| problem.objective(mapping)) else { continue };
             let model = Model::<1>::new(&problem, &SearchContext::new()).unwrap();
             let first = Mapping { devices: (0..problem.copies()).collect() };
             if !is_mapping(&problem, &first) {

@@ -4,11 +4,11 @@ use rand::RngExt;
 
 use super::super::by_packing::LABELS;
 use super::super::model::Model;
-use super::super::search::{Knowledge, Order, Search, Verdict};
+use super::super::search::{Knowledge, Order, Search};
 use super::super::set::Set;
 use super::{Spokes, Star, Stars};
 use crate::mapping::Mapping;
-use crate::solve::SearchContext;
+use crate::search::{SearchContext, Verdict};
 
 /// Decisions about the copies that stars leave open.
 const REST: u64 = 200;
@@ -145,7 +145,7 @@ impl<'s, 'a, const W: usize> Choice<'s, 'a, W> {
     }
 
     /// Looks for a mapping with the first `count` of the stars chosen.
-    fn place(&mut self, count: usize, decisions: u64) -> Verdict {
+    fn place(&mut self, count: usize, decisions: u64) -> Verdict<Mapping> {
         let (model, before) = (self.knowledge.model, self.knowledge.nodes);
         let stars = self.chosen[..count].iter().enumerate();
         let domains: Vec<_> =

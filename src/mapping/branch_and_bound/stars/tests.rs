@@ -47,7 +47,7 @@ fn targets_below_the_optimum_are_refuted_and_others_are_reached() {
     for (seed, counted) in (0..12).flat_map(|seed| [(seed, Counted::Messages), (seed, Counted::Both)]) {
         let problem = problem(seed, counted);
         let run = Exhaustive.map(&problem, &cx);
-        let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+        let Some(optimum) = run.outcome.solution().map(|mapping| problem.objective(mapping)) else { continue };
         let model = Model::<1>::new(&problem, &SearchContext::new()).unwrap();
         let mut knowledge = Knowledge::new(&model, &SearchContext::new());
         let mut stars = Stars::new(&model, seed).expect("a stage has three neighbours");
@@ -77,7 +77,7 @@ fn drafts_are_mappings_whose_stars_keep_the_target_where_that_is_easy() {
     for seed in 0..40 {
         let problem = problem(seed, Counted::Messages);
         let run = Exhaustive.map(&problem, &cx);
-        let Some(optimum) = run.mapping().map(|mapping| problem.objective(mapping)) else { continue };
+        let Some(optimum) = run.outcome.solution().map(|mapping| problem.objective(mapping)) else { continue };
         let model = Model::<1>::new(&problem, &SearchContext::new()).unwrap();
         let stars = Stars::new(&model, seed).expect("a stage has three neighbours");
         let Some(mapping) = stars.draft(&model, 1.5 * optimum) else { continue };

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::devices::{Decision, Devices};
+use crate::solve::certify::pricing::ROOM;
 
 /// A set of units that a device of some kind can hold, and its load.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,9 +51,9 @@ impl Pool {
         self.columns.last()
     }
 
-    /// The columns of splits below `target` that obey the decisions.
+    /// The columns of splits below `target`, with the room that pricing leaves for rounding, that obey the decisions.
     pub fn below(&self, target: f64, decisions: &[Decision]) -> Vec<&Column> {
-        let is_active = |c: &&Column| c.load <= target && decisions.iter().all(|decision| c.obeys(decision));
+        let is_active = |c: &&Column| c.load <= target * ROOM && decisions.iter().all(|decision| c.obeys(decision));
         self.columns.iter().filter(is_active).collect()
     }
 

@@ -102,7 +102,7 @@ pub struct Pricer<const D: usize> {
 }
 
 /// Room for the rounding of sums: no set that fits exactly is lost.
-const ROOM: f64 = 1.0 + 1e-10;
+pub const ROOM: f64 = 1.0 + 1e-10;
 
 /// Steps of the search for the best price of one resource.
 const LINE_STEPS: usize = 40;
