@@ -53,13 +53,6 @@ proptest! {
         prop_assert_eq!(solve_and_verify(&Certify, &instance, &spec), solve_and_verify(&BruteForce, &instance, &spec));
     }
 
-    #[test]
-    fn near_ties_are_told_apart((instance, spec) in prop_oneof![3 => problems(8, NEAR_TIES), 1 => gaps()]) {
-        let found = solve_and_verify(&Certify, &instance, &spec);
-        let optimum = solve_and_verify(&BruteForce, &instance, &spec);
-        prop_assert!(near(found, optimum), "found {found:?}, optimum {optimum:?}");
-    }
-
     /// Whatever it has said when it is cut off must be true, in the end and on the way.
     #[test]
     fn cut_off_anywhere((instance, spec) in problems(7, InstanceOptions::ALL), reports in 0..60usize) {
@@ -69,6 +62,17 @@ proptest! {
     #[test]
     fn cut_off_among_near_ties((instance, spec) in problems(8, NEAR_TIES), reports in 0..60usize) {
         is_true_when_cut_off(&instance, &spec, reports, OPTIMALITY_TOLERANCE)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(config(40))]
+
+    #[test]
+    fn near_ties_are_told_apart((instance, spec) in prop_oneof![3 => problems(8, NEAR_TIES), 1 => gaps()]) {
+        let found = solve_and_verify(&Certify, &instance, &spec);
+        let optimum = solve_and_verify(&BruteForce, &instance, &spec);
+        prop_assert!(near(found, optimum), "found {found:?}, optimum {optimum:?}");
     }
 }
 
@@ -118,8 +122,8 @@ fn is_true_when_cut_off(
 #[test]
 fn the_tree_is_reached() {
     let branches = |run: &Run| run.stats.get("tree_nodes") > Some(0.0);
-    let trees = count_runs(&gaps(), 30, &Certify, branches);
-    assert!(trees >= 20, "{trees} of 30 runs branch");
+    let trees = count_runs(&gaps(), 10, &Certify, branches);
+    assert!(trees >= 8, "{trees} of 10 runs branch");
 }
 
 #[test]

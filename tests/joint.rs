@@ -204,6 +204,21 @@ proptest! {
         prop_assert_eq!(mapped.objective(&plan.mapping), plan.time);
     }
 
+    /// Times that nearly tie, and hardly a start: bounds and dominance have no room for errors.
+    #[test]
+    fn a_narrow_beam_and_near_ties_lead_to_the_same(case in cases(), step in prop_oneof![Just(1e-3), Just(0.01)]) {
+        let mut case = case;
+        for (i, node) in case.instance.nodes.iter_mut().enumerate() {
+            node.accelerator_times[0] = node.accelerator_times[0].map(|time| time + step * i as f64);
+            node.parameter_bytes += step * (i * i) as f64;
+        }
+        let (problem, _) = case.problem();
+        let run = JointSearch { beam: 1, ..JointSearch::default() }.solve(&problem, &SearchContext::new()).unwrap();
+        prop_assert!(is_proven(&run));
+        let found = run.outcome.solution().map(|plan| plan.time);
+        prop_assert!(common::near(found, case.by_hand()), "{found:?}");
+    }
+
     #[test]
     fn a_given_split_is_mapped_as_well_as_can_be(case in cases()) {
         let (problem, _) = case.problem();

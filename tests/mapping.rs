@@ -65,6 +65,22 @@ proptest! {
         assert_equals_exhaustive(&problem, &BranchAndBound { moves: 1, decisions: 1 });
     }
 
+    /// A search that may stop at a gap says optimal only of what it proves.
+    #[test]
+    fn a_gap_is_no_proof(problem in any_problem(6), gap in prop_oneof![Just(1e-3), Just(0.01), Just(0.3)]) {
+        let mut cx = SearchContext::new();
+        cx.gap = gap;
+        let run = BranchAndBound { moves: 1, decisions: 1 }.map(&problem, &cx);
+        check(&problem, &run);
+        if let (Some(optimum), Some(mapping)) = (optimum(&problem), run.outcome.solution()) {
+            let found = problem.objective(mapping);
+            prop_assert!(found - bound(&run) <= gap * found, "found {found}, bound {}", bound(&run));
+            if matches!(run.outcome, MappingOutcome::Optimal { .. }) {
+                prop_assert!(is_near(found, optimum), "found {found}, optimum {optimum}");
+            }
+        }
+    }
+
     #[test]
     fn what_is_known_when_cut_off_is_true(problem in any_problem(6), reports in 0..6usize) {
         let (stop, told) = (Arc::new(AtomicBool::new(reports == 0)), AtomicUsize::new(0));

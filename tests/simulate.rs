@@ -7,7 +7,9 @@ mod mappings;
 use common::{InstanceOptions, config, instances};
 use dagsplit::instance::Instance;
 use dagsplit::mapping::{Counted, Device, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology};
-use dagsplit::problem::{CostKind, DeviceAssignment, DeviceKind, Problem, ProblemSpec, Replication, Scope, Solution};
+use dagsplit::problem::{
+    CostKind, DeviceAssignment, DeviceKind, Interconnect, Problem, ProblemSpec, Replication, Scope, Solution,
+};
 use dagsplit::simulate::schedule::{
     self, Asynchronous, GPipe, Inference, Interleaved, OneForwardOneBackward, Schedule, Unsuitable, VirtualDevices,
 };
@@ -382,14 +384,18 @@ fn any_split(training: bool) -> impl Strategy<Value = Case> {
     let options = InstanceOptions { training, unsupported: false, memory_limits: false, ..InstanceOptions::ALL };
     let costs = select(vec![CostKind::Additive, CostKind::Overlap, CostKind::Duplex]);
     let places = vec((0..5usize, 1..3usize), 64);
-    (instances(6, options), costs, places, any::<bool>()).prop_map(|(mut instance, cost, places, replicated)| {
+    (instances(6, options), costs, places, 0..3u8).prop_map(|(mut instance, cost, places, form)| {
+        let (replicated, in_servers) = (form == 1, form == 2);
         instance.platform.accelerators.iter_mut().for_each(|class| (class.count, class.memory) = (16, None));
         instance.platform.cpus = 4;
         let classes = instance.platform.accelerators.len();
         let device = |d: usize| {
             let kind = if d == 4 { DeviceKind::Cpu } else { DeviceKind::Accelerator(d % classes) };
             let replicas = if replicated && d != 4 { places[d].1 } else { 1 };
-            DeviceAssignment { replicas, ..DeviceAssignment::new(kind, Vec::new()) }
+            // Two of a server, which are of one class.
+            let server = if classes == 1 { d / 2 } else { 8 * (d % 2) };
+            let server = (in_servers && d != 4).then_some(server);
+            DeviceAssignment { replicas, server, ..DeviceAssignment::new(kind, Vec::new()) }
         };
         let mut devices: Vec<DeviceAssignment> = (0..5).map(device).collect();
         for (v, node) in instance.nodes.iter().enumerate() {
@@ -397,7 +403,9 @@ fn any_split(training: bool) -> impl Strategy<Value = Case> {
             devices[places[place % 64].0].nodes.push(node.id);
         }
         let replication = replicated.then_some(Replication { max_replicas: 2, bandwidth: 2.0 });
-        let spec = ProblemSpec { scope: Scope::Arbitrary, cost, replication, ..ProblemSpec::of(&instance) };
+        let interconnect = in_servers.then_some(Interconnect { server_size: 2, between_factor: 3.0 });
+        let scope = Scope::Arbitrary;
+        let spec = ProblemSpec { scope, cost, replication, interconnect, ..ProblemSpec::of(&instance) };
         Case { split: Solution { devices, objective: None }, instance, spec }
     })
 }

@@ -41,6 +41,7 @@ pub fn judge(case: &Case, folder: &Path, seed: u64, tally: &mut Tally) -> Result
     match status {
         "infeasible" => reference.infeasible(),
         "optimal" => Ok(()),
+        "feasible" if reference.proves(answer["objective"].as_f64(), answer["lower_bound"].as_f64()) => Ok(()),
         _ => Err((Wrong::Unproven, format!("{answer}"))),
     }
 }

@@ -10,6 +10,8 @@ use proptest::sample::select;
 /// What links look like.
 #[derive(Debug, Clone, Copy)]
 enum Links {
+    /// One bandwidth: devices differ in themselves alone.
+    Equal,
     /// Few bandwidths, equal in both directions: many symmetries.
     Even,
     /// Nodes of equal devices.
@@ -20,7 +22,8 @@ enum Links {
 
 /// Even, in nodes, or wild, of one kind of device or several.
 fn topology(devices: usize) -> impl Strategy<Value = Topology> {
-    let links = prop_oneof![Just(Links::Even), (2..4usize).prop_map(Links::Nodes), Just(Links::Wild)];
+    let links =
+        prop_oneof![Just(Links::Equal), Just(Links::Even), (2..4usize).prop_map(Links::Nodes), Just(Links::Wild)];
     let figures = proptest::collection::vec(0..5usize, devices * devices);
     let device = (prop_oneof![3 => Just(1.0), 1 => Just(2.0)], prop_oneof![3 => Just(None), 1 => Just(Some(4.0))]);
     let kinds = proptest::collection::vec(device, devices);
@@ -31,6 +34,7 @@ fn topology(devices: usize) -> impl Strategy<Value = Topology> {
         };
         let figure = |a: usize, b: usize| figures[a * devices + b];
         let bandwidth = |a: usize, b: usize| match links {
+            Links::Equal => 2.0,
             Links::Even => [1.0, 1.0, 2.0, 2.0, 4.0][figure(a.min(b), a.max(b))],
             Links::Nodes(size) if a / size == b / size => [8.0, 4.0][figure(0, a / size) % 2],
             Links::Nodes(_) => 1.0,
@@ -38,7 +42,7 @@ fn topology(devices: usize) -> impl Strategy<Value = Topology> {
         };
         let latency = |a: usize, b: usize| match links {
             Links::Wild => figure(b, a) as f64,
-            Links::Even | Links::Nodes(_) => 0.0,
+            Links::Equal | Links::Even | Links::Nodes(_) => 0.0,
         };
         let devices = kinds.into_iter().enumerate().map(device).collect();
         Topology::new("generated", "proptest", devices, bandwidth).with_latency(latency)

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::costs;
-use crate::instance::{Edge, Instance, Node, Platform};
+use crate::instance::{AcceleratorClass, Edge, Instance, Node, Platform};
 
 /// A triangle's edges.
 const EDGES: [(u64, u64); 3] = [(0, 1), (1, 2), (0, 2)];
@@ -14,19 +14,20 @@ const EDGES: [(u64, u64); 3] = [(0, 1), (1, 2), (0, 2)];
 const TIMES: [f64; 3] = [33.0, 32.0, 32.0];
 const TRANSFERS: [f64; 3] = [8.0, 8.0, 0.0];
 
-/// So many triangles of nodes whose times nearly tie, for an accelerator less than twice as many: two for three, three for
-/// five. Halves of the pairs cover an odd cycle with fewer devices than whole sets do, so that a branch and bound whose root
+/// So many triangles of nodes whose times nearly tie, for an accelerator less than twice as many, of two equal classes: two
+/// for three, three for five. Halves of the pairs cover an odd cycle with fewer devices than whole sets do, so that a branch and bound whose root
 /// bound is that of set covering has to branch.
 pub fn odd_cycles(triangles: usize) -> impl Strategy<Value = Instance> {
     vec(costs::near_ties(), 3 * triangles).prop_map(move |noise| {
         let node = |(id, noise): (usize, u64)| Node {
-            accelerator_times: vec![Some(TIMES[id % 3] * UNIT + noise as f64)],
+            accelerator_times: vec![Some(TIMES[id % 3] * UNIT + noise as f64); 2],
             transfer_time: TRANSFERS[id % 3] * UNIT,
             ..Node::new(id as u64)
         };
+        let class = |count| AcceleratorClass { name: None, count, memory: None };
         let triangle = |first| EDGES.map(|(source, target)| Edge { source: first + source, target: first + target });
         Instance {
-            platform: Platform::uniform(2 * triangles - 1, None, 0),
+            platform: Platform { accelerators: vec![class(triangles), class(triangles - 1)], cpus: 0, bandwidth: None },
             nodes: noise.into_iter().enumerate().map(node).collect(),
             edges: (0..triangles as u64).flat_map(|i| triangle(3 * i)).collect(),
             ..Instance::default()

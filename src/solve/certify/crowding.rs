@@ -49,3 +49,30 @@ fn any_group_fits(holder: &mut Holder, units: &[usize], group: &mut Vec<usize>, 
         fits
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::covering::Devices;
+    use super::super::samples;
+    use super::*;
+    use crate::preprocess::Unordered;
+    use crate::solve::brute_force::BruteForce;
+    use crate::solve::{SearchContext, Solver};
+
+    #[test]
+    fn no_target_that_a_split_keeps_is_refuted_and_some_others_are() {
+        let mut refuted = 0;
+        for instance in samples::drawn(samples::instances(), 300) {
+            let problem = samples::problem(&instance, false);
+            let (unordered, cx) = (Unordered::new(&problem), SearchContext::new());
+            let setting = Setting::new(&problem, &unordered);
+            let run = BruteForce.solve(&problem, &mut SearchContext::new()).unwrap();
+            let optimum = run.outcome.solution().and_then(|split| split.objective);
+            let (Some(optimum), Some(devices)) = (optimum, Devices::new(&setting, &cx)) else { continue };
+            let work = devices.work();
+            assert!(!refutes(&setting, &work, optimum), "{optimum} is refuted: {instance:?}");
+            refuted += usize::from(refutes(&setting, &work, 0.99 * optimum));
+        }
+        assert!(refuted >= 10, "{refuted} targets below the optimum are refuted");
+    }
+}

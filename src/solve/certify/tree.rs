@@ -88,7 +88,7 @@ mod tests {
     use super::super::samples;
     use super::*;
     use crate::conformance::strategies::odd_cycles;
-    use crate::instance::{Instance, Platform};
+    use crate::instance::Instance;
     use crate::preprocess::Unordered;
     use crate::problem::Problem;
     use crate::solve::Solver;
@@ -158,7 +158,8 @@ mod tests {
     #[test]
     fn an_open_node_refutes_nothing() {
         for instance in samples::drawn(odd_cycles(2), 20) {
-            let instance = Instance { platform: Platform::uniform(1, None, 0), ..instance };
+            let mut instance = instance;
+            instance.platform.accelerators.iter_mut().zip([1, 0]).for_each(|(class, count)| class.count = count);
             let problem = samples::problem(&instance, false);
             let unordered = Unordered::new(&problem);
             let setting = Setting::new(&problem, &unordered);

@@ -293,3 +293,78 @@ impl<'a> Search<'a> {
         self.cx.report(&Progress { phase: "branch and bound", incumbent, bound });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::instance::{Edge, Instance, Node, Platform};
+    use crate::problem::{Interconnect, NodeWeight, Objective, ProblemSpec, Sharding};
+
+    /// Five or six nodes, heavy where they need little memory, on four accelerators in servers of two, in which memory may
+    /// be tight.
+    fn problems() -> impl Strategy<Value = (Instance, ProblemSpec)> {
+        let memory = prop::option::of(0..=3u8);
+        (vec(1..=9u8, 5..=6), vec(any::<bool>(), 15), memory, 0..=9u8).prop_map(|(weights, joined, spare, edge)| {
+            let node = |(id, &weight): (u64, &u8)| Node {
+                accelerator_times: vec![Some(1.0)],
+                memory: f64::from(10 - weight),
+                parameter_bytes: weight.into(),
+                ..Node::new(id)
+            };
+            let nodes: Vec<Node> = (0..).zip(&weights).map(node).collect();
+            let needed: f64 = nodes.iter().map(|node| node.memory).sum();
+            let memory = spare.map(|spare| (needed / 4.0).ceil() + f64::from(spare));
+            let pairs = (0..6u64).flat_map(|target| (0..target).map(move |source| Edge { source, target }));
+            let edges = pairs.zip(joined).filter(|(pair, joined)| *joined && pair.target < nodes.len() as u64);
+            let edges = edges.map(|(pair, _)| pair).collect();
+            let instance = Instance { platform: Platform::uniform(4, memory, 0), edges, nodes, ..Instance::default() };
+            let sharding = Sharding { weight: NodeWeight::Parameters, variance: 1.0, edge: edge.into() };
+            let spec = ProblemSpec {
+                objective: Objective::Sharding(sharding),
+                scope: Scope::Arbitrary,
+                interconnect: Some(Interconnect { server_size: 2, between_factor: 4.0 }),
+                ..ProblemSpec::of(&instance)
+            };
+            (instance, spec)
+        })
+    }
+
+    /// The least cost of all placements that fit.
+    fn least(model: &Model) -> Option<f64> {
+        let (units, parts) = (model.unit_count(), model.part_count());
+        let placement =
+            |code: usize| -> Vec<u32> { (0..units as u32).map(|u| (code / parts.pow(u) % parts) as u32).collect() };
+        let fits_in = |part_of: &[u32], part: usize| {
+            let held = (0..units).filter(|&u| part_of[u] as usize == part);
+            let need: Option<f64> = held.map(|u| model.need(u, part)).sum();
+            need.is_some_and(|need| fits(need, model.parts[part].limit))
+        };
+        let placements = (0..parts.pow(units as u32)).map(placement);
+        let valid = placements.filter(|part_of| (0..parts).all(|part| fits_in(part_of, part)));
+        valid.map(|part_of| model.cost(&part_of)).min_by(f64::total_cmp)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        /// Without a start that is likely the best, whatever is wrongly left out shows.
+        #[test]
+        fn the_search_needs_no_start((instance, spec) in problems()) {
+            let problem = Problem::new(&instance, spec).unwrap();
+            let (shards, cx) = (Shards::new(&problem), SearchContext::new());
+            let (model, sites) = (&shards.model, shards.sites());
+            let mut search = Search::new(model, &sites, order::narrow(model), None, &cx);
+            search.run();
+            let found = search.best.map(|(cost, _)| cost);
+            let expected = least(model);
+            let is_same = match (found, expected) {
+                (Some(found), Some(expected)) => (found - expected).abs() <= 1e-9 * (1.0 + expected),
+                (found, expected) => found == expected,
+            };
+            prop_assert!(is_same, "found {found:?}, expected {expected:?}");
+        }
+    }
+}

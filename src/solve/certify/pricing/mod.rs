@@ -139,7 +139,7 @@ impl<const D: usize> Pricer<D> {
     }
 
     fn capacity(&self, target: f64) -> [f64; D] {
-        self.capacities.map(|capacity| capacity.unwrap_or(target) * ROOM)
+        self.capacities.map(|capacity| capacity.unwrap_or(target * ROOM))
     }
 
     fn evaluate(&self, prices: &Prices<D>, capacity: &[f64; D]) -> Evaluation<D> {
