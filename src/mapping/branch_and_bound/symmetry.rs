@@ -210,3 +210,63 @@ fn merge(orbits: &mut Orbits, a: usize, b: usize) {
         orbits.iter_mut().filter(|orbit| **orbit == high).for_each(|orbit| *orbit = low);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::mapping::Device;
+
+    /// Every permutation of the devices from `next` on, those before in their places.
+    fn each_permutation(devices: &mut Vec<usize>, next: usize, visit: &mut impl FnMut(&[usize])) {
+        if next == devices.len() {
+            return visit(devices);
+        }
+        for other in next..devices.len() {
+            devices.swap(next, other);
+            each_permutation(devices, next + 1, visit);
+            devices.swap(next, other);
+        }
+    }
+
+    /// For each device, the lowest that a permutation takes it to which changes no device and no link.
+    fn by_hand(topology: &Topology) -> Orbits {
+        let devices = topology.len();
+        let mut orbits: Orbits = (0..devices).collect();
+        each_permutation(&mut (0..devices).collect(), 0, &mut |image| {
+            let same = |a: usize| {
+                let (own, other) = (&topology.devices[a], &topology.devices[image[a]]);
+                (own.speed, own.memory) == (other.speed, other.memory)
+            };
+            let linked = |a: usize, b: usize| topology.bandwidth(a, b) == topology.bandwidth(image[a], image[b]);
+            let pairs = || (0..devices).flat_map(|a| (0..devices).filter(move |&b| b != a).map(move |b| (a, b)));
+            if (0..devices).all(same) && pairs().all(|(a, b)| linked(a, b)) {
+                (0..devices).for_each(|a| orbits[a] = orbits[a].min(image[a]));
+            }
+        });
+        orbits
+    }
+
+    proptest! {
+        #[test]
+        fn orbits_are_those_of_all_permutations(
+            kinds in vec((0..4u8, 0..4u8), 2..=5), links in vec(0..4u8, 25), is_even in any::<bool>()
+        ) {
+            let device = |&(speed, memory): &(u8, u8)| Device {
+                speed: if speed == 0 { 2.0 } else { 1.0 },
+                memory: (memory == 0).then_some(4.0),
+                ..Device::new("")
+            };
+            let bandwidth = |a: usize, b: usize| {
+                let (a, b) = if is_even { (a.min(b), a.max(b)) } else { (a, b) };
+                if links[5 * a + b] == 0 { 2.0 } else { 1.0 }
+            };
+            let topology = Topology::new("", "", kinds.iter().map(device).collect(), bandwidth);
+            let cx = SearchContext::new();
+            let orbits = Symmetry::new(&topology, &cx).orbits(&vec![0; topology.len()], &cx);
+            prop_assert_eq!(&*orbits, &by_hand(&topology));
+        }
+    }
+}

@@ -146,12 +146,12 @@ mod tests {
     #[test]
     fn trees_find_and_refute_what_is_there_to_be_found_and_refuted() {
         let mut trees = [0; 3];
-        let instances = [2, 3].map(|triangles| samples::drawn(odd_cycles(triangles), 50));
+        let instances = [(2, 40), (3, 4)].map(|(triangles, count)| samples::drawn(odd_cycles(triangles), count));
         for (i, instance) in instances.into_iter().flatten().enumerate() {
             let more = check(&instance, i % 2 == 0);
             trees.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
         }
-        assert!(trees[0] >= 50 && trees[1] >= 50 && trees[2] <= 5, "{trees:?} trees find, refute and decide nothing");
+        assert!(trees[0] >= 30 && trees[1] >= 30 && trees[2] <= 5, "{trees:?} trees find, refute and decide nothing");
     }
 
     /// Where all of a cover is decided, and its split is not below what is asked for, that refutes no target.
