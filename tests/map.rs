@@ -83,6 +83,25 @@ fn the_json_is_the_contracted_one() {
 }
 
 #[test]
+fn a_step_counts_what_a_microbatch_bears_of_the_all_reduce() {
+    let bench = setup();
+    let objective = |file: &str, options: &str| {
+        let record = run(&bench, &format!("map {file} nodes.csv --replicas 2 --json {options}")).exits(0).json();
+        (record["cost"].as_str().unwrap().to_owned(), record["objective"].as_f64().unwrap())
+    };
+    let both = objective("stages.json", "--cost both");
+    assert_eq!(objective("stages.json", ""), both);
+    // A tenth of 20 bytes, with compute and messages as before.
+    let (cost, share) = objective("stages.json", "--microbatches 10");
+    let messages = objective("stages.json", "--cost messages").1;
+    assert!(cost == "both" && messages < share && share < both.1, "{messages} {share} {both:?}");
+    // Without a backward pass there is nothing to reduce.
+    bench.file("inference.json", &STAGES.replace("\"backward\": 2, ", ""));
+    assert_eq!(objective("inference.json", ""), objective("inference.json", "--cost messages"));
+    run(&bench, "map stages.json nodes.csv --cost both --microbatches 10").exits(2);
+}
+
+#[test]
 fn people_get_a_table_and_methods_are_compared() {
     let bench = setup();
     let arguments =
