@@ -179,6 +179,18 @@ fn hopeless_placements_do_not_count() {
     }
 }
 
+#[test]
+fn what_costs_nothing_is_optimal_beside_any_time() {
+    let node = Node { accelerator_times: vec![Some(0.0)], cpu_time: Some(7.5e14), ..Node::new(1) };
+    let instance = Instance { platform: Platform::uniform(1, None, 1), nodes: vec![node], ..Instance::default() };
+    for objective in [Objective::Throughput, Objective::Latency { subgraphs: 1 }] {
+        let spec = ProblemSpec { objective, scope: Scope::Arbitrary, ..ProblemSpec::of(&instance) };
+        for program in [IntegerProgram::strong(), IntegerProgram::published()] {
+            assert_eq!(solve_and_verify(&program, &instance, &spec), Some(0.0));
+        }
+    }
+}
+
 fn published(file: &str) -> Option<Instance> {
     let path = workloads::find(&format!("tarnawski2020/{file}"))?;
     Some(read_instance(&path, &ReadOptions::default()).unwrap())

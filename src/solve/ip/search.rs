@@ -20,6 +20,10 @@ pub(super) fn run(
     cx: &SearchContext,
 ) -> Result<Run, SolveError> {
     let known_value = known.as_ref().map(value);
+    if known_value == Some(0.0) {
+        // Nothing costs less, and beside it every time is too large to be scaled.
+        return Ok(Run { outcome: outcome(&problem.spec.scope, known, known_value, false), stats: Stats::default() });
+    }
     let start = known.filter(|_| method.starts_from_known());
     let bounds = method.bounds(start.as_ref(), known_value);
     let scale = scale(problem, known_value);
