@@ -211,7 +211,7 @@ def main() -> int:
     chosen = [mutant for mutant in mutants if not asked.numbers or mutant.number in asked.numbers]
     copy = asked.scratch / "tree"
     copy_tree(copy, mutants)
-    binaries = sorted({spec.partition(":")[0] for mutant in mutants for spec in mutant.tests})
+    binaries = sorted({spec.partition(":")[0] for mutant in chosen for spec in mutant.tests})
     paths = test_binaries.build(copy, binaries, asked.scratch / "target")
     tests = Tests(copy, paths, asked.seed, asked.limit)
     verdicts = []
