@@ -203,8 +203,7 @@ impl Args {
         Ok(Attempt { record, stats: run.stats, verified, claim })
     }
 
-    /// Reports the best mapping, and how the mappers compare.
-    /// Reports the best mapping; `stages` are those that were read.
+    /// Reports the best mapping, and how the mappers compare; `stages` are those that were read.
     fn report(
         &self,
         stages: &StageGraph,

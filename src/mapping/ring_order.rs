@@ -120,19 +120,7 @@ impl HamiltonianCycle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mapping::samples::{is_mapping, problem};
-
-    /// All orders of the numbers from `done` on.
-    fn orders(numbers: &mut Vec<usize>, done: usize, see: &mut impl FnMut(&[usize])) {
-        if done == numbers.len() {
-            return see(numbers);
-        }
-        for other in done..numbers.len() {
-            numbers.swap(done, other);
-            orders(numbers, done + 1, see);
-            numbers.swap(done, other);
-        }
-    }
+    use crate::mapping::samples::{is_mapping, orders, problem};
 
     #[test]
     fn the_best_order_of_pipelines_is_found() {

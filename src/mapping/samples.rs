@@ -77,3 +77,15 @@ pub fn is_mapping(problem: &MappingProblem, mapping: &Mapping) -> bool {
     devices.dedup();
     devices.len() == problem.copies() && problem.all_fit(&mapping.devices)
 }
+
+/// All orders of the numbers from `done` on.
+pub fn orders(numbers: &mut Vec<usize>, done: usize, see: &mut impl FnMut(&[usize])) {
+    if done == numbers.len() {
+        return see(numbers);
+    }
+    for other in done..numbers.len() {
+        numbers.swap(done, other);
+        orders(numbers, done + 1, see);
+        numbers.swap(done, other);
+    }
+}

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::mapping::MappingRun;
 use crate::problem::Scope;
 pub use crate::search::gap;
-use crate::search::{Bound, Outcome, is_proven};
+use crate::search::{Bound, OPTIMALITY_TOLERANCE, Outcome};
 use crate::solve::{Run, Status};
 use crate::verify::Verified;
 use crate::verify::mapping::VerifiedMapping;
@@ -136,7 +136,8 @@ pub fn consistent(records: &[MethodRecord]) -> Result<(), Contradiction> {
             if claim.status == Status::Infeasible {
                 return Err(Contradiction::NotInfeasible { finder, prover, is_split });
             }
-            if let Some(bound) = claim.lower_bound.filter(|&bound| !is_proven(bound, objective)) {
+            if let Some(bound) = claim.lower_bound.filter(|&bound| bound - objective > OPTIMALITY_TOLERANCE * objective)
+            {
                 return Err(Contradiction::BoundExceeded { finder, objective, prover, bound, is_split });
             }
         }

@@ -15,8 +15,8 @@ const TIMES: [f64; 3] = [33.0, 32.0, 32.0];
 const TRANSFERS: [f64; 3] = [8.0, 8.0, 0.0];
 
 /// So many triangles of nodes whose times nearly tie, for an accelerator less than twice as many, of two equal classes: two
-/// for three, three for five. Halves of the pairs cover an odd cycle with fewer devices than whole sets do, so that a branch and bound whose root
-/// bound is that of set covering has to branch.
+/// for three, three for five. Halves of the pairs cover an odd cycle with fewer devices than whole sets do, so that a branch
+/// and bound whose root bound is that of set covering has to branch.
 pub fn odd_cycles(triangles: usize) -> impl Strategy<Value = Instance> {
     vec(costs::near_ties(), 3 * triangles).prop_map(move |noise| {
         let node = |(id, noise): (usize, u64)| Node {

@@ -218,24 +218,13 @@ mod tests {
 
     use super::*;
     use crate::mapping::Device;
-
-    /// Every permutation of the devices from `next` on, those before in their places.
-    fn each_permutation(devices: &mut Vec<usize>, next: usize, visit: &mut impl FnMut(&[usize])) {
-        if next == devices.len() {
-            return visit(devices);
-        }
-        for other in next..devices.len() {
-            devices.swap(next, other);
-            each_permutation(devices, next + 1, visit);
-            devices.swap(next, other);
-        }
-    }
+    use crate::mapping::samples::orders;
 
     /// For each device, the lowest that a permutation takes it to which changes no device and no link.
     fn by_hand(topology: &Topology) -> Orbits {
         let devices = topology.len();
         let mut orbits: Orbits = (0..devices).collect();
-        each_permutation(&mut (0..devices).collect(), 0, &mut |image| {
+        orders(&mut (0..devices).collect(), 0, &mut |image| {
             let same = |a: usize| {
                 let (own, other) = (&topology.devices[a], &topology.devices[image[a]]);
                 (own.speed, own.memory) == (other.speed, other.memory)

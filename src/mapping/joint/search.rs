@@ -23,7 +23,6 @@ const REACHES: [f64; 6] = [1.05, 1.2, 1.5, 2.0, 4.0, 16.0];
 pub(super) struct Search<'a> {
     options: &'a JointSearch,
     problem: &'a JointProblem,
-    cx: &'a SearchContext,
     ideals: Ideals<'a>,
     symmetry: Symmetry,
     arcs: FxHashMap<(u32, u32), Rc<Arc>>,
@@ -67,7 +66,7 @@ impl<'a> Search<'a> {
         let ideals = Ideals::new(problem, options.max_ideals)?;
         let symmetry = Symmetry::new(&problem.topology);
         let race = Race::new(0.0, (), cx);
-        Ok(Self { options, problem, cx, ideals, symmetry, arcs: FxHashMap::default(), race, reach: f64::MAX })
+        Ok(Self { options, problem, ideals, symmetry, arcs: FxHashMap::default(), race, reach: f64::MAX })
     }
 
     pub fn run(mut self) -> Result<JointRun, JointError> {
@@ -108,7 +107,7 @@ impl<'a> Search<'a> {
         for _ in 0..self.problem.stages {
             let mut next = Vec::new();
             for &label in &layer {
-                if self.cx.should_stop() {
+                if self.race.cx.should_stop() {
                     return;
                 }
                 self.extend(label, &mut kept, &mut |entry| next.push(entry));
@@ -161,7 +160,7 @@ impl<'a> Search<'a> {
             if !behind.is_some_and(|behind| behind.max(time) < cutoff) {
                 continue;
             }
-            if self.cx.should_stop() {
+            if self.race.cx.should_stop() {
                 return false;
             }
             let arc = self.arc(label.ideal, to);

@@ -12,7 +12,6 @@ use crate::solve::{BoundSource, LowerBound, Outcome, Run};
 /// A run: the best split and bound so far.
 pub struct Proof<'a> {
     setting: &'a Setting<'a>,
-    cx: &'a SearchContext,
     primal: Primal<'a>,
     race: Race<'a, Assignment, BoundSource>,
     stats: Stats,
@@ -23,7 +22,6 @@ impl<'a> Proof<'a> {
     pub fn new(setting: &'a Setting<'a>, cx: &'a SearchContext) -> Self {
         Self {
             setting,
-            cx,
             primal: Primal::new(setting, cx),
             race: Race::new(0.0, BoundSource::Refuted, cx),
             stats: Stats::default(),
@@ -48,11 +46,11 @@ impl<'a> Proof<'a> {
     pub fn run(&mut self) -> bool {
         self.anneal(FIRST_ROUNDS);
         self.bound_cheaply();
-        if self.cx.should_stop() {
+        if self.race.cx.should_stop() {
             return false;
         }
-        let devices = Devices::new(self.setting, self.cx);
-        let root = devices.as_ref().and_then(|devices| Root::new(devices, self.cx));
+        let devices = Devices::new(self.setting, self.race.cx);
+        let root = devices.as_ref().and_then(|devices| Root::new(devices, self.race.cx));
         let Some(mut root) = root else {
             self.anneal(ROUNDS_WITHOUT_PROOF);
             return false;
@@ -71,7 +69,7 @@ impl<'a> Proof<'a> {
     /// Takes the best bound that needs no search.
     fn bound_cheaply(&mut self) {
         let Some(upper) = self.race.objective() else { return };
-        let (bound, source) = bound::best(self.setting.problem, &self.setting.unordered.units, upper, self.cx);
+        let (bound, source) = bound::best(self.setting.problem, &self.setting.unordered.units, upper, self.race.cx);
         self.race.raise(bound, source);
         self.report("cuts");
     }
@@ -87,7 +85,7 @@ impl<'a> Proof<'a> {
             if self.race.is_done() {
                 return;
             }
-            self.primal.anneal(self.cx);
+            self.primal.anneal(self.race.cx);
             self.report("annealing");
         }
     }
@@ -98,7 +96,7 @@ impl<'a> Proof<'a> {
         while stale < patience && !self.race.is_done() {
             let before = self.race.objective();
             let rounds = if self.primal.resplits() { MOVES_AT_ONCE } else { 1 };
-            self.primal.refine(self.race.bound(), rounds, self.cx);
+            self.primal.refine(self.race.bound(), rounds, self.race.cx);
             self.report("annealing");
             stale = if self.race.objective() == before { stale + rounds } else { 0 };
         }
@@ -118,7 +116,7 @@ impl<'a> Proof<'a> {
         if root.settle(ceiling, &mut || true) == Verdict::Refuted {
             return true;
         }
-        match tree::search(&mut root.generation, (ceiling, f64::MAX), &root.center, usize::MAX, self.cx) {
+        match tree::search(&mut root.generation, (ceiling, f64::MAX), &root.center, usize::MAX, self.race.cx) {
             Ending::Found(split) => {
                 self.primal.offer(&split);
                 self.enter();
@@ -174,7 +172,7 @@ impl<'a> Proof<'a> {
                 return;
             }
             let Some(effort) = root.effort(last) else { return };
-            let (bound, cx, primal) = (self.race.bound(), self.cx, &mut self.primal);
+            let (bound, cx, primal) = (self.race.bound(), self.race.cx, &mut self.primal);
             let mut due = 0;
             let mut beside = || {
                 due += effort;
@@ -260,12 +258,12 @@ impl<'a> Proof<'a> {
 
     /// The least best split at which `target` is worth refuting.
     fn least_for(&self, target: f64) -> f64 {
-        target / (1.0 - self.cx.gap.max(SEARCH_TOLERANCE))
+        target / (1.0 - self.race.cx.gap.max(SEARCH_TOLERANCE))
     }
 
     /// Does `work` on a target while the split is improved beside it, until it is below what makes the target worth it.
     fn beside<T>(&mut self, target: f64, work: impl FnOnce(&mut (dyn FnMut() -> bool + Send)) -> T) -> T {
-        let (least, bound, cx) = (self.least_for(target), self.race.bound(), self.cx);
+        let (least, bound, cx) = (self.least_for(target), self.race.bound(), self.race.cx);
         let primal = &mut self.primal;
         let mut beside = || {
             primal.refine(bound, 1, cx);
@@ -286,7 +284,7 @@ impl<'a> Proof<'a> {
         let ending = match self.beside(target, |beside| root.settle(target, beside)) {
             Verdict::Refuted => Ending::Refuted,
             Verdict::Limit => Ending::Limit,
-            Verdict::Open => tree::search(&mut root.generation, (target, upper), &root.center, max_nodes, self.cx),
+            Verdict::Open => tree::search(&mut root.generation, (target, upper), &root.center, max_nodes, self.race.cx),
         };
         match &ending {
             Ending::Refuted => self.refuted(target),

@@ -79,7 +79,6 @@ struct State<'a> {
     /// The problem with lossless reductions only.
     setting: &'a Setting<'a>,
     options: &'a IdealDp,
-    cx: &'a SearchContext,
     race: Race<'a, Incumbent, BoundSource>,
     effort: Effort,
     stats: Stats,
@@ -110,7 +109,6 @@ impl<'a> State<'a> {
         Self {
             setting,
             options,
-            cx,
             race: Race::new(bound::work(setting.reduced), BoundSource::Work, cx),
             effort: Effort::default(),
             stats,
@@ -121,7 +119,7 @@ impl<'a> State<'a> {
     }
 
     fn solve(mut self) -> Run {
-        let (setting, orders, cx) = (self.setting, self.options.orders, self.cx);
+        let (setting, orders, cx) = (self.setting, self.options.orders, self.race.cx);
         let bound = self.race.bound();
         let first = || linearized::best_of_orders(setting, orders, IDLE_ORDERS, bound, cx);
         // The proof asks for the closure, and the first order leaves threads idle.
@@ -163,7 +161,7 @@ impl<'a> State<'a> {
     /// One round: builds automaton and relaxation, then searches for a better split until there is none or the
     /// budget is spent; then looks for one by local search, or in the lower half of the gap.
     fn prove(&mut self, setting: &Setting, budget: usize) -> Proof {
-        let (upper, cx) = (self.upper(), self.cx);
+        let (upper, cx) = (self.upper(), self.race.cx);
         let facts = || {
             let heaviest = bound::heaviest(setting.problem, setting.reduced, cx);
             let dominance = Dominance::new(setting.problem, setting.reduced);
@@ -238,7 +236,7 @@ impl<'a> State<'a> {
         let before = self.race.bound();
         self.tell_apart(setting, frontier);
         // Without a time limit a proof is asked for at any cost.
-        if self.race.bound() - before > HOPELESS * self.upper() && self.cx.remaining().is_some() {
+        if self.race.bound() - before > HOPELESS * self.upper() && self.race.cx.remaining().is_some() {
             return Proof::Impossible;
         }
         if !self.reorder(setting, budget / STAGES_PER_ROUND) {
@@ -295,7 +293,7 @@ impl<'a> State<'a> {
     /// Searches for a split that meets `target` and keeps it.
     fn search(&mut self, search: &Search, target: f64, setting: &Setting) -> ChainVerdict {
         let windows = search.enumerator.relaxation.windows(target);
-        let verdict = servers::run(search, &windows, self.cx, &mut self.effort);
+        let verdict = servers::run(search, &windows, self.race.cx, &mut self.effort);
         if let Verdict::Found((chain, value)) = &verdict {
             self.improve(Incumbent { value: *value, stages: differences(setting.reduced, chain) });
         }
@@ -320,7 +318,7 @@ impl<'a> State<'a> {
     fn climb(&mut self, ladder: &mut Ladder, reach: f64) {
         ladder.descend(reach);
         while !self.race.is_done()
-            && let Some(low) = ladder.climb(self.race.bound(), self.upper(), reach, self.cx)
+            && let Some(low) = ladder.climb(self.race.bound(), self.upper(), reach, self.race.cx)
         {
             self.raise_bound(low, BoundSource::BoundaryRelaxation);
             self.stats.set("labels", ladder.top().map_or(0.0, |guide| guide.label_count() as f64));
@@ -338,7 +336,8 @@ impl<'a> State<'a> {
         for bound in 0..Variants::bounds(setting.reduced) {
             let bounds = builder.charging_all(&setting.stages, bound);
             let grain = self.upper() * PIVOT_GRAIN;
-            let Ok(relaxation) = PivotRelaxation::new(setting, frontier, &precedence, &bounds, grain, self.cx) else {
+            let Ok(relaxation) = PivotRelaxation::new(setting, frontier, &precedence, &bounds, grain, self.race.cx)
+            else {
                 return;
             };
             self.stats.set("pivot_labels", relaxation.label_count() as f64);
@@ -366,12 +365,12 @@ impl<'a> State<'a> {
         let before = incumbent.objective();
         // A small graph has few orders.
         let patience = patience.min(MOST_ROUNDS_PER_UNIT * setting.reduced.unit_count());
-        let mut walk = Reordering::new(setting, incumbent, self.cx.seed.wrapping_add(self.walks));
+        let mut walk = Reordering::new(setting, incumbent, self.race.cx.seed.wrapping_add(self.walks));
         self.walks += 1;
         let mut idle = 0;
         while idle < patience && !self.race.is_done() {
             idle += 1;
-            if let Some(split) = walk.round(setting, self.upper(), self.cx) {
+            if let Some(split) = walk.round(setting, self.upper(), self.race.cx) {
                 self.improve(split);
                 self.race.report("reordering");
                 idle = 0;

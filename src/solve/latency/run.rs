@@ -37,7 +37,6 @@ const WINDOW_IDEALS: usize = 20_000;
 /// A run under way.
 struct State<'a> {
     model: &'a Model<'a>,
-    cx: &'a SearchContext,
     race: Race<'a, Solution, BoundSource>,
     /// Whether it is known that nothing beats the incumbent, or that there is no split.
     complete: bool,
@@ -109,7 +108,7 @@ impl<'a> State<'a> {
         if let Some((time, split)) = trace::all_on_cpu(model).and_then(|split| Some((split.objective?, split))) {
             race.offer(time, split);
         }
-        Self { model, cx, race, complete: false, stats }
+        Self { model, race, complete: false, stats }
     }
 
     /// Looks for a price of an accelerator within windows; then passes with ever better prices, each followed by a beam from
@@ -149,7 +148,7 @@ impl<'a> State<'a> {
     /// `max_ideals` ideals; keeps what it finds on the way.
     fn guess_price(&mut self, max_ideals: usize, tails: &Tails, hull: &mut Hull) -> f64 {
         let (mut price, mut window) = (0.0, 1);
-        while let Ok(lattice) = Lattice::new(self.model, Some(window), max_ideals, self.cx) {
+        while let Ok(lattice) = Lattice::new(self.model, Some(window), max_ideals, self.race.cx) {
             self.forward(&lattice, tails, Rules::beam(BEAM));
             for _ in 0..MAX_PRICES {
                 let Some((_, point)) = self.forward(&lattice, tails, Rules::priced(price)) else { return price };
@@ -169,10 +168,10 @@ impl<'a> State<'a> {
 
     /// Beams over ever more of the ideals of a graph that has too many.
     fn windows(&mut self) {
-        let tails = Tails::new(self.model, self.cx);
+        let tails = Tails::new(self.model, self.race.cx);
         self.raise_to_tails(&tails);
         let mut window = 1;
-        while let Ok(lattice) = Lattice::new(self.model, Some(window), WINDOW_IDEALS, self.cx) {
+        while let Ok(lattice) = Lattice::new(self.model, Some(window), WINDOW_IDEALS, self.race.cx) {
             self.forward(&lattice, &tails, Rules::beam(WINDOW_BEAM));
             if self.is_done() || window >= self.model.unit_count() {
                 return;
@@ -193,7 +192,8 @@ impl<'a> State<'a> {
         Self: 'b,
     {
         let paid = rules.price * self.model.accelerators() as f64;
-        let mut pass = Pass::new(self.model, lattice, tails, Rules { upper: self.upper() + paid, ..rules }, self.cx);
+        let mut pass =
+            Pass::new(self.model, lattice, tails, Rules { upper: self.upper() + paid, ..rules }, self.race.cx);
         let ended = pass.run().is_continue();
         self.count(pass.inserted, pass.subgraphs);
         if !ended {
@@ -213,7 +213,7 @@ impl<'a> State<'a> {
 
     /// One pass from the end, past what a pass from the start has found; keeps what it finds.
     fn backward(&mut self, heads: &Pass, beam: usize) {
-        let mut pass = Backward::new(heads, self.upper(), beam, self.cx);
+        let mut pass = Backward::new(heads, self.upper(), beam, self.race.cx);
         let ended = pass.run().is_continue();
         self.count(pass.inserted, pass.subgraphs);
         if !ended {

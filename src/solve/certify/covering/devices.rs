@@ -225,6 +225,43 @@ mod tests {
     }
 
     #[test]
+    fn decisions_leave_the_sets_that_obey_them() {
+        let problem = problem(8, &[1, 3]);
+        let unordered = Unordered::new(&problem);
+        let setting = Setting::new(&problem, &unordered);
+        let devices = Devices::new(&setting, &SearchContext::new()).unwrap();
+        // Each unit's profit is a power of two, so that a sum of profits tells the set.
+        let profit: Vec<f64> = (0..8).map(|u| f64::from(1u32 << u)).collect();
+        let obeys = |decision: &Decision, units: &[usize]| match decision {
+            Decision::Together(u, v) => units.contains(u) == units.contains(v),
+            Decision::Apart(u, v) => !(units.contains(u) && units.contains(v)),
+            Decision::On(..) => true,
+            Decision::NotOn(u, _) => !units.contains(u),
+        };
+        let pairs = (0..8).flat_map(|u| (0..u).map(move |v| (u, v)));
+        let parted = pairs.flat_map(|(u, v)| [Decision::Together(u, v), Decision::Apart(u, v)]);
+        let placed = (0..8).flat_map(|u| [Decision::On(u, 0), Decision::NotOn(u, 0)]);
+        for decision in parted.chain(placed) {
+            let decisions = [decision, Decision::Apart(2, 5)];
+            for target in [6.0, 14.0, devices.ceiling()] {
+                let mut pricers = devices.pricers(&decisions, &SearchContext::new()).unwrap();
+                let query = Search { profit: &profit, target, threshold: 0.0, rounding: Rounding::Exact };
+                let priced = pricers[0].search(query, &SearchContext::new()).expect("few labels");
+                let sets = (0..1u32 << 8).map(|bits| (0..8).filter(|u| bits >> u & 1 == 1).collect::<Vec<usize>>());
+                let allowed =
+                    sets.filter(|set| devices.load(0, set) <= target && decisions.iter().all(|d| obeys(d, set)));
+                let most = allowed.map(|set| set.iter().map(|&u| profit[u]).sum()).fold(0.0, f64::max);
+                assert!(
+                    (priced.upper - most).abs() <= 1e-8 * most,
+                    "{decisions:?}, {target}: {}, {most}",
+                    priced.upper
+                );
+                assert!(priced.sets.iter().all(|set| decisions.iter().all(|d| obeys(d, &set.units))), "{decisions:?}");
+            }
+        }
+    }
+
+    #[test]
     fn many_units_without_nets_are_priced_one_after_another() {
         let problem = problem(60, &[]);
         let unordered = Unordered::new(&problem);
