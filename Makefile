@@ -34,12 +34,12 @@ demo: build
 	@echo "the picture of the split is $(DEMO_OUTPUT)/split.svg"
 
 test: toolchain
-	cargo fmt --check
-	cargo clippy --locked --all-targets --no-default-features -- -D warnings
-	cargo clippy --locked --all-targets -- -D warnings
-	cargo test --locked --lib --bins --tests
-	cargo test --locked --doc
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets --no-default-features -- -D warnings
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo test --locked --workspace --lib --bins --tests
+	cargo test --locked --workspace --doc
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items
 
 mutants: toolchain
 	python3 tools/mutants/mutants.py --write docs/mutants.md

@@ -7,9 +7,9 @@ mod support;
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::generate::{Inception, Recipe, Resnet, Transformer};
 use dagsplit::instance::Instance;
-use dagsplit::instance::formats::{ReadOptions, read_instance};
 use dagsplit::preprocess::Reduced;
 use dagsplit::problem::{Problem, ProblemSpec};
 use dagsplit::solve::dp::IdealDp;

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use anyhow::{Result, anyhow};
 use clap::Parser;
-use dagsplit::instance::formats::{ReadOptions, read_instance};
+use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::problem::{Problem, ProblemSpec, Scope};
 use dagsplit::report::method::gap;
 use dagsplit::solve::registry;

@@ -13,9 +13,9 @@ use dagsplit::instance::{Instance, Platform};
 use dagsplit::mapping::joint::{JointOutcome, JointProblem, JointRun, JointSearch, UnitGraph};
 use dagsplit::mapping::{Counted, StageCost, Topology};
 use dagsplit::problem::{Problem, ProblemSpec};
+use dagsplit::solve::Clustering;
 use dagsplit::solve::dp::IdealDp;
 use dagsplit::solve::heuristic::OperatorClustering;
-use dagsplit::solve::registry::Clustering;
 use dagsplit::solve::{SearchContext, Solver, Stats, Status};
 
 /// Clusters of each network.

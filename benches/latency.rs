@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::Parser;
+use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::instance::Instance;
-use dagsplit::instance::formats::{ReadOptions, read_instance};
 use dagsplit::problem::{Objective, Problem, ProblemSpec};
 use dagsplit::solve::latency::LatencyDp;
 use dagsplit::solve::{SearchContext, Solver};

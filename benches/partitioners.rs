@@ -8,9 +8,10 @@ use std::time::Instant;
 use dagsplit::generate::{Recipe, Transformer, generate};
 use dagsplit::instance::Instance;
 use dagsplit::problem::{Problem, ProblemSpec};
+use dagsplit::solve::Clustering;
 use dagsplit::solve::SearchContext;
 use dagsplit::solve::heuristic::{Blocks, OperatorClustering};
-use dagsplit::solve::registry::{Clustering, solver};
+use dagsplit::solve::registry::solver;
 
 /// Layers of the networks. RaNNC's largest has 256, with about 15,000 atomic components at its granularity; here 300
 /// layers have as many nodes.

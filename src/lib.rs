@@ -45,29 +45,26 @@
 //!
 //! # Where to go from here
 //!
-//! - [`instance::formats`] reads and writes published workloads, [`generate`] makes new ones.
+//! - [`formats`] reads and writes published workloads, [`generate`] makes new ones.
 //! - [`problem::ProblemSpec`] asks for other devices, objectives, cost models, replication or servers.
 //! - [`solve::dp`] is the exact dynamic program over ideals; [`solve::registry`] lists all methods.
 //! - [`mapping`] places the stages of a split on the devices of any interconnect.
 //! - [`solve::SearchContext`] sets limits, threads and seed, and lets a run be cancelled and watched.
 //! - A cost model of your own implements [`cost::CostModel`].
 
+pub use dagsplit_model::{cost, formats, graph, instance, problem, text};
+pub use dagsplit_verify as verify;
+
 pub mod bound;
 #[cfg(feature = "conformance")]
 pub mod conformance;
-pub mod cost;
 pub mod generate;
-pub mod graph;
-pub mod instance;
 pub mod mapping;
 pub mod plan;
 pub mod preprocess;
-pub mod problem;
 pub mod process;
 pub mod report;
 pub mod reproduce;
 mod search;
 pub mod simulate;
 pub mod solve;
-pub mod text;
-pub mod verify;

@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use common::{InstanceOptions, config, problems, solve_and_verify};
+use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::instance::Instance;
-use dagsplit::instance::formats::{ReadOptions, read_instance};
 use dagsplit::preprocess::Unordered;
 use dagsplit::problem::{Objective, Problem, ProblemSpec, Scope};
 use dagsplit::solve::brute_force::BruteForce;

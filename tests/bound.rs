@@ -5,8 +5,8 @@ mod workloads;
 
 use common::{InstanceOptions, config, problems, solve_and_verify};
 use dagsplit::bound::{self, Holder};
+use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::graph::NodeSet;
-use dagsplit::instance::formats::{ReadOptions, read_instance};
 use dagsplit::preprocess::{Reduced, Unordered};
 use dagsplit::problem::{Interconnect, Problem, ProblemSpec, Scope};
 use dagsplit::solve::SearchContext;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{InstanceOptions, NEAR_TIES, config, count_runs, instances, near, odd_cycles, proves, solve_and_verify};
-use dagsplit::instance::formats::{ReadOptions, read_instance};
+use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::instance::{Instance, Node, Platform};
 use dagsplit::problem::{CostKind, Interconnect, Objective, Problem, ProblemSpec, Replication, Scope};
 use dagsplit::solve::brute_force::BruteForce;

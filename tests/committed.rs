@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assert_cmd::Command;
+use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::instance::Provenance;
-use dagsplit::instance::formats::{ReadOptions, read_instance};
 use dagsplit::problem::{Problem, ProblemSpec};
 use dagsplit::solve::dp::IdealDp;
 use dagsplit::solve::{Outcome, SearchContext, Solver};

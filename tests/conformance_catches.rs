@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use dagsplit::conformance::{Law, Partitioner, Program, Report, Suite};
-use dagsplit::instance::formats::{ReadOptions, read_instance};
+use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::problem::{Problem, ProblemSpec, Scope, Solution};
 use dagsplit::solve::brute_force::BruteForce;
 use dagsplit::solve::{

@@ -257,9 +257,8 @@ fn what_cannot_be_partitioned_is_refused() {
 #[test]
 fn installed_programs_split_a_training_graph() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("instances");
-    let options = dagsplit::instance::formats::ReadOptions::default();
-    let instance =
-        dagsplit::instance::formats::read_instance(&folder.join("resnet50_training.json"), &options).unwrap();
+    let options = dagsplit::formats::ReadOptions::default();
+    let instance = dagsplit::formats::read_instance(&folder.join("resnet50_training.json"), &options).unwrap();
     for (kind, names) in [
         (Partitioner::Scotch, &["scotch_gpart", "gpart"][..]),
         (Partitioner::Metis, &["gpmetis"]),

@@ -1,6 +1,6 @@
 //! What is wrong with a file or an instance is told all at once, with its place, its cause and its cure.
 
-use dagsplit::instance::formats::{Format, ReadOptions, parse_instance, read_instance};
+use dagsplit::formats::{Format, ReadOptions, parse_instance, read_instance};
 use dagsplit::instance::{AcceleratorClass, Edge, Instance, Node, Platform, validate};
 
 fn parse(text: &str) -> Result<Instance, String> {

@@ -2,7 +2,7 @@
 
 mod workloads;
 
-use dagsplit::instance::formats::{
+use dagsplit::formats::{
     OutputFormat, Pass, PipeDreamOptions, PiperOptions, ReadOptions, content_hash, parse_instance, parse_split,
     read_instance, read_split, write_atomically, write_instance, write_split,
 };

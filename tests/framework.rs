@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use assert_cmd::Command;
 use bench::Bench;
-use dagsplit::instance::formats::{OutputFormat, write_instance, write_split};
+use dagsplit::formats::{OutputFormat, write_instance, write_split};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::problem::{DeviceAssignment, DeviceKind, ProblemSpec, Scope, Solution};
 use dagsplit::report::framework::{Framework, export};

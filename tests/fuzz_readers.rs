@@ -6,7 +6,7 @@ mod workloads;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use dagsplit::instance::formats::{
+use dagsplit::formats::{
     Format, OutputFormat, Pass, PipeDreamOptions, ReadOptions, parse_instance, parse_split, write_instance, write_split,
 };
 use dagsplit::instance::{AcceleratorClass, Edge, Instance, Node, Platform, validate};

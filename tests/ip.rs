@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::{InstanceOptions, config, instances, latency_problems, solve_and_verify};
-use dagsplit::instance::formats::{ReadOptions, read_instance};
+use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::problem::{CostKind, Objective, Problem, ProblemSpec, Scope};
 use dagsplit::solve::brute_force::BruteForce;
@@ -214,7 +214,7 @@ fn chain() -> (Instance, ProblemSpec) {
         {"id": 11, "supportedOnFpga": 1, "cpuLatency": 30, "fpgaLatency": 3, "isBackwardNode": 0, "size": 1},
         {"id": 12, "supportedOnFpga": 1, "cpuLatency": 30, "fpgaLatency": 4, "isBackwardNode": 0, "size": 2}],
         "edges": [{"sourceId": 10, "destId": 11, "cost": 1}, {"sourceId": 11, "destId": 12, "cost": 1}]}"#;
-    let instance = dagsplit::instance::formats::parse_instance(text, &ReadOptions::default()).unwrap();
+    let instance = dagsplit::formats::parse_instance(text, &ReadOptions::default()).unwrap();
     let spec = ProblemSpec { scope: Scope::Convex, ..ProblemSpec::of(&instance) };
     (instance, spec)
 }

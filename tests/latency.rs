@@ -7,7 +7,7 @@ mod workloads;
 use std::time::Duration;
 
 use common::{InstanceOptions, NEAR_TIES, config, count_runs, latency_problems, near, solve_and_verify};
-use dagsplit::instance::formats::{ReadOptions, read_instance};
+use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::problem::{CostKind, DeviceAssignment, DeviceKind, Objective, Problem, ProblemSpec, Solution};
 use dagsplit::solve::brute_force::BruteForce;

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use common::{InstanceOptions, config, latency_problems, solve_and_verify};
-use dagsplit::instance::formats::{ReadOptions, read_instance};
+use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::problem::{Objective, Problem, ProblemSpec};
 use dagsplit::solve::brute_force::BruteForce;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use assert_cmd::Command;
-use dagsplit::instance::formats::{OutputFormat, write_instance};
+use dagsplit::formats::write_topology;
+use dagsplit::formats::{OutputFormat, write_instance};
 use dagsplit::instance::{Edge, Instance, Metadata, Node, Platform};
-use dagsplit::mapping::formats::write_topology;
 use dagsplit::mapping::{Counted, Device, Topology};
 use dagsplit::plan::{Candidate, Factoring, Fate, Plan, PlanError, PlanOptions, plan};
 use dagsplit::simulate::schedule::OneForwardOneBackward;

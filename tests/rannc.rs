@@ -13,8 +13,8 @@ use dagsplit::preprocess::Reduced;
 use dagsplit::problem::{DeviceKind, Problem, ProblemSpec, Replication, Scope};
 use dagsplit::solve::brute_force::BruteForce;
 use dagsplit::solve::heuristic::{Blocks, Rannc, rannc::atomic};
-use dagsplit::solve::registry::{Clustering, solver};
-use dagsplit::solve::{Outcome, SearchContext, Solver};
+use dagsplit::solve::registry::solver;
+use dagsplit::solve::{Clustering, Outcome, SearchContext, Solver};
 use proptest::prelude::*;
 
 const SMALL: InstanceOptions = InstanceOptions { max_cpus: 1, ..InstanceOptions::ALL };

@@ -12,10 +12,10 @@ use dagsplit::problem::{Interconnect, Objective, Problem, ProblemSpec, Replicati
 use dagsplit::solve::brute_force::BruteForce;
 use dagsplit::solve::dp::{
     IdealDp, Setting,
+    chain::Bits,
     dominance::{Covered, Dominance, Extension},
     linearized::LinearizedDp,
     loads::SetLoads,
-    search::Bits,
 };
 use dagsplit::solve::{SearchContext, Solver};
 use dagsplit::verify;

@@ -10,8 +10,9 @@ use dagsplit::mapping::{Counted, Device, Mapping, MappingProblem, Message, Stage
 use dagsplit::problem::{
     CostKind, DeviceAssignment, DeviceKind, Interconnect, Problem, ProblemSpec, Replication, Scope, Solution,
 };
+use dagsplit::simulate::Unsuitable;
 use dagsplit::simulate::schedule::{
-    self, Asynchronous, GPipe, Inference, Interleaved, OneForwardOneBackward, Schedule, Unsuitable, VirtualDevices,
+    self, Asynchronous, GPipe, Inference, Interleaved, OneForwardOneBackward, Schedule, VirtualDevices,
 };
 use dagsplit::simulate::{
     Links, Options, Pass, Pipeline, SimulateError, Simulation, Span, Way, Work, simulate, steady_time,

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use common::proves;
+use dagsplit::formats::{PipeDreamOptions, ReadOptions, read_instance};
 use dagsplit::instance::Instance;
-use dagsplit::instance::formats::{PipeDreamOptions, ReadOptions, read_instance};
 use dagsplit::problem::{Problem, ProblemSpec};
 use dagsplit::solve::dp::IdealDp;
 use dagsplit::solve::{Outcome, SearchContext, Solver};

@@ -4,9 +4,9 @@ mod common;
 mod workloads;
 
 use common::solve_and_verify;
+use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::graph::NodeSet;
 use dagsplit::instance::Instance;
-use dagsplit::instance::formats::{ReadOptions, read_instance};
 use dagsplit::preprocess::Reduced;
 use dagsplit::problem::{DeviceKind, Problem, ProblemSpec, Scope};
 use dagsplit::solve::heuristic::{Branchings, Expert, PipeDream};

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use dagsplit::formats::{
+    TopologyOptions, parse_mapping, parse_stages, parse_topology, read_topology, write_mapping, write_stages,
+    write_topology,
+};
 use dagsplit::generate::topology::{
     Dgx1, FatTree, Hierarchical, Mesh, Nvswitch, RandomBlk1, RandomBlk2, Server, TopologyFamily, TopologyRecipe, Torus,
     UniformDist, generate,
-};
-use dagsplit::mapping::formats::{
-    TopologyOptions, parse_mapping, parse_stages, parse_topology, read_topology, write_mapping, write_stages,
-    write_topology,
 };
 use dagsplit::mapping::{ClaimedMapping, Device, Message, PlacedCopy, Rate, Stage, StageGraph, Topology};
 use proptest::prelude::*;

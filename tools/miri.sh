@@ -4,7 +4,8 @@
 set -euo pipefail
 
 features=(--no-default-features --features conformance --lib)
-modules=(graph:: simulate::engine solve::heuristic::groups solve::dp::pivots::chain bound::flow problem::spec report::units)
+modules=(simulate::engine solve::heuristic::groups solve::dp::pivots::chain bound::flow report::units)
+of_model=(graph:: spec::)
 # A path of many thousand vertices takes Miri hours.
 skipped=(--skip long_paths)
 
@@ -14,10 +15,12 @@ for toolchain in +nightly ""; do
         # Property tests read the clock and a file of past failures, and are a thousand times slower here.
         # bitvec's pointers to bits break the older of Miri's two aliasing models, stacked borrows, by design.
         export MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-tree-borrows" PROPTEST_CASES=4
+        cargo $toolchain miri test --package dagsplit-model --lib -- "${of_model[@]}" "${skipped[@]}"
         exec cargo $toolchain miri test "${features[@]}" -- "${modules[@]}" "${skipped[@]}"
     fi
 done
 echo "miri: it is not installed, so address sanitizer runs all unit tests instead" >&2
 host=$(rustc -vV | sed -n 's/^host: //p')
 export RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address"
+cargo test --target "$host" --package dagsplit-model --lib
 exec cargo test --target "$host" "${features[@]}"

@@ -31,11 +31,12 @@ def property_tests(source: str) -> list[str]:
 def all_property_tests() -> dict[str, set[str]]:
     """The names of property tests by test binary, those of unit tests without their modules."""
     found = {}
-    for folder, binary_of in [("tests", lambda path: path.stem), ("src", lambda _: "lib")]:
-        for path in sorted((ROOT / folder).glob("*.rs" if folder == "tests" else "**/*.rs")):
+    sources = [("tests", "*.rs", None), ("src", "**/*.rs", "lib"), ("crates/model/src", "**/*.rs", "model")]
+    for folder, pattern, units in sources:
+        for path in sorted((ROOT / folder).glob(pattern)):
             names = property_tests(path.read_text())
             if names:
-                found.setdefault(binary_of(path), set()).update(names)
+                found.setdefault(units or path.stem, set()).update(names)
     return found
 
 
@@ -48,7 +49,7 @@ def names_in(path: str, names: set[str]) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("binaries", nargs="*", help="test binaries, `lib` for the unit tests; all where none is given")
+    parser.add_argument("binaries", nargs="*", help="test binaries, `lib` and `model` for unit tests; all where none is given")
     parser.add_argument("--runs", type=int, default=50, help="how often each test runs")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="tests run at once")
     parser.add_argument("--limit", type=float, default=1800.0, help="seconds after which a test counts as failed")

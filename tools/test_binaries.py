@@ -10,6 +10,7 @@ import tempfile
 import time
 
 FEATURES = ["--no-default-features", "--features", "conformance"]
+UNIT_TESTS = {"lib": "dagsplit", "model": "dagsplit-model"}
 FAILED = re.compile(r"^test (.+?)(?: - should panic)? \.\.\. FAILED$")
 
 
@@ -18,12 +19,16 @@ class Wrong(Exception):
 
 
 def build(tree: pathlib.Path, binaries: list[str], target: pathlib.Path | None = None) -> dict[str, str]:
-    """Compiles test binaries of a working tree; their paths by name, `lib` for the unit tests.
+    """Compiles test binaries of a working tree; their paths by name, `lib` and `model` for unit tests (UNIT_TESTS).
 
     A copy of the tree needs a `target` folder of its own: cargo takes what was built of the one for the other.
     """
-    chosen = [word for name in binaries for word in (["--lib"] if name == "lib" else ["--test", name])]
-    command = ["cargo", "test", "--no-run", "--message-format", "json-render-diagnostics", *FEATURES, *chosen]
+    packages = {UNIT_TESTS.get(name, "dagsplit") for name in binaries}
+    chosen = [word for package in sorted(packages) for word in ("--package", package)]
+    chosen += [word for name in binaries for word in (["--lib"] if name in UNIT_TESTS else ["--test", name])]
+    # Features belong to the package at the top.
+    features = FEATURES if "dagsplit" in packages else []
+    command = ["cargo", "test", "--no-run", "--message-format", "json-render-diagnostics", *features, *chosen]
     environment = {**os.environ, **({"CARGO_TARGET_DIR": str(target)} if target else {})}
     done = subprocess.run(command, cwd=tree, env=environment, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
@@ -33,7 +38,9 @@ def build(tree: pathlib.Path, binaries: list[str], target: pathlib.Path | None =
         message = json.loads(line)
         if message.get("executable") and message["profile"]["test"]:
             target = message["target"]
-            paths["lib" if "lib" in target["kind"] else target["name"]] = message["executable"]
+            is_of = lambda package: target["name"] == package.replace("-", "_")  # noqa: E731
+            units = [name for name, package in UNIT_TESTS.items() if "lib" in target["kind"] and is_of(package)]
+            paths[units[0] if units else target["name"]] = message["executable"]
     return paths
 
 

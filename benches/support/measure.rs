@@ -7,8 +7,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use dagsplit::formats::{PipeDreamOptions, ReadOptions, read_instance};
 use dagsplit::instance::Instance;
-use dagsplit::instance::formats::{PipeDreamOptions, ReadOptions, read_instance};
 use dagsplit::problem::{Problem, ProblemSpec};
 use dagsplit::solve::dp::{IdealDp, linearized::LinearizedDp};
 use dagsplit::solve::{Run, SearchContext, Solver};

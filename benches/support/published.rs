@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use clap::ValueEnum;
+use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::instance::Instance;
-use dagsplit::instance::formats::{ReadOptions, read_instance};
 use dagsplit::problem::{Problem, ProblemSpec, Scope};
 
 use super::workloads;

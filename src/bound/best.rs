@@ -1,9 +1,9 @@
 //! The best bound that needs no search.
 
-use super::{heaviest, refutes, work};
+use super::{BoundSource, heaviest, refutes, work};
 use crate::preprocess::Reduced;
 use crate::problem::Problem;
-use crate::solve::{BoundSource, SearchContext};
+use crate::search::SearchContext;
 
 /// Targets closer than this part of the upper bound are not told apart.
 const RESOLUTION: f64 = 1e-6;

@@ -8,7 +8,7 @@ use super::work::{best_prices, cheapest, priced_work};
 use crate::graph::NodeSet;
 use crate::preprocess::Reduced;
 use crate::problem::Problem;
-use crate::solve::SearchContext;
+use crate::search::SearchContext;
 
 /// Whether no split has an objective of at most `target`.
 ///

@@ -5,7 +5,7 @@ use super::linear::ROUNDING;
 use super::shares::Shares;
 use crate::preprocess::Reduced;
 use crate::problem::Problem;
-use crate::solve::SearchContext;
+use crate::search::SearchContext;
 
 /// A bound on the objective of any split: the largest, over units, least load of a set that holds the unit.
 ///

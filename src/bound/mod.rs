@@ -16,10 +16,12 @@ mod forcing;
 mod heaviest;
 mod linear;
 mod shares;
+mod source;
 mod work;
 
 pub use best::best;
 pub use cuts::{Holder, LoadCuts};
 pub use forcing::refutes;
 pub use heaviest::heaviest;
+pub use source::{BoundSource, LowerBound};
 pub use work::work;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dagsplit::instance::formats::read_split;
+use dagsplit::formats::read_split;
 use dagsplit::problem::{CostKind, ProblemSpec, Replication, Scope, Solution};
 use dagsplit::text;
 use dagsplit::verify::{self, Verified};

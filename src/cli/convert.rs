@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use dagsplit::formats::{OutputFormat, read_bytes, write_instance};
 use dagsplit::generate::onnx::MAX_ONNX_BYTES;
 use dagsplit::generate::{Hardware, OnnxOptions, read_onnx};
 use dagsplit::instance::Instance;
-use dagsplit::instance::formats::{OutputFormat, read_bytes, write_instance};
 use dagsplit::text;
 
 use super::reading_args::{ReadingArgs, Workload};

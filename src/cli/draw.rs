@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use dagsplit::mapping::formats::{is_topology_file, read_mapping, read_stages};
+use dagsplit::formats::{is_topology_file, read_mapping, read_stages};
 use dagsplit::mapping::{Counted, MappingProblem, StageCost};
 use dagsplit::problem::{CostKind, Problem, ProblemSpec};
 use dagsplit::report::DeviceRecord;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use dagsplit::instance::formats::read_split;
+use dagsplit::formats::read_split;
 use dagsplit::report::framework::{Framework, export};
 use dagsplit::text;
 use dagsplit::verify;

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use dagsplit::formats::{OutputFormat, write_instance};
 use dagsplit::generate::{
     Architecture, Chain, Costs, Dnn, ErdosRenyi, Hardware, Inception, Layered, Model, Nasnet, RandomDag, RandomFamily,
     Recipe, Resnet, SemanticFpn, SeriesParallel, Swin, Transformer, Workload, generate,
 };
-use dagsplit::instance::formats::{OutputFormat, write_instance};
 
 use super::generate_topology;
 use super::values::{self, Memory};

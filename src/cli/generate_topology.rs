@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use dagsplit::formats::write_topology;
 use dagsplit::generate::topology::{
     Dgx1, FatTree, Hierarchical, Mesh, Nvswitch, RandomBlk1, RandomBlk2, TopologyFamily, TopologyRecipe, Torus,
     UniformDist, generate,
 };
-use dagsplit::mapping::formats::write_topology;
 
 use super::values::{self, Memory};
 use super::{Exit, Failure, OrFail, write_out};

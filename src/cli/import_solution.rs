@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use dagsplit::instance::formats::{read_text, write_split};
+use dagsplit::formats::{read_text, write_split};
 use dagsplit::problem::Problem;
 use dagsplit::solve::ip::read_solution;
 use dagsplit::text;

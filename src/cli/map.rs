@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::ValueEnum;
-use dagsplit::mapping::formats::{write_mapping, write_stages};
+use dagsplit::formats::{write_mapping, write_stages};
 use dagsplit::mapping::{
     ClaimedMapping, Counted, Mapper, MappingOutcome, MappingProblem, MappingRun, StageCost, StageGraph, registry,
 };

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dagsplit::mapping::formats::{
+use dagsplit::formats::{
     LinkBandwidths, TopologyFormat, TopologyOptions, is_stage_file, is_topology_file, read_stages, read_topology,
     topology_format,
 };

@@ -178,7 +178,7 @@ fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
 fn write_out(path: Option<&Path>, contents: &str) -> Result<(), Failure> {
     match path {
         None => print_raw(contents),
-        Some(path) => dagsplit::instance::formats::write_atomically(path, contents.as_bytes())
+        Some(path) => dagsplit::formats::write_atomically(path, contents.as_bytes())
             .map_err(|error| anyhow::anyhow!("{}: cannot write the file: {error}", text::path(path)))
             .or_fail(Exit::Output),
     }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
-use dagsplit::instance::formats::write_split;
-use dagsplit::mapping::formats::{write_mapping, write_stages};
+use dagsplit::formats::write_split;
+use dagsplit::formats::{write_mapping, write_stages};
 use dagsplit::mapping::{Counted, Topology};
 use dagsplit::plan::{Factoring, Plan, PlanError, PlanOptions, plan};
 use dagsplit::report::plan::PlanRecord;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use dagsplit::instance::formats::{Format, Pass, ReadOptions, read_instance};
+use dagsplit::formats::{Format, Pass, ReadOptions, read_instance};
 use dagsplit::instance::{Instance, Platform};
 
 use super::values::{self, Memory};

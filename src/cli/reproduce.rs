@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
+use dagsplit::formats::write_topology;
+use dagsplit::formats::{OutputFormat, write_instance};
 use dagsplit::generate::topology::{TopologyRecipe, generate as generate_topology};
 use dagsplit::generate::{Recipe, generate};
-use dagsplit::instance::formats::{OutputFormat, write_instance};
-use dagsplit::mapping::formats::write_topology;
 use dagsplit::report::table;
 use dagsplit::reproduce::{self, Outcome, Plan, Ran, Run, Study, Workload, outcomes, studies};
 use dagsplit::solve::registry;

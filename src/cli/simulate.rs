@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use dagsplit::mapping::formats::{read_mapping, read_stages};
+use dagsplit::formats::{read_mapping, read_stages};
 use dagsplit::mapping::{ClaimedMapping, Counted, Mapping, MappingProblem, StageCost};
 use dagsplit::problem::{CostKind, Problem};
 use dagsplit::report::simulation::{SimulationRecord, gantt, trace};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use dagsplit::instance::formats::write_split;
+use dagsplit::formats::write_split;
 use dagsplit::problem::Problem;
 use dagsplit::report::method::{self, MethodRecord};
 use dagsplit::report::record::MEMORY_LIMIT_REACHED;

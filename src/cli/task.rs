@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dagsplit::instance::formats::{ReadOptions, read_instance};
+use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::problem::{Problem, ProblemSpec};
 use dagsplit::report::InstanceRecord;
 use dagsplit::report::comparison::{Limits, Trial};

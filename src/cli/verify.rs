@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use dagsplit::formats::read_split;
 use dagsplit::instance::Instance;
-use dagsplit::instance::formats::read_split;
 use dagsplit::problem::{ProblemSpec, Solution};
 use dagsplit::report::{DeviceRecord, table, units::number};
 use dagsplit::verify::{self, Violation};

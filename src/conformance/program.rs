@@ -14,7 +14,7 @@ mod process;
 use std::time::Duration;
 
 use super::partitioner::{Answer, Case, Fault, Partitioner, Request};
-use crate::instance::formats::{OutputFormat, write_instance};
+use crate::formats::{OutputFormat, write_instance};
 use crate::problem::{MemoryModel, Objective, Problem, Sharding};
 use crate::solve::{Guarantee, Outcome, Unsupported};
 use process::Ended;

@@ -12,7 +12,7 @@ use super::judge::Judged;
 use super::partitioner::Case;
 use super::quality::{Quality, Tally};
 use super::{Breach, Law};
-use crate::instance::formats::{OutputFormat, write_atomically, write_instance};
+use crate::formats::{OutputFormat, write_atomically, write_instance};
 use crate::instance::{Instance, Metadata};
 use crate::solve::Unsupported;
 

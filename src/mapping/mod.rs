@@ -6,37 +6,30 @@
 
 mod annealing;
 mod branch_and_bound;
-mod claim;
 mod exhaustive;
 mod filling;
-pub mod formats;
+mod folding;
 mod heuristic;
 pub mod joint;
 mod local;
 mod mapper;
-mod of_split;
+mod orders;
 mod packing;
 mod parmesan2024;
-mod problem;
-mod rate;
 pub mod registry;
 mod ring_order;
 #[cfg(test)]
 mod samples;
 mod segments;
-mod stages;
 mod tiling;
-mod topology;
 mod windows;
 
 pub use branch_and_bound::BranchAndBound;
-pub use claim::{ClaimedMapping, ClaimedNames, PlacedCopy};
+pub use dagsplit_model::mapping::{
+    ClaimedMapping, ClaimedNames, Counted, Device, Mapping, MappingProblem, MemoryShortage, Message, PlacedCopy, Rate,
+    Stage, StageCost, StageGraph, Topology,
+};
 pub use exhaustive::Exhaustive;
 pub use heuristic::{Consecutive, GreedyMapping, MappingAnnealing, PointToPoint, RandomMapping, SwapSearch};
 pub use mapper::{Mapper, MappingOutcome, MappingRun};
 pub use parmesan2024::Parmesan2024;
-pub(crate) use problem::Synchronisation;
-pub use problem::{Counted, Mapping, MappingProblem, MemoryShortage, StageCost};
-pub use rate::Rate;
-pub use stages::{Message, Stage, StageGraph};
-pub use topology::{Device, Topology};

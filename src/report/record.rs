@@ -4,8 +4,8 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::method::MethodRecord;
+use crate::formats::content_hash;
 use crate::instance::Instance;
-use crate::instance::formats::content_hash;
 use crate::problem::{DeviceKind, ProblemSpec};
 use crate::solve::{Stats, Status};
 use crate::text::escaped;

@@ -6,6 +6,10 @@ use std::time::{Duration, Instant};
 
 use super::MemoryBudget;
 
+/// A limit, or a wish to end, came first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stopped;
+
 /// What a running solver tells of itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {

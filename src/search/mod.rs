@@ -12,7 +12,7 @@ mod tolerance;
 mod verdict;
 
 pub(crate) use context::in_pool;
-pub use context::{Progress, SearchContext};
+pub use context::{Progress, SearchContext, Stopped};
 pub use memory::MemoryBudget;
 pub use outcome::{Bound, Outcome, Run, Status};
 pub(crate) use race::Race;

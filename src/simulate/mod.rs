@@ -33,7 +33,9 @@
 //! ```
 
 mod engine;
+mod error;
 mod memory;
+mod options;
 mod pipeline;
 mod rounds;
 mod run;
@@ -43,9 +45,11 @@ mod template;
 mod timeline;
 
 pub use engine::{Deadlock, TaskGraph};
+pub use error::{SimulateError, Unsuitable};
 pub use memory::Memory;
+pub use options::Options;
 pub use pipeline::{AllReduce, Block, Flow, Links, Pass, Pipeline, Stage, Transfers, Way};
-pub use run::{Options, SimulateError, simulate, steady_time};
+pub use run::{simulate, steady_time};
 pub use schedule::Schedule;
 pub use template::{Operation, Template, Track, TrackKind, Work};
 pub use timeline::{DeviceWork, Simulation, Span};

@@ -1,72 +1,13 @@
 //! From a pipeline and a schedule to a [`Simulation`].
 
-use super::engine::Deadlock;
+use super::error::SimulateError;
+use super::options::Options;
 use super::pipeline::Pipeline;
 use super::rounds::Rounds;
-use super::schedule::{Order, Schedule, Setting, Synchronise, Turn, Unsuitable};
+use super::schedule::{Order, Schedule, Setting, Synchronise, Turn};
 use super::tasks::Tasks;
 use super::template::{Scope, Template, Work};
 use super::timeline::Simulation;
-use crate::graph::CycleError;
-
-/// What is simulated of a pipeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
-    /// How many microbatches pass through each pipeline; at least 1.
-    pub microbatches: usize,
-    /// Whether activations are not kept but computed once more before the backward pass of a stage. That may begin
-    /// before the gradients come (Huang et al. 2019, section 2.3).
-    pub recompute: bool,
-}
-
-/// A pipeline cannot be simulated.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SimulateError {
-    /// There is nothing to simulate.
-    #[error("no microbatch is to be simulated")]
-    NoMicrobatch,
-    /// There are more tasks than fit in memory.
-    #[error("{microbatches} microbatches of {operations} operations each are too many")]
-    TooManyTasks {
-        /// How many microbatches there are.
-        microbatches: usize,
-        /// What is done for each.
-        operations: usize,
-    },
-    /// The schedule is not made for such a pipeline.
-    #[error(transparent)]
-    Unsuitable(#[from] Unsuitable),
-    /// The schedule's turns leave something out, or have something twice or where it does not belong.
-    #[error(
-        "the schedule {} block {block} for microbatch {microbatch}",
-        if *.is_missing { "leaves out" } else { "repeats, misplaces or invents" }
-    )]
-    WrongOrder {
-        /// The block.
-        block: usize,
-        /// The microbatch.
-        microbatch: usize,
-        /// Whether it is left out.
-        is_missing: bool,
-    },
-    /// Data goes back to an earlier stage, as only gradients do, and there are none.
-    #[error(
-        "stage {from} sends to stage {to} before it, but no stage has a backward pass; order the stages so that data \
-         goes forward"
-    )]
-    SentBack {
-        /// The stage that sends.
-        from: usize,
-        /// The stage that receives.
-        to: usize,
-    },
-    /// The blocks of the pipeline wait for each other.
-    #[error("the stages wait for each other: {0}")]
-    Cycle(#[from] CycleError),
-    /// The schedule's orders and the pipeline's flows contradict each other.
-    #[error("the schedule does not fit the pipeline: {0}")]
-    Deadlock(#[from] Deadlock),
-}
 
 /// Runs `pipeline` under `schedule`: everything starts as early as the schedule's order allows. O(t log t) for t tasks,
 /// the operations of a microbatch times the microbatches.
@@ -109,6 +50,20 @@ pub fn simulate(pipeline: &Pipeline, schedule: &dyn Schedule, options: Options) 
 /// [`SimulateError`] where the schedule cannot run the pipeline.
 pub fn steady_time(pipeline: &Pipeline, schedule: &dyn Schedule, options: Options) -> Result<f64, SimulateError> {
     simulate(pipeline, schedule, options)?.steady_time(schedule)
+}
+
+impl Simulation {
+    /// The time that one more microbatch takes once the pipeline is full: by how much the makespan grows per microbatch
+    /// from as many as here to twice as many, under the same `schedule`; see [`super::steady_time`].
+    ///
+    /// # Errors
+    /// [`SimulateError`] where the schedule cannot run twice as many.
+    pub fn steady_time(&self, schedule: &dyn Schedule) -> Result<f64, SimulateError> {
+        let microbatches = self.options.microbatches;
+        let twice = Options { microbatches: microbatches.saturating_mul(2), ..self.options };
+        let growth = simulate(&self.pipeline, schedule, twice)?.makespan() - self.makespan();
+        Ok(growth / microbatches as f64)
+    }
 }
 
 /// The most tasks, and what they wait for, of a simulation: a few gigabytes.

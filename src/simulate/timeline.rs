@@ -1,7 +1,7 @@
 //! When everything ran.
 
+use super::options::Options;
 use super::pipeline::{Pass, Pipeline};
-use super::run::{Options, SimulateError, simulate};
 use super::schedule::Schedule;
 use super::template::{Operation, Template, Track, Work};
 
@@ -81,18 +81,6 @@ impl Simulation {
     /// When everything is done.
     pub fn makespan(&self) -> f64 {
         self.spans().map(|span| span.end).fold(0.0, f64::max)
-    }
-
-    /// The time that one more microbatch takes once the pipeline is full: by how much the makespan grows per microbatch
-    /// from as many as here to twice as many, under the same `schedule`; see [`super::steady_time`].
-    ///
-    /// # Errors
-    /// [`SimulateError`] where the schedule cannot run twice as many.
-    pub fn steady_time(&self, schedule: &dyn Schedule) -> Result<f64, SimulateError> {
-        let microbatches = self.options.microbatches;
-        let twice = Options { microbatches: microbatches.saturating_mul(2), ..self.options };
-        let growth = simulate(&self.pipeline, schedule, twice)?.makespan() - self.makespan();
-        Ok(growth / microbatches as f64)
     }
 
     /// Microbatches of all pipelines.

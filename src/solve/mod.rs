@@ -2,6 +2,7 @@
 
 pub mod brute_force;
 pub mod certify;
+mod chain;
 pub mod dp;
 mod grid;
 pub mod heuristic;
@@ -13,11 +14,14 @@ pub mod registry;
 mod settle;
 pub mod sharding;
 
-pub(crate) use crate::search::in_pool;
-pub use crate::search::{MemoryBudget, OPTIMALITY_TOLERANCE, Progress, SearchContext, Stats, Status};
+pub use chain::{Clustering, Refinement};
 
-use crate::problem::{MemoryModel, Objective, Problem, Scope, Solution};
-use crate::search::{self, Bound};
+pub use crate::bound::{BoundSource, LowerBound};
+pub(crate) use crate::search::in_pool;
+pub use crate::search::{MemoryBudget, OPTIMALITY_TOLERANCE, Progress, SearchContext, Stats, Status, Stopped};
+
+use crate::problem::{MemoryModel, Objective, Problem, Solution};
+use crate::search;
 
 /// What a solver promises about its answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,52 +30,6 @@ pub enum Guarantee {
     Exact,
     /// Its answer is feasible, without proof.
     Heuristic,
-}
-
-/// Where a lower bound comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BoundSource {
-    /// Total work over total speed.
-    Work,
-    /// The least load of a set that holds one node.
-    HeaviestNode,
-    /// What a target forces: units that kinds of device cannot hold, and the work left for others ([`crate::bound`]).
-    Forcing,
-    /// The relaxation of the ideal DP that lets boundaries cross ([`dp`]).
-    BoundaryRelaxation,
-    /// The longest path, and what it leaves to the accelerators ([`heuristic::latency_bound`]).
-    LongestPath,
-    /// Weights spread over devices as evenly as the edges that this cuts are worth ([`sharding`]).
-    Spreading,
-    /// A target below which a search found nothing.
-    Refuted,
-    /// Every split was looked at.
-    Enumeration,
-    /// The dual bound of an integer program, less its solver's tolerance.
-    IntegerProgram,
-    /// A program of its own states it.
-    Stated,
-}
-
-/// A value that no split of the scope can be below.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LowerBound {
-    /// The bound, in the unit of the objective.
-    pub value: f64,
-    /// The splits it holds for. A bound for contiguous splits says nothing about arbitrary ones.
-    pub scope: Scope,
-    /// What proved it.
-    pub source: BoundSource,
-}
-
-impl Bound for LowerBound {
-    fn value(&self) -> f64 {
-        self.value
-    }
-
-    fn at_most(self, value: f64) -> Self {
-        Self { value: self.value.min(value), ..self }
-    }
 }
 
 /// How a run ended.

@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dagsplit::instance::formats::{OutputFormat, write_instance};
+use dagsplit::formats::{OutputFormat, write_instance};
 use generator::{Case, Magnitudes, case, case_of};
 use judge::{EXACT, Failure, OTHERS, PROGRAMS, Tally, judge};
 

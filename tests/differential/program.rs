@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use dagsplit::instance::formats::{OutputFormat, write_instance};
+use dagsplit::formats::{OutputFormat, write_instance};
 use dagsplit::problem::{MemoryModel, Objective};
 use serde_json::Value;
 

@@ -9,15 +9,15 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use dagsplit::conformance::{Case, Program};
-use dagsplit::generate::topology::GridShape;
-use dagsplit::generate::{OnnxOptions, read_onnx};
-use dagsplit::instance::formats::{
+use dagsplit::formats::{
     Format, OutputFormat, Pass, PipeDreamOptions, ReadOptions, parse_instance, parse_split, write_instance, write_split,
 };
-use dagsplit::instance::{Edge, Instance, Node, Platform, validate};
-use dagsplit::mapping::formats::{
+use dagsplit::formats::{
     TopologyOptions, parse_mapping, parse_stages, parse_topology, write_mapping, write_stages, write_topology,
 };
+use dagsplit::generate::topology::GridShape;
+use dagsplit::generate::{OnnxOptions, read_onnx};
+use dagsplit::instance::{Edge, Instance, Node, Platform, validate};
 use dagsplit::mapping::{Counted, MappingProblem, Rate, StageCost, StageGraph, Topology};
 use dagsplit::problem::{Objective, Problem, ProblemSpec};
 use dagsplit::report::comparison::{Answer, Journal};

@@ -85,18 +85,23 @@ def mutated(text: str, mutants: list[Mutant]) -> str:
     return text
 
 
+def crate_root(file: str) -> str:
+    """The `lib.rs` of the crate whose source this is."""
+    return file[: file.index("src/")] + "src/lib.rs"
+
+
 def mutated_files(mutants: list[Mutant]) -> dict[str, str]:
-    """The text of every file with mutants; `Wrong` names all that do not fit."""
+    """The text of every file with mutants, and of the roots of their crates; `Wrong` names all that do not fit."""
     texts, wrong = {}, []
     for file in sorted({mutant.file for mutant in mutants}):
         try:
-            source = (ROOT / "src" / file).read_text()
-            texts[f"src/{file}"] = mutated(source, [mutant for mutant in mutants if mutant.file == file])
+            texts[file] = mutated((ROOT / file).read_text(), [mutant for mutant in mutants if mutant.file == file])
         except (OSError, Wrong) as error:
             wrong.append(str(error))
     if wrong:
         raise Wrong("\n".join(wrong))
-    texts["src/lib.rs"] = (ROOT / "src/lib.rs").read_text() + SWITCH_SOURCE
+    for root in {crate_root(mutant.file) for mutant in mutants}:
+        texts[root] = texts.get(root, (ROOT / root).read_text()) + SWITCH_SOURCE
     return texts
 
 
@@ -114,7 +119,7 @@ def copy_tree(to: pathlib.Path, mutants: list[Mutant]) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
             shutil.copymode(ROOT / name, target)
-    for folder in ["src", "tests"]:
+    for folder in ["crates", "src", "tests"]:
         for path in (to / folder).rglob("*"):
             if path.is_file() and str(path.relative_to(to)) not in files:
                 path.unlink()

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::conformance::Case;
-use crate::instance::formats::parse_split;
+use crate::formats::parse_split;
 use crate::solve::{BoundSource, LowerBound, Outcome};
 
 /// What may stand beside a split.

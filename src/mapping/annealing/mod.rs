@@ -10,9 +10,9 @@ use rand::{RngExt, SeedableRng};
 use self::compound::Compound;
 use self::line::Line;
 use self::times::Times;
-use super::heuristic::{nearest_next, seeds};
+use super::folding::Folding;
 use super::local::LocalCost;
-use super::tiling::{Folding, Tiling};
+use super::orders::{nearest_next, seeds};
 use super::{Mapping, MappingProblem};
 use crate::cost::{Synchronisation, Terms, max_of_pieces};
 use crate::solve::SearchContext;
@@ -35,11 +35,6 @@ const COMPOUND_HOT: f64 = 1.0;
 
 /// Part of the swaps with devices that are near, where it is known which are.
 const NEAR: f64 = 0.5;
-
-/// How many tilings, and foldings, are tried.
-const TILINGS: usize = 6;
-const LARGE_TILINGS: usize = 2;
-const FOLDINGS: usize = 16;
 
 /// How many coolings share the moves of one call.
 const ROUNDS: u64 = 8;
@@ -141,6 +136,11 @@ impl<'a> Annealer<'a> {
         self.compound.is_some()
     }
 
+    /// What is mapped.
+    pub fn problem(&self) -> &'a MappingProblem {
+        self.problem
+    }
+
     /// The best mapping and its objective.
     pub fn best(&self) -> (&Mapping, f64) {
         (&self.best, self.objective)
@@ -159,34 +159,6 @@ impl<'a> Annealer<'a> {
         };
         if objective < self.objective {
             (self.best, self.objective) = (mapping.clone(), objective);
-        }
-    }
-
-    /// Tries mappings that repeat one pipeline or a few, until the best mapping is no longer than `bound`, or a limit comes.
-    pub fn tile(&mut self, bound: f64, cx: &SearchContext) {
-        self.repeat(Tiling::all(self.problem).iter().take(TILINGS), bound, cx, Tiling::mapping);
-        // Without messages nothing ties the rings of different stages together.
-        if self.objective <= bound || !self.problem.cost.counted.messages() {
-            return;
-        }
-        let foldings = Folding::smallest(self.problem, cx);
-        self.repeat(foldings.iter().take(FOLDINGS), bound, cx, |folding, _, bound, cx| folding.mapping(bound, cx));
-        self.repeat(Tiling::large(self.problem).iter().take(LARGE_TILINGS), bound, cx, Tiling::mapping);
-    }
-
-    /// Offers the mappings of these ways to repeat a pipeline, until one is no longer than `bound` or a limit comes.
-    fn repeat<'w, T: 'w>(
-        &mut self,
-        ways: impl Iterator<Item = &'w T>,
-        bound: f64,
-        cx: &SearchContext,
-        mapping: impl Fn(&T, &MappingProblem, f64, &SearchContext) -> Option<Mapping>,
-    ) {
-        for way in ways {
-            if self.objective <= bound || cx.should_stop() {
-                return;
-            }
-            mapping(way, self.problem, bound, cx).iter().for_each(|mapping| self.offer(mapping));
         }
     }
 

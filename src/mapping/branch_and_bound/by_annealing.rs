@@ -2,6 +2,7 @@
 
 use super::{Proof, WIDE};
 use crate::mapping::Mapping;
+use crate::mapping::tiling::tile;
 
 /// For every move of the other annealing, there are so many with budgets, which are cheap.
 const CHEAP: u64 = 8;
@@ -40,7 +41,7 @@ impl<const W: usize> Proof<'_, W> {
     /// Repeats a few pipelines all over a grid, or over equal nodes.
     pub(super) fn tile(&mut self) {
         if !self.is_done() {
-            self.annealer.tile(self.bound, self.cx);
+            tile(&mut self.annealer, self.bound, self.cx);
             self.tell("tiling");
         }
     }

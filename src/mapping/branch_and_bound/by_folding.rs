@@ -8,8 +8,8 @@ use super::classes::Classes;
 use super::search::{Knowledge, Order, Search};
 use super::set::Set;
 use super::{LEAST_STEP, Proof};
+use crate::mapping::folding::Folding;
 use crate::mapping::ring_order::RingOrder;
-use crate::mapping::tiling::Folding;
 use crate::mapping::{Counted, Mapping, MappingProblem};
 use crate::search::{SearchContext, Verdict};
 

@@ -123,7 +123,7 @@ mod tests {
     use super::super::state::State;
     use super::super::symmetry::Symmetry;
     use super::*;
-    use crate::mapping::Synchronisation;
+    use crate::cost::Synchronisation;
     use crate::mapping::samples::{problem, torus};
     use crate::mapping::{Counted, Exhaustive, Mapper, MappingProblem, Message, Stage, StageCost, StageGraph};
     use crate::solve::SearchContext;

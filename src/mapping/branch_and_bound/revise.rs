@@ -3,22 +3,9 @@
 //! On each of its devices a copy pays at least the cheapest link to each neighbour's domain, all to different devices.
 //! What the target leaves above that sum limits every single link, and with it the neighbour's devices.
 
-use super::assignment::Assignment;
 use super::model::{Link, PieceRow, Ring};
 use super::set::Set;
-use super::state::{Conflict, State, around};
-
-/// Room for one revision.
-#[derive(Debug, Default)]
-pub struct Scratch<const W: usize> {
-    /// By neighbour: the devices that some device of the copy leaves it.
-    support: Vec<Set<W>>,
-    /// By neighbour: the devices that the device looked at leaves it.
-    reach: Vec<Set<W>>,
-    /// By link of the piece looked at: its least cost and the devices that have it.
-    cheapest: Vec<(f64, Set<W>)>,
-    assignment: Assignment,
-}
+use super::state::{Conflict, Scratch, State, around};
 
 /// What one device of a copy costs it at least.
 struct Least {

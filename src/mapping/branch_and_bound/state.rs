@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::all_different::Matching;
 use super::assignment::Assignment;
+use super::matching::Matching;
 use super::model::Model;
 use super::set::Set;
 use super::touched::Touched;
@@ -44,6 +44,18 @@ impl Price {
     }
 }
 
+/// Room for one revision.
+#[derive(Debug, Default)]
+pub struct Scratch<const W: usize> {
+    /// By neighbour: the devices that some device of the copy leaves it.
+    pub(super) support: Vec<Set<W>>,
+    /// By neighbour: the devices that the device looked at leaves it.
+    pub(super) reach: Vec<Set<W>>,
+    /// By link of the piece looked at: its least cost and the devices that have it.
+    pub(super) cheapest: Vec<(f64, Set<W>)>,
+    pub(super) assignment: Assignment,
+}
+
 /// Domains under a target, with what waits to be propagated.
 pub struct State<'a, const W: usize> {
     /// The problem.
@@ -57,7 +69,7 @@ pub struct State<'a, const W: usize> {
     /// What decisions were about.
     pub(super) touched: Touched,
     pub(super) matching: Matching,
-    pub(super) scratch: super::revise::Scratch<W>,
+    pub(super) scratch: Scratch<W>,
     /// What the devices of all copies may cost together besides time.
     prices: Vec<Price>,
     /// Copies to be revised, in the order in which they came: until its turn comes, a copy may be told of much at once.
@@ -91,7 +103,7 @@ impl<'a, const W: usize> State<'a, W> {
             conflicts: vec![0.0; copies],
             touched: Touched::new(model),
             matching: Matching::new(copies, model.devices()),
-            scratch: super::revise::Scratch::default(),
+            scratch: Scratch::default(),
             prices: Vec::new(),
             waiting: VecDeque::new(),
             is_waiting: vec![false; copies],

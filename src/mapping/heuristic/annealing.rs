@@ -1,7 +1,9 @@
 //! Swap annealing by itself.
 
-use super::{found, seeds};
+use super::found;
 use crate::mapping::annealing::Annealer;
+use crate::mapping::orders::seeds;
+use crate::mapping::tiling::tile;
 use crate::mapping::{Mapper, MappingProblem, MappingRun};
 use crate::search::{SearchContext, Stats};
 
@@ -28,7 +30,7 @@ impl Mapper for MappingAnnealing {
             return found(None, Stats::default());
         };
         let mut annealer = Annealer::new(problem, first, cx.seed);
-        annealer.tile(0.0, cx);
+        tile(&mut annealer, 0.0, cx);
         annealer.anneal(0.0, self.moves.saturating_mul(problem.copies() as u64), cx);
         let stats = Stats(vec![("moves", annealer.moves() as f64)]);
         found(Some(annealer.best().0.clone()), stats)

@@ -8,7 +8,6 @@ mod swap;
 pub use annealing::MappingAnnealing;
 pub use greedy::GreedyMapping;
 pub use orders::{Consecutive, PointToPoint, RandomMapping};
-pub(super) use orders::{by_pipeline, by_stage, nearest_next, seeds};
 pub use swap::SwapSearch;
 
 use super::{Mapping, MappingProblem, MappingRun};

@@ -3,8 +3,9 @@
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 
-use super::{Consecutive, GreedyMapping, PointToPoint, RandomMapping, by_stage, found};
+use super::{Consecutive, GreedyMapping, PointToPoint, RandomMapping, found};
 use crate::mapping::local::{LocalCost, UNPLACED};
+use crate::mapping::orders::by_stage;
 use crate::mapping::{Mapper, Mapping, MappingProblem, MappingRun};
 use crate::search::{Progress, SearchContext, Stats};
 

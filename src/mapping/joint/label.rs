@@ -1,9 +1,10 @@
 //! The first stages of a pipeline on their devices.
 
-use super::super::problem::ring_link_time;
 use super::JointProblem;
 use super::ideals::{Arc, Ideals, NEW};
 use super::symmetry::Symmetry;
+use dagsplit_model::mapping::ring_link_time;
+
 use crate::cost::Terms;
 
 /// The first stages of a pipeline on their devices.

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::super::of_split::output_bytes;
 use super::super::{Message, Stage, StageGraph};
 use crate::graph::{CycleError, Graph};
 use crate::instance::validate::node_place;
 use crate::instance::{Instance, Node, Problems};
 use crate::preprocess::Reduced;
 use crate::problem::Problem;
+use dagsplit_model::mapping::output_bytes;
 
 /// Units that no acyclic split can part, the order between them, and the data that passes between them.
 #[derive(Debug, Clone)]

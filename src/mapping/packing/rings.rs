@@ -89,7 +89,8 @@ fn least_ring(problem: &MappingProblem, stage: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mapping::{Exhaustive, Mapper, StageCost, Synchronisation, samples};
+    use crate::cost::Synchronisation;
+    use crate::mapping::{Exhaustive, Mapper, StageCost, samples};
 
     #[test]
     fn covers_reach_optima_and_refute_nothing_else() {

@@ -1,7 +1,7 @@
 //! The order in which copies are placed, and what each placement settles.
 
-use crate::mapping::heuristic::{by_pipeline, by_stage};
 use crate::mapping::local::LocalCost;
+use crate::mapping::orders::{by_pipeline, by_stage};
 
 /// The mapping order and the checking scheme of the paper. They depend on who exchanges bytes with whom, not on
 /// devices.

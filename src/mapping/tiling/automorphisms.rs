@@ -2,9 +2,7 @@
 
 use super::lattices::{is_in, sublattices};
 use crate::mapping::Topology;
-
-/// Where an automorphism takes each device.
-pub(super) type Image = Vec<usize>;
+use crate::mapping::folding::Image;
 
 /// The most elements that a group of turns and reflections may have.
 const MOST: usize = 400;

@@ -13,11 +13,10 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
 use super::annealing::Annealer;
+use super::folding::Folding;
 use super::local::LocalCost;
 use super::{Counted, Mapping, MappingProblem, StageCost, Topology};
 use crate::solve::SearchContext;
-
-pub(super) use folding::Folding;
 
 /// The most devices that tilings are looked for among.
 const LARGEST: usize = 1024;
@@ -33,6 +32,41 @@ const FEWEST: usize = 128;
 /// How often links of a ring are exchanged at random, and how many pairs of links may be looked at for it, about.
 const KICKS: usize = 500;
 const KICKED: usize = 1 << 23;
+
+/// How many tilings, and foldings, are tried.
+const TILINGS: usize = 6;
+const LARGE_TILINGS: usize = 2;
+const FOLDINGS: usize = 16;
+
+/// Offers an annealer mappings that repeat one pipeline or a few, until its best mapping is no longer than `bound`, or a
+/// limit comes.
+pub fn tile(annealer: &mut Annealer, bound: f64, cx: &SearchContext) {
+    let problem = annealer.problem();
+    repeat(annealer, Tiling::all(problem).iter().take(TILINGS), bound, cx, Tiling::mapping);
+    // Without messages nothing ties the rings of different stages together.
+    if annealer.best().1 <= bound || !problem.cost.counted.messages() {
+        return;
+    }
+    let foldings = Folding::smallest(problem, cx);
+    repeat(annealer, foldings.iter().take(FOLDINGS), bound, cx, |folding, _, bound, cx| folding.mapping(bound, cx));
+    repeat(annealer, Tiling::large(problem).iter().take(LARGE_TILINGS), bound, cx, Tiling::mapping);
+}
+
+/// Offers the mappings of these ways to repeat a pipeline, until one is no longer than `bound` or a limit comes.
+fn repeat<'w, T: 'w>(
+    annealer: &mut Annealer,
+    ways: impl Iterator<Item = &'w T>,
+    bound: f64,
+    cx: &SearchContext,
+    mapping: impl Fn(&T, &MappingProblem, f64, &SearchContext) -> Option<Mapping>,
+) {
+    for way in ways {
+        if annealer.best().1 <= bound || cx.should_stop() {
+            return;
+        }
+        mapping(way, annealer.problem(), bound, cx).iter().for_each(|mapping| annealer.offer(mapping));
+    }
+}
 
 /// One way to cut the devices into tiles. Device `tile[i] + offsets[j]` is the i-th of the j-th tile.
 pub(super) struct Tiling {
@@ -168,7 +202,7 @@ impl Tiling {
         let first = Mapping { devices: (0..part.copies()).collect() };
         let mut annealer = Annealer::new(&part, first, cx.seed);
         // Several pipelines may themselves repeat one.
-        annealer.tile(bound, cx);
+        tile(&mut annealer, bound, cx);
         annealer.anneal(bound, MOVES.saturating_mul(part.copies() as u64), cx);
         annealer.best().0.devices.iter().map(|&index| self.tile[index]).collect()
     }

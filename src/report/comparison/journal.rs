@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::record::{COMPARE_SCHEMA, Record, Trial};
-use crate::instance::formats::{ReadCause, file, write_atomically};
+use crate::formats::{ReadCause, file, write_atomically};
 use crate::solve::Status;
 use crate::text::{self, escaped_json};
 
@@ -65,7 +65,7 @@ impl Journal {
     /// # Errors
     /// The file cannot be read, is larger than files may be, or holds something else.
     pub fn resume(path: &Path) -> Result<Self, JournalError> {
-        let text = match file::read_text(path) {
+        let text = match file::text(path) {
             Ok(text) => text,
             Err(ReadCause::Io(cause)) if cause.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(cause) => return Err(JournalError::Read { path: path.into(), cause }),

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::names;
 use super::pipeline::{Pipeline, Stage};
-use crate::instance::formats::content_hash;
+use crate::formats::content_hash;
 use crate::instance::{Instance, Node};
 use crate::problem::DeviceKind;
 use crate::verify::Verified;

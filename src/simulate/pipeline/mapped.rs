@@ -2,7 +2,7 @@
 
 use super::{AllReduce, Block, Flow, Pass, Pipeline, Stage, Transfers, Way};
 use crate::mapping::{Mapping, MappingProblem, StageGraph};
-use crate::simulate::SimulateError;
+use crate::simulate::error::SimulateError;
 
 /// How messages between mapped stages are paid for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

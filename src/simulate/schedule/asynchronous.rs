@@ -1,6 +1,7 @@
 //! 1F1B without a flush.
 
-use super::{OneForwardOneBackward, Order, Schedule, Setting, Synchronise, Unsuitable};
+use super::{OneForwardOneBackward, Order, Schedule, Setting, Synchronise};
+use crate::simulate::error::Unsuitable;
 
 /// PipeDream (Narayanan et al. 2019, section 3.2): 1F1B without an end, each microbatch a step of its own.
 ///

@@ -1,6 +1,7 @@
 //! GPipe's schedule.
 
-use super::{Order, Schedule, Setting, Synchronise, Turn, Unsuitable};
+use super::{Order, Schedule, Setting, Synchronise, Turn};
+use crate::simulate::error::Unsuitable;
 use crate::simulate::pipeline::Pass;
 
 /// All forward passes, then all backward passes, last microbatch first (Huang et al. 2019, section 2.3 and figure 2).

@@ -1,6 +1,7 @@
 //! Pipelined inference.
 
-use super::{Order, Schedule, Setting, Synchronise, Unsuitable};
+use super::{Order, Schedule, Setting, Synchronise};
+use crate::simulate::error::Unsuitable;
 
 /// Forward passes alone, by rounds (Tarnawski 2020, section 5.1 and figure 3), of a contiguous split or any other. The
 /// time per microbatch comes to be the largest forward load of a device.

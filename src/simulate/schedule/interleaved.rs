@@ -1,7 +1,8 @@
 //! 1F1B with several stages on each device.
 
 use super::lines::{self, Passes};
-use super::{Order, Schedule, Setting, Synchronise, Unsuitable};
+use super::{Order, Schedule, Setting, Synchronise};
+use crate::simulate::error::Unsuitable;
 use crate::simulate::pipeline::Pass;
 
 /// Interleaved 1F1B of Megatron-LM (Narayanan et al. 2021, "Efficient large-scale language model training on GPU

@@ -1,6 +1,7 @@
 //! Pipelines whose stages stand in a line, each with an uninterrupted forward and backward pass.
 
-use super::{Setting, Turn, Unsuitable};
+use super::{Setting, Turn};
+use crate::simulate::error::Unsuitable;
 use crate::simulate::pipeline::Pass;
 
 /// A stage's block of each pass, where it has one.

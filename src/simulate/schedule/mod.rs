@@ -15,6 +15,7 @@ pub use interleaved::Interleaved;
 pub use one_forward_one_backward::OneForwardOneBackward;
 pub use virtual_devices::VirtualDevices;
 
+use super::error::Unsuitable;
 use super::pipeline::Pipeline;
 use super::rounds::Rounds;
 
@@ -46,38 +47,6 @@ pub enum Synchronise {
     EachMicrobatch,
     /// After all microbatches, which are one step of the training.
     AtTheEnd,
-}
-
-/// A schedule does not fit a pipeline.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unsuitable {
-    /// A pass of a stage has to be interrupted.
-    #[error("{stage} on {device} has to wait in the middle of a pass; the schedule `virtual-devices` allows that")]
-    Interrupted {
-        /// The stage's name.
-        stage: String,
-        /// The device's name.
-        device: String,
-    },
-    /// A device holds several stages.
-    #[error("{device} holds {stages} stages; the schedules `interleaved` and `virtual-devices` allow that")]
-    SeveralStages {
-        /// The device's name.
-        device: String,
-        /// How many stages it holds.
-        stages: usize,
-    },
-    /// The stages do not take turns on the devices.
-    #[error("the stages do not go round the devices in turns; the schedule `virtual-devices` needs no such order")]
-    NotInTurns,
-    /// The microbatches do not fill the groups that go round the devices.
-    #[error("{microbatches} microbatches are no multiple of the {devices} devices of a pipeline")]
-    NotAMultiple {
-        /// How many microbatches there are.
-        microbatches: usize,
-        /// How many devices a pipeline has.
-        devices: usize,
-    },
 }
 
 /// What a schedule orders.

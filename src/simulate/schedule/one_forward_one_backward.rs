@@ -1,6 +1,7 @@
 //! 1F1B with a flush after each step.
 
-use super::{Order, Schedule, Setting, Synchronise, Unsuitable, lines};
+use super::{Order, Schedule, Setting, Synchronise, lines};
+use crate::simulate::error::Unsuitable;
 use crate::simulate::pipeline::Pass;
 
 /// One forward, one backward: PipeDream-flush (Narayanan et al. 2021, "Memory-efficient pipeline-parallel DNN

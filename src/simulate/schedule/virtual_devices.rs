@@ -1,6 +1,7 @@
 //! The schedule of splits that are not contiguous.
 
-use super::{Order, Schedule, Setting, Synchronise, Unsuitable};
+use super::{Order, Schedule, Setting, Synchronise};
+use crate::simulate::error::Unsuitable;
 
 /// A pipeline of virtual devices (Tarnawski 2020, section 5.2).
 ///

@@ -16,8 +16,8 @@
 
 use std::collections::VecDeque;
 
+use super::chain::Bits;
 use super::loads::{SetLoads, Sums, Value, contains, objective, worse, zeros};
-use super::search::Bits;
 use super::stage::StageKind;
 use crate::preprocess::{KindCosts, Reduced, joint};
 use crate::problem::{DeviceKind, Objective, Problem};

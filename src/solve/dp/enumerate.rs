@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
+use super::chain::Bits;
 use super::frontier::{FORBIDDEN, Frontier, Transition};
 use super::fronts::{Label, increment, largest_x};
 use super::loads::contains;
 use super::relaxation::{Relaxation, Windows};
-use super::search::Bits;
 use super::stage::Potential;
 use super::suffixes::FrontTable;
 use crate::preprocess::Reduced;
 use crate::problem::fits;
-use crate::solve::SearchContext;
+use crate::search::{SearchContext, Stopped};
 
 /// What an enumeration works on.
 #[derive(Clone, Copy)]
@@ -96,9 +96,6 @@ pub struct Query<'a> {
     /// How many to find, the largest first; all, the smallest first, without it.
     pub most: Option<usize>,
 }
-
-/// The enumeration was cut short by a limit.
-pub struct Stopped;
 
 impl Enumerator<'_> {
     /// Calls `found` with each ideal that `query` asks for, once each, after at most `max_steps` decisions.

@@ -5,9 +5,9 @@
 //! latter overestimates every load. All chains found are then grouped into servers by exact loads.
 
 use super::Setting;
+use super::chain::{Bits, IdealChain};
 use super::consumption::Consumption;
 use super::loads::{Loads, SetLoads, Value, objective, worse};
-use super::search::{Bits, IdealChain};
 use super::stage::{Boundary, StageKind};
 use crate::preprocess::Reduced;
 use crate::problem::{Problem, Replication};

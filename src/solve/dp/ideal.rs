@@ -4,19 +4,18 @@
 //! relaxation a bound that is mostly equal to it, and a layered search over the ideals that the relaxation admits
 //! settles the rest.
 
+use super::chain::differences;
 use super::dominance::Dominance;
 use super::enumerate::{Enumerator, Prefixes};
 use super::frontier::Frontier;
 use super::ladder::Ladder;
 use super::linearized;
-use super::loads::ones;
 use super::pivots::PivotRelaxation;
 use super::reorder::Reordering;
-use super::search::{Beam, ChainVerdict, Effort, IdealChain, Search};
+use super::search::{Beam, ChainVerdict, Effort, Search};
 use super::stage::{Bounds, Ideals, Variants};
 use super::{Incumbent, Setting, servers};
 use crate::bound;
-use crate::graph::NodeId;
 use crate::preprocess::Reduced;
 use crate::problem::{Problem, Scope};
 use crate::search::{Race, SearchContext, Stats, Verdict};
@@ -437,14 +436,3 @@ const IDLE_WALKS: usize = 8;
 
 /// The most rounds without a better split that end such a walk.
 const LAST_ROUNDS: usize = 400;
-
-/// The original nodes of each stage of a chain of ideals.
-pub(super) fn differences(reduced: &Reduced, chain: &IdealChain) -> Vec<(Vec<NodeId>, usize)> {
-    let mut before: Box<[u64]> = vec![0; chain[0].0.len()].into();
-    let units = chain.iter().map(|(ideal, stage)| {
-        let set: Vec<u64> = ideal.iter().zip(&before).map(|(j, a)| j & !a).collect();
-        before.clone_from(ideal);
-        (reduced.lift(ones(&set)), *stage)
-    });
-    units.collect()
-}

@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::enumerate::{Query, Stopped};
+use super::chain::{Bits, IdealChain};
+use super::enumerate::Query;
 use super::loads::{SetLoads, Value, objective, worse};
 use super::relaxation::Windows;
-use super::search::{Bits, IdealChain, Search};
+use super::search::Search;
 use super::stage::Boundary;
-use crate::solve::SearchContext;
+use crate::search::{SearchContext, Stopped};
 
 /// A CPU stage, or the stages of a whole server.
 pub struct Part {

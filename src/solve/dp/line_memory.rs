@@ -1,8 +1,7 @@
 //! Bytes that the intervals of one order keep for the edges that they cut.
 
-use super::linear::Stopped;
 use crate::preprocess::Boundary;
-use crate::solve::SearchContext;
+use crate::search::{SearchContext, Stopped};
 
 /// What each position of an order cuts.
 ///

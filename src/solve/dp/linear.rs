@@ -15,7 +15,7 @@ use super::stage::{Boundary, Potential, StageKind};
 use crate::cost::Terms;
 use crate::preprocess::Reduced;
 use crate::problem::fits;
-use crate::solve::SearchContext;
+use crate::search::{SearchContext, Stopped};
 
 /// A chain of stages: for each the position it ends at and the index of its stage kind.
 pub type Chain = Vec<(usize, usize)>;
@@ -67,10 +67,6 @@ struct OpenNets {
     first: Vec<usize>,
     nets: Vec<OpenNet>,
 }
-
-/// A limit came first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stopped;
 
 /// Intervals, and the like, between two looks at the limits: well below a second.
 const PATIENCE: usize = 1 << 20;

@@ -2,21 +2,21 @@
 
 use rayon::prelude::*;
 
+use super::chain::differences;
+use super::chain::{Bits, IdealChain};
 use super::fronts::{Label, pareto};
 use super::grouping::{Flat, Grouping};
-use super::ideal::differences;
-use super::linear::{Chain, Line, Stopped};
+use super::linear::{Chain, Line};
 use super::loads::{Value, objective};
 use super::orders;
 use super::relaxation::{Front, Relaxation};
-use super::search::{Bits, IdealChain};
 use super::stage::{Bounds, Ideals, Variants};
 use super::{Incumbent, Setting};
 use crate::bound;
 use crate::preprocess::Reduced;
 use crate::problem::{Problem, Scope};
 use crate::solve::{
-    BoundSource, Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
+    BoundSource, Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, Solver, Stats, Stopped, Unsupported,
 };
 
 /// Linearized DP over several topological orders: the narrow ones, then random depth-first ones.

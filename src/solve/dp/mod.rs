@@ -1,5 +1,6 @@
 //! Dynamic programs: over ideals, and over the prefixes of one order.
 
+pub mod chain;
 pub mod consumption;
 pub mod dominance;
 pub mod enumerate;

@@ -21,13 +21,12 @@ use rayon::prelude::*;
 use self::chain::Pivots;
 use self::class_fronts::class_front;
 use super::Setting;
-use super::enumerate::Stopped;
 use super::frontier::Frontier;
 use super::fronts::{Label, largest_x};
 use super::relaxation::{ROUNDING, raise};
 use super::stage::{Bounds, Potential};
 use crate::graph::Precedence;
-use crate::solve::SearchContext;
+use crate::search::{SearchContext, Stopped};
 
 /// Pivots that tell near a boundary which nets its stages may bypass.
 const MOST_NEAR: usize = 5;

@@ -8,17 +8,12 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+use super::chain::{Bits, IdealChain};
 use super::dominance::{Covered, Dominance, Extension};
-use super::enumerate::{Enumerator, Query, Stopped};
+use super::enumerate::{Enumerator, Query};
 use super::loads::{Loads, SetLoads, Value, objective, worse};
 use super::relaxation::Windows;
-use crate::search::{SearchContext, Verdict};
-
-/// A set of units as words of a bit set.
-pub type Bits = Box<[u64]>;
-
-/// A chain of stages: for each the ideal after it and the index of its stage kind.
-pub type IdealChain = Vec<(Bits, usize)>;
+use crate::search::{SearchContext, Stopped, Verdict};
 
 /// What became of a target: a chain that meets it, and its worst value.
 pub type ChainVerdict = Verdict<(IdealChain, Value)>;

@@ -10,16 +10,13 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::Setting;
-use super::enumerate::Stopped;
+use super::chain::{Bits, IdealChain};
 use super::grouping::Grouping;
 use super::inner::{Inner, Part};
 use super::loads::{Value, objective};
 use super::relaxation::Windows;
-use super::search::{Bits, ChainVerdict, Effort, IdealChain, Search};
-use super::stage::Boundary;
-use crate::problem::DeviceKind;
-use crate::search::{SearchContext, Verdict};
+use super::search::{ChainVerdict, Effort, Search};
+use crate::search::{SearchContext, Stopped, Verdict};
 
 /// Looks for a chain with an objective of at most the windows' target, by exact loads.
 pub fn run(search: &Search, windows: &Windows, cx: &SearchContext, effort: &mut Effort) -> ChainVerdict {
@@ -35,24 +32,6 @@ pub fn run(search: &Search, windows: &Windows, cx: &SearchContext, effort: &mut 
         Some((value, chain)) => Verdict::Found((chain, value)),
         None => OuterSearch { search, windows, cx }.run(effort),
     }
-}
-
-/// The server of each stage of a chain. Servers are numbered class by class.
-pub fn numbers(setting: &Setting, chain: impl Iterator<Item = usize>) -> Vec<Option<usize>> {
-    let Some(interconnect) = setting.problem.spec.interconnect else { return chain.map(|_| None).collect() };
-    let mut next = Vec::new();
-    let mut first = 0;
-    for class in &setting.problem.spec.platform.accelerators {
-        next.push(first);
-        first += class.count / interconnect.server_size;
-    }
-    let number = |stage: usize| {
-        let stage = setting.stages[stage];
-        let DeviceKind::Accelerator(class) = setting.reduced.kinds[stage.kind].kind else { return None };
-        next[class] += usize::from(stage.lower == Boundary::Between);
-        Some(next[class] - 1)
-    };
-    chain.map(number).collect()
 }
 
 /// The outer search: ideals between servers, by devices used.

@@ -2,11 +2,10 @@
 
 use super::consumption::Consumption;
 use super::loads::{Loads, Value, objective};
-use super::servers;
-use super::stage::{StageKind, stage_kinds};
+use super::stage::{Boundary, StageKind, stage_kinds};
 use crate::graph::NodeId;
 use crate::preprocess::{KindCosts, Reduced};
-use crate::problem::{DeviceAssignment, Problem, Solution};
+use crate::problem::{DeviceAssignment, DeviceKind, Problem, Solution};
 
 /// A problem prepared for dynamic programming.
 pub struct Setting<'a> {
@@ -52,7 +51,7 @@ impl<'a> Setting<'a> {
 
     /// The split on original nodes, with `objective` as its claim.
     pub fn lift(&self, incumbent: &Incumbent, objective: f64) -> Solution {
-        let servers = servers::numbers(self, incumbent.stages.iter().map(|&(_, stage)| stage));
+        let servers = self.servers(incumbent.stages.iter().map(|&(_, stage)| stage));
         let device = |((nodes, stage), server): (&(Vec<NodeId>, usize), Option<usize>)| {
             let stage = self.stages[*stage];
             DeviceAssignment {
@@ -64,6 +63,24 @@ impl<'a> Setting<'a> {
             }
         };
         Solution { devices: incumbent.stages.iter().zip(servers).map(device).collect(), objective: Some(objective) }
+    }
+
+    /// The server of each stage of a chain. Servers are numbered class by class.
+    fn servers(&self, chain: impl Iterator<Item = usize>) -> Vec<Option<usize>> {
+        let Some(interconnect) = self.problem.spec.interconnect else { return chain.map(|_| None).collect() };
+        let mut next = Vec::new();
+        let mut first = 0;
+        for class in &self.problem.spec.platform.accelerators {
+            next.push(first);
+            first += class.count / interconnect.server_size;
+        }
+        let number = |stage: usize| {
+            let stage = self.stages[stage];
+            let DeviceKind::Accelerator(class) = self.reduced.kinds[stage.kind].kind else { return None };
+            next[class] += usize::from(stage.lower == Boundary::Between);
+            Some(next[class] - 1)
+        };
+        chain.map(number).collect()
     }
 }
 

@@ -6,7 +6,7 @@ use bytesize::ByteSize;
 
 use super::placement::{Blocks, Evaluator};
 use super::{latency_bound, outcome, refuse_recomputation, supports_latency, supports_loads, work_bound};
-use crate::instance::formats::read_split_of;
+use crate::formats::read_split_of;
 use crate::preprocess::Unordered;
 use crate::problem::{DeviceKind, Objective, Problem, Solution, fits};
 use crate::solve::certify::{Assignment, Setting};

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::problem::Problem;
-use crate::solve::registry::Clustering;
+use crate::solve::Clustering;
 use crate::solve::{SearchContext, SolveError, Unsupported};
 
 /// Joins the operators of each layer, as methods do that know layers alone: PipeDream on operator graphs (Liu et al. 2024,

@@ -1,13 +1,13 @@
 //! The table of methods.
 
-use super::chain::Chain;
+use super::named::Named;
 use super::shared::{COUNT, IMBALANCE, PASSES, PROGRAM, PUBLISHED, STARTS, SWEEPS, THINGS};
-use super::spec::Named;
 use super::steps::{ALPHA, BLOCK_COUNT, BROADCAST, CLUSTERS, STEPS, iterative_refinement, operator_clustering};
 use super::{Method, Parameter, Parameters, SpecError, Values};
 use crate::solve::Solver;
 use crate::solve::brute_force::BruteForce;
 use crate::solve::certify::{Annealing, Certify};
+use crate::solve::chain::Chain;
 use crate::solve::dp::{IdealDp, LinearizedDp};
 use crate::solve::heuristic::chen2024::{Hierarchical, KernighanLin};
 use crate::solve::heuristic::external::{ExternalPartitioner, Partitioner};

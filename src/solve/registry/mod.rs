@@ -3,22 +3,23 @@
 //! `docs/methods.md` and `dagsplit methods` are generated from this table. A new solver is one entry of
 //! `methods.rs`, a clustering or a refinement one of `steps.rs`.
 
-mod chain;
+mod error;
 mod methods;
+mod named;
 mod parameters;
 mod settings;
 mod shared;
 mod spec;
 mod steps;
 
-pub use chain::{Clustering, Refinement};
+pub use error::SpecError;
+pub(crate) use parameters::parts;
 pub use parameters::{Parameter, Parameters, Values};
 pub use settings::{StepSettings, settings};
 pub(crate) use shared::COUNT;
-pub(crate) use spec::parts;
-pub use spec::{SpecError, solver, split_list};
+pub use spec::{solver, split_list};
 
-use super::{Guarantee, Solver};
+use super::{Clustering, Guarantee, Refinement, Solver};
 use crate::problem::Problem;
 use methods::METHODS;
 use steps::{CLUSTERINGS, REFINEMENTS};

@@ -70,6 +70,15 @@ impl Parameter {
     }
 }
 
+/// The name and the given parameters of one step, `name` or `name:parameter=value,...`. Names may hold a colon
+/// themselves.
+pub(crate) fn parts(step: &str) -> (&str, Vec<(&str, &str)>) {
+    let colon = step.find('=').and_then(|equals| step[..equals].rfind(':'));
+    let (name, text) = colon.map_or((step, None), |colon| (&step[..colon], Some(&step[colon + 1..])));
+    let pieces = text.into_iter().flat_map(|text| text.split(','));
+    (name, pieces.map(|piece| piece.split_once('=').unwrap_or((piece, ""))).collect())
+}
+
 /// The values of a method's parameters: those given, and the defaults of the others.
 #[derive(Debug, Clone)]
 pub struct Parameters<'a> {

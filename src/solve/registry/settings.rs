@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::methods::METHODS;
-use super::spec::{self, SpecError, parts};
+use super::parameters::parts;
+use super::spec;
 use super::steps::{CLUSTERINGS, REFINEMENTS};
-use super::{Method, Parameter, StepKind};
+use super::{Method, Parameter, SpecError, StepKind};
 
 /// A step of a spec string, with the parameters given and the defaults of the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,67 +2,13 @@
 //!
 //! `dp`, `local-search:restarts=10,seed=1`, `cluster:k=48+dp+refine`.
 
-use super::chain::{Chain, Clustering, Refinement};
+use super::SpecError;
 use super::methods::METHODS;
-use super::parameters::{Parameters, Values};
+use super::named::{Named, Seeded};
+use super::parameters::{Parameters, Values, parts};
 use super::steps::{CLUSTERINGS, REFINEMENTS};
-use crate::problem::Problem;
-use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported};
-
-/// Why a spec string names no method.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SpecError {
-    /// No method has the name asked for.
-    #[error("there is no method `{name}`; there are {}", known.join(", "))]
-    UnknownMethod {
-        /// The name asked for.
-        name: String,
-        /// The names there are.
-        known: Vec<&'static str>,
-    },
-    /// A method has no parameter of this name.
-    #[error("{method} has no parameter `{name}`; {}", listed(known))]
-    UnknownParameter {
-        /// The method.
-        method: &'static str,
-        /// The name given.
-        name: String,
-        /// The names it has.
-        known: Vec<&'static str>,
-    },
-    /// A parameter is given twice.
-    #[error("{method}: parameter `{name}` is given twice; give it once")]
-    Twice {
-        /// The method.
-        method: &'static str,
-        /// The parameter.
-        name: String,
-    },
-    /// A parameter has a value that it cannot take.
-    #[error("{method}: parameter `{name}` cannot be `{value}`: it is {meaning}; give {range}")]
-    BadValue {
-        /// The method.
-        method: &'static str,
-        /// The parameter.
-        name: &'static str,
-        /// The value given.
-        value: String,
-        /// What it stands for.
-        meaning: &'static str,
-        /// What it can be.
-        range: String,
-    },
-    /// The steps of a chain are not in order.
-    #[error("`{spec}` is no chain of steps: it needs clusterings, then one method, then refinements, joined by +")]
-    NoChain {
-        /// The spec string.
-        spec: String,
-    },
-}
-
-fn listed(known: &[&str]) -> String {
-    if known.is_empty() { "it has none".into() } else { format!("it has {}", known.join(", ")) }
-}
+use crate::solve::chain::Chain;
+use crate::solve::{Clustering, Refinement, Solver};
 
 /// The spec strings of a list separated by commas. A piece such as `seed=1` belongs to the spec before it, whose
 /// parameters are separated by commas, too.
@@ -124,15 +70,6 @@ enum Step {
     Refinement(Box<dyn Refinement>),
 }
 
-/// The name and the given parameters of one step, `name` or `name:parameter=value,...`. Names may hold a colon
-/// themselves.
-pub(crate) fn parts(step: &str) -> (&str, Vec<(&str, &str)>) {
-    let colon = step.find('=').and_then(|equals| step[..equals].rfind(':'));
-    let (name, text) = colon.map_or((step, None), |colon| (&step[..colon], Some(&step[colon + 1..])));
-    let pieces = text.into_iter().flat_map(|text| text.split(','));
-    (name, pieces.map(|piece| piece.split_once('=').unwrap_or((piece, ""))).collect())
-}
-
 /// The step that `spec` names.
 fn step_of(spec: &str) -> Result<Step, SpecError> {
     let (name, mut given) = parts(spec);
@@ -168,60 +105,10 @@ fn seed(method: &'static str, text: &str) -> Result<u64, SpecError> {
     })
 }
 
-/// A solver under the name it was asked for by.
-pub(super) struct Named {
-    pub spec: String,
-    pub solver: Box<dyn Solver>,
-}
-
-impl Solver for Named {
-    fn name(&self) -> &str {
-        &self.spec
-    }
-
-    fn guarantee(&self) -> Guarantee {
-        self.solver.guarantee()
-    }
-
-    fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
-        self.solver.supports(problem)
-    }
-
-    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.solver.search(problem, cx)
-    }
-}
-
-/// A solver with a seed of its own.
-struct Seeded {
-    seed: u64,
-    solver: Box<dyn Solver>,
-}
-
-impl Solver for Seeded {
-    fn name(&self) -> &str {
-        self.solver.name()
-    }
-
-    fn guarantee(&self) -> Guarantee {
-        self.solver.guarantee()
-    }
-
-    fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
-        self.solver.supports(problem)
-    }
-
-    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        let outer = std::mem::replace(&mut cx.seed, self.seed);
-        let run = self.solver.search(problem, cx);
-        cx.seed = outer;
-        run
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::solve::Guarantee;
 
     #[test]
     fn commas_separate_specs_and_parameters() {

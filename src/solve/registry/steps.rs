@@ -1,8 +1,9 @@
 //! The tables of clusterings and refinements.
 
 use super::shared::COUNT;
-use super::{Clustering, Parameter, Parameters, Refinement, SpecError, StepKind, Values};
+use super::{Parameter, Parameters, SpecError, StepKind, Values};
 use crate::solve::heuristic::{Blocks, Branchings, IterativeRefinement, Layers, OperatorClustering};
+use crate::solve::{Clustering, Refinement};
 
 pub(super) const CLUSTERINGS: &[StepKind<dyn Clustering>] = &[CLUSTER, BLOCKS, BRANCHINGS, LAYERS];
 

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use crate::preprocess::Reduced;
-use crate::solve::SearchContext;
-use crate::solve::dp::enumerate::Stopped;
+use crate::search::{SearchContext, Stopped};
 use crate::solve::dp::frontier::{FORBIDDEN, Frontier};
 use crate::solve::dp::fronts::{Label, increment};
 use crate::solve::dp::stage::Potential;

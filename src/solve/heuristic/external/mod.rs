@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::{outcome, refuse_recomputation, supports_loads, unsupported, work_bound};
-use crate::instance::formats::undirected::Undirected;
+use crate::formats::undirected::Undirected;
 use crate::preprocess::{Reduced, Unordered, joint};
 use crate::problem::{DeviceKind, Problem, Scope};
 use crate::solve::certify::{Assignment, Setting};

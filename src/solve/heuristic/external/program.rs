@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::ExternalPartitioner;
-use crate::instance::formats::undirected::Undirected;
-use crate::instance::formats::{metis, read_text, scotch};
+use crate::formats::undirected::Undirected;
+use crate::formats::{metis, read_text, scotch};
 use crate::process::{Exited, Order, in_own_group, watch};
 use crate::solve::SearchContext;
 

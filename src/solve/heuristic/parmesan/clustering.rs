@@ -9,9 +9,9 @@ use rustc_hash::FxHashMap;
 
 use crate::preprocess::Reduced;
 use crate::problem::{Objective, Problem, ProblemSpec, Scope};
+use crate::solve::Clustering;
 use crate::solve::dp::LinearizedDp;
 use crate::solve::heuristic::groups::{Demand, Quotient, by_node, limits};
-use crate::solve::registry::Clustering;
 use crate::solve::{SearchContext, SolveError, Solver, in_pool};
 
 /// Joins the two adjacent operators of least cost, again and again, until few are left (Parmesan 2024, section IV-B).
@@ -33,7 +33,7 @@ use crate::solve::{SearchContext, SolveError, Solver, in_pool};
 /// ```
 /// use dagsplit::generate::{Recipe, Transformer, generate};
 /// use dagsplit::problem::{Problem, ProblemSpec};
-/// use dagsplit::solve::{SearchContext, heuristic::OperatorClustering, registry::Clustering};
+/// use dagsplit::solve::{Clustering, SearchContext, heuristic::OperatorClustering};
 ///
 /// let bert = generate(&Recipe::new(Transformer { layers: 2, ..Transformer::bert_base() }))?;
 /// let problem = Problem::new(&bert, ProblemSpec::of(&bert))?;

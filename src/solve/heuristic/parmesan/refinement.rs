@@ -4,9 +4,9 @@ use super::moves::{Gain, Split};
 use super::reconvergence::Neighbourhood;
 use crate::preprocess::{Reduced, Unordered};
 use crate::problem::{DeviceAssignment, Problem, Scope, Solution};
+use crate::solve::Refinement;
 use crate::solve::dp::loads::Loads;
 use crate::solve::heuristic::supports_loads;
-use crate::solve::registry::Refinement;
 use crate::solve::{Progress, SearchContext, SolveError, Unsupported};
 
 /// Moves one operator at a time over a boundary between two stages (Parmesan 2024, section IV-C).

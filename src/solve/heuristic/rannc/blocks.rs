@@ -4,8 +4,8 @@ use super::coarsening::Hierarchy;
 use super::{atomic, compaction, uncoarsening};
 use crate::preprocess::Reduced;
 use crate::problem::Problem;
+use crate::solve::Clustering;
 use crate::solve::heuristic::groups::{Demand, by_node, limits};
-use crate::solve::registry::Clustering;
 use crate::solve::{SearchContext, SolveError};
 
 /// Groups nodes into at most k blocks of like compute time that communicate little (RaNNC 2021, sections III-A and B).

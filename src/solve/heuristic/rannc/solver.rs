@@ -6,11 +6,11 @@ use super::profile::Profile;
 use super::stages::{Pipeline, Request, form_stages};
 use crate::preprocess::Reduced;
 use crate::problem::{DeviceKind, Problem};
+use crate::solve::Clustering;
 use crate::solve::dp::loads::{SetLoads, objective, worse};
 use crate::solve::dp::stage::StageKind;
 use crate::solve::dp::{Incumbent, Setting};
 use crate::solve::heuristic::{refuse_recomputation, supports_loads};
-use crate::solve::registry::Clustering;
 use crate::solve::{Guarantee, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported};
 
 /// RaNNC's partitioner (Tanaka et al. 2021): [`Blocks`], then stages of successive blocks by dynamic programming over

@@ -1,0 +1,157 @@
+//! What the JSON formats share: lists whose every malformed entry is reported, and one entry per line.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{DeserializeOwned, Deserializer, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::ReadCause;
+use crate::instance::Problems;
+use crate::instance::validate::shorten;
+use crate::text::{escaped, escaped_json};
+
+/// A list of `T` that reads on after a malformed entry. What is wrong with an entry has its cure from
+/// [`List::take_as`].
+pub struct List<T> {
+    entries: Vec<T>,
+    malformed: Problems,
+}
+
+impl<T> List<T> {
+    /// The well-formed entries; the others are added to `problems` as `name[index]`.
+    pub fn take(self, name: &str, problems: &mut Problems) -> Vec<T> {
+        self.take_as(name, "docs/format.md", problems)
+    }
+
+    /// The well-formed entries; the others are added to `problems` as `name[index]`, with the document that says how
+    /// they are written.
+    pub fn take_as(self, name: &str, document: &str, problems: &mut Problems) -> Vec<T> {
+        for issue in self.malformed.issues {
+            problems.add(format!("{name}{}", issue.place), issue.cause, format!("write it as {document} states"));
+        }
+        problems.more += self.malformed.more;
+        self.entries
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(ListVisitor(PhantomData))
+    }
+}
+
+struct ListVisitor<T>(PhantomData<T>);
+
+impl<'de, T: DeserializeOwned> Visitor<'de> for ListVisitor<T> {
+    type Value = List<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<List<T>, A::Error> {
+        let mut list = List { entries: Vec::new(), malformed: Problems::default() };
+        let mut index = 0;
+        while let Some(value) = seq.next_element::<Value>()? {
+            let id = value.get("id").and_then(Value::as_u64);
+            // Without this, serde would take an array of the fields' values, too.
+            let entry = match value {
+                Value::Object(_) => serde_json::from_value(value).map_err(|error| error.to_string()),
+                other => Err(format!("expected an object, found {other}")),
+            };
+            match entry {
+                Ok(entry) => list.entries.push(entry),
+                Err(cause) => {
+                    let id = id.map(|id| format!(" (id {id})")).unwrap_or_default();
+                    let cause = shorten(&escaped(&cause), 200);
+                    list.malformed.add(format!("[{index}]{id}"), cause, "");
+                }
+            }
+            index += 1;
+        }
+        Ok(list)
+    }
+}
+
+/// Parses `text`, which must be an object; nesting is limited by serde_json, so no text can exhaust the stack.
+pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ReadCause> {
+    if !text.trim_start().starts_with('{') {
+        return Err(ReadCause::Json("expected a JSON object, which begins with `{`".to_owned()));
+    }
+    serde_json::from_str(text).map_err(|error| ReadCause::Json(explain(text, &error)))
+}
+
+/// serde_json's message, with a hint where Python's `json` wrote what is not JSON.
+fn explain(text: &str, error: &serde_json::Error) -> String {
+    let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
+    let rest = line.get(error.column().saturating_sub(1)..).unwrap_or_default();
+    let is_number_of_python = ["NaN", "Infinity", "-Infinity"].iter().any(|word| rest.starts_with(word))
+        || line.get(..error.column().saturating_sub(1)).is_some_and(|before| before.ends_with('-'));
+    let hint = if error.is_syntax() && is_number_of_python {
+        "; NaN and Infinity are not JSON: write a finite number, or null where the format allows it"
+    } else {
+        ""
+    };
+    format!("{}{hint}", shorten(&escaped(&error.to_string()), 300))
+}
+
+/// Reads a flag written as `0`, `1`, `false` or `true`.
+pub fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::Bool(flag) => Ok(flag),
+        Value::Number(number) if number.as_f64() == Some(0.0) => Ok(false),
+        Value::Number(number) if number.as_f64() == Some(1.0) => Ok(true),
+        other => Err(serde::de::Error::custom(format!("expected 0, 1, false or true, found {other}"))),
+    }
+}
+
+/// A JSON object with `fields` first and then each list with one entry per line.
+pub struct Object(String);
+
+impl Object {
+    /// An object without fields.
+    #[must_use]
+    pub fn begin() -> Self {
+        Self("{".to_owned())
+    }
+
+    /// Adds a field on a line of its own.
+    pub fn field(mut self, name: &str, value: &impl Serialize) -> Self {
+        self.key(name);
+        self.0.push_str(&compact(value));
+        self
+    }
+
+    /// Adds a list with one entry per line.
+    pub fn list<T: Serialize>(mut self, name: &str, entries: impl IntoIterator<Item = T>) -> Self {
+        self.key(name);
+        self.0.push('[');
+        let mut separator = "\n    ";
+        for entry in entries {
+            self.0.push_str(separator);
+            self.0.push_str(&compact(&entry));
+            separator = ",\n    ";
+        }
+        self.0.push_str("\n  ]");
+        self
+    }
+
+    /// The text, with a line break at its end.
+    pub fn finish(mut self) -> String {
+        self.0.push_str("\n}\n");
+        self.0
+    }
+
+    fn key(&mut self, name: &str) {
+        let separator = if self.0.len() == 1 { "" } else { "," };
+        self.0.push_str(&format!("{separator}\n  {}: ", compact(&name)));
+    }
+}
+
+/// Compact JSON of a value whose serialisation cannot fail: plain data with string keys.
+fn compact(value: &impl Serialize) -> String {
+    let json = serde_json::to_string(value).unwrap_or_else(|error| unreachable!("plain data serialises: {error}"));
+    escaped_json(&json).into_owned()
+}

@@ -1,0 +1,154 @@
+//! What is to be solved: a graph, the devices, what a load is, and which splits count.
+
+pub use crate::solution::{DeviceAssignment, Solution};
+pub use crate::spec::{
+    CostKind, DeviceKind, Interconnect, MemoryModel, NodeWeight, Objective, ProblemSpec, Replication, Scope, Sharding,
+    fits, most_bytes,
+};
+
+use std::sync::Arc;
+
+use petgraph::unionfind::UnionFind;
+use rustc_hash::FxHashMap;
+
+use crate::cost::{CostModel, ProfiledCost};
+use crate::graph::order_graph::{Groups, OrderGraph};
+use crate::graph::{CycleError, Graph, NodeId};
+use crate::instance::{Instance, Node, Problems, validate};
+
+/// A validated instance together with what is asked of it. Nodes are indexed `0..n` in file order.
+#[derive(Clone)]
+pub struct Problem {
+    /// The operator or layer graph: every node and edge of the instance.
+    pub graph: Graph,
+    /// The instance's edges in the order of its file, by which published programs break ties.
+    pub edges: Vec<(NodeId, NodeId)>,
+    /// Ids of the nodes in the instance's file.
+    pub ids: Vec<u64>,
+    /// Which nodes belong to the backward pass.
+    pub backward: Vec<bool>,
+    /// Colour class of each node; nodes of one class share a device.
+    pub color_class: Vec<Option<u64>>,
+    /// Colour class of each node before any clustering, which says how backward nodes are ordered.
+    pub given_class: Vec<Option<u64>>,
+    /// Layer of each node, where its file states one.
+    pub layer: Vec<Option<u64>>,
+    /// Parameter bytes of each node.
+    pub parameter_bytes: Vec<f64>,
+    /// How many times its transfer time each node's output costs between servers; 1 where there are none.
+    pub between: Vec<f64>,
+    /// What each node weighs under [`Objective::Sharding`]; 0 under other objectives.
+    pub shard_weights: Vec<f64>,
+    /// Devices, objective, scope and options.
+    pub spec: ProblemSpec,
+    /// What a load is.
+    pub cost: Arc<dyn CostModel>,
+}
+
+impl Problem {
+    /// Validates `instance` and compiles it with `spec` to a problem.
+    ///
+    /// Of the subgraphs that the latency allows an accelerator no more are kept than there are nodes: the others would
+    /// be empty.
+    ///
+    /// # Errors
+    /// Every problem of the instance and of the spec at once.
+    pub fn new(instance: &Instance, mut spec: ProblemSpec) -> Result<Self, Problems> {
+        validate(instance)?;
+        spec.validate(instance)?;
+        if let Objective::Latency { subgraphs } = &mut spec.objective {
+            *subgraphs = instance.nodes.len().min(*subgraphs);
+        }
+        let index: FxHashMap<u64, NodeId> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
+        let edges: Vec<(NodeId, NodeId)> =
+            instance.edges.iter().map(|e| (index[&e.source], index[&e.target])).collect();
+        let graph = Graph::new(instance.nodes.len(), &edges)
+            .unwrap_or_else(|CycleError(_)| unreachable!("validated instances are acyclic"));
+        Ok(Self {
+            graph,
+            edges,
+            ids: instance.nodes.iter().map(|v| v.id).collect(),
+            backward: instance.nodes.iter().map(|v| v.backward).collect(),
+            color_class: instance.nodes.iter().map(|v| v.color_class).collect(),
+            given_class: instance.nodes.iter().map(|v| v.color_class).collect(),
+            layer: instance.nodes.iter().map(|v| v.layer).collect(),
+            parameter_bytes: instance.nodes.iter().map(|v| v.parameter_bytes).collect(),
+            between: vec![spec.interconnect.map_or(1.0, |i| i.between_factor); instance.nodes.len()],
+            shard_weights: instance.nodes.iter().map(|v| shard_weight(v, spec.objective)).collect(),
+            cost: Arc::new(ProfiledCost::new(instance, spec.cost, spec.memory)),
+            spec,
+        })
+    }
+
+    /// How many nodes there are.
+    pub fn node_count(&self) -> usize {
+        self.graph.node_count()
+    }
+
+    /// The same problem where the nodes of each cluster share a device, besides those of each colour class.
+    /// `clusters` holds the cluster of each node. O(n α(n)).
+    ///
+    /// Its splits are splits of this problem in the same scope, but for that of one given order, which clusters interrupt.
+    #[must_use]
+    pub fn clustered(&self, clusters: &[usize]) -> Self {
+        let mut joined = UnionFind::new(self.node_count());
+        let mut first_of_cluster = FxHashMap::default();
+        let mut first_of_class = FxHashMap::default();
+        for (v, &cluster) in clusters.iter().enumerate() {
+            joined.union(v, *first_of_cluster.entry(cluster).or_insert(v));
+            if let Some(class) = self.color_class[v] {
+                joined.union(v, *first_of_class.entry(class).or_insert(v));
+            }
+        }
+        let color_class = joined.into_labeling().into_iter().map(|root| Some(root as u64)).collect();
+        Self { color_class, ..self.clone() }
+    }
+
+    /// The graph that contiguity is about, on `groups` of whole colour classes. A backward node without a forward partner
+    /// in its own class is an orphan, also where a cluster gives it the company of forward nodes.
+    pub fn order_graph(&self, groups: &Groups) -> OrderGraph {
+        let classes = Groups::new(&self.given_class);
+        let mut order = OrderGraph::new(&self.graph, &self.backward, &classes);
+        order.group_of.iter_mut().for_each(|class| *class = groups.of_node[classes.members[*class][0]]);
+        order
+    }
+
+    /// The device kinds of the platform: each accelerator class that has a device, then the CPU.
+    pub fn device_kinds(&self) -> Vec<DeviceKind> {
+        let platform = &self.spec.platform;
+        let classes = platform.accelerators.iter().enumerate().filter(|(_, class)| class.count > 0);
+        let mut kinds: Vec<DeviceKind> = classes.map(|(i, _)| DeviceKind::Accelerator(i)).collect();
+        if platform.cpus > 0 {
+            kinds.push(DeviceKind::Cpu);
+        }
+        kinds
+    }
+
+    /// The index of each node, by its id in the instance's file.
+    pub fn index_of_ids(&self) -> FxHashMap<u64, NodeId> {
+        self.ids.iter().copied().zip(0..).collect()
+    }
+
+    /// How many devices of `kind` there are.
+    pub fn device_count(&self, kind: DeviceKind) -> usize {
+        match kind {
+            DeviceKind::Accelerator(class) => self.spec.platform.accelerators[class].count,
+            DeviceKind::Cpu => self.spec.platform.cpus,
+        }
+    }
+
+    /// Memory of one device of `kind` in bytes; `None` is unlimited.
+    pub fn memory_limit(&self, kind: DeviceKind) -> Option<f64> {
+        match kind {
+            DeviceKind::Accelerator(class) => self.spec.platform.accelerators[class].memory,
+            DeviceKind::Cpu => None,
+        }
+    }
+}
+
+fn shard_weight(node: &Node, objective: Objective) -> f64 {
+    match objective {
+        Objective::Sharding(sharding) => sharding.weight.of(node),
+        Objective::Throughput | Objective::GPipe | Objective::Latency { .. } => 0.0,
+    }
+}

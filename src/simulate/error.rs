@@ -1,0 +1,85 @@
+//! Why a pipeline cannot be simulated.
+
+use super::engine::Deadlock;
+use crate::graph::CycleError;
+
+/// A pipeline cannot be simulated.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SimulateError {
+    /// There is nothing to simulate.
+    #[error("no microbatch is to be simulated")]
+    NoMicrobatch,
+    /// There are more tasks than fit in memory.
+    #[error("{microbatches} microbatches of {operations} operations each are too many")]
+    TooManyTasks {
+        /// How many microbatches there are.
+        microbatches: usize,
+        /// What is done for each.
+        operations: usize,
+    },
+    /// The schedule is not made for such a pipeline.
+    #[error(transparent)]
+    Unsuitable(#[from] Unsuitable),
+    /// The schedule's turns leave something out, or have something twice or where it does not belong.
+    #[error(
+        "the schedule {} block {block} for microbatch {microbatch}",
+        if *.is_missing { "leaves out" } else { "repeats, misplaces or invents" }
+    )]
+    WrongOrder {
+        /// The block.
+        block: usize,
+        /// The microbatch.
+        microbatch: usize,
+        /// Whether it is left out.
+        is_missing: bool,
+    },
+    /// Data goes back to an earlier stage, as only gradients do, and there are none.
+    #[error(
+        "stage {from} sends to stage {to} before it, but no stage has a backward pass; order the stages so that data \
+         goes forward"
+    )]
+    SentBack {
+        /// The stage that sends.
+        from: usize,
+        /// The stage that receives.
+        to: usize,
+    },
+    /// The blocks of the pipeline wait for each other.
+    #[error("the stages wait for each other: {0}")]
+    Cycle(#[from] CycleError),
+    /// The schedule's orders and the pipeline's flows contradict each other.
+    #[error("the schedule does not fit the pipeline: {0}")]
+    Deadlock(#[from] Deadlock),
+}
+
+/// A schedule does not fit a pipeline.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unsuitable {
+    /// A pass of a stage has to be interrupted.
+    #[error("{stage} on {device} has to wait in the middle of a pass; the schedule `virtual-devices` allows that")]
+    Interrupted {
+        /// The stage's name.
+        stage: String,
+        /// The device's name.
+        device: String,
+    },
+    /// A device holds several stages.
+    #[error("{device} holds {stages} stages; the schedules `interleaved` and `virtual-devices` allow that")]
+    SeveralStages {
+        /// The device's name.
+        device: String,
+        /// How many stages it holds.
+        stages: usize,
+    },
+    /// The stages do not take turns on the devices.
+    #[error("the stages do not go round the devices in turns; the schedule `virtual-devices` needs no such order")]
+    NotInTurns,
+    /// The microbatches do not fill the groups that go round the devices.
+    #[error("{microbatches} microbatches are no multiple of the {devices} devices of a pipeline")]
+    NotAMultiple {
+        /// How many microbatches there are.
+        microbatches: usize,
+        /// How many devices a pipeline has.
+        devices: usize,
+    },
+}
