@@ -10,11 +10,11 @@ const MAX_EXACT: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
 /// Units, parts, and the sharding cost of placing one on the other.
 #[derive(Debug, Clone)]
 pub struct Model {
-    /// The weight of each unit.
+    /// The weight of each unit, some number of times.
     pub(super) weights: Vec<f64>,
     /// For each unit the units it shares edges with, ascending, and how many.
     pub(super) links: Vec<Vec<(u32, f64)>>,
-    /// The cost of a squared byte off the mean of the parts.
+    /// The cost of a square of such a weight off the mean of the parts.
     pub(super) variance: f64,
     /// The cost of an edge between two parts, row by row; 0 on the diagonal.
     pub(super) prices: Vec<f64>,
@@ -63,14 +63,13 @@ impl Model {
         };
         let is_free = parts.iter().all(holds_all);
         let total: f64 = weights.iter().sum();
-        // Sums of whole bytes are exact, so that only the mean and differences from it round, if it is not whole too.
-        let is_exact = total < MAX_EXACT && weights.iter().all(|weight| weight.fract() == 0.0);
-        let roundings = match (is_exact, total % k as f64 == 0.0) {
-            (true, true) => 0,
-            (true, false) => 1,
-            (false, _) => weights.len() + k,
-        };
-        let off = 4.0 * roundings as f64 * f64::EPSILON * total;
+        // Sums of whole bytes are exact, and so are differences from their mean where all count as many times as makes it
+        // whole.
+        let are_whole = total * (k as f64) < MAX_EXACT && weights.iter().all(|weight| weight.fract() == 0.0);
+        let times = if are_whole && total % k as f64 != 0.0 { k as f64 } else { 1.0 };
+        let weights = weights.into_iter().map(|weight| times * weight).collect();
+        let variance = variance / (times * times);
+        let off = if are_whole { 0.0 } else { 4.0 * (links.len() + k) as f64 * f64::EPSILON * total };
         Self { weights, links, variance, prices, parts, needs, is_free, off }
     }
 
