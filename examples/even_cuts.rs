@@ -62,7 +62,7 @@ impl Solver for EvenCuts {
 
 /// Runs of `order` that hold about one part of the work each.
 fn cut(problem: &Problem, order: &[usize], parts: usize) -> Vec<NodeSet> {
-    let time = |v: usize| problem.cost.node(v, DEVICE).map_or(0.0, |cost| cost.compute);
+    let time = |v: usize| problem.costs.node(v, DEVICE).map_or(0.0, |cost| cost.compute);
     let total: f64 = order.iter().map(|&v| time(v)).sum();
     let mut runs = vec![NodeSet::new(order.len()); parts];
     let mut before = 0.0;
@@ -77,9 +77,9 @@ fn cut(problem: &Problem, order: &[usize], parts: usize) -> Vec<NodeSet> {
 
 /// The largest load; `None` where a run does not fit, or holds a node that the accelerators cannot run.
 fn largest_load(problem: &Problem, runs: &[NodeSet]) -> Option<f64> {
-    let memory = |run: &NodeSet| run.iter().filter_map(|v| problem.cost.node(v, DEVICE)).map(|cost| cost.memory).sum();
+    let memory = |run: &NodeSet| run.iter().filter_map(|v| problem.costs.node(v, DEVICE)).map(|cost| cost.memory).sum();
     let fits = runs.iter().all(|run| dagsplit::problem::fits(memory(run), problem.memory_limit(DEVICE)));
-    let loads = runs.iter().map(|run| problem.cost.load(&problem.graph, run, DEVICE));
+    let loads = runs.iter().map(|run| problem.costs.load(run, DEVICE));
     loads.collect::<Option<Vec<f64>>>().filter(|_| fits).map(|loads| loads.into_iter().fold(0.0, f64::max))
 }
 

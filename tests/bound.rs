@@ -34,7 +34,7 @@ fn least_load(problem: &Problem, units: &Reduced, kind: usize, unit: usize) -> O
         // A set that does not fit together still counts: the cuts know the memory of single units only.
         let fits = held.clone().all(|u| dagsplit::problem::fits(costs.memory[u], costs.memory_limit));
         let set = NodeSet::from_nodes(problem.node_count(), units.lift(held));
-        fits.then(|| problem.cost.load(&problem.graph, &set, costs.kind)).flatten()
+        fits.then(|| problem.costs.load(&set, costs.kind)).flatten()
     };
     (0..1usize << units.unit_count()).filter(|set| set >> unit & 1 == 1).filter_map(load).min_by(f64::total_cmp)
 }
@@ -131,7 +131,7 @@ proptest! {
             let kind = units.kinds[holder.kind].kind;
             let fits = (0..1usize << n).filter(|set| among.iter().filter(|u| set >> **u & 1 == 1).count() >= count).any(|set| {
                 let nodes = NodeSet::from_nodes(problem.node_count(), units.lift((0..n).filter(|u| set >> u & 1 == 1)));
-                problem.cost.load(&problem.graph, &nodes, kind).is_some_and(|load| load <= f64::from(target))
+                problem.costs.load(&nodes, kind).is_some_and(|load| load <= f64::from(target))
             });
             for cuts in &mut holder.cuts {
                 match cuts.crowds(&among, count, target.into()) {

@@ -105,7 +105,7 @@ fn cpus_pay_no_transfers_and_take_what_accelerators_cannot_hold() {
 #[test]
 fn classes_differ_in_speed_and_support() {
     let mut instance = chain(Platform::uniform(1, None, 0));
-    instance.platform.accelerators.push(AcceleratorClass { name: None, count: 1, memory: None });
+    instance.platform.accelerators.push(AcceleratorClass { name: None, count: 1, memory: None, load: None });
     for (node, slow) in instance.nodes.iter_mut().zip([Some(1.0), Some(30.0), Some(30.0), None]) {
         node.accelerator_times.push(slow);
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::{InstanceOptions, NEAR_TIES, config, count_runs, instances, near, odd_cycles, proves, solve_and_verify};
 use dagsplit::formats::{ReadOptions, read_instance};
-use dagsplit::instance::{Instance, Node, Platform};
+use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::problem::{CostKind, Interconnect, Objective, Problem, ProblemSpec, Replication, Scope};
 use dagsplit::solve::brute_force::BruteForce;
 use dagsplit::solve::certify::Certify;
@@ -173,4 +173,32 @@ fn published_workloads_are_proven() {
         assert!(proves(bound.value, value), "{name}: {bound:?}, {value}");
         verify::check(&instance, &spec, &solution).unwrap_or_else(|violations| panic!("{name}: {violations:?}"));
     }
+}
+
+/// One node takes nearly all the memory of a device, so that the best set of a pricing round is not the one with the
+/// largest load.
+#[test]
+fn a_light_node_that_fills_a_device_gets_one() {
+    let node = |id, time, memory, transfer_time| Node {
+        accelerator_times: vec![Some(time)],
+        cpu_time: None,
+        memory,
+        transfer_time,
+        ..Node::new(id)
+    };
+    let instance = Instance {
+        platform: Platform::uniform(2, Some(7.0007), 0),
+        nodes: vec![
+            node(0, 0.0, 0.0011, 1.0),
+            node(1, 0.0, 7.0, 0.0),
+            node(2, 2.3, 1.0, 1.0),
+            node(3, 0.0, 1.0, 0.7),
+            node(4, 0.0, 1.0, 0.0),
+            node(5, 23.0, 0.1, 0.0),
+        ],
+        edges: [(0, 1), (2, 3), (3, 4)].map(|(source, target)| Edge { source, target }).to_vec(),
+        ..Instance::default()
+    };
+    let spec = ProblemSpec { scope: Scope::Arbitrary, ..ProblemSpec::of(&instance) };
+    assert_eq!(solve_and_verify(&Certify, &instance, &spec), Some(26.3));
 }

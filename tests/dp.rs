@@ -307,7 +307,7 @@ fn refuses_what_it_does_not_solve() {
 
 #[test]
 fn refuses_more_uses_of_devices_than_it_can_tabulate() {
-    let class = AcceleratorClass { name: None, count: 99, memory: None };
+    let class = AcceleratorClass { name: None, count: 99, memory: None, load: None };
     let platform = Platform { accelerators: vec![class; 4], cpus: 0, bandwidth: None };
     let node = |id| Node { accelerator_times: vec![Some(1.0); 4], ..Node::new(id) };
     let instance = Instance { platform, nodes: (0..99).map(node).collect(), ..Instance::default() };

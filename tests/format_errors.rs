@@ -34,7 +34,7 @@ fn every_problem_of_an_instance_is_listed_at_once() {
     let node = Node::new;
     let bad = Instance {
         platform: Platform {
-            accelerators: vec![AcceleratorClass { name: None, count: usize::MAX, memory: Some(f64::NAN) }],
+            accelerators: vec![AcceleratorClass { name: None, count: usize::MAX, memory: Some(f64::NAN), load: None }],
             cpus: 1,
             bandwidth: Some(0.0),
         },

@@ -30,8 +30,8 @@ fn everything() -> Instance {
         },
         platform: Platform {
             accelerators: vec![
-                AcceleratorClass { name: Some("V100".to_owned()), count: 2, memory: Some(1024.0) },
-                AcceleratorClass { name: None, count: 1, memory: None },
+                AcceleratorClass { name: Some("V100".to_owned()), count: 2, memory: Some(1024.0), load: None },
+                AcceleratorClass { name: None, count: 1, memory: None, load: None },
             ],
             cpus: 1,
             bandwidth: Some(1e6),

@@ -269,7 +269,7 @@ prop_compose! {
         memory in prop::option::of(amount()),
         count in prop_oneof![0_usize..5, any::<usize>()],
     ) -> Instance {
-        let class = AcceleratorClass { name: None, count, memory };
+        let class = AcceleratorClass { name: None, count, memory, load: None };
         if !any_edges {
             nodes.sort_by_key(|node| node.id);
             nodes.dedup_by_key(|node| node.id);

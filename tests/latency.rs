@@ -304,7 +304,7 @@ proptest! {
         picks in vec(any::<Index>(), 9),
     ) {
         let mut spec = with_subgraphs(&spec, instance.nodes.len());
-        spec.platform.accelerators[0] = dagsplit::instance::AcceleratorClass { name: None, count: 2, memory: None };
+        spec.platform.accelerators[0] = dagsplit::instance::AcceleratorClass { name: None, count: 2, memory: None, load: None };
         spec.platform.cpus = 1;
         let split = any_split(&instance, &picks);
         let problem = (instance, spec);

@@ -38,7 +38,7 @@ fn quotient(problem: &Problem, clusters: &[usize]) -> Option<Graph> {
 /// Whether some kind of device can run and hold all nodes of a cluster.
 fn has_room(problem: &Problem, nodes: &[usize]) -> bool {
     problem.device_kinds().into_iter().any(|kind| {
-        let costs: Option<Vec<f64>> = nodes.iter().map(|&v| Some(problem.cost.node(v, kind)?.memory)).collect();
+        let costs: Option<Vec<f64>> = nodes.iter().map(|&v| Some(problem.costs.node(v, kind)?.memory)).collect();
         costs.is_some_and(|bytes| problem.memory_limit(kind).is_none_or(|limit| bytes.iter().sum::<f64>() <= limit))
     })
 }

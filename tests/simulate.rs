@@ -376,7 +376,7 @@ impl Case {
     fn pipeline(&self) -> (Pipeline, f64) {
         let verified = verify::check(&self.instance, &self.spec, &self.split).unwrap();
         let problem = Problem::new(&self.instance, self.spec.clone()).unwrap();
-        (Pipeline::of_split(&self.instance, &problem, &verified), verified.objective())
+        (Pipeline::of_split(&self.instance, &problem, &verified).unwrap(), verified.objective())
     }
 }
 

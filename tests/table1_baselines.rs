@@ -119,7 +119,7 @@ fn no_split_of_the_path_is_printed_as_published() {
     let mut loads = Vec::new();
     for (from, to) in (0..40).flat_map(|from| (from + 1..=40).map(move |to| (from, to))) {
         let nodes = NodeSet::from_nodes(problem.node_count(), path.lift(from..to));
-        loads.extend(problem.cost.load(&problem.graph, &nodes, DeviceKind::Accelerator(0)));
+        loads.extend(problem.costs.load(&nodes, DeviceKind::Accelerator(0)));
     }
     let near: Vec<f64> = loads.into_iter().filter(|load| (39.0..39.45).contains(load)).collect();
     assert!(matches!(near[..], [load] if (load - 39.398).abs() < 1e-3), "{near:?}");

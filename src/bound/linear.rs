@@ -69,7 +69,7 @@ fn own(costs: &KindCosts, u: usize, piece: Piece, replicas: usize) -> Option<f64
 
 /// What a unit adds to the load of its replicas by the all-reduce of its weights.
 fn synchronisation(problem: &Problem, reduced: &Reduced, u: usize, replicas: usize) -> f64 {
-    match (problem.spec.replication, problem.cost.synchronisation()) {
+    match (problem.spec.replication, problem.costs.synchronisation) {
         (Some(r), Synchronisation::Added) if replicas > 1 => {
             ring_all_reduce(reduced.parameter_bytes[u], replicas, r.bandwidth)
         }

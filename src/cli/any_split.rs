@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use dagsplit::formats::read_split;
+use dagsplit::instance::Platform;
 use dagsplit::problem::{CostKind, ProblemSpec, Replication, Scope, Solution};
 use dagsplit::text;
 use dagsplit::verify::{self, Verified};
@@ -28,7 +29,7 @@ pub fn read(
     let split = read_split(path, &workload.instance).or_fail(Exit::BadInput)?;
     let replicas = split.devices.iter().map(|device| device.replicas).max().unwrap_or(1);
     let spec = ProblemSpec {
-        platform: workload.platform.clone(),
+        platform: with_common_loads(workload.platform.clone()),
         scope: Scope::Arbitrary,
         cost,
         replication: replication(replicas, sync_bandwidth.or(workload.instance.platform.bandwidth))?,
@@ -40,6 +41,12 @@ pub fn read(
         Failure::message(Exit::InvalidSplit, message)
     })?;
     Ok(AnySplit { spec, verified })
+}
+
+/// The same devices, whose loads are those that are asked for.
+pub fn with_common_loads(mut platform: Platform) -> Platform {
+    platform.accelerators.iter_mut().for_each(|class| class.load = None);
+    platform
 }
 
 fn replication(replicas: usize, bandwidth: Option<f64>) -> Result<Option<Replication>, Failure> {

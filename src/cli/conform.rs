@@ -127,7 +127,7 @@ impl Args {
         Ok(Suite {
             cases: self.cases,
             seed: self.seed,
-            families: if self.families.is_empty() { default.families } else { self.families.clone() },
+            families: if self.families.is_empty() { default.families.clone() } else { self.families.clone() },
             requests: self.problem.specs(&any)?,
             waived: self.waive.iter().copied().collect::<BTreeSet<Law>>(),
             promises_renumbering: self.renumbering,
@@ -135,8 +135,7 @@ impl Args {
             short_time_limit: default.short_time_limit.min(self.time_limit),
             grace: self.grace,
             failures: self.failures.clone(),
-            small: default.small,
-            larger: default.larger,
+            ..default
         })
     }
 

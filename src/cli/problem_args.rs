@@ -1,10 +1,12 @@
 //! Options that say what is asked of a workload.
 
 use clap::ValueEnum;
+use dagsplit::instance::Platform;
 use dagsplit::problem::{
     CostKind, Interconnect, MemoryModel, NodeWeight, Objective, ProblemSpec, Replication, Scope, Sharding,
 };
 
+use super::any_split::with_common_loads;
 use super::reading_args::Workload;
 use super::values;
 use super::{Exit, Failure};
@@ -39,9 +41,9 @@ pub struct ProblemArgs {
     #[arg(long, value_name = "F", value_parser = values::number(0.0..=values::MOST), default_value = "1")]
     edge_cost: f64,
 
-    /// How compute and communication of an accelerator combine to its load.
-    #[arg(long, value_enum, default_value = "additive")]
-    cost: CostArg,
+    /// How compute and communication of an accelerator combine to its load [default: as the file states, else additive].
+    #[arg(long, value_enum)]
+    cost: Option<CostArg>,
 
     /// Count memory as training with activation recomputation needs it: the peaks of operators and the outputs that cross
     /// a stage's boundary, over the MB microbatches of the batch that the file's sizes are for.
@@ -132,7 +134,7 @@ impl ProblemArgs {
 
     fn in_scope(&self, scope: ScopeArg, workload: &Workload) -> Result<ProblemSpec, Failure> {
         Ok(ProblemSpec {
-            platform: workload.platform.clone(),
+            platform: self.platform(workload),
             scope: scope.into(),
             objective: match self.objective {
                 ObjectiveArg::Throughput => Objective::Throughput,
@@ -148,9 +150,9 @@ impl ProblemArgs {
                 }),
             },
             cost: match self.cost {
-                CostArg::Additive => CostKind::Additive,
-                CostArg::Overlap => CostKind::Overlap,
-                CostArg::Duplex => CostKind::Duplex,
+                None | Some(CostArg::Additive) => CostKind::Additive,
+                Some(CostArg::Overlap) => CostKind::Overlap,
+                Some(CostArg::Duplex) => CostKind::Duplex,
             },
             replication: self.replication(workload)?,
             interconnect: self
@@ -162,6 +164,12 @@ impl ProblemArgs {
                 Some(microbatches) => MemoryModel::Recomputation { microbatches },
             },
         })
+    }
+
+    /// The workload's devices, with the loads that the file states unless others are asked for.
+    fn platform(&self, workload: &Workload) -> Platform {
+        let platform = workload.platform.clone();
+        if self.cost.is_some() { with_common_loads(platform) } else { platform }
     }
 
     fn replication(&self, workload: &Workload) -> Result<Option<Replication>, Failure> {

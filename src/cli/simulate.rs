@@ -175,7 +175,7 @@ impl Args {
         };
         let AnySplit { spec, verified } = any_split::read(split, &workload, cost, self.simulation.sync_bandwidth)?;
         let problem = Problem::new(&workload.instance, spec).or_fail(Exit::Usage)?;
-        Ok(Pipeline::of_split(&workload.instance, &problem, &verified))
+        Pipeline::of_split(&workload.instance, &problem, &verified).or_fail(Exit::Usage)
     }
 
     fn of_mapping(&self, stages: &Path, topology: &Path, mapping: &Path) -> Result<Pipeline, Failure> {

@@ -8,7 +8,7 @@ use super::{Breach, Law};
 use crate::problem::Solution;
 use crate::report::units::number;
 use crate::solve::{LowerBound, Outcome};
-use crate::verify::{self, Violation};
+use crate::verify::Violation;
 
 /// How many violations of a split a report tells of.
 const VIOLATIONS_SHOWN: usize = 3;
@@ -81,7 +81,7 @@ impl Judged {
 
     /// The verified objective value of a split.
     fn split(&mut self, case: &Case, split: &Solution, must_claim: bool) -> Option<f64> {
-        let (objective, claim_is_right) = match verify::check(&case.instance, &case.spec, split) {
+        let (objective, claim_is_right) = match case.verify(split) {
             Ok(verified) => (verified.objective(), true),
             Err(violations) => match violations[..] {
                 [Violation::WrongObjective { recomputed, .. }] => (recomputed, false),

@@ -7,29 +7,59 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::Law;
+use crate::cost::{CostModel, ProfiledCost};
 use crate::instance::Instance;
-use crate::problem::{Problem, ProblemSpec};
+use crate::problem::{Problem, ProblemSpec, Solution};
 use crate::solve::{Guarantee, Outcome, SearchContext, Solver, Unsupported};
+use crate::verify::{self, Verified, Violation};
 
 /// An instance and what is asked of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Case {
     /// The instance.
     pub instance: Instance,
     /// What is asked; its platform is that of the instance.
     pub spec: ProblemSpec,
+    /// What splits cost, where that is not what profiled instances do.
+    pub costs: Option<Arc<dyn CostModel>>,
+}
+
+/// Cost models are the same where they are one.
+impl PartialEq for Case {
+    fn eq(&self, other: &Self) -> bool {
+        let same_costs = match (&self.costs, &other.costs) {
+            (None, None) => true,
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        };
+        same_costs && self.instance == other.instance && self.spec == other.spec
+    }
 }
 
 impl Case {
-    /// `instance` with what `request` asks, on the instance's own platform.
+    /// `instance` with what `request` asks, on the instance's own platform, by the costs of profiled instances.
     pub fn new(instance: Instance, request: &ProblemSpec) -> Self {
         let spec = ProblemSpec { platform: instance.platform.clone(), ..request.clone() };
-        Self { instance, spec }
+        Self { instance, spec, costs: None }
     }
 
     /// The case compiled; `None` where it is invalid, as when the accelerators do not fill the servers asked for.
     pub fn problem(&self) -> Option<Problem> {
-        Problem::new(&self.instance, self.spec.clone()).ok()
+        let model: &dyn CostModel = self.costs.as_deref().unwrap_or(&ProfiledCost);
+        Problem::with_costs(&self.instance, self.spec.clone(), model).ok()
+    }
+
+    /// What the verifier says of a split.
+    ///
+    /// # Errors
+    /// Every violation found.
+    pub fn verify(&self, split: &Solution) -> Result<Verified, Vec<Violation>> {
+        match &self.costs {
+            None => verify::check(&self.instance, &self.spec, split),
+            Some(model) => {
+                verify::check_with(&self.instance, &self.spec, &model.costs(&self.instance, &self.spec), split)
+            }
+        }
     }
 }
 

@@ -35,7 +35,7 @@ impl Reference {
         }
         let Ok(run) = oracle.solve(problem, &mut cx) else { return Self::default() };
         let solution = run.outcome.solution();
-        let verified = solution.and_then(|solution| verify::check(&case.instance, &case.spec, solution).ok());
+        let verified = solution.and_then(|solution| case.verify(solution).ok());
         let bound = run.outcome.bound().filter(|bound| bound.scope.covers(&case.spec.scope));
         Self { lower: bound.map(|bound| bound.value), upper: verified.map(|verified| verified.objective()) }
     }

@@ -11,7 +11,7 @@ pub(super) fn renumbered(case: &Case) -> Option<Case> {
     if matches!(case.spec.scope, Scope::Linearized(_)) {
         return None;
     }
-    let Case { instance, spec } = case;
+    let Case { instance, spec, costs } = case;
     let position = |id: u64| instance.nodes.iter().position(|node| node.id == id).map_or(id, |v| v as u64);
     // Unlike any old order: multiples of one prime modulo another.
     let new_id = |id: u64| 1000 + position(id) * 7919 % 10_007;
@@ -21,5 +21,5 @@ pub(super) fn renumbered(case: &Case) -> Option<Case> {
         Edge { source, target }
     });
     let instance = Instance { nodes: nodes.collect(), edges: edges.collect(), ..instance.clone() };
-    Some(Case { instance, spec: spec.clone() })
+    Some(Case { instance, spec: spec.clone(), costs: costs.clone() })
 }

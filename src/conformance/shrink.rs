@@ -54,7 +54,7 @@ impl<'a> Shrinking<'a> {
             return false;
         }
         self.trials += 1;
-        let case = Case::new(instance, &self.best.spec);
+        let case = Case { costs: self.best.costs.clone(), ..Case::new(instance, &self.best.spec) };
         let Tried::Judged(judged) = self.trial.run(&case) else { return false };
         let Some(breach) = judged.breaches.into_iter().find(|breach| breach.law == self.law) else { return false };
         (self.best, self.detail) = (case, breach.detail);

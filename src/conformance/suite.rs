@@ -15,6 +15,8 @@ use super::partitioner::{Case, Partitioner};
 use super::report::{Collector, Finding, Report};
 use super::shrink::Shrinking;
 use super::trial::{Trial, Tried};
+use crate::cost::CostModel;
+use crate::instance::Instance;
 use crate::problem::{Objective, ProblemSpec, Scope};
 use crate::solve::{Guarantee, Solver};
 
@@ -54,6 +56,8 @@ pub struct Suite {
     pub grace: Duration,
     /// Where [`check`](Self::check) writes instances that break a law.
     pub failures: PathBuf,
+    /// What splits cost, where that is not what profiled instances do. Programs know these alone, and take no case then.
+    pub costs: Option<Arc<dyn CostModel>>,
 }
 
 impl Default for Suite {
@@ -80,6 +84,7 @@ impl Default for Suite {
             short_time_limit: Duration::from_millis(500),
             grace: Duration::from_secs(2),
             failures: PathBuf::from("conform-failures"),
+            costs: None,
         }
     }
 }
@@ -130,6 +135,10 @@ impl Suite {
         collector.report(started.elapsed())
     }
 
+    fn case(&self, instance: Instance, request: &ProblemSpec) -> Case {
+        Case { costs: self.costs.clone(), ..Case::new(instance, request) }
+    }
+
     /// The requests of which the partitioner takes some case; all where it takes none, so that it can say why.
     fn requests_taken(&self, partitioner: &dyn Partitioner) -> Vec<ProblemSpec> {
         let takes = |request: &&ProblemSpec| {
@@ -150,7 +159,7 @@ impl Suite {
         let is_larger = (at + round) % LARGER == LARGER - 1;
         let strategy = family.instances(if is_larger { self.larger } else { self.small }.max(1));
         let tree = strategy.new_tree(&mut self.runner(index)).ok()?;
-        Some(Drawn { family: family.name, case: Case::new(tree.current(), request) })
+        Some(Drawn { family: family.name, case: self.case(tree.current(), request) })
     }
 
     /// Randomness that depends on the seed and the index alone.
@@ -170,7 +179,7 @@ impl Suite {
             with_reference: false,
             ..trial.with_laws(trial.laws.iter().copied().filter(once))
         };
-        let case = Case::new(large(self.seed.wrapping_add(index.into())), request);
+        let case = self.case(large(self.seed.wrapping_add(index.into())), request);
         try_case(&trial, &Drawn { family: LARGE, case }, collector);
     }
 

@@ -49,6 +49,10 @@ impl Trial<'_> {
     /// Tries `case`. Only the laws that the partitioner is held to are judged.
     pub fn run(&self, case: &Case) -> Tried {
         let Some(problem) = case.problem() else { return Tried::Nothing };
+        if case.costs.is_some() && self.partitioner.is_program() {
+            let reason = "programs know the costs of profiled instances alone".into();
+            return Tried::Refused(Unsupported { solver: self.partitioner.name().into(), reason });
+        }
         if let Err(unsupported) = self.partitioner.supports(&problem) {
             return Tried::Refused(unsupported);
         }

@@ -112,7 +112,7 @@ impl Recipe {
                 (Some(accelerator.to_string()), Some(accelerator.memory()), Some(hardware.link_bandwidth() / 1e3))
             }
         };
-        let class = AcceleratorClass { name, count: self.accelerators, memory: self.memory.or(memory) };
+        let class = AcceleratorClass { name, count: self.accelerators, memory: self.memory.or(memory), load: None };
         Platform { accelerators: vec![class], cpus: self.cpus, bandwidth }
     }
 

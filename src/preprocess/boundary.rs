@@ -14,8 +14,8 @@ pub struct Boundary {
 impl Boundary {
     /// The bytes between the units of `problem`, of which node v lies in `unit_of[v]`. O(n + m log m).
     pub(super) fn new(problem: &Problem, unit_of: &[usize], units: usize) -> Self {
-        let accelerators = problem.device_kinds().into_iter().find(|&kind| kind != DeviceKind::Cpu);
-        let bytes = |u| accelerators.map_or(0.0, |kind| problem.cost.boundary_bytes(u, kind));
+        let has_accelerators = problem.device_kinds().iter().any(|&kind| kind != DeviceKind::Cpu);
+        let bytes = |u| if has_accelerators { problem.costs.memory.boundary_bytes(u) } else { 0.0 };
         let mut rows = vec![BTreeMap::new(); units];
         let mut any = false;
         for (u, v) in problem.graph.edges() {

@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::cost::{Piece, Terms};
 use crate::graph::{Csr, Graph, NodeId, Precedence};
-use crate::problem::{DeviceKind, MemoryModel, Problem, fits};
+use crate::problem::{DeviceKind, Problem, fits};
 
 /// Compute time of a unit on one device kind, by pass.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -57,7 +57,7 @@ pub struct KindCosts {
     /// Memory of each in bytes; `None` is unlimited.
     pub memory_limit: Option<f64>,
     /// Whether replicas of a stage share its memory.
-    pub memory_model: MemoryModel,
+    pub shares_memory: bool,
     /// Compute time of each unit; `None` where the kind cannot run it.
     pub times: Vec<Option<UnitTime>>,
     /// Bytes of each unit by itself: see [`Reduced::boundary`].
@@ -146,18 +146,21 @@ impl Reduced {
         for (v, &u) in unit_of.iter().enumerate() {
             members[u].push(v);
         }
-        let producers = nets::producers(problem, unit_of);
-        let (nets, owners) = nets::merge(producers);
-        let kinds =
-            problem.device_kinds().into_iter().map(|kind| KindCosts::new(problem, kind, &members, &owners)).collect();
+        let (nets, transfers) = nets::merge(nets::of_transfers(problem, unit_of));
+        let kinds = problem
+            .device_kinds()
+            .into_iter()
+            .map(|kind| KindCosts::new(problem, kind, &members, &transfers))
+            .collect();
         let parameter_bytes =
             members.iter().map(|nodes| nodes.iter().map(|&v| problem.parameter_bytes[v]).sum()).collect();
         let training = problem.backward.contains(&true);
         let nets_of = Csr::default();
         let boundary = Boundary::new(problem, unit_of, unit_count);
         // Where factors differ, the least one belongs to a transfer that costs too much with any.
-        let price = |owners: &Vec<NodeId>| owners.iter().map(|&v| problem.between[v]).fold(f64::INFINITY, f64::min);
-        let between = owners.iter().map(price).collect();
+        let price =
+            |of: &Vec<usize>| of.iter().map(|&t| problem.costs.transfers[t].between).fold(f64::INFINITY, f64::min);
+        let between = transfers.iter().map(price).collect();
         let closure = Arc::default();
         let mut reduced =
             Self { members, order, nets, nets_of, boundary, between, kinds, parameter_bytes, training, closure };
@@ -173,10 +176,11 @@ impl Reduced {
 }
 
 impl KindCosts {
-    fn new(problem: &Problem, kind: DeviceKind, members: &[Vec<NodeId>], net_owners: &[Vec<NodeId>]) -> Self {
+    fn new(problem: &Problem, kind: DeviceKind, members: &[Vec<NodeId>], transfers: &[Vec<usize>]) -> Self {
+        let costs = problem.costs.kind(kind);
         let unit_time = |nodes: &Vec<NodeId>| {
             nodes.iter().try_fold(UnitTime::default(), |mut time, &v| {
-                let compute = problem.cost.node(v, kind)?.compute;
+                let compute = costs.nodes[v]?.compute;
                 if problem.backward[v] {
                     time.backward += compute;
                 } else {
@@ -185,25 +189,25 @@ impl KindCosts {
                 Some(time)
             })
         };
-        let unit_memory =
-            |nodes: &Vec<NodeId>| nodes.iter().filter_map(|&v| problem.cost.node(v, kind)).map(|c| c.memory).sum();
+        let unit_memory = |nodes: &Vec<NodeId>| nodes.iter().filter_map(|&v| costs.nodes[v]).map(|c| c.memory).sum();
         Self {
             kind,
             count: problem.device_count(kind),
             memory_limit: problem.memory_limit(kind),
-            memory_model: problem.cost.memory_model(),
+            shares_memory: problem.costs.memory.is_shared,
             times: members.iter().map(unit_time).collect(),
             memory: members.iter().map(unit_memory).collect(),
             fixed: vec![[Terms::default(); 2]; members.len()],
-            pieces: problem.cost.pieces(kind).to_vec(),
-            transfers: net_owners.iter().map(|vs| vs.iter().map(|&v| problem.cost.transfer(v, kind)).sum()).collect(),
+            pieces: costs.pieces.clone(),
+            transfers: transfers.iter().map(|of| of.iter().map(|&t| costs.transfers[t]).sum()).collect(),
         }
     }
 
     /// Bytes that this many devices of the kind have for a stage that they share; `None` is unlimited.
     #[inline]
     pub fn capacity(&self, replicas: usize) -> Option<f64> {
-        self.memory_model.capacity(self.memory_limit, replicas)
+        let all = if self.shares_memory { replicas as f64 } else { 1.0 };
+        self.memory_limit.map(|bytes| bytes * all)
     }
 
     /// Compute and fixed communication of a unit by pass; `None` where the kind cannot run it.

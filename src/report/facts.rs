@@ -190,7 +190,7 @@ fn times(problem: &Problem) -> Vec<TimesRecord> {
     let kinds = problem.device_kinds();
     let classes = problem.spec.platform.accelerators.len();
     let record = |kind: DeviceKind| {
-        let time = |v| problem.cost.node(v, kind).map(|cost| cost.compute);
+        let time = |v| problem.costs.node(v, kind).map(|cost| cost.compute);
         let known = || (0..problem.node_count()).filter_map(|v| Some((v, time(v)?)));
         let largest = known().reduce(|a, b| if b.1 > a.1 { b } else { a });
         TimesRecord {

@@ -44,6 +44,11 @@ pub enum SimulateError {
         /// The stage that receives.
         to: usize,
     },
+    /// Accelerators whose loads are not made of computing and of engines that move data.
+    #[error(
+        "only the loads additive, overlap and duplex can be simulated, the same for all accelerators; put the others aside"
+    )]
+    UnknownLoad,
     /// The blocks of the pipeline wait for each other.
     #[error("the stages wait for each other: {0}")]
     Cycle(#[from] CycleError),

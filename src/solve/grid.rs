@@ -20,9 +20,9 @@
 
 use std::sync::Arc;
 
-use crate::cost::{CostModel, NodeCost, Piece, Synchronisation};
+use crate::cost::{Costs, KindCost, MemoryLaw, NodeCost, Piece, Transfer};
 use crate::graph::NodeId;
-use crate::problem::{DeviceKind, MemoryModel, Objective, Problem};
+use crate::problem::{DeviceKind, Objective, Problem};
 
 /// The steps that all times of a kind of device come to at most: sums of them leave three bits of a float.
 const TIME_STEPS: f64 = (1u64 << 50) as f64;
@@ -35,21 +35,6 @@ const CUT_OFF: f64 = 2.0;
 
 /// Sums that are off by no more than this part of the least objective need no grid.
 const HARMLESS: f64 = 1e-10;
-
-/// The costs of another model on a grid.
-struct GridCost {
-    kinds: Vec<KindTable>,
-    synchronisation: Synchronisation,
-    memory_model: MemoryModel,
-}
-
-/// What a kind of device costs, by node.
-struct KindTable {
-    nodes: Vec<Option<NodeCost>>,
-    transfers: Vec<f64>,
-    boundary: Vec<f64>,
-    pieces: Vec<Piece>,
-}
 
 /// Amounts up to `most`, in whole multiples of `step`.
 #[derive(Debug, Clone, Copy)]
@@ -90,21 +75,18 @@ pub(super) fn on_grid(problem: &Problem, upper: Option<f64>) -> Problem {
     let upper = upper.filter(|&upper| upper > 0.0);
     let mut rounded = problem.clone();
     if problem.spec.interconnect.is_some() {
-        rounded.between = between(problem, upper);
+        let between = between(problem, upper);
+        let transfers = &mut Arc::make_mut(&mut rounded.costs).transfers;
+        transfers.iter_mut().zip(between).for_each(|(transfer, between)| transfer.between = between);
     }
     rounded.parameter_bytes = parameter_bytes(problem, upper);
-    rounded.cost = Arc::new(GridCost::new(&rounded, upper));
+    rounded.costs = Arc::new(costs(&rounded, upper));
     rounded
-}
-
-/// Time to move a node's output onto or off a device, where somebody waits for it.
-fn transfer(problem: &Problem, v: NodeId, kind: DeviceKind) -> f64 {
-    if problem.graph.successors(v).is_empty() { 0.0 } else { problem.cost.transfer(v, kind) }
 }
 
 /// The largest transfer time that tells splits apart, on a kind of device: one that is paid counts at least as a time.
 fn most_transfer(problem: &Problem, kind: DeviceKind, upper: Option<f64>) -> f64 {
-    let pieces = problem.cost.pieces(kind);
+    let pieces = problem.costs.pieces(kind);
     // A transfer is paid on its way in, on its way out, or both.
     let least = [largest(pieces, |piece| piece.comm_in), largest(pieces, |piece| piece.comm_out)];
     least.map(|coefficient| most(problem, upper, coefficient)).into_iter().fold(0.0, f64::max)
@@ -119,16 +101,17 @@ fn most(problem: &Problem, upper: Option<f64>, coefficient: f64) -> f64 {
     }
 }
 
-/// What each node's transfer between servers is multiplied by: no more than makes it exceed what is known.
+/// What each transfer's time between servers is multiplied by: no more than makes it exceed what is known.
 fn between(problem: &Problem, upper: Option<f64>) -> Vec<f64> {
-    let most: Vec<(DeviceKind, f64)> =
-        problem.device_kinds().into_iter().map(|kind| (kind, most_transfer(problem, kind, upper))).collect();
-    let enough = |(v, &given): (NodeId, &f64)| {
-        let factors = most.iter().map(|&(kind, most)| (most, transfer(problem, v, kind)));
+    let most: Vec<(&KindCost, f64)> = (problem.device_kinds().into_iter())
+        .map(|kind| (problem.costs.kind(kind), most_transfer(problem, kind, upper)))
+        .collect();
+    let enough = |(t, transfer): (usize, &Transfer)| {
+        let factors = most.iter().map(|&(kind, most)| (most, kind.transfers[t]));
         let factors = factors.filter(|&(_, time)| time > 0.0).map(|(most, time)| most / time.min(most));
-        factors.fold(1.0, f64::max).min(given)
+        factors.fold(1.0, f64::max).min(transfer.between)
     };
-    problem.between.iter().enumerate().map(enough).collect()
+    problem.costs.transfers.iter().enumerate().map(enough).collect()
 }
 
 /// The least power of ten that is at least `CUT_OFF` times `amount`: among decimals it stays one.
@@ -139,10 +122,10 @@ fn cut_off(amount: f64) -> f64 {
 /// What no split is below: the dearest node where it is cheapest, and for a pipeline the work shared by all devices.
 fn least_objective(problem: &Problem) -> f64 {
     let kinds = problem.device_kinds();
-    let slopes = kinds.iter().map(|&kind| largest(problem.cost.pieces(kind), |piece| piece.compute));
+    let slopes = kinds.iter().map(|&kind| largest(problem.costs.pieces(kind), |piece| piece.compute));
     let kinds: Vec<(DeviceKind, f64)> = kinds.iter().copied().zip(slopes).collect();
     let least = |v: NodeId| {
-        let loads = kinds.iter().filter_map(|&(kind, slope)| Some(slope * problem.cost.node(v, kind)?.compute));
+        let loads = kinds.iter().filter_map(|&(kind, slope)| Some(slope * problem.costs.node(v, kind)?.compute));
         loads.min_by(f64::total_cmp).unwrap_or(0.0)
     };
     let replicas = problem.spec.replication.map_or(1, |replication| replication.max_replicas) as f64;
@@ -165,76 +148,55 @@ fn parameter_bytes(problem: &Problem, upper: Option<f64>) -> Vec<f64> {
     problem.parameter_bytes.iter().map(|&bytes| grid.down(bytes)).collect()
 }
 
-impl GridCost {
-    fn new(problem: &Problem, upper: Option<f64>) -> Self {
-        let classes = problem.spec.platform.accelerators.len();
-        let kinds: Vec<DeviceKind> = (0..classes).map(DeviceKind::Accelerator).chain([DeviceKind::Cpu]).collect();
-        let bytes: Vec<Option<Grid>> = kinds.iter().map(|&kind| bytes_of(problem, kind)).collect();
-        // One unit's boundary is kept for all kinds together: the coarsest grid serves each of them.
-        let boundary = bytes.iter().take(classes).copied().reduce(|a, b| {
-            let (a, b) = (a?, b?);
-            Some(Grid { step: a.step.max(b.step), most: a.most.max(b.most) })
-        });
-        let boundary = boundary.flatten();
-        let known = (upper, least_objective(problem));
-        let table = |(&kind, bytes): (&DeviceKind, &Option<Grid>)| {
-            KindTable::new(problem, kind, known, *bytes, boundary.filter(|_| kind != DeviceKind::Cpu))
-        };
-        Self {
-            kinds: kinds.iter().zip(&bytes).map(table).collect(),
-            synchronisation: problem.cost.synchronisation(),
-            memory_model: problem.cost.memory_model(),
-        }
-    }
-
-    fn kind(&self, on: DeviceKind) -> &KindTable {
-        match on {
-            DeviceKind::Accelerator(class) => &self.kinds[class],
-            DeviceKind::Cpu => &self.kinds[self.kinds.len() - 1],
-        }
+/// The costs on their grids.
+fn costs(problem: &Problem, upper: Option<f64>) -> Costs {
+    let classes = problem.spec.platform.accelerators.len();
+    let kinds: Vec<DeviceKind> = (0..classes).map(DeviceKind::Accelerator).chain([DeviceKind::Cpu]).collect();
+    let bytes: Vec<Option<Grid>> = kinds.iter().map(|&kind| bytes_of(problem, kind)).collect();
+    // One unit's boundary is kept for all kinds together: the coarsest grid serves each of them.
+    let on_boundary = bytes.iter().take(classes).copied().reduce(|a, b| {
+        let (a, b) = (a?, b?);
+        Some(Grid { step: a.step.max(b.step), most: a.most.max(b.most) })
+    });
+    let Costs { transfers, memory, synchronisation, .. } = &*problem.costs;
+    let on_boundary = on_boundary.flatten().unwrap_or(Grid::none(f64::INFINITY));
+    let boundary = memory.boundary.iter().map(|&bytes| on_boundary.up(bytes)).collect();
+    let known = (upper, least_objective(problem));
+    Costs {
+        kinds: kinds.iter().zip(&bytes).map(|(&kind, bytes)| kind_cost(problem, kind, known, *bytes)).collect(),
+        transfers: transfers.clone(),
+        memory: MemoryLaw { boundary, ..*memory },
+        synchronisation: *synchronisation,
     }
 }
 
-impl KindTable {
-    fn new(
-        problem: &Problem,
-        kind: DeviceKind,
-        (upper, least_objective): (Option<f64>, f64),
-        bytes: Option<Grid>,
-        boundary: Option<Grid>,
-    ) -> Self {
-        let Problem { cost, .. } = problem;
-        let nodes = 0..problem.node_count();
-        let given: Vec<Option<NodeCost>> = nodes.clone().map(|v| cost.node(v, kind)).collect();
-        let transfers: Vec<f64> = nodes.clone().map(|v| transfer(problem, v, kind)).collect();
-        let pieces = cost.pieces(kind).to_vec();
-        let most_compute = most(problem, upper, largest(&pieces, |piece| piece.compute));
-        let most_transfer = most_transfer(problem, kind, upper);
-        let compute: f64 = given.iter().flatten().map(|cost| cost.compute.min(most_compute)).sum();
-        let moved: f64 = transfers.iter().zip(&problem.between).map(|(time, far)| time.min(most_transfer) * far).sum();
-        let communication = 2.0 * moved;
-        let addends = 2.0 * problem.node_count() as f64;
-        let is_harmless = addends * (compute + communication) * f64::EPSILON <= HARMLESS * least_objective;
-        let grid = |total, most, steps| if is_harmless { Grid::none(most) } else { Grid::new(total, most, steps) };
-        // What a time is multiplied by multiplies what rounding takes off it.
-        let far = problem.between.iter().copied().fold(1.0, f64::max);
-        let on_compute = grid(compute, most_compute, TIME_STEPS);
-        let on_transfer = grid(communication, most_transfer, TIME_STEPS * far);
-        let transfers: Vec<f64> = transfers.into_iter().map(|time| on_transfer.down(time)).collect();
-        let on_grid = |(cost, &transfer): (Option<NodeCost>, &f64)| {
-            cost.map(|cost| NodeCost {
-                compute: on_compute.down(cost.compute),
-                memory: bytes.map_or(cost.memory, |grid| grid.up(cost.memory)),
-                transfer,
-            })
-        };
-        let kept = |v: NodeId| cost.boundary_bytes(v, kind);
-        Self {
-            nodes: given.into_iter().zip(&transfers).map(on_grid).collect(),
-            transfers,
-            boundary: nodes.map(|v| boundary.map_or(kept(v), |grid| grid.up(kept(v)))).collect(),
-            pieces,
-        }
+fn kind_cost(
+    problem: &Problem,
+    kind: DeviceKind,
+    (upper, least_objective): (Option<f64>, f64),
+    bytes: Option<Grid>,
+) -> KindCost {
+    let (costs, given) = (&problem.costs, problem.costs.kind(kind));
+    let most_compute = most(problem, upper, largest(&given.pieces, |piece| piece.compute));
+    let most_transfer = most_transfer(problem, kind, upper);
+    let compute: f64 = given.nodes.iter().flatten().map(|cost| cost.compute.min(most_compute)).sum();
+    let moved = given.transfers.iter().zip(&costs.transfers);
+    let communication = 2.0 * moved.map(|(time, transfer)| time.min(most_transfer) * transfer.between).sum::<f64>();
+    let addends = (problem.node_count() + costs.transfers.len()) as f64;
+    let is_harmless = addends * (compute + communication) * f64::EPSILON <= HARMLESS * least_objective;
+    let grid = |total, most, steps| if is_harmless { Grid::none(most) } else { Grid::new(total, most, steps) };
+    // What a time is multiplied by multiplies what rounding takes off it.
+    let far = costs.transfers.iter().map(|transfer| transfer.between).fold(1.0, f64::max);
+    let on_compute = grid(compute, most_compute, TIME_STEPS);
+    let on_transfer = grid(communication, most_transfer, TIME_STEPS * far);
+    let on_grid = |cost: NodeCost| NodeCost {
+        compute: on_compute.down(cost.compute),
+        memory: bytes.map_or(cost.memory, |grid| grid.up(cost.memory)),
+    };
+    KindCost {
+        nodes: given.nodes.iter().map(|cost| cost.map(on_grid)).collect(),
+        transfers: given.transfers.iter().map(|&time| on_transfer.down(time)).collect(),
+        pieces: given.pieces.clone(),
     }
 }
 
@@ -247,37 +209,11 @@ fn largest(pieces: &[Piece], coefficient: impl Fn(&Piece) -> f64) -> f64 {
 fn bytes_of(problem: &Problem, kind: DeviceKind) -> Option<Grid> {
     let limit = problem.memory_limit(kind)?;
     let replicas = problem.spec.replication.map_or(1, |replication| replication.max_replicas);
-    let capacity = problem.cost.memory_model().capacity(Some(limit), replicas)?;
+    let capacity = problem.costs.memory.capacity(Some(limit), replicas)?;
     let most = if capacity > 0.0 { cut_off(capacity) } else { 1.0 };
-    let own = (0..problem.node_count()).filter_map(|v| problem.cost.node(v, kind)).map(|cost| cost.memory.min(most));
-    let crossing = problem.graph.edges().map(|(u, _)| problem.cost.boundary_bytes(u, kind).min(most));
+    let own = (0..problem.node_count()).filter_map(|v| problem.costs.node(v, kind)).map(|cost| cost.memory.min(most));
+    let crossing = problem.graph.edges().map(|(u, _)| problem.costs.memory.boundary_bytes(u).min(most));
     Some(Grid::new(own.sum::<f64>() + 2.0 * crossing.sum::<f64>(), most, BYTE_STEPS))
-}
-
-impl CostModel for GridCost {
-    fn node(&self, v: NodeId, on: DeviceKind) -> Option<NodeCost> {
-        self.kind(on).nodes[v]
-    }
-
-    fn transfer(&self, v: NodeId, on: DeviceKind) -> f64 {
-        self.kind(on).transfers[v]
-    }
-
-    fn pieces(&self, on: DeviceKind) -> &[Piece] {
-        &self.kind(on).pieces
-    }
-
-    fn memory_model(&self) -> MemoryModel {
-        self.memory_model
-    }
-
-    fn boundary_bytes(&self, v: NodeId, on: DeviceKind) -> f64 {
-        self.kind(on).boundary[v]
-    }
-
-    fn synchronisation(&self) -> Synchronisation {
-        self.synchronisation
-    }
 }
 
 #[cfg(test)]

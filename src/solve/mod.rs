@@ -20,7 +20,7 @@ pub use crate::bound::{BoundSource, LowerBound};
 pub(crate) use crate::search::in_pool;
 pub use crate::search::{MemoryBudget, OPTIMALITY_TOLERANCE, Progress, SearchContext, Stats, Status, Stopped};
 
-use crate::problem::{MemoryModel, Objective, Problem, Solution};
+use crate::problem::{Objective, Problem, Solution};
 use crate::search;
 
 /// What a solver promises about its answers.
@@ -69,13 +69,11 @@ fn refuse_sharding(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
 
 /// Refuses memory that depends on what is cut on behalf of solvers that add it up over nodes.
 fn refuse_recomputation(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
-    match problem.spec.memory {
-        MemoryModel::Additive => Ok(()),
-        MemoryModel::Recomputation { .. } => Err(Unsupported {
-            solver: solver.into(),
-            reason: "it adds up the memory of nodes; use dp, dpl or parmesan for memory with recomputation".into(),
-        }),
+    if problem.costs.memory.is_additive() {
+        return Ok(());
     }
+    let reason = "it adds up the memory of nodes; use dp, dpl or parmesan for memory with recomputation".into();
+    Err(Unsupported { solver: solver.into(), reason })
 }
 
 /// A fault: not a limit, not an infeasible problem.

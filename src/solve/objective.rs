@@ -44,11 +44,11 @@ pub(super) fn held(problem: &Problem, split: &Solution) -> Option<Vec<Held>> {
 
 /// Whether the memory of a device is enough for its nodes; `None` where it cannot run one of them. O(n + m).
 pub(super) fn fits_on(problem: &Problem, device: &Held) -> Option<bool> {
-    let Problem { cost, graph, .. } = problem;
+    let Problem { costs, graph, .. } = problem;
     let set = NodeSet::from_nodes(graph.node_count(), device.nodes());
     let limit = problem.memory_limit(device.kind);
-    let used = cost.memory(graph, &set, device.kind)?;
-    Some(fits(used, cost.memory_model().capacity(limit, device.replicas)))
+    let used = costs.memory_of(graph, &set, device.kind)?;
+    Some(fits(used, costs.memory.capacity(limit, device.replicas)))
 }
 
 /// The objective of a split of all nodes, or `None` where a device cannot run a node or subgraphs wait for each other.
@@ -64,15 +64,15 @@ pub(super) fn objective(problem: &Problem, held: &[Held]) -> Option<f64> {
 
 /// The largest load; under GPipe the largest one of each pass, added up.
 fn largest_loads(problem: &Problem, held: &[Held]) -> Option<f64> {
-    let Problem { cost, spec, .. } = problem;
+    let Problem { costs, spec, .. } = problem;
     let has_backward = problem.backward.contains(&true);
     let mut largest = [0.0f64; 2];
     for (device, terms) in held.iter().zip(terms(problem, held)?) {
         let bytes = device.nodes().map(|v| problem.parameter_bytes[v]).sum();
         let all_reduce = spec.replication.map_or(0.0, |r| ring_all_reduce(bytes, device.replicas, r.bandwidth));
         let load = |terms: &Terms, all_reduce| {
-            let load = max_of_pieces(cost.pieces(device.kind), terms);
-            replicated_load(load, device.replicas, all_reduce, cost.synchronisation())
+            let load = max_of_pieces(costs.pieces(device.kind), terms);
+            replicated_load(load, device.replicas, all_reduce, costs.synchronisation)
         };
         let loads = match spec.objective {
             // Weights are synchronised once their gradients are there: in the backward pass, if there is one.
@@ -89,30 +89,30 @@ fn largest_loads(problem: &Problem, held: &[Held]) -> Option<f64> {
 
 /// What each device computes and moves, by pass.
 fn terms(problem: &Problem, held: &[Held]) -> Option<Vec<[Terms; 2]>> {
-    let Problem { cost, graph, backward, .. } = problem;
+    let Problem { costs, graph, backward, .. } = problem;
     let mut device_of = vec![0; graph.node_count()];
     let mut terms = vec![[Terms::default(); 2]; held.len()];
     for (d, device) in held.iter().enumerate() {
         for v in device.nodes() {
             device_of[v] = d;
-            terms[d][usize::from(backward[v])].compute += cost.node(v, device.kind)?.compute;
+            terms[d][usize::from(backward[v])].compute += costs.node(v, device.kind)?.compute;
         }
     }
     let mut pins: Vec<usize> = Vec::new();
-    for u in 0..graph.node_count() {
+    for (t, transfer) in costs.transfers.iter().enumerate() {
+        let source = transfer.source;
         pins.clear();
-        pins.extend(graph.successors(u).iter().map(|&v| device_of[v as usize]));
-        pins.push(device_of[u]);
+        pins.extend(transfer.consumers.iter().map(|&v| device_of[v]));
+        pins.push(device_of[source]);
         pins.sort_unstable();
         pins.dedup();
         if pins.len() == 1 {
             continue;
         }
         for &d in &pins {
-            let price = if is_far(held, &pins, d) { problem.between[u] } else { 1.0 };
-            let price = price * cost.transfer(u, held[d].kind);
-            let terms = &mut terms[d][usize::from(backward[u])];
-            *(if d == device_of[u] { &mut terms.comm_out } else { &mut terms.comm_in }) += price;
+            let price = if is_far(held, &pins, d) { transfer.between } else { 1.0 };
+            let time = costs.kind(held[d].kind).transfers[t];
+            *terms[d][usize::from(backward[source])].side(d == device_of[source]) += price * time;
         }
     }
     Some(terms)
@@ -125,7 +125,7 @@ fn is_far(held: &[Held], pins: &[usize], d: usize) -> bool {
 
 /// The last finish where subgraphs run as a whole, one after another on each accelerator, and CPU nodes by themselves.
 fn latency(problem: &Problem, held: &[Held]) -> Option<f64> {
-    let Problem { cost, graph, .. } = problem;
+    let Problem { costs, graph, .. } = problem;
     let mut job_of = vec![0; graph.node_count()];
     let mut durations = Vec::new();
     let mut waits = Vec::new();
@@ -134,7 +134,7 @@ fn latency(problem: &Problem, held: &[Held]) -> Option<f64> {
             if device.kind == DeviceKind::Cpu {
                 for &v in subgraph {
                     job_of[v] = durations.len();
-                    durations.push(cost.node(v, device.kind)?.compute);
+                    durations.push(costs.node(v, device.kind)?.compute);
                 }
                 continue;
             }
@@ -157,5 +157,5 @@ fn latency(problem: &Problem, held: &[Held]) -> Option<f64> {
 
 fn subgraph_load(problem: &Problem, kind: DeviceKind, subgraph: &[NodeId]) -> Option<f64> {
     let set = NodeSet::from_nodes(problem.node_count(), subgraph.iter().copied());
-    problem.cost.load(&problem.graph, &set, kind)
+    problem.costs.load(&set, kind)
 }

@@ -200,6 +200,7 @@ fn platform(rng: &mut Rng, nodes: &[Node], classes: usize) -> Platform {
             name: None,
             count: pick(rng, &[0, 1, 1, 2, 2, 2, 3, 4]),
             memory: memory(rng, nodes),
+            load: None,
         })
         .collect();
     let bandwidth = Some(pick(rng, &[1.0, 2.0, 0.1, 3e9, 1e-6]));

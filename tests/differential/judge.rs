@@ -39,7 +39,7 @@ pub const OTHERS: &[&str] = &[
 pub const PROGRAMS: &[&str] = &["ip:strong", "ip:published"];
 
 /// Far more than any method needs for so little.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What is wrong with an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -178,14 +178,14 @@ pub fn best_on_nodes(problem: &Problem, units: &Reduced, sets: &[Mask]) -> Optio
     table_dp(sets, &counts, &stage_kinds(problem, units), |stage, set| {
         let kind = units.kinds[stage.kind].kind;
         let held = NodeSet::from_nodes(n, units.lift((0..units.unit_count()).filter(|&u| set >> u & 1 == 1)));
-        let memory: f64 = held.iter().map(|v| problem.cost.node(v, kind).map_or(0.0, |cost| cost.memory)).sum();
+        let memory: f64 = held.iter().map(|v| problem.costs.node(v, kind).map_or(0.0, |cost| cost.memory)).sum();
         let part = |pass: bool| {
-            let terms = problem.cost.terms(&problem.graph, &held, kind, &|v| problem.backward[v] == pass)?;
-            Some(dagsplit::cost::max_of_pieces(problem.cost.pieces(kind), &terms))
+            let terms = problem.costs.terms(&held, kind, |v| problem.backward[v] == pass)?;
+            Some(dagsplit::cost::max_of_pieces(problem.costs.pieces(kind), &terms))
         };
         let value = match problem.spec.objective {
             Objective::Throughput | Objective::Latency { .. } | Objective::Sharding(_) => {
-                [problem.cost.load(&problem.graph, &held, kind)?, 0.0]
+                [problem.costs.load(&held, kind)?, 0.0]
             }
             Objective::GPipe => [part(false)?, part(true)?],
         };

@@ -6,6 +6,7 @@ pub mod cost;
 pub mod formats;
 pub mod graph;
 pub mod instance;
+mod load;
 pub mod mapping;
 pub mod problem;
 mod solution;

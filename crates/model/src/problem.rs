@@ -11,7 +11,7 @@ use std::sync::Arc;
 use petgraph::unionfind::UnionFind;
 use rustc_hash::FxHashMap;
 
-use crate::cost::{CostModel, ProfiledCost};
+use crate::cost::{CostModel, Costs, ProfiledCost};
 use crate::graph::order_graph::{Groups, OrderGraph};
 use crate::graph::{CycleError, Graph, NodeId};
 use crate::instance::{Instance, Node, Problems, validate};
@@ -35,25 +35,31 @@ pub struct Problem {
     pub layer: Vec<Option<u64>>,
     /// Parameter bytes of each node.
     pub parameter_bytes: Vec<f64>,
-    /// How many times its transfer time each node's output costs between servers; 1 where there are none.
-    pub between: Vec<f64>,
     /// What each node weighs under [`Objective::Sharding`]; 0 under other objectives.
     pub shard_weights: Vec<f64>,
     /// Devices, objective, scope and options.
     pub spec: ProblemSpec,
-    /// What a load is.
-    pub cost: Arc<dyn CostModel>,
+    /// What nodes, transfers and memory cost, and what a load is.
+    pub costs: Arc<Costs>,
 }
 
 impl Problem {
-    /// Validates `instance` and compiles it with `spec` to a problem.
+    /// Validates `instance` and compiles it with `spec` to a problem, with the costs of [`ProfiledCost`].
     ///
     /// Of the subgraphs that the latency allows an accelerator no more are kept than there are nodes: the others would
     /// be empty.
     ///
     /// # Errors
     /// Every problem of the instance and of the spec at once.
-    pub fn new(instance: &Instance, mut spec: ProblemSpec) -> Result<Self, Problems> {
+    pub fn new(instance: &Instance, spec: ProblemSpec) -> Result<Self, Problems> {
+        Self::with_costs(instance, spec, &ProfiledCost)
+    }
+
+    /// The same with the costs of another model.
+    ///
+    /// # Errors
+    /// Every problem of the instance and of the spec at once, or every problem of the model's data.
+    pub fn with_costs(instance: &Instance, mut spec: ProblemSpec, model: &dyn CostModel) -> Result<Self, Problems> {
         validate(instance)?;
         spec.validate(instance)?;
         if let Objective::Latency { subgraphs } = &mut spec.objective {
@@ -64,6 +70,8 @@ impl Problem {
             instance.edges.iter().map(|e| (index[&e.source], index[&e.target])).collect();
         let graph = Graph::new(instance.nodes.len(), &edges)
             .unwrap_or_else(|CycleError(_)| unreachable!("validated instances are acyclic"));
+        let costs = model.costs(instance, &spec);
+        costs.validate(&graph, &spec)?;
         Ok(Self {
             graph,
             edges,
@@ -73,9 +81,8 @@ impl Problem {
             given_class: instance.nodes.iter().map(|v| v.color_class).collect(),
             layer: instance.nodes.iter().map(|v| v.layer).collect(),
             parameter_bytes: instance.nodes.iter().map(|v| v.parameter_bytes).collect(),
-            between: vec![spec.interconnect.map_or(1.0, |i| i.between_factor); instance.nodes.len()],
             shard_weights: instance.nodes.iter().map(|v| shard_weight(v, spec.objective)).collect(),
-            cost: Arc::new(ProfiledCost::new(instance, spec.cost, spec.memory)),
+            costs: Arc::new(costs),
             spec,
         })
     }

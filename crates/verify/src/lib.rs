@@ -57,6 +57,7 @@ mod devices;
 mod loads;
 pub mod mapping;
 mod memory;
+mod profiled;
 mod schedule;
 mod sharding;
 mod split;
@@ -66,11 +67,12 @@ mod violation;
 pub use schedule::ScheduledSubgraph;
 pub use violation::{CycleStep, DeadlockStep, Part, Violation};
 
-use dagsplit_model::instance::Instance;
+use dagsplit_model::cost::Costs;
+use dagsplit_model::instance::{Instance, Problems};
 use dagsplit_model::problem::{DeviceAssignment, DeviceKind, Objective, ProblemSpec, Solution};
 use loads::Load;
 use schedule::Schedule;
-use split::Split;
+use split::{Split, validate_all};
 
 /// How far a claimed objective may be from the recomputed one, relative to the larger: sums of the same
 /// floating-point numbers in another order differ by less, anything else by more.
@@ -178,7 +180,35 @@ impl VerifiedDevice {
 /// # Errors
 /// Every violation found, each with the ids concerned and the cure.
 pub fn check(instance: &Instance, spec: &ProblemSpec, solution: &Solution) -> Result<Verified, Vec<Violation>> {
-    let split = Split::resolve(instance, spec, solution)?;
+    validate_all(instance, spec, None).map_err(invalid)?;
+    check_split(instance, spec, &profiled::costs(instance, spec), solution)
+}
+
+/// [`check`] by the data of another cost model than that of profiled instances, which the verifier puts together itself.
+///
+/// # Errors
+/// Every violation found; what is wrong with the data is one of them.
+pub fn check_with(
+    instance: &Instance,
+    spec: &ProblemSpec,
+    costs: &Costs,
+    solution: &Solution,
+) -> Result<Verified, Vec<Violation>> {
+    validate_all(instance, spec, Some(costs)).map_err(invalid)?;
+    check_split(instance, spec, costs, solution)
+}
+
+fn invalid(problems: Problems) -> Vec<Violation> {
+    vec![Violation::InvalidInstance(problems)]
+}
+
+fn check_split(
+    instance: &Instance,
+    spec: &ProblemSpec,
+    costs: &Costs,
+    solution: &Solution,
+) -> Result<Verified, Vec<Violation>> {
+    let split = Split::resolve(instance, spec, costs, solution)?;
     let memory = memory::of_devices(&split);
     let mut violations = devices::violations(&split, &memory);
     let verified = match spec.objective {

@@ -1,7 +1,8 @@
 //! Loads and the objective, by the verifier's own formulas.
 
 use super::split::Split;
-use dagsplit_model::problem::{CostKind, DeviceKind, Objective};
+use dagsplit_model::cost::{Piece, Synchronisation, Transfer};
+use dagsplit_model::problem::{DeviceKind, Objective};
 
 /// The load of one device, replication counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -42,12 +43,9 @@ impl Work {
         }
     }
 
-    fn load(self, kind: CostKind) -> f64 {
-        match kind {
-            CostKind::Additive => self.compute + self.comm_in + self.comm_out,
-            CostKind::Overlap => self.compute.max(self.comm_in + self.comm_out),
-            CostKind::Duplex => self.compute.max(self.comm_in).max(self.comm_out),
-        }
+    fn load(self, pieces: &[Piece]) -> f64 {
+        let value = |p: &Piece| p.compute * self.compute + p.comm_in * self.comm_in + p.comm_out * self.comm_out;
+        pieces.iter().map(value).fold(0.0, f64::max)
     }
 }
 
@@ -70,9 +68,9 @@ pub(super) fn of_devices(split: &Split) -> Vec<Load> {
     let loads = works(split).into_iter().enumerate().map(|(d, [forward, backward])| {
         let all_reduce = all_reduces[d];
         let (in_forward, in_backward) = if has_backward { (0.0, all_reduce) } else { (all_reduce, 0.0) };
-        let kind = split.spec.cost;
-        let share =
-            |work: Work, all_reduce| replica_share(work.load(kind), split.devices[d].replicas, all_reduce, kind);
+        let device = &split.devices[d];
+        let pieces = &split.costs.kind(device.kind).pieces;
+        let share = |work: Work, all_reduce| replica_share(split, work.load(pieces), device.replicas, all_reduce);
         Load {
             forward: share(forward, in_forward),
             backward: share(backward, in_backward),
@@ -82,14 +80,14 @@ pub(super) fn of_devices(split: &Split) -> Vec<Load> {
     loads.collect()
 }
 
-fn replica_share(load: f64, replicas: usize, all_reduce: f64, kind: CostKind) -> f64 {
+fn replica_share(split: &Split, load: f64, replicas: usize, all_reduce: f64) -> f64 {
     if replicas <= 1 {
         return load;
     }
     let share = load / replicas as f64;
-    match kind {
-        CostKind::Additive => share + all_reduce,
-        CostKind::Overlap | CostKind::Duplex => share.max(all_reduce),
+    match split.costs.synchronisation {
+        Synchronisation::Added => share + all_reduce,
+        Synchronisation::Overlapped => share.max(all_reduce),
     }
 }
 
@@ -111,19 +109,20 @@ fn all_reduces(split: &Split) -> Vec<f64> {
 
 /// The work of each device in both passes.
 fn works(split: &Split) -> Vec<Passes> {
+    let pass_of = |v: usize| usize::from(split.instance.nodes[v].backward);
     let mut works = vec![Passes::default(); split.devices.len()];
-    let mut touched = touched_devices(split);
-    for (v, node) in split.instance.nodes.iter().enumerate() {
-        let home = split.device_of[v];
-        let pass = usize::from(node.backward);
-        works[home][pass].compute += split.time(v, split.devices[home].kind).unwrap_or(0.0);
-        let touched = std::mem::take(&mut touched[v]);
+    for (v, &home) in split.device_of.iter().enumerate() {
+        works[home][pass_of(v)].compute += split.time(v, split.devices[home].kind).unwrap_or(0.0);
+    }
+    for (t, transfer) in split.costs.transfers.iter().enumerate() {
+        let (home, touched) = (split.device_of[transfer.source], touched_devices(split, transfer));
         if touched.len() == 1 {
             continue;
         }
         for &payer in &touched {
-            let charge = node.transfer_time * charge_factor(split, payer, &touched);
-            let work = &mut works[payer][pass];
+            let time = split.costs.kind(split.devices[payer].kind).transfers[t];
+            let charge = time * charge_factor(split, transfer, payer, &touched);
+            let work = &mut works[payer][pass_of(transfer.source)];
             if payer == home {
                 work.comm_out += charge;
             } else {
@@ -134,28 +133,18 @@ fn works(split: &Split) -> Vec<Passes> {
     works
 }
 
-/// For each producer the devices that make or consume its output, each once, ascending.
-fn touched_devices(split: &Split) -> Vec<Vec<usize>> {
-    let mut touched: Vec<Vec<usize>> = split.device_of.iter().map(|&home| vec![home]).collect();
-    for &(producer, consumer) in &split.edges {
-        touched[producer].push(split.device_of[consumer]);
-    }
-    for devices in &mut touched {
-        devices.sort_unstable();
-        devices.dedup();
-    }
-    touched
+/// The devices that make or need the data of a transfer, each once, ascending.
+fn touched_devices(split: &Split, transfer: &Transfer) -> Vec<usize> {
+    let ends = transfer.consumers.iter().chain([&transfer.source]);
+    let mut devices: Vec<usize> = ends.map(|&v| split.device_of[v]).collect();
+    devices.sort_unstable();
+    devices.dedup();
+    devices
 }
 
-/// What `payer` pays per unit of transfer time for an output that the `touched` devices make or consume.
-fn charge_factor(split: &Split, payer: usize, touched: &[usize]) -> f64 {
-    match (split.devices[payer].kind, split.spec.interconnect) {
-        (DeviceKind::Cpu, _) => 0.0,
-        (DeviceKind::Accelerator(_), Some(interconnect))
-            if touched.iter().any(|&device| split.server(device) != split.server(payer)) =>
-        {
-            interconnect.between_factor
-        }
-        (DeviceKind::Accelerator(_), _) => 1.0,
-    }
+/// What `payer` pays per unit of time for data that the `touched` devices make or need.
+fn charge_factor(split: &Split, transfer: &Transfer, payer: usize, touched: &[usize]) -> f64 {
+    let has_servers = split.spec.interconnect.is_some() && split.devices[payer].kind != DeviceKind::Cpu;
+    let is_far = has_servers && touched.iter().any(|&device| split.server(device) != split.server(payer));
+    if is_far { transfer.between } else { 1.0 }
 }

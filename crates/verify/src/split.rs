@@ -3,7 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use super::Violation;
-use dagsplit_model::instance::{Instance, validate};
+use dagsplit_model::cost::Costs;
+use dagsplit_model::graph::Graph;
+use dagsplit_model::instance::{Instance, Problems, validate};
 use dagsplit_model::problem::{DeviceAssignment, DeviceKind, ProblemSpec, Solution};
 
 /// The subgraphs of one device in the order in which it runs them, as node indices; a CPU has none.
@@ -13,6 +15,7 @@ pub(super) type Subgraphs = Vec<Vec<usize>>;
 pub(super) struct Split<'a> {
     pub instance: &'a Instance,
     pub spec: &'a ProblemSpec,
+    pub costs: &'a Costs,
     pub devices: &'a [DeviceAssignment],
     /// The position of each node by its id.
     pub index: FxHashMap<u64, usize>,
@@ -27,11 +30,9 @@ impl<'a> Split<'a> {
     pub fn resolve(
         instance: &'a Instance,
         spec: &'a ProblemSpec,
+        costs: &'a Costs,
         solution: &'a Solution,
     ) -> Result<Self, Vec<Violation>> {
-        for result in [validate(instance), spec.validate(instance)] {
-            result.map_err(|problems| vec![Violation::InvalidInstance(problems)])?;
-        }
         let devices = &solution.devices[..];
         let index: FxHashMap<u64, usize> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
         let mut violations = unknown_classes(spec, devices);
@@ -50,9 +51,9 @@ impl<'a> Split<'a> {
         if !violations.is_empty() {
             return Err(violations);
         }
-        let edges = instance.edges.iter().map(|edge| (index[&edge.source], index[&edge.target])).collect();
+        let edges = edges(instance, &index);
         let device_of: Vec<usize> = device_of.into_iter().flatten().collect();
-        Ok(Self { instance, spec, devices, index, device_of, edges })
+        Ok(Self { instance, spec, costs, devices, index, device_of, edges })
     }
 
     /// The id of node `v`.
@@ -84,12 +85,24 @@ impl<'a> Split<'a> {
 
     /// Time of node `v` on a device of `kind`; `None` where that kind cannot run it.
     pub fn time(&self, v: usize, kind: DeviceKind) -> Option<f64> {
-        let node = &self.instance.nodes[v];
-        match kind {
-            DeviceKind::Accelerator(class) => node.accelerator_times[class],
-            DeviceKind::Cpu => node.cpu_time,
-        }
+        self.costs.kind(kind).nodes[v].map(|cost| cost.compute)
     }
+}
+
+/// Says what keeps an instance and a spec, and the costs of another model where there are any, from being a problem.
+pub(super) fn validate_all(instance: &Instance, spec: &ProblemSpec, costs: Option<&Costs>) -> Result<(), Problems> {
+    validate(instance)?;
+    spec.validate(instance)?;
+    let Some(costs) = costs else { return Ok(()) };
+    let index = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
+    match Graph::new(instance.nodes.len(), &edges(instance, &index)) {
+        Ok(graph) => costs.validate(&graph, spec),
+        Err(cycle) => unreachable!("valid instances are acyclic: {cycle}"),
+    }
+}
+
+fn edges(instance: &Instance, index: &FxHashMap<u64, usize>) -> Vec<(usize, usize)> {
+    instance.edges.iter().map(|edge| (index[&edge.source], index[&edge.target])).collect()
 }
 
 fn held(devices: &[DeviceAssignment]) -> impl Iterator<Item = (usize, &u64)> {

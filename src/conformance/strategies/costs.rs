@@ -80,9 +80,9 @@ fn platforms_with(options: InstanceOptions, is_tight: bool) -> impl Strategy<Val
         (false, false) => Just(None).boxed(),
     };
     let class = (0..=options.max_accelerators, memory).prop_map(|(count, memory)| AcceleratorClass {
-        name: None,
         count,
         memory: memory.map(f64::from),
+        ..AcceleratorClass::default()
     });
     (vec(class, 1..=options.max_classes), 0..=options.max_cpus).prop_map(|(mut accelerators, cpus)| {
         if cpus == 0 && accelerators.iter().all(|class| class.count == 0) {

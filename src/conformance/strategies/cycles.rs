@@ -24,7 +24,7 @@ pub fn odd_cycles(triangles: usize) -> impl Strategy<Value = Instance> {
             transfer_time: TRANSFERS[id % 3] * UNIT,
             ..Node::new(id as u64)
         };
-        let class = |count| AcceleratorClass { name: None, count, memory: None };
+        let class = |count| AcceleratorClass { count, ..AcceleratorClass::default() };
         let triangle = |first| EDGES.map(|(source, target)| Edge { source: first + source, target: first + target });
         Instance {
             platform: Platform { accelerators: vec![class(triangles), class(triangles - 1)], cpus: 0, bandwidth: None },

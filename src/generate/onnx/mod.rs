@@ -90,7 +90,12 @@ fn check_size(size: size::Size, found: &mut Problems) {
 
 fn platform(hardware: &Hardware) -> Platform {
     let accelerator = hardware.accelerator;
-    let class = AcceleratorClass { name: Some(accelerator.to_string()), count: 6, memory: Some(accelerator.memory()) };
+    let class = AcceleratorClass {
+        name: Some(accelerator.to_string()),
+        count: 6,
+        memory: Some(accelerator.memory()),
+        load: None,
+    };
     Platform { accelerators: vec![class], cpus: 1, bandwidth: Some(hardware.link_bandwidth() / 1e3) }
 }
 

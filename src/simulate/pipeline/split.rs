@@ -1,11 +1,12 @@
 //! The pipeline of a split, whose devices move data through the memory of their host (Tarnawski 2020, section 5.1.1).
 
-use super::pieces::{self, Piece};
+use super::pieces::{self, Piece as Part};
 use super::{AllReduce, Block, Flow, Pass, Pipeline, Stage, Transfers, Way};
-use crate::cost::ring_all_reduce;
+use crate::cost::{Piece, ring_all_reduce};
 use crate::graph::NodeId;
 use crate::instance::Instance;
-use crate::problem::{CostKind, DeviceKind, Problem};
+use crate::problem::{DeviceKind, Problem};
+use crate::simulate::error::SimulateError;
 use crate::verify::{Verified, VerifiedDevice};
 
 impl Pipeline {
@@ -17,7 +18,11 @@ impl Pipeline {
     /// under `problem`'s cost. Replicas are one device that takes their share of the time. What a device's memory
     /// holds beyond its parameters it keeps for each microbatch in flight; where the instance states no parameters
     /// its memory does not depend on the schedule. O((n + m) · blocks) at worst.
-    pub fn of_split(instance: &Instance, problem: &Problem, split: &Verified) -> Self {
+    ///
+    /// # Errors
+    /// [`SimulateError::UnknownLoad`] where accelerators have other loads than the three published ones.
+    pub fn of_split(instance: &Instance, problem: &Problem, split: &Verified) -> Result<Self, SimulateError> {
+        let transfers = transfers(problem, split)?;
         let builder = Builder::new(instance, problem, split);
         let stages = builder.stages();
         let mut pipeline = Self {
@@ -28,19 +33,38 @@ impl Pipeline {
             stages: stages.iter().map(|members| builder.stage(members)).collect(),
             flows: Vec::new(),
             all_reduces: Vec::new(),
-            transfers: match problem.spec.cost {
-                CostKind::Additive => Transfers::OnDevice,
-                CostKind::Overlap => Transfers::Engine,
-                CostKind::Duplex => Transfers::TwoEngines,
-            },
+            transfers,
             replicas: 1,
         };
         rank(&mut pipeline.stages, &stages, builder.pieces.len());
         builder.connect(&mut pipeline);
         builder.turn_around(&mut pipeline);
         pipeline.all_reduces = builder.all_reduces();
-        pipeline
+        Ok(pipeline)
     }
+}
+
+/// What moves data beside the accelerators of a split, as their loads say.
+fn transfers(problem: &Problem, split: &Verified) -> Result<Transfers, SimulateError> {
+    let mut found = None;
+    for device in split.devices().iter().filter(|device| device.kind() != DeviceKind::Cpu) {
+        let has = |pieces: &[Piece]| {
+            let given = problem.costs.pieces(device.kind());
+            given.len() == pieces.len() && pieces.iter().all(|piece| given.contains(piece))
+        };
+        let transfers = [
+            (&[Piece::new(1.0, 1.0, 1.0)][..], Transfers::OnDevice),
+            (&[Piece::COMPUTE, Piece::new(0.0, 1.0, 1.0)], Transfers::Engine),
+            (&[Piece::COMPUTE, Piece::new(0.0, 1.0, 0.0), Piece::new(0.0, 0.0, 1.0)], Transfers::TwoEngines),
+        ];
+        let known = transfers.into_iter().find(|(pieces, _)| has(pieces)).map(|(_, transfers)| transfers);
+        match (known, found) {
+            (Some(transfers), None) => found = Some(transfers),
+            (Some(transfers), Some(other)) if transfers == other => {}
+            _ => return Err(SimulateError::UnknownLoad),
+        }
+    }
+    Ok(found.unwrap_or(Transfers::OnDevice))
 }
 
 /// A split, cut into pieces. The pieces of the forward pass come first.
@@ -49,7 +73,7 @@ struct Builder<'a> {
     problem: &'a Problem,
     devices: &'a [VerifiedDevice],
     device_of: Vec<usize>,
-    pieces: Vec<Piece>,
+    pieces: Vec<Part>,
     piece_of: Vec<usize>,
 }
 
@@ -112,9 +136,9 @@ impl<'a> Builder<'a> {
         for (stage, members) in stages.iter().enumerate() {
             members.pieces().for_each(|piece| stage_of[piece] = stage);
         }
-        let block = |(i, piece): (usize, &Piece)| {
+        let block = |(i, piece): (usize, &Part)| {
             let device = self.device(i);
-            let time = |&v: &NodeId| self.problem.cost.node(v, self.kind(device)).map_or(0.0, |cost| cost.compute);
+            let time = |&v: &NodeId| self.problem.costs.node(v, self.kind(device)).map_or(0.0, |cost| cost.compute);
             let compute = piece.nodes.iter().map(time).sum::<f64>() / self.devices[device].replicas() as f64;
             Block { stage: stage_of[i], pass: self.pass(i), input: 0.0, compute, output: 0.0 }
         };
@@ -124,7 +148,7 @@ impl<'a> Builder<'a> {
     fn stage(&self, members: &Members) -> Stage {
         let (problem, kind) = (self.problem, self.kind(members.device));
         let nodes = || members.pieces().flat_map(|piece| self.pieces[piece].nodes.iter().copied());
-        let memory: f64 = nodes().map(|v| problem.cost.node(v, kind).map_or(0.0, |cost| cost.memory)).sum();
+        let memory: f64 = nodes().map(|v| problem.costs.node(v, kind).map_or(0.0, |cost| cost.memory)).sum();
         let weights = if problem.parameter_bytes.iter().any(|&bytes| bytes > 0.0) {
             nodes().map(|v| problem.parameter_bytes[v]).sum::<f64>().min(memory)
         } else {
@@ -150,9 +174,6 @@ impl<'a> Builder<'a> {
                 .collect();
             consumers.sort_unstable();
             consumers.dedup();
-            let mut payers: Vec<usize> = consumers.iter().map(|&(device, _)| device).chain([home]).collect();
-            payers.sort_unstable();
-            payers.dedup();
             for on_device in consumers.chunk_by(|a, b| a.0 == b.0) {
                 let (device, first) = on_device[0];
                 if device == home {
@@ -160,7 +181,7 @@ impl<'a> Builder<'a> {
                     pipeline.flows.extend(kept.map(|&(_, target)| Flow { source, target, way: Way::Kept }));
                     continue;
                 }
-                pipeline.blocks[first].input += self.charge(u, device, &payers);
+                pipeline.blocks[first].input += self.charge(u, device);
                 if self.pass(first) == Pass::Forward {
                     let stage = &mut pipeline.stages[pipeline.blocks[first].stage];
                     let bytes = stage.boundary + self.instance.nodes[u].output_bytes.unwrap_or(0.0);
@@ -170,22 +191,24 @@ impl<'a> Builder<'a> {
                 let shared = on_device[1..].iter().map(|&(_, target)| Flow { source: first, target, way: Way::Shared });
                 pipeline.flows.extend(sent.chain(shared));
             }
-            if payers.len() > 1 {
-                pipeline.blocks[source].output += self.charge(u, home, &payers);
-            }
+            pipeline.blocks[source].output += self.charge(u, home);
         }
     }
 
-    /// What `payer` pays for the output of `u`, which `touched` devices make or consume.
-    fn charge(&self, u: NodeId, payer: usize, touched: &[usize]) -> f64 {
+    /// What `payer` pays for the transfers from `u` that it takes part in.
+    fn charge(&self, u: NodeId, payer: usize) -> f64 {
         let server = |device: usize| self.devices[device].server().filter(|_| self.kind(device) != DeviceKind::Cpu);
-        let factor = match self.problem.spec.interconnect {
-            Some(interconnect) if touched.iter().any(|&device| server(device) != server(payer)) => {
-                interconnect.between_factor
-            }
-            _ => 1.0,
+        let (costs, home) = (&self.problem.costs, self.device_of[u]);
+        let time = |t: usize| {
+            let transfer = &costs.transfers[t];
+            let touched = || transfer.consumers.iter().map(|&v| self.device_of[v]).chain([home]);
+            let pays = touched().any(|device| device == payer) && touched().any(|device| device != home);
+            let is_far =
+                self.problem.spec.interconnect.is_some() && touched().any(|device| server(device) != server(payer));
+            let price = if is_far { transfer.between } else { 1.0 };
+            if pays { price * costs.kind(self.kind(payer)).transfers[t] } else { 0.0 }
         };
-        factor * self.problem.cost.transfer(u, self.kind(payer)) / self.devices[payer].replicas() as f64
+        costs.transfers_from(u).map(time).sum::<f64>() / self.devices[payer].replicas() as f64
     }
 
     /// Lets the backward pass of a stage begin after its forward pass, also where no data says so.

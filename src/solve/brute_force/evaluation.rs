@@ -62,7 +62,7 @@ impl<'a> Evaluation<'a> {
             if !self.fits(stage, set)? {
                 return None;
             }
-            let far = self.far_producers(stages, &sets, stage);
+            let far = self.far_transfers(stages, &sets, stage);
             for (largest, load) in largest.iter_mut().zip(self.loads(stage, set, &far)?) {
                 *largest = largest.max(load);
             }
@@ -110,23 +110,25 @@ impl<'a> Evaluation<'a> {
 
     /// Whether the nodes fit in memory; `None` when the kind cannot run one of them.
     fn fits(&self, stage: &Stage, set: &NodeSet) -> Option<bool> {
-        let Problem { graph, cost, .. } = self.problem;
+        let Problem { graph, costs, .. } = self.problem;
         let limit = self.problem.memory_limit(stage.kind);
-        let used = cost.memory(graph, set, stage.kind)?;
-        Some(fits(used, cost.memory_model().capacity(limit, stage.replicas)))
+        let used = costs.memory_of(graph, set, stage.kind)?;
+        Some(fits(used, costs.memory.capacity(limit, stage.replicas)))
     }
 
-    /// Producers whose output is made or consumed outside the server of `stage`. None are far without servers.
-    fn far_producers(&self, stages: &[Stage], sets: &[NodeSet], stage: &Stage) -> NodeSet {
-        let n = self.problem.node_count();
-        let Some(server) = stage.server else { return NodeSet::new(n) };
+    /// The transfers whose data is made or consumed outside the server of `stage`. None are far without servers.
+    fn far_transfers(&self, stages: &[Stage], sets: &[NodeSet], stage: &Stage) -> NodeSet {
+        let (n, transfers) = (self.problem.node_count(), &self.problem.costs.transfers);
+        let Some(server) = stage.server else { return NodeSet::new(transfers.len()) };
         let mut near = NodeSet::new(n);
         for (_, set) in stages.iter().zip(sets).filter(|(other, _)| other.server == Some(server)) {
             near.union_with(set);
         }
-        let graph = &self.problem.graph;
-        let is_far = |&u: &NodeId| !near.contains(u) || graph.successors(u).iter().any(|&v| !near.contains(v as usize));
-        NodeSet::from_nodes(n, (0..n).filter(is_far))
+        let is_near = |&t: &usize| {
+            let transfer = &transfers[t];
+            near.contains(transfer.source) && transfer.consumers.iter().all(|&v| near.contains(v))
+        };
+        NodeSet::from_nodes(transfers.len(), (0..transfers.len()).filter(|t| !is_near(t)))
     }
 
     /// The load by pass under GPipe; all of it in the first place otherwise.
@@ -155,17 +157,17 @@ impl<'a> Evaluation<'a> {
         part: &dyn Fn(NodeId) -> bool,
         all_reduce: f64,
     ) -> Option<f64> {
-        let Problem { graph, cost, between, .. } = self.problem;
-        let mut terms = cost.terms(graph, set, stage.kind, part)?;
-        for u in far.iter().filter(|&u| part(u)) {
-            let inside = set.contains(u);
-            if graph.successors(u).iter().any(|&v| set.contains(v as usize) != inside) {
-                let side = if inside { &mut terms.comm_out } else { &mut terms.comm_in };
-                *side += (between[u] - 1.0) * cost.transfer(u, stage.kind);
+        let costs = &self.problem.costs;
+        let mut terms = costs.terms(set, stage.kind, part)?;
+        for t in far.iter() {
+            let transfer = &costs.transfers[t];
+            if part(transfer.source) && transfer.is_cut(|v| set.contains(v)) {
+                let time = costs.kind(stage.kind).transfers[t];
+                *terms.side(set.contains(transfer.source)) += (transfer.between - 1.0) * time;
             }
         }
-        let load = max_of_pieces(cost.pieces(stage.kind), &terms);
-        Some(replicated_load(load, stage.replicas, all_reduce, cost.synchronisation()))
+        let load = max_of_pieces(costs.pieces(stage.kind), &terms);
+        Some(replicated_load(load, stage.replicas, all_reduce, costs.synchronisation))
     }
 
     fn all_reduce(&self, stage: &Stage, set: &NodeSet) -> f64 {

@@ -61,7 +61,7 @@ impl<'a> LatencyEvaluation<'a> {
 
     /// Whether the kind can run every node, and they fit in its memory.
     fn is_feasible(&self, kind: DeviceKind, nodes: &[NodeId]) -> bool {
-        let memory: Option<f64> = nodes.iter().map(|&v| Some(self.problem.cost.node(v, kind)?.memory)).sum();
+        let memory: Option<f64> = nodes.iter().map(|&v| Some(self.problem.costs.node(v, kind)?.memory)).sum();
         memory.is_some_and(|used| fits(used, self.problem.memory_limit(kind)))
     }
 
@@ -123,11 +123,9 @@ impl<'a> LatencyEvaluation<'a> {
     }
 
     fn time(&mut self, kind: DeviceKind, subgraph: u64) -> Option<f64> {
-        let Problem { graph, cost, .. } = self.problem;
-        *self
-            .times
-            .entry((kind, subgraph))
-            .or_insert_with(|| cost.load(graph, &NodeSet::from_nodes(graph.node_count(), members(subgraph)), kind))
+        let problem = self.problem;
+        let set = || NodeSet::from_nodes(problem.node_count(), members(subgraph));
+        *self.times.entry((kind, subgraph)).or_insert_with(|| problem.costs.load(&set(), kind))
     }
 }
 

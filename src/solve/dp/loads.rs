@@ -39,7 +39,7 @@ impl<'a> Loads<'a> {
             reduced,
             objective: problem.spec.objective,
             replication: problem.spec.replication,
-            synchronisation: problem.cost.synchronisation(),
+            synchronisation: problem.costs.synchronisation,
             has_servers: problem.spec.interconnect.is_some(),
         }
     }

@@ -3,6 +3,7 @@
 use super::consumption::Consumption;
 use super::loads::{Loads, Value, objective};
 use super::stage::{Boundary, StageKind, stage_kinds};
+use crate::cost::Piece;
 use crate::graph::NodeId;
 use crate::preprocess::{KindCosts, Reduced};
 use crate::problem::{DeviceAssignment, DeviceKind, Problem, Solution};
@@ -90,14 +91,18 @@ fn ceiling(problem: &Problem, reduced: &Reduced) -> f64 {
     let worst = |pass: usize| reduced.kinds.iter().map(|kind| most(reduced, kind, pass)).fold(0.0, f64::max);
     let all_reduce =
         problem.spec.replication.map_or(0.0, |r| 2.0 * reduced.parameter_bytes.iter().sum::<f64>() / r.bandwidth);
-    let between = problem.between.iter().copied().fold(1.0, f64::max);
+    let between = problem.costs.transfers.iter().map(|transfer| transfer.between).fold(1.0, f64::max);
     ((worst(0) + worst(1)) * between + all_reduce) * (1.0 + 1e-9) + f64::MIN_POSITIVE
 }
 
-/// Compute and communication of one pass of all units that `kind` can run, with every net cut.
+/// Compute and communication of one pass of all units that `kind` can run, with every net cut, as much as any piece of the
+/// load counts them.
 fn most(reduced: &Reduced, kind: &KindCosts, pass: usize) -> f64 {
+    let largest = |coefficient: fn(&Piece) -> f64| kind.pieces.iter().map(coefficient).fold(0.0, f64::max);
+    let all = Piece::new(largest(|p| p.compute), largest(|p| p.comm_in), largest(|p| p.comm_out));
     let units = (0..reduced.unit_count()).filter_map(|u| kind.terms(u));
-    let own = units.map(|terms| terms[pass]).map(|t| t.compute + t.comm_in + t.comm_out);
+    let own = units.map(|terms| all.value(&terms[pass]));
     let nets = reduced.nets.iter().zip(&kind.transfers).filter(|(net, _)| usize::from(net.backward) == pass);
-    own.sum::<f64>() + nets.map(|(_, transfer)| transfer).sum::<f64>()
+    let moved: f64 = nets.map(|(_, transfer)| transfer).sum();
+    own.sum::<f64>() + all.comm_in.max(all.comm_out) * moved
 }

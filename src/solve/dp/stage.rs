@@ -224,7 +224,7 @@ impl<'a> Variants<'a> {
             reduced,
             ideals,
             replication: problem.spec.replication,
-            overlapped: problem.cost.synchronisation() == crate::cost::Synchronisation::Overlapped,
+            overlapped: problem.costs.synchronisation == crate::cost::Synchronisation::Overlapped,
             prohibitive: 2.0 * ceiling + 1.0,
         }
     }

@@ -150,6 +150,6 @@ fn together<T: Copy>(groups: &Groups, of_node: impl Fn(NodeId) -> Option<T>) -> 
 
 /// What a node costs on a kind of device, its time as a part of any load.
 fn cost(problem: &Problem, v: NodeId, kind: DeviceKind) -> Option<NodeCost> {
-    let cost = problem.cost.node(v, kind)?;
-    Some(NodeCost { compute: compute_load(problem.cost.pieces(kind), cost.compute), ..cost })
+    let cost = problem.costs.node(v, kind)?;
+    Some(NodeCost { compute: compute_load(problem.costs.pieces(kind), cost.compute), ..cost })
 }

@@ -62,7 +62,7 @@ impl Branchings {
 
 /// Whether some kind of device takes time for node `v`.
 fn takes_time(problem: &Problem, v: usize) -> bool {
-    problem.device_kinds().iter().any(|&kind| problem.cost.node(v, kind).is_some_and(|cost| cost.compute > 0.0))
+    problem.device_kinds().iter().any(|&kind| problem.costs.node(v, kind).is_some_and(|cost| cost.compute > 0.0))
 }
 
 impl Clustering for Branchings {

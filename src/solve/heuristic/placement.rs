@@ -1,5 +1,7 @@
 //! Which node runs in which subgraph, and what latency follows.
 
+use std::ops::Range;
+
 use crate::cost::{Piece, Terms, max_of_pieces};
 use crate::graph::NodeId;
 use crate::problem::{DeviceAssignment, DeviceKind, Objective, Problem, Solution, fits};
@@ -26,6 +28,7 @@ struct Class {
     /// Compute time of each node; `None` where the class cannot run it.
     times: Vec<Option<f64>>,
     memory: Vec<f64>,
+    /// Time to move each transfer.
     transfers: Vec<f64>,
     limit: Option<f64>,
     pieces: Vec<Piece>,
@@ -41,6 +44,8 @@ pub(super) struct Blocks<'a> {
     accelerators: Vec<usize>,
     /// CPU time of each node; `None` where no CPU can run it or there is none.
     cpu_times: Vec<Option<f64>>,
+    /// The transfers of each node, by index.
+    transfers_of: Vec<Range<usize>>,
 }
 
 impl<'a> Blocks<'a> {
@@ -51,7 +56,8 @@ impl<'a> Blocks<'a> {
         let n = problem.node_count();
         let (mut classes, mut accelerators, mut cpu_times) = (Vec::new(), Vec::new(), vec![None; n]);
         for kind in problem.device_kinds() {
-            let costs = || (0..n).map(|v| problem.cost.node(v, kind));
+            let table = problem.costs.kind(kind);
+            let costs = || table.nodes.iter();
             let times = costs().map(|cost| cost.map(|cost| cost.compute)).collect();
             if kind == DeviceKind::Cpu {
                 cpu_times = times;
@@ -62,14 +68,15 @@ impl<'a> Blocks<'a> {
                 kind,
                 times,
                 memory: costs().map(|cost| cost.map_or(0.0, |cost| cost.memory)).collect(),
-                transfers: (0..n).map(|v| problem.cost.transfer(v, kind)).collect(),
+                transfers: table.transfers.clone(),
                 limit: problem.memory_limit(kind),
-                pieces: problem.cost.pieces(kind).to_vec(),
+                pieces: table.pieces.clone(),
             });
         }
         // More subgraphs than nodes are of no use.
         let per_accelerator = subgraphs.min(n.max(1));
-        Self { problem, per_accelerator, classes, accelerators, cpu_times }
+        let transfers_of = (0..n).map(|v| problem.costs.transfers_from(v)).collect();
+        Self { problem, per_accelerator, classes, accelerators, cpu_times, transfers_of }
     }
 
     /// How many blocks there are.
@@ -166,7 +173,7 @@ pub(super) struct Evaluator<'a> {
     ready: Vec<f64>,
     /// How many edges into each job have not carried their data.
     missing: Vec<usize>,
-    /// The last producer whose data each block received.
+    /// The last transfer that each block received.
     received: Vec<usize>,
     queue: Vec<usize>,
 }
@@ -239,10 +246,12 @@ impl<'a> Evaluator<'a> {
         let members = std::mem::take(&mut self.members[job]);
         for &v in &members {
             let v = v as usize;
-            let leaves = |&w: &u32| self::job(b, w as usize, places[w as usize]) != job;
+            let leaves = |&w: &NodeId| self::job(b, w, places[w]) != job;
             self.terms[job].compute += class.times[v].unwrap_or(0.0);
-            if self.blocks.problem.graph.successors(v).iter().any(leaves) {
-                self.terms[job].comm_out += class.transfers[v];
+            for t in self.blocks.transfers_of[v].clone() {
+                if self.blocks.problem.costs.transfers[t].consumers.iter().any(leaves) {
+                    self.terms[job].comm_out += class.transfers[t];
+                }
             }
         }
         let finish = self.ready[job] + max_of_pieces(&class.pieces, &self.terms[job]);
@@ -257,19 +266,22 @@ impl<'a> Evaluator<'a> {
     /// Hands the output of `u`, ready at `time`, to its consumers in other jobs.
     fn pass_on(&mut self, u: NodeId, from: usize, time: f64, places: &[Place]) {
         let blocks = self.blocks;
+        for t in blocks.transfers_of[u].clone() {
+            for &w in &blocks.problem.costs.transfers[t].consumers {
+                if let Place::Block(block) = places[w]
+                    && block != from
+                    && self.received[block] != t
+                {
+                    self.received[block] = t;
+                    self.terms[block].comm_in += blocks.class(block).transfers[t];
+                }
+            }
+        }
         for &w in blocks.problem.graph.successors(u) {
-            let w = w as usize;
-            let to = job(blocks.len(), w, places[w]);
-            if to == from {
-                continue;
+            let to = job(blocks.len(), w as usize, places[w as usize]);
+            if to != from {
+                self.arrive(to, time);
             }
-            if let Place::Block(block) = places[w]
-                && self.received[block] != u
-            {
-                self.received[block] = u;
-                self.terms[block].comm_in += blocks.class(block).transfers[u];
-            }
-            self.arrive(to, time);
         }
     }
 

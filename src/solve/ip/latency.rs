@@ -13,7 +13,7 @@ use good_lp::{Expression, Variable, constraint, variable};
 use super::builder::{Builder, Pass};
 use super::layout::Layout;
 use super::{Bounds, Form, wires};
-use crate::cost::compute_load;
+use crate::cost::{Transfer, compute_load};
 use crate::graph::order_graph::Groups;
 use crate::graph::{paths, topological};
 use crate::problem::{DeviceKind, Problem};
@@ -28,7 +28,7 @@ struct Schedule {
 /// Writes the program. Its big-M is the least of the bounds, where there are some, and the latency of a split that exists.
 pub(super) fn formulate<'a>(layout: &'a Layout<'a>, form: Form, bounds: Bounds, scale: f64) -> Builder<'a> {
     let problem = layout.problem;
-    let mut builder = Builder::new(layout, wires::of_producers(layout), scale, bounds.limit);
+    let mut builder = Builder::new(layout, wires::of_transfers(layout), scale, bounds.limit);
     share_devices(&mut builder);
     let order = layout.units.order.as_ref();
     let is_subgraph = |i: &usize| layout.devices.list[*i].kind != DeviceKind::Cpu;
@@ -52,7 +52,7 @@ pub(super) fn formulate<'a>(layout: &'a Layout<'a>, form: Form, bounds: Bounds, 
         }
     }
     let cpu_times: Vec<f64> = (0..problem.node_count())
-        .map(|v| problem.cost.node(v, DeviceKind::Cpu).map_or(0.0, |c| c.compute / scale))
+        .map(|v| problem.costs.node(v, DeviceKind::Cpu).map_or(0.0, |c| c.compute / scale))
         .collect();
     run_nodes(&mut builder, "", &schedule, &cpu_times);
     if may_wait_in_circles(problem) {
@@ -147,7 +147,9 @@ fn run_nodes(builder: &mut Builder, prefix: &str, schedule: &Schedule, cpu_times
 fn may_wait_in_circles(problem: &Problem) -> bool {
     let kinds: Vec<DeviceKind> = problem.device_kinds();
     let is_free = |kind: DeviceKind, u: usize, v: usize| {
-        problem.cost.node(v, kind).is_some_and(|cost| cost.compute == 0.0) && problem.cost.transfer(u, kind) == 0.0
+        let costs = problem.costs.kind(kind);
+        let mut moved = problem.costs.transfers_from(u).filter(|&t| problem.costs.transfers[t].consumers.contains(&v));
+        costs.nodes[v].is_some_and(|cost| cost.compute == 0.0) && moved.all(|t| costs.transfers[t] == 0.0)
     };
     problem.graph.edges().any(|(u, v)| kinds.iter().any(|&kind| kind != DeviceKind::Cpu && is_free(kind, u, v)))
 }
@@ -170,16 +172,18 @@ fn forbid_circles(builder: &mut Builder) {
 /// to every consumer. On CPUs alone, where these run all nodes, the longest path.
 fn serial_latency(problem: &Problem) -> f64 {
     let kinds = problem.device_kinds();
-    let pieces = kinds.iter().flat_map(|&kind| problem.cost.pieces(kind));
+    let pieces = kinds.iter().flat_map(|&kind| problem.costs.pieces(kind));
     let weight = pieces.flat_map(|piece| [piece.compute, piece.comm_in, piece.comm_out]).fold(1.0, f64::max);
     let slowest = |v: usize| {
-        let times = kinds.iter().filter_map(|&kind| problem.cost.node(v, kind));
-        let moves = (1 + problem.graph.successors(v).len()) as f64;
-        let transfer = kinds.iter().map(|&kind| problem.cost.transfer(v, kind)).fold(0.0, f64::max);
-        times.map(|cost| cost.compute).fold(0.0, f64::max) + moves * transfer
+        let times = kinds.iter().filter_map(|&kind| problem.costs.node(v, kind));
+        times.map(|cost| cost.compute).fold(0.0, f64::max)
     };
-    let serial = weight * (0..problem.node_count()).map(slowest).sum::<f64>();
-    let cpu_time = |v: usize| problem.cost.node(v, DeviceKind::Cpu).map(|cost| cost.compute);
+    let moved = |(t, transfer): (usize, &Transfer)| {
+        (1 + transfer.consumers.len()) as f64 * problem.costs.longest_transfer(t, &kinds)
+    };
+    let moved: f64 = problem.costs.transfers.iter().enumerate().map(moved).sum();
+    let serial = weight * ((0..problem.node_count()).map(slowest).sum::<f64>() + moved);
+    let cpu_time = |v: usize| problem.costs.node(v, DeviceKind::Cpu).map(|cost| cost.compute);
     let on_cpu: Option<Vec<f64>> = (0..problem.node_count()).map(cpu_time).collect();
     match on_cpu.filter(|_| problem.spec.platform.cpus > 0) {
         Some(times) => serial.min(longest_paths(problem, &times).into_iter().fold(0.0, f64::max)),
@@ -192,7 +196,7 @@ fn earliest(problem: &Problem) -> Vec<f64> {
     let kinds = problem.device_kinds();
     let least = |v: usize| {
         let on =
-            |&kind: &DeviceKind| Some(compute_load(problem.cost.pieces(kind), problem.cost.node(v, kind)?.compute));
+            |&kind: &DeviceKind| Some(compute_load(problem.costs.pieces(kind), problem.costs.node(v, kind)?.compute));
         kinds.iter().filter_map(on).min_by(f64::total_cmp).unwrap_or(0.0)
     };
     longest_paths(problem, &(0..problem.node_count()).map(least).collect::<Vec<_>>())

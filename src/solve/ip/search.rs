@@ -116,11 +116,11 @@ fn scale(problem: &Problem, known: Option<f64>) -> f64 {
 fn work_per_device(problem: &Problem) -> f64 {
     let kinds = problem.device_kinds();
     let least = |v: usize| {
-        let times = kinds.iter().filter_map(|&kind| problem.cost.node(v, kind));
+        let times = kinds.iter().filter_map(|&kind| problem.costs.node(v, kind));
         times.map(|cost| cost.compute).min_by(f64::total_cmp).unwrap_or(0.0)
     };
     let devices: usize = kinds.iter().map(|&kind| problem.device_count(kind)).sum();
-    let transfers = |v: usize| kinds.iter().map(|&kind| problem.cost.transfer(v, kind)).fold(0.0, f64::max);
+    let transfers = (0..problem.costs.transfers.len()).map(|t| problem.costs.longest_transfer(t, &kinds));
     let compute: f64 = (0..problem.node_count()).map(least).sum::<f64>() / devices as f64;
-    if compute > 0.0 { compute } else { (0..problem.node_count()).map(transfers).fold(0.0, f64::max) }
+    if compute > 0.0 { compute } else { transfers.fold(0.0, f64::max) }
 }

@@ -10,7 +10,7 @@ use crate::problem::Objective;
 /// Writes the program: one row for each device and piece of its load.
 pub(super) fn formulate<'a>(layout: &'a Layout<'a>, form: Form, bounds: Bounds, scale: f64) -> Builder<'a> {
     let wires = match form {
-        Form::Published => wires::of_producers(layout),
+        Form::Published => wires::of_transfers(layout),
         Form::Strong => wires::merged(layout),
     };
     let mut builder = Builder::new(layout, wires, scale, bounds.limit);

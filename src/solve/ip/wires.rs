@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::layout::Layout;
+use crate::cost::Transfer;
 use crate::problem::Objective;
 
 /// A producer, or several whose data the same devices pay for.
@@ -20,21 +21,22 @@ pub(super) struct Wire {
     pub transfers: Vec<f64>,
 }
 
-/// One wire for each producer that some device pays for, as published.
-pub(super) fn of_producers(layout: &Layout) -> Vec<Wire> {
+/// One wire for each transfer that some device pays for, as published.
+pub(super) fn of_transfers(layout: &Layout) -> Vec<Wire> {
     let (problem, unit_of) = (layout.problem, layout.unit_of());
     let kinds = problem.device_kinds();
-    let wire = |v: usize| {
-        let source = unit_of[v];
+    let wire = |(t, transfer): (usize, &Transfer)| {
+        let source = unit_of[transfer.source];
         let mut consumers: Vec<usize> =
-            problem.graph.successors(v).iter().map(|&w| unit_of[w as usize]).filter(|&unit| unit != source).collect();
+            transfer.consumers.iter().map(|&v| unit_of[v]).filter(|&unit| unit != source).collect();
         consumers.sort_unstable();
         consumers.dedup();
-        let transfers = kinds.iter().map(|&kind| problem.cost.transfer(v, kind)).collect();
-        Wire { id: problem.ids[v], source, consumers, backward: problem.backward[v], transfers }
+        let transfers = kinds.iter().map(|&kind| problem.costs.kind(kind).transfers[t]).collect();
+        let backward = problem.backward[transfer.source];
+        Wire { id: problem.ids[transfer.source], source, consumers, backward, transfers }
     };
     let is_paid = |wire: &Wire| !wire.consumers.is_empty() && wire.transfers.iter().any(|&time| time > 0.0);
-    (0..problem.node_count()).map(wire).filter(is_paid).collect()
+    problem.costs.transfers.iter().enumerate().map(wire).filter(is_paid).collect()
 }
 
 /// One wire for each set of producers that cost the same devices something.
@@ -47,7 +49,7 @@ pub(super) fn merged(layout: &Layout) -> Vec<Wire> {
     let symmetric = kinds.iter().all(|kind| kind.pieces.iter().all(|piece| piece.comm_in == piece.comm_out));
     let by_pass = layout.problem.spec.objective == Objective::GPipe;
     let mut merged: BTreeMap<(Vec<usize>, Option<usize>, bool), Wire> = BTreeMap::new();
-    for wire in of_producers(layout) {
+    for wire in of_transfers(layout) {
         let mut pins = wire.consumers.clone();
         pins.push(wire.source);
         pins.sort_unstable();

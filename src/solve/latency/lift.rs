@@ -59,11 +59,11 @@ fn reaching_ports(model: &Model, lattice: &Lattice, i: usize) -> Vec<u128> {
     let graph = &model.problem.graph;
     let mut reach = vec![0u128; graph.node_count()];
     for (place, &p) in lattice.live(i).iter().enumerate() {
-        reach[model.ports[p as usize].node] = 1 << place;
+        model.ports[p as usize].consumers.iter().for_each(|&v| reach[v] |= 1 << place);
     }
     for (_, members) in model.units.members.iter().enumerate().filter(|&(u, _)| !lattice.contains(i, u)) {
         for &v in members {
-            reach[v] = graph.predecessors(v).iter().fold(0, |mask, &u| mask | reach[u as usize]);
+            reach[v] = graph.predecessors(v).iter().fold(reach[v], |mask, &u| mask | reach[u as usize]);
         }
     }
     reach

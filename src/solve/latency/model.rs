@@ -3,16 +3,19 @@
 use super::labels::Used;
 use super::units::{REACHABILITY_LIMIT, Units};
 use crate::cost::{Piece, compute_load};
-use crate::graph::{Csr, Graph, NodeId, NodeSet, paths, reachability, topological};
+use crate::graph::{Csr, NodeId, NodeSet, paths, reachability, topological};
 use crate::problem::{DeviceKind, Problem};
 
-/// An output that other units wait for: a node with a consumer outside its unit.
+/// An output that other units wait for: a transfer with a consumer outside the unit of its source, or what of a node's
+/// consumers no transfer reaches.
 #[derive(Debug, Clone)]
 pub(super) struct Port {
     /// The node that produces it.
     pub node: NodeId,
     /// The unit of that node.
     pub unit: usize,
+    /// What an accelerator pays for; `None` where it takes no time.
+    pub transfer: Option<usize>,
     /// Nodes of other units that consume it.
     pub consumers: Vec<NodeId>,
     /// The units of these nodes, ascending.
@@ -82,7 +85,7 @@ impl<'a> Model<'a> {
     }
 
     fn of_units(problem: &'a Problem, units: Units) -> Self {
-        let ports = ports(&problem.graph, &units);
+        let ports = ports(problem, &units);
         let count = units.members.len();
         let rows = |of: fn(&Port) -> &[usize]| {
             let pairs = ports.iter().enumerate().flat_map(|(p, port)| of(port).iter().map(move |&u| (u, p)));
@@ -145,13 +148,13 @@ impl<'a> Model<'a> {
 
     /// Longest paths through the unit, from each of its inputs to each of its outputs.
     fn cpu_run(&self, unit: usize) -> Option<CpuRun> {
-        let Problem { graph, cost, spec, .. } = self.problem;
+        let Problem { graph, costs, spec, .. } = self.problem;
         if spec.platform.cpus == 0 {
             return None;
         }
         let members = &self.units.members[unit];
         let times: Option<Vec<f64>> =
-            members.iter().map(|&v| cost.node(v, DeviceKind::Cpu).map(|cost| cost.compute)).collect();
+            members.iter().map(|&v| costs.node(v, DeviceKind::Cpu).map(|cost| cost.compute)).collect();
         let times = times?;
         let local = |v: NodeId| members.iter().position(|&w| w == v);
         let outputs = self.outputs.row(unit);
@@ -183,11 +186,11 @@ impl<'a> Model<'a> {
     /// Longest paths from each node, each node at its least compute time.
     fn tails(&self) -> Vec<f64> {
         let least = |u: usize, v: NodeId| {
-            let cpu = self.cpu[u].is_some().then(|| self.problem.cost.node(v, DeviceKind::Cpu)).flatten();
+            let cpu = self.cpu[u].is_some().then(|| self.problem.costs.node(v, DeviceKind::Cpu)).flatten();
             let cpu = cpu.map(|cost| cost.compute);
             let accelerated = self.classes.iter().filter_map(|class| {
                 class.compute[u]?;
-                Some(compute_load(&class.pieces, self.problem.cost.node(v, class.kind)?.compute))
+                Some(compute_load(&class.pieces, self.problem.costs.node(v, class.kind)?.compute))
             });
             accelerated.chain(cpu).reduce(f64::min).unwrap_or(0.0)
         };
@@ -199,7 +202,8 @@ impl<'a> Model<'a> {
 
 impl Class {
     fn new(problem: &Problem, kind: DeviceKind, units: &Units, ports: &[Port]) -> Self {
-        let cost = |v: &NodeId| problem.cost.node(*v, kind);
+        let costs = problem.costs.kind(kind);
+        let cost = |v: &NodeId| costs.nodes[*v];
         let compute = |nodes: &Vec<NodeId>| nodes.iter().map(|v| cost(v).map(|cost| cost.compute)).sum();
         let bytes = |v: &NodeId| cost(v).filter(|_| !units.ignores_memory[*v]).map(|cost| cost.memory);
         let memory = |nodes: &Vec<NodeId>| nodes.iter().filter_map(bytes).sum();
@@ -209,24 +213,34 @@ impl Class {
             memory_limit: problem.memory_limit(kind),
             compute: units.members.iter().map(compute).collect(),
             memory: units.members.iter().map(memory).collect(),
-            transfer: ports.iter().map(|port| problem.cost.transfer(port.node, kind)).collect(),
-            pieces: problem.cost.pieces(kind).to_vec(),
+            transfer: ports.iter().map(|port| port.transfer.map_or(0.0, |t| costs.transfers[t])).collect(),
+            pieces: costs.pieces.clone(),
         }
     }
 }
 
-fn ports(graph: &Graph, units: &Units) -> Vec<Port> {
+fn ports(problem: &Problem, units: &Units) -> Vec<Port> {
+    let Problem { graph, costs, .. } = problem;
     let mut ports = Vec::new();
     for (unit, members) in units.members.iter().enumerate() {
+        let outside = |&v: &NodeId| units.of_node[v] != Some(unit);
         for &node in members {
-            let outside = graph.successors(node).iter().map(|&w| w as usize);
-            let consumers: Vec<NodeId> = outside.filter(|&w| units.of_node[w] != Some(unit)).collect();
-            let mut consuming: Vec<usize> = consumers.iter().filter_map(|&w| units.of_node[w]).collect();
-            consuming.sort_unstable();
-            consuming.dedup();
-            if !consumers.is_empty() {
-                ports.push(Port { node, unit, consumers, units: consuming });
+            let mut add = |transfer: Option<usize>, consumers: Vec<NodeId>| {
+                let mut consuming: Vec<usize> = consumers.iter().filter_map(|&w| units.of_node[w]).collect();
+                consuming.sort_unstable();
+                consuming.dedup();
+                if !consumers.is_empty() {
+                    ports.push(Port { node, unit, transfer, consumers, units: consuming });
+                }
+            };
+            let mut unreached: Vec<NodeId> =
+                graph.successors(node).iter().map(|&w| w as usize).filter(outside).collect();
+            for t in costs.transfers_from(node) {
+                let consumers = &costs.transfers[t].consumers;
+                unreached.retain(|w| !consumers.contains(w));
+                add(Some(t), consumers.iter().copied().filter(outside).collect());
             }
+            add(None, unreached);
         }
     }
     ports

@@ -64,7 +64,7 @@ pub(super) fn solve(problem: &Problem, max_ideals: usize, cx: &SearchContext) ->
 fn has_room(problem: &Problem, split: &Solution) -> bool {
     let index = problem.index_of_ids();
     split.devices.iter().filter(|device| device.kind != DeviceKind::Cpu).all(|device| {
-        let costs = device.nodes.iter().filter_map(|id| problem.cost.node(index[id], device.kind));
+        let costs = device.nodes.iter().filter_map(|id| problem.costs.node(index[id], device.kind));
         fits(costs.map(|cost| cost.memory).sum(), problem.memory_limit(device.kind))
     })
 }

@@ -97,7 +97,7 @@ impl Tails {
                 false => self.of_node(model, w, |_| 0.0),
             };
             let after = after.map(tail).fold(0.0, f64::max);
-            let time = model.problem.cost.node(v, DeviceKind::Cpu).map_or(0.0, |cost| cost.compute);
+            let time = model.problem.costs.node(v, DeviceKind::Cpu).map_or(0.0, |cost| cost.compute);
             self.cpu[v] = Some(time + after);
         }
     }

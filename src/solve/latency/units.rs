@@ -126,9 +126,10 @@ fn ready_at_once(problem: &Problem, groups: &Groups) -> Vec<bool> {
     if problem.spec.platform.cpus == 0 {
         return ready;
     }
+    let kinds = problem.device_kinds();
     for v in topological::smallest_first(&problem.graph) {
-        let is_free = problem.cost.node(v, DeviceKind::Cpu).is_some_and(|cost| cost.compute == 0.0)
-            && problem.device_kinds().into_iter().all(|kind| problem.cost.transfer(v, kind) == 0.0);
+        let is_free = problem.costs.node(v, DeviceKind::Cpu).is_some_and(|cost| cost.compute == 0.0)
+            && problem.costs.transfers_from(v).all(|t| problem.costs.longest_transfer(t, &kinds) == 0.0);
         let follows_ready = problem.graph.predecessors(v).iter().all(|&u| ready[u as usize]);
         ready[v] = groups.members[groups.of_node[v]].len() == 1 && is_free && follows_ready;
     }
@@ -138,7 +139,7 @@ fn ready_at_once(problem: &Problem, groups: &Groups) -> Vec<bool> {
 /// Whether a node takes no time and, where that counts, no memory on any kind of device.
 fn is_free(problem: &Problem, v: NodeId, memory: bool) -> bool {
     problem.device_kinds().into_iter().all(|kind| {
-        let cost = problem.cost.node(v, kind);
+        let cost = problem.costs.node(v, kind);
         cost.is_some_and(|cost| cost.compute == 0.0 && (!memory || kind == DeviceKind::Cpu || cost.memory == 0.0))
     })
 }

@@ -48,7 +48,7 @@ impl<'a> Shards<'a> {
             (Some(factor), ..) => cost.edge * factor,
         };
         let need = |kind: DeviceKind, group: &Vec<usize>| {
-            group.iter().map(|&v| problem.cost.node(v, kind).map(|cost| cost.memory)).sum()
+            group.iter().map(|&v| problem.costs.node(v, kind).map(|cost| cost.memory)).sum()
         };
         let needs = kinds.iter().map(|&kind| groups.members.iter().map(|group| need(kind, group)).collect()).collect();
         let weight = |group: &Vec<usize>| group.iter().map(|&v| problem.shard_weights[v]).sum();

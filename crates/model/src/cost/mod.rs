@@ -1,15 +1,28 @@
-//! What a load is: the [`CostModel`] that every solver shares.
+//! What a split costs, as data: a [`CostModel`] gives [`Costs`], and every solver, the verifier and the simulator work
+//! loads out from them and from nothing else.
 //!
 //! A load is a *maximum of linear pieces* in (compute, communication in, communication out). Dynamic programs
 //! evaluate it, integer programs write one row per piece and device, branch and bound relaxes it, and one
 //! definition serves them all.
+//!
+//! Communication is a hypergraph. A [`Transfer`] is data that its producer makes and that some consumers need: a device that
+//! holds some of these nodes but not all pays for it once, on its way out where it holds the producer, else on its way in.
+//! One transfer for each producer is the published model ([`ProfiledCost`]), one for each edge is [`PerEdge`].
 
+mod per_edge;
 mod profiled;
 
+pub use crate::load::{
+    MAX_COEFFICIENT, MAX_PIECES, Piece, Synchronisation, Terms, compute_load, max_of_pieces, replicated_load,
+    ring_all_reduce,
+};
+pub use per_edge::PerEdge;
 pub use profiled::ProfiledCost;
 
 use crate::graph::{Graph, NodeId, NodeSet};
-use crate::spec::{DeviceKind, MemoryModel};
+use crate::instance::{Instance, Problems};
+use crate::load::wrong_pieces;
+use crate::spec::{DeviceKind, Objective, ProblemSpec};
 
 /// What one node costs on one kind of device.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -18,151 +31,258 @@ pub struct NodeCost {
     pub compute: f64,
     /// Bytes it occupies, whatever the other nodes of its device, if the whole colour class is there.
     pub memory: f64,
-    /// Time to move its output onto or off the device, paid once per device and direction.
-    pub transfer: f64,
 }
 
-/// Compute and communication of a set of nodes on a device, in time units.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Terms {
-    /// Time to process the nodes.
-    pub compute: f64,
-    /// Transfer times of outside producers with a consumer inside.
-    pub comm_in: f64,
-    /// Transfer times of inside producers with a consumer outside.
-    pub comm_out: f64,
+/// Data that moves between devices as a whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transfer {
+    /// The node that makes it.
+    pub source: NodeId,
+    /// The nodes that need it, ascending: some or all of the successors of its source.
+    pub consumers: Vec<NodeId>,
+    /// How many times its time it costs a device from whose server it goes, or into which it comes; at least 1.
+    pub between: f64,
 }
 
-impl Terms {
-    /// Adds other terms.
+impl Transfer {
+    /// Whether a device pays for it that holds just the nodes for which `is_inside` holds.
     #[inline]
-    pub fn add(&mut self, other: &Self) {
-        self.compute += other.compute;
-        self.comm_in += other.comm_in;
-        self.comm_out += other.comm_out;
+    pub fn is_cut(&self, is_inside: impl Fn(NodeId) -> bool) -> bool {
+        let inside = is_inside(self.source);
+        self.consumers.iter().any(|&v| is_inside(v) != inside)
     }
 }
 
-/// Coefficients of one linear piece of a load; all are finite and at least zero.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Piece {
-    /// Coefficient of the compute time.
-    pub compute: f64,
-    /// Coefficient of the communication in.
-    pub comm_in: f64,
-    /// Coefficient of the communication out.
-    pub comm_out: f64,
+/// What one kind of device takes for nodes and transfers, and how that makes a load.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct KindCost {
+    /// What each node costs; `None` where the kind cannot run it.
+    pub nodes: Vec<Option<NodeCost>>,
+    /// Time to move each of [`Costs::transfers`] onto or off a device, whether or not the kind can run its nodes.
+    pub transfers: Vec<f64>,
+    /// The linear pieces whose maximum is the load; at least one.
+    pub pieces: Vec<Piece>,
 }
 
-impl Piece {
-    /// The piece with these coefficients.
-    pub const fn new(compute: f64, comm_in: f64, comm_out: f64) -> Self {
-        Self { compute, comm_in, comm_out }
-    }
+/// How the memory of a stage adds up beside that of its nodes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct MemoryLaw {
+    /// Bytes that an accelerator keeps for each edge from a node that enters or leaves it, by node; empty where only the
+    /// nodes themselves take memory.
+    pub boundary: Vec<f64>,
+    /// Whether replicas share what their stage needs; else each of them needs all of it.
+    pub is_shared: bool,
+}
 
-    /// The piece's value.
+impl MemoryLaw {
+    /// What `replicas` devices with this much memory each have for the stage that they share.
     #[inline]
-    pub fn value(&self, t: &Terms) -> f64 {
-        self.compute * t.compute + self.comm_in * t.comm_in + self.comm_out * t.comm_out
+    pub fn capacity(&self, of_one: Option<f64>, replicas: usize) -> Option<f64> {
+        if self.is_shared { of_one.map(|bytes| bytes * replicas as f64) } else { of_one }
+    }
+
+    /// Whether memory is the sum over nodes, and each replica needs all of it.
+    pub fn is_additive(&self) -> bool {
+        !self.is_shared && self.boundary.iter().all(|&bytes| bytes == 0.0)
+    }
+
+    /// Bytes that an accelerator keeps for each edge from `v` that enters or leaves it.
+    #[inline]
+    pub fn boundary_bytes(&self, v: NodeId) -> f64 {
+        self.boundary.get(v).copied().unwrap_or(0.0)
     }
 }
 
-/// How the weight synchronisation of replicas combines with the rest of a load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Synchronisation {
-    /// Its time is added.
-    Added,
-    /// It runs beside the rest: the larger of the two counts.
-    Overlapped,
+/// What nodes, transfers and memory cost. Nodes are indexed as in the instance's file. CPUs have no limit of memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Costs {
+    /// By accelerator class of the platform, then for CPUs.
+    pub kinds: Vec<KindCost>,
+    /// What moves between devices, by source.
+    pub transfers: Vec<Transfer>,
+    /// How memory adds up.
+    pub memory: MemoryLaw,
+    /// How replicas' weight synchronisation combines with the pieces.
+    pub synchronisation: Synchronisation,
 }
 
-/// Node costs and the shape of a load. Nodes are indexed as in [`crate::problem::Problem`].
-pub trait CostModel: Send + Sync {
+/// A model of what splits cost. It gives data, so that nobody can work with another cost than everybody else.
+///
+/// ```
+/// use dagsplit::cost::{CostModel, Costs, Piece, ProfiledCost};
+/// use dagsplit::instance::{Edge, Instance, Node, Platform};
+/// use dagsplit::problem::{Problem, ProblemSpec};
+/// use dagsplit::solve::{SearchContext, Solver, dp::IdealDp};
+///
+/// /// Half of what an accelerator receives keeps it from computing.
+/// #[derive(Debug)]
+/// struct Contention;
+///
+/// impl CostModel for Contention {
+///     fn costs(&self, instance: &Instance, spec: &ProblemSpec) -> Costs {
+///         let mut costs = ProfiledCost.costs(instance, spec);
+///         costs.kinds[0].pieces = vec![Piece::new(1.0, 0.5, 0.0), Piece::new(0.0, 1.0, 1.0)];
+///         costs
+///     }
+/// }
+///
+/// let layer = |id| Node { accelerator_times: vec![Some(3.0)], cpu_time: None, transfer_time: 1.0, ..Node::new(id) };
+/// let instance = Instance {
+///     platform: Platform::uniform(2, None, 0),
+///     nodes: (0..4).map(layer).collect(),
+///     edges: (0..3).map(|id| Edge { source: id, target: id + 1 }).collect(),
+///     ..Instance::default()
+/// };
+/// let problem = Problem::with_costs(&instance, ProblemSpec::of(&instance), &Contention)?;
+/// let run = IdealDp::default().solve(&problem, &mut SearchContext::new())?;
+/// assert_eq!(run.outcome.solution().and_then(|split| split.objective), Some(6.5));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait CostModel: std::fmt::Debug + Send + Sync {
+    /// What a valid `instance` costs on the platform of a valid `spec`.
+    fn costs(&self, instance: &Instance, spec: &ProblemSpec) -> Costs;
+}
+
+impl Costs {
+    /// What one kind of device takes.
+    #[inline]
+    pub fn kind(&self, on: DeviceKind) -> &KindCost {
+        match on {
+            DeviceKind::Accelerator(class) => &self.kinds[class],
+            DeviceKind::Cpu => &self.kinds[self.kinds.len() - 1],
+        }
+    }
+
     /// What node `v` costs on a device of this kind; `None` where that kind cannot run it.
-    ///
-    /// A transfer cost is asked for on the device that pays it, whether or not that device could run `v`.
-    fn node(&self, v: NodeId, on: DeviceKind) -> Option<NodeCost>;
-
-    /// Time to move `v`'s output onto or off a device of this kind.
-    fn transfer(&self, v: NodeId, on: DeviceKind) -> f64;
+    #[inline]
+    pub fn node(&self, v: NodeId, on: DeviceKind) -> Option<NodeCost> {
+        self.kind(on).nodes[v]
+    }
 
     /// The pieces whose maximum is the load.
-    fn pieces(&self, on: DeviceKind) -> &[Piece];
+    #[inline]
+    pub fn pieces(&self, on: DeviceKind) -> &[Piece] {
+        &self.kind(on).pieces
+    }
 
-    /// How replicas' weight synchronisation combines with the pieces.
-    fn synchronisation(&self) -> Synchronisation;
+    /// The transfers from `v`, by index.
+    #[inline]
+    pub fn transfers_from(&self, v: NodeId) -> std::ops::Range<usize> {
+        let first = self.transfers.partition_point(|transfer| transfer.source < v);
+        let count = self.transfers[first..].iter().take_while(|transfer| transfer.source == v).count();
+        first..first + count
+    }
 
-    /// What a stage needs memory for.
-    fn memory_model(&self) -> MemoryModel;
-
-    /// Bytes that an accelerator keeps for each edge from `v` that enters or leaves it; 0 where only the nodes themselves
-    /// take memory, and on a CPU.
-    fn boundary_bytes(&self, v: NodeId, on: DeviceKind) -> f64;
+    /// The longest that moving a transfer takes on any of these kinds of device.
+    pub fn longest_transfer(&self, t: usize, on: &[DeviceKind]) -> f64 {
+        on.iter().map(|&kind| self.kind(kind).transfers[t]).fold(0.0, f64::max)
+    }
 
     /// Bytes that a stage of kind `on` that holds `set` needs, all its replicas together where they share them. `set`
     /// holds whole colour classes. `None` when the device kind cannot run a node of it. O(n + m).
-    fn memory(&self, g: &Graph, set: &NodeSet, on: DeviceKind) -> Option<f64> {
+    pub fn memory_of(&self, g: &Graph, set: &NodeSet, on: DeviceKind) -> Option<f64> {
         let own = set.iter().map(|v| Some(self.node(v, on)?.memory)).sum::<Option<f64>>()?;
+        if on == DeviceKind::Cpu || self.memory.boundary.is_empty() {
+            return Some(own);
+        }
         let crossing = g.edges().filter(|&(u, v)| set.contains(u) != set.contains(v));
-        Some(own + crossing.map(|(u, _)| self.boundary_bytes(u, on)).sum::<f64>())
+        Some(own + crossing.map(|(u, _)| self.memory.boundary_bytes(u)).sum::<f64>())
     }
 
     /// Compute and communication of `set`, counting only what `part` selects: nodes for compute, producers for
-    /// communication. `None` when the device kind cannot run a node of the set. O(n + m).
-    fn terms(&self, g: &Graph, set: &NodeSet, on: DeviceKind, part: &dyn Fn(NodeId) -> bool) -> Option<Terms> {
+    /// communication. `None` when the device kind cannot run a node of the set. O(n + pins).
+    pub fn terms(&self, set: &NodeSet, on: DeviceKind, part: impl Fn(NodeId) -> bool) -> Option<Terms> {
         let mut terms = Terms::default();
-        for v in 0..g.node_count() {
-            if set.contains(v) {
-                let cost = self.node(v, on)?;
-                if part(v) {
-                    terms.compute += cost.compute;
-                }
+        for v in set.iter() {
+            let cost = self.node(v, on)?;
+            if part(v) {
+                terms.compute += cost.compute;
             }
-            if !part(v) {
-                continue;
-            }
-            let inside = set.contains(v);
-            if g.successors(v).iter().any(|&w| set.contains(w as usize) != inside) {
-                let side = if inside { &mut terms.comm_out } else { &mut terms.comm_in };
-                *side += self.transfer(v, on);
+        }
+        for (transfer, time) in self.transfers.iter().zip(&self.kind(on).transfers) {
+            if part(transfer.source) && transfer.is_cut(|v| set.contains(v)) {
+                *terms.side(set.contains(transfer.source)) += time;
             }
         }
         Some(terms)
     }
 
-    /// The load of a device of kind `on` that holds `set`; `None` when it cannot run a node of it. O(n + m).
-    fn load(&self, g: &Graph, set: &NodeSet, on: DeviceKind) -> Option<f64> {
-        let terms = self.terms(g, set, on, &|_| true)?;
-        Some(max_of_pieces(self.pieces(on), &terms))
+    /// The load of a device of kind `on` that holds `set`; `None` when it cannot run a node of it. O(n + pins).
+    pub fn load(&self, set: &NodeSet, on: DeviceKind) -> Option<f64> {
+        Some(max_of_pieces(self.pieces(on), &self.terms(set, on, |_| true)?))
     }
-}
 
-/// The largest of the pieces' values: the load of a device with these terms.
-#[inline]
-pub fn max_of_pieces(pieces: &[Piece], terms: &Terms) -> f64 {
-    pieces.iter().map(|piece| piece.value(terms)).fold(0.0, f64::max)
-}
-
-/// The load of a device that computes for this time and moves no data.
-#[inline]
-pub fn compute_load(pieces: &[Piece], compute: f64) -> f64 {
-    max_of_pieces(pieces, &Terms { compute, ..Terms::default() })
-}
-
-/// Time of a ring all-reduce of `bytes` over `replicas` at `bandwidth` bytes per time unit: 2(r−1)/r · bytes / bandwidth.
-pub fn ring_all_reduce(bytes: f64, replicas: usize, bandwidth: f64) -> f64 {
-    let r = replicas as f64;
-    2.0 * (r - 1.0) / r * bytes / bandwidth
-}
-
-/// The load of one of `replicas` devices that share a stage: the load over r, and the weights' synchronisation.
-pub fn replicated_load(load: f64, replicas: usize, all_reduce: f64, how: Synchronisation) -> f64 {
-    if replicas == 1 {
-        return load;
-    }
-    let share = load / replicas as f64;
-    match how {
-        Synchronisation::Added => share + all_reduce,
-        Synchronisation::Overlapped => share.max(all_reduce),
+    /// Checks that this is data of `graph` for what `spec` asks.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn validate(&self, graph: &Graph, spec: &ProblemSpec) -> Result<(), Problems> {
+        let mut found = Problems::default();
+        let (n, classes) = (graph.node_count(), spec.platform.accelerators.len());
+        if self.kinds.len() != classes + 1 {
+            let cause = format!("there are {} kinds of device", self.kinds.len());
+            found.add(
+                "costs",
+                cause,
+                format!("give one for each of {classes} classes of accelerators, then one for CPUs"),
+            );
+        }
+        let is_amount = |amount: f64| amount.is_finite() && amount >= 0.0;
+        for (k, kind) in self.kinds.iter().enumerate() {
+            let place = format!("costs of kind {k}");
+            if kind.nodes.len() != n || kind.transfers.len() != self.transfers.len() {
+                let cause = format!("they are of {} nodes and {} transfers", kind.nodes.len(), kind.transfers.len());
+                found.add(place, cause, format!("give them for {n} nodes and {} transfers", self.transfers.len()));
+                continue;
+            }
+            let amounts = kind.nodes.iter().flatten().flat_map(|cost| [cost.compute, cost.memory]);
+            if let Some(wrong) = amounts.chain(kind.transfers.iter().copied()).find(|&amount| !is_amount(amount)) {
+                found.add(place.as_str(), format!("one of them is {wrong}"), "give finite numbers that are at least 0");
+            }
+            if let Some((cause, cure)) = wrong_pieces(&kind.pieces) {
+                found.add(place, cause, cure);
+            }
+        }
+        if let Some(cpu) = self.kinds.last()
+            && (cpu.pieces != [Piece::COMPUTE] || cpu.transfers.iter().any(|&time| time != 0.0))
+        {
+            let cure = "give CPUs one piece, compute time alone, and transfers that take no time";
+            found.add("costs of CPUs", "they count more than compute time", cure);
+        }
+        if !(self.memory.boundary.is_empty() || self.memory.boundary.len() == n)
+            || !self.memory.boundary.iter().all(|&bytes| is_amount(bytes))
+        {
+            let cause = "the bytes of boundaries are not one number that is at least 0 for each node";
+            found.add("costs", cause, "give one for each node, or none");
+        }
+        if matches!(spec.objective, Objective::Latency { .. } | Objective::Sharding(_)) && !self.memory.is_additive() {
+            let cure = "ask for a pipeline's objective, or for memory that is the nodes' own";
+            found.add(
+                "costs",
+                "memory for boundaries and memory that is shared are about the stages of a pipeline",
+                cure,
+            );
+        }
+        if !self.transfers.is_sorted_by_key(|transfer| transfer.source) {
+            found.add("transfers", "they are not in the order of their sources", "sort them by source");
+        }
+        for (t, transfer) in self.transfers.iter().enumerate() {
+            let is_known = transfer.source < n
+                && !transfer.consumers.is_empty()
+                && transfer.consumers.is_sorted_by(|a, b| a < b)
+                && transfer
+                    .consumers
+                    .iter()
+                    .all(|&v| graph.successors(transfer.source).binary_search(&(v as u32)).is_ok());
+            if !is_known {
+                let cause = "its consumers are not successors of its source, once each and ascending";
+                found.add(format!("transfer {t}"), cause, "list some or all successors of the source");
+            }
+            if !transfer.between.is_finite() || transfer.between < 1.0 {
+                let cause = format!("it costs {} times its time between servers", transfer.between);
+                found.add(format!("transfer {t}"), cause, "give a finite factor of at least 1");
+            }
+        }
+        found.into_result()
     }
 }

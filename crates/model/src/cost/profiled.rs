@@ -2,48 +2,84 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{CostModel, NodeCost, Piece, Synchronisation};
+use super::{CostModel, Costs, KindCost, MemoryLaw, NodeCost, Piece, Synchronisation, Transfer};
 use crate::graph::NodeId;
 use crate::instance::Instance;
-use crate::spec::{CostKind, DeviceKind, MemoryModel};
+use crate::spec::{CostKind, MemoryModel, ProblemSpec};
 
-const CPU: [Piece; 1] = [Piece::new(1.0, 0.0, 0.0)];
 const ADDITIVE: [Piece; 1] = [Piece::new(1.0, 1.0, 1.0)];
-const OVERLAP: [Piece; 2] = [Piece::new(1.0, 0.0, 0.0), Piece::new(0.0, 1.0, 1.0)];
-const DUPLEX: [Piece; 3] = [Piece::new(1.0, 0.0, 0.0), Piece::new(0.0, 1.0, 0.0), Piece::new(0.0, 0.0, 1.0)];
+const OVERLAP: [Piece; 2] = [Piece::COMPUTE, Piece::new(0.0, 1.0, 1.0)];
+const DUPLEX: [Piece; 3] = [Piece::COMPUTE, Piece::new(0.0, 1.0, 0.0), Piece::new(0.0, 0.0, 1.0)];
 
-/// Times, memory and transfer times as an instance states them. CPUs pay compute alone.
-#[derive(Debug, Clone)]
-pub struct ProfiledCost {
-    kind: CostKind,
-    accelerator_times: Vec<Vec<Option<f64>>>,
-    cpu_times: Vec<Option<f64>>,
-    memory_model: MemoryModel,
-    memory: Vec<f64>,
-    /// Bytes of each node's output where boundaries take memory, else empty.
-    boundary: Vec<f64>,
-    transfer: Vec<f64>,
+/// Times, memory and transfer times as an instance states them, under the load shape and the model of memory that are asked
+/// for; a class that states its own linear pieces has those. A device pays once for each output that it sends or receives
+/// (Tarnawski 2020, section 5.1.1). CPUs pay compute alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ProfiledCost;
+
+impl CostModel for ProfiledCost {
+    fn costs(&self, instance: &Instance, spec: &ProblemSpec) -> Costs {
+        let transfers = transfers(instance, spec);
+        let (bytes, memory) = memory(instance, spec.memory);
+        let times = |class: usize| move |v: &crate::instance::Node| v.accelerator_times[class];
+        let accelerator = |class: usize| KindCost {
+            nodes: nodes(instance.nodes.iter().map(times(class)), bytes.iter().copied()),
+            transfers: transfers.iter().map(|transfer| instance.nodes[transfer.source].transfer_time).collect(),
+            pieces: pieces(spec, class),
+        };
+        let cpu = KindCost {
+            nodes: nodes(instance.nodes.iter().map(|v| v.cpu_time), std::iter::repeat(0.0)),
+            transfers: vec![0.0; transfers.len()],
+            pieces: vec![Piece::COMPUTE],
+        };
+        let synchronisation = match spec.cost {
+            CostKind::Additive => Synchronisation::Added,
+            CostKind::Overlap | CostKind::Duplex => Synchronisation::Overlapped,
+        };
+        let kinds = (0..spec.platform.accelerators.len()).map(accelerator).chain([cpu]).collect();
+        Costs { kinds, transfers, memory, synchronisation }
+    }
 }
 
-impl ProfiledCost {
-    /// The costs of `instance` under the load shape `kind` and this model of memory.
-    pub fn new(instance: &Instance, kind: CostKind, memory_model: MemoryModel) -> Self {
-        let (memory, boundary) = match memory_model {
-            MemoryModel::Additive => (instance.nodes.iter().map(|v| v.memory).collect(), Vec::new()),
-            MemoryModel::Recomputation { microbatches } => {
-                let share = 1.0 / microbatches as f64;
-                let outputs = instance.nodes.iter().map(|v| v.output_bytes.unwrap_or(0.0) * share);
-                (peaks(instance).into_iter().map(|bytes| bytes * share).collect(), outputs.collect())
-            }
-        };
-        Self {
-            kind,
-            accelerator_times: instance.nodes.iter().map(|v| v.accelerator_times.clone()).collect(),
-            cpu_times: instance.nodes.iter().map(|v| v.cpu_time).collect(),
-            memory_model,
-            memory,
-            boundary,
-            transfer: instance.nodes.iter().map(|v| v.transfer_time).collect(),
+/// The load of a class of accelerators.
+fn pieces(spec: &ProblemSpec, class: usize) -> Vec<Piece> {
+    let shape: &[Piece] = match spec.cost {
+        CostKind::Additive => &ADDITIVE,
+        CostKind::Overlap => &OVERLAP,
+        CostKind::Duplex => &DUPLEX,
+    };
+    spec.platform.accelerators[class].load.clone().unwrap_or_else(|| shape.to_vec())
+}
+
+fn nodes(times: impl Iterator<Item = Option<f64>>, bytes: impl Iterator<Item = f64>) -> Vec<Option<NodeCost>> {
+    times.zip(bytes).map(|(time, memory)| time.map(|compute| NodeCost { compute, memory })).collect()
+}
+
+/// One transfer for each node that others wait for.
+fn transfers(instance: &Instance, spec: &ProblemSpec) -> Vec<Transfer> {
+    let index: FxHashMap<u64, NodeId> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
+    let mut edges: Vec<(NodeId, NodeId)> =
+        instance.edges.iter().map(|edge| (index[&edge.source], index[&edge.target])).collect();
+    edges.sort_unstable();
+    edges.dedup();
+    let between = spec.interconnect.map_or(1.0, |interconnect| interconnect.between_factor);
+    let of_source = edges.chunk_by(|a, b| a.0 == b.0);
+    let transfer = |edges: &[(NodeId, NodeId)]| {
+        let consumers = edges.iter().map(|&(_, target)| target).collect();
+        Transfer { source: edges[0].0, consumers, between }
+    };
+    of_source.map(transfer).collect()
+}
+
+/// The bytes of each node by itself, and how they add up.
+fn memory(instance: &Instance, model: MemoryModel) -> (Vec<f64>, MemoryLaw) {
+    match model {
+        MemoryModel::Additive => (instance.nodes.iter().map(|v| v.memory).collect(), MemoryLaw::default()),
+        MemoryModel::Recomputation { microbatches } => {
+            let share = 1.0 / microbatches as f64;
+            let boundary = instance.nodes.iter().map(|v| v.output_bytes.unwrap_or(0.0) * share).collect();
+            let own = peaks(instance).into_iter().map(|bytes| bytes * share).collect();
+            (own, MemoryLaw { boundary, is_shared: true })
         }
     }
 }
@@ -57,51 +93,4 @@ fn peaks(instance: &Instance) -> Vec<f64> {
         passes[first][usize::from(node.backward)] += node.memory;
     }
     passes.into_iter().map(|[forward, backward]| f64::max(forward, backward)).collect()
-}
-
-impl CostModel for ProfiledCost {
-    fn node(&self, v: NodeId, on: DeviceKind) -> Option<NodeCost> {
-        match on {
-            DeviceKind::Accelerator(class) => self.accelerator_times[v][class].map(|compute| NodeCost {
-                compute,
-                memory: self.memory[v],
-                transfer: self.transfer[v],
-            }),
-            DeviceKind::Cpu => self.cpu_times[v].map(|compute| NodeCost { compute, memory: 0.0, transfer: 0.0 }),
-        }
-    }
-
-    fn transfer(&self, v: NodeId, on: DeviceKind) -> f64 {
-        match on {
-            DeviceKind::Accelerator(_) => self.transfer[v],
-            DeviceKind::Cpu => 0.0,
-        }
-    }
-
-    fn pieces(&self, on: DeviceKind) -> &[Piece] {
-        match (on, self.kind) {
-            (DeviceKind::Cpu, _) => &CPU,
-            (_, CostKind::Additive) => &ADDITIVE,
-            (_, CostKind::Overlap) => &OVERLAP,
-            (_, CostKind::Duplex) => &DUPLEX,
-        }
-    }
-
-    fn memory_model(&self) -> MemoryModel {
-        self.memory_model
-    }
-
-    fn boundary_bytes(&self, v: NodeId, on: DeviceKind) -> f64 {
-        match on {
-            DeviceKind::Accelerator(_) => self.boundary.get(v).copied().unwrap_or(0.0),
-            DeviceKind::Cpu => 0.0,
-        }
-    }
-
-    fn synchronisation(&self) -> Synchronisation {
-        match self.kind {
-            CostKind::Additive => Synchronisation::Added,
-            CostKind::Overlap | CostKind::Duplex => Synchronisation::Overlapped,
-        }
-    }
 }

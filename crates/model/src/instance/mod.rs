@@ -12,8 +12,10 @@ pub use validate::{Problems, validate};
 
 use serde::{Deserialize, Serialize};
 
+use crate::load::Piece;
+
 /// One class of interchangeable accelerators.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AcceleratorClass {
     /// A name to show, such as `V100`.
@@ -24,6 +26,9 @@ pub struct AcceleratorClass {
     /// Memory of each of them, in bytes; `None` is unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<f64>,
+    /// The linear pieces of their load where these are no common ones; `None` takes those that are asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Vec<Piece>>,
 }
 
 /// The devices a workload is to be split over.
@@ -42,7 +47,7 @@ pub struct Platform {
 impl Platform {
     /// A platform of `count` equal accelerators with `memory` bytes each, and `cpus` CPUs.
     pub fn uniform(count: usize, memory: Option<f64>, cpus: usize) -> Self {
-        let class = AcceleratorClass { name: None, count, memory };
+        let class = AcceleratorClass { count, memory, ..AcceleratorClass::default() };
         Self { accelerators: vec![class], cpus, bandwidth: None }
     }
 }

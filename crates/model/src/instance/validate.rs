@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::{Edge, Instance, Metadata, Node, Platform, Setting};
 use crate::graph::{CycleError, Graph};
+use crate::load::wrong_pieces;
 
 /// One thing wrong with a file or a request: where, what, and the cure.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,6 +131,9 @@ fn check_platform(platform: &Platform, found: &mut Problems) {
     for (i, class) in platform.accelerators.iter().enumerate() {
         if let Some(memory) = class.memory {
             check_amount(|| format!("accelerator class {i}"), "memory", "bytes", memory, found);
+        }
+        if let Some((cause, cure)) = class.load.as_deref().and_then(wrong_pieces) {
+            found.add(format!("accelerator class {i}"), cause, cure);
         }
     }
     if let Some(bandwidth) = platform.bandwidth.filter(|b| !b.is_finite() || *b <= 0.0) {

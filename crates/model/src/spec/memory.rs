@@ -37,14 +37,6 @@ impl MemoryModel {
         }
     }
 
-    /// What `replicas` devices with this much memory each have for the stage that they share.
-    pub fn capacity(self, of_one: Option<f64>, replicas: usize) -> Option<f64> {
-        match self {
-            MemoryModel::Additive => of_one,
-            MemoryModel::Recomputation { .. } => of_one.map(|bytes| bytes * replicas as f64),
-        }
-    }
-
     /// Adds what keeps `instance` from having this model's memory to `found`.
     pub(super) fn validate(self, instance: &Instance, found: &mut Problems) {
         let MemoryModel::Recomputation { microbatches } = self else { return };

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::graph::NodeId;
 use crate::instance::{Instance, Platform, Problems};
+use crate::load::wrong_pieces;
 
 /// A kind of device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -202,6 +203,10 @@ impl ProblemSpec {
                     "give a finite number of bytes, or none for unlimited memory",
                 );
             }
+        }
+        let loads = self.platform.accelerators.iter().enumerate();
+        for (i, (cause, cure)) in loads.filter_map(|(i, class)| Some((i, wrong_pieces(class.load.as_deref()?)?))) {
+            found.add(format!("accelerator class {i}"), cause, cure);
         }
         if let Scope::Linearized(order) = &self.scope
             && !is_permutation(order, instance.nodes.len())

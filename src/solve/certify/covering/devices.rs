@@ -2,6 +2,8 @@
 
 use super::super::assignment::Setting;
 use super::super::pricing::{INSIDE, LinePricer, Network, Plan, Pricer, Pricing, Resource};
+use crate::cost::MAX_PIECES;
+use crate::preprocess::{KindCosts, Reduced};
 use crate::solve::SearchContext;
 
 /// A decision of branch and price on which splits a node of its tree still holds.
@@ -34,7 +36,7 @@ impl<'a> Devices<'a> {
     /// The kinds of `setting`; `None` where the graph is too wide for the pricing of one of them.
     pub fn new(setting: &'a Setting<'a>, cx: &SearchContext) -> Option<Self> {
         let units = &setting.unordered.units;
-        let resources: Vec<Vec<Resource>> = units.kinds.iter().map(|kind| Resource::of(units, kind)).collect();
+        let resources: Vec<Vec<Resource>> = units.kinds.iter().map(|kind| of_kind(units, kind)).collect();
         let counts = units.kinds.iter().map(|kind| kind.count.min(units.unit_count().max(1))).collect();
         let mut devices = Self { setting, counts, resources, most_pins: Vec::new() };
         for kind in 0..devices.counts.len() {
@@ -60,7 +62,8 @@ impl<'a> Devices<'a> {
             1 => self.pricer_of::<1>(kind, decisions, pins, cx),
             2 => self.pricer_of::<2>(kind, decisions, pins, cx),
             3 => self.pricer_of::<3>(kind, decisions, pins, cx),
-            _ => self.pricer_of::<4>(kind, decisions, pins, cx),
+            4 => self.pricer_of::<4>(kind, decisions, pins, cx),
+            _ => self.pricer_of::<{ MAX_PIECES + 1 }>(kind, decisions, pins, cx),
         }
     }
 
@@ -148,6 +151,21 @@ impl<'a> Devices<'a> {
         (0..self.setting.unit_count()).map(least).collect()
     }
 }
+
+/// What limits the sets that a kind of device holds; where that is more than is usual, as much as there may be at most, of
+/// which some is never used up.
+fn of_kind(units: &Reduced, kind: &KindCosts) -> Vec<Resource> {
+    let mut resources = Resource::of(units, kind);
+    if resources.len() > FEW_RESOURCES {
+        let (nodes, nets) = (vec![0.0; units.unit_count()], vec![0.0; units.nets.len()]);
+        let unused = Resource { unit: nodes, net_out: nets.clone(), net_in: nets, capacity: None };
+        resources.resize(MAX_PIECES + 1, unused);
+    }
+    resources
+}
+
+/// The most resources whose pricers are made to measure: three pieces of a load, and memory.
+const FEW_RESOURCES: usize = 4;
 
 /// What is tried for the most pins of a net without a hub.
 const PINS: [usize; 4] = [2, 3, 4, 6];

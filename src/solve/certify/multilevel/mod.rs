@@ -18,6 +18,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
 use super::{Assignment, Setting};
+use crate::cost::MAX_PIECES;
 use crate::problem::Scope;
 use crate::solve::SearchContext;
 use crate::solve::dp::orders::scramble;
@@ -70,7 +71,8 @@ impl<'a> Search<'a> {
         let rounds: Box<dyn Rounds + 'a> = match rows.count() {
             1 => Box::new(Hierarchy::<1>::new(setting, rows)),
             2 => Box::new(Hierarchy::<2>::new(setting, rows)),
-            _ => Box::new(Hierarchy::<8>::new(setting, rows)),
+            3..=8 => Box::new(Hierarchy::<8>::new(setting, rows)),
+            _ => Box::new(Hierarchy::<{ 2 * MAX_PIECES + 1 }>::new(setting, rows)),
         };
         let starts = Starts::new(setting.problem, seed);
         Self { setting, rounds, starts, seed, started: 0, chains: 0, lanes: Vec::new(), best: None }

@@ -270,8 +270,10 @@ impl<const D: usize> Pricing for Pricer<D> {
             priced.upper = priced.upper.min(found * ROOM);
         }
         if !matches!(rounding, Rounding::Optimistic(_)) {
-            let keep = complete.len().saturating_sub(SETS_PER_SEARCH);
-            for &label in &complete[keep..] {
+            // With memory beside the load the front is not in the order of profits.
+            let mut best = complete.to_vec();
+            best.sort_by(|a, b| a.profit.total_cmp(&b.profit));
+            for &label in &best[best.len().saturating_sub(SETS_PER_SEARCH)..] {
                 if let Some(units) = fronts.units(label) {
                     priced.sets.push(PricedSet { units, profit: label.profit });
                 }

@@ -92,7 +92,7 @@ impl<'a, const D: usize> Fronts<'a, D> {
         Some(partial)
     }
 
-    /// The labels of whole sets, profits ascending.
+    /// The labels of whole sets, loads ascending.
     pub fn complete(&self) -> &[Label<D>] {
         self.fronts.last().map_or(&[], |root| &root[0])
     }

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use super::super::{is_good_enough, outcome, work_bound};
 use super::{BATCH, LocalSearch};
+use crate::cost::MAX_PIECES;
 use crate::preprocess::Unordered;
 use crate::problem::Problem;
 use crate::solve::certify::multilevel::{Level, Rows, Shift, State, overload};
@@ -17,6 +18,9 @@ use crate::solve::{OPTIMALITY_TOLERANCE, Progress, Run, SearchContext, Stats, in
 
 /// The most rows that loads, passes and memory need.
 const ROWS: usize = 8;
+
+/// The same for loads of as many pieces as there may be.
+const MOST_ROWS: usize = 2 * MAX_PIECES + 1;
 
 /// Units whose moves are judged between two looks at the limits.
 const PATIENCE: usize = 1 << 10;
@@ -29,10 +33,23 @@ pub(super) fn solve(LocalSearch { restarts, cpus, .. }: LocalSearch, problem: &P
     let unordered = Unordered::new(problem);
     let setting = Setting::new(problem, &unordered);
     let rows = Rows::new(problem, &unordered.units);
-    let level = Level::finest(&setting, &rows);
+    match rows.count() {
+        ..=ROWS => from_starts::<ROWS>((restarts, cpus), &setting, &rows, cx),
+        _ => from_starts::<MOST_ROWS>((restarts, cpus), &setting, &rows, cx),
+    }
+}
+
+fn from_starts<const R: usize>(
+    (restarts, cpus): (usize, bool),
+    setting: &Setting,
+    rows: &Rows,
+    cx: &SearchContext,
+) -> Run {
+    let unordered = setting.unordered;
+    let level = Level::<R>::finest(setting, rows);
     let limits = rows.limits([f64::MAX; 2]);
-    let descent = Descent { setting: &setting, level: &level, rows: &rows, limits, cpus, cx };
-    let bound = work_bound(&unordered);
+    let descent = Descent { setting, level: &level, rows, limits, cpus, cx };
+    let bound = work_bound(unordered);
     let mut best: Option<(f64, Assignment)> = None;
     let (mut tried, mut moves) = (0, 0);
     let is_enough = |best: &Option<(f64, Assignment)>| {
@@ -81,25 +98,25 @@ impl Worth {
 }
 
 /// A reassignment of one unit, and what follows from it.
-struct Move {
+struct Move<const R: usize> {
     unit: usize,
     to: usize,
-    shift: Shift<ROWS>,
+    shift: Shift<R>,
     worth: Worth,
 }
 
-struct Descent<'a> {
+struct Descent<'a, const R: usize> {
     setting: &'a Setting<'a>,
-    level: &'a Level<ROWS>,
+    level: &'a Level<R>,
     rows: &'a Rows,
     /// No limit on loads, the memory on its row.
-    limits: [f64; ROWS],
+    limits: [f64; R],
     /// Whether units may leave accelerators for CPUs though memory suffices.
     cpus: bool,
     cx: &'a SearchContext,
 }
 
-impl<'a> Descent<'a> {
+impl<'a, const R: usize> Descent<'a, R> {
     /// A local optimum from random split number `restart`, and the moves that led there. `None` where no device can run
     /// some unit.
     fn run(&self, restart: usize) -> Option<(Assignment, usize)> {
@@ -135,9 +152,9 @@ impl<'a> Descent<'a> {
     }
 
     /// The reassignment that helps most, the first among equals; `None` at a local optimum, or where a limit comes first.
-    fn best_move(&self, state: &State<'a, ROWS>) -> Option<Move> {
+    fn best_move(&self, state: &State<'a, R>) -> Option<Move<R>> {
         let standing = Standing::new(self, state);
-        let mut best: Option<Move> = None;
+        let mut best: Option<Move<R>> = None;
         for unit in 0..self.level.vertex_count {
             if unit % PATIENCE == PATIENCE - 1 && self.cx.should_stop() {
                 return None;
@@ -162,7 +179,7 @@ impl<'a> Descent<'a> {
         self.cpus || standing.worth.overload > 0.0 || !self.setting.is_cpu(to) || self.setting.is_cpu(from)
     }
 
-    fn value(&self, rows: &[f64; ROWS]) -> Value {
+    fn value(&self, rows: &[f64; R]) -> Value {
         self.rows.value(rows)
     }
 }
@@ -179,7 +196,7 @@ struct Standing {
 }
 
 impl Standing {
-    fn new(descent: &Descent, state: &State<ROWS>) -> Self {
+    fn new<const R: usize>(descent: &Descent<R>, state: &State<R>) -> Self {
         let values: Vec<Value> = state.rows.iter().map(|rows| descent.value(rows)).collect();
         let overloads: Vec<f64> = state.rows.iter().map(|rows| overload(rows, &descent.limits)).collect();
         let largest = values.iter().copied().fold([0.0; 2], worse);
@@ -204,7 +221,7 @@ impl Standing {
     }
 
     /// What the split is worth after a move.
-    fn after(&self, descent: &Descent, from: usize, to: usize, shift: &Shift<ROWS>) -> Worth {
+    fn after<const R: usize>(&self, descent: &Descent<R>, from: usize, to: usize, shift: &Shift<R>) -> Worth {
         let others = [0, 1].map(|pass| {
             let leader = self.leaders[pass].iter().find(|&&d| d != from && d != to);
             leader.map_or(0.0, |&d| self.values[d][pass])
@@ -235,7 +252,7 @@ mod tests {
         let unordered = Unordered::new(&problem);
         let setting = Setting::new(&problem, &unordered);
         let rows = Rows::new(&problem, &unordered.units);
-        let level = Level::finest(&setting, &rows);
+        let level = Level::<ROWS>::finest(&setting, &rows);
         let (limits, cx) = (rows.limits([f64::MAX; 2]), SearchContext::new());
         let descent = Descent { setting: &setting, level: &level, rows: &rows, limits, cpus: true, cx: &cx };
         let anew = |device_of: &[u32]| {
