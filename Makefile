@@ -35,6 +35,7 @@ demo: build
 
 test: toolchain
 	cargo fmt --all --check
+	cargo clippy --locked --lib --no-default-features -- -D warnings
 	cargo clippy --locked --workspace --all-targets --no-default-features -- -D warnings
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo test --locked --workspace --lib --bins --tests

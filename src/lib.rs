@@ -58,13 +58,17 @@ pub use dagsplit_verify as verify;
 pub mod bound;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+#[cfg(feature = "generate")]
 pub mod generate;
 pub mod mapping;
 pub mod plan;
 pub mod preprocess;
 pub mod process;
+#[cfg(feature = "cli")]
 pub mod report;
+#[cfg(feature = "cli")]
 pub mod reproduce;
 mod search;
 pub mod simulate;
 pub mod solve;
+pub mod units;

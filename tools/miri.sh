@@ -3,7 +3,7 @@
 # Miri comes with nightly toolchains: rustup +nightly component add miri
 set -euo pipefail
 
-features=(--no-default-features --features conformance --lib)
+features=(--no-default-features --features cli,conformance --lib)
 modules=(simulate::engine solve::heuristic::groups solve::dp::pivots::chain bound::flow report::units)
 of_model=(graph:: spec::)
 # A path of many thousand vertices takes Miri hours.

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-FEATURES = ["--no-default-features", "--features", "conformance"]
+FEATURES = ["--no-default-features", "--features", "cli,conformance"]
 UNIT_TESTS = {"lib": "dagsplit", "model": "dagsplit-model"}
 FAILED = re.compile(r"^test (.+?)(?: - should panic)? \.\.\. FAILED$")
 

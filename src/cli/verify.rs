@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use dagsplit::formats::read_split;
 use dagsplit::instance::Instance;
 use dagsplit::problem::{ProblemSpec, Solution};
-use dagsplit::report::{DeviceRecord, table, units::number};
+use dagsplit::report::{DeviceRecord, table};
+use dagsplit::units::number;
 use dagsplit::verify::{self, Violation};
 use serde::Serialize;
 

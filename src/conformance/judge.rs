@@ -6,7 +6,7 @@ use super::partitioner::Case;
 use super::reference::{Reference, below};
 use super::{Breach, Law};
 use crate::problem::Solution;
-use crate::report::units::number;
+use crate::units::number;
 use crate::solve::{LowerBound, Outcome};
 use crate::verify::Violation;
 

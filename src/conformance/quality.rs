@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::judge::Judged;
-use crate::report::method::gap;
+use crate::search::gap;
 
 /// The spread of some gaps, (objective − bound) / objective.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

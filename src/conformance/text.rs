@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use super::quality::Quality;
 use super::report::{FamilyReport, Finding, LawReport, Report};
-use crate::report::units::{percent, seconds};
+use crate::units::{percent, seconds};
 
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -11,7 +11,7 @@ use super::partitioner::{Answer, Case, Fault, Partitioner, Request};
 use super::reference::{Reference, is_enumerated};
 use super::renumber::renumbered;
 use crate::problem::Problem;
-use crate::report::units::number;
+use crate::units::number;
 use crate::solve::{Outcome, Unsupported};
 use crate::verify;
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::record::InstanceRecord;
-use super::units::{bytes, number, percent};
+use crate::units::{bytes, number, percent};
 use crate::bound;
 use crate::graph::{Graph, TreeDecomposition, topological};
 use crate::instance::{Instance, Platform};

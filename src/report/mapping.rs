@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::method::{MethodRecord, gap};
 use super::record::as_object;
 use super::table::{listed, memory_limit, plain_table};
-use super::units::{bar, number, percent, seconds};
+use crate::units::{bar, number, percent, seconds};
 use crate::mapping::MappingProblem;
 use crate::solve::Stats;
 use crate::text::escaped;

@@ -152,7 +152,7 @@ mod tests {
     use crate::instance::{Node, Platform};
     use crate::problem::{DeviceAssignment, Solution};
     use crate::problem::{DeviceKind, ProblemSpec};
-    use crate::report::units::percent;
+    use crate::units::percent;
     use crate::solve::Stats;
     use crate::solve::{BoundSource, LowerBound, Outcome};
 

@@ -18,6 +18,5 @@ pub mod record;
 pub mod sheet;
 pub mod simulation;
 pub mod table;
-pub mod units;
 
 pub use record::{DeviceRecord, InstanceRecord, RunRecord};

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::mapping::{CopyRecord, Named};
 use super::record::InstanceRecord;
 use super::sheet::{Cell, Column, Sheet};
-use super::units::{bytes, number};
+use crate::units::{bytes, number};
 use crate::mapping::Topology;
 use crate::plan::{Breakdown, Candidate, Fate, MappedPipeline, Plan, PlanOptions};
 use crate::simulate::Links;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::units::{number, percent};
+use crate::units::{number, percent};
 use crate::search::gap;
 use crate::solve::Progress;
 

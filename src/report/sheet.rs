@@ -1,6 +1,6 @@
 //! A table as data: what the terminal shows and every exporter writes.
 
-use super::units::{bytes, number, percent, seconds};
+use crate::units::{bytes, number, percent, seconds};
 use crate::text::escaped;
 
 /// One cell. Exporters for programs write all digits, those for people round.

@@ -5,7 +5,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, Tab
 use super::method::{MethodRecord, gap};
 use super::record::{DeviceRecord, MEMORY_LIMIT_NOTE, MEMORY_LIMIT_REACHED, RunRecord};
 use super::sheet::Sheet;
-use super::units::{bar, bar_between, bytes, number, percent, seconds};
+use crate::units::{bar, bar_between, bytes, number, percent, seconds};
 use crate::solve::Stats;
 use crate::text::escaped;
 

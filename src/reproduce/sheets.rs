@@ -2,7 +2,7 @@
 
 use super::{Outcome, Plan, Study, Verdict};
 use crate::report::sheet::{Cell, Column, Sheet};
-use crate::report::units::percent;
+use crate::units::percent;
 
 /// The table with the rows and columns of the publication. A cell holds our figure, in brackets the published one with
 /// the deviation, and the letter of the remark that says why they differ or why ours is not there.

@@ -7,7 +7,7 @@ use super::Detail;
 use crate::graph::{Graph, NodeId, topological};
 use crate::instance::Instance;
 use crate::report::DeviceRecord;
-use crate::report::units::{bytes, number};
+use crate::units::{bytes, number};
 use crate::text::escaped;
 
 /// How many segments a big graph without a split is cut into.

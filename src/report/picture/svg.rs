@@ -7,7 +7,7 @@ use super::Detail;
 use super::layout::{Direction, Layout, Place, Point};
 use super::scene::{Arrow, Scene, Shape, Subject};
 use crate::report::DeviceRecord;
-use crate::report::units::{bytes, number, short};
+use crate::units::{bytes, number, short};
 use crate::text::{escaped, escaped_lines};
 
 pub(super) const MARGIN: f64 = 24.0;

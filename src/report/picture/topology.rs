@@ -6,7 +6,7 @@ use super::blocks::{Block, blocks};
 use super::svg::{FAINT, HEADER, MARGIN, colour, document, rectangle, text, title};
 use crate::mapping::Topology;
 use crate::report::mapping::CopyRecord;
-use crate::report::units::{number, short};
+use crate::units::{number, short};
 use crate::text::escaped;
 
 /// Side of the heat map, and the most cells along it; beyond, cells show means.

@@ -5,7 +5,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::marks::COLOURS;
 use super::{AROUND_BARS, BAR, BETWEEN, Drawn, Panel, Shown, WIDTH};
-use crate::report::units::percent;
+use crate::units::percent;
 use crate::text::escaped;
 
 /// Where bars begin, and where the longest ends: workloads are named to the left, gaps to the right.

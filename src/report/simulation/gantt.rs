@@ -4,7 +4,7 @@ use svg::node::element::{Group, Line, Rectangle};
 
 use super::{owner, span_name, track_name};
 use crate::report::picture::svg::{FAINT, INK, document, rectangle, text, title};
-use crate::report::units::{number, percent, short};
+use crate::units::{number, percent, short};
 use crate::simulate::{Pass, Simulation, Span, TrackKind, Work};
 use crate::text::escaped;
 

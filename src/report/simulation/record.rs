@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::problem::fits;
 use crate::report::sheet::{Cell, Column, Sheet};
 use crate::report::table::{self, listed};
-use crate::report::units::{bytes, number, percent};
+use crate::units::{bytes, number, percent};
 use crate::simulate::{Simulation, Transfers};
 
 /// Version of [`SimulationRecord`]: it changes when a field changes its meaning or goes.
