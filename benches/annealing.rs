@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use dagsplit::preprocess::Unordered;
-use dagsplit::solve::certify::Setting;
-use dagsplit::solve::certify::multilevel::Search;
+use dagsplit::internals::certify::Setting;
+use dagsplit::internals::certify::multilevel::Search;
+use dagsplit::internals::preprocess::Unordered;
 use dagsplit::verify;
 use support::figures::{head, or_dash, row};
 use support::limits::Searching;

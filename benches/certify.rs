@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Parser;
+use dagsplit::solve::Certify;
 use dagsplit::solve::Solver;
-use dagsplit::solve::certify::Certify;
 use dagsplit::verify;
 use support::figures::{head, or_dash, row};
 use support::limits::Searching;

@@ -4,7 +4,7 @@ mod support;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use dagsplit::problem::{Problem, ProblemSpec};
-use dagsplit::solve::dp::linearized::LinearizedDp;
+use dagsplit::solve::LinearizedDp;
 use dagsplit::solve::{SearchContext, Solver};
 use support::family::Family;
 

@@ -5,10 +5,10 @@ mod reference;
 mod support;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use dagsplit::preprocess::Reduced;
+use dagsplit::internals::dp::frontier::Frontier;
+use dagsplit::internals::preprocess::Reduced;
 use dagsplit::problem::{Problem, ProblemSpec};
 use dagsplit::solve::SearchContext;
-use dagsplit::solve::dp::frontier::Frontier;
 use support::family::Family;
 
 const SIZES: [usize; 3] = [100, 1_000, 10_000];

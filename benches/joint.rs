@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use dagsplit::generate::topology::{GridShape, Hierarchical, Mesh, TopologyRecipe, UniformDist, generate as topology};
 use dagsplit::generate::{Recipe, Resnet, SemanticFpn, Swin, Transformer, generate};
 use dagsplit::instance::{Instance, Platform};
-use dagsplit::mapping::joint::{JointOutcome, JointProblem, JointRun, JointSearch, UnitGraph};
 use dagsplit::mapping::{Counted, StageCost, Topology};
+use dagsplit::mapping::{JointOutcome, JointProblem, JointRun, JointSearch, UnitGraph};
 use dagsplit::problem::{Problem, ProblemSpec};
 use dagsplit::solve::Clustering;
-use dagsplit::solve::dp::IdealDp;
-use dagsplit::solve::heuristic::OperatorClustering;
+use dagsplit::solve::IdealDp;
+use dagsplit::solve::OperatorClustering;
 use dagsplit::solve::{SearchContext, Solver, Stats, Status};
 
 /// Clusters of each network.

@@ -10,7 +10,7 @@ use clap::Parser;
 use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::instance::Instance;
 use dagsplit::problem::{Objective, Problem, ProblemSpec};
-use dagsplit::solve::latency::LatencyDp;
+use dagsplit::solve::LatencyDp;
 use dagsplit::solve::{SearchContext, Solver};
 use dagsplit::verify;
 use support::figures::{head, row};

@@ -10,8 +10,8 @@ use dagsplit::instance::Instance;
 use dagsplit::problem::{Problem, ProblemSpec};
 use dagsplit::solve::Clustering;
 use dagsplit::solve::SearchContext;
-use dagsplit::solve::heuristic::{Blocks, OperatorClustering};
 use dagsplit::solve::registry::solver;
+use dagsplit::solve::{Blocks, OperatorClustering};
 
 /// Layers of the networks. RaNNC's largest has 256, with about 15,000 atomic components at its granularity; here 300
 /// layers have as many nodes.

@@ -1,7 +1,8 @@
 //! A partitioner of one's own, held to the laws by one line: `cargo run --example even_cuts`.
 
 use dagsplit::conformance::Suite;
-use dagsplit::graph::{NodeSet, topological};
+use dagsplit::internals::graph::topological;
+use dagsplit::problem::NodeSet;
 use dagsplit::problem::{DeviceAssignment, DeviceKind, Objective, Problem, Solution};
 use dagsplit::solve::{Guarantee, Outcome, Run, SearchContext, SolveError, Solver, Stats, Unsupported};
 

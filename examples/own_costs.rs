@@ -11,7 +11,7 @@ use dagsplit::cost::{CostModel, Costs, Piece, ProfiledCost};
 use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::instance::Instance;
 use dagsplit::problem::{Problem, ProblemSpec, Scope};
-use dagsplit::solve::dp::IdealDp;
+use dagsplit::solve::IdealDp;
 use dagsplit::solve::{SearchContext, registry};
 use dagsplit::verify;
 

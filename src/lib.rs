@@ -17,7 +17,7 @@
 //! ```
 //! use dagsplit::instance::{Edge, Instance, Node, Platform};
 //! use dagsplit::problem::{Problem, ProblemSpec};
-//! use dagsplit::solve::{Outcome, SearchContext, Solver, dp::IdealDp};
+//! use dagsplit::solve::{IdealDp, Outcome, SearchContext, Solver};
 //! use dagsplit::verify;
 //!
 //! let layer = |id| Node { accelerator_times: vec![Some(3.0)], cpu_time: None, transfer_time: 1.0, ..Node::new(id) };
@@ -52,23 +52,41 @@
 //! - [`solve::SearchContext`] sets limits, threads and seed, and lets a run be cancelled and watched.
 //! - A cost model of your own implements [`cost::CostModel`].
 
-pub use dagsplit_model::{cost, formats, graph, instance, problem, text};
+// What only the tests, the benches or the program reach is not dead: they enable the features that use it.
+#![cfg_attr(not(all(feature = "cli", feature = "internals")), allow(dead_code, unused_imports))]
+
+pub use dagsplit_model::{cost, formats, instance, problem};
+use dagsplit_model::{graph, text};
 pub use dagsplit_verify as verify;
 
-pub mod bound;
+mod bound;
+#[cfg(feature = "cli")]
+mod cli;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 #[cfg(feature = "generate")]
 pub mod generate;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod internals;
 pub mod mapping;
 pub mod plan;
-pub mod preprocess;
-pub mod process;
+mod preprocess;
+mod process;
 #[cfg(feature = "cli")]
-pub mod report;
+mod report;
 #[cfg(feature = "cli")]
-pub mod reproduce;
+mod reproduce;
 mod search;
 pub mod simulate;
 pub mod solve;
-pub mod units;
+mod units;
+
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub use cli::run as run_program;
+pub use cost::{CostModel, Costs};
+pub use instance::Instance;
+pub use mapping::{Mapper, MappingProblem, StageGraph, Topology};
+pub use problem::{Objective, Problem, ProblemSpec, Scope, Solution};
+pub use solve::{Outcome, Run, SearchContext, Solver, Status};

@@ -1,7 +1,13 @@
 //! The `dagsplit` program.
 
-mod cli;
+use std::alloc::System;
+
+use cap::Cap;
+
+/// Counts what is allocated. It refuses nothing: a search that is refused an allocation could not end well.
+#[global_allocator]
+static ALLOCATED: Cap<System> = Cap::new(System, usize::MAX);
 
 fn main() -> std::process::ExitCode {
-    cli::run()
+    dagsplit::run_program(|| ALLOCATED.allocated())
 }

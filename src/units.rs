@@ -5,7 +5,7 @@ use bytesize::ByteSize;
 /// A number with at most seven significant digits and no trailing zeros; JSON carries all digits.
 ///
 /// ```
-/// use dagsplit::units::number;
+/// use dagsplit::internals::units::number;
 /// assert_eq!([51.549_720_31, 0.5, 1e9].map(number), ["51.54972", "0.5", "1000000000"]);
 /// ```
 pub fn number(value: f64) -> String {

@@ -4,13 +4,14 @@ mod common;
 mod workloads;
 
 use common::{InstanceOptions, config, problems, solve_and_verify};
-use dagsplit::bound::{self, Holder};
 use dagsplit::formats::{ReadOptions, read_instance};
-use dagsplit::graph::NodeSet;
-use dagsplit::preprocess::{Reduced, Unordered};
+use dagsplit::internals::bound;
+use dagsplit::internals::bound::Holder;
+use dagsplit::internals::preprocess::{Reduced, Unordered};
+use dagsplit::problem::NodeSet;
 use dagsplit::problem::{Interconnect, Problem, ProblemSpec, Scope};
+use dagsplit::solve::BruteForce;
 use dagsplit::solve::SearchContext;
-use dagsplit::solve::brute_force::BruteForce;
 use proptest::prelude::*;
 
 /// The units whose splits the scope of `problem` is about.

@@ -11,7 +11,7 @@ use dagsplit::instance::{AcceleratorClass, Edge, Instance, Node, Platform};
 use dagsplit::problem::{
     CostKind, DeviceAssignment, DeviceKind, Interconnect, Objective, Problem, ProblemSpec, Replication, Scope, Solution,
 };
-use dagsplit::solve::brute_force::BruteForce;
+use dagsplit::solve::BruteForce;
 use dagsplit::solve::{Outcome, SearchContext, Solver};
 use dagsplit::verify;
 use proptest::prelude::*;

@@ -11,8 +11,8 @@ use common::{InstanceOptions, NEAR_TIES, config, count_runs, instances, near, od
 use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::problem::{CostKind, Interconnect, Objective, Problem, ProblemSpec, Replication, Scope};
-use dagsplit::solve::brute_force::BruteForce;
-use dagsplit::solve::certify::Certify;
+use dagsplit::solve::BruteForce;
+use dagsplit::solve::Certify;
 use dagsplit::solve::{OPTIMALITY_TOLERANCE, Outcome, Progress, Run, SearchContext, Solver};
 use dagsplit::verify;
 use proptest::prelude::*;

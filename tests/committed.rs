@@ -9,7 +9,7 @@ use assert_cmd::Command;
 use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::instance::Provenance;
 use dagsplit::problem::{Problem, ProblemSpec};
-use dagsplit::solve::dp::IdealDp;
+use dagsplit::solve::IdealDp;
 use dagsplit::solve::{Outcome, SearchContext, Solver};
 use dagsplit::verify;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use dagsplit::conformance::{Law, Partitioner, Program, Report, Suite};
 use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::problem::{Problem, ProblemSpec, Scope, Solution};
-use dagsplit::solve::brute_force::BruteForce;
+use dagsplit::solve::BruteForce;
 use dagsplit::solve::{
     BoundSource, Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
 };

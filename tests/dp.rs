@@ -9,11 +9,13 @@ use std::time::Duration;
 
 use common::{InstanceOptions, NEAR_TIES, config, count_runs, near, proves, solve_and_verify};
 use dagsplit::instance::{AcceleratorClass, Edge, Instance, Node, Platform};
-use dagsplit::preprocess::Reduced;
+use dagsplit::internals::dp::linearized::best_intervals;
+use dagsplit::internals::dp::{Setting, orders};
+use dagsplit::internals::preprocess::Reduced;
 use dagsplit::problem::{CostKind, Interconnect, Objective, Problem, ProblemSpec, Scope};
-use dagsplit::solve::brute_force::BruteForce;
-use dagsplit::solve::dp::linearized::{LinearizedDp, best_intervals};
-use dagsplit::solve::dp::{IdealDp, Setting, orders};
+use dagsplit::solve::BruteForce;
+use dagsplit::solve::IdealDp;
+use dagsplit::solve::LinearizedDp;
 use dagsplit::solve::{Outcome, Progress, Run, SearchContext, Solver};
 use dagsplit::verify;
 use proptest::prelude::*;

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use common::solve_and_verify;
 use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::problem::{Problem, ProblemSpec, Scope};
-use dagsplit::solve::heuristic::external::Partitioner;
-use dagsplit::solve::heuristic::{Expert, ExternalPartitioner};
+use dagsplit::solve::Partitioner;
+use dagsplit::solve::{Expert, ExternalPartitioner};
 use dagsplit::solve::{Outcome, SearchContext, Solver};
 
 /// A chain of four nodes of time 1, 2, 3, 4, one byte and transfer time 1 each; 2 and 4 share a colour class if so

@@ -8,9 +8,10 @@ use assert_cmd::Command;
 use bench::Bench;
 use dagsplit::formats::{OutputFormat, write_instance, write_split};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
+use dagsplit::internals::report::framework::{Framework, export};
 use dagsplit::problem::{DeviceAssignment, DeviceKind, ProblemSpec, Scope, Solution};
-use dagsplit::report::framework::{Framework, export};
-use dagsplit::verify::{self, Verified};
+use dagsplit::verify;
+use dagsplit::verify::Verified;
 use proptest::prelude::*;
 use serde_json::Value;
 

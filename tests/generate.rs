@@ -7,8 +7,8 @@ use dagsplit::generate::{
     Nasnet, OperatorKind, Precision, RandomDag, RandomFamily, Recipe, Resnet, SemanticFpn, SeriesParallel, Style, Swin,
     Transformer, generate,
 };
-use dagsplit::graph::Graph;
 use dagsplit::instance::{Instance, Node, Provenance};
+use dagsplit::problem::Graph;
 use proptest::prelude::*;
 
 fn made(recipe: &Recipe) -> Instance {

@@ -10,10 +10,11 @@ use common::{InstanceOptions, NEAR_TIES, config, count_runs, latency_problems, n
 use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::problem::{CostKind, DeviceAssignment, DeviceKind, Objective, Problem, ProblemSpec, Solution};
-use dagsplit::solve::brute_force::BruteForce;
-use dagsplit::solve::latency::LatencyDp;
+use dagsplit::solve::BruteForce;
+use dagsplit::solve::LatencyDp;
 use dagsplit::solve::{BoundSource, Run, SearchContext, Solver};
-use dagsplit::verify::{self, DeadlockStep, Part, Verified, Violation};
+use dagsplit::verify;
+use dagsplit::verify::{DeadlockStep, Part, Verified, Violation};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;

@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex};
 use common::{InstanceOptions, config, latency_problems, solve_and_verify};
 use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
+use dagsplit::internals::heuristic::latency_bound;
 use dagsplit::problem::{Objective, Problem, ProblemSpec};
-use dagsplit::solve::brute_force::BruteForce;
-use dagsplit::solve::heuristic::{Greedy, LocalSearch, MaxLoad, latency_bound};
+use dagsplit::solve::BruteForce;
+use dagsplit::solve::{Greedy, LocalSearch, MaxLoad};
 use dagsplit::solve::{Outcome, Progress, SearchContext, Solver};
 use proptest::prelude::*;
 

@@ -1,12 +1,12 @@
 //! ONNX models become workloads: costs follow from shapes, whatever is wrong is told at once, nothing makes it panic.
 
 use assert_cmd::Command;
-use dagsplit::generate::onnx::proto::{
+use dagsplit::generate::{Accelerator, Hardware, OnnxOptions, read_onnx};
+use dagsplit::instance::{Instance, Node, Provenance, Setting, validate};
+use dagsplit::internals::proto::{
     AttributeProto, Dimension, DimensionProto, GraphProto, ModelProto, NodeProto, ShapeProto, TensorProto,
     TensorTypeProto, TypeProto, ValueInfoProto,
 };
-use dagsplit::generate::{Accelerator, Hardware, OnnxOptions, read_onnx};
-use dagsplit::instance::{Instance, Node, Provenance, Setting, validate};
 use proptest::prelude::*;
 use prost::Message;
 

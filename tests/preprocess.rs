@@ -5,10 +5,10 @@ mod reference;
 
 use common::{InstanceOptions, config, solve_and_verify};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
-use dagsplit::preprocess::Reduced;
+use dagsplit::internals::preprocess::Reduced;
 use dagsplit::problem::{CostKind, Problem, ProblemSpec};
-use dagsplit::solve::brute_force::BruteForce;
-use dagsplit::solve::dp::IdealDp;
+use dagsplit::solve::BruteForce;
+use dagsplit::solve::IdealDp;
 use proptest::prelude::*;
 use reference::{acyclic_problems, best_on_units, ideals, same};
 

@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use common::{InstanceOptions, config, problems, solve_and_verify};
 use dagsplit::generate::{Recipe, Transformer, generate};
-use dagsplit::graph::{Graph, order_graph::Groups};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
-use dagsplit::preprocess::Reduced;
+use dagsplit::internals::graph::order_graph::Groups;
+use dagsplit::internals::heuristic::rannc::atomic;
+use dagsplit::internals::preprocess::Reduced;
+use dagsplit::problem::Graph;
 use dagsplit::problem::{DeviceKind, Problem, ProblemSpec, Replication, Scope};
-use dagsplit::solve::brute_force::BruteForce;
-use dagsplit::solve::heuristic::{Blocks, Rannc, rannc::atomic};
+use dagsplit::solve::BruteForce;
 use dagsplit::solve::registry::solver;
+use dagsplit::solve::{Blocks, Rannc};
 use dagsplit::solve::{Clustering, Outcome, SearchContext, Solver};
 use proptest::prelude::*;
 

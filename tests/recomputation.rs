@@ -11,11 +11,12 @@ use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::problem::{
     DeviceAssignment, DeviceKind, MemoryModel, Objective, Problem, ProblemSpec, Replication, Scope,
 };
-use dagsplit::solve::brute_force::BruteForce;
-use dagsplit::solve::dp::IdealDp;
+use dagsplit::solve::BruteForce;
+use dagsplit::solve::IdealDp;
 use dagsplit::solve::registry::solver;
 use dagsplit::solve::{SearchContext, Solver};
-use dagsplit::verify::{self, Violation};
+use dagsplit::verify;
+use dagsplit::verify::Violation;
 use proptest::prelude::*;
 use proptest::sample::Index;
 

@@ -7,16 +7,14 @@ use std::time::Duration;
 use common::{InstanceOptions, config, problems, solve_and_verify};
 use dagsplit::generate::{Recipe, Resnet, Transformer, generate};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
-use dagsplit::preprocess::Reduced;
+use dagsplit::internals::dp::Setting;
+use dagsplit::internals::dp::chain::Bits;
+use dagsplit::internals::dp::dominance::{Covered, Dominance, Extension};
+use dagsplit::internals::dp::loads::SetLoads;
+use dagsplit::internals::preprocess::Reduced;
 use dagsplit::problem::{Interconnect, Objective, Problem, ProblemSpec, Replication, Scope};
-use dagsplit::solve::brute_force::BruteForce;
-use dagsplit::solve::dp::{
-    IdealDp, Setting,
-    chain::Bits,
-    dominance::{Covered, Dominance, Extension},
-    linearized::LinearizedDp,
-    loads::SetLoads,
-};
+use dagsplit::solve::BruteForce;
+use dagsplit::solve::{IdealDp, LinearizedDp};
 use dagsplit::solve::{SearchContext, Solver};
 use dagsplit::verify;
 use proptest::prelude::*;

@@ -8,15 +8,17 @@ use std::time::{Duration, Instant};
 
 use common::{InstanceOptions, NEAR_TIES, config, count_runs, instances, solve_and_verify};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
+use dagsplit::internals::sharding::{Placement, Shards};
 use dagsplit::problem::{
     DeviceAssignment, DeviceKind, Interconnect, NodeWeight, Objective, Problem, ProblemSpec, Replication, Scope,
     Sharding, Solution,
 };
-use dagsplit::solve::brute_force::BruteForce;
-use dagsplit::solve::heuristic::chen2024::{Hierarchical, KernighanLin, Levels};
-use dagsplit::solve::sharding::{Placement, ShardingBb, Shards};
+use dagsplit::solve::BruteForce;
+use dagsplit::solve::ShardingBb;
+use dagsplit::solve::{Hierarchical, KernighanLin, Levels};
 use dagsplit::solve::{Outcome, Run, SearchContext, Solver};
-use dagsplit::verify::{self, Violation};
+use dagsplit::verify;
+use dagsplit::verify::Violation;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

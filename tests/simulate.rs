@@ -11,8 +11,9 @@ use dagsplit::problem::{
     CostKind, DeviceAssignment, DeviceKind, Interconnect, Problem, ProblemSpec, Replication, Scope, Solution,
 };
 use dagsplit::simulate::Unsuitable;
+use dagsplit::simulate::schedule;
 use dagsplit::simulate::schedule::{
-    self, Asynchronous, GPipe, Inference, Interleaved, OneForwardOneBackward, Schedule, VirtualDevices,
+    Asynchronous, GPipe, Inference, Interleaved, OneForwardOneBackward, Schedule, VirtualDevices,
 };
 use dagsplit::simulate::{
     Links, Options, Pass, Pipeline, SimulateError, Simulation, Span, Way, Work, simulate, steady_time,
@@ -425,7 +426,7 @@ fn contiguous_split() -> impl Strategy<Value = Case> {
         let spec = ProblemSpec::of(&instance);
         let problem = Problem::new(&instance, spec.clone()).unwrap();
         let mut devices = vec![DeviceAssignment::new(DeviceKind::Accelerator(0), Vec::new())];
-        for (v, cut) in dagsplit::graph::topological::smallest_first(&problem.graph).into_iter().zip(cuts) {
+        for (v, cut) in dagsplit::internals::graph::topological::smallest_first(&problem.graph).into_iter().zip(cuts) {
             if cut && !devices.last().unwrap().nodes.is_empty() {
                 devices.push(DeviceAssignment::new(DeviceKind::Accelerator(0), Vec::new()));
             }

@@ -10,10 +10,11 @@ use common::{InstanceOptions, config, problems, solve_and_verify};
 use dagsplit::generate::{Dnn, RandomDag, RandomFamily, Recipe, generate};
 use dagsplit::instance::Instance;
 use dagsplit::problem::{Objective, Problem, ProblemSpec, Scope};
-use dagsplit::solve::brute_force::BruteForce;
-use dagsplit::solve::heuristic::SliceGraph;
+use dagsplit::solve::BruteForce;
+use dagsplit::solve::SliceGraph;
 use dagsplit::solve::{SearchContext, Solver};
-use dagsplit::verify::{self, Violation};
+use dagsplit::verify;
+use dagsplit::verify::Violation;
 use proptest::prelude::*;
 use reference::acyclic_problems;
 

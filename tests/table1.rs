@@ -10,7 +10,7 @@ use common::proves;
 use dagsplit::formats::{PipeDreamOptions, ReadOptions, read_instance};
 use dagsplit::instance::Instance;
 use dagsplit::problem::{Problem, ProblemSpec};
-use dagsplit::solve::dp::IdealDp;
+use dagsplit::solve::IdealDp;
 use dagsplit::solve::{Outcome, SearchContext, Solver};
 use dagsplit::verify;
 

@@ -5,12 +5,12 @@ mod workloads;
 
 use common::solve_and_verify;
 use dagsplit::formats::{ReadOptions, read_instance};
-use dagsplit::graph::NodeSet;
 use dagsplit::instance::Instance;
-use dagsplit::preprocess::Reduced;
+use dagsplit::internals::preprocess::Reduced;
+use dagsplit::problem::NodeSet;
 use dagsplit::problem::{DeviceKind, Problem, ProblemSpec, Scope};
-use dagsplit::solve::heuristic::{Branchings, Expert, PipeDream};
 use dagsplit::solve::registry;
+use dagsplit::solve::{Branchings, Expert, PipeDream};
 
 /// PipeDream's column, in ms, and how far from it ours may be, relative to it, beyond the rounding of the print.
 ///

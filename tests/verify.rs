@@ -7,9 +7,10 @@ use dagsplit::instance::{Instance, Node, Platform};
 use dagsplit::problem::{
     DeviceAssignment, DeviceKind, Interconnect, Objective, Problem, ProblemSpec, Replication, Scope, Solution,
 };
-use dagsplit::solve::brute_force::BruteForce;
+use dagsplit::solve::BruteForce;
 use dagsplit::solve::{SearchContext, Solver};
-use dagsplit::verify::{self, CycleStep, Part, Violation};
+use dagsplit::verify;
+use dagsplit::verify::{CycleStep, Part, Violation};
 use proptest::prelude::*;
 use proptest::sample::Index;
 

@@ -6,9 +6,9 @@
 #![allow(dead_code, reason = "one benchmark only enumerates")]
 
 use dagsplit::cost::{Terms, max_of_pieces};
-use dagsplit::preprocess::{Reduced, joint};
+use dagsplit::internals::dp::loads::contains;
+use dagsplit::internals::preprocess::{Reduced, joint};
 use dagsplit::problem::fits;
-use dagsplit::solve::dp::loads::contains;
 use rustc_hash::FxHashMap;
 
 /// All ideals of a graph by ascending size, as bit sets over its units.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use dagsplit::report::plot::marks::{COLOURS, log_axis, marker, tick};
+use dagsplit::internals::report::plot::marks::{COLOURS, log_axis, marker, tick};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use dagsplit::report::comparison::Machine;
+use dagsplit::internals::report::comparison::Machine;
 
 /// Processor, number of cores and day, in words.
 pub fn describe() -> String {

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use dagsplit::formats::{PipeDreamOptions, ReadOptions, read_instance};
 use dagsplit::instance::Instance;
 use dagsplit::problem::{Problem, ProblemSpec};
-use dagsplit::solve::dp::{IdealDp, linearized::LinearizedDp};
+use dagsplit::solve::{IdealDp, LinearizedDp};
 use dagsplit::solve::{Run, SearchContext, Solver};
 use dagsplit::verify;
 use serde::{Deserialize, Serialize};

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use dagsplit::formats::read_split;
-use dagsplit::instance::Platform;
-use dagsplit::problem::{CostKind, ProblemSpec, Replication, Scope, Solution};
-use dagsplit::text;
-use dagsplit::verify::{self, Verified};
+use crate::formats::read_split;
+use crate::instance::Platform;
+use crate::problem::{CostKind, ProblemSpec, Replication, Scope, Solution};
+use crate::text;
+use crate::verify::{self, Verified};
 
 use super::reading_args::Workload;
 use super::{Exit, Failure, OrFail, listed};

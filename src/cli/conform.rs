@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use dagsplit::conformance::{FAMILIES, Family, Finding, Law, Program, Report, Suite};
-use dagsplit::instance::{Instance, Platform};
-use dagsplit::solve::registry;
+use crate::conformance::{FAMILIES, Family, Finding, Law, Program, Report, Suite};
+use crate::instance::{Instance, Platform};
+use crate::solve::registry;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::problem_args::ProblemArgs;

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
+use crate::formats::{OutputFormat, read_bytes, write_instance};
+use crate::generate::onnx::MAX_ONNX_BYTES;
+use crate::generate::{Hardware, OnnxOptions, read_onnx};
+use crate::instance::Instance;
+use crate::text;
 use clap::ValueEnum;
-use dagsplit::formats::{OutputFormat, read_bytes, write_instance};
-use dagsplit::generate::onnx::MAX_ONNX_BYTES;
-use dagsplit::generate::{Hardware, OnnxOptions, read_onnx};
-use dagsplit::instance::Instance;
-use dagsplit::text;
 
 use super::reading_args::{ReadingArgs, Workload};
 use super::{Exit, Failure, OrFail, values, write_out};

@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
+use crate::formats::{is_topology_file, read_mapping, read_stages};
+use crate::mapping::{Counted, MappingProblem, StageCost};
+use crate::problem::{CostKind, Problem, ProblemSpec};
+use crate::report::DeviceRecord;
+use crate::report::mapping::CopyRecord;
+use crate::report::picture::{Detail, draw, draw_topology};
+use crate::text;
+use crate::verify::mapping::check;
 use clap::ValueEnum;
-use dagsplit::formats::{is_topology_file, read_mapping, read_stages};
-use dagsplit::mapping::{Counted, MappingProblem, StageCost};
-use dagsplit::problem::{CostKind, Problem, ProblemSpec};
-use dagsplit::report::DeviceRecord;
-use dagsplit::report::mapping::CopyRecord;
-use dagsplit::report::picture::{Detail, draw, draw_topology};
-use dagsplit::text;
-use dagsplit::verify::mapping::check;
 
 use super::any_split::{self, AnySplit};
 use super::mapping_args::LinkArgs;

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use dagsplit::formats::read_split;
-use dagsplit::report::framework::{Framework, export};
-use dagsplit::text;
-use dagsplit::verify;
+use crate::formats::read_split;
+use crate::report::framework::{Framework, export};
+use crate::text;
+use crate::verify;
 
 use super::problem_args::ProblemArgs;
 use super::reading_args::ReadingArgs;

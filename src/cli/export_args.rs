@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use dagsplit::report::export::{csv::csv, json::json, latex::latex, markdown::markdown};
-use dagsplit::report::sheet::Sheet;
+use crate::report::export::{csv::csv, json::json, latex::latex, markdown::markdown};
+use crate::report::sheet::Sheet;
 use serde::Serialize;
 
 use super::{Exit, Failure, OrFail, write_out};

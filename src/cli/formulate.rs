@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use dagsplit::problem::Problem;
-use dagsplit::solve::ip::IntegerProgram;
-use dagsplit::solve::{SearchContext, SolveError};
-use dagsplit::text;
+use crate::problem::Problem;
+use crate::solve::ip::IntegerProgram;
+use crate::solve::{SearchContext, SolveError};
+use crate::text;
 
 use super::problem_args::ProblemArgs;
 use super::reading_args::ReadingArgs;

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::Subcommand;
-use dagsplit::formats::{OutputFormat, write_instance};
-use dagsplit::generate::{
+use crate::formats::{OutputFormat, write_instance};
+use crate::generate::{
     Architecture, Chain, Costs, Dnn, ErdosRenyi, Hardware, Inception, Layered, Model, Nasnet, RandomDag, RandomFamily,
     Recipe, Resnet, SemanticFpn, SeriesParallel, Swin, Transformer, Workload, generate,
 };
+use clap::Subcommand;
 
 use super::generate_topology;
 use super::values::{self, Memory};

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::Subcommand;
-use dagsplit::formats::write_topology;
-use dagsplit::generate::topology::{
+use crate::formats::write_topology;
+use crate::generate::topology::{
     Dgx1, FatTree, Hierarchical, Mesh, Nvswitch, RandomBlk1, RandomBlk2, TopologyFamily, TopologyRecipe, Torus,
     UniformDist, generate,
 };
+use clap::Subcommand;
 
 use super::values::{self, Memory};
 use super::{Exit, Failure, OrFail, write_out};

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use dagsplit::formats::{read_text, write_split};
-use dagsplit::problem::Problem;
-use dagsplit::solve::ip::read_solution;
-use dagsplit::text;
+use crate::formats::{read_text, write_split};
+use crate::problem::Problem;
+use crate::solve::ip::read_solution;
+use crate::text;
 
 use super::problem_args::ProblemArgs;
 use super::reading_args::ReadingArgs;

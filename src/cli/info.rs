@@ -1,7 +1,7 @@
 //! `dagsplit info`
 
-use dagsplit::problem::{Problem, ProblemSpec};
-use dagsplit::report::facts::Facts;
+use crate::problem::{Problem, ProblemSpec};
+use crate::report::facts::Facts;
 
 use super::reading_args::ReadingArgs;
 use super::{Exit, Failure, OrFail, print, print_json};

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use clap::ValueEnum;
-use dagsplit::formats::{write_mapping, write_stages};
-use dagsplit::mapping::{
+use crate::formats::{write_mapping, write_stages};
+use crate::mapping::{
     ClaimedMapping, Counted, Mapper, MappingOutcome, MappingProblem, MappingRun, StageCost, StageGraph, registry,
 };
-use dagsplit::report::mapping::MapRecord;
-use dagsplit::report::method::{self, MethodRecord};
-use dagsplit::report::picture::draw_topology;
-use dagsplit::report::record::MEMORY_LIMIT_REACHED;
-use dagsplit::solve::registry::split_list;
-use dagsplit::solve::{Stats, Status};
-use dagsplit::verify::mapping::{VerifiedMapping, check};
+use crate::report::mapping::MapRecord;
+use crate::report::method::{self, MethodRecord};
+use crate::report::picture::draw_topology;
+use crate::report::record::MEMORY_LIMIT_REACHED;
+use crate::solve::registry::split_list;
+use crate::solve::{Stats, Status};
+use crate::verify::mapping::{VerifiedMapping, check};
+use clap::ValueEnum;
 
 use super::mapping_args::{StageArgs, TopologyArgs};
 use super::search_args::SearchArgs;

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use dagsplit::formats::{
+use crate::formats::{
     LinkBandwidths, TopologyFormat, TopologyOptions, is_stage_file, is_topology_file, read_stages, read_topology,
     topology_format,
 };
-use dagsplit::mapping::{Rate, StageGraph, Topology};
-use dagsplit::problem::CostKind;
-use dagsplit::text;
+use crate::mapping::{Rate, StageGraph, Topology};
+use crate::problem::CostKind;
+use crate::text;
 
 use super::any_split::{self, AnySplit};
 use super::reading_args::ReadingOptions;

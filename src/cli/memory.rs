@@ -1,16 +1,14 @@
 //! How much memory the program uses, and how much it may use.
 
-use std::alloc::System;
 use std::fs;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use cap::Cap;
-use dagsplit::solve::MemoryBudget;
+use crate::solve::MemoryBudget;
 
-/// Counts what is allocated. It refuses nothing: a search that is refused an allocation could not end well.
-#[global_allocator]
-static ALLOCATED: Cap<System> = Cap::new(System, usize::MAX);
+/// How many bytes are allocated, as the program's allocator counts them.
+pub static ALLOCATED: OnceLock<fn() -> usize> = OnceLock::new();
 
 /// The part of the memory there is that a search may use where no limit is given.
 const SHARE: f64 = 0.75;
@@ -32,7 +30,8 @@ pub fn budget(limit: Option<u64>) -> Option<MemoryBudget> {
             due.store(now + PERIOD, Ordering::Relaxed);
             resident.store((resident_bytes().unwrap_or(0) as f64 * RESIDENT) as usize, Ordering::Relaxed);
         }
-        ALLOCATED.allocated().max(resident.load(Ordering::Relaxed))
+        let allocated = ALLOCATED.get().map_or(0, |allocated| allocated());
+        allocated.max(resident.load(Ordering::Relaxed))
     };
     Some(MemoryBudget::new(usize::try_from(limit).unwrap_or(usize::MAX), in_use))
 }

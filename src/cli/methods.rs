@@ -1,6 +1,6 @@
 //! `dagsplit methods`
 
-use dagsplit::report::capabilities;
+use crate::report::capabilities;
 
 use super::{Exit, Failure, print};
 

@@ -43,8 +43,8 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::time::Instant;
 
+use crate::text::{self, escaped_json, escaped_lines};
 use clap::{Parser, Subcommand};
-use dagsplit::text::{self, escaped_json, escaped_lines};
 
 pub use exit::{Exit, Failure, OrFail};
 
@@ -95,8 +95,10 @@ enum Verb {
     Methods(methods::Args),
 }
 
-/// Parses the command line, runs its verb, and tells how it went.
-pub fn run() -> ExitCode {
+/// Parses the command line, runs its verb, and tells how it went. This is the whole program `dagsplit`; `allocated` tells
+/// how many bytes its allocator has given out, by which searches keep their limit of memory.
+pub fn run(allocated: fn() -> usize) -> ExitCode {
+    memory::ALLOCATED.get_or_init(|| allocated);
     started();
     let line = CommandLine::try_parse().unwrap_or_else(|error| refuse(&error));
     let result = match line.verb {
@@ -178,7 +180,7 @@ fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
 fn write_out(path: Option<&Path>, contents: &str) -> Result<(), Failure> {
     match path {
         None => print_raw(contents),
-        Some(path) => dagsplit::formats::write_atomically(path, contents.as_bytes())
+        Some(path) => crate::formats::write_atomically(path, contents.as_bytes())
             .map_err(|error| anyhow::anyhow!("{}: cannot write the file: {error}", text::path(path)))
             .or_fail(Exit::Output),
     }

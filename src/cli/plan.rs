@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::formats::write_split;
+use crate::formats::{write_mapping, write_stages};
+use crate::mapping::{Counted, Topology};
+use crate::plan::{Factoring, Plan, PlanError, PlanOptions, plan};
+use crate::report::plan::PlanRecord;
+use crate::report::record::MEMORY_LIMIT_NOTE;
+use crate::report::{InstanceRecord, table};
+use crate::simulate::{Links, Schedule, schedule};
+use crate::solve::registry::split_list;
 use clap::ValueEnum;
-use dagsplit::formats::write_split;
-use dagsplit::formats::{write_mapping, write_stages};
-use dagsplit::mapping::{Counted, Topology};
-use dagsplit::plan::{Factoring, Plan, PlanError, PlanOptions, plan};
-use dagsplit::report::plan::PlanRecord;
-use dagsplit::report::record::MEMORY_LIMIT_NOTE;
-use dagsplit::report::{InstanceRecord, table};
-use dagsplit::simulate::{Links, Schedule, schedule};
-use dagsplit::solve::registry::split_list;
 
 use super::export_args::ExportArgs;
 use super::mapping_args::{TopologyArgs, refuse_topology};

@@ -1,10 +1,10 @@
 //! Options that say what is asked of a workload.
 
-use clap::ValueEnum;
-use dagsplit::instance::Platform;
-use dagsplit::problem::{
+use crate::instance::Platform;
+use crate::problem::{
     CostKind, Interconnect, MemoryModel, NodeWeight, Objective, ProblemSpec, Replication, Scope, Sharding,
 };
+use clap::ValueEnum;
 
 use super::any_split::with_common_loads;
 use super::reading_args::Workload;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use dagsplit::report::progress::ProgressLine;
-use dagsplit::solve::SearchContext;
+use crate::report::progress::ProgressLine;
+use crate::solve::SearchContext;
 
 use super::{Exit, Failure, OrFail};
 

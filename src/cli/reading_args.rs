@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::formats::{Format, Pass, ReadOptions, read_instance};
+use crate::instance::{Instance, Platform};
 use clap::ValueEnum;
-use dagsplit::formats::{Format, Pass, ReadOptions, read_instance};
-use dagsplit::instance::{Instance, Platform};
 
 use super::values::{self, Memory};
 use super::{Exit, Failure, OrFail};

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::formats::write_topology;
+use crate::formats::{OutputFormat, write_instance};
+use crate::generate::topology::{TopologyRecipe, generate as generate_topology};
+use crate::generate::{Recipe, generate};
+use crate::report::table;
+use crate::reproduce::{self, Outcome, Plan, Ran, Run, Study, Workload, outcomes, studies};
+use crate::solve::registry;
+use crate::text;
 use clap::Parser;
-use dagsplit::formats::write_topology;
-use dagsplit::formats::{OutputFormat, write_instance};
-use dagsplit::generate::topology::{TopologyRecipe, generate as generate_topology};
-use dagsplit::generate::{Recipe, generate};
-use dagsplit::report::table;
-use dagsplit::reproduce::{self, Outcome, Plan, Ran, Run, Study, Workload, outcomes, studies};
-use dagsplit::solve::registry;
-use dagsplit::text;
 use serde::Serialize;
 
 use super::problem_args::ProblemArgs;

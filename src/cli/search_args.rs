@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
-use dagsplit::report::comparison::Limits;
-use dagsplit::solve::SearchContext;
+use crate::report::comparison::Limits;
+use crate::solve::SearchContext;
 
 use super::{memory, note, values};
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use dagsplit::process::{Order, in_own_group, watch};
-use dagsplit::report::comparison::{COMPARE_SCHEMA, Ending, Journal, JournalError, Machine, Record, Status, Versions};
-use dagsplit::solve::registry;
-use dagsplit::text::escaped;
+use crate::process::{Order, in_own_group, watch};
+use crate::report::comparison::{COMPARE_SCHEMA, Ending, Journal, JournalError, Machine, Record, Status, Versions};
+use crate::solve::registry;
+use crate::text::escaped;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::supervised::{self, Supervision};

@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
-use dagsplit::formats::{read_mapping, read_stages};
-use dagsplit::mapping::{ClaimedMapping, Counted, Mapping, MappingProblem, StageCost};
-use dagsplit::problem::{CostKind, Problem};
-use dagsplit::report::simulation::{SimulationRecord, gantt, trace};
-use dagsplit::simulate::schedule::{
+use crate::formats::{read_mapping, read_stages};
+use crate::mapping::{ClaimedMapping, Counted, Mapping, MappingProblem, StageCost};
+use crate::problem::{CostKind, Problem};
+use crate::report::simulation::{SimulationRecord, gantt, trace};
+use crate::simulate::schedule::{
     Asynchronous, GPipe, Inference, Interleaved, OneForwardOneBackward, Schedule, VirtualDevices,
 };
-use dagsplit::simulate::{Links, Options, Pipeline, SimulateError, simulate};
-use dagsplit::text;
-use dagsplit::verify::mapping::{MappingViolation, check};
+use crate::simulate::{Links, Options, Pipeline, SimulateError, simulate};
+use crate::text;
+use crate::verify::mapping::{MappingViolation, check};
+use clap::ValueEnum;
 
 use super::any_split::{self, AnySplit};
 use super::mapping_args::{LinkArgs, refuse_topology};

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use dagsplit::formats::write_split;
-use dagsplit::problem::Problem;
-use dagsplit::report::method::{self, MethodRecord};
-use dagsplit::report::record::MEMORY_LIMIT_REACHED;
-use dagsplit::report::{InstanceRecord, RunRecord, table};
-use dagsplit::solve::{Solver, Stats, Status, registry};
-use dagsplit::verify::{self, Verified, Violation};
+use crate::formats::write_split;
+use crate::problem::Problem;
+use crate::report::method::{self, MethodRecord};
+use crate::report::record::MEMORY_LIMIT_REACHED;
+use crate::report::{InstanceRecord, RunRecord, table};
+use crate::solve::{Solver, Stats, Status, registry};
+use crate::verify::{self, Verified, Violation};
 
 use super::problem_args::ProblemArgs;
 use super::reading_args::{ReadingArgs, Workload};
@@ -202,10 +202,10 @@ fn tell_rejections(attempts: &[Attempt]) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use crate::problem::Solution;
+    use crate::solve::dp::IdealDp;
+    use crate::solve::{Guarantee, Outcome, Run, SearchContext, SolveError, Unsupported};
     use clap::Parser;
-    use dagsplit::problem::Solution;
-    use dagsplit::solve::dp::IdealDp;
-    use dagsplit::solve::{Guarantee, Outcome, Run, SearchContext, SolveError, Unsupported};
 
     use super::*;
 

@@ -7,9 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use dagsplit::process::{Exited, Order, in_own_group, watch};
-use dagsplit::report::comparison::{Answer, Ending, Status};
-use dagsplit::text;
+use crate::process::{Exited, Order, in_own_group, watch};
+use crate::report::comparison::{Answer, Ending, Status};
+use crate::text;
 
 /// How long a process may take to stop after Ctrl-C before it is ended.
 const FAREWELL: Duration = Duration::from_secs(5);

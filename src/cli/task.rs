@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use dagsplit::formats::{ReadOptions, read_instance};
-use dagsplit::problem::{Problem, ProblemSpec};
-use dagsplit::report::InstanceRecord;
-use dagsplit::report::comparison::{Limits, Trial};
+use crate::formats::{ReadOptions, read_instance};
+use crate::problem::{Problem, ProblemSpec};
+use crate::report::InstanceRecord;
+use crate::report::comparison::{Limits, Trial};
 
 use super::problem_args::ProblemArgs;
 use super::reading_args::ReadingOptions;

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use dagsplit::formats::read_split;
-use dagsplit::instance::Instance;
-use dagsplit::problem::{ProblemSpec, Solution};
-use dagsplit::report::{DeviceRecord, table};
-use dagsplit::units::number;
-use dagsplit::verify::{self, Violation};
+use crate::formats::read_split;
+use crate::instance::Instance;
+use crate::problem::{ProblemSpec, Solution};
+use crate::report::{DeviceRecord, table};
+use crate::units::number;
+use crate::verify::{self, Violation};
 use serde::Serialize;
 
 use super::problem_args::ProblemArgs;

@@ -6,8 +6,8 @@ use super::partitioner::Case;
 use super::reference::{Reference, below};
 use super::{Breach, Law};
 use crate::problem::Solution;
-use crate::units::number;
 use crate::solve::{LowerBound, Outcome};
+use crate::units::number;
 use crate::verify::Violation;
 
 /// How many violations of a split a report tells of.

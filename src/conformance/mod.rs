@@ -4,7 +4,7 @@
 //!
 //! ```
 //! use dagsplit::conformance::Suite;
-//! use dagsplit::solve::brute_force::BruteForce;
+//! use dagsplit::solve::BruteForce;
 //!
 //! Suite { cases: 13, ..Suite::default() }.check(&BruteForce);
 //! ```

@@ -11,8 +11,8 @@ use super::partitioner::{Answer, Case, Fault, Partitioner, Request};
 use super::reference::{Reference, is_enumerated};
 use super::renumber::renumbered;
 use crate::problem::Problem;
-use crate::units::number;
 use crate::solve::{Outcome, Unsupported};
+use crate::units::number;
 use crate::verify;
 
 /// The conditions under which a partitioner is tried.

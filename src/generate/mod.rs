@@ -18,7 +18,7 @@
 mod checks;
 mod command_line;
 mod model;
-pub mod onnx;
+pub(crate) mod onnx;
 mod random;
 mod rounding;
 pub mod topology;

@@ -10,7 +10,7 @@ mod exhaustive;
 mod filling;
 mod folding;
 mod heuristic;
-pub mod joint;
+mod joint;
 mod local;
 mod mapper;
 mod orders;
@@ -31,5 +31,6 @@ pub use dagsplit_model::mapping::{
 };
 pub use exhaustive::Exhaustive;
 pub use heuristic::{Consecutive, GreedyMapping, MappingAnnealing, PointToPoint, RandomMapping, SwapSearch};
+pub use joint::{JointError, JointOutcome, JointProblem, JointRun, JointSearch, UnitGraph, UnitNet};
 pub use mapper::{Mapper, MappingOutcome, MappingRun};
 pub use parmesan2024::Parmesan2024;

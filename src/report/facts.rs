@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::record::InstanceRecord;
-use crate::units::{bytes, number, percent};
 use crate::bound;
 use crate::graph::{Graph, TreeDecomposition, topological};
 use crate::instance::{Instance, Platform};
@@ -12,6 +11,7 @@ use crate::problem::{DeviceKind, Problem};
 use crate::solve::SearchContext;
 use crate::solve::dp::frontier::Frontier;
 use crate::text::escaped;
+use crate::units::{bytes, number, percent};
 
 /// The times of all nodes on one kind of device.
 #[derive(Debug, Clone, PartialEq, Serialize)]

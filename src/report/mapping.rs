@@ -6,10 +6,10 @@ use serde::Serialize;
 use super::method::{MethodRecord, gap};
 use super::record::as_object;
 use super::table::{listed, memory_limit, plain_table};
-use crate::units::{bar, number, percent, seconds};
 use crate::mapping::MappingProblem;
 use crate::solve::Stats;
 use crate::text::escaped;
+use crate::units::{bar, number, percent, seconds};
 use crate::verify::mapping::{VerifiedCopy, VerifiedMapping};
 
 /// Version of [`MapRecord`]: it changes when a field changes its meaning or goes.

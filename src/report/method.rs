@@ -152,9 +152,9 @@ mod tests {
     use crate::instance::{Node, Platform};
     use crate::problem::{DeviceAssignment, Solution};
     use crate::problem::{DeviceKind, ProblemSpec};
-    use crate::units::percent;
     use crate::solve::Stats;
     use crate::solve::{BoundSource, LowerBound, Outcome};
+    use crate::units::percent;
 
     #[test]
     fn a_bound_without_a_gap_is_a_proof() {

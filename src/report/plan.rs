@@ -5,10 +5,10 @@ use serde::Serialize;
 use super::mapping::{CopyRecord, Named};
 use super::record::InstanceRecord;
 use super::sheet::{Cell, Column, Sheet};
-use crate::units::{bytes, number};
 use crate::mapping::Topology;
 use crate::plan::{Breakdown, Candidate, Fate, MappedPipeline, Plan, PlanOptions};
 use crate::simulate::Links;
+use crate::units::{bytes, number};
 use crate::verify;
 
 /// Version of [`PlanRecord`]: it changes when a field changes its meaning or goes.

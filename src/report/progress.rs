@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::units::{number, percent};
 use crate::search::gap;
 use crate::solve::Progress;
+use crate::units::{number, percent};
 
 /// How long a run may take before the line appears.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -1,7 +1,7 @@
 //! A table as data: what the terminal shows and every exporter writes.
 
-use crate::units::{bytes, number, percent, seconds};
 use crate::text::escaped;
+use crate::units::{bytes, number, percent, seconds};
 
 /// One cell. Exporters for programs write all digits, those for people round.
 #[derive(Debug, Clone, PartialEq)]

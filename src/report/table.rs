@@ -5,9 +5,9 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, Tab
 use super::method::{MethodRecord, gap};
 use super::record::{DeviceRecord, MEMORY_LIMIT_NOTE, MEMORY_LIMIT_REACHED, RunRecord};
 use super::sheet::Sheet;
-use crate::units::{bar, bar_between, bytes, number, percent, seconds};
 use crate::solve::Stats;
 use crate::text::escaped;
+use crate::units::{bar, bar_between, bytes, number, percent, seconds};
 
 /// No frame, and one line below the header.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));

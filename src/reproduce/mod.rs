@@ -136,8 +136,6 @@ pub enum Quantity {
     SecondsRatio(usize, usize),
     /// What the first one says of itself under this name, over what the second one does.
     StatRatio(&'static str, usize, usize),
-    /// Nothing of ours gives it, for this reason.
-    Unavailable(&'static str),
 }
 
 impl Quantity {
@@ -146,7 +144,6 @@ impl Quantity {
         match self {
             Self::Objective(a) | Self::Seconds(a) => [Some(a), None],
             Self::ObjectiveRatio(a, b) | Self::SecondsRatio(a, b) | Self::StatRatio(_, a, b) => [Some(a), Some(b)],
-            Self::Unavailable(_) => [None, None],
         }
     }
 }

@@ -159,7 +159,6 @@ fn value(quantity: Quantity, ran: &[Ran]) -> Option<f64> {
         Quantity::ObjectiveRatio(a, b) => ratio(ran[a].objective(), ran[b].objective()),
         Quantity::SecondsRatio(a, b) => ratio(ran[a].seconds(), ran[b].seconds()),
         Quantity::StatRatio(name, a, b) => ratio(ran[a].stat(name), ran[b].stat(name)),
-        Quantity::Unavailable(_) => None,
     }
 }
 
@@ -169,7 +168,6 @@ fn missing(quantity: Quantity, ran: &[Ran]) -> Option<String> {
         Quantity::ObjectiveRatio(a, b) | Quantity::SecondsRatio(a, b) | Quantity::StatRatio(_, a, b) => {
             ran[a].reason().or_else(|| ran[b].reason())
         }
-        Quantity::Unavailable(reason) => Some(reason.into()),
     }
 }
 
@@ -244,6 +242,5 @@ mod tests {
         assert_eq!((missing.ours, missing.verdict), (None, Verdict::Incomparable));
         assert_eq!(missing.reason.as_deref(), Some("not at hand: w.json"));
         assert_eq!(of(Quantity::Objective(2)).reason.as_deref(), Some("dp: crashed: signal 6"));
-        assert_eq!(of(Quantity::Unavailable("lost")).reason.as_deref(), Some("lost"));
     }
 }

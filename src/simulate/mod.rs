@@ -11,7 +11,8 @@
 //!
 //! ```
 //! use dagsplit::mapping::{Counted, Device, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology};
-//! use dagsplit::simulate::{Links, Options, Pipeline, schedule::OneForwardOneBackward, simulate};
+//! use dagsplit::simulate::{Links, Options, Pipeline, simulate};
+//! use dagsplit::simulate::schedule::OneForwardOneBackward;
 //!
 //! let stage = |i| Stage { name: format!("stage {i}"), forward: 1.0, backward: 2.0, ..Stage::default() };
 //! let problem = MappingProblem {

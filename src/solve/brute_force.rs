@@ -25,7 +25,7 @@ use latency::{LatencyEvaluation, members};
 /// ```
 /// use dagsplit::instance::{Edge, Instance, Node, Platform};
 /// use dagsplit::problem::{Problem, ProblemSpec};
-/// use dagsplit::solve::{SearchContext, Solver, brute_force::BruteForce};
+/// use dagsplit::solve::{BruteForce, SearchContext, Solver};
 ///
 /// let node = |id| Node { accelerator_times: vec![Some(2.0)], ..Node::new(id) };
 /// let instance = Instance {

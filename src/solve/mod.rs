@@ -1,20 +1,34 @@
 //! Solvers, what they promise, and what they return.
 
-pub mod brute_force;
-pub mod certify;
+pub(crate) mod brute_force;
+pub(crate) mod certify;
 mod chain;
-pub mod dp;
+pub(crate) mod dp;
 mod grid;
-pub mod heuristic;
+pub(crate) mod heuristic;
 #[cfg(feature = "highs")]
-pub mod ip;
-pub mod latency;
+pub(crate) mod ip;
+pub(crate) mod latency;
 mod objective;
 pub mod registry;
 mod settle;
-pub mod sharding;
+pub(crate) mod sharding;
 
+pub use brute_force::BruteForce;
+pub use certify::{Annealing, Certify};
 pub use chain::{Clustering, Refinement};
+pub use dp::{IdealDp, LinearizedDp};
+pub use heuristic::chen2024::Levels;
+pub use heuristic::external::Partitioner;
+pub use heuristic::{
+    Blocks, Branchings, Expert, ExpertError, ExternalPartitioner, Greedy, Hierarchical, IterativeRefinement,
+    KernighanLin, Layers, LocalSearch, MaxLoad, OperatorClustering, PipeDream, Rannc, SingleDevice, SliceGraph,
+    Uniform,
+};
+#[cfg(feature = "highs")]
+pub use ip::{IntegerProgram, NotPlaced, read_solution};
+pub use latency::LatencyDp;
+pub use sharding::ShardingBb;
 
 pub use crate::bound::{BoundSource, LowerBound};
 pub(crate) use crate::search::in_pool;

@@ -18,10 +18,10 @@ use dagsplit::formats::{
 use dagsplit::generate::topology::GridShape;
 use dagsplit::generate::{OnnxOptions, read_onnx};
 use dagsplit::instance::{Edge, Instance, Node, Platform, validate};
+use dagsplit::internals::report::comparison::{Answer, Journal};
 use dagsplit::mapping::{Counted, MappingProblem, Rate, StageCost, StageGraph, Topology};
 use dagsplit::problem::{Objective, Problem, ProblemSpec};
-use dagsplit::report::comparison::{Answer, Journal};
-use dagsplit::solve::heuristic::external::Partitioner;
+use dagsplit::solve::Partitioner;
 use dagsplit::solve::registry;
 use dagsplit::verify;
 
@@ -171,7 +171,7 @@ pub fn onnx(data: &[u8]) {
 #[cfg(feature = "highs")]
 pub fn solution(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    if let Ok(split) = dagsplit::solve::ip::read_solution(&PROBLEM, text) {
+    if let Ok(split) = dagsplit::solve::read_solution(&PROBLEM, text) {
         let _ = verify::check(&INSTANCE, &PROBLEM.spec, &split);
     }
 }

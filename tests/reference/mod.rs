@@ -4,12 +4,14 @@
 
 use std::collections::HashSet;
 
-use dagsplit::graph::{Graph, NodeSet};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
-use dagsplit::preprocess::Reduced;
+use dagsplit::internals::dp::Setting;
+use dagsplit::internals::dp::loads::SetLoads;
+use dagsplit::internals::dp::stage::{StageKind, stage_kinds};
+use dagsplit::internals::preprocess::Reduced;
 use dagsplit::problem::{CostKind, Objective, Problem, ProblemSpec, Scope, fits};
-use dagsplit::solve::dp::stage::{StageKind, stage_kinds};
-use dagsplit::solve::dp::{IdealDp, Setting, loads::SetLoads};
+use dagsplit::problem::{Graph, NodeSet};
+use dagsplit::solve::IdealDp;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -1,5 +1,6 @@
 //! What is to be solved: a graph, the devices, what a load is, and which splits count.
 
+pub use crate::graph::{Graph, NodeId, NodeSet};
 pub use crate::solution::{DeviceAssignment, Solution};
 pub use crate::spec::{
     CostKind, DeviceKind, Interconnect, MemoryModel, NodeWeight, Objective, ProblemSpec, Replication, Scope, Sharding,
@@ -12,8 +13,8 @@ use petgraph::unionfind::UnionFind;
 use rustc_hash::FxHashMap;
 
 use crate::cost::{CostModel, Costs, ProfiledCost};
+use crate::graph::CycleError;
 use crate::graph::order_graph::{Groups, OrderGraph};
-use crate::graph::{CycleError, Graph, NodeId};
 use crate::instance::{Instance, Node, Problems, validate};
 
 /// A validated instance together with what is asked of it. Nodes are indexed `0..n` in file order.

@@ -2,7 +2,7 @@
 //! turns the direction of reading.
 //!
 //! ```
-//! use dagsplit::text::escaped;
+//! use dagsplit::internals::text::escaped;
 //!
 //! assert_eq!(escaped("conv\u{1b}[31m\n2"), "conv\\u{1b}[31m\\n2");
 //! assert_eq!(escaped("Größe → 3×3"), "Größe → 3×3");

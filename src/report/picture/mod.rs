@@ -38,7 +38,7 @@ const MOST_LAYERS: usize = 80;
 /// index.
 ///
 /// ```
-/// use dagsplit::graph::Graph;
+/// use dagsplit::problem::Graph;
 /// use dagsplit::instance::{Edge, Instance, Node};
 /// let instance = Instance {
 ///     nodes: vec![Node::new(0), Node::new(1)],
@@ -46,7 +46,7 @@ const MOST_LAYERS: usize = 80;
 ///     ..Instance::default()
 /// };
 /// let graph = Graph::new(2, &[(0, 1)]).unwrap();
-/// let picture = dagsplit::report::picture::draw(&instance, &graph, None, None);
+/// let picture = dagsplit::internals::report::picture::draw(&instance, &graph, None, None);
 /// assert!(picture.starts_with("<svg"));
 /// ```
 pub fn draw(instance: &Instance, graph: &Graph, split: Option<&[DeviceRecord]>, detail: Option<Detail>) -> String {

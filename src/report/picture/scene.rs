@@ -7,8 +7,8 @@ use super::Detail;
 use crate::graph::{Graph, NodeId, topological};
 use crate::instance::Instance;
 use crate::report::DeviceRecord;
-use crate::units::{bytes, number};
 use crate::text::escaped;
+use crate::units::{bytes, number};
 
 /// How many segments a big graph without a split is cut into.
 const SEGMENTS: usize = 24;

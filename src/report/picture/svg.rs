@@ -7,8 +7,8 @@ use super::Detail;
 use super::layout::{Direction, Layout, Place, Point};
 use super::scene::{Arrow, Scene, Shape, Subject};
 use crate::report::DeviceRecord;
-use crate::units::{bytes, number, short};
 use crate::text::{escaped, escaped_lines};
+use crate::units::{bytes, number, short};
 
 pub(super) const MARGIN: f64 = 24.0;
 pub(super) const HEADER: f64 = 62.0;

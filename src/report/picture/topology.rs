@@ -6,8 +6,8 @@ use super::blocks::{Block, blocks};
 use super::svg::{FAINT, HEADER, MARGIN, colour, document, rectangle, text, title};
 use crate::mapping::Topology;
 use crate::report::mapping::CopyRecord;
-use crate::units::{number, short};
 use crate::text::escaped;
+use crate::units::{number, short};
 
 /// Side of the heat map, and the most cells along it; beyond, cells show means.
 const MAP: f64 = 480.0;
@@ -33,7 +33,7 @@ const SCALE: [(f64, f64, f64); 5] =
 /// ```
 /// use dagsplit::generate::topology::{Dgx1, TopologyRecipe, generate};
 /// let topology = generate(&TopologyRecipe::new(Dgx1::default()))?;
-/// assert!(dagsplit::report::picture::draw_topology(&topology, &[]).starts_with("<svg"));
+/// assert!(dagsplit::internals::report::picture::draw_topology(&topology, &[]).starts_with("<svg"));
 /// # Ok::<(), dagsplit::generate::GenerateError>(())
 /// ```
 pub fn draw_topology(topology: &Topology, copies: &[CopyRecord]) -> String {

@@ -5,8 +5,8 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::marks::COLOURS;
 use super::{AROUND_BARS, BAR, BETWEEN, Drawn, Panel, Shown, WIDTH};
-use crate::units::percent;
 use crate::text::escaped;
+use crate::units::percent;
 
 /// Where bars begin, and where the longest ends: workloads are named to the left, gaps to the right.
 const LEFT: i32 = 250;

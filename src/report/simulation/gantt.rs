@@ -4,9 +4,9 @@ use svg::node::element::{Group, Line, Rectangle};
 
 use super::{owner, span_name, track_name};
 use crate::report::picture::svg::{FAINT, INK, document, rectangle, text, title};
-use crate::units::{number, percent, short};
 use crate::simulate::{Pass, Simulation, Span, TrackKind, Work};
 use crate::text::escaped;
+use crate::units::{number, percent, short};
 
 const MARGIN: f64 = 24.0;
 const HEADER: f64 = 84.0;

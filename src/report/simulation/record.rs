@@ -5,8 +5,8 @@ use serde::Serialize;
 use crate::problem::fits;
 use crate::report::sheet::{Cell, Column, Sheet};
 use crate::report::table::{self, listed};
-use crate::units::{bytes, number, percent};
 use crate::simulate::{Simulation, Transfers};
+use crate::units::{bytes, number, percent};
 
 /// Version of [`SimulationRecord`]: it changes when a field changes its meaning or goes.
 pub const SIMULATE_SCHEMA: &str = "dagsplit-simulate/1";

@@ -15,7 +15,7 @@ use crate::solve::{in_pool, refuse_recomputation, refuse_sharding};
 /// ```
 /// use dagsplit::instance::{Edge, Instance, Node, Platform};
 /// use dagsplit::problem::{Problem, ProblemSpec, Scope};
-/// use dagsplit::solve::{Outcome, SearchContext, Solver, certify::Certify};
+/// use dagsplit::solve::{Certify, Outcome, SearchContext, Solver};
 ///
 /// // Two heavy layers and a light one between them: contiguous splits cannot put the heavy ones together.
 /// let node = |id, time| Node { accelerator_times: vec![Some(time)], ..Node::new(id) };

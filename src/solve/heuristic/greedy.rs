@@ -25,7 +25,7 @@ use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupporte
 /// ```
 /// use dagsplit::instance::{Edge, Instance, Node, Platform};
 /// use dagsplit::problem::{Objective, Problem, ProblemSpec};
-/// use dagsplit::solve::{SearchContext, Solver, heuristic::Greedy};
+/// use dagsplit::solve::{Greedy, SearchContext, Solver};
 ///
 /// let node = |id| Node { accelerator_times: vec![Some(2.0)], memory: 1.0, transfer_time: 1.0, ..Node::new(id) };
 /// let instance = Instance {

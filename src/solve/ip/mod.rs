@@ -60,7 +60,7 @@ const HOPELESS: f64 = 1000.0;
 /// ```
 /// use dagsplit::instance::{Edge, Instance, Node, Platform};
 /// use dagsplit::problem::{Problem, ProblemSpec, Scope};
-/// use dagsplit::solve::{SearchContext, Solver, Status, ip::IntegerProgram};
+/// use dagsplit::solve::{IntegerProgram, SearchContext, Solver, Status};
 ///
 /// // 0 feeds 1 and 2, which feed 3: the two in the middle are cheap to move, so 0 and 3 share a device.
 /// let node = |id, time, transfer_time| Node { accelerator_times: vec![Some(time)], transfer_time, ..Node::new(id) };

@@ -59,7 +59,8 @@ fn reaching_ports(model: &Model, lattice: &Lattice, i: usize) -> Vec<u128> {
     let graph = &model.problem.graph;
     let mut reach = vec![0u128; graph.node_count()];
     for (place, &p) in lattice.live(i).iter().enumerate() {
-        model.ports[p as usize].consumers.iter().for_each(|&v| reach[v] |= 1 << place);
+        let is_outside = |v: &&usize| model.units.of_node[**v].is_some_and(|u| !lattice.contains(i, u));
+        model.ports[p as usize].consumers.iter().filter(is_outside).for_each(|&v| reach[v] |= 1 << place);
     }
     for (_, members) in model.units.members.iter().enumerate().filter(|&(u, _)| !lattice.contains(i, u)) {
         for &v in members {

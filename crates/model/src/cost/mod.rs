@@ -112,7 +112,7 @@ pub struct Costs {
 /// use dagsplit::cost::{CostModel, Costs, Piece, ProfiledCost};
 /// use dagsplit::instance::{Edge, Instance, Node, Platform};
 /// use dagsplit::problem::{Problem, ProblemSpec};
-/// use dagsplit::solve::{SearchContext, Solver, dp::IdealDp};
+/// use dagsplit::solve::{IdealDp, SearchContext, Solver};
 ///
 /// /// Half of what an accelerator receives keeps it from computing.
 /// #[derive(Debug)]

@@ -17,7 +17,7 @@ use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Stats, Uns
 /// ```
 /// use dagsplit::instance::{Edge, Instance, Node, Platform};
 /// use dagsplit::problem::{Objective, Problem, ProblemSpec, Scope, Sharding};
-/// use dagsplit::solve::{SearchContext, Solver, heuristic::KernighanLin};
+/// use dagsplit::solve::{KernighanLin, SearchContext, Solver};
 ///
 /// let node = |id| Node { parameter_bytes: 2.0, ..Node::new(id) };
 /// let instance = Instance {

@@ -33,7 +33,7 @@ use crate::solve::{SearchContext, SolveError, Solver, in_pool};
 /// ```
 /// use dagsplit::generate::{Recipe, Transformer, generate};
 /// use dagsplit::problem::{Problem, ProblemSpec};
-/// use dagsplit::solve::{Clustering, SearchContext, heuristic::OperatorClustering};
+/// use dagsplit::solve::{Clustering, OperatorClustering, SearchContext};
 ///
 /// let bert = generate(&Recipe::new(Transformer { layers: 2, ..Transformer::bert_base() }))?;
 /// let problem = Problem::new(&bert, ProblemSpec::of(&bert))?;

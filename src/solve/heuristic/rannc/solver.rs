@@ -26,7 +26,7 @@ use crate::solve::{Guarantee, Outcome, Progress, Run, SearchContext, SolveError,
 /// ```
 /// use dagsplit::generate::{Recipe, Transformer, generate};
 /// use dagsplit::problem::{Problem, ProblemSpec};
-/// use dagsplit::solve::{SearchContext, Solver, heuristic::Rannc};
+/// use dagsplit::solve::{Rannc, SearchContext, Solver};
 ///
 /// let bert = generate(&Recipe::new(Transformer::bert_base()))?;
 /// let problem = Problem::new(&bert, ProblemSpec::of(&bert))?;
