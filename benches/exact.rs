@@ -14,7 +14,7 @@ use clap::Parser;
 use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::internals::report::method::gap;
 use dagsplit::problem::{Problem, ProblemSpec, Scope};
-use dagsplit::solve::registry;
+use dagsplit::registry;
 use dagsplit::verify;
 use support::chart::{Chart, Series};
 use support::figures::{head, or_dash, row, seconds};

@@ -8,9 +8,9 @@ use std::time::Instant;
 use dagsplit::generate::{Recipe, Transformer, generate};
 use dagsplit::instance::Instance;
 use dagsplit::problem::{Problem, ProblemSpec};
+use dagsplit::registry::solver;
 use dagsplit::solve::Clustering;
 use dagsplit::solve::SearchContext;
-use dagsplit::solve::registry::solver;
 use dagsplit::solve::{Blocks, OperatorClustering};
 
 /// Layers of the networks. RaNNC's largest has 256, with about 15,000 atomic components at its granularity; here 300

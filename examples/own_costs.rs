@@ -11,8 +11,9 @@ use dagsplit::cost::{CostModel, Costs, Piece, ProfiledCost};
 use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::instance::Instance;
 use dagsplit::problem::{Problem, ProblemSpec, Scope};
+use dagsplit::registry;
 use dagsplit::solve::IdealDp;
-use dagsplit::solve::{SearchContext, registry};
+use dagsplit::solve::SearchContext;
 use dagsplit::verify;
 
 /// Transfers run beside computing, over an uplink that two accelerators share, and take a fifth of the compute units.

@@ -45,12 +45,20 @@
 //!
 //! # Where to go from here
 //!
-//! - [`formats`] reads and writes published workloads, [`generate`] makes new ones.
+//! - [`formats`] reads and writes published workloads, splits, topologies, stages and mappings, [`generate`] makes new
+//!   workloads.
 //! - [`problem::ProblemSpec`] asks for other devices, objectives, cost models, replication or servers.
-//! - [`solve::dp`] is the exact dynamic program over ideals; [`solve::registry`] lists all methods.
-//! - [`mapping`] places the stages of a split on the devices of any interconnect.
-//! - [`solve::SearchContext`] sets limits, threads and seed, and lets a run be cancelled and watched.
-//! - A cost model of your own implements [`cost::CostModel`].
+//! - [`solve`] has all solvers, [`registry`] their names; [`solve::IdealDp`] is the exact dynamic program over ideals.
+//! - [`mapping`] places the stages of a split on the devices of any interconnect, [`plan`] chooses splits and mappings
+//!   together, [`simulate`] runs them.
+//! - [`SearchContext`] sets limits, threads and seed, and lets a run be cancelled and watched.
+//! - A solver of your own implements [`Solver`], a cost model [`CostModel`]; [`registry::Registry`] gives them names, and
+//!   [`conformance`] holds them to the laws.
+//!
+//! # Features
+//!
+//! `cli` is the program, `generate` the generated workloads, `conformance` the laws, `highs` the integer programs. Without
+//! any of them the library holds what it computes with.
 
 // What only the tests, the benches or the program reach is not dead: they enable the features that use it.
 #![cfg_attr(not(all(feature = "cli", feature = "internals")), allow(dead_code, unused_imports))]
@@ -73,6 +81,7 @@ pub mod mapping;
 pub mod plan;
 mod preprocess;
 mod process;
+pub mod registry;
 #[cfg(feature = "cli")]
 mod report;
 #[cfg(feature = "cli")]

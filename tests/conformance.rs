@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use dagsplit::conformance::{FAMILIES, Law, Program, Report, Suite};
 use dagsplit::problem::{MemoryModel, NodeWeight, Objective, ProblemSpec, Scope, Sharding};
-use dagsplit::solve::registry;
-use dagsplit::solve::registry::{Method, Parameter};
+use dagsplit::registry;
+use dagsplit::registry::{Method, Parameter};
 
 /// Settings under which methods that take their time answer sooner.
 const QUICK: &[(&str, &str)] =

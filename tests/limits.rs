@@ -12,7 +12,7 @@ use bench::Bench;
 use dagsplit::generate::{Dnn, RandomDag, RandomFamily, Recipe, generate};
 use dagsplit::instance::Instance;
 use dagsplit::problem::{Objective, Problem, ProblemSpec, Scope};
-use dagsplit::solve::registry::methods;
+use dagsplit::registry::methods;
 use dagsplit::solve::{MemoryBudget, Outcome, SearchContext};
 use dagsplit::verify;
 use serde_json::Value;

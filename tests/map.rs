@@ -244,7 +244,7 @@ fn memory_can_leave_no_mapping() {
 #[test]
 fn help_lists_every_mapper() {
     let help = run(&setup(), "map --help").exits(0).out();
-    for kind in dagsplit::mapping::registry::mappers() {
+    for kind in dagsplit::registry::mappers() {
         assert!(help.contains(&format!("{}: ", kind.name)), "{help}");
     }
 }

@@ -5,9 +5,10 @@ mod mappings;
 use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::mapping::{
     ClaimedMapping, Consecutive, Counted, Device, Exhaustive, Mapper, Mapping, MappingOutcome, MappingProblem,
-    MappingRun, Message, Parmesan2024, PointToPoint, Stage, StageCost, StageGraph, Topology, registry,
+    MappingRun, Message, Parmesan2024, PointToPoint, Stage, StageCost, StageGraph, Topology,
 };
 use dagsplit::problem::{DeviceAssignment, DeviceKind, Solution};
+use dagsplit::registry;
 use dagsplit::solve::SearchContext;
 use dagsplit::verify::mapping::check;
 use mappings::problem;

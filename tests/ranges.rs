@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bench::Bench;
-use dagsplit::mapping::registry::mappers;
-use dagsplit::solve::registry::{Parameter, Values, clusterings, methods, refinements, solver};
+use dagsplit::registry::mappers;
+use dagsplit::registry::{Parameter, Values, clusterings, methods, refinements, solver};
 
 const ABSURD: [&str; 7] = ["0", "-1", "18446744073709551615", "1e308", "nan", "inf", "-inf"];
 

@@ -11,9 +11,9 @@ use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::problem::{
     DeviceAssignment, DeviceKind, MemoryModel, Objective, Problem, ProblemSpec, Replication, Scope,
 };
+use dagsplit::registry::solver;
 use dagsplit::solve::BruteForce;
 use dagsplit::solve::IdealDp;
-use dagsplit::solve::registry::solver;
 use dagsplit::solve::{SearchContext, Solver};
 use dagsplit::verify;
 use dagsplit::verify::Violation;

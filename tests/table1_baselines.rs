@@ -9,7 +9,7 @@ use dagsplit::instance::Instance;
 use dagsplit::internals::preprocess::Reduced;
 use dagsplit::problem::NodeSet;
 use dagsplit::problem::{DeviceKind, Problem, ProblemSpec, Scope};
-use dagsplit::solve::registry;
+use dagsplit::registry;
 use dagsplit::solve::{Branchings, Expert, PipeDream};
 
 /// PipeDream's column, in ms, and how far from it ours may be, relative to it, beyond the rounding of the print.

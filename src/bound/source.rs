@@ -10,13 +10,13 @@ pub enum BoundSource {
     Work,
     /// The least load of a set that holds one node.
     HeaviestNode,
-    /// What a target forces: units that kinds of device cannot hold, and the work left for others ([`refutes`](super::refutes)).
+    /// What a target forces: units that kinds of device cannot hold, and the work left for others (`refutes`).
     Forcing,
-    /// The relaxation of the ideal DP that lets boundaries cross ([`crate::solve::dp`]).
+    /// The relaxation of the ideal DP that lets boundaries cross (`dp`).
     BoundaryRelaxation,
-    /// The longest path, and what it leaves to the accelerators ([`crate::solve::heuristic::latency_bound`]).
+    /// The longest path, and what it leaves to the accelerators (`latency_bound`).
     LongestPath,
-    /// Weights spread over devices as evenly as the edges that this cuts are worth ([`crate::solve::sharding`]).
+    /// Weights spread over devices as evenly as the edges that this cuts are worth (`sharding`).
     Spreading,
     /// A target below which a search found nothing.
     Refuted,

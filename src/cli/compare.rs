@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use crate::registry;
 use crate::report::comparison::{self, Measured, Record, Status, contradiction, measured};
 use crate::report::plot::plot;
 use crate::report::table;
-use crate::solve::registry;
 
 use super::problem_args::ProblemArgs;
 use super::reading_args::ReadingOptions;

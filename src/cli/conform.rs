@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::conformance::{FAMILIES, Family, Finding, Law, Program, Report, Suite};
 use crate::instance::{Instance, Platform};
-use crate::solve::registry;
+use crate::registry;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::problem_args::ProblemArgs;
@@ -135,6 +135,7 @@ impl Args {
             short_time_limit: default.short_time_limit.min(self.time_limit),
             grace: self.grace,
             failures: self.failures.clone(),
+            costs: self.problem.other_costs().cloned(),
             ..default
         })
     }

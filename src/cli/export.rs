@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use crate::formats::read_split;
 use crate::report::framework::{Framework, export};
 use crate::text;
-use crate::verify;
 
 use super::problem_args::ProblemArgs;
 use super::reading_args::ReadingArgs;
@@ -52,7 +51,7 @@ impl Args {
         spec.validate(&workload.instance).or_fail(Exit::Usage)?;
         let split = read_split(&self.split, &workload.instance).or_fail(Exit::BadInput)?;
         let name = text::path(&self.split);
-        let verified = verify::check(&workload.instance, &spec, &split).map_err(|violations| {
+        let verified = self.problem.check(&workload, &spec, &split).map_err(|violations| {
             Failure::message(Exit::InvalidSplit, format!("{name}: the split is invalid:{}", listed(&violations)))
         })?;
         let settings = export(self.to, &workload.instance, &verified, self.layers.as_deref())

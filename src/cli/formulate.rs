@@ -45,7 +45,7 @@ impl Args {
         }
         let workload = self.reading.read()?;
         let spec = self.problem.spec(&workload)?;
-        let problem = Problem::new(&workload.instance, spec).or_fail(Exit::Usage)?;
+        let problem = self.problem.problem(&workload, spec)?;
         let program = if self.strong { IntegerProgram::strong() } else { IntegerProgram::published() };
         program.write(&problem, &self.out, &mut SearchContext::new()).map_err(|error| {
             let exit = if matches!(error, SolveError::Unsupported(_)) { Exit::Usage } else { Exit::Output };

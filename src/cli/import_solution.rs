@@ -46,11 +46,11 @@ impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
         let workload = self.reading.read()?;
         let spec = self.problem.spec(&workload)?;
-        let problem = Problem::new(&workload.instance, spec.clone()).or_fail(Exit::Usage)?;
+        let problem = self.problem.problem(&workload, spec.clone())?;
         let solution = read_text(&self.solution).or_fail(Exit::BadInput)?;
         let split = read_solution(&problem, &solution)
             .map_err(|error| Failure::message(Exit::BadInput, format!("{}: {error}", text::path(&self.solution))))?;
-        let exit = verify::judge(&workload.instance, &spec, &split, self.json)?;
+        let exit = verify::judge(self.problem.check(&workload, &spec, &split), &spec, self.json)?;
         if exit == Exit::Done
             && let Some(path) = &self.output
         {

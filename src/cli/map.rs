@@ -7,13 +7,14 @@ use std::time::Instant;
 
 use crate::formats::{write_mapping, write_stages};
 use crate::mapping::{
-    ClaimedMapping, Counted, Mapper, MappingOutcome, MappingProblem, MappingRun, StageCost, StageGraph, registry,
+    ClaimedMapping, Counted, Mapper, MappingOutcome, MappingProblem, MappingRun, StageCost, StageGraph,
 };
+use crate::registry;
+use crate::registry::split_list;
 use crate::report::mapping::MapRecord;
 use crate::report::method::{self, MethodRecord};
 use crate::report::picture::draw_topology;
 use crate::report::record::MEMORY_LIMIT_REACHED;
-use crate::solve::registry::split_list;
 use crate::solve::{Stats, Status};
 use crate::verify::mapping::{VerifiedMapping, check};
 use clap::ValueEnum;

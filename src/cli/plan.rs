@@ -7,11 +7,11 @@ use crate::formats::write_split;
 use crate::formats::{write_mapping, write_stages};
 use crate::mapping::{Counted, Topology};
 use crate::plan::{Factoring, Plan, PlanError, PlanOptions, plan};
+use crate::registry::split_list;
 use crate::report::plan::PlanRecord;
 use crate::report::record::MEMORY_LIMIT_NOTE;
 use crate::report::{InstanceRecord, table};
 use crate::simulate::{Links, Schedule, schedule};
-use crate::solve::registry::split_list;
 use clap::ValueEnum;
 
 use super::export_args::ExportArgs;

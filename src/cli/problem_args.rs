@@ -1,15 +1,21 @@
 //! Options that say what is asked of a workload.
 
-use crate::instance::Platform;
-use crate::problem::{
-    CostKind, Interconnect, MemoryModel, NodeWeight, Objective, ProblemSpec, Replication, Scope, Sharding,
-};
+use std::sync::Arc;
+
 use clap::ValueEnum;
 
 use super::any_split::with_common_loads;
 use super::reading_args::Workload;
 use super::values;
-use super::{Exit, Failure};
+use super::{Exit, Failure, OrFail};
+use crate::cost::CostModel;
+use crate::instance::Platform;
+use crate::problem::{
+    CostKind, Interconnect, MemoryModel, NodeWeight, Objective, Problem, ProblemSpec, Replication, Scope, Sharding,
+    Solution,
+};
+use crate::registry::{self, CostModelEntry};
+use crate::verify::{self, Verified, Violation};
 
 /// Which splits count, and what is minimised.
 #[derive(Debug, clap::Args)]
@@ -45,6 +51,10 @@ pub struct ProblemArgs {
     #[arg(long, value_enum)]
     cost: Option<CostArg>,
 
+    /// What splits cost: a cost model by name.
+    #[arg(long, value_name = "MODEL", default_value = PROFILED, value_parser = cost_model)]
+    costs: CostModelEntry,
+
     /// Count memory as training with activation recomputation needs it: the peaks of operators and the outputs that cross
     /// a stage's boundary, over the MB microbatches of the batch that the file's sizes are for.
     #[arg(long, value_name = "MB", value_parser = values::count::<usize>())]
@@ -65,6 +75,16 @@ pub struct ProblemArgs {
     /// How many times longer a transfer between servers takes than one inside a server.
     #[arg(long, value_name = "F", value_parser = values::number(1.0..=values::MOST), requires = "server_size")]
     between_factor: Option<f64>,
+}
+
+/// The model whose data the verifier puts together by itself.
+const PROFILED: &str = "profiled";
+
+fn cost_model(name: &str) -> Result<CostModelEntry, String> {
+    let models = registry::current().cost_models();
+    let known = || models.iter().map(|model| format!("`{}` ({})", model.name, model.summary)).collect::<Vec<_>>();
+    let found = models.iter().find(|model| model.name == name).cloned();
+    found.ok_or_else(|| format!("there is no such cost model; there are {}", known().join(", ")))
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -164,6 +184,24 @@ impl ProblemArgs {
                 Some(microbatches) => MemoryModel::Recomputation { microbatches },
             },
         })
+    }
+
+    /// The problem of a workload, by the costs that are asked for.
+    pub fn problem(&self, workload: &Workload, spec: ProblemSpec) -> Result<Problem, Failure> {
+        Problem::with_costs(&workload.instance, spec, self.costs.model.as_ref()).or_fail(Exit::Usage)
+    }
+
+    /// What the verifier says of a split, by the costs that are asked for.
+    pub fn check(&self, workload: &Workload, spec: &ProblemSpec, split: &Solution) -> Result<Verified, Vec<Violation>> {
+        match self.other_costs() {
+            None => verify::check(&workload.instance, spec, split),
+            Some(model) => verify::check_with(&workload.instance, spec, &model.costs(&workload.instance, spec), split),
+        }
+    }
+
+    /// The cost model, where it is not that of profiled instances.
+    pub fn other_costs(&self) -> Option<&Arc<dyn CostModel>> {
+        Some(&self.costs.model).filter(|_| self.costs.name != PROFILED)
     }
 
     /// The workload's devices, with the loads that the file states unless others are asked for.

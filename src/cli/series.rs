@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::process::{Order, in_own_group, watch};
+use crate::registry;
 use crate::report::comparison::{COMPARE_SCHEMA, Ending, Journal, JournalError, Machine, Record, Status, Versions};
-use crate::solve::registry;
 use crate::text::escaped;
 use indicatif::{ProgressBar, ProgressStyle};
 

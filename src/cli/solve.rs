@@ -7,11 +7,12 @@ use std::time::Instant;
 
 use crate::formats::write_split;
 use crate::problem::Problem;
+use crate::registry;
 use crate::report::method::{self, MethodRecord};
 use crate::report::record::MEMORY_LIMIT_REACHED;
 use crate::report::{InstanceRecord, RunRecord, table};
-use crate::solve::{Solver, Stats, Status, registry};
-use crate::verify::{self, Verified, Violation};
+use crate::solve::{Solver, Stats, Status};
+use crate::verify::{Verified, Violation};
 
 use super::problem_args::ProblemArgs;
 use super::reading_args::{ReadingArgs, Workload};
@@ -78,8 +79,8 @@ impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
         let workload = self.reading.read()?;
         let specs = self.problem.specs(&workload)?;
-        let problem = |spec| Problem::new(&workload.instance, spec).or_fail(Exit::Usage);
-        let problems = specs.into_iter().map(problem).collect::<Result<Vec<_>, _>>()?;
+        let problems =
+            specs.into_iter().map(|spec| self.problem.problem(&workload, spec)).collect::<Result<Vec<_>, _>>()?;
         let pairs = self.pairs(&problems)?;
         let cancelled = progress::interrupt_flag()?;
         let mut attempts = Vec::with_capacity(pairs.len());
@@ -133,7 +134,7 @@ impl Args {
         }
         drop(context);
         let seconds = started.elapsed().as_secs_f64();
-        let checked = run.outcome.solution().map(|split| verify::check(&workload.instance, &problem.spec, split));
+        let checked = run.outcome.solution().map(|split| self.problem.check(workload, &problem.spec, split));
         let (verified, rejection) = match checked.transpose() {
             Ok(verified) => (verified, None),
             Err(violations) => (None, Some(rejected(solver.name(), &violations))),

@@ -43,7 +43,7 @@ impl Question<'_> {
     pub fn tasks(&self, file: &Path, methods: &[String]) -> Result<Vec<Task>, Failure> {
         let workload = self.reading.options.read(file)?;
         let specs = self.problem.options.specs(&workload)?;
-        let problems = specs.into_iter().map(|spec| Problem::new(&workload.instance, spec).or_fail(Exit::Usage));
+        let problems = specs.into_iter().map(|spec| self.problem.options.problem(&workload, spec));
         let problems = problems.collect::<Result<Vec<Problem>, Failure>>()?;
         let edges = problems.first().map_or(0, |problem| problem.graph.edge_count());
         let instance = InstanceRecord::new(&workload.instance, edges);

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use crate::formats::read_split;
-use crate::instance::Instance;
-use crate::problem::{ProblemSpec, Solution};
+use crate::problem::ProblemSpec;
 use crate::report::{DeviceRecord, table};
 use crate::units::number;
-use crate::verify::{self, Violation};
+use crate::verify::{self, Verified, Violation};
 use serde::Serialize;
 
 use super::problem_args::ProblemArgs;
@@ -55,13 +54,12 @@ impl Args {
         let spec = self.problem.spec(&workload)?;
         spec.validate(&workload.instance).or_fail(Exit::Usage)?;
         let split = read_split(&self.split, &workload.instance).or_fail(Exit::BadInput)?;
-        judge(&workload.instance, &spec, &split, self.json)
+        judge(self.problem.check(&workload, &spec, &split), &spec, self.json)
     }
 }
 
-/// Checks a split and prints what there is to say of it.
-pub(super) fn judge(instance: &Instance, spec: &ProblemSpec, split: &Solution, json: bool) -> Result<Exit, Failure> {
-    let result = verify::check(instance, spec, split);
+/// Prints what there is to say of a split that was checked.
+pub(super) fn judge(result: Result<Verified, Vec<Violation>>, spec: &ProblemSpec, json: bool) -> Result<Exit, Failure> {
     let verified = result.as_ref().ok();
     let record = VerifyRecord {
         schema: "dagsplit-verify/1",

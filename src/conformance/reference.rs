@@ -5,8 +5,9 @@ use std::time::Duration;
 use super::partitioner::Case;
 use crate::graph::order_graph::Groups;
 use crate::problem::Problem;
+use crate::registry;
 use crate::solve::brute_force::BruteForce;
-use crate::solve::{Guarantee, SearchContext, Solver, registry};
+use crate::solve::{Guarantee, SearchContext, Solver};
 use crate::verify;
 
 /// The most colour groups that are looked at exhaustively.

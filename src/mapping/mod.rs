@@ -16,7 +16,6 @@ mod mapper;
 mod orders;
 mod packing;
 mod parmesan2024;
-pub mod registry;
 mod ring_order;
 #[cfg(test)]
 mod samples;

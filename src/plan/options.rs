@@ -30,9 +30,9 @@ pub struct PlanOptions {
     pub factorings: Option<Vec<Factoring>>,
     /// The numbers of microbatches to look at; each at least 1.
     pub microbatches: Vec<usize>,
-    /// The method that splits, as a spec string of [`crate::solve::registry`].
+    /// The method that splits, as a spec string of [`crate::registry`].
     pub partitioner: String,
-    /// The mappers, as spec strings of [`crate::mapping::registry`]; the best by simulation counts.
+    /// The mappers, as spec strings of [`crate::registry`]; the best by simulation counts.
     pub mappers: Vec<String>,
     /// What the mappers count; the best by simulation counts.
     pub counted: Vec<Counted>,

@@ -8,12 +8,12 @@ use rayon::prelude::*;
 
 use super::{Breakdown, Candidate, Factoring, Fate, MappedPipeline, Partition, PlanOptions};
 use crate::instance::{Instance, Platform, Problems};
-use crate::mapping::registry as mappers;
 use crate::mapping::{ClaimedMapping, Counted, Mapper, Mapping, MappingProblem, StageCost, StageGraph, Topology};
 use crate::problem::{Problem, ProblemSpec, Scope};
+use crate::registry as mappers;
+use crate::registry::{self, SpecError};
 use crate::search::gap;
 use crate::simulate::{Options, Pipeline, simulate};
-use crate::solve::registry::{self, SpecError};
 use crate::solve::{Progress, SearchContext, SolveError, Solver, in_pool};
 use crate::verify::{self, Violation};
 

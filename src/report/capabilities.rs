@@ -4,7 +4,7 @@
 use super::export::markdown::markdown as in_markdown;
 use super::sheet::{Cell, Column, Sheet};
 use super::table;
-use crate::solve::registry::{self, Method, Parameter, StepKind};
+use crate::registry::{self, Method, Parameter, StepKind};
 
 /// The tables for a terminal.
 pub fn text() -> String {

@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use super::{Figure, Plan, Published, Quantity};
+use crate::registry;
 use crate::report::comparison::{Record, Status};
-use crate::solve::{Guarantee, registry};
+use crate::solve::Guarantee;
 
 /// What became of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -42,7 +42,7 @@ pub trait Refinement: Send + Sync {
 }
 
 /// Clusterings, one after another; a method on the clusters; refinements, one after another, on the nodes.
-pub(super) struct Chain {
+pub(crate) struct Chain {
     pub clusterings: Vec<Box<dyn Clustering>>,
     pub solver: Box<dyn Solver>,
     pub refinements: Vec<Box<dyn Refinement>>,

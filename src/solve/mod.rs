@@ -2,7 +2,7 @@
 
 pub(crate) mod brute_force;
 pub(crate) mod certify;
-mod chain;
+pub(crate) mod chain;
 pub(crate) mod dp;
 mod grid;
 pub(crate) mod heuristic;
@@ -10,7 +10,6 @@ pub(crate) mod heuristic;
 pub(crate) mod ip;
 pub(crate) mod latency;
 mod objective;
-pub mod registry;
 mod settle;
 pub(crate) mod sharding;
 

@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use dagsplit::problem::{Problem, Solution};
-use dagsplit::solve::{Guarantee, Outcome, SearchContext, SolveError, Solver, registry};
+use dagsplit::registry;
+use dagsplit::solve::{Guarantee, Outcome, SearchContext, SolveError, Solver};
 use dagsplit::verify;
 use num_bigint::BigInt;
 

@@ -21,8 +21,8 @@ use dagsplit::instance::{Edge, Instance, Node, Platform, validate};
 use dagsplit::internals::report::comparison::{Answer, Journal};
 use dagsplit::mapping::{Counted, MappingProblem, Rate, StageCost, StageGraph, Topology};
 use dagsplit::problem::{Objective, Problem, ProblemSpec};
+use dagsplit::registry;
 use dagsplit::solve::Partitioner;
-use dagsplit::solve::registry;
 use dagsplit::verify;
 
 #[path = "../../src/cli/values.rs"]

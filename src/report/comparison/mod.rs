@@ -16,8 +16,8 @@ pub use sheet::sheet;
 pub(crate) mod tests {
     use super::*;
     use crate::problem::ProblemSpec;
+    use crate::registry;
     use crate::report::InstanceRecord;
-    use crate::solve::registry;
 
     /// A record of `method` on a workload called `w`; an objective makes it feasible, none a crash.
     pub fn record(method: &str, objective: Option<f64>) -> Record {

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::problem::ProblemSpec;
+use crate::registry::StepSettings;
 use crate::report::InstanceRecord;
 use crate::report::method::MethodRecord;
 use crate::solve::Status;
-use crate::solve::registry::StepSettings;
 
 /// Version of [`Record`]: it changes when a field changes its meaning or goes.
 pub const COMPARE_SCHEMA: &str = "dagsplit-compare/1";

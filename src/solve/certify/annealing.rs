@@ -9,7 +9,7 @@ use crate::solve::{
 };
 use crate::solve::{in_pool, refuse_recomputation, refuse_sharding};
 
-/// Rounds of multilevel annealing ([`Search`]) until none has helped for a while, or a limit comes.
+/// Rounds of multilevel annealing (`Search`) until none has helped for a while, or a limit comes.
 ///
 /// A heuristic for [`Scope::Arbitrary`] and [`Scope::Convex`]. Its bound is total work over the number of devices.
 #[derive(Debug, Clone, PartialEq, Eq)]

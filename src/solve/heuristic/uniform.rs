@@ -19,7 +19,7 @@ use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Stats, Uns
 /// The splits are acyclic, and count in every wider scope. O(s · (n + pins)) for s pairs of stages and replicas.
 ///
 /// For a synchronous pipeline, which drains after each batch, the best split is the one whose batch takes least time
-/// ([`Synchronous::batch_time`]), each replica taking one sample of it at a time.
+/// (`batch_time`), each replica taking one sample of it at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Uniform {
     /// Samples of a batch of a synchronous pipeline; 0 looks for the best objective, as if batches had no end.

@@ -51,7 +51,7 @@ impl Counted {
 pub struct StageCost {
     /// Which communication counts.
     pub counted: Counted,
-    /// The pieces whose maximum is the time without the all-reduce, as in [`crate::cost::CostModel::pieces`].
+    /// The pieces whose maximum is the time without the all-reduce, as in [`KindCost::pieces`](crate::cost::KindCost::pieces).
     pub pieces: Vec<Piece>,
     /// Whether the all-reduce's time is added or hides behind the rest.
     pub synchronisation: Synchronisation,

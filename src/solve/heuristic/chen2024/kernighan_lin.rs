@@ -10,7 +10,7 @@ use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Stats, Uns
 /// placements; the best one wins.
 ///
 /// Nodes of one colour class move together; memory and support are respected. Every move is priced in O(1) by tables
-/// ([`Placement`](crate::solve::sharding::Placement)), where the paper recomputes the cost. Starts run on all threads,
+/// (`Placement`), where the paper recomputes the cost. Starts run on all threads,
 /// with the same answer on any number. O(n · k) for each sweep over n nodes and k devices, O(n² · k) for
 /// each pass, O(n · k) memory per thread.
 ///

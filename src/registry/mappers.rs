@@ -1,35 +1,17 @@
-//! Every mapper by name.
+//! The table of mappers.
 
 use std::time::Duration;
 
-use super::{
-    BranchAndBound, Consecutive, Exhaustive, GreedyMapping, Mapper, MappingAnnealing, Parmesan2024, PointToPoint,
+use super::kinds::Make;
+use super::shared::COUNT;
+use super::{MapperKind, Parameter, Values};
+use crate::mapping::{
+    BranchAndBound, Consecutive, Exhaustive, GreedyMapping, MappingAnnealing, Parmesan2024, PointToPoint,
     RandomMapping, SwapSearch,
 };
-use crate::solve::registry::{COUNT, Parameter, Parameters, SpecError, Values, parts};
-
-/// A mapper and what it can do.
-#[derive(Debug, Clone, Copy)]
-pub struct MapperKind {
-    /// The name it is asked for by.
-    pub name: &'static str,
-    /// What it does, in one line.
-    pub summary: &'static str,
-    /// Whether it proves optimality given time.
-    pub exact: bool,
-    /// The paper or the section that describes it.
-    pub source: &'static str,
-    /// What can be given in a spec string.
-    pub parameters: &'static [Parameter],
-    make: fn(&Parameters) -> Result<Box<dyn Mapper>, SpecError>,
-}
 
 /// Every mapper; the first is the one to take where none is named.
-pub fn mappers() -> &'static [MapperKind] {
-    MAPPERS
-}
-
-const MAPPERS: &[MapperKind] = &[
+pub(super) const MAPPERS: &[MapperKind] = &[
     MapperKind {
         name: "branch-and-bound",
         summary: "targets refuted by propagation and search, mappings found by annealing; exact and anytime",
@@ -49,7 +31,9 @@ const MAPPERS: &[MapperKind] = &[
                 values: Values::Whole(1, COUNT),
             },
         ],
-        make: |given| Ok(Box::new(BranchAndBound { moves: given.get("moves")?, decisions: given.get("decisions")? })),
+        make: Make::Built(|given| {
+            Ok(Box::new(BranchAndBound { moves: given.get("moves")?, decisions: given.get("decisions")? }))
+        }),
     },
     MapperKind {
         name: "parmesan",
@@ -62,10 +46,10 @@ const MAPPERS: &[MapperKind] = &[
             meaning: "seconds that each inner search may take; one that takes longer counts as not found",
             values: Values::Number(0.0, COUNT as f64),
         }],
-        make: |given| {
+        make: Make::Built(|given| {
             let seconds: f64 = given.get("timeout")?;
             Ok(Box::new(Parmesan2024 { timeout: Duration::from_secs_f64(seconds) }))
-        },
+        }),
     },
     MapperKind {
         name: "exhaustive",
@@ -73,7 +57,7 @@ const MAPPERS: &[MapperKind] = &[
         exact: true,
         source: "oracle",
         parameters: &[],
-        make: |_| Ok(Box::new(Exhaustive)),
+        make: Make::Built(|_| Ok(Box::new(Exhaustive))),
     },
     MapperKind {
         name: "consecutive",
@@ -81,7 +65,7 @@ const MAPPERS: &[MapperKind] = &[
         exact: false,
         source: "Liu et al. 2024, section VIII-A",
         parameters: &[],
-        make: |_| Ok(Box::new(Consecutive)),
+        make: Make::Built(|_| Ok(Box::new(Consecutive))),
     },
     MapperKind {
         name: "p2p",
@@ -89,7 +73,7 @@ const MAPPERS: &[MapperKind] = &[
         exact: false,
         source: "Liu et al. 2024, section VIII-C",
         parameters: &[],
-        make: |_| Ok(Box::new(PointToPoint)),
+        make: Make::Built(|_| Ok(Box::new(PointToPoint))),
     },
     MapperKind {
         name: "random",
@@ -102,7 +86,7 @@ const MAPPERS: &[MapperKind] = &[
             meaning: "how many are drawn",
             values: Values::Whole(1, COUNT),
         }],
-        make: |given| Ok(Box::new(RandomMapping { samples: given.get("samples")? })),
+        make: Make::Built(|given| Ok(Box::new(RandomMapping { samples: given.get("samples")? }))),
     },
     MapperKind {
         name: "greedy",
@@ -110,7 +94,7 @@ const MAPPERS: &[MapperKind] = &[
         exact: false,
         source: "baseline",
         parameters: &[],
-        make: |_| Ok(Box::new(GreedyMapping)),
+        make: Make::Built(|_| Ok(Box::new(GreedyMapping))),
     },
     MapperKind {
         name: "annealing",
@@ -123,7 +107,7 @@ const MAPPERS: &[MapperKind] = &[
             meaning: "how many swaps it tries for each copy",
             values: Values::Whole(1, COUNT),
         }],
-        make: |given| Ok(Box::new(MappingAnnealing { moves: given.get("moves")? })),
+        make: Make::Built(|given| Ok(Box::new(MappingAnnealing { moves: given.get("moves")? }))),
     },
     MapperKind {
         name: "swap",
@@ -136,26 +120,13 @@ const MAPPERS: &[MapperKind] = &[
             meaning: "how many random mappings it starts from, besides consecutive, p2p and greedy",
             values: Values::Whole(0, COUNT),
         }],
-        make: |given| Ok(Box::new(SwapSearch { restarts: given.get("restarts")? })),
+        make: Make::Built(|given| Ok(Box::new(SwapSearch { restarts: given.get("restarts")? }))),
     },
 ];
 
-/// The mapper that `spec` names, with its parameters: `swap:restarts=20`.
-///
-/// # Errors
-/// [`SpecError`] says what is wrong and what there is.
-pub fn mapper(spec: &str) -> Result<Box<dyn Mapper>, SpecError> {
-    let (name, given) = parts(spec);
-    let Some(kind) = MAPPERS.iter().find(|kind| kind.name == name) else {
-        let known = MAPPERS.iter().map(|kind| kind.name).collect();
-        return Err(SpecError::UnknownMethod { name: name.into(), known });
-    };
-    (kind.make)(&Parameters::new(kind.name, kind.parameters, given)?)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::super::{mapper, mappers};
 
     #[test]
     fn mappers_are_called_as_they_are_listed_and_defaults_are_values() {

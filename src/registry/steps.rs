@@ -1,5 +1,6 @@
 //! The tables of clusterings and refinements.
 
+use super::kinds::Make;
 use super::shared::COUNT;
 use super::{Parameter, Parameters, SpecError, StepKind, Values};
 use crate::solve::heuristic::{Blocks, Branchings, IterativeRefinement, Layers, OperatorClustering};
@@ -12,7 +13,7 @@ const CLUSTER: StepKind<dyn Clustering> = StepKind {
     summary: "joins the two adjacent operators of least cost until few are left",
     parameters: &[CLUSTERS, ALPHA],
     source: "Parmesan 2024, section IV-B",
-    make: |given| Ok(Box::new(operator_clustering(given)?)),
+    make: Make::Built(|given| Ok(Box::new(operator_clustering(given)?))),
 };
 
 const BLOCKS: StepKind<dyn Clustering> = StepKind {
@@ -20,7 +21,7 @@ const BLOCKS: StepKind<dyn Clustering> = StepKind {
     summary: "groups operators into balanced blocks by coarsening, uncoarsening and compaction",
     parameters: &[BLOCK_COUNT],
     source: "RaNNC 2021, sections III-A and III-B",
-    make: |given| Ok(Box::new(Blocks { k: given.get("k")? })),
+    make: Make::Built(|given| Ok(Box::new(Blocks { k: given.get("k")? }))),
 };
 
 const BRANCHINGS: StepKind<dyn Clustering> = StepKind {
@@ -28,7 +29,7 @@ const BRANCHINGS: StepKind<dyn Clustering> = StepKind {
     summary: "contracts each branching of a layer graph to one node",
     parameters: &[BROADCAST],
     source: "Tarnawski 2020, section 6: PipeDream",
-    make: |given| Ok(Box::new(Branchings { broadcast: given.get("broadcast")? })),
+    make: Make::Built(|given| Ok(Box::new(Branchings { broadcast: given.get("broadcast")? }))),
 };
 
 const LAYERS: StepKind<dyn Clustering> = StepKind {
@@ -36,7 +37,7 @@ const LAYERS: StepKind<dyn Clustering> = StepKind {
     summary: "joins the operators of each layer that the workload states",
     parameters: &[],
     source: "Parmesan 2024, section VIII-A: PipeDream",
-    make: |_| Ok(Box::new(Layers)),
+    make: Make::Built(|_| Ok(Box::new(Layers))),
 };
 
 /// The clusters of [`OperatorClustering`].
@@ -84,5 +85,5 @@ pub(super) const REFINEMENTS: &[StepKind<dyn Refinement>] = &[StepKind {
     summary: "moves operators over the boundaries between stages, one at a time",
     parameters: &[STEPS],
     source: "Parmesan 2024, section IV-C",
-    make: |given| Ok(Box::new(iterative_refinement(given)?)),
+    make: Make::Built(|given| Ok(Box::new(iterative_refinement(given)?))),
 }];

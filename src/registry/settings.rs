@@ -4,11 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::methods::METHODS;
 use super::parameters::parts;
-use super::spec;
-use super::steps::{CLUSTERINGS, REFINEMENTS};
-use super::{Method, Parameter, SpecError, StepKind};
+use super::{Method, Parameter, SpecError, StepKind, clusterings, methods, refinements, solver};
 
 /// A step of a spec string, with the parameters given and the defaults of the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,8 +21,8 @@ pub struct StepSettings {
 /// # Errors
 /// [`SpecError`] says what is wrong and what there is.
 pub fn settings(spec: &str) -> Result<Vec<StepSettings>, SpecError> {
-    spec::solver(spec)?;
-    let whole = METHODS.iter().any(|method| method.name == spec);
+    solver(spec)?;
+    let whole = methods().iter().any(|method| method.name == spec);
     let steps: Vec<&str> = if whole { vec![spec] } else { spec.split('+').collect() };
     Ok(steps.into_iter().map(step).collect())
 }
@@ -38,8 +35,8 @@ fn step(text: &str) -> StepSettings {
 }
 
 fn declared(name: &str) -> &'static [Parameter] {
-    let method = METHODS.iter().find(|method| method.name == name).map(|method: &Method| method.parameters);
-    method.or_else(|| in_steps(CLUSTERINGS, name)).or_else(|| in_steps(REFINEMENTS, name)).unwrap_or_default()
+    let method = methods().iter().find(|method| method.name == name).map(|method: &Method| method.parameters);
+    method.or_else(|| in_steps(clusterings(), name)).or_else(|| in_steps(refinements(), name)).unwrap_or_default()
 }
 
 fn in_steps<T: ?Sized>(kinds: &[StepKind<T>], name: &str) -> Option<&'static [Parameter]> {

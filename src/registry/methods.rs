@@ -1,5 +1,6 @@
 //! The table of methods.
 
+use super::kinds::Make;
 use super::named::Named;
 use super::shared::{COUNT, IMBALANCE, PASSES, PROGRAM, PUBLISHED, STARTS, SWEEPS, THINGS};
 use super::steps::{ALPHA, BLOCK_COUNT, BROADCAST, CLUSTERS, STEPS, iterative_refinement, operator_clustering};
@@ -31,7 +32,7 @@ pub(super) const METHODS: &[Method] = &[
         limits: "proofs need a narrow graph (4 million frontier states, 30,000 units); all costs, replication, servers",
         source: "Tarnawski 2020, section 5.1.1",
         parameters: &[],
-        make: |_| Ok(Box::new(IdealDp::default())),
+        make: Make::Built(|_| Ok(Box::new(IdealDp::default()))),
     },
     Method {
         name: "certify",
@@ -43,7 +44,7 @@ pub(super) const METHODS: &[Method] = &[
         limits: "proofs need a graph of small treewidth; all costs, memory, classes; no replication, no servers",
         source: "set partitioning, docs/certify.md",
         parameters: &[],
-        make: |_| Ok(Box::new(Certify)),
+        make: Make::Built(|_| Ok(Box::new(Certify))),
     },
     Method {
         name: "latency-dp",
@@ -55,7 +56,7 @@ pub(super) const METHODS: &[Method] = &[
         limits: "one subgraph per accelerator, 4 accelerator classes; proofs need a narrow graph (400,000 ideals)",
         source: "docs/latency.md; problem of Tarnawski 2020, section 4",
         parameters: &[],
-        make: |_| Ok(Box::new(LatencyDp::default())),
+        make: Make::Built(|_| Ok(Box::new(LatencyDp::default()))),
     },
     Method {
         name: "dpl",
@@ -67,7 +68,7 @@ pub(super) const METHODS: &[Method] = &[
         limits: "tens of thousands of nodes; all costs, replication, servers",
         source: "Tarnawski 2020, section 5.1.2",
         parameters: &[],
-        make: |_| Ok(Box::new(LinearizedDp::default())),
+        make: Make::Built(|_| Ok(Box::new(LinearizedDp::default()))),
     },
     #[cfg(feature = "highs")]
     Method {
@@ -80,7 +81,7 @@ pub(super) const METHODS: &[Method] = &[
         limits: "proofs within minutes on some hundred nodes; all costs, several CPUs and classes, every scope of the latency",
         source: "Tarnawski 2020, sections 4 and 5.1.3",
         parameters: &[],
-        make: |_| Ok(Box::new(IntegerProgram::strong())),
+        make: Make::Built(|_| Ok(Box::new(IntegerProgram::strong()))),
     },
     #[cfg(feature = "highs")]
     Method {
@@ -93,7 +94,7 @@ pub(super) const METHODS: &[Method] = &[
         limits: "proofs within minutes on a hundred nodes; all costs, several CPUs and classes, every scope of the latency",
         source: "Tarnawski 2020, sections 4 and 5.1.3",
         parameters: &[],
-        make: |_| Ok(Box::new(IntegerProgram::published())),
+        make: Make::Built(|_| Ok(Box::new(IntegerProgram::published()))),
     },
     Method {
         name: "annealing",
@@ -110,7 +111,7 @@ pub(super) const METHODS: &[Method] = &[
             meaning: "rounds in a row without a better split after which it stops",
             values: Values::Whole(1, COUNT),
         }],
-        make: |given| Ok(Box::new(Annealing { patience: given.get("patience")? })),
+        make: Make::Built(|given| Ok(Box::new(Annealing { patience: given.get("patience")? }))),
     },
     Method {
         name: "sharding-bb",
@@ -127,7 +128,7 @@ pub(super) const METHODS: &[Method] = &[
             meaning: "descents before the search",
             values: Values::Whole(1, THINGS),
         }],
-        make: |given| Ok(Box::new(ShardingBb { starts: given.get("starts")? })),
+        make: Make::Built(|given| Ok(Box::new(ShardingBb { starts: given.get("starts")? }))),
     },
     Method {
         name: "brute-force",
@@ -139,7 +140,7 @@ pub(super) const METHODS: &[Method] = &[
         limits: "12 colour groups; all costs, replication, servers",
         source: "exhaustive search",
         parameters: &[],
-        make: |_| Ok(Box::new(BruteForce)),
+        make: Make::Built(|_| Ok(Box::new(BruteForce))),
     },
     Method {
         name: "local-search",
@@ -165,10 +166,10 @@ pub(super) const METHODS: &[Method] = &[
                 values: Values::Switch,
             },
         ],
-        make: |given| {
+        make: Make::Built(|given| {
             let (restarts, steps) = (given.get("restarts")?, given.get("steps")?);
             Ok(Box::new(LocalSearch { restarts, steps, cpus: given.get("cpus")? }))
-        },
+        }),
     },
     Method {
         name: "greedy",
@@ -180,7 +181,7 @@ pub(super) const METHODS: &[Method] = &[
         limits: "any size; all costs, memory, classes; no servers, stages are not replicated",
         source: "Tarnawski 2020, appendix F; for loads below the least limit that bisection finds",
         parameters: &[],
-        make: |_| Ok(Box::new(Greedy)),
+        make: Make::Built(|_| Ok(Box::new(Greedy))),
     },
     Method {
         name: "max-load",
@@ -192,7 +193,7 @@ pub(super) const METHODS: &[Method] = &[
         limits: "as dp; inference graphs",
         source: "Tarnawski 2020, appendix F",
         parameters: &[],
-        make: |_| Ok(Box::new(MaxLoad)),
+        make: Make::Built(|_| Ok(Box::new(MaxLoad))),
     },
     Method {
         name: "pipedream",
@@ -212,10 +213,10 @@ pub(super) const METHODS: &[Method] = &[
                 values: Values::Whole(1, COUNT),
             },
         ],
-        make: |given| {
+        make: Make::Built(|given| {
             let branchings = Branchings { broadcast: given.get("broadcast")? };
             Ok(Box::new(PipeDream { branchings, orders: given.get("orders")? }))
-        },
+        }),
     },
     Method {
         name: "uniform",
@@ -235,7 +236,7 @@ pub(super) const METHODS: &[Method] = &[
             },
             Parameter { name: "stages", default: "1", meaning: "the fewest stages", values: Values::Whole(1, COUNT) },
         ],
-        make: |given| Ok(Box::new(Uniform { batch: given.get("batch")?, stages: given.get("stages")? })),
+        make: Make::Built(|given| Ok(Box::new(Uniform { batch: given.get("batch")?, stages: given.get("stages")? }))),
     },
     Method {
         name: "single-device",
@@ -247,7 +248,7 @@ pub(super) const METHODS: &[Method] = &[
         limits: "any size; all costs; no servers",
         source: "what a split has to beat",
         parameters: &[],
-        make: |_| Ok(Box::new(SingleDevice)),
+        make: Make::Built(|_| Ok(Box::new(SingleDevice))),
     },
     Method {
         name: "expert",
@@ -264,7 +265,7 @@ pub(super) const METHODS: &[Method] = &[
             meaning: "the split file, which has to be given",
             values: Values::Text,
         }],
-        make: |given| Ok(Box::new(Expert { file: given.path("file") })),
+        make: Make::Built(|given| Ok(Box::new(Expert { file: given.path("file") }))),
     },
     Method {
         name: "scotch",
@@ -276,7 +277,7 @@ pub(super) const METHODS: &[Method] = &[
         limits: "accelerators of one class; knows no memory; no servers, stages are not replicated",
         source: "Tarnawski 2020, section 6; Pellegrini and Roman 1996",
         parameters: &[PROGRAM, Parameter { default: "0.05", ..IMBALANCE }],
-        make: |given| external(Partitioner::Scotch, given),
+        make: Make::Built(|given| external(Partitioner::Scotch, given)),
     },
     Method {
         name: "metis",
@@ -288,7 +289,7 @@ pub(super) const METHODS: &[Method] = &[
         limits: "accelerators of one class; knows no memory; no servers, stages are not replicated",
         source: "Karypis and Kumar 1998",
         parameters: &[PROGRAM, IMBALANCE],
-        make: |given| external(Partitioner::Metis, given),
+        make: Make::Built(|given| external(Partitioner::Metis, given)),
     },
     Method {
         name: "kahip",
@@ -300,7 +301,7 @@ pub(super) const METHODS: &[Method] = &[
         limits: "accelerators of one class; knows no memory; no servers, stages are not replicated",
         source: "Sanders and Schulz 2011",
         parameters: &[PROGRAM, IMBALANCE],
-        make: |given| external(Partitioner::Kahip, given),
+        make: Make::Built(|given| external(Partitioner::Kahip, given)),
     },
     Method {
         name: "parmesan",
@@ -312,14 +313,14 @@ pub(super) const METHODS: &[Method] = &[
         limits: "tens of thousands of nodes; all costs, replication, no servers",
         source: "Parmesan 2024, section IV",
         parameters: &[CLUSTERS, ALPHA, STEPS],
-        make: |given| {
+        make: Make::Built(|given| {
             let chain = Chain {
                 clusterings: vec![Box::new(operator_clustering(given)?)],
                 solver: Box::new(IdealDp::default()),
                 refinements: vec![Box::new(iterative_refinement(given)?)],
             };
             Ok(Box::new(Named { spec: "parmesan".into(), solver: Box::new(chain) }))
-        },
+        }),
     },
     Method {
         name: "rannc",
@@ -346,10 +347,10 @@ pub(super) const METHODS: &[Method] = &[
                 values: Values::Whole(0, COUNT),
             },
         ],
-        make: |given| {
+        make: Make::Built(|given| {
             let (k, batch) = (given.get("k")?, given.get("batch")?);
             Ok(Box::new(Rannc { k, coarsen: given.get("coarsen")?, batch, node: given.get("node")? }))
-        },
+        }),
     },
     Method {
         name: "slicegraph",
@@ -392,7 +393,7 @@ pub(super) const METHODS: &[Method] = &[
                 values: Values::Number(0.0, 1.0),
             },
         ],
-        make: |given| {
+        make: Make::Built(|given| {
             Ok(Box::new(SliceGraph {
                 population: given.get("population")?,
                 generations: given.get("generations")?,
@@ -400,7 +401,7 @@ pub(super) const METHODS: &[Method] = &[
                 mutants: given.get("mutants")?,
                 bias: given.get("bias")?,
             }))
-        },
+        }),
     },
     Method {
         name: "kernighan-lin",
@@ -412,11 +413,11 @@ pub(super) const METHODS: &[Method] = &[
         limits: "50 million nodes times devices; memory, classes, servers; no replication",
         source: "Chen 2024, section 2.3",
         parameters: &[STARTS, SWEEPS, PASSES, PUBLISHED],
-        make: |given| {
+        make: Make::Built(|given| {
             let (starts, sweeps) = (given.get("starts")?, given.get("sweeps")?);
             let (passes, published) = (given.get("passes")?, given.get("published")?);
             Ok(Box::new(KernighanLin { starts, sweeps, passes, published }))
-        },
+        }),
     },
     Method {
         name: "hierarchical",
@@ -439,11 +440,11 @@ pub(super) const METHODS: &[Method] = &[
             PASSES,
             PUBLISHED,
         ],
-        make: |given| {
+        make: Make::Built(|given| {
             let (levels, starts) = (given.get("levels")?, given.get("starts")?);
             let (sweeps, passes) = (given.get("sweeps")?, given.get("passes")?);
             Ok(Box::new(Hierarchical { levels, starts, sweeps, passes, published: given.get("published")? }))
-        },
+        }),
     },
 ];
 
