@@ -3,11 +3,6 @@
 use bytesize::ByteSize;
 
 /// A number with at most seven significant digits and no trailing zeros; JSON carries all digits.
-///
-/// ```
-/// use dagsplit::internals::units::number;
-/// assert_eq!([51.549_720_31, 0.5, 1e9].map(number), ["51.54972", "0.5", "1000000000"]);
-/// ```
 pub fn number(value: f64) -> String {
     rounded(value, 7)
 }
@@ -72,6 +67,11 @@ pub fn bar_between(start: f64, finish: f64, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_have_seven_digits_and_no_trailing_zeros() {
+        assert_eq!([51.549_720_31, 0.5, 1e9].map(number), ["51.54972", "0.5", "1000000000"]);
+    }
 
     #[test]
     fn numbers_keep_seven_digits() {

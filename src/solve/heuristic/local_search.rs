@@ -23,7 +23,7 @@ use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupporte
 /// neighbour is or anywhere else, or exchanges two classes. Placements whose subgraphs wait for each other are left out;
 /// those that exceed a memory pay a price for it that rises while they do and falls while they do not. Each start is a
 /// greedy filling along a random topological order, which then cools for a fixed number of steps, O(n + m) each. The
-/// bound is that of [`latency_bound()`](super::latency_bound()).
+/// bound is that of `latency_bound`.
 ///
 /// Starts run on all threads, with the same answer on any number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,11 +10,11 @@ const MAX_EXACT: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
 /// Units, parts, and the sharding cost of placing one on the other.
 #[derive(Debug, Clone)]
 pub struct Model {
-    /// The weight of each unit, some number of times.
+    /// The weight of each unit.
     pub(super) weights: Vec<f64>,
     /// For each unit the units it shares edges with, ascending, and how many.
     pub(super) links: Vec<Vec<(u32, f64)>>,
-    /// The cost of a square of such a weight off the mean of the parts.
+    /// The cost of a squared byte off the mean of the parts.
     pub(super) variance: f64,
     /// The cost of an edge between two parts, row by row; 0 on the diagonal.
     pub(super) prices: Vec<f64>,
@@ -63,13 +63,16 @@ impl Model {
         };
         let is_free = parts.iter().all(holds_all);
         let total: f64 = weights.iter().sum();
-        // Sums of whole bytes are exact, and so are differences from their mean where all count as many times as makes it
-        // whole.
+        // Sums of whole bytes are exact, and differences from their mean where that is exact, too: a whole number, or one over
+        // a power of two. Else the mean rounds once, and sums of differences from it as often as there are parts.
         let are_whole = total * (k as f64) < MAX_EXACT && weights.iter().all(|weight| weight.fract() == 0.0);
-        let times = if are_whole && total % k as f64 != 0.0 { k as f64 } else { 1.0 };
-        let weights = weights.into_iter().map(|weight| times * weight).collect();
-        let variance = variance / (times * times);
-        let off = if are_whole { 0.0 } else { 4.0 * (links.len() + k) as f64 * f64::EPSILON * total };
+        let has_exact_mean = k.is_power_of_two() || total % k as f64 == 0.0;
+        let roundings = match (are_whole, has_exact_mean) {
+            (true, true) => 0.0,
+            (true, false) => 2.0,
+            (false, _) => 4.0 * (weights.len() + k) as f64,
+        };
+        let off = roundings * f64::EPSILON * total;
         Self { weights, links, variance, prices, parts, needs, is_free, off }
     }
 

@@ -10,7 +10,7 @@ use crate::solve::{SearchContext, SolveError};
 
 /// Groups nodes into at most k blocks of like compute time that communicate little (RaNNC 2021, sections III-A and B).
 ///
-/// 1. [Atomic components](atomic): constants join what consumes them.
+/// 1. Atomic components (`atomic.rs`): constants join what consumes them.
 /// 2. *Coarsening*, level by level: from the fastest group on, each joins the fastest adjacent one that leaves the
 ///    groups acyclic and fits a device; each at most once in a level. It ends at k groups, or where a
 ///    level could join less than 1 % of its groups, as on a star.
