@@ -2,14 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::problem::Problem;
 use crate::solve::ip::IntegerProgram;
 use crate::solve::{SearchContext, SolveError};
 use crate::text;
 
 use super::problem_args::ProblemArgs;
 use super::reading_args::ReadingArgs;
-use super::{Exit, Failure, OrFail};
+use super::{Exit, Failure};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use crate::formats::{read_text, write_split};
-use crate::problem::Problem;
 use crate::solve::ip::read_solution;
 use crate::text;
 
