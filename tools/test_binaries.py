@@ -25,7 +25,8 @@ def build(tree: pathlib.Path, binaries: list[str], target: pathlib.Path | None =
     """
     packages = {UNIT_TESTS.get(name, "dagsplit") for name in binaries}
     chosen = [word for package in sorted(packages) for word in ("--package", package)]
-    chosen += [word for name in binaries for word in (["--lib"] if name in UNIT_TESTS else ["--test", name])]
+    chosen += ["--lib"] if any(name in UNIT_TESTS for name in binaries) else []
+    chosen += [word for name in binaries if name not in UNIT_TESTS for word in ("--test", name)]
     # Features belong to the package at the top.
     features = FEATURES if "dagsplit" in packages else []
     command = ["cargo", "test", "--no-run", "--message-format", "json-render-diagnostics", *features, *chosen]
