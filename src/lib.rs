@@ -68,6 +68,7 @@ use dagsplit_model::{graph, text};
 pub use dagsplit_verify as verify;
 
 mod bound;
+mod checked;
 #[cfg(feature = "cli")]
 mod cli;
 #[cfg(feature = "conformance")]

@@ -8,6 +8,7 @@ use super::any_split::with_common_loads;
 use super::reading_args::Workload;
 use super::values;
 use super::{Exit, Failure, OrFail};
+use crate::checked::checked;
 use crate::cost::CostModel;
 use crate::instance::Platform;
 use crate::problem::{
@@ -15,7 +16,7 @@ use crate::problem::{
     Solution,
 };
 use crate::registry::{self, CostModelEntry};
-use crate::verify::{self, Verified, Violation};
+use crate::verify::{Verified, Violation};
 
 /// Which splits count, and what is minimised.
 #[derive(Debug, clap::Args)]
@@ -193,10 +194,7 @@ impl ProblemArgs {
 
     /// What the verifier says of a split, by the costs that are asked for.
     pub fn check(&self, workload: &Workload, spec: &ProblemSpec, split: &Solution) -> Result<Verified, Vec<Violation>> {
-        match self.other_costs() {
-            None => verify::check(&workload.instance, spec, split),
-            Some(model) => verify::check_with(&workload.instance, spec, &model.costs(&workload.instance, spec), split),
-        }
+        checked(&workload.instance, spec, self.other_costs().map(AsRef::as_ref), split)
     }
 
     /// The cost model, where it is not that of profiled instances.

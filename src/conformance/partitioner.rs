@@ -7,11 +7,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::Law;
+use crate::checked::checked;
 use crate::cost::{CostModel, ProfiledCost};
 use crate::instance::Instance;
 use crate::problem::{Problem, ProblemSpec, Solution};
 use crate::solve::{Guarantee, Outcome, SearchContext, Solver, Unsupported};
-use crate::verify::{self, Verified, Violation};
+use crate::verify::{Verified, Violation};
 
 /// An instance and what is asked of it.
 #[derive(Debug, Clone)]
@@ -54,12 +55,7 @@ impl Case {
     /// # Errors
     /// Every violation found.
     pub fn verify(&self, split: &Solution) -> Result<Verified, Vec<Violation>> {
-        match &self.costs {
-            None => verify::check(&self.instance, &self.spec, split),
-            Some(model) => {
-                verify::check_with(&self.instance, &self.spec, &model.costs(&self.instance, &self.spec), split)
-            }
-        }
+        checked(&self.instance, &self.spec, self.costs.as_deref(), split)
     }
 }
 

@@ -19,7 +19,7 @@ pub use unordered::Unordered;
 
 use std::sync::{Arc, OnceLock};
 
-use crate::cost::{Piece, Terms};
+use crate::cost::{Piece, Terms, stage_capacity};
 use crate::graph::{Csr, Graph, NodeId, Precedence};
 use crate::problem::{DeviceKind, Problem, fits};
 
@@ -206,8 +206,7 @@ impl KindCosts {
     /// Bytes that this many devices of the kind have for a stage that they share; `None` is unlimited.
     #[inline]
     pub fn capacity(&self, replicas: usize) -> Option<f64> {
-        let all = if self.shares_memory { replicas as f64 } else { 1.0 };
-        self.memory_limit.map(|bytes| bytes * all)
+        stage_capacity(self.memory_limit, replicas, self.shares_memory)
     }
 
     /// Compute and fixed communication of a unit by pass; `None` where the kind cannot run it.

@@ -27,10 +27,12 @@ impl<T: ?Sized> Make<T> {
         Self::Given(Arc::new(make))
     }
 
-    fn call(&self, parameters: &Parameters) -> Made<T> {
+    /// Makes it of the values `given` for the parameters that the entry of this name declares.
+    fn call(&self, name: &'static str, declared: &'static [Parameter], given: Vec<(&str, &str)>) -> Made<T> {
+        let parameters = Parameters::new(name, declared, given)?;
         match self {
-            Self::Built(make) => make(parameters),
-            Self::Given(make) => make(parameters),
+            Self::Built(make) => make(&parameters),
+            Self::Given(make) => make(&parameters),
         }
     }
 }
@@ -111,7 +113,7 @@ impl Method {
     }
 
     pub(super) fn solver_with(&self, given: Vec<(&str, &str)>) -> Result<Box<dyn Solver>, SpecError> {
-        self.make.call(&Parameters::new(self.name, self.parameters, given)?)
+        self.make.call(self.name, self.parameters, given)
     }
 }
 
@@ -151,7 +153,7 @@ impl<T: ?Sized> StepKind<T> {
     }
 
     pub(super) fn step(&self, given: Vec<(&str, &str)>) -> Result<Box<T>, SpecError> {
-        self.make.call(&Parameters::new(self.name, self.parameters, given)?)
+        self.make.call(self.name, self.parameters, given)
     }
 }
 
@@ -182,7 +184,7 @@ impl MapperKind {
     }
 
     pub(super) fn mapper(&self, given: Vec<(&str, &str)>) -> Result<Box<dyn Mapper>, SpecError> {
-        self.make.call(&Parameters::new(self.name, self.parameters, given)?)
+        self.make.call(self.name, self.parameters, given)
     }
 }
 

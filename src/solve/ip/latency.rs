@@ -148,7 +148,7 @@ fn may_wait_in_circles(problem: &Problem) -> bool {
     let kinds: Vec<DeviceKind> = problem.device_kinds();
     let is_free = |kind: DeviceKind, u: usize, v: usize| {
         let costs = problem.costs.kind(kind);
-        let mut moved = problem.costs.transfers_from(u).filter(|&t| problem.costs.transfers[t].consumers.contains(&v));
+        let mut moved = problem.costs.transfers_from(u).filter(|&t| problem.costs.transfers[t].reaches(v));
         costs.nodes[v].is_some_and(|cost| cost.compute == 0.0) && moved.all(|t| costs.transfers[t] == 0.0)
     };
     problem.graph.edges().any(|(u, v)| kinds.iter().any(|&kind| kind != DeviceKind::Cpu && is_free(kind, u, v)))

@@ -236,9 +236,9 @@ fn ports(problem: &Problem, units: &Units) -> Vec<Port> {
             let mut unreached: Vec<NodeId> =
                 graph.successors(node).iter().map(|&w| w as usize).filter(outside).collect();
             for t in costs.transfers_from(node) {
-                let consumers = &costs.transfers[t].consumers;
-                unreached.retain(|w| !consumers.contains(w));
-                add(Some(t), consumers.iter().copied().filter(outside).collect());
+                let transfer = &costs.transfers[t];
+                unreached.retain(|&w| !transfer.reaches(w));
+                add(Some(t), transfer.consumers.iter().copied().filter(outside).collect());
             }
             add(None, unreached);
         }

@@ -45,6 +45,12 @@ pub struct Transfer {
 }
 
 impl Transfer {
+    /// Whether `v` needs it. O(log consumers).
+    #[inline]
+    pub fn reaches(&self, v: NodeId) -> bool {
+        self.consumers.binary_search(&v).is_ok()
+    }
+
     /// Whether a device pays for it that holds just the nodes for which `is_inside` holds.
     #[inline]
     pub fn is_cut(&self, is_inside: impl Fn(NodeId) -> bool) -> bool {
@@ -74,11 +80,18 @@ pub struct MemoryLaw {
     pub is_shared: bool,
 }
 
+/// What `replicas` devices with this much memory each have for the stage that they hold, each of them all of it or, where
+/// it is shared, all of them together.
+#[inline]
+pub fn stage_capacity(of_one: Option<f64>, replicas: usize, is_shared: bool) -> Option<f64> {
+    if is_shared { of_one.map(|bytes| bytes * replicas as f64) } else { of_one }
+}
+
 impl MemoryLaw {
     /// What `replicas` devices with this much memory each have for the stage that they share.
     #[inline]
     pub fn capacity(&self, of_one: Option<f64>, replicas: usize) -> Option<f64> {
-        if self.is_shared { of_one.map(|bytes| bytes * replicas as f64) } else { of_one }
+        stage_capacity(of_one, replicas, self.is_shared)
     }
 
     /// Whether memory is the sum over nodes, and each replica needs all of it.
