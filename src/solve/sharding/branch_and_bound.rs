@@ -76,6 +76,7 @@ impl Solver for ShardingBb {
             return Ok(Run { outcome: shards.outcome(start.as_deref()), stats });
         }
         let sites = shards.sites();
+        let model = &model.with_exact_mean();
         let mut search = Search::new(model, &sites, order, start, cx);
         search.run();
         stats.set("placements", search.looked_at as f64);

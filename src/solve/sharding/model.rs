@@ -10,11 +10,11 @@ const MAX_EXACT: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
 /// Units, parts, and the sharding cost of placing one on the other.
 #[derive(Debug, Clone)]
 pub struct Model {
-    /// The weight of each unit.
+    /// The weight of each unit, in bytes or in parts of them.
     pub(super) weights: Vec<f64>,
     /// For each unit the units it shares edges with, ascending, and how many.
     pub(super) links: Vec<Vec<(u32, f64)>>,
-    /// The cost of a squared byte off the mean of the parts.
+    /// The cost of a square of such a weight off the mean of the parts.
     pub(super) variance: f64,
     /// The cost of an edge between two parts, row by row; 0 on the diagonal.
     pub(super) prices: Vec<f64>,
@@ -74,6 +74,18 @@ impl Model {
         };
         let off = roundings * f64::EPSILON * total;
         Self { weights, links, variance, prices, parts, needs, is_free, off }
+    }
+
+    /// The same costs with weights that have an exact mean, where they are whole: counted in bytes over the number of parts.
+    /// O(n + m + k²).
+    pub(super) fn with_exact_mean(&self) -> Self {
+        let k = self.parts.len() as f64;
+        let total = self.total() * k;
+        if self.off == 0.0 || total * k >= MAX_EXACT || self.weights.iter().any(|weight| weight.fract() != 0.0) {
+            return self.clone();
+        }
+        let weights = self.weights.iter().map(|weight| weight * k).collect();
+        Self { weights, variance: self.variance / (k * k), off: 0.0, ..self.clone() }
     }
 
     /// How many units there are.
