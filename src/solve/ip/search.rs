@@ -4,13 +4,16 @@ use std::sync::{Mutex, PoisonError};
 
 use super::highs::{Fault, Mip, MipLimits, MipResult, MipStatus, Sighting};
 use super::layout::Layout;
-use super::{Bounds, IntegerProgram, program};
+use super::{Bounds, Form, IntegerProgram, program};
 use crate::problem::{Problem, Scope, Solution};
 use crate::solve::{BoundSource, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Stats, found};
 
 /// HiGHS' bound holds up to its tolerances: 1e-9 on sums that [`scale`] makes about a thousand. What is reported is
 /// lower by this part.
 const BOUND_MARGIN: f64 = 5e-10;
+
+/// The largest number that HiGHS is given: it refuses a program with one of 1e15.
+const MOST: f64 = 1e12;
 
 /// Solves the program of `method`, where a split may be `known`.
 pub(super) fn run(
@@ -25,37 +28,63 @@ pub(super) fn run(
         return Ok(Run { outcome: outcome(&problem.spec.scope, known, known_value, false), stats: Stats::default() });
     }
     let start = known.filter(|_| method.starts_from_known());
-    let bounds = method.bounds(start.as_ref(), known_value);
+    let mut bounds = method.bounds(start.as_ref(), known_value);
     let scale = scale(problem, known_value);
     let layout = Layout::new(problem);
     if !cx.admits(layout.bytes()) {
         let outcome = outcome(&problem.spec.scope, start, bounds.lower, false);
         return Ok(Run { outcome, stats: Stats::default() });
     }
-    let (mut mip, columns) = program(&layout, method.form, bounds, scale).into_mip()?;
-    if let Some(values) = start.as_ref().and_then(|split| layout.start_values(split)) {
-        mip.set_start(&values)?;
+    let (mut result, mut stats) = attempt(&layout, method.form, bounds, scale, start.as_ref(), cx)?;
+    if errs(&result, bounds, known_value) {
+        // Bounds that are met exactly leave no room for the rounding of sums.
+        bounds = Bounds { lower: bounds.lower, ..Bounds::default() };
+        (result, stats) = attempt(&layout, method.form, bounds, scale, start.as_ref(), cx)?;
     }
-    let result = search(&mut mip, scale, start.as_ref(), cx)?;
     let found = result.values.as_ref().and_then(|values| layout.split(values));
     let best = best([start, found].into_iter().flatten());
-    let mut stats = Stats::default();
-    stats.set("columns", columns.len() as f64);
-    stats.set("rows", mip.row_count() as f64);
-    stats.set("nodes", result.nodes as f64);
     let proven = proven(&result, bounds, known_value, scale);
     let is_infeasible = result.status == MipStatus::Infeasible && known_value.is_none() && bounds.upper.is_none();
     Ok(Run { outcome: outcome(&problem.spec.scope, best, proven, is_infeasible), stats })
 }
 
+/// One run of HiGHS on the program with these bounds.
+fn attempt(
+    layout: &Layout,
+    form: Form,
+    bounds: Bounds,
+    scale: f64,
+    start: Option<&Solution>,
+    cx: &SearchContext,
+) -> Result<(MipResult, Stats), SolveError> {
+    let (mut mip, columns) = program(layout, form, bounds, scale).into_mip()?;
+    if let Some(values) = start.and_then(|split| layout.start_values(split)) {
+        mip.set_start(&values)?;
+    }
+    let result = search(&mut mip, scale, start, cx)?;
+    let mut stats = Stats::default();
+    stats.set("columns", columns.len() as f64);
+    stats.set("rows", mip.row_count() as f64);
+    stats.set("nodes", result.nodes as f64);
+    Ok((result, stats))
+}
+
+/// Whether HiGHS calls a program infeasible that holds the split of this `known` value, or a solution optimal by no bound.
+fn errs(result: &MipResult, bounds: Bounds, known: Option<f64>) -> bool {
+    match result.status {
+        MipStatus::Infeasible => known.is_some_and(|known| bounds.upper.is_none_or(|upper| known <= upper)),
+        MipStatus::Optimal => result.dual_bound.is_none(),
+        MipStatus::TimeLimit | MipStatus::Interrupted | MipStatus::Stopped => false,
+    }
+}
+
 /// What no split is below, in the instance's time.
 ///
-/// That there is no split up to a cutoff proves the cutoff. A program that holds the split of this `known` value is never
-/// infeasible: where HiGHS says so it errs, and proves nothing.
+/// That there is no split up to a cutoff proves the cutoff. Where HiGHS errs it proves nothing.
 fn proven(result: &MipResult, bounds: Bounds, known: Option<f64>, scale: f64) -> Option<f64> {
     let most = bounds.upper.unwrap_or(f64::INFINITY);
     let dual = match result.status {
-        MipStatus::Infeasible => bounds.upper.filter(|&upper| known.is_none_or(|known| upper < known)),
+        MipStatus::Infeasible => bounds.upper.filter(|_| !errs(result, bounds, known)),
         _ => result.dual_bound.map(|bound| (bound * scale).min(most)),
     };
     dual.map(|bound| bound * (1.0 - BOUND_MARGIN)).into_iter().chain(bounds.lower).max_by(f64::total_cmp)
@@ -106,10 +135,23 @@ fn search(mip: &mut Mip, scale: f64, start: Option<&Solution>, cx: &SearchContex
 }
 
 /// The power of two by which times are divided, so that the objective is about a thousand: HiGHS' tolerances are
-/// absolute. It is told from the value of a `known` split, or else from the work for each device.
+/// absolute. It is told from the value of a `known` split, or else from the work for each device. Where that leaves numbers
+/// too large for HiGHS it is more; what is found then is known in the run on finer costs that follows.
 fn scale(problem: &Problem, known: Option<f64>) -> f64 {
     let typical = known.filter(|&value| value > 0.0).unwrap_or_else(|| work_per_device(problem));
-    if typical > 0.0 { (typical.log2().floor() - 9.0).exp2() } else { 1.0 }
+    let least = if typical > 0.0 { (typical.log2().floor() - 9.0).exp2() } else { 1.0 };
+    least.max((largest_number(problem) / MOST).log2().ceil().exp2())
+}
+
+/// The largest time, as often as some piece of a load counts it.
+fn largest_number(problem: &Problem) -> f64 {
+    let kinds = problem.device_kinds();
+    let pieces = kinds.iter().flat_map(|&kind| problem.costs.pieces(kind));
+    let weight = pieces.map(|piece| piece.compute.max(piece.comm_in).max(piece.comm_out)).fold(1.0, f64::max);
+    let nodes =
+        (0..problem.node_count()).flat_map(|v| kinds.iter().filter_map(move |&kind| problem.costs.node(v, kind)));
+    let transfers = (0..problem.costs.transfers.len()).map(|t| problem.costs.longest_transfer(t, &kinds));
+    weight * nodes.map(|cost| cost.compute).chain(transfers).fold(0.0, f64::max)
 }
 
 /// The least compute time over all devices, for each of them; the largest transfer where there is none.
