@@ -120,7 +120,7 @@ fn at_most(joint: &JointProblem, limit: Duration) -> JointRun {
     let runs = (1..=joint.stages).map(|stages| search(&JointProblem { stages, ..joint.clone() }, limit));
     let time = |run: &JointRun| run.outcome.solution().map_or(f64::MAX, |plan| plan.time);
     let both = |a: JointRun, b: JointRun| {
-        let stats = Stats(vec![("labels", labels(&a) + labels(&b))]);
+        let stats = Stats::of([("labels", labels(&a) + labels(&b))]);
         let least = bound(&a).min(bound(&b));
         let better = if time(&a) <= time(&b) { a } else { b };
         let outcome = match better.outcome {

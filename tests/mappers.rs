@@ -232,7 +232,7 @@ fn rules_and_local_search_keep_limits() {
     assert_eq!(run("greedy").outcome, MappingOutcome::Unknown { bound: None });
     // The consecutive mapping, as it is.
     let swapped = run("swap");
-    assert_eq!((verified(&problem, &swapped), &swapped.stats.0[..]), (Some(25.0), &[("swaps", 0.0)][..]));
+    assert_eq!((verified(&problem, &swapped), &swapped.stats.figures[..]), (Some(25.0), &[("swaps", 0.0)][..]));
 }
 
 #[test]

@@ -177,7 +177,7 @@ impl Task {
             solve_seconds,
             wall_seconds: 0.0,
             peak_bytes: machine::memory("VmHWM"),
-            stats: run.stats.0.iter().map(|&(name, value)| (name.to_owned(), value)).collect(),
+            stats: run.stats.figures.iter().map(|&(name, value)| (name.to_owned(), value)).collect(),
         })
     }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::formats::{write_mapping, write_stages};
 use crate::mapping::{
-    ClaimedMapping, Counted, Mapper, MappingOutcome, MappingProblem, MappingRun, StageCost, StageGraph,
+    BranchAndBound, ClaimedMapping, Counted, Mapper, MappingOutcome, MappingProblem, MappingRun, StageCost, StageGraph,
 };
 use crate::registry;
 use crate::registry::split_list;
@@ -18,6 +18,7 @@ use crate::report::record::MEMORY_LIMIT_REACHED;
 use crate::solve::{Stats, Status};
 use crate::verify::mapping::{VerifiedMapping, check};
 use clap::ValueEnum;
+use clap::builder::PossibleValuesParser;
 
 use super::mapping_args::{StageArgs, TopologyArgs};
 use super::search_args::SearchArgs;
@@ -62,6 +63,10 @@ pub struct Args {
     /// with parameters after a colon: `swap:restarts=20`. The names are listed below.
     #[arg(long, value_name = "SPEC,...", default_value_t = default_method(), help_heading = "Search", long_help = method_help())]
     method: String,
+
+    /// Leave these techniques out of branch and bound, to see what they are worth; `--json` tells what each one did.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = PossibleValuesParser::new(BranchAndBound::techniques()), help_heading = "Search")]
+    without: Vec<String>,
 
     #[command(flatten)]
     search: SearchArgs,
@@ -131,7 +136,7 @@ impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
         let stages = self.stages.read()?;
         let problem = self.problem(&stages)?;
-        let specs = split_list(&self.method);
+        let specs = self.specs()?;
         let mappers = specs.iter().map(|spec| registry::mapper(spec).or_fail(Exit::Usage));
         let mappers = mappers.collect::<Result<Vec<_>, _>>()?;
         let cancelled = progress::interrupt_flag()?;
@@ -142,6 +147,26 @@ impl Args {
             begun = Instant::now();
         }
         self.report(&stages, &problem, attempts)
+    }
+
+    /// The specs of the mappers, with what is left out.
+    fn specs(&self) -> Result<Vec<String>, Failure> {
+        let mut specs = split_list(&self.method);
+        if self.without.is_empty() {
+            return Ok(specs);
+        }
+        let name = BranchAndBound::default().name().to_owned();
+        let searches = specs.iter_mut().filter(|spec| spec.split(':').next() == Some(&name));
+        let with_techniques: Vec<&mut String> = searches.collect();
+        if with_techniques.is_empty() {
+            let cause = format!("--without: only {name} has techniques to leave out");
+            return Err(Failure::message(Exit::Usage, format!("{cause}; add it to --method, or leave --without out")));
+        }
+        for spec in with_techniques {
+            let mark = if spec.contains(':') { ',' } else { ':' };
+            *spec += &format!("{mark}without={}", self.without.join("/"));
+        }
+        Ok(specs)
     }
 
     fn problem(&self, stages: &StageGraph) -> Result<MappingProblem, Failure> {

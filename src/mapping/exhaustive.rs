@@ -21,7 +21,7 @@ impl Mapper for Exhaustive {
             (None, true) => Outcome::Infeasible,
             (None, false) => Outcome::Unknown { bound: None },
         };
-        MappingRun { outcome, stats: Stats(vec![("mappings", enumeration.count as f64)]) }
+        MappingRun { outcome, stats: Stats::of([("mappings", enumeration.count as f64)]) }
     }
 }
 

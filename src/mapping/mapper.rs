@@ -1,13 +1,16 @@
 //! What places stages, and what comes of it.
 
 use super::{Mapping, MappingProblem};
-use crate::search::{Outcome, Run, SearchContext};
+use crate::search::{Outcome, Race, Run, SearchContext};
 
 /// How a mapper's run ended; a bound is a time that no mapping's slowest copy is below.
 pub type MappingOutcome = Outcome<Mapping, f64>;
 
 /// A mapper's answer.
 pub type MappingRun = Run<Mapping, f64>;
+
+/// What a search for a mapping knows from both sides.
+pub(super) type MappingRace<'a> = Race<'a, Mapping, ()>;
 
 /// Places the copies of stages on devices.
 pub trait Mapper {

@@ -31,5 +31,6 @@ pub use dagsplit_model::mapping::{
 pub use exhaustive::Exhaustive;
 pub use heuristic::{Consecutive, GreedyMapping, MappingAnnealing, PointToPoint, RandomMapping, SwapSearch};
 pub use joint::{JointError, JointOutcome, JointProblem, JointRun, JointSearch, UnitGraph, UnitNet};
+use mapper::MappingRace;
 pub use mapper::{Mapper, MappingOutcome, MappingRun};
 pub use parmesan2024::Parmesan2024;

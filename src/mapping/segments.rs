@@ -37,10 +37,11 @@ fn ring(problem: &MappingProblem, devices: &[usize], cx: &SearchContext) -> (f64
         topology: part(&problem.topology, devices),
         cost: StageCost::additive(Counted::AllReduce),
     };
-    let mut annealer = Annealer::new(&part, Mapping { devices: (0..devices.len()).collect() }, cx.seed);
-    annealer.anneal(0.0, MOVES * devices.len() as u64, cx);
-    let (mapping, time) = annealer.best();
-    (time, mapping.devices.iter().map(|&device| devices[device]).collect())
+    let mut annealer = Annealer::new(&part, cx.seed);
+    let mut race = annealer.race(&Mapping { devices: (0..devices.len()).collect() }, 0.0, cx);
+    annealer.anneal(&mut race, MOVES * devices.len() as u64);
+    let ring = race.solution().iter().flat_map(|mapping| &mapping.devices).map(|&device| devices[device]).collect();
+    (race.objective().unwrap_or(f64::INFINITY), ring)
 }
 
 /// These devices of a topology.

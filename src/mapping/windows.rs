@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use super::annealing::Annealer;
 use super::segments::part;
 use super::{Mapping, MappingProblem};
-use crate::solve::SearchContext;
+use crate::search::{Race, SearchContext};
 
 /// The first temperature, as a part of how far a target lies below the slowest copy. In so small a problem most copies
 /// are in each other's way, and hills are high beside what is left to win.
@@ -106,9 +106,9 @@ impl<'a> Windows<'a> {
     fn renew_below(&mut self, mapping: &mut Mapping, window: &[usize], target: f64, moves: u64, cx: &SearchContext) {
         let (copies, small, devices) = self.part(window, mapping);
         let first = Mapping { devices: (0..devices.len()).collect() };
-        let mut annealer = Annealer::new(&small, first.clone(), self.rng.random());
+        let mut annealer = Annealer::new(&small, self.rng.random());
         let moves = moves.saturating_mul(devices.len() as u64);
-        let after = annealer.below(&first, target, TARGET_HOT * target, moves, cx);
+        let after = annealer.below(&first, target, TARGET_HOT * target, moves, &mut Race::new(0.0, (), cx));
         let above =
             |mapping: &Mapping| -> f64 { small.times(mapping).iter().map(|time| (time - target).max(0.0)).sum() };
         if above(&after) <= above(&first) {
@@ -175,12 +175,13 @@ impl<'a> Windows<'a> {
         let (copies, small, devices) = self.part(window, mapping);
         let first = Mapping { devices: (0..devices.len()).collect() };
         let before = small.objective(&first);
-        let mut annealer = Annealer::new(&small, first, self.rng.random());
+        let mut annealer = Annealer::new(&small, self.rng.random());
         annealer.heat(HOT);
-        annealer.anneal(bound, moves.saturating_mul(devices.len() as u64), cx);
-        let (best, objective) = annealer.best();
-        copies.iter().zip(&best.devices).for_each(|(&copy, &place)| mapping.devices[copy] = devices[place]);
-        objective < before
+        let mut race = annealer.race(&first, bound, cx);
+        annealer.anneal(&mut race, moves.saturating_mul(devices.len() as u64));
+        let best = race.solution().into_iter().flat_map(|best| &best.devices);
+        copies.iter().zip(best).for_each(|(&copy, &place)| mapping.devices[copy] = devices[place]);
+        race.objective() < Some(before)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The table of mappers.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use super::kinds::Make;
@@ -30,9 +31,16 @@ pub(super) const MAPPERS: &[MapperKind] = &[
                 meaning: "decisions of the first round of searches",
                 values: Values::Whole(1, COUNT),
             },
+            Parameter {
+                name: "without",
+                default: "",
+                meaning: "techniques to leave out, separated by slashes: docs/mapping.md names them",
+                values: Values::Text,
+            },
         ],
         make: Make::Built(|given| {
-            Ok(Box::new(BranchAndBound { moves: given.get("moves")?, decisions: given.get("decisions")? }))
+            let Without(without) = given.get("without")?;
+            Ok(Box::new(BranchAndBound { moves: given.get("moves")?, decisions: given.get("decisions")?, without }))
         }),
     },
     MapperKind {
@@ -124,6 +132,19 @@ pub(super) const MAPPERS: &[MapperKind] = &[
     },
 ];
 
+/// Techniques of branch and bound, separated by slashes.
+struct Without(Vec<&'static str>);
+
+impl FromStr for Without {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let known = BranchAndBound::techniques();
+        let technique = |name: &str| known.iter().copied().find(|&technique| technique == name).ok_or(());
+        text.split('/').filter(|name| !name.is_empty()).map(technique).collect::<Result<_, _>>().map(Self)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{mapper, mappers};
@@ -141,6 +162,10 @@ mod tests {
         assert!(message("nonesuch").starts_with("there is no method `nonesuch`; there are "));
         assert_eq!(message("swap:rounds=3"), "swap has no parameter `rounds`; it has restarts");
         assert!(message("random:samples=0").starts_with("random: parameter `samples` cannot be `0`"));
+        assert!(
+            message("branch-and-bound:without=luck").starts_with("branch-and-bound: parameter `without` cannot be ")
+        );
+        assert!(mapper("branch-and-bound:without=tiling/windows").is_ok());
         assert!(message("parmesan:timeout=-1").starts_with("parmesan: parameter `timeout` cannot be `-1`"));
     }
 }

@@ -7,6 +7,7 @@ use super::method::{MethodRecord, gap};
 use super::record::as_object;
 use super::table::{listed, memory_limit, plain_table};
 use crate::mapping::MappingProblem;
+use crate::search::Technique;
 use crate::solve::Stats;
 use crate::text::escaped;
 use crate::units::{bar, number, percent, seconds};
@@ -89,6 +90,9 @@ pub struct MapRecord {
     /// What the mapper counted.
     #[serde(serialize_with = "as_object")]
     pub stats: Stats,
+    /// What each of its techniques did, in the order they first ran.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub techniques: Vec<Technique>,
     /// Whether the independent verifier has passed the mapping; false only where there is none.
     pub verified: bool,
     /// Why there is no mapping, where memory alone allows none.
@@ -116,6 +120,7 @@ impl MapRecord {
             cost: problem.cost.counted.name(),
             outcome,
             copies: verified.map(|verified| CopyRecord::all(problem, verified)).unwrap_or_default(),
+            techniques: stats.techniques.clone(),
             stats,
             verified: verified.is_some(),
             reason: problem.memory_shortage().map(|shortage| shortage.to_string()),

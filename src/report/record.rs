@@ -211,8 +211,8 @@ impl RunRecord {
 }
 
 pub(super) fn as_object<S: Serializer>(stats: &Stats, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut object = serializer.serialize_map(Some(stats.0.len()))?;
-    for (name, value) in &stats.0 {
+    let mut object = serializer.serialize_map(Some(stats.figures.len()))?;
+    for (name, value) in &stats.figures {
         object.serialize_entry(name, value)?;
     }
     object.end()

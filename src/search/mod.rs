@@ -16,7 +16,7 @@ pub use context::{Progress, SearchContext, Stopped};
 pub use memory::MemoryBudget;
 pub use outcome::{Bound, Outcome, Run, Status};
 pub(crate) use race::Race;
-pub use stats::Stats;
+pub use stats::{Stats, Technique};
 pub use tolerance::{OPTIMALITY_TOLERANCE, gap};
 pub(crate) use tolerance::{SEARCH_TOLERANCE, is_proven};
 pub(crate) use verdict::Verdict;

@@ -13,9 +13,9 @@ use self::times::Times;
 use super::folding::Folding;
 use super::local::LocalCost;
 use super::orders::{nearest_next, seeds};
-use super::{Mapping, MappingProblem};
+use super::{Mapping, MappingProblem, MappingRace};
 use crate::cost::{Synchronisation, Terms, max_of_pieces};
-use crate::solve::SearchContext;
+use crate::search::{Race, SearchContext};
 
 /// Marks a device without a copy.
 const FREE: usize = usize::MAX;
@@ -39,7 +39,7 @@ const NEAR: f64 = 0.5;
 /// How many coolings share the moves of one call.
 const ROUNDS: u64 = 8;
 
-/// The best mapping so far, and swap annealing to better it.
+/// Swap annealing that betters the best mapping of a race.
 ///
 /// The objective is a maximum and says little about which way is down. So the energy is the sum over copies of what they
 /// take above a target that lies below the best mapping: once it is zero, there is a better one. Half of it counts, in
@@ -50,8 +50,6 @@ pub struct Annealer<'a> {
     /// Where images of the copies are placed along with them.
     folding: Option<&'a Folding<'a>>,
     has_rings: bool,
-    best: Mapping,
-    objective: f64,
     devices: Vec<usize>,
     copies: Vec<usize>,
     times: Times,
@@ -70,29 +68,17 @@ pub struct Annealer<'a> {
 }
 
 impl<'a> Annealer<'a> {
-    /// Starts from `mapping`, a mapping that fits, and from the orders that come to mind.
-    pub fn new(problem: &'a MappingProblem, mapping: Mapping, seed: u64) -> Self {
-        let objective = problem.objective(&mapping);
-        let mut annealer = Self::with(problem, None, mapping, objective, seed);
-        for mapping in seeds(problem) {
-            annealer.offer(&mapping);
-        }
-        annealer
+    /// Nothing is annealed yet.
+    pub fn new(problem: &'a MappingProblem, seed: u64) -> Self {
+        Self::with(problem, None, seed)
     }
 
-    /// Starts from `mapping` of the copies that `folding` places.
-    pub(super) fn folded(problem: &'a MappingProblem, folding: &'a Folding<'a>, mapping: Mapping, seed: u64) -> Self {
-        let objective = folding.objective(&mapping);
-        Self::with(problem, Some(folding), mapping, objective, seed)
+    /// The same for mappings of the copies that `folding` places.
+    pub(super) fn folded(problem: &'a MappingProblem, folding: &'a Folding<'a>, seed: u64) -> Self {
+        Self::with(problem, Some(folding), seed)
     }
 
-    fn with(
-        problem: &'a MappingProblem,
-        folding: Option<&'a Folding<'a>>,
-        mapping: Mapping,
-        objective: f64,
-        seed: u64,
-    ) -> Self {
+    fn with(problem: &'a MappingProblem, folding: Option<&'a Folding<'a>>, seed: u64) -> Self {
         let cost = LocalCost::new(problem);
         let has_rings = cost.has_rings() || folding.is_some() && problem.cost.counted.all_reduce();
         Self {
@@ -100,8 +86,6 @@ impl<'a> Annealer<'a> {
             cost,
             folding,
             has_rings,
-            best: mapping,
-            objective,
             devices: Vec::new(),
             copies: Vec::new(),
             times: Times::new(problem.copies(), problem.stages.stages.len()),
@@ -113,6 +97,16 @@ impl<'a> Annealer<'a> {
             often: 0.0,
             rounds: 0,
         }
+    }
+
+    /// A race that begins with `first`, a mapping that fits, and the orders that come to mind, to a bound.
+    pub fn race<'c>(&self, first: &Mapping, bound: f64, cx: &'c SearchContext) -> MappingRace<'c> {
+        let mut race = Race::new(bound, (), cx);
+        self.offer(&mut race, first);
+        if self.folding.is_none() {
+            seeds(self.problem).iter().for_each(|mapping| self.offer(&mut race, mapping));
+        }
+        race
     }
 
     /// From now on makes moves that exchange much at once, too. They are for topologies with blocks.
@@ -136,85 +130,72 @@ impl<'a> Annealer<'a> {
         self.compound.is_some()
     }
 
-    /// What is mapped.
-    pub fn problem(&self) -> &'a MappingProblem {
-        self.problem
-    }
-
-    /// The best mapping and its objective.
-    pub fn best(&self) -> (&Mapping, f64) {
-        (&self.best, self.objective)
-    }
-
     /// How many moves it has tried.
     pub fn moves(&self) -> u64 {
         self.moves
     }
 
-    /// Takes up a mapping where it is the best so far.
-    pub fn offer(&mut self, mapping: &Mapping) {
+    fn offer(&self, race: &mut MappingRace, mapping: &Mapping) {
         let objective = match self.folding {
             Some(folding) => folding.objective(mapping),
             None => self.problem.objective(mapping),
         };
-        if objective < self.objective {
-            (self.best, self.objective) = (mapping.clone(), objective);
-        }
+        race.offer(objective, mapping.clone());
     }
 
-    /// Anneals for about so many moves, until the best mapping is no longer than `bound`, or a limit comes.
-    pub fn anneal(&mut self, bound: f64, moves: u64, cx: &SearchContext) {
+    /// Anneals for about so many moves, until the best mapping is no longer than the bound, or a limit comes.
+    pub fn anneal(&mut self, race: &mut MappingRace, moves: u64) {
         let end = self.moves + moves;
         let mut depth = 0.5;
-        while self.moves < end && self.objective > bound && !cx.should_stop() {
-            let before = self.objective;
+        while let Some((mapping, before)) = race.solution().cloned().zip(race.objective()) {
+            if self.moves >= end || before <= race.bound() || race.cx.should_stop() {
+                break;
+            }
             // Near the best, aim at anything better.
-            let target = (self.objective - depth * (self.objective - bound)).min(self.objective * (1.0 - 1e-9));
-            self.round(target, moves.div_ceil(ROUNDS), cx);
-            depth = if self.objective < before { 0.5 } else { depth * 0.5 };
+            let target = (before - depth * (before - race.bound())).min(before * (1.0 - 1e-9));
+            self.round((&mapping, before), target, moves.div_ceil(ROUNDS), race);
+            depth = if race.objective() < Some(before) { 0.5 } else { depth * 0.5 };
         }
     }
 
     /// Anneals `mapping`, most of whose copies are within a target, for about so many moves.
-    pub fn repair(&mut self, mapping: &Mapping, target: f64, hot: f64, moves: u64, cx: &SearchContext) {
-        self.offer(mapping);
-        if self.objective <= target {
-            return;
+    pub fn repair(&mut self, mapping: &Mapping, target: f64, hot: f64, moves: u64, race: &mut MappingRace) {
+        self.offer(race, mapping);
+        if race.objective().is_none_or(|objective| objective > target) {
+            let repaired = self.below(mapping, target, hot, moves, race);
+            self.offer(race, &repaired);
         }
-        let repaired = self.below(mapping, target, hot, moves, cx);
-        self.offer(&repaired);
     }
 
     /// Where one cooling of so many moves from `hot` on leads that lessens what copies take above a target.
-    pub fn below(&mut self, mapping: &Mapping, target: f64, hot: f64, moves: u64, cx: &SearchContext) -> Mapping {
+    pub fn below(&mut self, mapping: &Mapping, target: f64, hot: f64, moves: u64, race: &mut MappingRace) -> Mapping {
         self.often = 0.0;
-        self.cool(mapping, target, hot, moves, cx);
+        self.cool(mapping, target, hot, moves, race);
         Mapping { devices: self.devices.clone() }
     }
 
     /// One cooling under a fixed target, from the best mapping on.
-    fn round(&mut self, target: f64, moves: u64, cx: &SearchContext) {
+    fn round(&mut self, (best, objective): (&Mapping, f64), target: f64, moves: u64, race: &mut MappingRace) {
         self.rounds += 1;
         let is_compound = self.compound.is_some() && self.rounds.is_multiple_of(2);
         self.often =
             if is_compound { COMPOUND * (FEW / self.problem.topology.len().max(1) as f64).min(1.0) } else { 0.0 };
-        let hot =
-            if is_compound { COMPOUND_HOT } else { self.hot } * (self.objective - target).max(0.002 * self.objective);
-        self.cool(&self.best.clone(), target, hot, moves, cx);
+        let hot = if is_compound { COMPOUND_HOT } else { self.hot } * (objective - target).max(0.002 * objective);
+        self.cool(best, target, hot, moves, race);
     }
 
     /// One cooling under a fixed target.
-    fn cool(&mut self, first: &Mapping, target: f64, hot: f64, moves: u64, cx: &SearchContext) {
+    fn cool(&mut self, first: &Mapping, target: f64, hot: f64, moves: u64, race: &mut MappingRace) {
         let mut energy = self.restart(first, target);
         for step in 0..moves {
-            if step % 1024 == 0 && cx.should_stop() {
+            if step % 1024 == 0 && race.cx.should_stop() {
                 return;
             }
             let temperature = hot * (1.0 - step as f64 / moves as f64).powi(3);
             self.moves += 1;
             energy += self.step(target, temperature);
             if energy < 1e-9 * target {
-                self.offer(&Mapping { devices: self.devices.clone() });
+                self.offer(race, &Mapping { devices: self.devices.clone() });
                 energy = (0..self.devices.len()).map(|copy| self.times.energy(copy)).sum();
                 if energy <= 0.0 {
                     return;

@@ -22,11 +22,11 @@ const FIRST_STEP: f64 = 1e-3;
 impl<const W: usize> Proof<'_, W> {
     /// Bounds the time by filling the coarsest blocks, and fills them for the first time.
     pub(super) fn start_filling(&mut self) {
-        let Some(partition) = self.knowledge.partitions.first().filter(|_| !self.is_done()) else { return };
+        let Some(partition) = self.knowledge.partitions.first() else { return };
         let Some(mut filler) = Filler::new(self.knowledge.model.problem, &partition.devices(), self.cx.seed) else {
             return;
         };
-        self.bound = filler.bound(self.bound, self.objective(), self.cx);
+        self.raise(filler.bound(self.bound(), self.objective(), self.cx));
         let devices = self.knowledge.model.devices() as u64;
         let decisions = if filler.is_even { devices } else { devices / UNEVEN_RINGS };
         self.filler = Some(filler);
@@ -37,16 +37,16 @@ impl<const W: usize> Proof<'_, W> {
 
     /// Says which rings lie in which blocks, with the effort of so many decisions; only once where blocks are uneven.
     pub(super) fn decide_rings(&mut self, decisions: u64) {
-        let objective = self.objective();
+        let (objective, bound) = (self.objective(), self.bound());
         if self.is_done() || !self.decides_rings {
             return;
         }
         let Some(filler) = &mut self.filler else { return };
-        let (bound, mapping) = filler.decide_rings(self.bound, objective, decisions.saturating_mul(RINGS), self.cx);
-        self.bound = bound;
-        mapping.iter().for_each(|mapping| self.annealer.offer(mapping));
+        let (bound, mapping) = filler.decide_rings(bound, objective, decisions.saturating_mul(RINGS), self.cx);
         self.decides_rings = filler.is_even;
         self.knowledge.nodes += std::mem::take(&mut filler.nodes);
+        mapping.iter().for_each(|mapping| self.offer(mapping));
+        self.raise(bound);
         self.tell("filling");
     }
 
@@ -54,8 +54,8 @@ impl<const W: usize> Proof<'_, W> {
     pub(super) fn fill(&mut self) {
         let Some(mut filler) = self.filler.take_if(|_| self.fills) else { return };
         let (before, mut step) = (self.objective(), 0.0);
-        while !self.is_done() && step < 1.0 && self.bound * (1.0 + step) < self.better() {
-            let target = self.bound * (1.0 + step);
+        while !self.is_done() && step < 1.0 && self.bound() * (1.0 + step) < self.better() {
+            let target = self.bound() * (1.0 + step);
             if let Some(mapping) = filler.mapping(target, FILLING, self.cx) {
                 if self.knowledge.model.problem.objective(&mapping) > HOPELESS * self.objective() {
                     break;

@@ -19,9 +19,8 @@ const MOST_PLACED: usize = 4;
 /// How many kinds of links are tried for rings, the fastest first.
 const KINDS: usize = 4;
 
-/// Decisions of the first search of each folding, and how many times those of other searches all later ones take.
+/// Decisions of the first search of each folding.
 const FIRST: u64 = 100;
-const FOLDINGS: u64 = 4;
 
 /// The part of the objective to which the least target that is not refuted at once is found.
 const PRECISION: f64 = 1e-4;
@@ -112,12 +111,9 @@ impl<'p, const W: usize> Proof<'p, W> {
     /// Searches all foldings by about so many decisions, first for a mapping that reaches the bound, then for a better one.
     pub(super) fn search_foldings(&mut self, decisions: u64) {
         let problem = self.knowledge.model.problem;
-        if self.is_done() || !self.has_levels_alone() || problem.cost.counted == Counted::AllReduce {
-            return;
-        }
         let mut foldings = self.foldings.take().unwrap_or_else(|| Foldings::new(problem, self.cx));
         let searches = 2 * foldings.all.len() * foldings.allowances.len();
-        let decisions = decisions.saturating_mul(FOLDINGS) / searches.max(1) as u64;
+        let decisions = decisions / searches.max(1) as u64;
         // The first searches find what is easy to find, and of later ones those that are no longer find nothing else.
         let decisions = if foldings.decisions == 0 { FIRST } else { decisions };
         if decisions < 2 * foldings.decisions {
@@ -144,16 +140,16 @@ impl<'p, const W: usize> Proof<'p, W> {
         }
         let found = foldings.search(&mut self.knowledge, at, target, decisions, self.cx);
         let ordered = found.and_then(|mapping| match &foldings.orders {
-            Some(orders) => orders.best(&mapping, self.bound, self.better()),
+            Some(orders) => orders.best(&mapping, self.bound(), self.better()),
             None => Some(mapping),
         });
-        ordered.iter().for_each(|mapping| self.annealer.offer(mapping));
+        ordered.iter().for_each(|mapping| self.offer(mapping));
         self.tell("folding");
     }
 
     /// The least target that is not refuted without a decision when rings take so long, as the first folding says it.
     fn least_target(&mut self, foldings: &mut Foldings<'p>, kind: usize) -> f64 {
-        let (mut low, mut high) = (self.bound * (1.0 + LEAST_STEP), self.better());
+        let (mut low, mut high) = (self.bound() * (1.0 + LEAST_STEP), self.better());
         if self.is_done() || foldings.all.is_empty() {
             return high;
         }

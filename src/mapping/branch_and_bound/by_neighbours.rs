@@ -16,18 +16,15 @@ impl<const W: usize> Proof<'_, W> {
     /// Raises the bound to what copies that follow one another take at least, where messages and rings count.
     pub(super) fn bound_by_neighbours(&mut self) {
         let model = self.knowledge.model;
-        if self.is_done() || !model.form.symmetric {
-            return;
-        }
         let colours = vec![0; model.devices()];
         let Some(orbits) = self.knowledge.symmetry.as_mut().map(|symmetry| symmetry.orbits(&colours, self.cx)) else {
             return;
         };
         for stage in 0..model.stages.len() {
             let Some(mut pairs) = Pairs::new(model, stage, &orbits) else { continue };
-            let refuted = pairs.least_time(self.bound) * (1.0 - LEAST_STEP);
-            if refuted > self.bound {
-                self.bound = self.next_time(refuted).min(self.objective());
+            let refuted = pairs.least_time(self.bound()) * (1.0 - LEAST_STEP);
+            if refuted > self.bound() {
+                self.raise(self.next_time(refuted));
             }
         }
         self.tell("bounding");

@@ -16,13 +16,6 @@ const FIRST_COVER: u64 = 3000;
 /// And then for a mapping, by each packer.
 const FIRST_PACKING: u64 = 2000;
 
-/// The most classes of one device each for which pipelines are packed, where there are no blocks, or blocks are classes as
-/// well: programs have a row for each.
-const MOST_UNLIKE: usize = 128;
-
-/// For every decision, packing takes the effort of so many.
-const PACKING: u64 = 4;
-
 /// A decision takes about as long as so many labels of packing for each device.
 pub(super) const LABELS: u64 = 64;
 
@@ -32,25 +25,25 @@ trait Pack<'p>: Fn(&mut Packer<'p>, f64, &mut u64, &SearchContext) -> Packing {}
 impl<'p, F: Fn(&mut Packer<'p>, f64, &mut u64, &SearchContext) -> Packing> Pack<'p> for F {}
 
 impl<'p, const W: usize> Proof<'p, W> {
+    /// The most classes of one device each for which pipelines are packed, where there are no blocks, or blocks are classes as
+    /// well: programs have a row for each.
+    pub(super) const MOST_UNLIKE: usize = 128;
+
     /// Bounds the time by packing fractions of pipelines, and packs pipelines for the first time. Programs have targets from
-    /// `low` on, also where the bound is higher by now: the pipelines that come of them are of use later.
-    pub(super) fn start_packing(&mut self, low: f64) {
-        // Without blocks each device is of a class of its own. Where links differ little, searches do better then.
+    /// a `low` bound on, also where the bound is higher by now: the pipelines that come of them are of use later.
+    pub(super) fn start_packing(&mut self) {
+        let low = self.low.unwrap_or(self.bound());
         let has_blocks = !self.knowledge.partitions.is_empty();
-        let is_unlike = self.is_unlike() && self.knowledge.model.devices() <= MOST_UNLIKE;
-        if self.is_done() || !has_blocks && !is_unlike {
-            return;
-        }
         let problem = self.knowledge.model.problem;
         let blocks = self.knowledge.partitions.first().map(|partition| partition.devices());
-        self.packers = Packer::all(problem, blocks, MOST_UNLIKE);
+        self.packers = Packer::all(problem, blocks, Self::MOST_UNLIKE);
         self.pack(FIRST_COVER, Packer::can_cover, Packer::cover);
         let effort = self.packing_effort(if has_blocks { FIRST_BOUND } else { UNLIKE_BOUND });
         for mut packer in std::mem::take(&mut self.packers) {
             if !self.is_done() {
-                packer.learn(self.annealer.best().0);
+                packer.learn(&self.best());
                 let bound = packer.bound(low, self.objective(), effort, self.cx);
-                self.bound = self.bound.max(bound);
+                self.raise(bound);
                 self.tell("packing");
             }
             self.packers.push(packer);
@@ -65,12 +58,12 @@ impl<'p, const W: usize> Proof<'p, W> {
 
     /// Packs pipelines that cover all devices, with the effort of so many decisions.
     pub(super) fn pack_covers(&mut self, decisions: u64) {
-        self.pack(decisions.saturating_mul(PACKING), Packer::can_cover, Packer::cover);
+        self.pack(decisions, Packer::can_cover, Packer::cover);
     }
 
     /// Packs fractions of pipelines until they are whole, with the effort of so many decisions.
     pub(super) fn pack_fractions(&mut self, decisions: u64) {
-        self.pack(decisions.saturating_mul(PACKING), |_| true, Packer::search);
+        self.pack(decisions, |_| true, Packer::search);
     }
 
     /// Bisects between bound and best mapping with those packers that can pack this way, with the effort of so many
@@ -93,7 +86,7 @@ impl<'p, const W: usize> Proof<'p, W> {
     /// Bisects between bound and best mapping with a search for a mapping within a target that takes part of an effort, and
     /// tries to refute everything better than the best mapping.
     pub(super) fn narrow(&mut self, whole: u64, mut search: impl FnMut(&mut Self, f64, &mut u64) -> Packing) {
-        let (mut low, mut crowded, mut effort) = (self.bound, f64::INFINITY, whole);
+        let (mut low, mut crowded, mut effort) = (self.bound(), f64::INFINITY, whole);
         // What is left in the end is too little to find anything.
         while effort > whole / 10 && !self.is_done() {
             let high = self.objective().min(crowded);
@@ -103,8 +96,8 @@ impl<'p, const W: usize> Proof<'p, W> {
             }
             let target = if is_last { high * (1.0 - SEARCH_TOLERANCE) } else { f64::midpoint(low, high) };
             match search(self, target, &mut effort) {
-                Packing::Refuted => self.bound = self.bound.max(target),
-                Packing::Found(mapping) => self.annealer.offer(&mapping),
+                Packing::Refuted => self.raise(target),
+                Packing::Found(mapping) => self.offer(&mapping),
                 Packing::Unknown(draft) => {
                     if let Some(draft) = draft {
                         self.repair(&draft, target);
@@ -120,7 +113,7 @@ impl<'p, const W: usize> Proof<'p, W> {
             if is_last && self.objective() >= high {
                 break;
             }
-            low = low.max(self.bound);
+            low = low.max(self.bound());
         }
     }
 
@@ -136,10 +129,10 @@ impl<'p, const W: usize> Proof<'p, W> {
     /// many decisions.
     pub(super) fn cover_with_rings(&mut self, decisions: u64) {
         let Some(mut rings) = self.rings.take().filter(|_| !self.is_done()) else { return };
-        let (target, effort) = (self.bound * (1.0 + LEAST_STEP), self.packing_effort(decisions));
+        let (target, effort) = (self.bound() * (1.0 + LEAST_STEP), self.packing_effort(decisions));
         match rings.search(target, effort, self.cx) {
-            Packing::Refuted => self.bound = self.bound.max(self.next_time(target)),
-            Packing::Found(mapping) => self.annealer.offer(&mapping),
+            Packing::Refuted => self.raise(self.next_time(target)),
+            Packing::Found(mapping) => self.offer(&mapping),
             Packing::Unknown(_) | Packing::Crowded => (),
         }
         self.knowledge.nodes += std::mem::take(&mut rings.nodes);

@@ -122,7 +122,7 @@ impl<const W: usize> Proof<'_, W> {
         let problem = self.knowledge.model.problem;
         let Some(partition) = self.knowledge.partitions.first().cloned() else { return };
         let most = 2 * problem.topology.len();
-        if self.is_done() || self.room >= most || !problem.cost.counted.messages() {
+        if self.room >= most {
             return;
         }
         let cost = StageCost { counted: Counted::Messages, ..problem.cost.clone() };
@@ -148,15 +148,18 @@ impl<const W: usize> Proof<'_, W> {
         let left_over = problem.topology.len() - problem.copies();
         let mut worst = partition.line(&problem.topology).first().map_or(0, |&device| partition.block[device]);
         for (index, block) in partition.blocks.iter().enumerate().filter(|(_, block)| block.len() > left_over) {
-            let (mut above, mut target) = (self.better(), self.bound * (1.0 + FIRST_THROUGH));
-            while above - self.bound > LAST_STEP * above && !self.is_done() {
+            let (mut above, mut target) = (self.better(), self.bound() * (1.0 + FIRST_THROUGH));
+            while above - self.bound() > LAST_STEP * above && !self.is_done() {
                 target = target.min(above);
                 match pipelines.through(block, target) {
-                    Verdict::Refuted => (self.bound, worst) = (target, index),
+                    Verdict::Refuted => {
+                        self.raise(target);
+                        worst = index;
+                    }
                     Verdict::Found(mapping) => above = target.min(pipelines.time(&mapping)),
                     Verdict::Unknown => above = target,
                 }
-                target = f64::midpoint(self.bound, above);
+                target = f64::midpoint(self.bound(), above);
             }
         }
         self.tell("pipelines");
@@ -167,18 +170,18 @@ impl<const W: usize> Proof<'_, W> {
     fn bound_in_zones(&mut self, zones: &Zones, pipelines: &mut Pipelines<W>) {
         let replicas = self.knowledge.model.problem.replicas;
         let mut rooms = Rooms::new(&zones.sizes);
-        let devices = &self.annealer.best().0.devices;
+        let devices = self.best().devices;
         for replica in 0..replicas {
             let devices = devices.iter().skip(replica).step_by(replicas).copied().collect();
             rooms.learn(pipelines.found(&Mapping { devices }, zones));
         }
         let mut step = FIRST_STEP;
         // Steps are parts of the bound.
-        while self.bound > 0.0 && step > LAST_STEP && pipelines.has_effort() && !self.is_done() {
-            let target = (self.bound * (1.0 + step)).min(self.better());
+        while self.bound() > 0.0 && step > LAST_STEP && pipelines.has_effort() && !self.is_done() {
+            let target = (self.bound() * (1.0 + step)).min(self.better());
             let refutes = rooms.refutes(target, replicas, |wanted| pipelines.wanted(wanted, zones, target));
             if refutes == Some(true) {
-                self.bound = self.bound.max(target);
+                self.raise(target);
                 step *= 2.0;
             } else {
                 step /= SHORTER;
@@ -226,6 +229,7 @@ mod tests {
 
     use super::*;
     use crate::mapping::{Device, Exhaustive, Mapper, Message, Stage, StageGraph, samples};
+    use crate::search::Race;
 
     /// Two pipelines of four stages on eight devices, or of three stages on seven. Their blocks are in a row, and links between
     /// them are the slower the farther they lead.
@@ -275,18 +279,22 @@ mod tests {
                 continue;
             }
             let model = Model::<1>::new(&problem, &cx).unwrap();
-            let mut proof = Proof::new(Knowledge::new(&model, &cx), first, &cx);
+            let mut proof = Proof::new(Knowledge::new(&model, &cx), &first, &cx);
             if proof.knowledge.partitions.is_empty() || problem.replicas < 2 {
                 continue;
             }
             proof.bisect(0, 1e-6);
-            let before = std::mem::replace(&mut proof.bound, 0.5 * least);
+            let before = proof.bound();
+            // A bound above the optimum shows where no mapping found so far is the best.
+            proof.race = Race::new(0.5 * least, (), &cx);
+            proof.offer(&first);
             proof.bound_by_pipelines(10_000);
-            assert!(proof.bound <= least * (1.0 + 1e-9), "{} is above {least} of seed {seed}", proof.bound);
+            let bound = proof.bound();
+            assert!(bound <= least * (1.0 + 1e-9), "{bound} is above {least} of seed {seed}");
             looked += 1;
             open += usize::from(proof.objective() > least * (1.0 + 1e-3));
-            raised += usize::from(proof.bound > before * (1.0 + 1e-3));
-            tight += usize::from(proof.bound > least * (1.0 - 1e-3));
+            raised += usize::from(bound > before * (1.0 + 1e-3));
+            tight += usize::from(bound > least * (1.0 - 1e-3));
         }
         assert!(
             looked > 100 && 10 * raised > looked && 2 * tight > looked,

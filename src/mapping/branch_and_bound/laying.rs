@@ -35,22 +35,19 @@ const EFFORT: u64 = 1 << 18;
 const REFINING: u64 = 1000;
 
 impl<const W: usize> Proof<'_, W> {
-    /// Bisects between bound and best mapping by laying rings one after the other, where no two links are alike. Returns a
+    /// Bisects between bound and best mapping by laying rings one after the other, where no two links are alike. Keeps a
     /// mapping to go on from once others were annealed: where much is left to better, annealing that begins with one laid
     /// ring finds less than without.
-    pub(super) fn lay_rings(&mut self) -> Option<Mapping> {
-        if !self.is_unlike() || self.knowledge.model.stages.iter().all(|row| row.ring.is_none()) {
-            return None;
-        }
+    pub(super) fn lay_rings(&mut self) {
         let (mut high, mut draft) = (self.objective(), None);
-        while high - self.bound > SEARCH_TOLERANCE * high && !self.is_done() {
-            let target = f64::midpoint(self.bound, high);
+        while high - self.bound() > SEARCH_TOLERANCE * high && !self.is_done() {
+            let target = f64::midpoint(self.bound(), high);
             match State::new(self.knowledge.model, target).lay_rings(self.cx) {
-                Laid::Refuted => self.bound = target,
+                Laid::Refuted => self.raise(target),
                 Laid::Rings { mapping, tightest } => {
                     // Messages take far too long yet.
                     if self.knowledge.model.problem.cost.counted == Counted::AllReduce {
-                        self.annealer.offer(&mapping);
+                        self.offer(&mapping);
                     }
                     (high, draft) = (target, Some((mapping, tightest)));
                 }
@@ -58,15 +55,20 @@ impl<const W: usize> Proof<'_, W> {
             }
             self.tell("laying rings");
         }
-        let (draft, tightest) = draft.filter(|_| !self.is_done())?;
+        let Some((draft, tightest)) = draft.filter(|_| !self.is_done()) else { return };
         let moves = REFINING * draft.devices.len() as u64;
         let mut annealer = BudgetAnnealer::new(self.knowledge.model, self.cx.seed);
-        let mapping = annealer.refine(&draft, tightest, self.bound, moves, self.cx);
-        if self.knowledge.model.problem.objective(&mapping) * (1.0 - OPEN) <= self.bound {
-            self.annealer.offer(&mapping);
+        let mapping = annealer.refine(&draft, tightest, self.bound(), moves, self.cx);
+        if self.knowledge.model.problem.objective(&mapping) * (1.0 - OPEN) <= self.bound() {
+            self.offer(&mapping);
         }
+        self.laid = Some(mapping);
         self.tell("laying rings");
-        Some(mapping)
+    }
+
+    /// Offers the mapping that was kept.
+    pub(super) fn offer_laid(&mut self) {
+        self.laid.take().iter().for_each(|mapping| self.offer(mapping));
     }
 }
 

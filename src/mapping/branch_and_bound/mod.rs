@@ -25,6 +25,7 @@ mod levels;
 mod matching;
 mod model;
 mod neighbourhoods;
+mod portfolio;
 mod relation;
 mod revise;
 mod rings;
@@ -41,6 +42,7 @@ use levels::Levels;
 use matching::Matching;
 use model::Model;
 use neighbourhoods::Neighbourhoods;
+use portfolio::Round;
 use search::{Knowledge, Order, Search};
 use stars::Stars;
 
@@ -49,8 +51,8 @@ use super::filling::Filler;
 use super::heuristic::MappingAnnealing;
 use super::packing::{Packer, RingCover};
 use super::windows::Windows;
-use super::{Counted, Mapper, Mapping, MappingOutcome, MappingProblem, MappingRun, segments};
-use crate::search::{Progress, SEARCH_TOLERANCE, SearchContext, Stats, Verdict};
+use super::{Counted, Mapper, Mapping, MappingOutcome, MappingProblem, MappingRace, MappingRun, segments};
+use crate::search::{SEARCH_TOLERANCE, SearchContext, Stats, Technique, Verdict};
 
 /// Branch and bound over targets.
 ///
@@ -62,11 +64,13 @@ pub struct BranchAndBound {
     pub moves: u64,
     /// Decisions of the first round of searches; each later round takes four times as many.
     pub decisions: u64,
+    /// Which of its [techniques](Self::techniques) it does without.
+    pub without: Vec<&'static str>,
 }
 
 impl Default for BranchAndBound {
     fn default() -> Self {
-        Self { moves: 1000, decisions: 50 }
+        Self { moves: 1000, decisions: 50, without: Vec::new() }
     }
 }
 
@@ -102,11 +106,12 @@ impl BranchAndBound {
             return MappingRun { outcome: MappingOutcome::Infeasible, stats: Stats::default() };
         }
         let first = Mapping { devices: matching.devices().to_vec() };
-        let mut proof = Proof::new(Knowledge::new(&model, &setup), first, cx);
+        let mut proof = Proof::new(Knowledge::new(&model, &setup), &first, cx);
+        proof.without.clone_from(&self.without);
         if let Some(partition) = proof.knowledge.partitions.first() {
             let line = partition.line(&problem.topology);
             if problem.cost.counted == Counted::AllReduce {
-                segments::mapping(problem, &line, cx).iter().for_each(|mapping| proof.annealer.offer(mapping));
+                segments::mapping(problem, &line, cx).iter().for_each(|mapping| proof.offer(mapping));
             }
             proof.windows = Windows::new(problem, &line, cx.seed);
             proof.annealer.prefer_near(line);
@@ -122,7 +127,7 @@ impl BranchAndBound {
             proof.budgets = Some(BudgetAnnealer::new(&model, cx.seed));
             proof.stars = Stars::new(&model, cx.seed);
         }
-        proof.run(self);
+        proof.run(Round { moves: self.moves.saturating_mul(problem.copies() as u64), decisions: self.decisions });
         proof.finish()
     }
 }
@@ -138,24 +143,13 @@ const WIDE: f64 = 0.25;
 const SETTLING: u64 = 3;
 const SETTLING_BLOCKS: u64 = 8;
 
-/// The same for the search for a mapping that reaches the bound.
-const REACHING: u64 = 4;
-
 /// The least part of the bound by which a target lies above it when the bound climbs: mappings that reach the bound are
 /// within it.
 const LEAST_STEP: f64 = 1e-10;
 
-/// For every decision, packing stars takes the effort of so many.
-const STARS: u64 = 16;
-
-/// Stars are first packed with the effort of so many decisions.
-const FIRST_STARS: u64 = 5000;
-
-/// For every decision, packing pipelines into blocks takes so many about single ones.
-const PIPELINES: u64 = 160;
-
 /// A run: the best mapping, the best bound, and the means to better either.
 struct Proof<'p, const W: usize> {
+    race: MappingRace<'p>,
     annealer: Annealer<'p>,
     knowledge: Knowledge<'p, W>,
     levels: Option<Levels>,
@@ -171,18 +165,26 @@ struct Proof<'p, const W: usize> {
     foldings: Option<Foldings<'p>>,
     rings: Option<RingCover<'p>>,
     windows: Option<Windows<'p>>,
+    /// A mapping of laid rings.
+    laid: Option<Mapping>,
     /// How many devices the blocks hold that pipelines are packed into next.
     room: usize,
-    bound: f64,
+    /// The bound before single pipelines raised it.
+    low: Option<f64>,
+    /// Techniques that are left out, and what the others did.
+    without: Vec<&'static str>,
+    techniques: Vec<Technique>,
     cx: &'p SearchContext,
 }
 
 impl<'p, const W: usize> Proof<'p, W> {
     /// Nothing is known but a mapping.
-    fn new(knowledge: Knowledge<'p, W>, first: Mapping, cx: &'p SearchContext) -> Self {
+    fn new(knowledge: Knowledge<'p, W>, first: &Mapping, cx: &'p SearchContext) -> Self {
         let model = knowledge.model;
+        let annealer = Annealer::new(model.problem, cx.seed);
         Self {
-            annealer: Annealer::new(model.problem, first, cx.seed),
+            race: annealer.race(first, 0.0, cx),
+            annealer,
             knowledge,
             levels: Levels::new(model),
             budgets: None,
@@ -195,52 +197,12 @@ impl<'p, const W: usize> Proof<'p, W> {
             foldings: None,
             rings: None,
             windows: None,
+            laid: None,
             room: model.stages.len().max(1),
-            bound: 0.0,
+            low: None,
+            without: Vec::new(),
+            techniques: Vec::new(),
             cx,
-        }
-    }
-
-    fn run(&mut self, settings: &BranchAndBound) {
-        let copies = self.annealer.best().0.devices.len() as u64;
-        let (mut moves, mut decisions) = (settings.moves.saturating_mul(copies), settings.decisions);
-        self.bisect(0, 1e-4);
-        self.bound_by_neighbours();
-        let draft = self.lay_rings();
-        self.tile();
-        self.anneal(moves);
-        draft.iter().for_each(|draft| self.annealer.offer(draft));
-        self.settle(0);
-        self.search_foldings(decisions);
-        let has_blocks = !self.knowledge.partitions.is_empty();
-        // In blocks other means come nearer to the bound first.
-        if !has_blocks {
-            self.search_neighbourhoods(decisions);
-        }
-        self.start_filling();
-        self.start_windows(settings.moves);
-        if has_blocks {
-            self.search_neighbourhoods(decisions);
-        }
-        let low = self.bound;
-        self.bound_by_pipelines(decisions.saturating_mul(PIPELINES));
-        self.start_packing(low);
-        self.pack_stars(FIRST_STARS);
-        while !self.is_done() {
-            self.settle(decisions.saturating_mul(self.settling()));
-            self.climb(decisions);
-            self.reach(decisions.saturating_mul(REACHING));
-            self.bisect(decisions, 2e-3);
-            self.search_foldings(decisions);
-            self.decide_rings(decisions);
-            self.fill();
-            self.pack_stars(decisions.saturating_mul(STARS));
-            self.pack_covers(decisions);
-            self.pack_fractions(decisions);
-            moves = moves.saturating_mul(self.growth());
-            decisions = decisions.saturating_mul(4);
-            self.improve(moves, decisions);
-            self.bound_by_pipelines(decisions.saturating_mul(PIPELINES));
         }
     }
 
@@ -254,17 +216,18 @@ impl<'p, const W: usize> Proof<'p, W> {
 
     /// What is not proven, as a part of the objective.
     fn gap(&self) -> f64 {
-        1.0 - self.bound / self.objective()
+        1.0 - self.bound() / self.objective()
     }
 
-    /// How many times the decisions of other searches the one for a better mapping takes. In blocks it is of no use where
-    /// much is left to prove.
-    fn settling(&self) -> u64 {
-        match self.knowledge.partitions.is_empty() {
+    /// Tries to refute everything better than the best mapping by some times so many decisions. In blocks that is of no use
+    /// where much is left to prove.
+    fn settle_more(&mut self, decisions: u64) {
+        let times = match self.knowledge.partitions.is_empty() {
             true => SETTLING,
             false if self.gap() > WIDE => 1,
             false => SETTLING_BLOCKS,
-        }
+        };
+        self.settle(decisions.saturating_mul(times));
     }
 
     /// Whether times are of few kinds, and there are no blocks, which have better means.
@@ -282,7 +245,7 @@ impl<'p, const W: usize> Proof<'p, W> {
     fn settle(&mut self, decisions: u64) {
         let mut step = 0.0;
         while !self.is_done() {
-            let target = self.better().min(self.objective() - step * (self.objective() - self.bound));
+            let target = self.better().min(self.objective() - step * (self.objective() - self.bound()));
             step = match self.search(target, decisions, Order::Learned) {
                 Verdict::Found(_) => f64::clamp(2.0 * step, 0.02, 0.5),
                 Verdict::Unknown if step == 0.0 => return,
@@ -297,7 +260,7 @@ impl<'p, const W: usize> Proof<'p, W> {
     fn climb(&mut self, decisions: u64) {
         let mut step = LEAST_STEP;
         while !self.is_done() {
-            let target = (self.bound * (1.0 + step)).min(self.better());
+            let target = (self.bound() * (1.0 + step)).min(self.better());
             // What lies between it and the best mapping is what was searched for just now.
             if self.next_time(target) >= self.better() {
                 return;
@@ -312,19 +275,16 @@ impl<'p, const W: usize> Proof<'p, W> {
 
     /// Searches for a mapping that reaches the bound, in the other order than climbing does.
     fn reach(&mut self, decisions: u64) {
-        if self.has_levels_alone() && !self.is_done() {
-            self.search(self.bound * (1.0 + LEAST_STEP), decisions, Order::Fresh);
-            self.tell("reaching");
-            self.cover_with_rings(decisions);
-        }
+        self.search(self.bound() * (1.0 + LEAST_STEP), decisions, Order::Fresh);
+        self.tell("reaching");
     }
 
     /// Bisects between bound and best mapping as far as searches of so many decisions can tell, down to a part
     /// `precision` of the objective.
     fn bisect(&mut self, decisions: u64, precision: f64) {
         let mut high = self.objective();
-        while high - self.bound > precision * high && !self.is_done() {
-            let target = f64::midpoint(self.bound, high);
+        while high - self.bound() > precision * high && !self.is_done() {
+            let target = f64::midpoint(self.bound(), high);
             match self.search(target, decisions, Order::Fresh) {
                 Verdict::Refuted => (),
                 Verdict::Found(_) => high = self.objective(),
@@ -338,8 +298,8 @@ impl<'p, const W: usize> Proof<'p, W> {
     fn search(&mut self, target: f64, decisions: u64, order: Order) -> Verdict<Mapping> {
         let verdict = Search::new(&mut self.knowledge, target, decisions, order, self.cx).run();
         match &verdict {
-            Verdict::Refuted => self.bound = self.bound.max(self.next_time(target)),
-            Verdict::Found(mapping) => self.annealer.offer(mapping),
+            Verdict::Refuted => self.raise(self.next_time(target)),
+            Verdict::Found(mapping) => self.offer(mapping),
             Verdict::Unknown => (),
         }
         verdict
@@ -356,24 +316,42 @@ impl<'p, const W: usize> Proof<'p, W> {
     }
 
     fn objective(&self) -> f64 {
-        self.annealer.best().1
+        self.race.objective().unwrap_or(f64::INFINITY)
+    }
+
+    fn bound(&self) -> f64 {
+        self.race.bound()
+    }
+
+    /// A copy of the best mapping.
+    fn best(&self) -> Mapping {
+        self.race.solution().cloned().unwrap_or_else(|| unreachable!("a run begins with a mapping"))
+    }
+
+    fn offer(&mut self, mapping: &Mapping) {
+        self.race.offer(self.knowledge.model.problem.objective(mapping), mapping.clone());
+    }
+
+    fn raise(&mut self, bound: f64) {
+        self.race.raise(bound, ());
     }
 
     fn is_done(&self) -> bool {
-        let tolerance = self.cx.gap.max(SEARCH_TOLERANCE);
-        self.bound >= self.objective() * (1.0 - tolerance) || self.cx.should_stop()
+        self.race.is_done()
     }
 
     fn tell(&self, phase: &'static str) {
-        self.cx.report(&Progress { phase, incumbent: Some(self.objective()), bound: Some(self.bound) });
+        self.race.report(phase);
     }
 
     fn finish(self) -> MappingRun {
-        let (mapping, objective) = self.annealer.best();
         let moves = self.annealer.moves() + self.budgets.as_ref().map_or(0, |budgets| budgets.moves);
-        MappingRun {
-            outcome: MappingOutcome::found(mapping.clone(), objective, self.bound),
-            stats: Stats(vec![("decisions", self.knowledge.nodes as f64), ("moves", moves as f64)]),
-        }
+        let figures = vec![("decisions", self.knowledge.nodes as f64), ("moves", moves as f64)];
+        let stats = Stats { figures, techniques: self.techniques };
+        let outcome = match self.race.finish() {
+            (Some((objective, mapping)), bound, ()) => MappingOutcome::found(mapping, objective, bound),
+            (None, bound, ()) => MappingOutcome::Unknown { bound: Some(bound) },
+        };
+        MappingRun { outcome, stats }
     }
 }

@@ -29,10 +29,11 @@ impl Mapper for MappingAnnealing {
         let Some(first) = seeds(problem).into_iter().next() else {
             return found(None, Stats::default());
         };
-        let mut annealer = Annealer::new(problem, first, cx.seed);
-        tile(&mut annealer, 0.0, cx);
-        annealer.anneal(0.0, self.moves.saturating_mul(problem.copies() as u64), cx);
-        let stats = Stats(vec![("moves", annealer.moves() as f64)]);
-        found(Some(annealer.best().0.clone()), stats)
+        let mut annealer = Annealer::new(problem, cx.seed);
+        let mut race = annealer.race(&first, 0.0, cx);
+        tile(problem, &mut race);
+        annealer.anneal(&mut race, self.moves.saturating_mul(problem.copies() as u64));
+        let (best, ..) = race.finish();
+        found(best.map(|(_, mapping)| mapping), Stats::of([("moves", annealer.moves() as f64)]))
     }
 }

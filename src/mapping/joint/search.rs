@@ -92,7 +92,7 @@ impl<'a> Search<'a> {
             None if is_complete => Outcome::Infeasible,
             None => Outcome::Unknown { bound: Some(bound) },
         };
-        Ok(JointRun { outcome, stats: Stats(vec![("labels", labels as f64)]) })
+        Ok(JointRun { outcome, stats: Stats::of([("labels", labels as f64)]) })
     }
 
     /// What a plan has to be better than to count.

@@ -164,7 +164,7 @@ impl<'a> Outer<'a> {
             None if self.ended == Some(Ended::Infeasible) => MappingOutcome::Infeasible,
             None => MappingOutcome::Unknown { bound: Some(bound) },
         };
-        MappingRun { outcome, stats: Stats(stats.map(|(name, count)| (name, count as f64)).into()) }
+        MappingRun { outcome, stats: Stats::of(stats.map(|(name, count)| (name, count as f64))) }
     }
 }
 

@@ -99,9 +99,10 @@ impl<'a> Folding<'a> {
         let quotient = MappingProblem { replicas: self.placed, ..self.problem.clone() };
         let devices = (0..self.orbits.len()).filter(|&device| self.orbits[device] == device).collect();
         let first = Some(Mapping { devices }).filter(|first| self.objective(first).is_finite())?;
-        let mut annealer = Annealer::folded(&quotient, self, first, cx.seed);
-        annealer.anneal(bound, MOVES.saturating_mul(quotient.copies() as u64), cx);
-        Some(self.unfolded(annealer.best().0))
+        let mut annealer = Annealer::folded(&quotient, self, cx.seed);
+        let mut race = annealer.race(&first, bound, cx);
+        annealer.anneal(&mut race, MOVES.saturating_mul(quotient.copies() as u64));
+        race.solution().map(|mapping| self.unfolded(mapping))
     }
 }
 

@@ -15,7 +15,7 @@ use rand::{RngExt, SeedableRng};
 use super::annealing::Annealer;
 use super::folding::Folding;
 use super::local::LocalCost;
-use super::{Counted, Mapping, MappingProblem, StageCost, Topology};
+use super::{Counted, Mapping, MappingProblem, MappingRace, StageCost, Topology};
 use crate::solve::SearchContext;
 
 /// The most devices that tilings are looked for among.
@@ -38,33 +38,36 @@ const TILINGS: usize = 6;
 const LARGE_TILINGS: usize = 2;
 const FOLDINGS: usize = 16;
 
-/// Offers an annealer mappings that repeat one pipeline or a few, until its best mapping is no longer than `bound`, or a
-/// limit comes.
-pub fn tile(annealer: &mut Annealer, bound: f64, cx: &SearchContext) {
-    let problem = annealer.problem();
-    repeat(annealer, Tiling::all(problem).iter().take(TILINGS), bound, cx, Tiling::mapping);
+/// Offers mappings that repeat one pipeline or a few, until the best mapping is no longer than the bound, or a limit comes.
+pub fn tile(problem: &MappingProblem, race: &mut MappingRace) {
+    repeat(problem, Tiling::all(problem).iter().take(TILINGS), race, Tiling::mapping);
     // Without messages nothing ties the rings of different stages together.
-    if annealer.best().1 <= bound || !problem.cost.counted.messages() {
+    if has_met(race) || !problem.cost.counted.messages() {
         return;
     }
-    let foldings = Folding::smallest(problem, cx);
-    repeat(annealer, foldings.iter().take(FOLDINGS), bound, cx, |folding, _, bound, cx| folding.mapping(bound, cx));
-    repeat(annealer, Tiling::large(problem).iter().take(LARGE_TILINGS), bound, cx, Tiling::mapping);
+    let foldings = Folding::smallest(problem, race.cx);
+    repeat(problem, foldings.iter().take(FOLDINGS), race, |folding, _, bound, cx| folding.mapping(bound, cx));
+    repeat(problem, Tiling::large(problem).iter().take(LARGE_TILINGS), race, Tiling::mapping);
 }
 
-/// Offers the mappings of these ways to repeat a pipeline, until one is no longer than `bound` or a limit comes.
+fn has_met(race: &MappingRace) -> bool {
+    race.objective().is_some_and(|objective| objective <= race.bound())
+}
+
+/// Offers the mappings of these ways to repeat a pipeline, until one is no longer than the bound or a limit comes.
 fn repeat<'w, T: 'w>(
-    annealer: &mut Annealer,
+    problem: &MappingProblem,
     ways: impl Iterator<Item = &'w T>,
-    bound: f64,
-    cx: &SearchContext,
+    race: &mut MappingRace,
     mapping: impl Fn(&T, &MappingProblem, f64, &SearchContext) -> Option<Mapping>,
 ) {
     for way in ways {
-        if annealer.best().1 <= bound || cx.should_stop() {
+        if has_met(race) || race.cx.should_stop() {
             return;
         }
-        mapping(way, annealer.problem(), bound, cx).iter().for_each(|mapping| annealer.offer(mapping));
+        if let Some(mapping) = mapping(way, problem, race.bound(), race.cx) {
+            race.offer(problem.objective(&mapping), mapping);
+        }
     }
 }
 
@@ -200,11 +203,12 @@ impl Tiling {
         let (replicas, topology) = (self.replicas(problem), restricted(&problem.topology, &self.tile));
         let part = MappingProblem { stages, replicas, topology, cost };
         let first = Mapping { devices: (0..part.copies()).collect() };
-        let mut annealer = Annealer::new(&part, first, cx.seed);
+        let mut annealer = Annealer::new(&part, cx.seed);
+        let mut race = annealer.race(&first, bound, cx);
         // Several pipelines may themselves repeat one.
-        tile(&mut annealer, bound, cx);
-        annealer.anneal(bound, MOVES.saturating_mul(part.copies() as u64), cx);
-        annealer.best().0.devices.iter().map(|&index| self.tile[index]).collect()
+        tile(&part, &mut race);
+        annealer.anneal(&mut race, MOVES.saturating_mul(part.copies() as u64));
+        race.solution().iter().flat_map(|mapping| &mapping.devices).map(|&index| self.tile[index]).collect()
     }
 
     /// How many copies of each stage a tile takes.

@@ -75,7 +75,7 @@ impl Solver for SliceGraph {
         let bound = work_bound(&Unordered::new(problem));
         let mut evolution = Evolution::new(self, &setting, cx);
         in_pool(cx, || evolution.run(&bound));
-        let stats = Stats(vec![
+        let stats = Stats::of([
             ("units", reduced.unit_count() as f64),
             ("orders", evolution.orders as f64),
             ("generations", evolution.generations as f64),

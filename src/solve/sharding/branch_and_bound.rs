@@ -71,7 +71,7 @@ impl Solver for ShardingBb {
         });
         let start = sliced.into_iter().chain(random).min_by(|(a, _), (b, _)| a.total_cmp(b));
         let start = start.map(|(_, part_of)| part_of);
-        let mut stats = Stats(vec![("units", model.unit_count() as f64)]);
+        let mut stats = Stats::of([("units", model.unit_count() as f64)]);
         if !is_searched || cx.should_stop() {
             return Ok(Run { outcome: shards.outcome(start.as_deref()), stats });
         }

@@ -96,7 +96,7 @@ impl Solver for Hierarchical {
         let units: Vec<usize> = (0..model.unit_count()).collect();
         let is_placed = in_pool(cx, || recursion.place(&units, 0..model.part_count(), &levels).is_some());
         let outcome = shards.outcome(is_placed.then_some(&recursion.part_of[..]));
-        let stats = Stats(vec![("units", model.unit_count() as f64), ("levels", levels.len() as f64)]);
+        let stats = Stats::of([("units", model.unit_count() as f64), ("levels", levels.len() as f64)]);
         Ok(Run { outcome, stats })
     }
 }

@@ -73,7 +73,7 @@ impl Solver for KernighanLin {
         let search = flat_search(self.sweeps, self.passes, self.published);
         let found = in_pool(cx, || search.best_of_starts(&shards.model, self.starts.max(1), cx.seed, cx));
         let outcome = shards.outcome(found.map(|(_, part_of)| part_of).as_deref());
-        Ok(Run { outcome, stats: Stats(vec![("units", shards.model.unit_count() as f64)]) })
+        Ok(Run { outcome, stats: Stats::of([("units", shards.model.unit_count() as f64)]) })
     }
 }
 

@@ -9,6 +9,8 @@ use std::time::Duration;
 use good_lp::solvers::highs::HighsProblem;
 
 use super::handle::{Fault, Handle, ModelStatus, OptionValue};
+use crate::formats::write_atomically;
+use crate::text;
 
 /// The presolve rule left out, as a bit: enumeration of the solutions of rows of few binaries. With it HiGHS 1.15 finds
 /// feasible programs infeasible (`tests/ip.rs` has one).
@@ -127,12 +129,21 @@ impl Mip {
         self.handle.set_start(values)
     }
 
-    /// Writes the model for other solvers; the ending `.mps` or `.lp` gives the format.
+    /// Writes the model for other solvers, whole or not at all; the ending `.mps` or `.lp` gives the format.
     ///
     /// # Errors
     /// [`Fault`] where the file cannot be written or its ending is another.
     pub fn write_model(&mut self, path: &Path) -> Result<(), Fault> {
-        self.handle.write_model(path)
+        let unwritten = |error: std::io::Error| Fault {
+            call: "Highs_writeModel",
+            detail: Some(format!("{}: {error}", text::path(path))),
+        };
+        // HiGHS writes as it goes, so it writes elsewhere.
+        let folder = tempfile::tempdir().map_err(unwritten)?;
+        let model = folder.path().join("model").with_extension(path.extension().unwrap_or_default());
+        self.handle.write_model(&model)?;
+        let contents = std::fs::read(&model).map_err(unwritten)?;
+        write_atomically(path, &contents).map_err(unwritten)
     }
 
     /// Writes the solution of the last run in HiGHS' own format.

@@ -1,0 +1,235 @@
+//! What runs, when, and how much.
+//!
+//! A run is a race between mappings and bounds. The techniques of [`Row::OPENING`] run once, in this order. Then rounds
+//! follow, each with more effort than the last: [`Row::PROVING`], [`Row::BETTERING`] over and over until that betters the
+//! mapping little, and [`Row::CLOSING`].
+
+use std::time::Instant;
+
+use super::{BranchAndBound, Proof};
+use crate::mapping::Counted;
+use crate::search::Technique;
+
+/// What betters the objective by less than this part is not worth doing again.
+const LITTLE: f64 = 1e-3;
+
+/// How many times the decisions of one round the next one takes.
+const GROWTH: u64 = 4;
+
+/// A technique.
+pub(super) struct Row<const W: usize> {
+    /// What figures call it, and whoever leaves it out.
+    pub name: &'static str,
+    /// Whether it can be of use.
+    when: fn(&Proof<W>) -> bool,
+    /// The effort it takes.
+    effort: Effort,
+    run: fn(&mut Proof<W>, u64),
+}
+
+/// How much a technique takes of a round's effort.
+#[derive(Debug, Clone, Copy)]
+enum Effort {
+    /// So many times the decisions.
+    Decisions(u64),
+    /// All moves of annealing, or its share for each copy.
+    Moves,
+    MovesOfACopy,
+    /// So many decisions in any round.
+    Fixed(u64),
+    /// As much as it needs.
+    Any,
+}
+
+/// The moves and decisions of a round.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Round {
+    pub moves: u64,
+    pub decisions: u64,
+}
+
+const fn row<const W: usize>(
+    name: &'static str,
+    when: fn(&Proof<W>) -> bool,
+    effort: Effort,
+    run: fn(&mut Proof<W>, u64),
+) -> Row<W> {
+    Row { name, when, effort, run }
+}
+
+impl<const W: usize> Row<W> {
+    /// First bounds and mappings.
+    const OPENING: &[Self] = &[
+        row("bisection", always, Effort::Fixed(0), |proof, effort| proof.bisect(effort, 1e-4)),
+        row("neighbours", is_symmetric, Effort::Any, |proof, _| proof.bound_by_neighbours()),
+        row("ring-location", lays_rings, Effort::Any, |proof, _| proof.lay_rings()),
+        row("tiling", always, Effort::Any, |proof, _| proof.tile()),
+        row("annealing", always, Effort::Moves, |proof, effort| proof.anneal(effort)),
+        row("ring-location", lays_rings, Effort::Any, |proof, _| proof.offer_laid()),
+        row("settling", always, Effort::Fixed(0), |proof, effort| proof.settle(effort)),
+        row("orbits", has_orbits, Effort::Decisions(4), |proof, effort| proof.search_foldings(effort)),
+        // In blocks other means come nearer to the bound first.
+        row("neighbourhoods", has_no_blocks, Effort::Decisions(1), |proof, effort| proof.search_neighbourhoods(effort)),
+        row("filling", has_blocks, Effort::Any, |proof, _| proof.start_filling()),
+        row("windows", has_windows, Effort::MovesOfACopy, |proof, effort| proof.start_windows(effort)),
+        row("neighbourhoods", has_blocks, Effort::Decisions(1), |proof, effort| proof.search_neighbourhoods(effort)),
+        row("pipelines", has_pipelines, Effort::Decisions(160), |proof, effort| {
+            proof.low = Some(proof.bound());
+            proof.bound_by_pipelines(effort);
+        }),
+        row("packing", packs, Effort::Any, |proof, _| proof.start_packing()),
+        row("stars", has_stars, Effort::Fixed(5000), |proof, effort| proof.pack_stars(effort)),
+    ];
+
+    /// Higher bounds, and mappings within targets.
+    const PROVING: &[Self] = &[
+        row("settling", always, Effort::Decisions(1), |proof, effort| proof.settle_more(effort)),
+        row("climbing", always, Effort::Decisions(1), |proof, effort| proof.climb(effort)),
+        row("reaching", has_levels_alone, Effort::Decisions(4), |proof, effort| proof.reach(effort)),
+        row("covers", has_levels_alone, Effort::Decisions(4), |proof, effort| proof.cover_with_rings(effort)),
+        row("bisection", always, Effort::Decisions(1), |proof, effort| proof.bisect(effort, 2e-3)),
+        row("orbits", has_orbits, Effort::Decisions(4), |proof, effort| proof.search_foldings(effort)),
+        row("filling", has_blocks, Effort::Decisions(1), |proof, effort| {
+            proof.decide_rings(effort);
+            proof.fill();
+        }),
+        row("stars", has_stars, Effort::Decisions(16), |proof, effort| proof.pack_stars(effort)),
+        row("covers", packs, Effort::Decisions(4), |proof, effort| proof.pack_covers(effort)),
+        row("packing", packs, Effort::Decisions(4), |proof, effort| proof.pack_fractions(effort)),
+    ];
+
+    /// Better mappings.
+    const BETTERING: &[Self] = &[
+        row("annealing", always, Effort::Moves, |proof, effort| proof.anneal(effort)),
+        row("windows", has_windows, Effort::MovesOfACopy, |proof, effort| proof.renew(effort)),
+        row("neighbourhoods", always, Effort::Decisions(1), |proof, effort| proof.search_neighbourhoods(effort)),
+    ];
+
+    /// What takes the effort of the next round already.
+    const CLOSING: &[Self] =
+        &[row("pipelines", has_pipelines, Effort::Decisions(160), |proof, effort| proof.bound_by_pipelines(effort))];
+
+    fn all() -> impl Iterator<Item = &'static Self> {
+        [Self::OPENING, Self::PROVING, Self::BETTERING, Self::CLOSING].into_iter().flatten()
+    }
+}
+
+fn always<const W: usize>(_: &Proof<W>) -> bool {
+    true
+}
+
+fn has_blocks<const W: usize>(proof: &Proof<W>) -> bool {
+    !proof.knowledge.partitions.is_empty()
+}
+
+fn has_no_blocks<const W: usize>(proof: &Proof<W>) -> bool {
+    !has_blocks(proof)
+}
+
+fn has_levels_alone<const W: usize>(proof: &Proof<W>) -> bool {
+    proof.has_levels_alone()
+}
+
+fn is_symmetric<const W: usize>(proof: &Proof<W>) -> bool {
+    proof.knowledge.model.form.symmetric
+}
+
+fn has_orbits<const W: usize>(proof: &Proof<W>) -> bool {
+    proof.has_levels_alone() && proof.knowledge.model.problem.cost.counted != Counted::AllReduce
+}
+
+fn has_pipelines<const W: usize>(proof: &Proof<W>) -> bool {
+    has_blocks(proof) && proof.knowledge.model.problem.cost.counted.messages()
+}
+
+fn has_windows<const W: usize>(proof: &Proof<W>) -> bool {
+    proof.windows.is_some()
+}
+
+fn has_stars<const W: usize>(proof: &Proof<W>) -> bool {
+    proof.stars.is_some()
+}
+
+fn lays_rings<const W: usize>(proof: &Proof<W>) -> bool {
+    proof.is_unlike() && proof.knowledge.model.stages.iter().any(|row| row.ring.is_some())
+}
+
+/// Where links differ little, searches do better than packing.
+fn packs<const W: usize>(proof: &Proof<W>) -> bool {
+    has_blocks(proof) || proof.is_unlike() && proof.knowledge.model.devices() <= Proof::<W>::MOST_UNLIKE
+}
+
+impl Effort {
+    fn of(self, round: Round, copies: u64) -> u64 {
+        match self {
+            Effort::Decisions(share) => round.decisions.saturating_mul(share),
+            Effort::Moves => round.moves,
+            Effort::MovesOfACopy => round.moves / copies,
+            Effort::Fixed(decisions) => decisions,
+            Effort::Any => 0,
+        }
+    }
+}
+
+impl BranchAndBound {
+    /// The techniques it has, by name, in the order they first run.
+    pub fn techniques() -> Vec<&'static str> {
+        let mut names = Vec::new();
+        for row in Row::<1>::all() {
+            if !names.contains(&row.name) {
+                names.push(row.name);
+            }
+        }
+        names
+    }
+}
+
+impl<const W: usize> Proof<'_, W> {
+    /// Runs the rows of the table until bound and mapping meet or a limit comes.
+    pub(super) fn run(&mut self, mut round: Round) {
+        self.run_all(Row::OPENING, round);
+        while !self.is_done() {
+            self.run_all(Row::PROVING, round);
+            round = Round {
+                moves: round.moves.saturating_mul(self.growth()),
+                decisions: round.decisions.saturating_mul(GROWTH),
+            };
+            let mut before = f64::INFINITY;
+            while self.objective() < before * (1.0 - LITTLE) && !self.is_done() {
+                before = self.objective();
+                self.run_all(Row::BETTERING, round);
+            }
+            self.run_all(Row::CLOSING, round);
+        }
+    }
+
+    fn run_all(&mut self, rows: &[Row<W>], round: Round) {
+        rows.iter().for_each(|row| self.run_one(row, round));
+    }
+
+    /// Runs one row where it can be of use, and keeps account of what it did.
+    fn run_one(&mut self, row: &Row<W>, round: Round) {
+        if self.is_done() || self.without.contains(&row.name) || !(row.when)(self) {
+            return;
+        }
+        let (begun, decisions) = (Instant::now(), self.knowledge.nodes);
+        let (objective, bound) = (self.objective(), self.bound());
+        (row.run)(self, row.effort.of(round, self.knowledge.model.copies() as u64));
+        let after = (self.objective(), self.bound(), self.knowledge.nodes);
+        let account = self.account(row.name);
+        account.calls += 1;
+        account.seconds += begun.elapsed().as_secs_f64();
+        account.decisions += after.2 - decisions;
+        account.objective_lowered += objective - after.0;
+        account.bound_raised += after.1 - bound;
+    }
+
+    fn account(&mut self, name: &'static str) -> &mut Technique {
+        let known = self.techniques.iter().position(|technique| technique.name == name);
+        let index = known.unwrap_or_else(|| {
+            self.techniques.push(Technique::new(name));
+            self.techniques.len() - 1
+        });
+        &mut self.techniques[index]
+    }
+}
