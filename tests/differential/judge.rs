@@ -251,14 +251,15 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// Whether two objectives are further apart than a part of 1e-9 of the larger, and what roundings allow.
+    /// Whether two objectives are further apart than a part of 1e-9 of the larger, and what roundings allow: those of the
+    /// oracle, and that of an objective to a double.
     fn differ(&self, a: &BigInt, b: &BigInt) -> bool {
         let distance = if a > b { a - b } else { b - a };
         distance > self.tolerance(a.max(b))
     }
 
     fn tolerance(&self, value: &BigInt) -> BigInt {
-        value / 10u64.pow(9) + self.oracle.rounding()
+        value / 10u64.pow(9) + value / 2u64.pow(52) + self.oracle.rounding()
     }
 
     fn shown(&self) -> String {

@@ -10,7 +10,7 @@ use super::set::Set;
 use super::{LEAST_STEP, Proof};
 use crate::mapping::folding::Folding;
 use crate::mapping::ring_order::RingOrder;
-use crate::mapping::{Counted, Mapping, MappingProblem};
+use crate::mapping::{Mapping, MappingProblem};
 use crate::search::{SearchContext, Verdict};
 
 /// Foldings that place more than so many times the fewest copies are left out.

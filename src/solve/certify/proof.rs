@@ -136,7 +136,7 @@ impl<'a> Proof<'a> {
                 Ending::Limit => {
                     self.anneal(ROUNDS_BETWEEN);
                     self.branch(root, max_nodes, 0.5);
-                    max_nodes *= 2;
+                    max_nodes = max_nodes.saturating_mul(2);
                 }
                 Ending::Found(_) | Ending::Refuted => {}
             }
@@ -235,6 +235,7 @@ impl<'a> Proof<'a> {
             self.refuted(target);
             return true;
         }
+        let least = self.least_for(target);
         for _ in 0..MOST_PARTS {
             let verdict = self.beside(target, |beside| root.refute(target, ROUNDS_PER_PART, beside));
             if verdict == Verdict::Refuted {
@@ -242,8 +243,7 @@ impl<'a> Proof<'a> {
                 self.report("column generation");
                 return true;
             }
-            let is_over =
-                self.race.is_done() || self.race.objective().is_some_and(|upper| upper < self.least_for(target));
+            let is_over = self.race.is_done() || self.race.objective().is_some_and(|upper| upper < least);
             if !is_over {
                 let shown = root.refuted_by_profits(self.race.bound(), target);
                 self.refuted(shown);
@@ -256,9 +256,11 @@ impl<'a> Proof<'a> {
         false
     }
 
-    /// The least best split at which `target` is worth refuting.
+    /// The least best split at which `target`, which is worth refuting now, still is. The best split is one of these, however
+    /// the quotient rounds.
     fn least_for(&self, target: f64) -> f64 {
-        target / (1.0 - self.race.cx.gap.max(SEARCH_TOLERANCE))
+        let least = target / (1.0 - self.race.cx.gap.max(SEARCH_TOLERANCE));
+        self.race.objective().map_or(least, |upper| least.min(upper))
     }
 
     /// Does `work` on a target while the split is improved beside it, until it is below what makes the target worth it.

@@ -12,6 +12,9 @@ use crate::problem::fits;
 /// Memory is met up to this part of it, as everywhere in this crate ([`fits`]).
 const MEMORY_TOLERANCE: f64 = 1e-9;
 
+/// Memory is counted in parts of the limit, of which there are so many: HiGHS' own tolerance is 1e-9 of one of them.
+const MEMORY_PARTS: f64 = 1024.0;
+
 /// Loads up to this part above a limit are kept, for the rounding of sums.
 const LIMIT_TOLERANCE: f64 = 1e-9;
 
@@ -90,16 +93,16 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Adds Σ_v m_v x_{v,i} ≤ M for each accelerator, over all its subgraphs, in parts of M.
+    /// Adds Σ_v m_v x_{v,i} ≤ M for each accelerator, over all its subgraphs.
     fn bound_memory(&mut self) {
         for (parts, name) in &self.layout.devices.owners {
             let costs = self.layout.costs(parts.start);
             let Some(limit) = costs.memory_limit.filter(|&limit| limit > 0.0) else { continue };
             let used = weighted(parts.clone().flat_map(|i| {
-                let shares = costs.memory.iter().map(move |bytes| bytes / limit);
+                let shares = costs.memory.iter().map(move |bytes| bytes / limit * MEMORY_PARTS);
                 shares.zip(self.x.iter().map(move |row| row[i]))
             }));
-            self.model.row(format!("memory_{name}"), constraint!(used <= 1.0 + MEMORY_TOLERANCE));
+            self.model.row(format!("memory_{name}"), constraint!(used <= MEMORY_PARTS * (1.0 + MEMORY_TOLERANCE)));
         }
     }
 

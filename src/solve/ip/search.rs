@@ -40,6 +40,10 @@ pub(super) fn run(
         // Bounds that are met exactly leave no room for the rounding of sums.
         bounds = Bounds { lower: bounds.lower, ..Bounds::default() };
         (result, stats) = attempt(&layout, method.form, bounds, scale, start.as_ref(), cx)?;
+        if result.status == MipStatus::Optimal {
+            // Presolve may leave so little that nothing is bounded.
+            result.dual_bound = result.dual_bound.or(result.objective);
+        }
     }
     let found = result.values.as_ref().and_then(|values| layout.split(values));
     let best = best([start, found].into_iter().flatten());

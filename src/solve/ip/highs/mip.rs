@@ -66,6 +66,8 @@ pub struct MipResult {
     pub status: MipStatus,
     /// The best solution: the value of each column.
     pub values: Option<Vec<f64>>,
+    /// Its objective, as HiGHS computed it.
+    pub objective: Option<f64>,
     /// What no solution is below, as HiGHS computed it: up to its tolerances.
     pub dual_bound: Option<f64>,
     /// Nodes of the search tree.
@@ -177,6 +179,7 @@ impl Mip {
         Ok(MipResult {
             status,
             values,
+            objective: finite(self.handle.info(c"objective_function_value")?),
             dual_bound: finite(self.handle.info(c"mip_dual_bound")?),
             nodes: self.handle.count(c"mip_node_count")?,
         })
