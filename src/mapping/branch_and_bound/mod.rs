@@ -12,6 +12,7 @@ mod assignment;
 mod blocks;
 mod budgets;
 mod by_annealing;
+mod by_classes;
 mod by_filling;
 mod by_folding;
 mod by_neighbours;

@@ -61,6 +61,7 @@ impl<const W: usize> Row<W> {
     /// First bounds and mappings.
     const OPENING: &[Self] = &[
         row("bisection", always, Effort::Fixed(0), |proof, effort| proof.bisect(effort, 1e-4)),
+        row("classes", is_unlike, Effort::Any, |proof, _| proof.bound_by_classes()),
         row("neighbours", is_symmetric, Effort::Any, |proof, _| proof.bound_by_neighbours()),
         row("ring-location", lays_rings, Effort::Any, |proof, _| proof.lay_rings()),
         row("tiling", always, Effort::Any, |proof, _| proof.tile()),
@@ -140,6 +141,10 @@ fn has_orbits<const W: usize>(proof: &Proof<W>) -> bool {
 
 fn has_pipelines<const W: usize>(proof: &Proof<W>) -> bool {
     has_blocks(proof) && proof.knowledge.model.problem.cost.counted.messages()
+}
+
+fn is_unlike<const W: usize>(proof: &Proof<W>) -> bool {
+    proof.is_unlike()
 }
 
 fn has_windows<const W: usize>(proof: &Proof<W>) -> bool {
