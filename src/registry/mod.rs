@@ -39,7 +39,7 @@ use std::sync::{Arc, OnceLock};
 use crate::cost::{CostModel, PerEdge, ProfiledCost};
 use crate::mapping::Mapper;
 use crate::problem::Problem;
-use crate::solve::{Clustering, Guarantee, Refinement, Solver};
+use crate::solve::{BruteForce, Clustering, Guarantee, Refinement, Solver};
 
 /// Solvers, clusterings, refinements, mappers and cost models by name.
 #[derive(Debug, Clone)]
@@ -138,7 +138,7 @@ impl Registry {
     }
 
     /// The first method that takes `problem`, exact ones before heuristics. Those that need a file or a program of their own
-    /// are left out.
+    /// are left out, and integer programs, which know numbers up to HiGHS' tolerances, where exhaustive search is quick.
     ///
     /// # Errors
     /// [`NoMethod`] gives each method's reason.
@@ -147,7 +147,10 @@ impl Registry {
         let mut heuristic = None;
         for solver in self.methods.iter().filter(|method| !method.needs_more()).map(Method::solver) {
             match solver.supports(problem) {
-                Ok(()) if solver.guarantee() == Guarantee::Exact => return Ok(solver),
+                Ok(()) if solver.guarantee() == Guarantee::Exact => {
+                    let is_program = solver.name().starts_with("ip:");
+                    return Ok(if is_program && BruteForce::is_quick(problem) { Box::new(BruteForce) } else { solver });
+                }
                 Ok(()) => heuristic = heuristic.or(Some(solver)),
                 Err(unsupported) => reasons.push(unsupported.to_string()),
             }

@@ -48,6 +48,15 @@ impl BruteForce {
 
     /// The most splits it may have to look at.
     pub const MAX_SPLITS: f64 = 2e8;
+
+    /// So many splits are looked at in less than a tenth of a second.
+    const FEW: f64 = 1e5;
+
+    /// Whether it takes a problem, and no time to speak of.
+    pub(crate) fn is_quick(problem: &Problem) -> bool {
+        let groups = Groups::new(&problem.color_class).len();
+        Self.supports(problem).is_ok() && enumeration_bound(problem, groups) <= Self::FEW
+    }
 }
 
 impl Solver for BruteForce {

@@ -3,17 +3,12 @@
 use good_lp::{Expression, Variable, constraint, variable};
 
 use super::layout::Layout;
+use super::memory::MemoryRows;
 use super::model::{Model, weighted};
 use super::wires::Wire;
 use crate::cost::{Piece, compute_load};
 use crate::preprocess::UnitTime;
 use crate::problem::fits;
-
-/// Memory is met up to this part of it, as everywhere in this crate ([`fits`]).
-const MEMORY_TOLERANCE: f64 = 1e-9;
-
-/// Memory is counted in parts of the limit, of which there are so many: HiGHS' own tolerance is 1e-9 of one of them.
-const MEMORY_PARTS: f64 = 1024.0;
 
 /// Loads up to this part above a limit are kept, for the rounding of sums.
 const LIMIT_TOLERANCE: f64 = 1e-9;
@@ -50,6 +45,8 @@ pub(super) struct Builder<'a> {
     pub layout: &'a Layout<'a>,
     pub wires: Vec<Wire>,
     pub scale: f64,
+    /// Times above are those of variables that are 0.
+    most: f64,
     pub model: Model,
     /// `x[v][i]`: unit v is on device i.
     pub x: Vec<Vec<Variable>>,
@@ -62,11 +59,12 @@ pub(super) struct Builder<'a> {
 impl<'a> Builder<'a> {
     /// Adds x with Σ_i x_{v,i} = 1, memory and communication. What a device cannot hold or pay for, by itself or with a
     /// `limit` on its load in the instance's time, is fixed at 0.
-    pub fn new(layout: &'a Layout<'a>, wires: Vec<Wire>, scale: f64, limit: Option<f64>) -> Self {
+    pub fn new(layout: &'a Layout<'a>, wires: Vec<Wire>, scale: f64, limit: Option<f64>, memory: &MemoryRows) -> Self {
         let (model, x, comm_in, comm_out) = (Model::default(), Vec::new(), Vec::new(), Vec::new());
-        let mut builder = Self { layout, wires, scale, model, x, comm_in, comm_out };
+        let most = limit.map_or(f64::INFINITY, |limit| limit * (1.0 + LIMIT_TOLERANCE));
+        let mut builder = Self { layout, wires, scale, most, model, x, comm_in, comm_out };
         builder.place(limit);
-        builder.bound_memory();
+        memory.add(&mut builder.model, layout, &builder.x);
         builder.communicate(limit);
         builder
     }
@@ -90,19 +88,6 @@ impl<'a> Builder<'a> {
             let held: Expression = row.iter().sum();
             self.model.row(format!("one_{}", self.layout.labels[unit]), constraint!(held == 1));
             self.x.push(row);
-        }
-    }
-
-    /// Adds Σ_v m_v x_{v,i} ≤ M for each accelerator, over all its subgraphs.
-    fn bound_memory(&mut self) {
-        for (parts, name) in &self.layout.devices.owners {
-            let costs = self.layout.costs(parts.start);
-            let Some(limit) = costs.memory_limit.filter(|&limit| limit > 0.0) else { continue };
-            let used = weighted(parts.clone().flat_map(|i| {
-                let shares = costs.memory.iter().map(move |bytes| bytes / limit * MEMORY_PARTS);
-                shares.zip(self.x.iter().map(move |row| row[i]))
-            }));
-            self.model.row(format!("memory_{name}"), constraint!(used <= MEMORY_PARTS * (1.0 + MEMORY_TOLERANCE)));
         }
     }
 
@@ -149,12 +134,16 @@ impl<'a> Builder<'a> {
         let kind = self.layout.devices.list[i].kind_index;
         let times = self.layout.costs(i).times.iter().zip(&self.x);
         let mut sum = weighted(
-            times.filter_map(|(time, row)| Some((piece.compute * pass.time(time.as_ref()?) / self.scale, row[i]))),
+            times.filter_map(|(time, row)| Some((self.scaled(piece.compute * pass.time(time.as_ref()?)), row[i]))),
         );
         for (w, wire) in self.wires.iter().enumerate().filter(|(_, wire)| pass.counts(wire)) {
-            let time = wire.transfers[kind] / self.scale;
-            sum += weighted([(piece.comm_in * time, self.comm_in[w][i]), (piece.comm_out * time, self.comm_out[w][i])]);
+            let (into, out) = (piece.comm_in * wire.transfers[kind], piece.comm_out * wire.transfers[kind]);
+            sum += weighted([(self.scaled(into), self.comm_in[w][i]), (self.scaled(out), self.comm_out[w][i])]);
         }
         sum
+    }
+
+    fn scaled(&self, time: f64) -> f64 {
+        time.min(self.most) / self.scale
     }
 }

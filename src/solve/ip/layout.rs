@@ -127,14 +127,22 @@ impl<'a> Layout<'a> {
         Some(owner_of)
     }
 
+    /// The units on each device where x has these values, rounded.
+    pub fn units_of(&self, values: &[f64]) -> Vec<Vec<usize>> {
+        let mut units_of = vec![Vec::new(); self.devices.list.len()];
+        for unit in 0..self.unit_count() {
+            let value = |&i: &usize| values[self.column(unit, i)];
+            let held_by = (0..units_of.len()).max_by(|i, j| value(i).total_cmp(&value(j)));
+            held_by.iter().for_each(|&i| units_of[i].push(unit));
+        }
+        units_of
+    }
+
     /// The split in which x has these values, rounded, with its objective by the cost model; `None` where it is none.
     pub fn split(&self, values: &[f64]) -> Option<Solution> {
-        let mut nodes_of = vec![Vec::new(); self.devices.list.len()];
-        for (unit, members) in self.units.units.members.iter().enumerate() {
-            let value = |&i: &usize| values[self.column(unit, i)];
-            let held_by = (0..nodes_of.len()).max_by(|i, j| value(i).total_cmp(&value(j)))?;
-            nodes_of[held_by].extend_from_slice(members);
-        }
+        let members = &self.units.units.members;
+        let nodes = |units: &Vec<usize>| -> Vec<NodeId> { units.iter().flat_map(|&u| members[u].clone()).collect() };
+        let nodes_of: Vec<Vec<NodeId>> = self.units_of(values).iter().map(nodes).collect();
         let held: Vec<Held> = self
             .devices
             .owners

@@ -10,6 +10,7 @@ mod devices;
 pub mod highs;
 mod latency;
 mod layout;
+mod memory;
 mod model;
 mod search;
 mod solution_file;
@@ -24,9 +25,12 @@ use std::path::Path;
 use super::dp::LinearizedDp;
 use super::heuristic::LocalSearch;
 use super::objective::{fits_on, held, objective};
-use super::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported, refuse_recomputation, refuse_sharding};
+use super::{
+    Guarantee, Outcome, Run, SearchContext, SolveError, Solver, Unsupported, refuse_recomputation, refuse_sharding,
+};
 use crate::problem::{Objective, Problem, Scope, Solution};
 use layout::Layout;
+use memory::MemoryRows;
 use model::Model;
 
 /// How the program is written.
@@ -107,7 +111,8 @@ impl IntegerProgram {
         self.supports(problem)?;
         let start = if self.starts_from_known() { self.known(problem, cx)? } else { None };
         let layout = Layout::new(problem);
-        let (mut mip, _) = program(&layout, self.form, self.bounds(start.as_ref(), None), 1.0).into_mip()?;
+        let (mut mip, _) =
+            program(&layout, self.form, self.bounds(start.as_ref(), None), 1.0, &MemoryRows::exact()).into_mip()?;
         Ok(mip.write_model(path)?)
     }
 
@@ -174,11 +179,11 @@ fn checked(problem: &Problem, split: Solution) -> Option<Solution> {
 }
 
 /// The program for what `layout`'s problem minimises. Its times are the instance's divided by `scale`.
-fn program(layout: &Layout, form: Form, bounds: Bounds, scale: f64) -> Model {
+fn program(layout: &Layout, form: Form, bounds: Bounds, scale: f64, memory: &MemoryRows) -> Model {
     match layout.problem.spec.objective {
-        Objective::Latency { .. } => latency::formulate(layout, form, bounds, scale).model,
+        Objective::Latency { .. } => latency::formulate(layout, form, bounds, scale, memory).model,
         Objective::Throughput | Objective::GPipe | Objective::Sharding(_) => {
-            throughput::formulate(layout, form, bounds, scale).model
+            throughput::formulate(layout, form, bounds, scale, memory).model
         }
     }
 }
@@ -215,6 +220,14 @@ impl Solver for IntegerProgram {
 
     fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let known = self.known(problem, cx)?;
-        search::run(problem, self, known, cx)
+        let knows_none = known.is_none();
+        let run = search::run(problem, self, known, cx)?;
+        match run.outcome {
+            // What it found says how large times are that matter.
+            Outcome::Feasible { solution, .. } if knows_none && !cx.should_stop() => {
+                search::run(problem, self, Some(solution), cx)
+            }
+            _ => Ok(run),
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::highs::{Fault, Mip, MipLimits, MipResult, MipStatus, Sighting};
 use super::layout::Layout;
+use super::memory::MemoryRows;
 use super::{Bounds, Form, IntegerProgram, program};
 use crate::problem::{Problem, Scope, Solution};
 use crate::solve::{BoundSource, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Stats, found};
@@ -12,8 +13,9 @@ use crate::solve::{BoundSource, LowerBound, Outcome, Progress, Run, SearchContex
 /// lower by this part.
 const BOUND_MARGIN: f64 = 5e-10;
 
-/// The largest number that HiGHS is given: it refuses a program with one of 1e15.
-const MOST: f64 = 1e12;
+/// The largest time that HiGHS is given. It refuses a program with a number of 1e15, and has called programs with one of
+/// 1e12 infeasible that are not.
+const MOST: f64 = 1e6;
 
 /// Solves the program of `method`, where a split may be `known`.
 pub(super) fn run(
@@ -29,17 +31,20 @@ pub(super) fn run(
     }
     let start = known.filter(|_| method.starts_from_known());
     let mut bounds = method.bounds(start.as_ref(), known_value);
-    let scale = scale(problem, known_value);
+    let scale = scale(problem, known_value, bounds.limit);
     let layout = Layout::new(problem);
     if !cx.admits(layout.bytes()) {
         let outcome = outcome(&problem.spec.scope, start, bounds.lower, false);
         return Ok(Run { outcome, stats: Stats::default() });
     }
-    let (mut result, mut stats) = attempt(&layout, method.form, bounds, scale, start.as_ref(), cx)?;
+    let mut ask =
+        Ask { layout: &layout, form: method.form, bounds, scale, start: start.as_ref(), memory: MemoryRows::loose() };
+    let (mut result, mut stats) = ask.answer(cx)?;
     if errs(&result, bounds, known_value) {
         // Bounds that are met exactly leave no room for the rounding of sums.
         bounds = Bounds { lower: bounds.lower, ..Bounds::default() };
-        (result, stats) = attempt(&layout, method.form, bounds, scale, start.as_ref(), cx)?;
+        ask.bounds = bounds;
+        (result, stats) = ask.answer(cx)?;
         if result.status == MipStatus::Optimal {
             // Presolve may leave so little that nothing is bounded.
             result.dual_bound = result.dual_bound.or(result.objective);
@@ -52,25 +57,39 @@ pub(super) fn run(
     Ok(Run { outcome: outcome(&problem.spec.scope, best, proven, is_infeasible), stats })
 }
 
-/// One run of HiGHS on the program with these bounds.
-fn attempt(
-    layout: &Layout,
+/// A program, as it is asked.
+struct Ask<'a> {
+    layout: &'a Layout<'a>,
     form: Form,
     bounds: Bounds,
     scale: f64,
-    start: Option<&Solution>,
-    cx: &SearchContext,
-) -> Result<(MipResult, Stats), SolveError> {
-    let (mut mip, columns) = program(layout, form, bounds, scale).into_mip()?;
-    if let Some(values) = start.and_then(|split| layout.start_values(split)) {
-        mip.set_start(&values)?;
+    start: Option<&'a Solution>,
+    memory: MemoryRows,
+}
+
+impl Ask<'_> {
+    /// Runs HiGHS until all devices have room for what they are given, or a limit comes.
+    fn answer(&mut self, cx: &SearchContext) -> Result<(MipResult, Stats), SolveError> {
+        let mut nodes = 0;
+        loop {
+            let program = program(self.layout, self.form, self.bounds, self.scale, &self.memory);
+            let (mut mip, columns) = program.into_mip()?;
+            if let Some(values) = self.start.and_then(|split| self.layout.start_values(split)) {
+                mip.set_start(&values)?;
+            }
+            let result = search(&mut mip, self.scale, self.start, cx)?;
+            nodes += result.nodes;
+            let units_of = result.values.as_ref().map(|values| self.layout.units_of(values));
+            let has_learned = units_of.is_some_and(|units_of| self.memory.learn(self.layout, &units_of));
+            if !has_learned || cx.should_stop() {
+                let mut stats = Stats::default();
+                stats.set("columns", columns.len() as f64);
+                stats.set("rows", mip.row_count() as f64);
+                stats.set("nodes", nodes as f64);
+                return Ok((result, stats));
+            }
+        }
     }
-    let result = search(&mut mip, scale, start, cx)?;
-    let mut stats = Stats::default();
-    stats.set("columns", columns.len() as f64);
-    stats.set("rows", mip.row_count() as f64);
-    stats.set("nodes", result.nodes as f64);
-    Ok((result, stats))
 }
 
 /// Whether HiGHS calls a program infeasible that holds the split of this `known` value, or a solution optimal by no bound.
@@ -140,11 +159,12 @@ fn search(mip: &mut Mip, scale: f64, start: Option<&Solution>, cx: &SearchContex
 
 /// The power of two by which times are divided, so that the objective is about a thousand: HiGHS' tolerances are
 /// absolute. It is told from the value of a `known` split, or else from the work for each device. Where that leaves numbers
-/// too large for HiGHS it is more; what is found then is known in the run on finer costs that follows.
-fn scale(problem: &Problem, known: Option<f64>) -> f64 {
+/// too large for HiGHS it is more; what is found then is known in a run that follows. Times above the `limit` are not given.
+fn scale(problem: &Problem, known: Option<f64>, limit: Option<f64>) -> f64 {
     let typical = known.filter(|&value| value > 0.0).unwrap_or_else(|| work_per_device(problem));
     let least = if typical > 0.0 { (typical.log2().floor() - 9.0).exp2() } else { 1.0 };
-    least.max((largest_number(problem) / MOST).log2().ceil().exp2())
+    let largest = largest_number(problem).min(limit.unwrap_or(f64::INFINITY));
+    least.max((largest / MOST).log2().ceil().exp2())
 }
 
 /// The largest time, as often as some piece of a load counts it.

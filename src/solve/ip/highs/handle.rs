@@ -158,9 +158,11 @@ impl Handle {
         // Time limits are for each run by itself.
         // SAFETY: the handle is valid.
         unsafe { sys::Highs_zeroAllClocks(self.raw()) };
-        let status = self.run_watched(watcher)?;
-        succeeded(status, "Highs_run", String::new)?;
-        Ok(self.status())
+        match self.run_watched(watcher)? {
+            // Numbers that it cannot cope with are no fault of the program.
+            sys::STATUS_ERROR => Ok(ModelStatus::Other),
+            _ => Ok(self.status()),
+        }
     }
 
     fn run_watched(&mut self, mut watcher: &Watcher) -> Result<c_int, Fault> {
