@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use dagsplit::mapping::{BranchAndBound, Counted, Mapper, MappingProblem, StageCost};
+use dagsplit::mapping::{BranchAndBound, Counted, Mapper, MappingProblem, Message, Stage, StageCost, StageGraph};
 use dagsplit::solve::SearchContext;
 use support::figures::{head, row};
 use support::interconnects::interconnects;
@@ -82,15 +82,18 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// A chain and a graph with skip connections, in 8 stages, on each interconnect.
+/// A chain and graphs with skip connections, in 8 stages and in 16, on each interconnect.
 fn problems(args: &Args) -> Vec<MappingProblem> {
     let mut problems = Vec::new();
     for topology in interconnects(args.devices).into_iter().filter(|known| known.name.starts_with(&args.topology)) {
-        for network in ["bert-l", "semantic-fpn"] {
+        let graphs = [8, 16]
+            .into_iter()
+            .flat_map(|stages| [pipeline("bert-l", stages, 1.0), pipeline("semantic-fpn", stages, 1.0), unet(stages)]);
+        for stages in graphs {
             for counted in [Counted::Messages, Counted::Both] {
                 problems.push(MappingProblem {
-                    stages: pipeline(network, 8, 1.0),
-                    replicas: args.devices / 8,
+                    replicas: args.devices / stages.stages.len(),
+                    stages: stages.clone(),
                     topology: topology.clone(),
                     cost: StageCost::additive(counted),
                 });
@@ -98,6 +101,27 @@ fn problems(args: &Args) -> Vec<MappingProblem> {
         }
     }
     problems
+}
+
+/// A U-Net: each stage of the way down also sends to the one of its size on the way up.
+fn unet(stages: usize) -> StageGraph {
+    const MB: f64 = 1e6;
+    let depth = |stage: usize| stage.min(stages - 1 - stage) as f64;
+    let stage = |stage: usize| Stage {
+        forward: 10.0,
+        backward: 20.0,
+        parameter_bytes: (2.0 + 6.0 * depth(stage)) * MB,
+        ..Stage::default()
+    };
+    let sent = |stage: usize| 200.0 * MB * (-0.25 * depth(stage)).exp2();
+    let next = (0..stages - 1).map(|source| (source, source + 1));
+    let skips = (0..stages / 2 - 1).map(|source| (source, stages - 1 - source));
+    let both_ways = next.chain(skips).flat_map(|(a, b)| [(a, b, sent(a)), (b, a, sent(a))]);
+    StageGraph {
+        name: "unet".into(),
+        stages: (0..stages).map(stage).collect(),
+        messages: both_ways.map(|(source, target, bytes)| Message { source, target, bytes }).collect(),
+    }
 }
 
 impl Sum {

@@ -56,6 +56,8 @@ fn the_json_is_the_contracted_one() {
     let mut record = run(&bench, "map stages.json nodes.csv --replicas 2 --cost messages --json").exits(0).json();
     assert!(record["seconds"].take().as_f64().unwrap() >= 0.0);
     assert!(record["stats"].take().is_object());
+    let techniques = record["techniques"].take();
+    assert_eq!((&techniques[0]["name"], &techniques[0]["calls"]), (&json!("bisection"), &json!(1)));
     let copies = record["copies"].take();
     let expected = json!({
         "schema": "dagsplit-map/1",
@@ -71,6 +73,7 @@ fn the_json_is_the_contracted_one() {
         "seconds": null,
         "copies": null,
         "stats": null,
+        "techniques": null,
         "verified": true,
     });
     assert_eq!(record, expected);
@@ -239,6 +242,22 @@ fn memory_can_leave_no_mapping() {
     assert!(record["reason"].as_str().unwrap().starts_with(reason), "{record}");
     let table = run(&bench, "map stages.json small.json --method consecutive,greedy").exits(4).out();
     assert!(table.contains(reason), "{table}");
+}
+
+#[test]
+fn techniques_are_left_out_by_name() {
+    let bench = setup();
+    let asked = "map stages.json nodes.csv --replicas 2 --cost messages --json --without";
+    let record = run(&bench, &format!("{asked} bisection,tiling")).exits(0).json();
+    assert_eq!(
+        (&record["method"], &record["objective"]),
+        (&json!("branch-and-bound:without=bisection/tiling"), &json!(5.0))
+    );
+    let names: Vec<&str> =
+        record["techniques"].as_array().unwrap().iter().map(|technique| technique["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"annealing") && !names.contains(&"bisection"), "{names:?}");
+    run(&bench, &format!("{asked} luck")).exits(2).complains(&["luck", "annealing", "packing"]);
+    run(&bench, &format!("{asked} tiling --method greedy")).exits(2).complains(&["branch-and-bound", "--method"]);
 }
 
 #[test]

@@ -20,8 +20,11 @@ const GROWTH: u64 = 4;
 pub(super) struct Row<const W: usize> {
     /// What figures call it, and whoever leaves it out.
     pub name: &'static str,
-    /// Whether it can be of use.
-    when: fn(&Proof<W>) -> bool,
+    /// When it can be of use, in words.
+    #[cfg_attr(not(test), expect(dead_code, reason = "docs/mapping.md shows it, which a test sees to"))]
+    when: &'static str,
+    /// Whether it can be of use now.
+    applies: fn(&Proof<W>) -> bool,
     /// The effort it takes.
     effort: Effort,
     run: fn(&mut Proof<W>, u64),
@@ -50,65 +53,114 @@ pub(super) struct Round {
 
 const fn row<const W: usize>(
     name: &'static str,
-    when: fn(&Proof<W>) -> bool,
+    when: &'static str,
+    applies: fn(&Proof<W>) -> bool,
     effort: Effort,
     run: fn(&mut Proof<W>, u64),
 ) -> Row<W> {
-    Row { name, when, effort, run }
+    Row { name, when, applies, effort, run }
 }
 
 impl<const W: usize> Row<W> {
     /// First bounds and mappings.
     const OPENING: &[Self] = &[
-        row("bisection", always, Effort::Fixed(0), |proof, effort| proof.bisect(effort, 1e-4)),
-        row("classes", is_unlike, Effort::Any, |proof, _| proof.bound_by_classes()),
-        row("neighbours", is_symmetric, Effort::Any, |proof, _| proof.bound_by_neighbours()),
-        row("ring-location", lays_rings, Effort::Any, |proof, _| proof.lay_rings()),
-        row("tiling", always, Effort::Any, |proof, _| proof.tile()),
-        row("annealing", always, Effort::Moves, |proof, effort| proof.anneal(effort)),
-        row("ring-location", lays_rings, Effort::Any, |proof, _| proof.offer_laid()),
-        row("settling", always, Effort::Fixed(0), |proof, effort| proof.settle(effort)),
-        row("orbits", has_orbits, Effort::Decisions(4), |proof, effort| proof.search_foldings(effort)),
+        row("bisection", "always", always, Effort::Fixed(0), |proof, effort| proof.bisect(effort, 1e-4)),
+        row("classes", "links all differ", is_unlike, Effort::Any, |proof, _| proof.bound_by_classes()),
+        row("neighbours", "both directions of links alike", is_symmetric, Effort::Any, |proof, _| {
+            proof.bound_by_neighbours()
+        }),
+        row("ring-location", "links all differ, rings", lays_rings, Effort::Any, |proof, _| proof.lay_rings()),
+        row("tiling", "always", always, Effort::Any, |proof, _| proof.tile()),
+        row("annealing", "always", always, Effort::Moves, |proof, effort| proof.anneal(effort)),
+        row("ring-location", "links all differ, rings", lays_rings, Effort::Any, |proof, _| proof.offer_laid()),
+        row("settling", "always", always, Effort::Fixed(0), |proof, effort| proof.settle(effort)),
+        row("orbits", "few kinds of links, no blocks, messages", has_orbits, Effort::Decisions(4), |proof, effort| {
+            proof.search_foldings(effort)
+        }),
         // In blocks other means come nearer to the bound first.
-        row("neighbourhoods", has_no_blocks, Effort::Decisions(1), |proof, effort| proof.search_neighbourhoods(effort)),
-        row("filling", has_blocks, Effort::Any, |proof, _| proof.start_filling()),
-        row("windows", has_windows, Effort::MovesOfACopy, |proof, effort| proof.start_windows(effort)),
-        row("neighbourhoods", has_blocks, Effort::Decisions(1), |proof, effort| proof.search_neighbourhoods(effort)),
-        row("pipelines", has_pipelines, Effort::Decisions(160), |proof, effort| {
+        row("neighbourhoods", "no blocks", has_no_blocks, Effort::Decisions(1), |proof, effort| {
+            proof.search_neighbourhoods(effort)
+        }),
+        row("filling", "blocks", has_blocks, Effort::Any, |proof, _| proof.start_filling()),
+        row("windows", "blocks, messages alone", has_windows, Effort::MovesOfACopy, |proof, effort| {
+            proof.start_windows(effort)
+        }),
+        row("neighbourhoods", "blocks", has_blocks, Effort::Decisions(1), |proof, effort| {
+            proof.search_neighbourhoods(effort)
+        }),
+        row("pipelines", "blocks, messages", has_pipelines, Effort::Decisions(160), |proof, effort| {
             proof.low = Some(proof.bound());
             proof.bound_by_pipelines(effort);
         }),
-        row("packing", packs, Effort::Any, |proof, _| proof.start_packing()),
-        row("stars", has_stars, Effort::Fixed(5000), |proof, effort| proof.pack_stars(effort)),
+        row("packing", "blocks, or links all differ on at most 128 devices", packs, Effort::Any, |proof, _| {
+            proof.start_packing()
+        }),
+        row(
+            "stars",
+            "links all differ, a stage with three neighbours",
+            has_stars,
+            Effort::Fixed(5000),
+            |proof, effort| proof.pack_stars(effort),
+        ),
     ];
 
     /// Higher bounds, and mappings within targets.
     const PROVING: &[Self] = &[
-        row("settling", always, Effort::Decisions(1), |proof, effort| proof.settle_more(effort)),
-        row("climbing", always, Effort::Decisions(1), |proof, effort| proof.climb(effort)),
-        row("reaching", has_levels_alone, Effort::Decisions(4), |proof, effort| proof.reach(effort)),
-        row("covers", has_levels_alone, Effort::Decisions(4), |proof, effort| proof.cover_with_rings(effort)),
-        row("bisection", always, Effort::Decisions(1), |proof, effort| proof.bisect(effort, 2e-3)),
-        row("orbits", has_orbits, Effort::Decisions(4), |proof, effort| proof.search_foldings(effort)),
-        row("filling", has_blocks, Effort::Decisions(1), |proof, effort| {
+        row("settling", "always", always, Effort::Decisions(1), |proof, effort| proof.settle_more(effort)),
+        row("climbing", "always", always, Effort::Decisions(1), |proof, effort| proof.climb(effort)),
+        row("reaching", "few kinds of links, no blocks", has_levels_alone, Effort::Decisions(4), |proof, effort| {
+            proof.reach(effort)
+        }),
+        row("covers", "few kinds of links, no blocks", has_levels_alone, Effort::Decisions(4), |proof, effort| {
+            proof.cover_with_rings(effort)
+        }),
+        row("bisection", "always", always, Effort::Decisions(1), |proof, effort| proof.bisect(effort, 2e-3)),
+        row("orbits", "few kinds of links, no blocks, messages", has_orbits, Effort::Decisions(4), |proof, effort| {
+            proof.search_foldings(effort)
+        }),
+        row("filling", "blocks", has_blocks, Effort::Decisions(1), |proof, effort| {
             proof.decide_rings(effort);
             proof.fill();
         }),
-        row("stars", has_stars, Effort::Decisions(16), |proof, effort| proof.pack_stars(effort)),
-        row("covers", packs, Effort::Decisions(4), |proof, effort| proof.pack_covers(effort)),
-        row("packing", packs, Effort::Decisions(4), |proof, effort| proof.pack_fractions(effort)),
+        row(
+            "stars",
+            "links all differ, a stage with three neighbours",
+            has_stars,
+            Effort::Decisions(16),
+            |proof, effort| proof.pack_stars(effort),
+        ),
+        row(
+            "covers",
+            "blocks, or links all differ on at most 128 devices",
+            packs,
+            Effort::Decisions(4),
+            |proof, effort| proof.pack_covers(effort),
+        ),
+        row(
+            "packing",
+            "blocks, or links all differ on at most 128 devices",
+            packs,
+            Effort::Decisions(4),
+            |proof, effort| proof.pack_fractions(effort),
+        ),
     ];
 
     /// Better mappings.
     const BETTERING: &[Self] = &[
-        row("annealing", always, Effort::Moves, |proof, effort| proof.anneal(effort)),
-        row("windows", has_windows, Effort::MovesOfACopy, |proof, effort| proof.renew(effort)),
-        row("neighbourhoods", always, Effort::Decisions(1), |proof, effort| proof.search_neighbourhoods(effort)),
+        row("annealing", "always", always, Effort::Moves, |proof, effort| proof.anneal(effort)),
+        row("windows", "blocks, messages alone", has_windows, Effort::MovesOfACopy, |proof, effort| {
+            proof.renew(effort)
+        }),
+        row("neighbourhoods", "always", always, Effort::Decisions(1), |proof, effort| {
+            proof.search_neighbourhoods(effort)
+        }),
     ];
 
     /// What takes the effort of the next round already.
     const CLOSING: &[Self] =
-        &[row("pipelines", has_pipelines, Effort::Decisions(160), |proof, effort| proof.bound_by_pipelines(effort))];
+        &[row("pipelines", "blocks, messages", has_pipelines, Effort::Decisions(160), |proof, effort| {
+            proof.bound_by_pipelines(effort)
+        })];
 
     fn all() -> impl Iterator<Item = &'static Self> {
         [Self::OPENING, Self::PROVING, Self::BETTERING, Self::CLOSING].into_iter().flatten()
@@ -214,7 +266,7 @@ impl<const W: usize> Proof<'_, W> {
 
     /// Runs one row where it can be of use, and keeps account of what it did.
     fn run_one(&mut self, row: &Row<W>, round: Round) {
-        if self.is_done() || self.without.contains(&row.name) || !(row.when)(self) {
+        if self.is_done() || self.without.contains(&row.name) || !(row.applies)(self) {
             return;
         }
         let (begun, decisions) = (Instant::now(), self.knowledge.nodes);
@@ -236,5 +288,72 @@ impl<const W: usize> Proof<'_, W> {
             self.techniques.len() - 1
         });
         &mut self.techniques[index]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapping::{Exhaustive, Mapper, samples};
+    use crate::search::SearchContext;
+
+    /// The rows as docs/mapping.md shows them.
+    fn table() -> String {
+        let parts = [
+            ("opening", Row::<1>::OPENING),
+            ("proving", Row::PROVING),
+            ("bettering", Row::BETTERING),
+            ("closing", Row::CLOSING),
+        ];
+        let mut table = "| part | technique | when | effort |\n|---|---|---|---|\n".to_owned();
+        for (part, row) in parts.into_iter().flat_map(|(part, rows)| rows.iter().map(move |row| (part, row))) {
+            let effort = match row.effort {
+                Effort::Decisions(share) => format!("{share} × decisions"),
+                Effort::Moves => "moves".into(),
+                Effort::MovesOfACopy => "moves of a copy".into(),
+                Effort::Fixed(0) => "propagation alone".into(),
+                Effort::Fixed(decisions) => format!("{decisions} decisions"),
+                Effort::Any => "as it needs".into(),
+            };
+            table += &format!("| {part} | `{}` | {} | {effort} |\n", row.name, row.when);
+        }
+        table
+    }
+
+    #[test]
+    fn the_page_shows_the_table() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/mapping.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let (begin, end) = ("<!-- portfolio: begin -->\n", "<!-- portfolio: end -->");
+        let (before, rest) = page.split_once(begin).unwrap();
+        let (_, after) = rest.split_once(end).unwrap();
+        let wanted = format!("{before}{begin}{}{end}{after}", table());
+        if std::env::var_os("DAGSPLIT_UPDATE").is_some() {
+            std::fs::write(path, wanted).unwrap();
+        } else {
+            assert_eq!(page, wanted, "run: DAGSPLIT_UPDATE=1 cargo test --lib portfolio");
+        }
+    }
+
+    #[test]
+    fn any_technique_can_be_left_out_and_the_optimum_is_found_all_the_same() {
+        let cx = SearchContext::new();
+        for (seed, without) in (0..).zip(BranchAndBound::techniques().into_iter().cycle().take(60)) {
+            let problem = samples::problem(seed);
+            let least = Exhaustive.map(&problem, &cx).outcome.solution().map(|mapping| problem.objective(mapping));
+            let mapper = BranchAndBound { without: vec![without], ..BranchAndBound::default() };
+            // Without the search that proves, nothing says that it is over.
+            if ["settling", "climbing", "bisection"].contains(&without) {
+                continue;
+            }
+            let run = mapper.map(&problem, &cx);
+            let found = run.outcome.solution().map(|mapping| problem.objective(mapping));
+            let is_same = match (found, least) {
+                (Some(found), Some(least)) => (found - least).abs() <= 1e-9 * least,
+                (found, least) => found == least,
+            };
+            assert!(is_same, "{found:?} for {least:?} without {without}, seed {seed}");
+            assert!(run.stats.techniques.iter().all(|technique| technique.name != without && technique.calls > 0));
+        }
     }
 }
