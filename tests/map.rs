@@ -256,8 +256,10 @@ fn techniques_are_left_out_by_name() {
     let names: Vec<&str> =
         record["techniques"].as_array().unwrap().iter().map(|technique| technique["name"].as_str().unwrap()).collect();
     assert!(names.contains(&"annealing") && !names.contains(&"bisection"), "{names:?}");
-    run(&bench, &format!("{asked} luck")).exits(2).complains(&["luck", "annealing", "packing"]);
-    run(&bench, &format!("{asked} tiling --method greedy")).exits(2).complains(&["branch-and-bound", "--method"]);
+    let unknown = run(&bench, &format!("{asked} luck")).exits(2).err();
+    assert!(["luck", "annealing", "packing"].iter().all(|word| unknown.contains(word)), "{unknown}");
+    let none = run(&bench, &format!("{asked} tiling --method greedy")).exits(2).err();
+    assert!(none.contains("only branch-and-bound has techniques"), "{none}");
 }
 
 #[test]

@@ -62,7 +62,7 @@ proptest! {
     #[test]
     fn branch_and_bound_equals_the_exhaustive_search(problem in any_problem(6)) {
         // So little annealing leaves it to the search to find the optimum.
-        assert_equals_exhaustive(&problem, &BranchAndBound { moves: 1, decisions: 1 });
+        assert_equals_exhaustive(&problem, &BranchAndBound { moves: 1, decisions: 1, ..BranchAndBound::default() });
     }
 
     /// A search that may stop at a gap says optimal only of what it proves.
@@ -70,7 +70,7 @@ proptest! {
     fn a_gap_is_no_proof(problem in any_problem(6), gap in prop_oneof![Just(1e-3), Just(0.01), Just(0.3)]) {
         let mut cx = SearchContext::new();
         cx.gap = gap;
-        let run = BranchAndBound { moves: 1, decisions: 1 }.map(&problem, &cx);
+        let run = BranchAndBound { moves: 1, decisions: 1, ..BranchAndBound::default() }.map(&problem, &cx);
         check(&problem, &run);
         if let (Some(optimum), Some(mapping)) = (optimum(&problem), run.outcome.solution()) {
             let found = problem.objective(mapping);
@@ -90,7 +90,7 @@ proptest! {
                 flag.store(true, Ordering::Relaxed);
             }
         });
-        let run = BranchAndBound { moves: 1, decisions: 1 }.map(&problem, &cx);
+        let run = BranchAndBound { moves: 1, decisions: 1, ..BranchAndBound::default() }.map(&problem, &cx);
         check(&problem, &run);
         match optimum(&problem) {
             None => prop_assert_eq!(run.outcome, MappingOutcome::Infeasible),
@@ -117,7 +117,7 @@ proptest! {
 
 #[test]
 fn the_tree_is_reached() {
-    let mapper = BranchAndBound { moves: 1, decisions: 1 };
+    let mapper = BranchAndBound { moves: 1, decisions: 1, ..BranchAndBound::default() };
     let decisions = |problem: MappingProblem| {
         let run = mapper.map(&problem, &SearchContext::new());
         run.stats.get("decisions").unwrap_or(0.0)
