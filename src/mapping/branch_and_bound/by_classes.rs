@@ -21,6 +21,7 @@ impl<const W: usize> Proof<'_, W> {
         let problem = self.knowledge.model.problem;
         let Some(topology) = classed(&problem.topology) else { return };
         let alike = MappingProblem { topology, ..problem.clone() };
+        self.tell("classes of links");
         let mut cx = self.cx.part(self.cx.remaining().map(|left| left / 2));
         // Nearer than the noise there is nothing to be had.
         cx.gap = cx.gap.max(OPEN);
