@@ -1,5 +1,7 @@
 //! Interconnects of today's machine rooms, in bytes per millisecond.
 
+use anyhow::Result;
+use dagsplit::generate::topology::{Nvswitch, Server, TopologyRecipe, generate};
 use dagsplit::mapping::{Device, Topology};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -32,10 +34,9 @@ fn two_rails(count: usize) -> Topology {
 }
 
 /// Servers with NVSwitch, joined by InfiniBand.
-fn nvswitch(count: usize) -> Topology {
-    Topology::new("nvswitch", "NVSwitch and InfiniBand", alike(count), |a, b| {
-        if a / SERVER == b / SERVER { 450.0 * GB } else { 50.0 * GB }
-    })
+fn nvswitch(count: usize) -> Result<Topology> {
+    let servers = Nvswitch { server: Server::DgxH100, nodes: count / SERVER, node_size: SERVER, ..Nvswitch::default() };
+    Ok(Topology { name: "nvswitch".into(), ..generate(&TopologyRecipe::new(servers))? })
 }
 
 /// Groups of routers of four devices: all links inside a group, one from group to group.
@@ -94,8 +95,8 @@ fn missing(count: usize) -> Topology {
 }
 
 /// All of them.
-pub fn interconnects(count: usize) -> Vec<Topology> {
-    let exact = [two_rails(count), nvswitch(count), dragonfly(count), mixed(count), slow_node(count), missing(count)];
+pub fn interconnects(count: usize) -> Result<Vec<Topology>> {
+    let exact = [two_rails(count), nvswitch(count)?, dragonfly(count), mixed(count), slow_node(count), missing(count)];
     let measured = [measured(&exact[0], 1), measured(&exact[1], 2), measured(&exact[5], 3)];
-    exact.into_iter().chain(measured).collect()
+    Ok(exact.into_iter().chain(measured).collect())
 }

@@ -34,7 +34,7 @@ impl<const W: usize> Proof<'_, W> {
     pub(super) fn anneal(&mut self, moves: u64) {
         self.annealer.anneal(&mut self.race, moves);
         self.tell("annealing");
-        if self.is_done() {
+        if self.is_done() || self.budgets.is_none() {
             return;
         }
         let (mut mapping, bound) = (self.best(), self.bound());

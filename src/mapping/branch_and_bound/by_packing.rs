@@ -33,7 +33,7 @@ impl<'p, const W: usize> Proof<'p, W> {
     /// a `low` bound on, also where the bound is higher by now: the pipelines that come of them are of use later.
     pub(super) fn start_packing(&mut self) {
         let low = self.low.unwrap_or(self.bound());
-        let has_blocks = !self.knowledge.partitions.is_empty();
+        let has_blocks = self.has_blocks();
         let problem = self.knowledge.model.problem;
         let blocks = self.knowledge.partitions.first().map(|partition| partition.devices());
         self.packers = Packer::all(problem, blocks, Self::MOST_UNLIKE);

@@ -118,7 +118,7 @@ impl BranchAndBound {
             proof.annealer.prefer_near(line);
         }
         // Rings that lead over several blocks and pipelines across them leave swaps of two devices nowhere to go.
-        if !proof.knowledge.partitions.is_empty() && problem.cost.counted == Counted::Both {
+        if proof.has_blocks() && problem.cost.counted == Counted::Both {
             proof.annealer.allow_compound();
         }
         if proof.has_levels_alone() {
@@ -223,22 +223,30 @@ impl<'p, const W: usize> Proof<'p, W> {
     /// Tries to refute everything better than the best mapping by some times so many decisions. In blocks that is of no use
     /// where much is left to prove.
     fn settle_more(&mut self, decisions: u64) {
-        let times = match self.knowledge.partitions.is_empty() {
-            true => SETTLING,
-            false if self.gap() > WIDE => 1,
-            false => SETTLING_BLOCKS,
+        let times = match self.has_blocks() {
+            false => SETTLING,
+            true if self.gap() > WIDE => 1,
+            true => SETTLING_BLOCKS,
         };
         self.settle(decisions.saturating_mul(times));
     }
 
+    fn counted(&self) -> Counted {
+        self.knowledge.model.problem.cost.counted
+    }
+
+    fn has_blocks(&self) -> bool {
+        !self.knowledge.partitions.is_empty()
+    }
+
     /// Whether times are of few kinds, and there are no blocks, which have better means.
     fn has_levels_alone(&self) -> bool {
-        self.levels.is_some() && self.knowledge.partitions.is_empty()
+        self.levels.is_some() && !self.has_blocks()
     }
 
     /// Whether links differ so much that neither blocks nor times of few kinds help.
     fn is_unlike(&self) -> bool {
-        self.levels.is_none() && self.knowledge.partitions.is_empty()
+        self.levels.is_none() && !self.has_blocks()
     }
 
     /// Tries to refute everything better than the best mapping. Where one search after the other finds better ones, targets

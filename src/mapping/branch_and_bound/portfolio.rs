@@ -20,11 +20,7 @@ const GROWTH: u64 = 4;
 pub(super) struct Row<const W: usize> {
     /// What figures call it, and whoever leaves it out.
     pub name: &'static str,
-    /// When it can be of use, in words.
-    #[cfg_attr(not(test), expect(dead_code, reason = "docs/mapping.md shows it, which a test sees to"))]
-    when: &'static str,
-    /// Whether it can be of use now.
-    applies: fn(&Proof<W>) -> bool,
+    when: When<W>,
     /// The effort it takes.
     effort: Effort,
     run: fn(&mut Proof<W>, u64),
@@ -51,169 +47,106 @@ pub(super) struct Round {
     pub decisions: u64,
 }
 
-const fn row<const W: usize>(
-    name: &'static str,
-    when: &'static str,
-    applies: fn(&Proof<W>) -> bool,
-    effort: Effort,
-    run: fn(&mut Proof<W>, u64),
-) -> Row<W> {
-    Row { name, when, applies, effort, run }
+const fn row<const W: usize>(name: &'static str, when: When<W>, effort: Effort, run: fn(&mut Proof<W>, u64)) -> Row<W> {
+    Row { name, when, effort, run }
 }
 
 impl<const W: usize> Row<W> {
     /// First bounds and mappings.
     const OPENING: &[Self] = &[
-        row("bisection", "always", always, Effort::Fixed(0), |proof, effort| proof.bisect(effort, 1e-4)),
-        row("classes", "links all differ", is_unlike, Effort::Any, |proof, _| proof.bound_by_classes()),
-        row("neighbours", "both directions of links alike", is_symmetric, Effort::Any, |proof, _| {
-            proof.bound_by_neighbours()
-        }),
-        row("ring-location", "links all differ, rings", lays_rings, Effort::Any, |proof, _| proof.lay_rings()),
-        row("tiling", "always", always, Effort::Any, |proof, _| proof.tile()),
-        row("annealing", "always", always, Effort::Moves, |proof, effort| proof.anneal(effort)),
-        row("ring-location", "links all differ, rings", lays_rings, Effort::Any, |proof, _| proof.offer_laid()),
-        row("settling", "always", always, Effort::Fixed(0), |proof, effort| proof.settle(effort)),
-        row("orbits", "few kinds of links, no blocks, messages", has_orbits, Effort::Decisions(4), |proof, effort| {
-            proof.search_foldings(effort)
-        }),
+        row("bisection", When::ALWAYS, Effort::Fixed(0), |proof, effort| proof.bisect(effort, 1e-4)),
+        row("classes", When::UNLIKE, Effort::Any, |proof, _| proof.bound_by_classes()),
+        row("neighbours", When::SYMMETRIC, Effort::Any, |proof, _| proof.bound_by_neighbours()),
+        row("ring-location", When::UNLIKE_RINGS, Effort::Any, |proof, _| proof.lay_rings()),
+        row("tiling", When::ALWAYS, Effort::Any, |proof, _| proof.tile()),
+        row("annealing", When::ALWAYS, Effort::Moves, |proof, effort| proof.anneal(effort)),
+        row("ring-location", When::UNLIKE_RINGS, Effort::Any, |proof, _| proof.offer_laid()),
+        row("settling", When::ALWAYS, Effort::Fixed(0), |proof, effort| proof.settle(effort)),
+        row("orbits", When::LEVELS_AND_MESSAGES, Effort::Decisions(4), |proof, effort| proof.search_foldings(effort)),
         // In blocks other means come nearer to the bound first.
-        row("neighbourhoods", "no blocks", has_no_blocks, Effort::Decisions(1), |proof, effort| {
+        row("neighbourhoods", When::NO_BLOCKS, Effort::Decisions(1), |proof, effort| {
             proof.search_neighbourhoods(effort)
         }),
-        row("filling", "blocks", has_blocks, Effort::Any, |proof, _| proof.start_filling()),
-        row("windows", "blocks, messages alone", has_windows, Effort::MovesOfACopy, |proof, effort| {
-            proof.start_windows(effort)
-        }),
-        row("neighbourhoods", "blocks", has_blocks, Effort::Decisions(1), |proof, effort| {
-            proof.search_neighbourhoods(effort)
-        }),
-        row("pipelines", "blocks, messages", has_pipelines, Effort::Decisions(160), |proof, effort| {
+        row("filling", When::BLOCKS, Effort::Any, |proof, _| proof.start_filling()),
+        row("windows", When::WINDOWS, Effort::MovesOfACopy, |proof, effort| proof.start_windows(effort)),
+        row("neighbourhoods", When::BLOCKS, Effort::Decisions(1), |proof, effort| proof.search_neighbourhoods(effort)),
+        row("pipelines", When::BLOCKS_AND_MESSAGES, Effort::Decisions(160), |proof, effort| {
             proof.low = Some(proof.bound());
             proof.bound_by_pipelines(effort);
         }),
-        row("packing", "blocks, or links all differ on at most 128 devices", packs, Effort::Any, |proof, _| {
-            proof.start_packing()
-        }),
-        row(
-            "stars",
-            "links all differ, a stage with three neighbours",
-            has_stars,
-            Effort::Fixed(5000),
-            |proof, effort| proof.pack_stars(effort),
-        ),
+        row("packing", When::PACKED, Effort::Any, |proof, _| proof.start_packing()),
+        row("stars", When::STARS, Effort::Fixed(5000), |proof, effort| proof.pack_stars(effort)),
     ];
 
     /// Higher bounds, and mappings within targets.
     const PROVING: &[Self] = &[
-        row("settling", "always", always, Effort::Decisions(1), |proof, effort| proof.settle_more(effort)),
-        row("climbing", "always", always, Effort::Decisions(1), |proof, effort| proof.climb(effort)),
-        row("reaching", "few kinds of links, no blocks", has_levels_alone, Effort::Decisions(4), |proof, effort| {
-            proof.reach(effort)
-        }),
-        row("covers", "few kinds of links, no blocks", has_levels_alone, Effort::Decisions(4), |proof, effort| {
-            proof.cover_with_rings(effort)
-        }),
-        row("bisection", "always", always, Effort::Decisions(1), |proof, effort| proof.bisect(effort, 2e-3)),
-        row("orbits", "few kinds of links, no blocks, messages", has_orbits, Effort::Decisions(4), |proof, effort| {
-            proof.search_foldings(effort)
-        }),
-        row("filling", "blocks", has_blocks, Effort::Decisions(1), |proof, effort| {
+        row("settling", When::ALWAYS, Effort::Decisions(1), |proof, effort| proof.settle_more(effort)),
+        row("climbing", When::ALWAYS, Effort::Decisions(1), |proof, effort| proof.climb(effort)),
+        row("reaching", When::LEVELS, Effort::Decisions(4), |proof, effort| proof.reach(effort)),
+        row("covers", When::LEVELS, Effort::Decisions(4), |proof, effort| proof.cover_with_rings(effort)),
+        row("bisection", When::ALWAYS, Effort::Decisions(1), |proof, effort| proof.bisect(effort, 2e-3)),
+        row("orbits", When::LEVELS_AND_MESSAGES, Effort::Decisions(4), |proof, effort| proof.search_foldings(effort)),
+        row("filling", When::BLOCKS, Effort::Decisions(1), |proof, effort| {
             proof.decide_rings(effort);
             proof.fill();
         }),
-        row(
-            "stars",
-            "links all differ, a stage with three neighbours",
-            has_stars,
-            Effort::Decisions(16),
-            |proof, effort| proof.pack_stars(effort),
-        ),
-        row(
-            "covers",
-            "blocks, or links all differ on at most 128 devices",
-            packs,
-            Effort::Decisions(4),
-            |proof, effort| proof.pack_covers(effort),
-        ),
-        row(
-            "packing",
-            "blocks, or links all differ on at most 128 devices",
-            packs,
-            Effort::Decisions(4),
-            |proof, effort| proof.pack_fractions(effort),
-        ),
+        row("stars", When::STARS, Effort::Decisions(16), |proof, effort| proof.pack_stars(effort)),
+        row("covers", When::PACKED, Effort::Decisions(4), |proof, effort| proof.pack_covers(effort)),
+        row("packing", When::PACKED, Effort::Decisions(4), |proof, effort| proof.pack_fractions(effort)),
     ];
 
     /// Better mappings.
     const BETTERING: &[Self] = &[
-        row("annealing", "always", always, Effort::Moves, |proof, effort| proof.anneal(effort)),
-        row("windows", "blocks, messages alone", has_windows, Effort::MovesOfACopy, |proof, effort| {
-            proof.renew(effort)
-        }),
-        row("neighbourhoods", "always", always, Effort::Decisions(1), |proof, effort| {
-            proof.search_neighbourhoods(effort)
-        }),
+        row("annealing", When::ALWAYS, Effort::Moves, |proof, effort| proof.anneal(effort)),
+        row("windows", When::WINDOWS, Effort::MovesOfACopy, |proof, effort| proof.renew(effort)),
+        row("neighbourhoods", When::ALWAYS, Effort::Decisions(1), |proof, effort| proof.search_neighbourhoods(effort)),
     ];
 
     /// What takes the effort of the next round already.
-    const CLOSING: &[Self] =
-        &[row("pipelines", "blocks, messages", has_pipelines, Effort::Decisions(160), |proof, effort| {
-            proof.bound_by_pipelines(effort)
-        })];
+    const CLOSING: &[Self] = &[row("pipelines", When::BLOCKS_AND_MESSAGES, Effort::Decisions(160), |proof, effort| {
+        proof.bound_by_pipelines(effort)
+    })];
 
     fn all() -> impl Iterator<Item = &'static Self> {
         [Self::OPENING, Self::PROVING, Self::BETTERING, Self::CLOSING].into_iter().flatten()
     }
 }
 
-fn always<const W: usize>(_: &Proof<W>) -> bool {
-    true
+/// When a technique can be of use.
+struct When<const W: usize> {
+    #[cfg_attr(not(test), expect(dead_code, reason = "docs/mapping.md shows it, which a test sees to"))]
+    words: &'static str,
+    holds: fn(&Proof<W>) -> bool,
 }
 
-fn has_blocks<const W: usize>(proof: &Proof<W>) -> bool {
-    !proof.knowledge.partitions.is_empty()
-}
-
-fn has_no_blocks<const W: usize>(proof: &Proof<W>) -> bool {
-    !has_blocks(proof)
-}
-
-fn has_levels_alone<const W: usize>(proof: &Proof<W>) -> bool {
-    proof.has_levels_alone()
-}
-
-fn is_symmetric<const W: usize>(proof: &Proof<W>) -> bool {
-    proof.knowledge.model.form.symmetric
-}
-
-fn has_orbits<const W: usize>(proof: &Proof<W>) -> bool {
-    proof.has_levels_alone() && proof.knowledge.model.problem.cost.counted != Counted::AllReduce
-}
-
-fn has_pipelines<const W: usize>(proof: &Proof<W>) -> bool {
-    has_blocks(proof) && proof.knowledge.model.problem.cost.counted.messages()
-}
-
-fn is_unlike<const W: usize>(proof: &Proof<W>) -> bool {
-    proof.is_unlike()
-}
-
-fn has_windows<const W: usize>(proof: &Proof<W>) -> bool {
-    proof.windows.is_some()
-}
-
-fn has_stars<const W: usize>(proof: &Proof<W>) -> bool {
-    proof.stars.is_some()
-}
-
-fn lays_rings<const W: usize>(proof: &Proof<W>) -> bool {
-    proof.is_unlike() && proof.knowledge.model.stages.iter().any(|row| row.ring.is_some())
-}
-
-/// Where links differ little, searches do better than packing.
-fn packs<const W: usize>(proof: &Proof<W>) -> bool {
-    has_blocks(proof) || proof.is_unlike() && proof.knowledge.model.devices() <= Proof::<W>::MOST_UNLIKE
+impl<const W: usize> When<W> {
+    const ALWAYS: Self = Self { words: "always", holds: |_| true };
+    const BLOCKS: Self = Self { words: "blocks", holds: |proof| proof.has_blocks() };
+    const NO_BLOCKS: Self = Self { words: "no blocks", holds: |proof| !proof.has_blocks() };
+    const WINDOWS: Self = Self { words: "blocks, messages alone", holds: |proof| proof.windows.is_some() };
+    const BLOCKS_AND_MESSAGES: Self =
+        Self { words: "blocks, messages", holds: |proof| proof.has_blocks() && proof.counted().messages() };
+    const LEVELS: Self = Self { words: "few kinds of links, no blocks", holds: |proof| proof.has_levels_alone() };
+    const LEVELS_AND_MESSAGES: Self = Self {
+        words: "few kinds of links, no blocks, messages",
+        holds: |proof| proof.has_levels_alone() && proof.counted() != Counted::AllReduce,
+    };
+    const SYMMETRIC: Self =
+        Self { words: "both directions of links alike", holds: |proof| proof.knowledge.model.form.symmetric };
+    const UNLIKE: Self = Self { words: "links all differ", holds: |proof| proof.is_unlike() };
+    const UNLIKE_RINGS: Self = Self {
+        words: "links all differ, rings",
+        holds: |proof| proof.is_unlike() && proof.knowledge.model.stages.iter().any(|row| row.ring.is_some()),
+    };
+    const STARS: Self =
+        Self { words: "links all differ, a stage with three neighbours", holds: |proof| proof.stars.is_some() };
+    // Where links differ little, searches do better than packing.
+    const PACKED: Self = Self {
+        words: "blocks, or links all differ on at most 128 devices",
+        holds: |proof| {
+            proof.has_blocks() || proof.is_unlike() && proof.knowledge.model.devices() <= Proof::<W>::MOST_UNLIKE
+        },
+    };
 }
 
 impl Effort {
@@ -266,7 +199,7 @@ impl<const W: usize> Proof<'_, W> {
 
     /// Runs one row where it can be of use, and keeps account of what it did.
     fn run_one(&mut self, row: &Row<W>, round: Round) {
-        if self.is_done() || self.without.contains(&row.name) || !(row.applies)(self) {
+        if self.is_done() || self.without.contains(&row.name) || !(row.when.holds)(self) {
             return;
         }
         let (begun, decisions) = (Instant::now(), self.knowledge.nodes);
@@ -315,7 +248,7 @@ mod tests {
                 Effort::Fixed(decisions) => format!("{decisions} decisions"),
                 Effort::Any => "as it needs".into(),
             };
-            table += &format!("| {part} | `{}` | {} | {effort} |\n", row.name, row.when);
+            table += &format!("| {part} | `{}` | {} | {effort} |\n", row.name, row.when.words);
         }
         table
     }

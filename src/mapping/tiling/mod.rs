@@ -42,16 +42,12 @@ const FOLDINGS: usize = 16;
 pub fn tile(problem: &MappingProblem, race: &mut MappingRace) {
     repeat(problem, Tiling::all(problem).iter().take(TILINGS), race, Tiling::mapping);
     // Without messages nothing ties the rings of different stages together.
-    if has_met(race) || !problem.cost.counted.messages() {
+    if race.is_within(0.0) || !problem.cost.counted.messages() {
         return;
     }
     let foldings = Folding::smallest(problem, race.cx);
     repeat(problem, foldings.iter().take(FOLDINGS), race, |folding, _, bound, cx| folding.mapping(bound, cx));
     repeat(problem, Tiling::large(problem).iter().take(LARGE_TILINGS), race, Tiling::mapping);
-}
-
-fn has_met(race: &MappingRace) -> bool {
-    race.objective().is_some_and(|objective| objective <= race.bound())
 }
 
 /// Offers the mappings of these ways to repeat a pipeline, until one is no longer than the bound or a limit comes.
@@ -62,7 +58,7 @@ fn repeat<'w, T: 'w>(
     mapping: impl Fn(&T, &MappingProblem, f64, &SearchContext) -> Option<Mapping>,
 ) {
     for way in ways {
-        if has_met(race) || race.cx.should_stop() {
+        if race.is_within(0.0) || race.cx.should_stop() {
             return;
         }
         if let Some(mapping) = mapping(way, problem, race.bound(), race.cx) {

@@ -3,9 +3,9 @@
 use good_lp::{Expression, Variable, constraint, variable};
 
 use super::layout::Layout;
-use super::memory::MemoryRows;
 use super::model::{Model, weighted};
 use super::wires::Wire;
+use super::{Asked, Bounds};
 use crate::cost::{Piece, compute_load};
 use crate::preprocess::UnitTime;
 use crate::problem::fits;
@@ -59,12 +59,13 @@ pub(super) struct Builder<'a> {
 impl<'a> Builder<'a> {
     /// Adds x with Σ_i x_{v,i} = 1, memory and communication. What a device cannot hold or pay for, by itself or with a
     /// `limit` on its load in the instance's time, is fixed at 0.
-    pub fn new(layout: &'a Layout<'a>, wires: Vec<Wire>, scale: f64, limit: Option<f64>, memory: &MemoryRows) -> Self {
+    pub fn new(asked: &Asked<'a>, wires: Vec<Wire>) -> Self {
+        let &Asked { layout, scale, bounds: Bounds { limit, .. }, .. } = asked;
         let (model, x, comm_in, comm_out) = (Model::default(), Vec::new(), Vec::new(), Vec::new());
         let most = limit.map_or(f64::INFINITY, |limit| limit * (1.0 + LIMIT_TOLERANCE));
         let mut builder = Self { layout, wires, scale, most, model, x, comm_in, comm_out };
         builder.place(limit);
-        memory.add(&mut builder.model, layout, &builder.x);
+        asked.memory.add(&mut builder.model, layout, &builder.x);
         builder.communicate(limit);
         builder
     }

@@ -11,9 +11,7 @@
 use good_lp::{Expression, Variable, constraint, variable};
 
 use super::builder::{Builder, Pass};
-use super::layout::Layout;
-use super::memory::MemoryRows;
-use super::{Bounds, Form, wires};
+use super::{Asked, Form, wires};
 use crate::cost::{Transfer, compute_load};
 use crate::graph::order_graph::Groups;
 use crate::graph::{paths, topological};
@@ -27,15 +25,10 @@ struct Schedule {
 }
 
 /// Writes the program. Its big-M is the least of the bounds, where there are some, and the latency of a split that exists.
-pub(super) fn formulate<'a>(
-    layout: &'a Layout<'a>,
-    form: Form,
-    bounds: Bounds,
-    scale: f64,
-    memory: &MemoryRows,
-) -> Builder<'a> {
+pub(super) fn formulate<'a>(asked: &Asked<'a>) -> Builder<'a> {
+    let &Asked { layout, form, bounds, scale, .. } = asked;
     let problem = layout.problem;
-    let mut builder = Builder::new(layout, wires::of_transfers(layout), scale, bounds.limit, memory);
+    let mut builder = Builder::new(asked, wires::of_transfers(layout));
     share_devices(&mut builder);
     let order = layout.units.order.as_ref();
     let is_subgraph = |i: &usize| layout.devices.list[*i].kind != DeviceKind::Cpu;

@@ -26,9 +26,11 @@ use super::dp::LinearizedDp;
 use super::heuristic::LocalSearch;
 use super::objective::{fits_on, held, objective};
 use super::{
-    Guarantee, Outcome, Run, SearchContext, SolveError, Solver, Unsupported, refuse_recomputation, refuse_sharding,
+    Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, Solver, Unsupported, refuse_recomputation,
+    refuse_sharding,
 };
 use crate::problem::{Objective, Problem, Scope, Solution};
+use crate::search::gap;
 use layout::Layout;
 use memory::MemoryRows;
 use model::Model;
@@ -111,8 +113,9 @@ impl IntegerProgram {
         self.supports(problem)?;
         let start = if self.starts_from_known() { self.known(problem, cx)? } else { None };
         let layout = Layout::new(problem);
-        let (mut mip, _) =
-            program(&layout, self.form, self.bounds(start.as_ref(), None), 1.0, &MemoryRows::exact()).into_mip()?;
+        let bounds = self.bounds(start.as_ref(), None);
+        let asked = Asked { layout: &layout, form: self.form, bounds, scale: 1.0, memory: MemoryRows::exact() };
+        let (mut mip, _) = program(&asked).into_mip()?;
         Ok(mip.write_model(path)?)
     }
 
@@ -178,13 +181,21 @@ fn checked(problem: &Problem, split: Solution) -> Option<Solution> {
     Some(Solution { objective: Some(objective), ..split })
 }
 
-/// The program for what `layout`'s problem minimises. Its times are the instance's divided by `scale`.
-fn program(layout: &Layout, form: Form, bounds: Bounds, scale: f64, memory: &MemoryRows) -> Model {
-    match layout.problem.spec.objective {
-        Objective::Latency { .. } => latency::formulate(layout, form, bounds, scale, memory).model,
-        Objective::Throughput | Objective::GPipe | Objective::Sharding(_) => {
-            throughput::formulate(layout, form, bounds, scale, memory).model
-        }
+/// What a program is about, and how it is written.
+struct Asked<'a> {
+    layout: &'a Layout<'a>,
+    form: Form,
+    bounds: Bounds,
+    /// Times are the instance's divided by this.
+    scale: f64,
+    memory: MemoryRows,
+}
+
+/// The program for what its problem minimises.
+fn program(asked: &Asked) -> Model {
+    match asked.layout.problem.spec.objective {
+        Objective::Latency { .. } => latency::formulate(asked).model,
+        Objective::Throughput | Objective::GPipe | Objective::Sharding(_) => throughput::formulate(asked).model,
     }
 }
 
@@ -224,10 +235,16 @@ impl Solver for IntegerProgram {
         let run = search::run(problem, self, known, cx)?;
         match run.outcome {
             // What it found says how large times are that matter.
-            Outcome::Feasible { solution, .. } if knows_none && !cx.should_stop() => {
+            Outcome::Feasible { solution, bound } if knows_none && is_open(&solution, bound.as_ref(), cx) => {
                 search::run(problem, self, Some(solution), cx)
             }
             _ => Ok(run),
         }
     }
+}
+
+/// Whether a split is farther from a bound than asked for, and there is time left.
+fn is_open(split: &Solution, bound: Option<&LowerBound>, cx: &SearchContext) -> bool {
+    let gap = split.objective.zip(bound).and_then(|(objective, bound)| gap(objective, bound.value));
+    gap.is_none_or(|gap| gap > cx.gap) && !cx.should_stop()
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use super::highs::{Fault, Mip, MipLimits, MipResult, MipStatus, Sighting};
 use super::layout::Layout;
 use super::memory::MemoryRows;
-use super::{Bounds, Form, IntegerProgram, program};
+use super::{Asked, Bounds, IntegerProgram, program};
 use crate::problem::{Problem, Scope, Solution};
 use crate::solve::{BoundSource, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Stats, found};
 
@@ -37,14 +37,13 @@ pub(super) fn run(
         let outcome = outcome(&problem.spec.scope, start, bounds.lower, false);
         return Ok(Run { outcome, stats: Stats::default() });
     }
-    let mut ask =
-        Ask { layout: &layout, form: method.form, bounds, scale, start: start.as_ref(), memory: MemoryRows::loose() };
-    let (mut result, mut stats) = ask.answer(cx)?;
+    let mut asked = Asked { layout: &layout, form: method.form, bounds, scale, memory: MemoryRows::loose() };
+    let (mut result, mut stats) = answer(&mut asked, start.as_ref(), cx)?;
     if errs(&result, bounds, known_value) {
         // Bounds that are met exactly leave no room for the rounding of sums.
         bounds = Bounds { lower: bounds.lower, ..Bounds::default() };
-        ask.bounds = bounds;
-        (result, stats) = ask.answer(cx)?;
+        asked.bounds = bounds;
+        (result, stats) = answer(&mut asked, start.as_ref(), cx)?;
         if result.status == MipStatus::Optimal {
             // Presolve may leave so little that nothing is bounded.
             result.dual_bound = result.dual_bound.or(result.objective);
@@ -57,37 +56,22 @@ pub(super) fn run(
     Ok(Run { outcome: outcome(&problem.spec.scope, best, proven, is_infeasible), stats })
 }
 
-/// A program, as it is asked.
-struct Ask<'a> {
-    layout: &'a Layout<'a>,
-    form: Form,
-    bounds: Bounds,
-    scale: f64,
-    start: Option<&'a Solution>,
-    memory: MemoryRows,
-}
-
-impl Ask<'_> {
-    /// Runs HiGHS until all devices have room for what they are given, or a limit comes.
-    fn answer(&mut self, cx: &SearchContext) -> Result<(MipResult, Stats), SolveError> {
-        let mut nodes = 0;
-        loop {
-            let program = program(self.layout, self.form, self.bounds, self.scale, &self.memory);
-            let (mut mip, columns) = program.into_mip()?;
-            if let Some(values) = self.start.and_then(|split| self.layout.start_values(split)) {
-                mip.set_start(&values)?;
-            }
-            let result = search(&mut mip, self.scale, self.start, cx)?;
-            nodes += result.nodes;
-            let units_of = result.values.as_ref().map(|values| self.layout.units_of(values));
-            let has_learned = units_of.is_some_and(|units_of| self.memory.learn(self.layout, &units_of));
-            if !has_learned || cx.should_stop() {
-                let mut stats = Stats::default();
-                stats.set("columns", columns.len() as f64);
-                stats.set("rows", mip.row_count() as f64);
-                stats.set("nodes", nodes as f64);
-                return Ok((result, stats));
-            }
+/// Runs HiGHS until all devices have room for what they are given, or a limit comes.
+fn answer(asked: &mut Asked, start: Option<&Solution>, cx: &SearchContext) -> Result<(MipResult, Stats), SolveError> {
+    let mut nodes = 0;
+    loop {
+        let (mut mip, columns) = program(asked).into_mip()?;
+        if let Some(values) = start.and_then(|split| asked.layout.start_values(split)) {
+            mip.set_start(&values)?;
+        }
+        let result = search(&mut mip, asked.scale, start, cx)?;
+        nodes += result.nodes;
+        let units_of = result.values.as_ref().map(|values| asked.layout.units_of(values));
+        let has_learned = units_of.is_some_and(|units_of| asked.memory.learn(asked.layout, &units_of));
+        if !has_learned || cx.should_stop() {
+            let figures =
+                [("columns", columns.len() as f64), ("rows", mip.row_count() as f64), ("nodes", nodes as f64)];
+            return Ok((result, Stats::of(figures)));
         }
     }
 }

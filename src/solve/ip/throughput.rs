@@ -3,24 +3,17 @@
 use good_lp::{Variable, constraint, variable};
 
 use super::builder::{Builder, Pass};
-use super::layout::Layout;
-use super::memory::MemoryRows;
-use super::{Bounds, Form, wires};
+use super::{Asked, Bounds, Form, wires};
 use crate::problem::Objective;
 
 /// Writes the program: one row for each device and piece of its load.
-pub(super) fn formulate<'a>(
-    layout: &'a Layout<'a>,
-    form: Form,
-    bounds: Bounds,
-    scale: f64,
-    memory: &MemoryRows,
-) -> Builder<'a> {
+pub(super) fn formulate<'a>(asked: &Asked<'a>) -> Builder<'a> {
+    let &Asked { layout, form, bounds, scale, .. } = asked;
     let wires = match form {
         Form::Published => wires::of_transfers(layout),
         Form::Strong => wires::merged(layout),
     };
-    let mut builder = Builder::new(layout, wires, scale, bounds.limit, memory);
+    let mut builder = Builder::new(asked, wires);
     if let Some(order) = &layout.units.order {
         (0..layout.devices.list.len()).for_each(|i| builder.make_convex(i, order));
     }
