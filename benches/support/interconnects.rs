@@ -36,7 +36,9 @@ fn two_rails(count: usize) -> Topology {
 /// Servers with NVSwitch, joined by InfiniBand.
 fn nvswitch(count: usize) -> Result<Topology> {
     let servers = Nvswitch { server: Server::DgxH100, nodes: count / SERVER, node_size: SERVER, ..Nvswitch::default() };
-    Ok(Topology { name: "nvswitch".into(), ..generate(&TopologyRecipe::new(servers))? })
+    let mut topology = generate(&TopologyRecipe::new(servers))?;
+    topology.name = "nvswitch".into();
+    Ok(topology)
 }
 
 /// Groups of routers of four devices: all links inside a group, one from group to group.
