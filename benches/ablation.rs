@@ -1,18 +1,15 @@
-//! What each technique of the mapper is worth: branch and bound on interconnects of machine rooms, whole and without each
-//! technique in turn. `cargo bench --bench ablation` prints it as Markdown.
+//! What each technique of the mapper is worth: branch and bound on interconnects of machine rooms, or with `--published` on
+//! those of Liu et al. (2024), whole and without each technique in turn. `cargo bench --bench ablation` prints it as
+//! Markdown.
 
 mod support;
 
-use std::time::{Duration, Instant};
-
-use anyhow::{Context, Result};
+use anyhow::{Result, ensure};
 use clap::Parser;
-use dagsplit::mapping::{
-    BranchAndBound, Counted, Mapper, MappingOutcome, MappingProblem, Message, Stage, StageCost, StageGraph,
-};
-use dagsplit::solve::SearchContext;
+use dagsplit::mapping::{BranchAndBound, Counted, MappingProblem, Message, Stage, StageCost, StageGraph, Topology};
 use support::figures::{head, row};
-use support::interconnects::interconnects;
+use support::interconnects::{machine_rooms, published};
+use support::mapped::Mapped;
 use support::pipelines::pipeline;
 
 #[derive(Parser)]
@@ -23,14 +20,17 @@ struct Args {
     /// Seconds for each mapping.
     #[arg(long, default_value_t = 2.0)]
     time_limit: f64,
-    /// How many devices there are, a multiple of 16.
+    /// How many devices there are, a multiple of 16; 64 or 512 of the published.
     #[arg(long, default_value_t = 64)]
     devices: usize,
+    /// The interconnects of Liu et al. (2024).
+    #[arg(long)]
+    published: bool,
     /// Only interconnects whose name begins so.
     #[arg(long, default_value = "")]
     topology: String,
-    /// Leave out these techniques alone, in place of each one.
-    #[arg(long, value_delimiter = ',')]
+    /// Leave out these techniques together, in place of each one by itself; may be given several times.
+    #[arg(long, value_name = "NAME,...")]
     without: Vec<String>,
     /// Only the whole search.
     #[arg(long)]
@@ -56,14 +56,7 @@ fn main() -> Result<()> {
     }
     let problems = problems(&args)?;
     println!("{}", head(&["left out", "proven", "mean gap", "worst gap", "seconds"], 1));
-    let techniques = match args.without.is_empty() {
-        true => BranchAndBound::techniques(),
-        false => {
-            BranchAndBound::techniques().into_iter().filter(|name| args.without.iter().any(|a| a == name)).collect()
-        }
-    };
-    let each = techniques.iter().map(|&name| (name, vec![name])).filter(|_| !args.whole);
-    for (name, without) in std::iter::once(("nothing", Vec::new())).chain(each) {
+    for without in sets(&args) {
         let mut sum = Sum::default();
         for problem in &problems {
             sum.add(&args, problem, &BranchAndBound { without: without.clone(), ..BranchAndBound::default() })?;
@@ -73,7 +66,7 @@ fn main() -> Result<()> {
         println!(
             "{}",
             row(&[
-                name.to_owned(),
+                if without.is_empty() { "nothing".to_owned() } else { without.join(", ") },
                 format!("{} of {}", sum.proven, problems.len()),
                 format!("{:.2}%", 100.0 * mean),
                 format!("{:.1}%", 100.0 * worst),
@@ -84,17 +77,39 @@ fn main() -> Result<()> {
     Ok(())
 }
 
+fn topologies(args: &Args) -> Result<Vec<Topology>> {
+    let mut topologies = match args.published {
+        true => published(args.devices, 1)?.into_iter().flat_map(|(_, topologies)| topologies).collect(),
+        false => machine_rooms(args.devices)?,
+    };
+    topologies.retain(|known| known.name.starts_with(&args.topology));
+    ensure!(!topologies.is_empty(), "no interconnect's name begins with {:?}", args.topology);
+    Ok(topologies)
+}
+
+/// Nothing, and then the techniques that are left out together.
+fn sets(args: &Args) -> Vec<Vec<&'static str>> {
+    let all = BranchAndBound::techniques();
+    let named = |names: &String| all.iter().copied().filter(|name| names.split(',').any(|known| known == *name)).collect();
+    let each: Vec<Vec<_>> = match (args.whole, args.without.is_empty()) {
+        (true, _) => Vec::new(),
+        (false, true) => all.iter().map(|&name| vec![name]).collect(),
+        (false, false) => args.without.iter().map(named).collect(),
+    };
+    std::iter::once(Vec::new()).chain(each).collect()
+}
+
 /// A chain and graphs with skip connections, in 8 stages and in 16, on each interconnect.
 fn problems(args: &Args) -> Result<Vec<MappingProblem>> {
     let mut problems = Vec::new();
-    for topology in interconnects(args.devices)?.into_iter().filter(|known| known.name.starts_with(&args.topology)) {
+    for topology in topologies(args)? {
         let graphs = [8, 16]
             .into_iter()
             .flat_map(|stages| [pipeline("bert-l", stages, 1.0), pipeline("semantic-fpn", stages, 1.0), unet(stages)]);
         for stages in graphs {
             for counted in [Counted::Messages, Counted::Both] {
                 problems.push(MappingProblem {
-                    replicas: args.devices / stages.stages.len(),
+                    replicas: topology.len() / stages.stages.len(),
                     stages: stages.clone(),
                     topology: topology.clone(),
                     cost: StageCost::additive(counted),
@@ -128,21 +143,13 @@ fn unet(stages: usize) -> StageGraph {
 
 impl Sum {
     fn add(&mut self, args: &Args, problem: &MappingProblem, mapper: &BranchAndBound) -> Result<()> {
-        let started = Instant::now();
-        let cx = SearchContext::new().with_time_limit(Duration::from_secs_f64(args.time_limit));
-        let run = mapper.map(problem, &cx);
-        let seconds = started.elapsed().as_secs_f64();
-        let mapping = run.outcome.solution().context("some mapping is found")?;
-        let (objective, bound) = (problem.objective(mapping), run.outcome.bound().copied().unwrap_or(0.0));
-        let gap = ((objective - bound) / objective).max(0.0);
+        let run = Mapped::measure(mapper, problem, args.time_limit)?;
         if args.cases {
-            let (topology, stages) = (&problem.topology.name, &problem.stages.name);
-            let counted = problem.cost.counted.name();
-            println!("{topology} {stages} {counted}: {objective:.4} {bound:.4} gap {:.2}% {seconds:.2} s", 100.0 * gap);
+            println!("{}", run.line(problem));
         }
-        self.proven += usize::from(matches!(run.outcome, MappingOutcome::Optimal { .. }));
-        self.gaps.push(gap);
-        self.seconds += seconds;
+        self.proven += usize::from(run.is_proven);
+        self.gaps.push(run.gap());
+        self.seconds += run.seconds;
         Ok(())
     }
 }

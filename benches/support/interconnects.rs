@@ -1,7 +1,10 @@
-//! Interconnects of today's machine rooms, in bytes per millisecond.
+//! Interconnects of today's machine rooms, in bytes per millisecond, and those of Liu et al. (2024).
 
 use anyhow::Result;
-use dagsplit::generate::topology::{Nvswitch, Server, TopologyRecipe, generate};
+use dagsplit::generate::topology::{
+    Dgx1, GridShape, Hierarchical, Mesh, Nvswitch, RandomBlk1, RandomBlk2, Server, TopologyFamily, TopologyRecipe,
+    Torus, UniformDist, generate,
+};
 use dagsplit::mapping::{Device, Topology};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -96,9 +99,34 @@ fn missing(count: usize) -> Topology {
     })
 }
 
-/// All of them.
-pub fn interconnects(count: usize) -> Result<Vec<Topology>> {
+/// Those of machine rooms.
+pub fn machine_rooms(count: usize) -> Result<Vec<Topology>> {
     let exact = [two_rails(count), nvswitch(count)?, dragonfly(count), mixed(count), slow_node(count), missing(count)];
     let measured = [measured(&exact[0], 1), measured(&exact[1], 2), measured(&exact[5], 3)];
     Ok(exact.into_iter().chain(measured).collect())
+}
+
+/// The paper's of 64 or 512 devices by kind, so many of each random kind, and with 64 devices also its smaller ones.
+pub fn published(devices: usize, seeds: u64) -> Result<Vec<(&'static str, Vec<Topology>)>> {
+    let shapes = if devices == 512 { [vec![16, 32], vec![8, 8, 8]] } else { [vec![8, 8], vec![4, 4, 4]] };
+    let shapes: Vec<GridShape> = shapes.into_iter().filter_map(|extents| GridShape::new(extents).ok()).collect();
+    let random = |family: TopologyFamily| {
+        (0..seeds).map(move |seed| TopologyRecipe::seeded(family.clone(), seed)).collect::<Vec<_>>()
+    };
+    let fixed = |families: Vec<TopologyFamily>| families.into_iter().map(TopologyRecipe::new).collect::<Vec<_>>();
+    let mut groups = vec![
+        ("mesh", fixed(shapes.iter().map(|shape| Mesh { shape: shape.clone() }.into()).collect())),
+        ("torus", fixed(shapes.iter().map(|shape| Torus { shape: shape.clone() }.into()).collect())),
+        ("random_blk_1", random(RandomBlk1 { devices, ..RandomBlk1::default() }.into())),
+        ("random_blk_2", random(RandomBlk2 { devices, ..RandomBlk2::default() }.into())),
+        ("uniform_dist", random(UniformDist { devices, ..UniformDist::default() }.into())),
+    ];
+    if devices != 512 {
+        groups.insert(0, ("dgx1", fixed(vec![Dgx1::default().into()])));
+        groups.insert(0, ("hierarchical", fixed(vec![Hierarchical::default().into()])));
+    }
+    let made = |(name, recipes): (&'static str, Vec<TopologyRecipe>)| {
+        Ok((name, recipes.iter().map(generate).collect::<Result<_, _>>()?))
+    };
+    groups.into_iter().map(made).collect()
 }

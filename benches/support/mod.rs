@@ -8,6 +8,7 @@ pub mod figures;
 pub mod interconnects;
 pub mod limits;
 pub mod machine;
+pub mod mapped;
 pub mod measure;
 pub mod pipelines;
 pub mod published;
