@@ -90,7 +90,8 @@ fn topologies(args: &Args) -> Result<Vec<Topology>> {
 /// Nothing, and then the techniques that are left out together.
 fn sets(args: &Args) -> Vec<Vec<&'static str>> {
     let all = BranchAndBound::techniques();
-    let named = |names: &String| all.iter().copied().filter(|name| names.split(',').any(|known| known == *name)).collect();
+    let named =
+        |names: &String| all.iter().copied().filter(|name| names.split(',').any(|known| known == *name)).collect();
     let each: Vec<Vec<_>> = match (args.whole, args.without.is_empty()) {
         (true, _) => Vec::new(),
         (false, true) => all.iter().map(|&name| vec![name]).collect(),
