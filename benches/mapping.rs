@@ -36,6 +36,9 @@ struct Args {
     /// Also run the published search.
     #[arg(long)]
     published: bool,
+    /// Leave out these techniques of ours.
+    #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
+    without: Vec<String>,
     /// Print a line for every mapping.
     #[arg(long)]
     cases: bool,
@@ -49,7 +52,9 @@ fn main() -> Result<()> {
     }
     let titles = ["topology", "cost", "search", "proven", "decisions", "seconds", "longest", "worst gap"];
     println!("{}", head(&titles, 3));
-    let mut mappers: Vec<(&str, Box<dyn Mapper>)> = vec![("ours", Box::new(BranchAndBound::default()))];
+    let without = BranchAndBound::techniques().into_iter().filter(|name| args.without.iter().any(|known| known == name));
+    let ours = BranchAndBound { without: without.collect(), ..BranchAndBound::default() };
+    let mut mappers: Vec<(&str, Box<dyn Mapper>)> = vec![("ours", Box::new(ours))];
     if args.published {
         let timeout = Duration::from_secs_f64(args.time_limit);
         mappers.push(("published", Box::new(Parmesan2024 { timeout })));

@@ -1,8 +1,8 @@
 //! Mappings by annealing and other searches around the best one.
 
 use super::{Proof, WIDE};
-use crate::mapping::Mapping;
 use crate::mapping::tiling::tile;
+use crate::mapping::{Mapping, segments};
 
 /// For every move of the other annealing, there are so many with budgets, which are cheap.
 const CHEAP: u64 = 8;
@@ -24,19 +24,28 @@ const WARM: f64 = 0.01;
 const MILD: f64 = 0.0005;
 
 impl<const W: usize> Proof<'_, W> {
+    /// Cuts the line of blocks into a ring for each stage.
+    pub(super) fn cut_segments(&mut self) {
+        let Some(line) = &self.line else { return };
+        let found = segments::mapping(self.knowledge.model.problem, line, self.cx);
+        found.iter().for_each(|mapping| self.offer(mapping));
+        self.tell("cutting a line");
+    }
+
     /// Repeats a few pipelines all over a grid, or over equal nodes.
     pub(super) fn tile(&mut self) {
         tile(self.knowledge.model.problem, &mut self.race);
         self.tell("tiling");
     }
 
-    /// Anneals the best mapping by about so many moves, and where all links differ by more with budgets.
+    /// Anneals the best mapping by about so many moves.
     pub(super) fn anneal(&mut self, moves: u64) {
         self.annealer.anneal(&mut self.race, moves);
         self.tell("annealing");
-        if self.is_done() || self.budgets.is_none() {
-            return;
-        }
+    }
+
+    /// Anneals it with budgets.
+    pub(super) fn anneal_budgets(&mut self, moves: u64) {
         let (mut mapping, bound) = (self.best(), self.bound());
         if let Some(budgets) = &mut self.budgets {
             budgets.anneal(&mut mapping, bound, moves.saturating_mul(CHEAP), self.cx);

@@ -22,6 +22,8 @@ mod classes;
 mod components;
 mod cycles;
 mod laying;
+#[cfg(test)]
+mod laws;
 mod levels;
 mod matching;
 mod model;
@@ -52,7 +54,7 @@ use super::filling::Filler;
 use super::heuristic::MappingAnnealing;
 use super::packing::{Packer, RingCover};
 use super::windows::Windows;
-use super::{Counted, Mapper, Mapping, MappingOutcome, MappingProblem, MappingRace, MappingRun, segments};
+use super::{Counted, Mapper, Mapping, MappingOutcome, MappingProblem, MappingRace, MappingRun};
 use crate::search::{SEARCH_TOLERANCE, SearchContext, Stats, Technique, Verdict};
 
 /// Branch and bound over targets.
@@ -109,25 +111,6 @@ impl BranchAndBound {
         let first = Mapping { devices: matching.devices().to_vec() };
         let mut proof = Proof::new(Knowledge::new(&model, &setup), &first, cx);
         proof.without.clone_from(&self.without);
-        if let Some(partition) = proof.knowledge.partitions.first() {
-            let line = partition.line(&problem.topology);
-            if problem.cost.counted == Counted::AllReduce {
-                segments::mapping(problem, &line, cx).iter().for_each(|mapping| proof.offer(mapping));
-            }
-            proof.windows = Windows::new(problem, &line, cx.seed);
-            proof.annealer.prefer_near(line);
-        }
-        // Rings that lead over several blocks and pipelines across them leave swaps of two devices nowhere to go.
-        if proof.has_blocks() && problem.cost.counted == Counted::Both {
-            proof.annealer.allow_compound();
-        }
-        if proof.has_levels_alone() {
-            proof.rings = RingCover::new(problem, cx.seed);
-        }
-        if proof.is_unlike() {
-            proof.budgets = Some(BudgetAnnealer::new(&model, cx.seed));
-            proof.stars = Stars::new(&model, cx.seed);
-        }
         proof.run(Round { moves: self.moves.saturating_mul(problem.copies() as u64), decisions: self.decisions });
         proof.finish()
     }
@@ -154,6 +137,8 @@ struct Proof<'p, const W: usize> {
     annealer: Annealer<'p>,
     knowledge: Knowledge<'p, W>,
     levels: Option<Levels>,
+    /// The devices in a line of near blocks.
+    line: Option<Vec<usize>>,
     budgets: Option<BudgetAnnealer<'p, W>>,
     filler: Option<Filler<'p>>,
     /// Whether filling blocks, and deciding about rings, may yet better anything.
@@ -182,27 +167,40 @@ impl<'p, const W: usize> Proof<'p, W> {
     /// Nothing is known but a mapping.
     fn new(knowledge: Knowledge<'p, W>, first: &Mapping, cx: &'p SearchContext) -> Self {
         let model = knowledge.model;
-        let annealer = Annealer::new(model.problem, cx.seed);
+        let (problem, seed) = (model.problem, cx.seed);
+        let levels = Levels::new(model);
+        let has_blocks = !knowledge.partitions.is_empty();
+        let line = knowledge.partitions.first().map(|partition| partition.line(&problem.topology));
+        let mut annealer = Annealer::new(problem, seed);
+        if let Some(line) = line.clone() {
+            annealer.prefer_near(line);
+        }
+        // Rings that lead over several blocks and pipelines across them leave swaps of two devices nowhere to go.
+        if has_blocks && problem.cost.counted == Counted::Both {
+            annealer.allow_compound();
+        }
+        let is_unlike = levels.is_none() && !has_blocks;
         Self {
             race: annealer.race(first, 0.0, cx),
             annealer,
-            knowledge,
-            levels: Levels::new(model),
-            budgets: None,
+            budgets: is_unlike.then(|| BudgetAnnealer::new(model, seed)),
             filler: None,
             fills: true,
             decides_rings: true,
             packers: Vec::new(),
-            stars: None,
-            neighbourhoods: Neighbourhoods::new(cx.seed),
+            stars: is_unlike.then(|| Stars::new(model, seed)).flatten(),
+            neighbourhoods: Neighbourhoods::new(seed),
             foldings: None,
-            rings: None,
-            windows: None,
+            rings: (levels.is_some() && !has_blocks).then(|| RingCover::new(problem, seed)).flatten(),
+            windows: line.as_ref().and_then(|line| Windows::new(problem, line, seed)),
+            line,
             laid: None,
             room: model.stages.len().max(1),
             low: None,
             without: Vec::new(),
             techniques: Vec::new(),
+            levels,
+            knowledge,
             cx,
         }
     }

@@ -54,12 +54,14 @@ const fn row<const W: usize>(name: &'static str, when: When<W>, effort: Effort, 
 impl<const W: usize> Row<W> {
     /// First bounds and mappings.
     const OPENING: &[Self] = &[
+        row("segments", When::BLOCKS_AND_ALL_REDUCE, Effort::Any, |proof, _| proof.cut_segments()),
         row("bisection", When::ALWAYS, Effort::Fixed(0), |proof, effort| proof.bisect(effort, 1e-4)),
         row("classes", When::UNLIKE, Effort::Any, |proof, _| proof.bound_by_classes()),
         row("neighbours", When::SYMMETRIC, Effort::Any, |proof, _| proof.bound_by_neighbours()),
         row("ring-location", When::UNLIKE_RINGS, Effort::Any, |proof, _| proof.lay_rings()),
         row("tiling", When::ALWAYS, Effort::Any, |proof, _| proof.tile()),
         row("annealing", When::ALWAYS, Effort::Moves, |proof, effort| proof.anneal(effort)),
+        row("budgets", When::UNLIKE, Effort::Moves, |proof, effort| proof.anneal_budgets(effort)),
         row("ring-location", When::UNLIKE_RINGS, Effort::Any, |proof, _| proof.offer_laid()),
         row("settling", When::ALWAYS, Effort::Fixed(0), |proof, effort| proof.settle(effort)),
         row("orbits", When::LEVELS_AND_MESSAGES, Effort::Decisions(4), |proof, effort| proof.search_foldings(effort)),
@@ -98,6 +100,7 @@ impl<const W: usize> Row<W> {
     /// Better mappings.
     const BETTERING: &[Self] = &[
         row("annealing", When::ALWAYS, Effort::Moves, |proof, effort| proof.anneal(effort)),
+        row("budgets", When::UNLIKE, Effort::Moves, |proof, effort| proof.anneal_budgets(effort)),
         row("windows", When::WINDOWS, Effort::MovesOfACopy, |proof, effort| proof.renew(effort)),
         row("neighbourhoods", When::ALWAYS, Effort::Decisions(1), |proof, effort| proof.search_neighbourhoods(effort)),
     ];
@@ -107,7 +110,7 @@ impl<const W: usize> Row<W> {
         proof.bound_by_pipelines(effort)
     })];
 
-    fn all() -> impl Iterator<Item = &'static Self> {
+    pub(super) fn all() -> impl Iterator<Item = &'static Self> {
         [Self::OPENING, Self::PROVING, Self::BETTERING, Self::CLOSING].into_iter().flatten()
     }
 }
@@ -126,6 +129,10 @@ impl<const W: usize> When<W> {
     const WINDOWS: Self = Self { words: "blocks, messages alone", holds: |proof| proof.windows.is_some() };
     const BLOCKS_AND_MESSAGES: Self =
         Self { words: "blocks, messages", holds: |proof| proof.has_blocks() && proof.counted().messages() };
+    const BLOCKS_AND_ALL_REDUCE: Self = Self {
+        words: "blocks, all-reduce alone",
+        holds: |proof| proof.has_blocks() && proof.counted() == Counted::AllReduce,
+    };
     const LEVELS: Self = Self { words: "few kinds of links, no blocks", holds: |proof| proof.has_levels_alone() };
     const LEVELS_AND_MESSAGES: Self = Self {
         words: "few kinds of links, no blocks, messages",
@@ -198,7 +205,7 @@ impl<const W: usize> Proof<'_, W> {
     }
 
     /// Runs one row where it can be of use, and keeps account of what it did.
-    fn run_one(&mut self, row: &Row<W>, round: Round) {
+    pub(super) fn run_one(&mut self, row: &Row<W>, round: Round) {
         if self.is_done() || self.without.contains(&row.name) || !(row.when.holds)(self) {
             return;
         }
