@@ -52,7 +52,8 @@ fn main() -> Result<()> {
     }
     let titles = ["topology", "cost", "search", "proven", "decisions", "seconds", "longest", "worst gap"];
     println!("{}", head(&titles, 3));
-    let without = BranchAndBound::techniques().into_iter().filter(|name| args.without.iter().any(|known| known == name));
+    let without =
+        BranchAndBound::techniques().into_iter().filter(|name| args.without.iter().any(|known| known == name));
     let ours = BranchAndBound { without: without.collect(), ..BranchAndBound::default() };
     let mut mappers: Vec<(&str, Box<dyn Mapper>)> = vec![("ours", Box::new(ours))];
     if args.published {

@@ -6,6 +6,7 @@
 
 mod annealing;
 mod branch_and_bound;
+mod covers;
 mod exhaustive;
 mod filling;
 mod folding;
@@ -14,7 +15,6 @@ mod joint;
 mod local;
 mod mapper;
 mod orders;
-mod packing;
 mod parmesan2024;
 mod ring_order;
 #[cfg(test)]
@@ -22,6 +22,7 @@ mod samples;
 mod segments;
 mod tiling;
 mod windows;
+mod zone_packing;
 
 pub use branch_and_bound::BranchAndBound;
 pub use dagsplit_model::mapping::{

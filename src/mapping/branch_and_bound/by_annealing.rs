@@ -4,24 +4,14 @@ use super::{Proof, WIDE};
 use crate::mapping::tiling::tile;
 use crate::mapping::{Mapping, segments};
 
-/// For every move of the other annealing, there are so many with budgets, which are cheap.
-const CHEAP: u64 = 8;
-
 /// What betters the objective by this part makes another start needless.
 const MUCH: f64 = 0.1;
 
-/// How many times the decisions of other searches those in neighbourhoods take, and in grids, whose symmetries bring about
-/// the best mappings.
-const NEIGHBOURHOODS: u64 = 20;
-const NEIGHBOURHOODS_IN_GRIDS: u64 = 5;
-
-/// Moves of annealing for each copy of a mapping that packing leaves unfinished.
+/// Moves of annealing for each copy of a mapping that filling leaves unfinished.
 const REPAIRS: u64 = 200;
 
-/// The temperature at which a mapping that is nearly within a target is repaired, as a part of it: where no two links are
-/// alike, less, as what is within it is so by little.
+/// The temperature at which a mapping that is nearly within a target is repaired, as a part of it.
 const WARM: f64 = 0.01;
-const MILD: f64 = 0.0005;
 
 impl<const W: usize> Proof<'_, W> {
     /// Cuts the line of blocks into a ring for each stage.
@@ -44,30 +34,9 @@ impl<const W: usize> Proof<'_, W> {
         self.tell("annealing");
     }
 
-    /// Anneals it with budgets.
-    pub(super) fn anneal_budgets(&mut self, moves: u64) {
-        let (mut mapping, bound) = (self.best(), self.bound());
-        if let Some(budgets) = &mut self.budgets {
-            budgets.anneal(&mut mapping, bound, moves.saturating_mul(CHEAP), self.cx);
-            self.offer(&mapping);
-            self.tell("annealing");
-        }
-    }
-
-    /// Searches neighbourhoods of the best mapping, with some times so many decisions.
-    pub(super) fn search_neighbourhoods(&mut self, decisions: u64) {
-        let times = if self.has_levels_alone() { NEIGHBOURHOODS_IN_GRIDS } else { NEIGHBOURHOODS };
-        let decisions = decisions.saturating_mul(times);
-        let (mapping, bound) = (self.best(), self.bound());
-        let found = self.neighbourhoods.better(&mut self.knowledge, &mapping, bound, decisions, self.cx);
-        self.offer(&found);
-        self.tell("neighbourhoods");
-    }
-
     /// Anneals a mapping that is nearly within a target.
     pub(super) fn repair(&mut self, draft: &Mapping, target: f64) {
-        let heat = if self.is_unlike() { MILD } else { WARM };
-        self.annealer.repair(draft, target, heat * target, REPAIRS * draft.devices.len() as u64, &mut self.race);
+        self.annealer.repair(draft, target, WARM * target, REPAIRS * draft.devices.len() as u64, &mut self.race);
     }
 
     /// Where the gap is wide, maps pipelines on parts of a line of the devices by so many moves for each copy; where that does

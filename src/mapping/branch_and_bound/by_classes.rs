@@ -5,7 +5,7 @@
 //! the latency of the shortest. No mapping takes longer then, so that bounds hold for the links as they are, and good
 //! mappings are good for them but for the noise.
 
-use super::{BranchAndBound, OPEN, Proof};
+use super::{BranchAndBound, Proof};
 use crate::mapping::{Mapper, MappingProblem, Topology};
 
 /// Links whose bandwidths or latencies differ by less than this part are of one class, as are those between them.
@@ -13,6 +13,9 @@ const STEP: f64 = 0.03;
 
 /// The widest class: so many times as much as its least the most may be.
 const WIDTH: f64 = 1.15;
+
+/// Nearer than this to the optimum of classes there is nothing to be had for the links as they are.
+const NEAR: f64 = 0.005;
 
 impl<const W: usize> Proof<'_, W> {
     /// Bounds the time by the problem whose links are as fast as the fastest of their class, and offers its best mapping, in
@@ -23,8 +26,7 @@ impl<const W: usize> Proof<'_, W> {
         let alike = MappingProblem { topology, ..problem.clone() };
         self.tell("classes of links");
         let mut cx = self.cx.part(self.cx.remaining().map(|left| left / 2));
-        // Nearer than the noise there is nothing to be had.
-        cx.gap = cx.gap.max(OPEN);
+        cx.gap = cx.gap.max(NEAR);
         let run = BranchAndBound { without: self.without.clone(), ..BranchAndBound::default() }.map(&alike, &cx);
         self.knowledge.nodes += run.stats.get("decisions").unwrap_or(0.0) as u64;
         run.outcome.solution().iter().for_each(|mapping| self.offer(mapping));

@@ -11,7 +11,7 @@ use super::model::Model;
 use super::search::{Knowledge, Order, Search};
 use super::set::Set;
 use super::state::{Domains, Price, State};
-use crate::mapping::packing::{Found, Rooms, Wanted};
+use crate::mapping::zone_packing::{Found, Wanted, ZonePacking};
 use crate::mapping::{Counted, Mapping, MappingProblem, StageCost, Topology};
 use crate::search::{SearchContext, Verdict};
 
@@ -169,7 +169,7 @@ impl<const W: usize> Proof<'_, W> {
     /// Bounds the time by packing fractions of pipelines into zones, by steps that get longer where that goes well.
     fn bound_in_zones(&mut self, zones: &Zones, pipelines: &mut Pipelines<W>) {
         let replicas = self.knowledge.model.problem.replicas;
-        let mut rooms = Rooms::new(&zones.sizes);
+        let mut rooms = ZonePacking::new(&zones.sizes);
         let devices = self.best().devices;
         for replica in 0..replicas {
             let devices = devices.iter().skip(replica).step_by(replicas).copied().collect();

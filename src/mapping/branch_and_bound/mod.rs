@@ -4,55 +4,47 @@
 //! each copy ([`state`]), made consistent with the copies' times ([`revise`]) and with each other ([`all_different`]), and
 //! searched depth first ([`search`]), blocks of devices before devices ([`blocks`]), with the images of whatever failed
 //! under interchangeable replicas and devices left out ([`symmetry`]). Where messages count, blocks are filled
-//! ([`super::filling`]), mappings that symmetries keep are searched for first ([`by_folding`]), and where messages alone do,
-//! pipelines are packed as well ([`super::packing`]). Every target refuted is a bound; every mapping found is a new target.
+//! ([`super::filling`]), and mappings that symmetries keep are searched for first ([`by_folding`]). Every target refuted is a
+//! bound; every mapping found is a new target. [`portfolio`] says what runs when.
 
 mod all_different;
 mod assignment;
 mod blocks;
-mod budgets;
 mod by_annealing;
 mod by_classes;
+mod by_covers;
 mod by_filling;
 mod by_folding;
 mod by_neighbours;
-mod by_packing;
 mod by_pipelines;
 mod classes;
 mod components;
-mod cycles;
-mod laying;
 #[cfg(test)]
 mod laws;
 mod levels;
 mod matching;
 mod model;
-mod neighbourhoods;
 mod portfolio;
 mod relation;
 mod revise;
 mod rings;
 mod search;
 mod set;
-mod stars;
 mod state;
 mod symmetry;
 mod touched;
 
-use budgets::BudgetAnnealer;
 use by_folding::Foldings;
 use levels::Levels;
 use matching::Matching;
 use model::Model;
-use neighbourhoods::Neighbourhoods;
 use portfolio::Round;
 use search::{Knowledge, Order, Search};
-use stars::Stars;
 
 use super::annealing::Annealer;
+use super::covers::RingCover;
 use super::filling::Filler;
 use super::heuristic::MappingAnnealing;
-use super::packing::{Packer, RingCover};
 use super::windows::Windows;
 use super::{Counted, Mapper, Mapping, MappingOutcome, MappingProblem, MappingRace, MappingRun};
 use crate::search::{SEARCH_TOLERANCE, SearchContext, Stats, Technique, Verdict};
@@ -116,9 +108,6 @@ impl BranchAndBound {
     }
 }
 
-/// A gap of more than this is too wide for searches to close where all links differ.
-const OPEN: f64 = 0.005;
-
 /// In blocks a gap of more than this is.
 const WIDE: f64 = 0.25;
 
@@ -139,24 +128,16 @@ struct Proof<'p, const W: usize> {
     levels: Option<Levels>,
     /// The devices in a line of near blocks.
     line: Option<Vec<usize>>,
-    budgets: Option<BudgetAnnealer<'p, W>>,
     filler: Option<Filler<'p>>,
     /// Whether filling blocks, and deciding about rings, may yet better anything.
     fills: bool,
     decides_rings: bool,
-    packers: Vec<Packer<'p>>,
-    stars: Option<Stars<W>>,
-    neighbourhoods: Neighbourhoods,
     /// Once looked for.
     foldings: Option<Foldings<'p>>,
     rings: Option<RingCover<'p>>,
     windows: Option<Windows<'p>>,
-    /// A mapping of laid rings.
-    laid: Option<Mapping>,
     /// How many devices the blocks hold that pipelines are packed into next.
     room: usize,
-    /// The bound before single pipelines raised it.
-    low: Option<f64>,
     /// Techniques that are left out, and what the others did.
     without: Vec<&'static str>,
     techniques: Vec<Technique>,
@@ -179,24 +160,17 @@ impl<'p, const W: usize> Proof<'p, W> {
         if has_blocks && problem.cost.counted == Counted::Both {
             annealer.allow_compound();
         }
-        let is_unlike = levels.is_none() && !has_blocks;
         Self {
             race: annealer.race(first, 0.0, cx),
             annealer,
-            budgets: is_unlike.then(|| BudgetAnnealer::new(model, seed)),
             filler: None,
             fills: true,
             decides_rings: true,
-            packers: Vec::new(),
-            stars: is_unlike.then(|| Stars::new(model, seed)).flatten(),
-            neighbourhoods: Neighbourhoods::new(seed),
             foldings: None,
             rings: (levels.is_some() && !has_blocks).then(|| RingCover::new(problem, seed)).flatten(),
             windows: line.as_ref().and_then(|line| Windows::new(problem, line, seed)),
             line,
-            laid: None,
             room: model.stages.len().max(1),
-            low: None,
             without: Vec::new(),
             techniques: Vec::new(),
             levels,
@@ -206,11 +180,9 @@ impl<'p, const W: usize> Proof<'p, W> {
     }
 
     /// How many times as many moves the next round of annealing takes: more where searches are far from a proof, and
-    /// compound moves or budgets may yet better much.
+    /// compound moves may yet better much.
     fn growth(&self) -> u64 {
-        let is_open = self.budgets.is_some() && self.gap() > OPEN;
-        let is_wide = self.annealer.is_compound() && self.gap() > WIDE;
-        if is_wide || is_open { 4 } else { 2 }
+        if self.annealer.is_compound() && self.gap() > WIDE { 4 } else { 2 }
     }
 
     /// What is not proven, as a part of the objective.
@@ -352,8 +324,7 @@ impl<'p, const W: usize> Proof<'p, W> {
     }
 
     fn finish(self) -> MappingRun {
-        let moves = self.annealer.moves() + self.budgets.as_ref().map_or(0, |budgets| budgets.moves);
-        let figures = vec![("decisions", self.knowledge.nodes as f64), ("moves", moves as f64)];
+        let figures = vec![("decisions", self.knowledge.nodes as f64), ("moves", self.annealer.moves() as f64)];
         let stats = Stats { figures, techniques: self.techniques };
         let outcome = match self.race.finish() {
             (Some((objective, mapping)), bound, ()) => MappingOutcome::found(mapping, objective, bound),

@@ -141,24 +141,6 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
         verdict
     }
 
-    /// Searches where these copies have only these devices, which may tell all replicas and devices apart.
-    pub fn given(mut self, domains: &[(usize, Set<W>)]) -> Verdict<Mapping> {
-        domains.iter().for_each(|&(copy, _)| self.state.touched.add(copy));
-        self.tell_all_apart();
-        match domains.iter().try_for_each(|(copy, devices)| self.state.keep(*copy, devices)) {
-            Ok(()) => self.run(),
-            Err(Conflict) => Verdict::Refuted,
-        }
-    }
-
-    /// Searches where each copy has only these devices, of which none that is the only one of a copy is another's, too.
-    pub fn among(mut self, domains: Vec<Set<W>>) -> Verdict<Mapping> {
-        (0..domains.len()).for_each(|copy| self.state.touched.add(copy));
-        self.tell_all_apart();
-        self.state.domains.devices = domains;
-        self.run()
-    }
-
     fn prepare(&mut self) -> Result<(), Conflict> {
         if self.order == Order::Learned {
             self.state.conflicts = match self.knowledge.weights.is_empty() {

@@ -1,11 +1,17 @@
-//! Column generation over pipelines that somebody else finds.
+//! Fractions of pipelines in zones of devices, each with room for so many: column generation over pipelines that somebody
+//! else finds.
+
+mod master;
 
 use std::ops::Range;
 
-use super::ROUNDING;
-use super::generation::MARGIN;
-use super::master::{Master, Row, Use, weights};
-use super::pricing::Pattern;
+use master::{Master, Row, Use, weights};
+
+/// Room for rounding in comparisons of values.
+const MARGIN: f64 = 1e-9;
+
+/// Sums of few terms are exact to this part.
+const ROUNDING: f64 = 1e-12;
 
 /// A pipeline: the time of its slowest copy, and the zone of each stage.
 pub type Found = (f64, Vec<usize>);
@@ -31,15 +37,15 @@ pub struct Wanted<'r> {
 ///
 /// Of whole pipelines no more than m have more than one of m + 1 parts of some zones. Such rows are added where fractions
 /// contradict them (Chvátal 1973).
-pub struct Rooms {
+pub struct ZonePacking {
     zones: usize,
     /// Zones' rooms, and then cuts.
     rows: Vec<Row>,
     /// The pipelines known so far, each with the time of its slowest copy.
-    pool: Vec<(f64, Pattern)>,
+    pool: Vec<Found>,
 }
 
-impl Rooms {
+impl ZonePacking {
     /// Zones of so many devices each; no pipeline is known.
     pub fn new(sizes: &[usize]) -> Self {
         let rows = sizes.iter().copied().enumerate().map(|(block, most)| Row { what: Use::Room(block), most });
@@ -47,8 +53,8 @@ impl Rooms {
     }
 
     /// Takes up a pipeline.
-    pub fn learn(&mut self, (time, classes): Found) {
-        self.pool.push((time, Pattern { classes }));
+    pub fn learn(&mut self, pipeline: Found) {
+        self.pool.push(pipeline);
     }
 
     /// Whether no fractions of pipelines within a target, `count` in all, find room; `None` where that stays open. `cheap`
@@ -62,10 +68,9 @@ impl Rooms {
         loop {
             let mut master = Master::new(&self.rows, within(&self.pool, target))?;
             while master.count() < count as f64 * (1.0 - MARGIN) {
-                let Some((time, classes)) = self.price(&master.values(), count, &mut cheap)? else { return Some(true) };
-                let pattern = Pattern { classes };
-                master = master.add(&pattern)?;
-                self.pool.push((time, pattern));
+                let Some((time, zones)) = self.price(&master.values(), count, &mut cheap)? else { return Some(true) };
+                master = master.add(&zones)?;
+                self.pool.push((time, zones));
             }
             let Some(cut) = self.cut(target, count) else { return Some(false) };
             self.rows.push(cut);
@@ -86,7 +91,7 @@ impl Rooms {
             .zip(&self.rows)
             .filter_map(|(&value, row)| match row.what {
                 Use::AtLeast(first, end, least) if value > 0.0 => Some((value, first..end, least)),
-                _ => None,
+                Use::AtLeast(..) | Use::Room(_) => None,
             })
             .collect();
         if cuts.len() > MOST_PRICED {
@@ -118,10 +123,10 @@ impl Rooms {
         if self.rows.len() >= self.zones + MOST_CUTS {
             return None;
         }
-        let pool: Vec<&Pattern> = within(&self.pool, target).collect();
+        let pool: Vec<&[usize]> = within(&self.pool, target).collect();
         let weights = weights(&self.rows, count, &pool)?;
         let excess = |row: &Row| {
-            let uses: f64 = pool.iter().zip(&weights).map(|(pattern, weight)| row.uses(pattern) as f64 * weight).sum();
+            let uses: f64 = pool.iter().zip(&weights).map(|(zones, weight)| row.uses(zones) as f64 * weight).sum();
             uses - row.most as f64
         };
         let ranges = (0..self.zones).flat_map(|first| (first + 1..=self.zones).map(move |end| (first, end)));
@@ -135,6 +140,6 @@ impl Rooms {
 }
 
 /// The pipelines of a pool within a target.
-fn within(pool: &[(f64, Pattern)], target: f64) -> impl Iterator<Item = &Pattern> {
-    pool.iter().filter(move |(time, _)| *time <= target * (1.0 + ROUNDING)).map(|(_, pattern)| pattern)
+fn within(pool: &[Found], target: f64) -> impl Iterator<Item = &[usize]> {
+    pool.iter().filter(move |(time, _)| *time <= target * (1.0 + ROUNDING)).map(|(_, zones)| &zones[..])
 }

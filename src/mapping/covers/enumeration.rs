@@ -1,7 +1,6 @@
-//! All pipelines within a target, where no two devices are alike.
+//! All pipelines within a target.
 
 use super::plan::{Plan, Step};
-use super::pricing::Pattern;
 use crate::solve::SearchContext;
 
 /// Pipelines by the devices they use.
@@ -9,8 +8,8 @@ use crate::solve::SearchContext;
 pub struct Pipelines {
     /// Devices of each as bits, no two alike.
     pub sets: Vec<u128>,
-    /// How each places its stages.
-    patterns: Vec<Pattern>,
+    /// By pipeline and stage: its device.
+    places: Vec<Vec<usize>>,
 }
 
 impl Pipelines {
@@ -30,20 +29,20 @@ impl Pipelines {
         let mut found = walk.found;
         found.sort_unstable_by_key(|(set, _)| *set);
         found.dedup_by_key(|(set, _)| *set);
-        let (sets, patterns) = found.into_iter().unzip();
-        Some(Self { sets, patterns })
+        let (sets, places) = found.into_iter().unzip();
+        Some(Self { sets, places })
     }
 
-    /// The pipeline that uses this set of devices.
-    pub fn pattern(&self, set: u128) -> Option<&Pattern> {
-        self.sets.binary_search(&set).ok().map(|index| &self.patterns[index])
+    /// By stage: where the pipeline on this set of devices has it.
+    pub fn on(&self, set: u128) -> Option<&[usize]> {
+        self.sets.binary_search(&set).ok().map(|index| &self.places[index][..])
     }
 }
 
 /// The most pipelines that are kept.
 const MOST: usize = 1 << 19;
 
-/// So many devices tried take as long as a label of pricing.
+/// So many devices tried are a step.
 const TRIED: u64 = 8;
 
 /// Steps between two looks at the clock.
@@ -60,14 +59,14 @@ struct Walk<'a> {
     cx: &'a SearchContext,
     /// The devices of the first stages, in the order of the plan.
     way: Vec<usize>,
-    found: Vec<(u128, Pattern)>,
+    found: Vec<(u128, Vec<usize>)>,
 }
 
 impl Walk<'_> {
     /// Goes on from `self.way`; `None` where a limit came first.
     fn extend(&mut self, used: u128, open: &[Open]) -> Option<()> {
         let Some(step) = self.plan.steps.get(self.way.len()) else {
-            self.found.push((used, self.pattern()));
+            self.found.push((used, self.places()));
             return (self.found.len() <= MOST).then_some(());
         };
         self.charge((step.base.len() as u64).div_ceil(TRIED))?;
@@ -108,11 +107,11 @@ impl Walk<'_> {
         Some(kept.chain(step.waits.then_some((device, here))).collect())
     }
 
-    fn pattern(&self) -> Pattern {
-        let mut classes = vec![0; self.way.len()];
+    fn places(&self) -> Vec<usize> {
+        let mut places = vec![0; self.way.len()];
         for (step, &device) in self.plan.steps.iter().zip(&self.way) {
-            classes[step.stage] = device;
+            places[step.stage] = device;
         }
-        Pattern { classes }
+        places
     }
 }

@@ -16,31 +16,15 @@ pub enum Covered {
     Unknown,
 }
 
-/// Decisions of the first search; each later one takes twice as many, in another order.
-const FIRST_DECISIONS: u64 = 200;
+/// Decisions of a draw.
+const DECISIONS: u64 = 200;
 
-/// So many sets looked at take as long as a label of pricing.
+/// So many sets looked at are a step.
 const LOOKED_AT: u64 = 4;
 
-/// Sets that cover each element of `all` just once. One search after the other begins anew, so that a bad first decision
-/// costs little; each is a proof where it ends by itself.
-pub fn cover(sets: &[u128], all: u128, effort: &mut u64, rng: &mut Xoshiro256PlusPlus, cx: &SearchContext) -> Covered {
-    let mut decisions = FIRST_DECISIONS;
-    while *effort > 0 && !cx.should_stop() {
-        match search(sets, all, Search { decisions, is_fair: false, effort, rng, cx, chosen: Vec::new() }) {
-            Covered::Unknown => decisions *= 2,
-            covered => return covered,
-        }
-    }
-    Covered::Unknown
-}
-
-/// A cover drawn at random, or what else so short a search finds out.
+/// Sets that cover each element of `all` just once, drawn at random, or what else so short a search finds out.
 pub fn draw(sets: &[u128], all: u128, effort: &mut u64, rng: &mut Xoshiro256PlusPlus, cx: &SearchContext) -> Covered {
-    search(sets, all, Search { decisions: FIRST_DECISIONS, is_fair: true, effort, rng, cx, chosen: Vec::new() })
-}
-
-fn search(sets: &[u128], all: u128, mut search: Search) -> Covered {
+    let mut search = Search { decisions: DECISIONS, effort, rng, cx, chosen: Vec::new() };
     match search.explore(sets.to_vec(), all) {
         Some(true) => Covered::By(search.chosen),
         Some(false) => Covered::Not,
@@ -50,8 +34,6 @@ fn search(sets: &[u128], all: u128, mut search: Search) -> Covered {
 
 struct Search<'a> {
     decisions: u64,
-    /// Whether sets come in any order, so that covers of all kinds are found.
-    is_fair: bool,
     effort: &'a mut u64,
     rng: &'a mut Xoshiro256PlusPlus,
     cx: &'a SearchContext,
@@ -71,7 +53,7 @@ impl Search<'_> {
         }
         let uses = uses(&sets);
         let rarest = elements(rest).min_by_key(|&element| uses[element])?;
-        for set in self.ordered(&sets, rarest, &uses) {
+        for set in self.shuffled(&sets, rarest) {
             self.chosen.push(set);
             let others = sets.iter().copied().filter(|other| other & set == 0).collect();
             if self.explore(others, rest & !set)? {
@@ -82,14 +64,10 @@ impl Search<'_> {
         Some(false)
     }
 
-    /// The sets that hold `element`, by chance, and unless all are to have the same chances, those before that also hold
-    /// others that few do.
-    fn ordered(&mut self, sets: &[u128], element: usize, uses: &[u32]) -> Vec<u128> {
-        let rarity = |set: u128| elements(set).map(|element| 1.0 / f64::from(uses[element])).sum::<f64>();
+    /// The sets that hold `element`, in any order, so that covers of all kinds are found.
+    fn shuffled(&mut self, sets: &[u128], element: usize) -> Vec<u128> {
         let holding = sets.iter().copied().filter(|set| set >> element & 1 == 1);
-        let weight = |set: u128| if self.is_fair { 1.0 } else { rarity(set) };
-        let mut ranked: Vec<(f64, u128)> =
-            holding.map(|set| (weight(set) * self.rng.random_range(0.5..1.5), set)).collect();
+        let mut ranked: Vec<(f64, u128)> = holding.map(|set| (self.rng.random_range(0.5..1.5), set)).collect();
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
         ranked.into_iter().map(|(_, set)| set).collect()
     }

@@ -1,23 +1,17 @@
 //! The packing program: how many pipelines find room at once, in fractions.
 //!
-//! Its rows say how often pipelines may use something: the devices of a class, or, for branching, a class for a stage. Its
-//! dual asks for values of the rows with the least sum, where no pipeline within the target is worth less than one. It is
-//! solved over the pipelines known so far, each a row of the dual.
+//! Its rows say how often pipelines may use something, such as the devices of a zone. Its dual asks for values of the rows
+//! with the least sum, where no pipeline within the target is worth less than one. It is solved over the pipelines known so
+//! far, each a row of the dual.
 
 use microlp::{ComparisonOp, OptimizationDirection, Problem, Solution, Variable};
-
-use super::pricing::Pattern;
 
 /// What pipelines may use only so often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
-    /// Devices of this class.
+    /// Devices of this zone.
     Room(usize),
-    /// This class for this stage.
-    Inside(usize, usize),
-    /// Any other class for this stage.
-    Outside(usize, usize),
-    /// At least so many devices of the classes from one to before another.
+    /// At least so many devices of the zones from one to before another.
     AtLeast(usize, usize, usize),
 }
 
@@ -31,15 +25,12 @@ pub struct Row {
 }
 
 impl Row {
-    /// How often a pipeline uses it.
-    pub fn uses(&self, pattern: &Pattern) -> usize {
-        let classes = &pattern.classes;
-        let count = |first: usize, end: usize| classes.iter().filter(|&class| (first..end).contains(class)).count();
+    /// How often a pipeline uses it whose stages are in these zones.
+    pub fn uses(&self, zones: &[usize]) -> usize {
+        let count = |first: usize, end: usize| zones.iter().filter(|&zone| (first..end).contains(zone)).count();
         match self.what {
-            Use::Room(class) => count(class, class + 1),
+            Use::Room(zone) => count(zone, zone + 1),
             Use::AtLeast(first, end, least) => usize::from(count(first, end) >= least),
-            Use::Inside(stage, class) => usize::from(classes[stage] == class),
-            Use::Outside(stage, class) => usize::from(classes[stage] != class),
         }
     }
 }
@@ -53,20 +44,20 @@ pub struct Master<'r> {
 
 impl<'r> Master<'r> {
     /// The program of these pipelines. `None` on numerical failure.
-    pub fn new<'p>(rows: &'r [Row], patterns: impl IntoIterator<Item = &'p Pattern>) -> Option<Self> {
+    pub fn new<'p>(rows: &'r [Row], pipelines: impl IntoIterator<Item = &'p [usize]>) -> Option<Self> {
         let mut problem = Problem::new(OptimizationDirection::Minimize);
         // One is enough for a row: it makes all pipelines that use it worth one.
         let value: Vec<Variable> = rows.iter().map(|row| problem.add_var(row.most as f64, (0.0, 1.0))).collect();
-        for pattern in patterns {
-            problem.add_constraint(terms(rows, &value, pattern), ComparisonOp::Ge, 1.0);
+        for zones in pipelines {
+            problem.add_constraint(terms(rows, &value, zones), ComparisonOp::Ge, 1.0);
         }
         let solution = problem.solve().ok()?.into_solution().ok()?;
         Some(Self { rows, value, solution })
     }
 
     /// Adds a pipeline. `None` on numerical failure.
-    pub fn add(self, pattern: &Pattern) -> Option<Self> {
-        let terms = terms(self.rows, &self.value, pattern);
+    pub fn add(self, zones: &[usize]) -> Option<Self> {
+        let terms = terms(self.rows, &self.value, zones);
         let solution = self.solution.add_constraint(terms, ComparisonOp::Ge, 1.0).ok()?.into_solution().ok()?;
         Some(Self { solution, ..self })
     }
@@ -86,17 +77,17 @@ impl<'r> Master<'r> {
     }
 }
 
-fn terms(rows: &[Row], value: &[Variable], pattern: &Pattern) -> Vec<(Variable, f64)> {
-    let uses = rows.iter().zip(value).map(|(row, &variable)| (variable, row.uses(pattern) as f64));
+fn terms(rows: &[Row], value: &[Variable], zones: &[usize]) -> Vec<(Variable, f64)> {
+    let uses = rows.iter().zip(value).map(|(row, &variable)| (variable, row.uses(zones) as f64));
     uses.filter(|&(_, uses)| uses > 0.0).collect()
 }
 
 /// How many of each pipeline a fractional packing of at most `count` takes; `None` on numerical failure.
-pub fn weights(rows: &[Row], count: usize, patterns: &[&Pattern]) -> Option<Vec<f64>> {
+pub fn weights(rows: &[Row], count: usize, pipelines: &[&[usize]]) -> Option<Vec<f64>> {
     let mut problem = Problem::new(OptimizationDirection::Maximize);
-    let weight: Vec<Variable> = patterns.iter().map(|_| problem.add_var(1.0, (0.0, f64::INFINITY))).collect();
+    let weight: Vec<Variable> = pipelines.iter().map(|_| problem.add_var(1.0, (0.0, f64::INFINITY))).collect();
     for row in rows {
-        let uses = patterns.iter().zip(&weight).map(|(pattern, &variable)| (variable, row.uses(pattern) as f64));
+        let uses = pipelines.iter().zip(&weight).map(|(zones, &variable)| (variable, row.uses(zones) as f64));
         let uses: Vec<(Variable, f64)> = uses.filter(|&(_, uses)| uses > 0.0).collect();
         problem.add_constraint(uses, ComparisonOp::Le, row.most as f64);
     }

@@ -5,20 +5,28 @@
 //! within the target where every ring takes the least it can. Covers are drawn at random among them, and each is put in the
 //! order of rings that fit.
 
+mod enumeration;
+mod exact_cover;
+mod plan;
+
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 
-use super::classes::Classes;
-use super::cover::{Covered, draw};
-use super::enumeration::Pipelines;
-use super::plan::Plan;
-use super::{ENUMERATED, Packing, ROUNDING, covering};
-use crate::mapping::ring_order::RingOrder;
-use crate::mapping::{Counted, MappingProblem};
-use crate::solve::SearchContext;
+use super::ring_order::RingOrder;
+use super::{Counted, Mapping, MappingProblem};
+use crate::search::{SearchContext, Verdict};
+use enumeration::Pipelines;
+use exact_cover::{Covered, draw};
+use plan::Plan;
 
-/// So many extensions of a way take as long as a label of pricing.
+/// So many extensions of a way are a step.
 const EXTENDED: u64 = 4;
+
+/// Enumerating pipelines takes at most one of so many parts of the effort.
+const ENUMERATED: u64 = 4;
+
+/// Sums of few terms are exact to this part.
+const ROUNDING: f64 = 1e-12;
 
 /// Covers by pipelines in the order of rings.
 pub struct RingCover<'a> {
@@ -32,13 +40,17 @@ pub struct RingCover<'a> {
 }
 
 impl<'a> RingCover<'a> {
-    /// `None` where messages or rings do not count, devices are left over, alike or many, or loads have several pieces.
-    /// O(D² · classes + stages · D²).
+    /// `None` where messages or rings do not count, devices are left over or many, or loads have several pieces.
+    /// O(stages · D²).
     pub fn new(problem: &'a MappingProblem, seed: u64) -> Option<Self> {
         if problem.stages.stages.len() < 2 || problem.replicas < 2 || problem.cost.counted != Counted::Both {
             return None;
         }
-        let mut plan = covering(problem, &Classes::new(&problem.topology))?;
+        let devices = problem.topology.len();
+        if problem.copies() != devices || devices > Pipelines::MOST_DEVICES {
+            return None;
+        }
+        let mut plan = Plan::new(problem)?;
         if problem.cost.adds_all_reduce() {
             for step in &mut plan.steps {
                 let least = least_ring(problem, step.stage);
@@ -49,33 +61,32 @@ impl<'a> RingCover<'a> {
         Some(Self { problem, orders, plan, rng: Xoshiro256PlusPlus::seed_from_u64(seed), nodes: 0 })
     }
 
-    /// Searches for a mapping within a target, with an effort that is counted in labels of pricing.
-    pub fn search(&mut self, target: f64, mut effort: u64, cx: &SearchContext) -> Packing {
+    /// Searches for a mapping within a target in so many steps.
+    pub fn search(&mut self, target: f64, mut effort: u64, cx: &SearchContext) -> Verdict<Mapping> {
         let limit = target * (1.0 + ROUNDING);
         let mut left = effort / ENUMERATED;
         effort -= left;
         let Some(pipelines) = Pipelines::within(&self.plan, limit, &mut left, cx) else {
-            return Packing::Crowded;
+            return Verdict::Unknown;
         };
         effort += left;
         let all = Pipelines::all_devices(self.problem.topology.len());
         while effort > 0 && !cx.should_stop() {
             self.nodes += 1;
             match draw(&pipelines.sets, all, &mut effort, &mut self.rng, cx) {
-                Covered::Not => return Packing::Refuted,
+                Covered::Not => return Verdict::Refuted,
                 Covered::By(sets) => {
-                    let cover =
-                        sets.iter().filter_map(|&set| pipelines.pattern(set)).map(|pattern| &pattern.classes[..]);
+                    let cover = sets.iter().filter_map(|&set| pipelines.on(set));
                     let (mapping, extensions) = self.orders.within(&cover.collect::<Vec<_>>(), limit);
                     effort = effort.saturating_sub((extensions / EXTENDED).max(1));
                     if let Some(mapping) = mapping {
-                        return Packing::Found(mapping);
+                        return Verdict::Found(mapping);
                     }
                 }
                 Covered::Unknown => (),
             }
         }
-        Packing::Unknown(None)
+        Verdict::Unknown
     }
 }
 
@@ -108,20 +119,20 @@ mod tests {
             let Some(optimum) = run.outcome.solution().map(|mapping| problem.objective(mapping)) else { continue };
             looked += 1;
             match rings.search(optimum, 20_000, &cx) {
-                Packing::Found(mapping) => {
+                Verdict::Found(mapping) => {
                     let mut devices = mapping.devices.clone();
                     devices.sort_unstable();
                     assert!(devices.into_iter().eq(0..problem.topology.len()), "devices of seed {seed} are shared");
                     assert!(problem.objective(&mapping) <= optimum * (1.0 + 1e-9), "seed {seed}");
                     found += 1;
                 }
-                Packing::Refuted => panic!("the optimum of seed {seed} is refuted"),
-                Packing::Unknown(_) | Packing::Crowded => (),
+                Verdict::Refuted => panic!("the optimum of seed {seed} is refuted"),
+                Verdict::Unknown => (),
             }
             match rings.search(optimum * (1.0 - 1e-6), 20_000, &cx) {
-                Packing::Found(_) => panic!("something is below the optimum of seed {seed}"),
-                Packing::Refuted => refuted += 1,
-                Packing::Unknown(_) | Packing::Crowded => (),
+                Verdict::Found(_) => panic!("something is below the optimum of seed {seed}"),
+                Verdict::Refuted => refuted += 1,
+                Verdict::Unknown => (),
             }
         }
         assert!(looked > 60 && 2 * found > looked && refuted > 0, "{found} found, {refuted} refuted of {looked}");
