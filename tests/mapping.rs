@@ -2,14 +2,22 @@
 
 mod common;
 mod mappings;
+#[path = "../benches/support/pipelines.rs"]
+mod pipelines;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use common::drawn;
-use dagsplit::mapping::{BranchAndBound, Exhaustive, Mapper, MappingOutcome, MappingProblem, MappingRun};
+use dagsplit::formats::{TopologyOptions, read_topology};
+use dagsplit::mapping::{
+    BranchAndBound, Counted, Exhaustive, Mapper, MappingOutcome, MappingProblem, MappingRun, StageCost,
+};
 use dagsplit::solve::{OPTIMALITY_TOLERANCE, SearchContext};
 use mappings::any_problem;
+use pipelines::{NETWORKS, pipeline};
 use proptest::prelude::*;
 
 /// What the run says that no mapping is below; 0 where it says nothing.
@@ -126,4 +134,56 @@ fn the_tree_is_reached() {
     let counts: Vec<f64> = drawn(&any_problem(10), 300).map(decisions).collect();
     let trees = counts.iter().filter(|&&count| count > 10.0).count();
     assert!(trees >= 20, "{trees} of 300 runs branch: {counts:?}");
+}
+
+/// A problem with a proven optimum: network, stages, interconnect of `instances/topologies`, and what counts.
+type Golden = (String, usize, String, String);
+
+/// Mappings of the networks of Liu et al. (2024) on committed interconnects of 16 to 64 devices, with a tenth of the
+/// compute.
+fn golden_problems() -> impl Iterator<Item = (Golden, MappingProblem)> {
+    let topologies = ["hierarchical-4x4", "fat-tree-16", "dgx1-4x8", "dgx-h100-4x8", "mesh-8x8", "torus-4x4x4"];
+    let asked = topologies.into_iter().flat_map(|topology| {
+        let counted = [Counted::Messages, Counted::AllReduce, Counted::Both];
+        NETWORKS.into_iter().flat_map(move |network| {
+            [4, 8].into_iter().flat_map(move |stages| counted.map(|counted| (network, stages, topology, counted)))
+        })
+    });
+    asked.map(|(network, stages, name, counted)| {
+        let path = format!("{}/instances/topologies/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let topology = read_topology(Path::new(&path), &TopologyOptions::default()).unwrap();
+        let problem = MappingProblem {
+            stages: pipeline(network, stages, 0.1),
+            replicas: topology.len() / stages,
+            topology,
+            cost: StageCost::additive(counted),
+        };
+        ((network.into(), stages, name.into(), counted.name().into()), problem)
+    })
+}
+
+/// No bound is above what is known to be the optimum, and no mapping below it. `DAGSPLIT_UPDATE` writes what is known anew.
+#[test]
+fn golden_optima_are_proven_again() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mappings/golden.json");
+    let mut found = Vec::new();
+    for (about, problem) in golden_problems() {
+        let cx = SearchContext::new().with_time_limit(Duration::from_secs(60));
+        let run = BranchAndBound::default().map(&problem, &cx);
+        check(&problem, &run);
+        assert!(matches!(run.outcome, MappingOutcome::Optimal { .. }), "{about:?} is no longer proven");
+        found.push((about, problem.objective(run.outcome.solution().unwrap()), bound(&run)));
+    }
+    if std::env::var_os("DAGSPLIT_UPDATE").is_some() {
+        let line = |(about, objective, _): &(Golden, f64, f64)| serde_json::to_string(&(about, objective)).unwrap();
+        let lines: Vec<String> = found.iter().map(line).collect();
+        std::fs::write(path, format!("[\n{}\n]\n", lines.join(",\n"))).unwrap();
+    }
+    let known: Vec<(Golden, f64)> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    assert_eq!(known.len(), found.len());
+    for ((known, optimum), (about, objective, bound)) in known.into_iter().zip(found) {
+        assert_eq!(known, about);
+        assert!(bound <= optimum * (1.0 + 1e-12), "{about:?}: the bound {bound} is above {optimum}");
+        assert!(objective >= optimum * (1.0 - OPTIMALITY_TOLERANCE), "{about:?}: {objective} is below {optimum}");
+    }
 }

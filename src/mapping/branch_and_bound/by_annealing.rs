@@ -17,7 +17,7 @@ impl<const W: usize> Proof<'_, W> {
     /// Cuts the line of blocks into a ring for each stage.
     pub(super) fn cut_segments(&mut self) {
         let Some(line) = &self.line else { return };
-        let found = segments::mapping(self.knowledge.model.problem, line, self.cx);
+        let found = segments::mapping(self.knowledge.model.problem, line, self.race.cx);
         found.iter().for_each(|mapping| self.offer(mapping));
         self.tell("cutting a line");
     }
@@ -45,7 +45,7 @@ impl<const W: usize> Proof<'_, W> {
         let (objective, gap) = (self.objective(), self.gap());
         // A copy, so that what is renewed later does not depend on whether this was tried.
         let windows = self.windows.clone().filter(|_| gap > WIDE);
-        let other = windows.and_then(|mut windows| windows.mapping(self.bound(), objective, moves, self.cx));
+        let other = windows.and_then(|mut windows| windows.mapping(self.bound(), objective, moves, self.race.cx));
         let problem = self.knowledge.model.problem;
         let is_much_better = |other: &Mapping| problem.objective(other) <= objective * (1.0 - MUCH);
         if !other.as_ref().is_some_and(is_much_better) {
@@ -59,7 +59,7 @@ impl<const W: usize> Proof<'_, W> {
     pub(super) fn renew(&mut self, moves: u64) {
         let (best, bound) = (self.best(), self.bound());
         let Some(windows) = &mut self.windows else { return };
-        let mapping = windows.better(&best, moves, bound, self.cx);
+        let mapping = windows.better(&best, moves, bound, self.race.cx);
         self.offer(&mapping);
         self.tell("renewing");
     }

@@ -25,7 +25,7 @@ impl<const W: usize> Proof<'_, W> {
         let Some(topology) = classed(&problem.topology) else { return };
         let alike = MappingProblem { topology, ..problem.clone() };
         self.tell("classes of links");
-        let mut cx = self.cx.part(self.cx.remaining().map(|left| left / 2));
+        let mut cx = self.race.cx.part(self.race.cx.remaining().map(|left| left / 2));
         cx.gap = cx.gap.max(NEAR);
         let run = BranchAndBound { without: self.without.clone(), ..BranchAndBound::default() }.map(&alike, &cx);
         self.knowledge.nodes += run.stats.get("decisions").unwrap_or(0.0) as u64;

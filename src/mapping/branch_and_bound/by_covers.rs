@@ -13,7 +13,7 @@ impl<const W: usize> Proof<'_, W> {
         let target = self.bound() * (1.0 + LEAST_STEP);
         let effort = decisions.saturating_mul(STEPS * self.knowledge.model.devices() as u64);
         let Some(rings) = &mut self.rings else { return };
-        let verdict = rings.search(target, effort, self.cx);
+        let verdict = rings.search(target, effort, self.race.cx);
         self.knowledge.nodes += std::mem::take(&mut rings.nodes);
         match verdict {
             Verdict::Refuted => self.raise(self.next_time(target)),

@@ -111,7 +111,7 @@ impl<'p, const W: usize> Proof<'p, W> {
     /// Searches all foldings by about so many decisions, first for a mapping that reaches the bound, then for a better one.
     pub(super) fn search_foldings(&mut self, decisions: u64) {
         let problem = self.knowledge.model.problem;
-        let mut foldings = self.foldings.take().unwrap_or_else(|| Foldings::new(problem, self.cx));
+        let mut foldings = self.foldings.take().unwrap_or_else(|| Foldings::new(problem, self.race.cx));
         let searches = 2 * foldings.all.len() * foldings.allowances.len();
         let decisions = decisions / searches.max(1) as u64;
         // The first searches find what is easy to find, and of later ones those that are no longer find nothing else.
@@ -138,7 +138,7 @@ impl<'p, const W: usize> Proof<'p, W> {
         if self.is_done() {
             return;
         }
-        let found = foldings.search(&mut self.knowledge, at, target, decisions, self.cx);
+        let found = foldings.search(&mut self.knowledge, at, target, decisions, self.race.cx);
         let ordered = found.and_then(|mapping| match &foldings.orders {
             Some(orders) => orders.best(&mapping, self.bound(), self.better()),
             None => Some(mapping),
@@ -154,7 +154,7 @@ impl<'p, const W: usize> Proof<'p, W> {
             return high;
         }
         let mut is_refuted = |target: f64| {
-            foldings.search(&mut self.knowledge, (0, kind), target, 0, self.cx);
+            foldings.search(&mut self.knowledge, (0, kind), target, 0, self.race.cx);
             foldings.allowances[kind].refuted[0] >= target
         };
         if !is_refuted(low) {

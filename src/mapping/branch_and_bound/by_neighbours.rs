@@ -17,7 +17,8 @@ impl<const W: usize> Proof<'_, W> {
     pub(super) fn bound_by_neighbours(&mut self) {
         let model = self.knowledge.model;
         let colours = vec![0; model.devices()];
-        let Some(orbits) = self.knowledge.symmetry.as_mut().map(|symmetry| symmetry.orbits(&colours, self.cx)) else {
+        let Some(orbits) = self.knowledge.symmetry.as_mut().map(|symmetry| symmetry.orbits(&colours, self.race.cx))
+        else {
             return;
         };
         for stage in 0..model.stages.len() {

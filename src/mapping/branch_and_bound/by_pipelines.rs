@@ -127,8 +127,8 @@ impl<const W: usize> Proof<'_, W> {
         }
         let cost = StageCost { counted: Counted::Messages, ..problem.cost.clone() };
         let single = MappingProblem { replicas: 1, cost, ..problem.clone() };
-        let Some(model) = Model::<W>::new(&single, self.cx) else { return };
-        let mut pipelines = Pipelines::new(&model, decisions, self.cx);
+        let Some(model) = Model::<W>::new(&single, self.race.cx) else { return };
+        let mut pipelines = Pipelines::new(&model, decisions, self.race.cx);
         let worst = self.bound_through_blocks(&partition, &mut pipelines);
         pipelines.end = pipelines.effort() + decisions;
         while self.room < most && pipelines.has_effort() && !self.is_done() {

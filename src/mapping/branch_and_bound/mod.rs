@@ -34,6 +34,7 @@ mod state;
 mod symmetry;
 mod touched;
 
+use by_filling::Filling;
 use by_folding::Foldings;
 use levels::Levels;
 use matching::Matching;
@@ -43,7 +44,6 @@ use search::{Knowledge, Order, Search};
 
 use super::annealing::Annealer;
 use super::covers::RingCover;
-use super::filling::Filler;
 use super::heuristic::MappingAnnealing;
 use super::windows::Windows;
 use super::{Counted, Mapper, Mapping, MappingOutcome, MappingProblem, MappingRace, MappingRun};
@@ -128,10 +128,7 @@ struct Proof<'p, const W: usize> {
     levels: Option<Levels>,
     /// The devices in a line of near blocks.
     line: Option<Vec<usize>>,
-    filler: Option<Filler<'p>>,
-    /// Whether filling blocks, and deciding about rings, may yet better anything.
-    fills: bool,
-    decides_rings: bool,
+    filling: Option<Filling<'p>>,
     /// Once looked for.
     foldings: Option<Foldings<'p>>,
     rings: Option<RingCover<'p>>,
@@ -141,7 +138,6 @@ struct Proof<'p, const W: usize> {
     /// Techniques that are left out, and what the others did.
     without: Vec<&'static str>,
     techniques: Vec<Technique>,
-    cx: &'p SearchContext,
 }
 
 impl<'p, const W: usize> Proof<'p, W> {
@@ -163,9 +159,7 @@ impl<'p, const W: usize> Proof<'p, W> {
         Self {
             race: annealer.race(first, 0.0, cx),
             annealer,
-            filler: None,
-            fills: true,
-            decides_rings: true,
+            filling: None,
             foldings: None,
             rings: (levels.is_some() && !has_blocks).then(|| RingCover::new(problem, seed)).flatten(),
             windows: line.as_ref().and_then(|line| Windows::new(problem, line, seed)),
@@ -175,7 +169,6 @@ impl<'p, const W: usize> Proof<'p, W> {
             techniques: Vec::new(),
             levels,
             knowledge,
-            cx,
         }
     }
 
@@ -275,7 +268,7 @@ impl<'p, const W: usize> Proof<'p, W> {
 
     /// Searches under a target and keeps what comes of it.
     fn search(&mut self, target: f64, decisions: u64, order: Order) -> Verdict<Mapping> {
-        let verdict = Search::new(&mut self.knowledge, target, decisions, order, self.cx).run();
+        let verdict = Search::new(&mut self.knowledge, target, decisions, order, self.race.cx).run();
         match &verdict {
             Verdict::Refuted => self.raise(self.next_time(target)),
             Verdict::Found(mapping) => self.offer(mapping),
