@@ -5,6 +5,7 @@ use crate::search::Bound;
 
 /// Where a lower bound comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BoundSource {
     /// Total work over total speed.
     Work,

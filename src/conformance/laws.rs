@@ -8,6 +8,7 @@ use serde::Serialize;
 /// A law.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Law {
     /// It ends by itself, without a panic, an error or a signal.
     Runs,

@@ -87,6 +87,7 @@ pub struct Answer {
 
 /// A run that returned nothing to judge.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Fault {
     /// It panicked.
     #[error("it panicked: {0}")]

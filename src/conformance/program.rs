@@ -21,6 +21,7 @@ use process::Ended;
 
 /// Why there is no program to run.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ProgramError {
     /// The command line has an open quotation mark, or no word.
     #[error("`{0}` is no command line; give a program and its arguments, quoted as in a shell")]

@@ -52,6 +52,7 @@ impl MappedPipeline {
 
 /// What became of a candidate.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum Fate {
     /// It runs.
     Planned(Box<MappedPipeline>),

@@ -28,6 +28,7 @@ pub struct Plan {
 
 /// Why nothing is planned.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PlanError {
     /// A spec string names no method or no mapper.
     #[error(transparent)]

@@ -2,6 +2,7 @@
 
 /// Why a spec string names no method.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SpecError {
     /// No method has the name asked for.
     #[error("there is no method `{name}`; there are {}", known.join(", "))]

@@ -5,6 +5,7 @@ use crate::graph::CycleError;
 
 /// A pipeline cannot be simulated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SimulateError {
     /// There is nothing to simulate.
     #[error("no microbatch is to be simulated")]
@@ -59,6 +60,7 @@ pub enum SimulateError {
 
 /// A schedule does not fit a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Unsuitable {
     /// A pass of a stage has to be interrupted.
     #[error("{stage} on {device} has to wait in the middle of a pass; the schedule `virtual-devices` allows that")]

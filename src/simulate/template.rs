@@ -4,6 +4,7 @@ use super::pipeline::{Pass, Pipeline, Transfers, Way};
 
 /// A kind of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Work {
     /// Activations are computed once more for the backward pass.
     Recompute,
@@ -35,6 +36,7 @@ impl Work {
 
 /// What a track of the timeline belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum TrackKind {
     /// A device.
     Device(usize),

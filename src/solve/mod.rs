@@ -91,6 +91,7 @@ fn refuse_recomputation(solver: &str, problem: &Problem) -> Result<(), Unsupport
 
 /// A fault: not a limit, not an infeasible problem.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SolveError {
     /// The solver does not take the problem.
     #[error(transparent)]

@@ -7,6 +7,7 @@ use dagsplit_model::text::escaped;
 
 /// What is wrong with a mapping.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum MappingViolation {
     /// A copy of a stage is nowhere.
     #[error("copy {replica} of stage {stage} is on no device; place it")]

@@ -8,6 +8,7 @@ use dagsplit_model::problem::DeviceKind;
 
 /// One thing wrong with a split. Devices are counted from 0 in the order of the split; nodes are named by id.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Violation {
     /// The instance, or what is asked of it, is itself invalid, so that no split of it can be judged.
     #[error("the instance or the request is invalid: {0}")]

@@ -62,6 +62,7 @@ pub type JointRun = Run<JointPlan, f64>;
 
 /// Why a problem is not searched.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum JointError {
     /// There are too many ways to cut the graph in two.
     #[error("the graph has more than {0} ideals; join its nodes to fewer clusters first")]

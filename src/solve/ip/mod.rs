@@ -232,19 +232,38 @@ impl Solver for IntegerProgram {
     fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let known = self.known(problem, cx)?;
         let knows_none = known.is_none();
-        let run = search::run(problem, self, known, cx)?;
-        match run.outcome {
+        let mut run = search::run(problem, self, known, cx)?;
+        if let Some((split, _)) = open(&run, cx).filter(|_| knows_none) {
             // What it found says how large times are that matter.
-            Outcome::Feasible { solution, bound } if knows_none && is_open(&solution, bound.as_ref(), cx) => {
-                search::run(problem, self, Some(solution), cx)
-            }
-            _ => Ok(run),
+            run = search::run(problem, self, Some(split.clone()), cx)?;
         }
+        if let Some((split, objective)) = open(&run, cx).filter(|_| self.cutoff.is_none() && is_near(&run)) {
+            // HiGHS' bound may lie a little below what it calls optimal, so it is asked for anything better.
+            let better = Self { start: Some(split.clone()), cutoff: Some(objective * (1.0 - ROOM)), ..self.clone() };
+            let refuting = search::run(problem, &better, Some(split.clone()), cx)?;
+            run = if open(&refuting, cx).is_none() { refuting } else { run };
+        }
+        Ok(run)
     }
 }
 
-/// Whether a split is farther from a bound than asked for, and there is time left.
-fn is_open(split: &Solution, bound: Option<&LowerBound>, cx: &SearchContext) -> bool {
-    let gap = split.objective.zip(bound).and_then(|(objective, bound)| gap(objective, bound.value));
-    gap.is_none_or(|gap| gap > cx.gap) && !cx.should_stop()
+/// What is asked for is better than a split by this part, which leaves room for the margin of a bound.
+const ROOM: f64 = 4e-10;
+
+/// A gap of no more than this is one that tolerances leave.
+const NEAR: f64 = 1e-6;
+
+/// The split of a run, with its objective, where a bound is farther from it than asked for and there is time left.
+fn open<'r>(run: &'r Run, cx: &SearchContext) -> Option<(&'r Solution, f64)> {
+    let Outcome::Feasible { solution, bound } = &run.outcome else { return None };
+    let is_open = gap_of(solution, bound.as_ref()).is_none_or(|gap| gap > cx.gap) && !cx.should_stop();
+    Some((solution, solution.objective?)).filter(|_| is_open)
+}
+
+fn is_near(run: &Run) -> bool {
+    run.outcome.solution().is_some_and(|split| gap_of(split, run.outcome.bound()).is_some_and(|gap| gap <= NEAR))
+}
+
+fn gap_of(split: &Solution, bound: Option<&LowerBound>) -> Option<f64> {
+    split.objective.zip(bound).and_then(|(objective, bound)| gap(objective, bound.value))
 }

@@ -6,9 +6,10 @@ use super::dominance::Dominance;
 use super::flat::FlatSearch;
 use super::{Model, Placement, Shards, order};
 use crate::problem::{Problem, Scope, fits};
+use crate::search::Race;
 use crate::solve::{
-    BoundSource, Guarantee, LowerBound, OPTIMALITY_TOLERANCE, Outcome, Progress, Run, SearchContext, SolveError,
-    Solver, Stats, Unsupported, found, in_pool,
+    BoundSource, Guarantee, LowerBound, OPTIMALITY_TOLERANCE, Outcome, Run, SearchContext, SolveError, Solver, Stats,
+    Unsupported, found, in_pool,
 };
 
 /// Branch and bound for [`Objective::Sharding`](crate::problem::Objective::Sharding) over arbitrary splits.
@@ -40,6 +41,9 @@ const DESCENT: Descent = Descent { sweeps: 1000, passes: 100 };
 
 /// The most colour classes that are searched: the bound's tables grow with their square.
 const MAX_UNITS: usize = 2000;
+
+/// What reports call the search.
+const PHASE: &str = "branch and bound";
 
 /// Placements looked at between two looks at the clock.
 const PATIENCE: u64 = 256;
@@ -80,18 +84,13 @@ impl Solver for ShardingBb {
         let mut search = Search::new(model, &sites, order, start, cx);
         search.run();
         stats.set("placements", search.looked_at as f64);
-        let bound = |least: f64| {
-            let value = (least - model.rounding(least)).max(0.0);
-            LowerBound { value, scope: Scope::Arbitrary, source: BoundSource::Refuted }
-        };
-        let outcome = match (search.best, search.open) {
-            (Some((cost, part_of)), open) => {
-                // What was dropped costs no less than this, as the search counts costs.
-                let dropped = cost - model.rounding(cost);
-                found(shards.solution(&part_of), bound(open.unwrap_or(dropped)))
-            }
-            (None, None) => Outcome::Infeasible,
-            (None, Some(open)) => Outcome::Unknown { bound: Some(bound(open)) },
+        let is_over = search.open.is_none();
+        let (best, value, ()) = search.finish();
+        let bound = LowerBound { value, scope: Scope::Arbitrary, source: BoundSource::Refuted };
+        let outcome = match best {
+            Some((_, part_of)) => found(shards.solution(&part_of), bound),
+            None if is_over => Outcome::Infeasible,
+            None => Outcome::Unknown { bound: Some(bound) },
         };
         Ok(Run { outcome, stats })
     }
@@ -119,8 +118,7 @@ struct Search<'a> {
     order: Vec<usize>,
     completion: Completion<'a>,
     dominance: Dominance<'a>,
-    cx: &'a SearchContext,
-    best: Option<(f64, Vec<u32>)>,
+    race: Race<'a, Vec<u32>, ()>,
     /// The least cost that a placement left out could have.
     open: Option<f64>,
     looked_at: u64,
@@ -143,14 +141,17 @@ impl<'a> Search<'a> {
         cx: &'a SearchContext,
     ) -> Self {
         let k = model.part_count();
+        let mut race = Race::new(0.0, (), cx);
+        if let Some(part_of) = start {
+            race.offer(model.cost(&part_of), part_of);
+        }
         Self {
             model,
             sites,
             completion: Completion::new(model, &order, sites),
             dominance: Dominance::new(model, &order, sites),
             order,
-            cx,
-            best: start.map(|part_of| (model.cost(&part_of), part_of)),
+            race,
             open: None,
             looked_at: 0,
             part_of: vec![0; model.unit_count()],
@@ -170,8 +171,11 @@ impl<'a> Search<'a> {
         }
         let mut path: Vec<(Vec<Child>, usize)> = vec![(self.children(0, 0.0), 0)];
         let mut totals: Vec<Totals> = Vec::with_capacity(self.order.len());
-        let mut stopped = self.cx.should_stop();
-        self.report(path[0].0.first().map(|child| child.least));
+        let mut stopped = self.race.cx.should_stop();
+        if let Some(child) = path[0].0.first() {
+            self.raise(child.least);
+        }
+        self.race.report(PHASE);
         while let Some((children, next)) = path.last_mut() {
             let Some(&child) = children.get(*next).filter(|child| !stopped && !self.is_refuted(child.least)) else {
                 // Children ascend by what they cost at least.
@@ -188,10 +192,10 @@ impl<'a> Search<'a> {
             let u = self.order[depth - 1];
             let before = self.place(u, child.part);
             self.looked_at += 1;
-            stopped = self.looked_at.is_multiple_of(PATIENCE) && self.cx.should_stop();
+            stopped = self.looked_at.is_multiple_of(PATIENCE) && self.race.cx.should_stop();
             if depth == self.order.len() {
-                self.best = Some((child.least, self.part_of.clone()));
-                self.report(None);
+                self.race.offer(child.least, self.part_of.clone());
+                self.race.report(PHASE);
                 self.take_back(u, before);
             } else if self.is_dominated(depth, child.edges) {
                 self.take_back(u, before);
@@ -271,14 +275,14 @@ impl<'a> Search<'a> {
     /// Whether a placement that costs at least this is not better than the best one by more than `gap`, or than the
     /// rounding of sums.
     fn is_within(&self, least: f64, gap: f64) -> bool {
-        self.best.as_ref().is_some_and(|&(best, _)| {
+        self.race.objective().is_some_and(|best| {
             let tolerance = gap.max(OPTIMALITY_TOLERANCE) * best;
             least >= best - tolerance.max(self.model.rounding(best))
         })
     }
 
     fn is_refuted(&self, least: f64) -> bool {
-        self.is_within(least, self.cx.gap)
+        self.is_within(least, self.race.cx.gap)
     }
 
     /// Notes that placements which cost at least this are left out.
@@ -288,10 +292,18 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn report(&self, least: Option<f64>) {
-        let incumbent = self.best.as_ref().map(|&(best, _)| best);
-        let bound = least.map(|least| (least - self.model.rounding(least)).max(0.0));
-        self.cx.report(&Progress { phase: "branch and bound", incumbent, bound });
+    /// Says that no placement costs less than this, as the search counts costs.
+    fn raise(&mut self, least: f64) {
+        self.race.raise((least - self.model.rounding(least)).max(0.0), ());
+    }
+
+    /// The best placement with its cost, and what none costs less than: the least that was left out, or else what was
+    /// dropped for the best.
+    fn finish(mut self) -> (Option<(f64, Vec<u32>)>, f64, ()) {
+        if let Some(least) = self.open.or(self.race.objective()) {
+            self.raise(least);
+        }
+        self.race.finish()
     }
 }
 
@@ -359,7 +371,7 @@ mod tests {
             let (model, sites) = (&shards.model, shards.sites());
             let mut search = Search::new(model, &sites, order::narrow(model), None, &cx);
             search.run();
-            let found = search.best.map(|(cost, _)| cost);
+            let found = search.race.objective();
             let expected = least(model);
             let is_same = match (found, expected) {
                 (Some(found), Some(expected)) => (found - expected).abs() <= 1e-9 * (1.0 + expected),

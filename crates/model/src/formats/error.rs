@@ -40,6 +40,7 @@ impl From<ReadCause> for ReadError {
 
 /// Why a file could not be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReadCause {
     /// The system could not read it.
     #[error("{0}")]
@@ -71,6 +72,7 @@ pub enum ReadCause {
 
 /// Why an instance could not be written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum WriteError {
     /// The instance itself is wrong.
     #[error("the instance is not valid: {0}")]

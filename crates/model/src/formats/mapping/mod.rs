@@ -44,6 +44,7 @@ struct Header {
 
 /// The formats of topologies that can be read; they are told apart by their content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TopologyFormat {
     /// dagsplit's own JSON, which holds everything.
     Native,

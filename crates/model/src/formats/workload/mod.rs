@@ -24,6 +24,7 @@ use undirected::Undirected;
 
 /// The workload formats that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Format {
     /// dagsplit's own JSON; see `docs/format.md`.
     Native,
@@ -131,6 +132,7 @@ fn detect(text: &str) -> Result<Format, ReadCause> {
 
 /// The workload formats that can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OutputFormat {
     /// dagsplit's own JSON, which holds everything.
     Native,
