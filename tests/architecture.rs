@@ -217,3 +217,17 @@ fn the_verifier_sees_the_model_alone() {
         }
     }
 }
+
+/// The mutants of `tools/mutants` are edits of the code as it is.
+#[test]
+fn every_mutant_has_its_place() {
+    let python = |arguments: &[&str]| {
+        std::process::Command::new("python3").args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output()
+    };
+    if !python(&["-c", "import tomllib"]).is_ok_and(|output| output.status.success()) {
+        eprintln!("not looked at: there is no Python 3.11");
+        return;
+    }
+    let output = python(&["tools/mutants/mutants.py", "--check"]).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -112,7 +112,7 @@ impl BranchAndBound {
 const WIDE: f64 = 0.25;
 
 /// How many times the decisions of a round's other searches, which are several, the refutation of everything better than the
-/// best mapping takes, and with blocks, whose packing takes time of its own, where the gap is not wide.
+/// best mapping takes, and with blocks, whose filling takes time of its own, where the gap is not wide.
 const SETTLING: u64 = 3;
 const SETTLING_BLOCKS: u64 = 8;
 

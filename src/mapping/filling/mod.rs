@@ -5,8 +5,8 @@
 //! ([`groups`]). Whether fractions of fillings hold all copies is a linear program with a row for each stage and block,
 //! solved by column generation, where pricing is a knapsack ([`program`]); where they do not, the target is refuted. So few
 //! rows leave few blocks in fractions. These are decided one after the other, and the groups are joined to pipelines
-//! ([`joining`]). Where that fails, some blocks are emptied and filled anew (Shaw 1998, large neighbourhood search). Unlike in
-//! [`super::packing`], the program leaves it open which groups make a pipeline, which costs little and is much faster.
+//! ([`joining`]). Where that fails, some blocks are emptied and filled anew (Shaw 1998, large neighbourhood search). Unlike
+//! in [`super::zone_packing`], the program leaves it open which groups make a pipeline, which costs little and is much faster.
 //! Blocks that are not even inside count at their fastest links, so that bounds hold for any.
 
 mod bonds;
