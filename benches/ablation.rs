@@ -6,10 +6,12 @@ mod support;
 
 use anyhow::{Result, ensure};
 use clap::Parser;
-use dagsplit::mapping::{BranchAndBound, Counted, MappingProblem, Message, Stage, StageCost, StageGraph, Topology};
+use dagsplit::mapping::{
+    BranchAndBound, Counted, Mapper, MappingProblem, Message, Stage, StageCost, StageGraph, Topology,
+};
 use support::figures::{head, row};
 use support::interconnects::{machine_rooms, published};
-use support::mapped::Mapped;
+use support::mapped::{Mapped, branch_and_bound};
 use support::pipelines::pipeline;
 
 #[derive(Parser)]
@@ -57,9 +59,9 @@ fn main() -> Result<()> {
     let problems = problems(&args)?;
     println!("{}", head(&["left out", "proven", "mean gap", "worst gap", "seconds"], 1));
     for without in sets(&args) {
-        let mut sum = Sum::default();
+        let (mapper, mut sum) = (branch_and_bound(&without)?, Sum::default());
         for problem in &problems {
-            sum.add(&args, problem, &BranchAndBound { without: without.clone(), ..BranchAndBound::default() })?;
+            sum.add(&args, problem, mapper.as_ref())?;
         }
         let mean = sum.gaps.iter().sum::<f64>() / sum.gaps.len().max(1) as f64;
         let worst = sum.gaps.iter().copied().fold(0.0, f64::max);
@@ -88,14 +90,11 @@ fn topologies(args: &Args) -> Result<Vec<Topology>> {
 }
 
 /// Nothing, and then the techniques that are left out together.
-fn sets(args: &Args) -> Vec<Vec<&'static str>> {
-    let all = BranchAndBound::techniques();
-    let named =
-        |names: &String| all.iter().copied().filter(|name| names.split(',').any(|known| known == *name)).collect();
-    let each: Vec<Vec<_>> = match (args.whole, args.without.is_empty()) {
+fn sets(args: &Args) -> Vec<Vec<String>> {
+    let each: Vec<Vec<String>> = match (args.whole, args.without.is_empty()) {
         (true, _) => Vec::new(),
-        (false, true) => all.iter().map(|&name| vec![name]).collect(),
-        (false, false) => args.without.iter().map(named).collect(),
+        (false, true) => BranchAndBound::techniques().iter().map(|&name| vec![name.to_owned()]).collect(),
+        (false, false) => args.without.iter().map(|names| names.split(',').map(str::to_owned).collect()).collect(),
     };
     std::iter::once(Vec::new()).chain(each).collect()
 }
@@ -143,7 +142,7 @@ fn unet(stages: usize) -> StageGraph {
 }
 
 impl Sum {
-    fn add(&mut self, args: &Args, problem: &MappingProblem, mapper: &BranchAndBound) -> Result<()> {
+    fn add(&mut self, args: &Args, problem: &MappingProblem, mapper: &dyn Mapper) -> Result<()> {
         let run = Mapped::measure(mapper, problem, args.time_limit)?;
         if args.cases {
             println!("{}", run.line(problem));

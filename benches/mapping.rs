@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Parser;
-use dagsplit::mapping::{BranchAndBound, Counted, Mapper, MappingProblem, Parmesan2024, StageCost, Topology};
+use dagsplit::mapping::{Counted, Mapper, MappingProblem, Parmesan2024, StageCost, Topology};
 use support::figures::{head, row};
 use support::interconnects::published;
-use support::mapped::Mapped;
+use support::mapped::{Mapped, branch_and_bound};
 use support::pipelines::{NETWORKS, pipeline};
 
 #[derive(Parser)]
@@ -52,10 +52,7 @@ fn main() -> Result<()> {
     }
     let titles = ["topology", "cost", "search", "proven", "decisions", "seconds", "longest", "worst gap"];
     println!("{}", head(&titles, 3));
-    let without =
-        BranchAndBound::techniques().into_iter().filter(|name| args.without.iter().any(|known| known == name));
-    let ours = BranchAndBound { without: without.collect(), ..BranchAndBound::default() };
-    let mut mappers: Vec<(&str, Box<dyn Mapper>)> = vec![("ours", Box::new(ours))];
+    let mut mappers: Vec<(&str, Box<dyn Mapper>)> = vec![("ours", branch_and_bound(&args.without)?)];
     if args.published {
         let timeout = Duration::from_secs_f64(args.time_limit);
         mappers.push(("published", Box::new(Parmesan2024 { timeout })));

@@ -8,7 +8,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use dagsplit::mapping::{Mapper, MappingOutcome, MappingProblem};
+use dagsplit::registry::mapper;
 use dagsplit::solve::SearchContext;
+
+/// Branch and bound without some of its techniques.
+pub fn branch_and_bound(without: &[String]) -> Result<Box<dyn Mapper>> {
+    let parameter = if without.is_empty() { String::new() } else { format!(":without={}", without.join("/")) };
+    Ok(mapper(&format!("branch-and-bound{parameter}"))?)
+}
 
 /// What a run came to.
 pub struct Mapped {

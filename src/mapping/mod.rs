@@ -35,3 +35,6 @@ pub use joint::{JointError, JointOutcome, JointProblem, JointRun, JointSearch, U
 use mapper::MappingRace;
 pub use mapper::{Mapper, MappingOutcome, MappingRun};
 pub use parmesan2024::Parmesan2024;
+
+/// Sums of few terms are exact to this part.
+const ROUNDING: f64 = 1e-12;

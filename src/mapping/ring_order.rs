@@ -4,16 +4,13 @@
 //! says what it leaves of a target to its ring, and with that which pipelines may follow one another. A Hamiltonian cycle
 //! through these is the order of the replicas.
 
-use super::{Counted, Mapping, MappingProblem, StageCost};
+use super::{Counted, Mapping, MappingProblem, ROUNDING, StageCost};
 
 /// Extensions of a way before a search for a cycle is given up: nearly all cycles are found in fewer.
 const EXTENSIONS: u64 = 2000;
 
 /// How often the times that the best order may take are halved.
 const STEPS: usize = 8;
-
-/// Sums of few terms are exact to this part.
-const ROUNDING: f64 = 1e-12;
 
 /// The most replicas.
 const MOST: usize = 128;

@@ -19,7 +19,7 @@ use crate::mapping::{
 };
 use crate::search::SearchContext;
 
-const KINDS: [&str; 6] = ["real", "blocks", "noise", "grid", "torus", "missing"];
+const KINDS: [&str; 6] = ["real", "blocks", "noise", "grid", "torus", "slow"];
 
 /// An interconnect of one of [`KINDS`], with eight to twelve devices.
 fn interconnect(kind: &str, rng: &mut Xoshiro256PlusPlus) -> Topology {
@@ -29,7 +29,7 @@ fn interconnect(kind: &str, rng: &mut Xoshiro256PlusPlus) -> Topology {
     let devices = (0..count).map(|index| Device::new(index.to_string())).collect();
     let bandwidth = |a: usize, b: usize| match (kind, a / 4 == b / 4) {
         ("real", _) => real[a * count + b],
-        ("missing", _) if a == slow || b == slow => 0.5,
+        ("slow", _) if a == slow || b == slow => 0.5,
         ("noise", true) => 8.0 * (1.0 + real[a * count + b] / 400.0),
         ("noise", false) => 1.0 + real[a * count + b] / 400.0,
         (_, true) => 8.0,

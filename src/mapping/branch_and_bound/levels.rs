@@ -4,15 +4,13 @@
 //! refuted target begins at the next of them.
 
 use super::model::{Link, Model, StageRow};
+use crate::mapping::ROUNDING;
 
 /// The most different links of a relation for which times are told apart.
 const MOST: usize = 32;
 
 /// Sums looked at for one time before giving up.
 const PATIENCE: usize = 20_000;
-
-/// Sums of few terms are exact to this part.
-const ROUNDING: f64 = 1e-12;
 
 /// Times as sums of one term from each list, by stage and piece.
 #[derive(Debug)]

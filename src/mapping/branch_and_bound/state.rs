@@ -7,6 +7,7 @@ use super::matching::Matching;
 use super::model::Model;
 use super::set::Set;
 use super::touched::Touched;
+use crate::mapping::ROUNDING;
 use crate::solve::SearchContext;
 
 /// The devices that each copy may still have, and what follows for times.
@@ -82,9 +83,6 @@ pub struct State<'a, const W: usize> {
 
 /// Devices looked at between two looks at the limits.
 const PATIENCE: usize = 1 << 13;
-
-/// Sums of few terms are exact to this part.
-const ROUNDING: f64 = 1e-12;
 
 impl<'a, const W: usize> State<'a, W> {
     /// All copies anywhere they fit, with times up to `target`.

@@ -3,18 +3,7 @@
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
 
-use crate::solve::SearchContext;
-
-/// What a search for a cover found out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Covered {
-    /// These sets cover everything.
-    By(Vec<u128>),
-    /// No sets do.
-    Not,
-    /// A limit came first.
-    Unknown,
-}
+use crate::search::{SearchContext, Verdict};
 
 /// Decisions of a draw.
 const DECISIONS: u64 = 200;
@@ -23,12 +12,18 @@ const DECISIONS: u64 = 200;
 const LOOKED_AT: u64 = 4;
 
 /// Sets that cover each element of `all` just once, drawn at random, or what else so short a search finds out.
-pub fn draw(sets: &[u128], all: u128, effort: &mut u64, rng: &mut Xoshiro256PlusPlus, cx: &SearchContext) -> Covered {
+pub fn draw(
+    sets: &[u128],
+    all: u128,
+    effort: &mut u64,
+    rng: &mut Xoshiro256PlusPlus,
+    cx: &SearchContext,
+) -> Verdict<Vec<u128>> {
     let mut search = Search { decisions: DECISIONS, effort, rng, cx, chosen: Vec::new() };
     match search.explore(sets.to_vec(), all) {
-        Some(true) => Covered::By(search.chosen),
-        Some(false) => Covered::Not,
-        None => Covered::Unknown,
+        Some(true) => Verdict::Found(search.chosen),
+        Some(false) => Verdict::Refuted,
+        None => Verdict::Unknown,
     }
 }
 

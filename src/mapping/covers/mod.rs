@@ -13,10 +13,10 @@ use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 
 use super::ring_order::RingOrder;
-use super::{Counted, Mapping, MappingProblem};
+use super::{Counted, Mapping, MappingProblem, ROUNDING};
 use crate::search::{SearchContext, Verdict};
 use enumeration::Pipelines;
-use exact_cover::{Covered, draw};
+use exact_cover::draw;
 use plan::Plan;
 
 /// So many extensions of a way are a step.
@@ -24,9 +24,6 @@ const EXTENDED: u64 = 4;
 
 /// Enumerating pipelines takes at most one of so many parts of the effort.
 const ENUMERATED: u64 = 4;
-
-/// Sums of few terms are exact to this part.
-const ROUNDING: f64 = 1e-12;
 
 /// Covers by pipelines in the order of rings.
 pub struct RingCover<'a> {
@@ -74,8 +71,8 @@ impl<'a> RingCover<'a> {
         while effort > 0 && !cx.should_stop() {
             self.nodes += 1;
             match draw(&pipelines.sets, all, &mut effort, &mut self.rng, cx) {
-                Covered::Not => return Verdict::Refuted,
-                Covered::By(sets) => {
+                Verdict::Refuted => return Verdict::Refuted,
+                Verdict::Found(sets) => {
                     let cover = sets.iter().filter_map(|&set| pipelines.on(set));
                     let (mapping, extensions) = self.orders.within(&cover.collect::<Vec<_>>(), limit);
                     effort = effort.saturating_sub((extensions / EXTENDED).max(1));
@@ -83,7 +80,7 @@ impl<'a> RingCover<'a> {
                         return Verdict::Found(mapping);
                     }
                 }
-                Covered::Unknown => (),
+                Verdict::Unknown => (),
             }
         }
         Verdict::Unknown

@@ -23,14 +23,11 @@ use std::collections::BTreeMap;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-use super::{Mapping, MappingProblem, Topology};
+use super::{Mapping, MappingProblem, ROUNDING, Topology};
 use crate::solve::SearchContext;
 use groups::Groups;
 use joining::Joining;
 use program::{Filled, Filling, Order, Program, Slot, Taken};
-
-/// Sums of few terms are exact to this part.
-const ROUNDING: f64 = 1e-12;
 
 /// A filling is taken so often as the program takes it, up to this part of one.
 const WHOLE: f64 = 1e-6;

@@ -5,13 +5,11 @@ mod master;
 
 use std::ops::Range;
 
+use super::ROUNDING;
 use master::{Master, Row, Use, weights};
 
 /// Room for rounding in comparisons of values.
 const MARGIN: f64 = 1e-9;
-
-/// Sums of few terms are exact to this part.
-const ROUNDING: f64 = 1e-12;
 
 /// A pipeline: the time of its slowest copy, and the zone of each stage.
 pub type Found = (f64, Vec<usize>);

@@ -26,8 +26,7 @@ use super::dp::LinearizedDp;
 use super::heuristic::LocalSearch;
 use super::objective::{fits_on, held, objective};
 use super::{
-    Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, Solver, Unsupported, refuse_recomputation,
-    refuse_sharding,
+    Guarantee, Outcome, Run, SearchContext, SolveError, Solver, Unsupported, refuse_recomputation, refuse_sharding,
 };
 use crate::problem::{Objective, Problem, Scope, Solution};
 use crate::search::gap;
@@ -237,9 +236,10 @@ impl Solver for IntegerProgram {
             // What it found says how large times are that matter.
             run = search::run(problem, self, Some(split.clone()), cx)?;
         }
-        if let Some((split, objective)) = open(&run, cx).filter(|_| self.cutoff.is_none() && is_near(&run)) {
+        if let Some((split, _)) = open(&run, cx).filter(|(_, gap)| self.cutoff.is_none() && *gap <= NEAR) {
             // HiGHS' bound may lie a little below what it calls optimal, so it is asked for anything better.
-            let better = Self { start: Some(split.clone()), cutoff: Some(objective * (1.0 - ROOM)), ..self.clone() };
+            let cutoff = split.objective.map(|objective| objective * (1.0 - ROOM));
+            let better = Self { start: Some(split.clone()), cutoff, ..self.clone() };
             let refuting = search::run(problem, &better, Some(split.clone()), cx)?;
             run = if open(&refuting, cx).is_none() { refuting } else { run };
         }
@@ -253,17 +253,11 @@ const ROOM: f64 = 4e-10;
 /// A gap of no more than this is one that tolerances leave.
 const NEAR: f64 = 1e-6;
 
-/// The split of a run, with its objective, where a bound is farther from it than asked for and there is time left.
+/// The split of a run with its gap, infinite where no bound is known, where that is more than asked for and there is time
+/// left.
 fn open<'r>(run: &'r Run, cx: &SearchContext) -> Option<(&'r Solution, f64)> {
     let Outcome::Feasible { solution, bound } = &run.outcome else { return None };
-    let is_open = gap_of(solution, bound.as_ref()).is_none_or(|gap| gap > cx.gap) && !cx.should_stop();
-    Some((solution, solution.objective?)).filter(|_| is_open)
-}
-
-fn is_near(run: &Run) -> bool {
-    run.outcome.solution().is_some_and(|split| gap_of(split, run.outcome.bound()).is_some_and(|gap| gap <= NEAR))
-}
-
-fn gap_of(split: &Solution, bound: Option<&LowerBound>) -> Option<f64> {
-    split.objective.zip(bound).and_then(|(objective, bound)| gap(objective, bound.value))
+    let gap = solution.objective.zip(bound.as_ref()).and_then(|(objective, bound)| gap(objective, bound.value));
+    let gap = gap.unwrap_or(f64::INFINITY);
+    (gap > cx.gap && !cx.should_stop()).then_some((solution, gap))
 }
