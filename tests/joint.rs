@@ -11,7 +11,7 @@ use dagsplit::cost::{Piece, Synchronisation};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::mapping::{Counted, Device, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology};
 use dagsplit::mapping::{JointError, JointProblem, JointRun, JointSearch, UnitGraph};
-use dagsplit::problem::{DeviceAssignment, DeviceKind, Problem, ProblemSpec, Scope, Solution};
+use dagsplit::problem::{DeviceAssignment, DeviceKind, MemoryModel, Problem, ProblemSpec, Scope, Solution};
 use dagsplit::solve::{SearchContext, Status};
 use dagsplit::verify;
 use proptest::prelude::*;
@@ -292,4 +292,14 @@ fn what_cannot_be_searched_is_refused() {
     assert_eq!(few.solve(&problem, &SearchContext::new()), Err(JointError::TooManyIdeals(3)));
     let none = search(&JointProblem { stages: 5, ..problem }).unwrap();
     assert!(none.outcome.status() == Status::Infeasible, "four nodes make no five stages");
+
+    // What a stage keeps for its boundaries is no sum of its nodes' memory.
+    let mut instance = row().instance;
+    instance.nodes.iter_mut().for_each(|node| node.output_bytes = Some(1.0));
+    let memory = MemoryModel::Recomputation { microbatches: 2 };
+    let stages = Problem::new(&instance, ProblemSpec { memory, ..row().spec() }).unwrap();
+    insta::assert_snapshot!(UnitGraph::new(&instance, &stages).unwrap_err(), @r"
+    1 problem found
+      memory: that of a stage is more than its nodes' together; ask for the memory model `additive`
+    ");
 }

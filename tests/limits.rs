@@ -134,6 +134,18 @@ fn an_address_space_that_is_too_small_ends_no_search_without_its_split() {
     assert_eq!(answer["verified"], Value::Bool(true));
 }
 
+/// HiGHS would presolve this for minutes, and asks for no limit meanwhile.
+#[test]
+#[cfg(feature = "highs")]
+fn an_integer_program_too_large_for_its_time_is_left_with_the_first_split() {
+    let bench = Bench::new();
+    run(&bench, "generate dnn --nodes 10000 --output dnn.json");
+    let ended = run(&bench, "solve dnn.json --scope convex --method ip:strong --time-limit 1 --json --quiet");
+    let answer = ended.answer.unwrap();
+    assert_eq!((ended.code, &answer["status"], &answer["verified"]), (Some(0), &"feasible".into(), &true.into()));
+    assert!(ended.cpu < 5.0, "{}", ended.cpu);
+}
+
 /// Sizes, numbers of accelerators and seconds of the table of overruns.
 const SIZES: [(usize, usize, f64); 4] = [(10_000, 6, 3.0), (10_000, 256, 6.0), (50_000, 16, 4.0), (300_000, 6, 8.0)];
 

@@ -2,12 +2,13 @@
 
 mod mappings;
 
-use dagsplit::instance::{Edge, Instance, Node, Platform};
+use dagsplit::cost::{CostModel, Costs, PerEdge, Piece, ProfiledCost, Synchronisation};
+use dagsplit::instance::{AcceleratorClass, Edge, Instance, Node, Platform, Problems};
 use dagsplit::mapping::{
     ClaimedMapping, Consecutive, Counted, Device, Exhaustive, Mapper, Mapping, MappingOutcome, MappingProblem,
     MappingRun, Message, Parmesan2024, PointToPoint, Stage, StageCost, StageGraph, Topology,
 };
-use dagsplit::problem::{DeviceAssignment, DeviceKind, Solution};
+use dagsplit::problem::{DeviceAssignment, DeviceKind, Problem, ProblemSpec, Solution};
 use dagsplit::registry;
 use dagsplit::solve::SearchContext;
 use dagsplit::verify::mapping::check;
@@ -178,11 +179,15 @@ fn device(nodes: &[u64]) -> DeviceAssignment {
     DeviceAssignment::new(DeviceKind::Accelerator(0), nodes.to_vec())
 }
 
+fn stages_of(instance: &Instance, split: &Solution) -> Result<StageGraph, Problems> {
+    StageGraph::of(instance, &Problem::new(instance, ProblemSpec::of(instance)).unwrap(), split)
+}
+
 #[test]
 fn the_stages_of_a_split_come_in_pipeline_order() {
     let split =
         Solution { devices: vec![device(&[3, 4, 13, 14]), device(&[]), device(&[1, 2, 11, 12])], objective: None };
-    let graph = StageGraph::of(&training(), &split).unwrap();
+    let graph = stages_of(&training(), &split).unwrap();
     let figures: Vec<_> = graph.stages.iter().map(|s| (s.forward, s.backward, s.parameter_bytes, s.memory)).collect();
     assert_eq!(figures, [(3.0, 23.0, 14.0, 20.0), (7.0, 27.0, 14.0, 20.0)]);
     // Forward the outputs of 1 (for 4) and of 2 (for 3), backward that of 13.
@@ -196,7 +201,7 @@ fn an_output_is_sent_once_to_each_stage_that_consumes_it() {
     instance.nodes.retain(|node| !node.backward);
     instance.edges = vec![Edge { source: 1, target: 2 }, Edge { source: 1, target: 3 }, Edge { source: 1, target: 4 }];
     let split = Solution { devices: vec![device(&[1]), device(&[2, 3]), device(&[4])], objective: None };
-    let graph = StageGraph::of(&instance, &split).unwrap();
+    let graph = stages_of(&instance, &split).unwrap();
     let messages: Vec<_> = graph.messages.iter().map(|m| (m.source, m.target, m.bytes)).collect();
     assert_eq!(messages, [(0, 1, 100.0), (0, 2, 100.0)]);
 
@@ -205,12 +210,65 @@ fn an_output_is_sent_once_to_each_stage_that_consumes_it() {
         let mut instance = instance.clone();
         instance.platform.bandwidth = bandwidth;
         instance.nodes.iter_mut().for_each(|node| (node.output_bytes, node.transfer_time) = (None, 2.0));
-        StageGraph::of(&instance, &split)
+        stages_of(&instance, &split)
     };
     assert_eq!(timed(Some(8.0)).unwrap().messages[0].bytes, 16.0);
     insta::assert_snapshot!(timed(None).unwrap_err(), @r"
     1 problem found
       node 1: its output goes to another stage and has no size; state its `output_bytes`, or the platform's `bandwidth`
+    ");
+}
+
+/// Accelerators that compute beside their transfers, at half speed, keep twice as much and send everything doubled.
+#[derive(Debug)]
+struct Doubled;
+
+impl CostModel for Doubled {
+    fn costs(&self, instance: &Instance, spec: &ProblemSpec) -> Costs {
+        let mut costs = ProfiledCost.costs(instance, spec);
+        let accelerators = &mut costs.kinds[0];
+        accelerators.nodes.iter_mut().flatten().for_each(|node| {
+            (node.compute, node.memory) = (2.0 * node.compute, 2.0 * node.memory);
+        });
+        accelerators.pieces = vec![Piece::COMPUTE, Piece::new(0.0, 1.0, 1.0)];
+        costs.transfers.iter_mut().for_each(|transfer| transfer.bytes = transfer.bytes.map(|bytes| 2.0 * bytes));
+        costs.synchronisation = Synchronisation::Overlapped;
+        costs
+    }
+}
+
+#[test]
+fn stages_cost_what_the_costs_of_the_problem_say() {
+    let mut instance = training();
+    instance.nodes.retain(|node| !node.backward);
+    instance.edges = vec![Edge { source: 1, target: 2 }, Edge { source: 1, target: 3 }, Edge { source: 1, target: 4 }];
+    let split = Solution { devices: vec![device(&[1]), device(&[2, 3, 4])], objective: None };
+    let problem = |model: &dyn CostModel| Problem::with_costs(&instance, ProblemSpec::of(&instance), model).unwrap();
+    let stages = |problem: &Problem| {
+        let graph = StageGraph::of(&instance, problem, &split).unwrap();
+        let stages: Vec<_> = graph.stages.iter().map(|stage| (stage.forward, stage.memory)).collect();
+        (stages, graph.messages[0].bytes)
+    };
+    assert_eq!(stages(&problem(&ProfiledCost)), (vec![(1.0, 5.0), (9.0, 15.0)], 100.0));
+    assert_eq!(stages(&problem(&Doubled)), (vec![(2.0, 10.0), (18.0, 30.0)], 200.0));
+    // Edge by edge, the second stage gets the output three times.
+    assert_eq!(stages(&problem(&PerEdge(ProfiledCost))).1, 300.0);
+
+    let cost = StageCost::of(&problem(&Doubled), Counted::Both).unwrap();
+    assert_eq!((cost.pieces.len(), cost.adds_all_reduce()), (2, false));
+    assert_eq!(StageCost::of(&problem(&ProfiledCost), Counted::Both), Ok(StageCost::additive(Counted::Both)));
+}
+
+#[test]
+fn classes_whose_loads_differ_have_no_common_stage_times() {
+    let mut instance = training();
+    instance.nodes.iter_mut().for_each(|node| node.accelerator_times.push(Some(1.0)));
+    let other = AcceleratorClass { load: Some(vec![Piece::COMPUTE]), ..instance.platform.accelerators[0].clone() };
+    instance.platform.accelerators.push(other);
+    let problem = Problem::new(&instance, ProblemSpec::of(&instance)).unwrap();
+    insta::assert_snapshot!(StageCost::of(&problem, Counted::Both).unwrap_err(), @r"
+    1 problem found
+      platform: its classes of accelerators differ in their loads, as no devices of a topology do; map splits of an instance whose classes all state the same load, or none
     ");
 }
 
@@ -244,23 +302,23 @@ fn splits_that_make_no_stages_are_refused() {
     let split = Solution { devices: vec![cpu, device(&[2, 3])], objective: None };
     let mut instance = training();
     instance.nodes.retain(|node| !node.backward);
-    insta::assert_snapshot!(StageGraph::of(&instance, &split).unwrap_err(), @r"
+    instance.edges.retain(|edge| edge.source.max(edge.target) <= 4);
+    insta::assert_snapshot!(stages_of(&instance, &split).unwrap_err(), @r"
     2 problems found
       device 0: it is a CPU, which no topology has; map splits without CPUs, as of `dagsplit solve --cpus 0`
       node 4: it is on no device; give a whole split
     ");
 
-    instance.edges.retain(|edge| edge.source.max(edge.target) <= 4);
     // What waits for the other device in between is no stage.
     let split = Solution { devices: vec![device(&[1, 3]), device(&[2, 4])], objective: None };
-    insta::assert_snapshot!(StageGraph::of(&instance, &split).unwrap_err(), @r"
+    insta::assert_snapshot!(stages_of(&instance, &split).unwrap_err(), @r"
     1 problem found
       split: devices wait for each other within the forward pass, as no stages do; map splits that are contiguous, as of `dagsplit solve`
     ");
 
-    instance.nodes[2].accelerator_times = vec![None];
+    (instance.nodes[2].accelerator_times, instance.nodes[2].cpu_time) = (vec![None], Some(1.0));
     let split = Solution { devices: vec![device(&[1, 2]), device(&[3, 4])], objective: None };
-    insta::assert_snapshot!(StageGraph::of(&instance, &split).unwrap_err(), @r"
+    insta::assert_snapshot!(stages_of(&instance, &split).unwrap_err(), @r"
     1 problem found
       node 3: device 1 cannot run it; put it on a device that has a time for it
     ");

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use assert_cmd::Command;
+use dagsplit::cost::Piece;
 use dagsplit::formats::write_topology;
 use dagsplit::formats::{OutputFormat, write_instance};
 use dagsplit::instance::{Edge, Instance, Metadata, Node, Platform};
@@ -65,6 +66,20 @@ fn every_factoring_fills_the_devices() {
     let pairs: Vec<(usize, usize)> = Factoring::all(12).iter().map(|f| (f.stages, f.replicas)).collect();
     assert_eq!(pairs, [(1, 12), (2, 6), (3, 4), (4, 3), (6, 2), (12, 1)]);
     assert_eq!(Factoring::all(0), []);
+}
+
+#[test]
+fn stage_times_follow_the_load_that_the_instance_states() {
+    let mut instance = layers(4, 1e6, 0.0);
+    let stage_time = |instance: &Instance| {
+        let plan = planned(instance, &pairs(2, 1e6, None), &PlanOptions::default());
+        of(&plan, 2).pipeline().unwrap().stage_time
+    };
+    // Half of the layers with recomputation, then one output forward and its gradient back.
+    assert_eq!(stage_time(&instance), 8.0 + 1.0 + 1.0);
+    let beside = vec![Piece::COMPUTE, Piece::new(0.0, 1.0, 1.0)];
+    instance.platform.accelerators[0].load = Some(beside);
+    assert_eq!(stage_time(&instance), 8.0);
 }
 
 #[test]

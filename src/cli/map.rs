@@ -134,8 +134,8 @@ fn method_help() -> String {
 
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
-        let stages = self.stages.read()?;
-        let problem = self.problem(&stages)?;
+        let (stages, cost) = self.stages.read()?;
+        let problem = self.problem(&stages, cost)?;
         let specs = self.specs()?;
         let mappers = specs.iter().map(|spec| registry::mapper(spec).or_fail(Exit::Usage));
         let mappers = mappers.collect::<Result<Vec<_>, _>>()?;
@@ -169,7 +169,7 @@ impl Args {
         Ok(specs)
     }
 
-    fn problem(&self, stages: &StageGraph) -> Result<MappingProblem, Failure> {
+    fn problem(&self, stages: &StageGraph, cost: StageCost) -> Result<MappingProblem, Failure> {
         let topology = self.topology.read()?;
         let (copies, devices) = (stages.stages.len().saturating_mul(self.replicas), topology.len());
         if copies > devices {
@@ -179,7 +179,7 @@ impl Args {
             return Err(Failure::message(Exit::Usage, format!("{cause}; {cure}")));
         }
         let (stages, counted) = self.counted(stages)?;
-        Ok(MappingProblem { stages, replicas: self.replicas, topology, cost: StageCost::additive(counted) })
+        Ok(MappingProblem { stages, replicas: self.replicas, topology, cost: StageCost { counted, ..cost } })
     }
 
     /// The stages as `--cost` sees them, and which communication it counts.

@@ -6,8 +6,8 @@ use crate::formats::{
     LinkBandwidths, TopologyFormat, TopologyOptions, is_stage_file, is_topology_file, read_stages, read_topology,
     topology_format,
 };
-use crate::mapping::{Rate, StageGraph, Topology};
-use crate::problem::CostKind;
+use crate::mapping::{Counted, Rate, StageCost, StageGraph, Topology};
+use crate::problem::{CostKind, Problem, ProblemSpec};
 use crate::text;
 
 use super::any_split::{self, AnySplit};
@@ -109,11 +109,13 @@ impl TopologyArgs {
 }
 
 impl StageArgs {
-    /// Reads the stage graph, or makes it of a workload and its split.
-    pub fn read(&self) -> Result<StageGraph, Failure> {
+    /// Reads the stage graph, or makes it of a workload and its split, and what a copy's time is.
+    pub fn read(&self) -> Result<(StageGraph, StageCost), Failure> {
         refuse_topology(&self.stages)?;
         match (&self.split, is_stage_file(&self.stages)) {
-            (None, true) => read_stages(&self.stages).or_fail(Exit::BadInput),
+            (None, true) => {
+                Ok((read_stages(&self.stages).or_fail(Exit::BadInput)?, StageCost::additive(Counted::Both)))
+            }
             (Some(_), true) => Err(Failure::message(
                 Exit::Usage,
                 format!("{}: it is a stage graph, which has no split; leave --split out", text::path(&self.stages)),
@@ -139,10 +141,13 @@ impl StageArgs {
         }
     }
 
-    fn of_split(&self, path: &Path) -> Result<StageGraph, Failure> {
+    fn of_split(&self, path: &Path) -> Result<(StageGraph, StageCost), Failure> {
         let workload = self.reading.read(&self.stages)?;
         // What the replicas of the split would all-reduce at matters to no stage.
-        let AnySplit { verified, .. } = any_split::read(path, &workload, CostKind::default(), Some(1.0))?;
-        StageGraph::of(&workload.instance, &verified.to_solution()).or_fail(Exit::BadInput)
+        let AnySplit { verified, spec } = any_split::read(path, &workload, CostKind::default(), Some(1.0))?;
+        let spec = ProblemSpec { platform: workload.platform, ..spec };
+        let problem = Problem::new(&workload.instance, spec).or_fail(Exit::BadInput)?;
+        let stages = StageGraph::of(&workload.instance, &problem, &verified.to_solution()).or_fail(Exit::BadInput)?;
+        Ok((stages, StageCost::of(&problem, Counted::Both).or_fail(Exit::BadInput)?))
     }
 }

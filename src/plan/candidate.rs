@@ -1,7 +1,7 @@
 //! One way to use the devices.
 
 use super::{Breakdown, Factoring};
-use crate::mapping::{ClaimedMapping, Counted, MappingProblem, StageGraph};
+use crate::mapping::{ClaimedMapping, Counted, MappingProblem, StageCost, StageGraph};
 use crate::simulate::Simulation;
 use crate::verify::Verified;
 
@@ -12,6 +12,8 @@ pub struct Partition {
     pub verified: Verified,
     /// Its stages; fewer than asked for where the partitioner leaves devices empty.
     pub stages: StageGraph,
+    /// What a copy's time is, with messages and all-reduce.
+    pub cost: StageCost,
 }
 
 /// Stages on devices, simulated.

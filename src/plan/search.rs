@@ -169,8 +169,9 @@ impl<'a> Planner<'a> {
         };
         let verified = verify::check(self.instance, &problem.spec, solution)
             .map_err(|violations| PlanError::Split { method: solver.name().into(), stages, violations })?;
-        let stages = StageGraph::of(self.instance, &verified.to_solution())?;
-        Ok(Ok(Partition { verified, stages }))
+        let stages = StageGraph::of(self.instance, &problem, &verified.to_solution())?;
+        let cost = StageCost::of(&problem, Counted::Both)?;
+        Ok(Ok(Partition { verified, stages, cost }))
     }
 
     /// The best of the mappings of a split, by simulation.
@@ -183,7 +184,7 @@ impl<'a> Planner<'a> {
     ) -> Result<Fate, PlanError> {
         let copies = partition.stages.stages.len() * factoring.replicas;
         let devices = self.topology.len();
-        let asked = self.mapping_problem(&partition.stages, factoring.replicas, microbatches, Counted::Both);
+        let asked = self.mapping_problem(partition, factoring.replicas, microbatches, Counted::Both);
         let mut reason = asked.memory_shortage().map_or_else(
             || format!("no mapping of {copies} copies on {devices} devices was found in time"),
             |shortage| shortage.to_string(),
@@ -213,7 +214,7 @@ impl<'a> Planner<'a> {
         for spec in &self.options.mappers {
             let mapper = mappers::mapper(spec)?;
             for &counted in &self.options.counted {
-                let problem = self.mapping_problem(&partition.stages, replicas, microbatches, counted);
+                let problem = self.mapping_problem(partition, replicas, microbatches, counted);
                 let run = mapper.map(&problem, &self.cx.part(Some(limit)));
                 let Some(mapping) =
                     run.outcome.solution().filter(|&mapping| all.iter().all(|known| known.mapping != *mapping))
@@ -232,18 +233,19 @@ impl<'a> Planner<'a> {
     /// The mapping problem of stages as one microbatch sees them: with recomputation, and its share of the all-reduce.
     fn mapping_problem(
         &self,
-        stages: &StageGraph,
+        partition: &Partition,
         replicas: usize,
         microbatches: usize,
         counted: Counted,
     ) -> MappingProblem {
-        let mut stages = stages.of_microbatch(microbatches);
+        let mut stages = partition.stages.of_microbatch(microbatches);
         for stage in &mut stages.stages {
             if self.options.recompute && stage.backward > 0.0 {
                 stage.backward += stage.forward;
             }
         }
-        MappingProblem { stages, replicas, topology: self.topology.clone(), cost: StageCost::additive(counted) }
+        let cost = StageCost { counted, ..partition.cost.clone() };
+        MappingProblem { stages, replicas, topology: self.topology.clone(), cost }
     }
 
     fn simulated(&self, partition: &Partition, found: Found, microbatches: usize) -> Result<MappedPipeline, String> {
@@ -257,7 +259,7 @@ impl<'a> Planner<'a> {
         let limit = |place: usize| self.topology.devices[mapping.devices[place]].memory;
         let overfull = (0..peaks.len()).find(|&place| limit(place).is_some_and(|limit| peaks[place] > limit));
         let counted = problem.cost.counted;
-        let whole = MappingProblem { cost: StageCost::additive(Counted::Both), ..problem };
+        let whole = MappingProblem { cost: partition.cost.clone(), ..problem };
         Ok(MappedPipeline {
             mapping: ClaimedMapping::new(&whole, &mapping),
             stage_time: whole.objective(&mapping),

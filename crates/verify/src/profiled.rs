@@ -81,6 +81,8 @@ fn transfers(instance: &Instance, spec: &ProblemSpec) -> Vec<Transfer> {
         source,
         consumers: consumers.into_iter().collect(),
         between,
+        // Only links of a topology ask for bytes, and no load of a split does.
+        bytes: None,
     };
     consumers.into_iter().map(transfer).collect()
 }

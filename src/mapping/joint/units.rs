@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use super::super::{Message, Stage, StageGraph};
 use crate::graph::{CycleError, Graph};
 use crate::instance::validate::node_place;
-use crate::instance::{Instance, Node, Problems};
+use crate::instance::{Instance, Problems};
 use crate::preprocess::Reduced;
-use crate::problem::Problem;
-use dagsplit_model::mapping::output_bytes;
+use crate::problem::{DeviceKind, Problem};
 
 /// Units that no acyclic split can part, the order between them, and the data that passes between them.
 #[derive(Debug, Clone)]
@@ -33,18 +32,19 @@ pub struct UnitNet {
 }
 
 impl UnitGraph {
-    /// The units of `problem`, and the instance's nodes of each. The nodes' times are those of the first accelerator
-    /// class, 0 where it cannot run them. O(n log n + m log m).
+    /// The units of `problem`, which is that of `instance`, and the instance's nodes of each. The nodes' costs are those of
+    /// the first accelerator class, 0 where it cannot run them. O(n log n + m log m).
     ///
     /// # Errors
-    /// Nodes whose output goes to another unit and has no size; see [`StageGraph::of`].
+    /// Memory of stages that is not the sum of their nodes', and nodes whose output goes to another unit and has no size; see
+    /// [`StageGraph::of`].
     pub fn new(instance: &Instance, problem: &Problem) -> Result<(Self, Vec<Vec<u64>>), Problems> {
         let reduced = Reduced::contracted_only(problem);
         let mut unit_of = vec![0; problem.node_count()];
         for (unit, members) in reduced.members.iter().enumerate() {
             members.iter().for_each(|&v| unit_of[v] = unit);
         }
-        let units = reduced.members.iter().map(|members| unit(members.iter().map(|&v| &instance.nodes[v]))).collect();
+        let units = reduced.members.iter().map(|members| unit(problem, members)).collect();
         let nets = nets(instance, problem, &unit_of)?;
         let ids = |members: &Vec<usize>| members.iter().map(|&v| problem.ids[v]).collect();
         let members = reduced.members.iter().map(ids).collect();
@@ -107,30 +107,34 @@ impl UnitNet {
 }
 
 /// What a stage of these nodes computes and holds.
-fn unit<'a>(nodes: impl Iterator<Item = &'a Node>) -> Stage {
+fn unit(problem: &Problem, nodes: &[usize]) -> Stage {
     let mut stage = Stage::default();
-    for node in nodes {
-        let time = node.accelerator_times.first().copied().flatten().unwrap_or(0.0);
-        *(if node.backward { &mut stage.backward } else { &mut stage.forward }) += time;
-        stage.parameter_bytes += node.parameter_bytes;
-        stage.memory += node.memory;
+    for &v in nodes {
+        let cost = problem.costs.node(v, DeviceKind::Accelerator(0)).unwrap_or_default();
+        *(if problem.backward[v] { &mut stage.backward } else { &mut stage.forward }) += cost.compute;
+        stage.parameter_bytes += problem.parameter_bytes[v];
+        stage.memory += cost.memory;
     }
     stage
 }
 
 fn nets(instance: &Instance, problem: &Problem, unit_of: &[usize]) -> Result<Vec<UnitNet>, Problems> {
     let mut problems = Problems::default();
+    if !problem.costs.memory.is_additive() {
+        let cure = "ask for the memory model `additive`";
+        problems.add("memory", "that of a stage is more than its nodes' together", cure);
+    }
     let mut nets = Vec::new();
-    for (v, node) in instance.nodes.iter().enumerate() {
-        let consumers = problem.graph.successors(v).iter().map(|&w| unit_of[w as usize]);
-        if consumers.clone().all(|unit| unit == unit_of[v]) {
-            continue;
-        }
-        match output_bytes(node, instance.platform.bandwidth) {
-            Some(bytes) => nets.extend(UnitNet::new(unit_of[v], consumers, bytes)),
+    for transfer in &problem.costs.transfers {
+        let source = unit_of[transfer.source];
+        let consumers = transfer.consumers.iter().map(|&v| unit_of[v]);
+        match transfer.bytes {
+            Some(bytes) => nets.extend(UnitNet::new(source, consumers, bytes)),
+            None if consumers.clone().all(|unit| unit == source) => {}
             None => {
                 let cure = "state its `output_bytes`, or the platform's `bandwidth`";
-                problems.add(node_place(node), "its output goes to another unit and has no size", cure);
+                let place = node_place(&instance.nodes[transfer.source]);
+                problems.add(place, "its output goes to another unit and has no size", cure);
             }
         }
     }

@@ -4,6 +4,7 @@
 //! Tarnawski 2020 (sections 4 and 5.1.3), as published or strengthened; `docs/integer-programs.md` states both.
 //! [`IntegerProgram::write`] writes it to a file, [`read_solution`] reads back what another solver made of it.
 
+mod attended;
 mod builder;
 mod contiguity;
 mod devices;
@@ -114,13 +115,14 @@ impl IntegerProgram {
         let layout = Layout::new(problem);
         let bounds = self.bounds(start.as_ref(), None);
         let asked = Asked { layout: &layout, form: self.form, bounds, scale: 1.0, memory: MemoryRows::exact() };
-        let (mut mip, _) = program(&asked).into_mip()?;
+        let (mut mip, names) = program(&asked).into_mip()?;
+        names.give(&mut mip)?;
         Ok(mip.write_model(path)?)
     }
 
     /// A split, its objective filled in: the given one, or that of a cheap method. For loads that is the linearized DP,
     /// whose acyclic splits belong to every scope here; for the latency it may be far off, so that a short local search
-    /// stands beside it.
+    /// stands beside it. Each has a share of the time, so that the program has the rest.
     fn known(&self, problem: &Problem, cx: &SearchContext) -> Result<Option<Solution>, SolveError> {
         if let Some(split) = &self.start {
             return Ok(checked(problem, split.clone()));
@@ -154,6 +156,9 @@ impl IntegerProgram {
     }
 }
 
+/// A method for a first split has one in so many parts of the time that is left.
+const KNOWN_SHARE: u32 = 3;
+
 /// Moves of the local search for a first latency.
 const KNOWN_STEPS: usize = 20_000;
 
@@ -168,7 +173,9 @@ fn split_of(
     if method.supports(asked).is_err() {
         return Ok(None);
     }
-    let run = method.solve(asked, &mut cx.silent())?;
+    let mut part = cx.part(cx.remaining().map(|left| left / KNOWN_SHARE));
+    part.threads = cx.threads;
+    let run = method.solve(asked, &mut part)?;
     Ok(run.outcome.solution().and_then(|split| checked(problem, split.clone())))
 }
 

@@ -29,17 +29,28 @@ impl Model {
         self.objective = objective.into();
     }
 
-    /// The program for HiGHS, and the names of its columns, which are numbered as the variables were added.
-    pub fn into_mip(self) -> Result<(Mip, Vec<String>), Fault> {
+    /// The program for HiGHS, whose columns are numbered as the variables were added, and its names.
+    pub fn into_mip(self) -> Result<(Mip, Names), Fault> {
         let mut model = self.variables.minimise(self.objective).using(good_lp::highs);
-        let mut row_names = Vec::with_capacity(self.rows.len());
+        let mut rows = Vec::with_capacity(self.rows.len());
         for (name, constraint) in self.rows {
             model.add_constraint(constraint);
-            row_names.push(name);
+            rows.push(name);
         }
-        let mut mip = Mip::new(model)?;
-        mip.set_names(self.names.iter().map(String::as_str), row_names.iter().map(String::as_str))?;
-        Ok((mip, self.names))
+        Ok((Mip::new(model)?, Names { columns: self.names, rows }))
+    }
+}
+
+/// What a reader of the program's file finds.
+pub(super) struct Names {
+    columns: Vec<String>,
+    rows: Vec<String>,
+}
+
+impl Names {
+    /// Names the columns and rows of the program, which a search has no use for.
+    pub fn give(&self, mip: &mut Mip) -> Result<(), Fault> {
+        mip.set_names(self.columns.iter().map(String::as_str), self.rows.iter().map(String::as_str))
     }
 }
 

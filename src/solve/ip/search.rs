@@ -1,7 +1,8 @@
 //! A run of HiGHS on a program: what it found, checked, and what it proved.
 
-use std::sync::{Mutex, PoisonError};
+use std::cell::Cell;
 
+use super::attended::{Attended, Exchange, attend};
 use super::highs::{Fault, Mip, MipLimits, MipResult, MipStatus, Sighting};
 use super::layout::Layout;
 use super::memory::MemoryRows;
@@ -17,11 +18,47 @@ const BOUND_MARGIN: f64 = 5e-10;
 /// 1e12 infeasible that are not.
 const MOST: f64 = 1e6;
 
-/// Solves the program of `method`, where a split may be `known`.
+/// Solves the program of `method`, where a split may be `known`, in a thread of its own. Where that does not end soon after
+/// the limits of `cx`, it is left behind, and goes on until HiGHS looks up or the process ends.
 pub(super) fn run(
     problem: &Problem,
     method: &IntegerProgram,
     known: Option<Solution>,
+    cx: &SearchContext,
+) -> Result<Run, SolveError> {
+    let start = known.clone().filter(|_| method.starts_from_known());
+    let lower = method.lower_bound;
+    let work = {
+        let (problem, method, cx) = (problem.clone(), method.clone(), cx.silent());
+        move |exchange: &Exchange| solve(&problem, &method, known, exchange, &cx)
+    };
+    let known = start.as_ref().map(value);
+    let last = Cell::new((known, lower));
+    let tell = |(incumbent, bound)| cx.report(&Progress { phase: "integer program", incumbent, bound });
+    tell(last.get());
+    let attended = attend(work, |sighting| {
+        let best = sighting.incumbent.into_iter().chain(known).min_by(f64::total_cmp);
+        let seen = (best, sighting.bound.into_iter().chain(lower).max_by(f64::total_cmp));
+        if last.replace(seen) != seen {
+            tell(seen);
+        }
+        !cx.should_stop()
+    });
+    match attended {
+        Attended::Ended(run) => run,
+        Attended::Left => {
+            Ok(Run { outcome: outcome(&problem.spec.scope, start, last.get().1, false), stats: Stats::default() })
+        }
+        Attended::Failed => Err(Fault { call: "Highs_run", detail: Some("its thread failed".into()) }.into()),
+    }
+}
+
+/// Solves the program within the limits of `cx`, and tells how far it is.
+fn solve(
+    problem: &Problem,
+    method: &IntegerProgram,
+    known: Option<Solution>,
+    exchange: &Exchange,
     cx: &SearchContext,
 ) -> Result<Run, SolveError> {
     let known_value = known.as_ref().map(value);
@@ -38,12 +75,12 @@ pub(super) fn run(
         return Ok(Run { outcome, stats: Stats::default() });
     }
     let mut asked = Asked { layout: &layout, form: method.form, bounds, scale, memory: MemoryRows::loose() };
-    let (mut result, mut stats) = answer(&mut asked, start.as_ref(), cx)?;
+    let (mut result, mut stats) = answer(&mut asked, start.as_ref(), exchange, cx)?;
     if errs(&result, bounds, known_value) {
         // Bounds that are met exactly leave no room for the rounding of sums.
         bounds = Bounds { lower: bounds.lower, ..Bounds::default() };
         asked.bounds = bounds;
-        (result, stats) = answer(&mut asked, start.as_ref(), cx)?;
+        (result, stats) = answer(&mut asked, start.as_ref(), exchange, cx)?;
         if result.status == MipStatus::Optimal {
             // Presolve may leave so little that nothing is bounded.
             result.dual_bound = result.dual_bound.or(result.objective);
@@ -57,20 +94,25 @@ pub(super) fn run(
 }
 
 /// Runs HiGHS until all devices have room for what they are given, or a limit comes.
-fn answer(asked: &mut Asked, start: Option<&Solution>, cx: &SearchContext) -> Result<(MipResult, Stats), SolveError> {
+fn answer(
+    asked: &mut Asked,
+    start: Option<&Solution>,
+    exchange: &Exchange,
+    cx: &SearchContext,
+) -> Result<(MipResult, Stats), SolveError> {
     let mut nodes = 0;
     loop {
-        let (mut mip, columns) = program(asked).into_mip()?;
+        let (mut mip, _) = program(asked).into_mip()?;
         if let Some(values) = start.and_then(|split| asked.layout.start_values(split)) {
             mip.set_start(&values)?;
         }
-        let result = search(&mut mip, asked.scale, start, cx)?;
+        let result = search(&mut mip, asked, exchange, cx)?;
         nodes += result.nodes;
         let units_of = result.values.as_ref().map(|values| asked.layout.units_of(values));
         let has_learned = units_of.is_some_and(|units_of| asked.memory.learn(asked.layout, &units_of));
         if !has_learned || cx.should_stop() {
-            let figures =
-                [("columns", columns.len() as f64), ("rows", mip.row_count() as f64), ("nodes", nodes as f64)];
+            let size = [("columns", mip.column_count()), ("rows", mip.row_count()), ("nodes", nodes as usize)];
+            let figures = size.map(|(name, count)| (name, count as f64));
             return Ok((result, Stats::of(figures)));
         }
     }
@@ -120,23 +162,14 @@ fn value(split: &Solution) -> f64 {
     split.objective.unwrap_or(f64::INFINITY)
 }
 
-/// Runs HiGHS within the limits of `cx`, and reports how far it is.
-fn search(mip: &mut Mip, scale: f64, start: Option<&Solution>, cx: &SearchContext) -> Result<MipResult, Fault> {
+/// Runs HiGHS within the limits of `cx`, and tells how far it is, in the instance's time.
+fn search(mip: &mut Mip, asked: &Asked, exchange: &Exchange, cx: &SearchContext) -> Result<MipResult, Fault> {
     let limits = MipLimits { time: cx.remaining(), gap: cx.gap, threads: cx.threads, seed: cx.seed };
-    let known = start.map(value);
-    let tell = |incumbent, bound| cx.report(&Progress { phase: "integer program", incumbent, bound });
-    tell(known, None);
-    let last = Mutex::new((known, None));
     let watch = |sighting: &Sighting| {
-        let incumbent = sighting.incumbent.map(|value| value * scale).into_iter().chain(known).min_by(f64::total_cmp);
-        let most = incumbent.unwrap_or(f64::INFINITY);
-        let bound = sighting.bound.map(|bound| (bound * scale * (1.0 - BOUND_MARGIN)).min(most));
-        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-        if *last != (incumbent, bound) {
-            *last = (incumbent, bound);
-            tell(incumbent, bound);
-        }
-        !cx.should_stop()
+        let incumbent = sighting.incumbent.map(|value| value * asked.scale);
+        let most = incumbent.into_iter().chain(asked.bounds.upper).fold(f64::INFINITY, f64::min);
+        let bound = sighting.bound.map(|bound| (bound * asked.scale * (1.0 - BOUND_MARGIN)).min(most));
+        exchange.tell(Sighting { incumbent, bound }) && !cx.should_stop()
     };
     mip.solve(&limits, &watch)
 }

@@ -42,6 +42,8 @@ pub struct Transfer {
     pub consumers: Vec<NodeId>,
     /// How many times its time it costs a device from whose server it goes, or into which it comes; at least 1.
     pub between: f64,
+    /// How many bytes it has, which is what it costs on the links of a topology; `None` where nobody says.
+    pub bytes: Option<f64>,
 }
 
 impl Transfer {
@@ -290,6 +292,13 @@ impl Costs {
             if !is_known {
                 let cause = "its consumers are not successors of its source, once each and ascending";
                 found.add(format!("transfer {t}"), cause, "list some or all successors of the source");
+            }
+            if let Some(bytes) = transfer.bytes.filter(|&bytes| !is_amount(bytes)) {
+                found.add(
+                    format!("transfer {t}"),
+                    format!("it has {bytes} bytes"),
+                    "give a finite number of at least 0",
+                );
             }
             if !transfer.between.is_finite() || transfer.between < 1.0 {
                 let cause = format!("it costs {} times its time between servers", transfer.between);

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::{CostModel, Costs, KindCost, MemoryLaw, NodeCost, Piece, Synchronisation, Transfer};
 use crate::graph::NodeId;
-use crate::instance::Instance;
+use crate::instance::{Instance, Node};
 use crate::spec::{CostKind, MemoryModel, ProblemSpec};
 
 const ADDITIVE: [Piece; 1] = [Piece::new(1.0, 1.0, 1.0)];
@@ -21,7 +21,7 @@ impl CostModel for ProfiledCost {
     fn costs(&self, instance: &Instance, spec: &ProblemSpec) -> Costs {
         let transfers = transfers(instance, spec);
         let (bytes, memory) = memory(instance, spec.memory);
-        let times = |class: usize| move |v: &crate::instance::Node| v.accelerator_times[class];
+        let times = |class: usize| move |v: &Node| v.accelerator_times[class];
         let accelerator = |class: usize| KindCost {
             nodes: nodes(instance.nodes.iter().map(times(class)), bytes.iter().copied()),
             transfers: transfers.iter().map(|transfer| instance.nodes[transfer.source].transfer_time).collect(),
@@ -66,9 +66,16 @@ fn transfers(instance: &Instance, spec: &ProblemSpec) -> Vec<Transfer> {
     let of_source = edges.chunk_by(|a, b| a.0 == b.0);
     let transfer = |edges: &[(NodeId, NodeId)]| {
         let consumers = edges.iter().map(|&(_, target)| target).collect();
-        Transfer { source: edges[0].0, consumers, between }
+        let source = edges[0].0;
+        Transfer { source, consumers, between, bytes: bytes(&instance.nodes[source], instance.platform.bandwidth) }
     };
     of_source.map(transfer).collect()
+}
+
+/// Bytes of the node's output, as stated or by its transfer time; `None` where neither tells.
+fn bytes(node: &Node, bandwidth: Option<f64>) -> Option<f64> {
+    let nothing = (node.transfer_time == 0.0).then_some(0.0);
+    node.output_bytes.or_else(|| Some(node.transfer_time * bandwidth?)).or(nothing)
 }
 
 /// The bytes of each node by itself, and how they add up.

@@ -9,7 +9,6 @@ mod stages;
 mod topology;
 
 pub use claim::{ClaimedMapping, ClaimedNames, PlacedCopy};
-pub use of_split::output_bytes;
 pub use problem::{Counted, Mapping, MappingProblem, MemoryShortage, StageCost, ring_link_time};
 pub use rate::Rate;
 pub use stages::{Message, Stage, StageGraph};

@@ -1,84 +1,99 @@
 //! The stage graph of a split.
 
+use std::collections::BTreeMap;
+
 use petgraph::algo::toposort;
 use petgraph::graph::{DiGraph, NodeIndex};
-use rustc_hash::FxHashMap;
 
 use super::{Message, Stage, StageGraph};
+use crate::graph::{NodeId, NodeSet};
 use crate::instance::validate::node_place;
-use crate::instance::{Instance, Node, Problems};
-use crate::problem::{DeviceKind, Solution};
+use crate::instance::{Instance, Problems};
+use crate::problem::{DeviceAssignment, DeviceKind, Problem, Solution};
 
 impl StageGraph {
-    /// The stages of a split: one for each device that holds nodes, in pipeline order. A stage computes as long as its nodes on their accelerator class, and sends the output of
-    /// each node once to every stage that consumes it. Replicas that the split states are left aside. O(n + m log m).
+    /// The stages of a split of `problem`, which is that of `instance`: one for each device that holds nodes, in pipeline
+    /// order. A stage computes and keeps what the problem's costs say of its nodes on their accelerator class, and sends
+    /// each of their transfers once to every stage that needs it. Replicas that the split states are left aside.
+    /// O(stages · (n + m) + m log m).
     ///
     /// # Errors
-    /// Nodes that the split leaves out, that a CPU runs or an accelerator class without a time for them, or whose output
-    /// has no size: a node's size is its output's bytes where the instance states them, else its transfer time times
-    /// the platform's bandwidth. And forward passes in which devices wait for each other: stages run one after another.
-    pub fn of(instance: &Instance, split: &Solution) -> Result<Self, Problems> {
-        let mut problems = Problems::default();
-        let parts: Vec<_> = split.devices.iter().filter(|device| !device.nodes.is_empty()).collect();
-        let mut part_of: FxHashMap<u64, usize> = FxHashMap::default();
-        for (part, device) in parts.iter().enumerate() {
-            if device.kind == DeviceKind::Cpu {
-                let cure = "map splits without CPUs, as of `dagsplit solve --cpus 0`";
-                problems.add(format!("device {part}"), "it is a CPU, which no topology has", cure);
-            }
-            part_of.extend(device.nodes.iter().map(|&id| (id, part)));
-        }
-        for node in instance.nodes.iter().filter(|node| !part_of.contains_key(&node.id)) {
-            problems.add(node_place(node), "it is on no device", "give a whole split");
-        }
-        problems.clone().into_result()?;
-        let Some(place) = places(instance, &part_of, parts.len()) else {
+    /// Nodes that the split leaves out, that a CPU runs or an accelerator class that cannot, or whose output goes to another
+    /// stage and has no size ([`Transfer::bytes`](crate::cost::Transfer::bytes)). And forward passes in which devices wait
+    /// for each other: stages run one after another.
+    pub fn of(instance: &Instance, problem: &Problem, split: &Solution) -> Result<Self, Problems> {
+        let parts: Vec<&DeviceAssignment> = split.devices.iter().filter(|device| !device.nodes.is_empty()).collect();
+        let part_of = part_of(instance, problem, &parts)?;
+        let Some(place) = places(problem, &part_of, parts.len()) else {
+            let mut problems = Problems::default();
             let cure = "map splits that are contiguous, as of `dagsplit solve`";
             problems.add("split", "devices wait for each other within the forward pass, as no stages do", cure);
             return Err(problems);
         };
+        let mut problems = Problems::default();
         let mut stages = vec![Stage::default(); parts.len()];
-        for node in &instance.nodes {
-            let part = part_of[&node.id];
-            let time = match parts[part].kind {
-                DeviceKind::Accelerator(class) => node.accelerator_times.get(class).copied().flatten(),
-                DeviceKind::Cpu => None,
-            };
-            if time.is_none() {
+        for (part, device) in parts.iter().enumerate() {
+            let nodes = (0..problem.node_count()).filter(|&v| part_of[v] == part);
+            let nodes = NodeSet::from_nodes(problem.node_count(), nodes);
+            let stage = stage(problem, device.kind, &nodes, &mut |v| {
                 let cure = "put it on a device that has a time for it";
-                problems.add(node_place(node), format!("device {part} cannot run it"), cure);
-            }
-            add_node(&mut stages[place[part]], node, time.unwrap_or_default());
+                problems.add(node_place(&instance.nodes[v]), format!("device {part} cannot run it"), cure);
+            });
+            stages[place[part]] = Stage { name: format!("stage {}", place[part]), ..stage };
         }
-        stages.iter_mut().enumerate().for_each(|(i, stage)| stage.name = format!("stage {i}"));
-        let stage_of = |id: u64| place[part_of[&id]];
-        let messages = messages(instance, &stage_of, &mut problems);
+        let stage_of: Vec<usize> = part_of.iter().map(|&part| place[part]).collect();
+        let messages = messages(problem, &stage_of, &mut |v| {
+            let cure = "state its `output_bytes`, or the platform's `bandwidth`";
+            problems.add(node_place(&instance.nodes[v]), "its output goes to another stage and has no size", cure);
+        });
         problems.into_result()?;
         Ok(Self { name: instance.metadata.name.clone().unwrap_or_default(), stages, messages })
     }
 }
 
-fn add_node(stage: &mut Stage, node: &Node, time: f64) {
-    if node.backward {
-        stage.backward += time;
-    } else {
-        stage.forward += time;
+/// The part of each node.
+fn part_of(instance: &Instance, problem: &Problem, parts: &[&DeviceAssignment]) -> Result<Vec<usize>, Problems> {
+    let mut problems = Problems::default();
+    let index = problem.index_of_ids();
+    let mut part_of = vec![None; problem.node_count()];
+    for (part, device) in parts.iter().enumerate() {
+        if device.kind == DeviceKind::Cpu {
+            let cure = "map splits without CPUs, as of `dagsplit solve --cpus 0`";
+            problems.add(format!("device {part}"), "it is a CPU, which no topology has", cure);
+        }
+        device.nodes.iter().filter_map(|id| index.get(id)).for_each(|&v| part_of[v] = Some(part));
     }
-    stage.parameter_bytes += node.parameter_bytes;
-    stage.memory += node.memory;
+    for (node, _) in instance.nodes.iter().zip(&part_of).filter(|(_, part)| part.is_none()) {
+        problems.add(node_place(node), "it is on no device", "give a whole split");
+    }
+    problems.into_result()?;
+    Ok(part_of.into_iter().flatten().collect())
+}
+
+/// What a device of this kind computes and keeps for `nodes`; those that it cannot run are told.
+fn stage(problem: &Problem, kind: DeviceKind, nodes: &NodeSet, cannot_run: &mut dyn FnMut(NodeId)) -> Stage {
+    let memory = problem.costs.memory_of(&problem.graph, nodes, kind).unwrap_or_default();
+    let mut stage = Stage { memory, ..Stage::default() };
+    for v in nodes.iter() {
+        match problem.costs.node(v, kind) {
+            Some(cost) if problem.backward[v] => stage.backward += cost.compute,
+            Some(cost) => stage.forward += cost.compute,
+            None => cannot_run(v),
+        }
+        stage.parameter_bytes += problem.parameter_bytes[v];
+    }
+    stage
 }
 
 /// The stage that each part is: its place in a topological order of the forward pass; `None` where there is none.
-fn places(instance: &Instance, part_of: &FxHashMap<u64, usize>, parts: usize) -> Option<Vec<usize>> {
-    let backward: FxHashMap<u64, bool> = instance.nodes.iter().map(|node| (node.id, node.backward)).collect();
+fn places(problem: &Problem, part_of: &[usize], parts: usize) -> Option<Vec<usize>> {
     let mut quotient = DiGraph::<(), ()>::new();
     // toposort puts later nodes first where it may, so they are added last to first.
     let nodes: Vec<NodeIndex> = (0..parts).map(|_| quotient.add_node(())).collect();
     let node_of = |part: usize| nodes[parts - 1 - part];
-    for edge in instance.edges.iter().filter(|edge| !backward[&edge.source] && !backward[&edge.target]) {
-        let (source, target) = (part_of[&edge.source], part_of[&edge.target]);
-        if source != target {
-            quotient.update_edge(node_of(source), node_of(target), ());
+    for &(source, target) in problem.edges.iter().filter(|&&(u, v)| !problem.backward[u] && !problem.backward[v]) {
+        if part_of[source] != part_of[target] {
+            quotient.update_edge(node_of(part_of[source]), node_of(part_of[target]), ());
         }
     }
     let mut place: Vec<usize> = (0..parts).collect();
@@ -87,36 +102,24 @@ fn places(instance: &Instance, part_of: &FxHashMap<u64, usize>, parts: usize) ->
     Some(place)
 }
 
-fn messages(instance: &Instance, stage_of: &dyn Fn(u64) -> usize, problems: &mut Problems) -> Vec<Message> {
-    let node_of: FxHashMap<u64, &Node> = instance.nodes.iter().map(|node| (node.id, node)).collect();
-    // Each output once for each stage that consumes it.
-    let ends = instance.edges.iter().map(|edge| (edge.source, stage_of(edge.target)));
-    let mut outputs: Vec<(u64, usize)> = ends.filter(|&(source, target)| stage_of(source) != target).collect();
-    outputs.sort_unstable();
-    outputs.dedup();
-    let mut sent: std::collections::BTreeMap<(usize, usize), f64> = std::collections::BTreeMap::new();
-    let mut unknown = None;
-    for (source, target) in outputs {
-        match output_bytes(node_of[&source], instance.platform.bandwidth) {
-            Some(bytes) => *sent.entry((stage_of(source), target)).or_default() += bytes,
-            // A node that feeds several stages is named once.
-            None if unknown == Some(source) => {}
+/// Each transfer once to each other stage that needs it; nodes whose output has no size are told, once each.
+fn messages(problem: &Problem, stage_of: &[usize], no_size: &mut dyn FnMut(NodeId)) -> Vec<Message> {
+    let mut sent: BTreeMap<(usize, usize), f64> = BTreeMap::new();
+    let mut told = None;
+    for transfer in &problem.costs.transfers {
+        let source = stage_of[transfer.source];
+        let mut targets: Vec<usize> =
+            transfer.consumers.iter().map(|&v| stage_of[v]).filter(|&s| s != source).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        match transfer.bytes {
+            Some(bytes) => targets.iter().for_each(|&target| *sent.entry((source, target)).or_default() += bytes),
+            None if targets.is_empty() || told == Some(transfer.source) => {}
             None => {
-                unknown = Some(source);
-                let cause = "its output goes to another stage and has no size";
-                problems.add(
-                    node_place(node_of[&source]),
-                    cause,
-                    "state its `output_bytes`, or the platform's `bandwidth`",
-                );
+                told = Some(transfer.source);
+                no_size(transfer.source);
             }
         }
     }
     sent.into_iter().map(|((source, target), bytes)| Message { source, target, bytes }).collect()
-}
-
-/// Bytes of the node's output, as stated or by its transfer time; `None` where neither tells.
-pub fn output_bytes(node: &Node, bandwidth: Option<f64>) -> Option<f64> {
-    let nothing = (node.transfer_time == 0.0).then_some(0.0);
-    node.output_bytes.or_else(|| Some(node.transfer_time * bandwidth?)).or(nothing)
 }

@@ -2,6 +2,8 @@
 
 use super::{Stage, StageGraph, Topology};
 use crate::cost::{Piece, Synchronisation, Terms, max_of_pieces};
+use crate::instance::Problems;
+use crate::problem::{DeviceKind, Problem};
 use crate::text::escaped;
 
 /// Which communication a stage's time counts.
@@ -46,6 +48,9 @@ impl Counted {
     }
 }
 
+/// Compute, incoming and outgoing messages one after another.
+const ADDITIVE: [Piece; 1] = [Piece::new(1.0, 1.0, 1.0)];
+
 /// How compute, messages and all-reduce make the time of a stage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StageCost {
@@ -60,7 +65,28 @@ pub struct StageCost {
 impl StageCost {
     /// The paper's stage times: compute, messages and all-reduce are added.
     pub fn additive(counted: Counted) -> Self {
-        Self { counted, pieces: vec![Piece::new(1.0, 1.0, 1.0)], synchronisation: Synchronisation::Added }
+        Self { counted, pieces: ADDITIVE.to_vec(), synchronisation: Synchronisation::Added }
+    }
+
+    /// The stage times of pipelines of `problem`: what its costs say of its accelerators' loads.
+    ///
+    /// # Errors
+    /// Classes of accelerators whose loads differ: any copy may stand on any device.
+    pub fn of(problem: &Problem, counted: Counted) -> Result<Self, Problems> {
+        let accelerators = problem.device_kinds().into_iter().filter(|&kind| kind != DeviceKind::Cpu);
+        let mut loads = accelerators.map(|kind| problem.costs.pieces(kind));
+        let pieces = loads.next().unwrap_or(&ADDITIVE);
+        if loads.any(|other| other != pieces) {
+            let mut problems = Problems::default();
+            let cure = "map splits of an instance whose classes all state the same load, or none";
+            problems.add(
+                "platform",
+                "its classes of accelerators differ in their loads, as no devices of a topology do",
+                cure,
+            );
+            return Err(problems);
+        }
+        Ok(Self { counted, pieces: pieces.to_vec(), synchronisation: problem.costs.synchronisation })
     }
 
     /// Whether the all-reduce's time is added, rather than hidden behind the rest.

@@ -51,7 +51,7 @@ impl Default for MipLimits {
 }
 
 /// What the search has, while it runs.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Sighting {
     /// Objective of the best solution so far.
     pub incumbent: Option<f64>,
