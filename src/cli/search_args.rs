@@ -10,7 +10,7 @@ use crate::solve::SearchContext;
 use super::{memory, note, values};
 
 /// To verify and write an answer takes about this part of the time that it took to read and check the problem.
-const REPORT_TIME: f64 = 0.75;
+const REPORT_TIME: f64 = 1.0;
 
 /// When a method has to stop, and what it may use.
 #[derive(Debug, clap::Args)]
