@@ -213,6 +213,8 @@ fn an_output_is_sent_once_to_each_stage_that_consumes_it() {
         stages_of(&instance, &split)
     };
     assert_eq!(timed(Some(8.0)).unwrap().messages[0].bytes, 16.0);
+    // A size beyond all numbers is none; to split such an instance asks for no size.
+    assert_eq!(timed(Some(f64::MAX)).unwrap_err().to_string(), timed(None).unwrap_err().to_string());
     insta::assert_snapshot!(timed(None).unwrap_err(), @r"
     1 problem found
       node 1: its output goes to another stage and has no size; state its `output_bytes`, or the platform's `bandwidth`

@@ -64,6 +64,9 @@ impl Piece {
     /// Compute time alone: the only piece of a CPU's load.
     pub const COMPUTE: Self = Self::new(1.0, 0.0, 0.0);
 
+    /// Compute and all transfers, one after another: the only piece of the additive load.
+    pub const ADDITIVE: Self = Self::new(1.0, 1.0, 1.0);
+
     /// The piece with these coefficients.
     pub const fn new(compute: f64, comm_in: f64, comm_out: f64) -> Self {
         Self { compute, comm_in, comm_out }

@@ -53,7 +53,7 @@ fn transfers(problem: &Problem, split: &Verified) -> Result<Transfers, SimulateE
             given.len() == pieces.len() && pieces.iter().all(|piece| given.contains(piece))
         };
         let transfers = [
-            (&[Piece::new(1.0, 1.0, 1.0)][..], Transfers::OnDevice),
+            (&[Piece::ADDITIVE][..], Transfers::OnDevice),
             (&[Piece::COMPUTE, Piece::new(0.0, 1.0, 1.0)], Transfers::Engine),
             (&[Piece::COMPUTE, Piece::new(0.0, 1.0, 0.0), Piece::new(0.0, 0.0, 1.0)], Transfers::TwoEngines),
         ];

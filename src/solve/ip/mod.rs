@@ -173,8 +173,10 @@ fn split_of(
     if method.supports(asked).is_err() {
         return Ok(None);
     }
-    let mut part = cx.part(cx.remaining().map(|left| left / KNOWN_SHARE));
-    part.threads = cx.threads;
+    let mut part = cx.silent();
+    if let Some(left) = cx.remaining() {
+        part = part.with_time_limit(left / KNOWN_SHARE);
+    }
     let run = method.solve(asked, &mut part)?;
     Ok(run.outcome.solution().and_then(|split| checked(problem, split.clone())))
 }

@@ -169,7 +169,7 @@ fn search(mip: &mut Mip, asked: &Asked, exchange: &Exchange, cx: &SearchContext)
         let incumbent = sighting.incumbent.map(|value| value * asked.scale);
         let most = incumbent.into_iter().chain(asked.bounds.upper).fold(f64::INFINITY, f64::min);
         let bound = sighting.bound.map(|bound| (bound * asked.scale * (1.0 - BOUND_MARGIN)).min(most));
-        exchange.tell(Sighting { incumbent, bound }) && !cx.should_stop()
+        exchange.tell(Sighting { incumbent, bound })
     };
     mip.solve(&limits, &watch)
 }

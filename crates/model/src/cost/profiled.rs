@@ -7,7 +7,6 @@ use crate::graph::NodeId;
 use crate::instance::{Instance, Node};
 use crate::spec::{CostKind, MemoryModel, ProblemSpec};
 
-const ADDITIVE: [Piece; 1] = [Piece::new(1.0, 1.0, 1.0)];
 const OVERLAP: [Piece; 2] = [Piece::COMPUTE, Piece::new(0.0, 1.0, 1.0)];
 const DUPLEX: [Piece; 3] = [Piece::COMPUTE, Piece::new(0.0, 1.0, 0.0), Piece::new(0.0, 0.0, 1.0)];
 
@@ -44,7 +43,7 @@ impl CostModel for ProfiledCost {
 /// The load of a class of accelerators.
 fn pieces(spec: &ProblemSpec, class: usize) -> Vec<Piece> {
     let shape: &[Piece] = match spec.cost {
-        CostKind::Additive => &ADDITIVE,
+        CostKind::Additive => &[Piece::ADDITIVE],
         CostKind::Overlap => &OVERLAP,
         CostKind::Duplex => &DUPLEX,
     };
@@ -72,10 +71,11 @@ fn transfers(instance: &Instance, spec: &ProblemSpec) -> Vec<Transfer> {
     of_source.map(transfer).collect()
 }
 
-/// Bytes of the node's output, as stated or by its transfer time; `None` where neither tells.
+/// Bytes of the node's output, as stated or by its transfer time; `None` where neither tells, or a number beyond all.
 fn bytes(node: &Node, bandwidth: Option<f64>) -> Option<f64> {
     let nothing = (node.transfer_time == 0.0).then_some(0.0);
-    node.output_bytes.or_else(|| Some(node.transfer_time * bandwidth?)).or(nothing)
+    let by_time = || bandwidth.map(|bandwidth| node.transfer_time * bandwidth).filter(|bytes| bytes.is_finite());
+    node.output_bytes.or_else(by_time).or(nothing)
 }
 
 /// The bytes of each node by itself, and how they add up.

@@ -32,9 +32,10 @@ impl StageGraph {
         };
         let mut problems = Problems::default();
         let mut stages = vec![Stage::default(); parts.len()];
-        for (part, device) in parts.iter().enumerate() {
-            let nodes = (0..problem.node_count()).filter(|&v| part_of[v] == part);
-            let nodes = NodeSet::from_nodes(problem.node_count(), nodes);
+        let mut members = vec![Vec::new(); parts.len()];
+        part_of.iter().enumerate().for_each(|(v, &part)| members[part].push(v));
+        for (part, (device, members)) in parts.iter().zip(members).enumerate() {
+            let nodes = NodeSet::from_nodes(problem.node_count(), members);
             let stage = stage(problem, device.kind, &nodes, &mut |v| {
                 let cure = "put it on a device that has a time for it";
                 problems.add(node_place(&instance.nodes[v]), format!("device {part} cannot run it"), cure);

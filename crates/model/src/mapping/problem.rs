@@ -48,9 +48,6 @@ impl Counted {
     }
 }
 
-/// Compute, incoming and outgoing messages one after another.
-const ADDITIVE: [Piece; 1] = [Piece::new(1.0, 1.0, 1.0)];
-
 /// How compute, messages and all-reduce make the time of a stage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StageCost {
@@ -65,7 +62,7 @@ pub struct StageCost {
 impl StageCost {
     /// The paper's stage times: compute, messages and all-reduce are added.
     pub fn additive(counted: Counted) -> Self {
-        Self { counted, pieces: ADDITIVE.to_vec(), synchronisation: Synchronisation::Added }
+        Self { counted, pieces: vec![Piece::ADDITIVE], synchronisation: Synchronisation::Added }
     }
 
     /// The stage times of pipelines of `problem`: what its costs say of its accelerators' loads.
@@ -75,7 +72,7 @@ impl StageCost {
     pub fn of(problem: &Problem, counted: Counted) -> Result<Self, Problems> {
         let accelerators = problem.device_kinds().into_iter().filter(|&kind| kind != DeviceKind::Cpu);
         let mut loads = accelerators.map(|kind| problem.costs.pieces(kind));
-        let pieces = loads.next().unwrap_or(&ADDITIVE);
+        let pieces = loads.next().unwrap_or(&[Piece::ADDITIVE]);
         if loads.any(|other| other != pieces) {
             let mut problems = Problems::default();
             let cure = "map splits of an instance whose classes all state the same load, or none";
