@@ -129,6 +129,10 @@ fn try_verb(verb: &str, arguments: &str) {
         let tried: Vec<(&str, (i32, String))> = ABSURD.map(|value| (value, with(value))).into();
         let refused = || tried.iter().filter(|(_, (code, _))| *code == 2);
         let range = refused().find_map(|(_, (_, err))| ends(err));
+        for (value, (_, err)) in refused() {
+            let bare = ["invalid digit", "invalid float", "number too large"].iter().any(|cause| err.contains(cause));
+            assert!(!bare, "{verb} --{option}={value}: the complaint has no range\n{err}");
+        }
         // What takes words has none. What is wrong with a problem as a whole is told of the problem.
         for (value, (_, err)) in refused().filter(|_| range.is_some()) {
             let names_it = err.contains(option.as_str()) || err.contains(" found\n  ");

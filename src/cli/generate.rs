@@ -59,6 +59,7 @@ enum Family {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(mut_args(values::with_range))]
 struct ModelArgs<N: clap::Args> {
     #[command(flatten, next_help_heading = "Network")]
     network: N,
@@ -71,6 +72,7 @@ struct ModelArgs<N: clap::Args> {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(mut_args(values::with_range))]
 struct RandomArgs<F: clap::Args> {
     #[command(flatten, next_help_heading = "Graph")]
     family: F,
@@ -95,11 +97,11 @@ struct CommonArgs {
     training: bool,
 
     /// How many accelerators the platform has.
-    #[arg(long, value_name = "K", default_value_t = 6, value_parser = values::whole::<usize>(0..=values::COUNT))]
+    #[arg(long, value_name = "K", default_value_t = 6)]
     accelerators: usize,
 
     /// How many CPUs the platform has.
-    #[arg(long, value_name = "L", default_value_t = 1, value_parser = values::whole::<usize>(0..=values::COUNT))]
+    #[arg(long, value_name = "L", default_value_t = 1)]
     cpus: usize,
 
     /// Memory of each accelerator, such as `16GiB` [default: that of the modelled accelerator, or no limit].

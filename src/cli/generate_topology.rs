@@ -53,6 +53,7 @@ enum Family {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(mut_args(values::with_range))]
 struct FamilyArgs<F: clap::Args> {
     #[command(flatten, next_help_heading = "Interconnect")]
     family: F,
@@ -62,6 +63,7 @@ struct FamilyArgs<F: clap::Args> {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(mut_args(values::with_range))]
 struct SeededArgs<F: clap::Args> {
     #[command(flatten, next_help_heading = "Interconnect")]
     family: F,

@@ -1,9 +1,11 @@
 //! Values of options, checked as they are read.
 
+use std::any::TypeId;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use clap::Arg;
 
 /// A memory size in bytes; `None` is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,6 +70,22 @@ pub fn number(range: RangeInclusive<f64>) -> impl Fn(&str) -> Result<f64, String
     move |text| {
         let number = text.parse().ok().filter(|number| range.contains(number));
         number.ok_or_else(|| format!("give a number from {} to {}", range.start(), range.end()))
+    }
+}
+
+/// Has the number that `arg` takes read by one of these readers, in the widest range of its type; what it stands for may
+/// narrow that.
+pub fn with_range(arg: Arg) -> Arg {
+    const WHOLE: RangeInclusive<u64> = 0..=u32::MAX as u64;
+    let reads = arg.get_value_parser().type_id();
+    if reads == TypeId::of::<u32>() {
+        arg.value_parser(whole::<u32>(WHOLE))
+    } else if reads == TypeId::of::<usize>() {
+        arg.value_parser(whole::<usize>(WHOLE))
+    } else if reads == TypeId::of::<f64>() {
+        arg.value_parser(number(0.0..=MOST))
+    } else {
+        arg
     }
 }
 

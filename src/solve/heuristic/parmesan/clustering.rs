@@ -67,7 +67,8 @@ impl Clustering for OperatorClustering {
         });
         found.dedup();
         let mut best = (None, found.first().cloned().unwrap_or_else(|| (0..problem.node_count()).collect()));
-        if found.len() > 1 {
+        // Clusters that were cut off promise nothing.
+        if found.len() > 1 && !cx.should_stop() {
             for clusters in found {
                 let value = promise(problem, &clusters, cx)?;
                 if value.is_some_and(|value| best.0.is_none_or(|least| value < least)) {
