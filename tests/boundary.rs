@@ -8,11 +8,11 @@ use std::collections::HashSet;
 use common::{InstanceOptions, config};
 use dagsplit::internals::bound;
 use dagsplit::internals::dp::Setting;
+use dagsplit::internals::dp::chain_cuts::ChainCutRelaxation;
+use dagsplit::internals::dp::coarse_to_fine::CoarseToFine;
 use dagsplit::internals::dp::frontier::{FORBIDDEN, Frontier};
-use dagsplit::internals::dp::fronts::{Label, pareto};
 use dagsplit::internals::dp::guide::Guide;
-use dagsplit::internals::dp::ladder::Ladder;
-use dagsplit::internals::dp::pivots::PivotRelaxation;
+use dagsplit::internals::dp::pareto_fronts::{Label, pareto};
 use dagsplit::internals::dp::relaxation::{Front, Ratio, Relaxation};
 use dagsplit::internals::dp::stage::{Bounds, Ideals, Potential, Variants};
 use dagsplit::internals::dp::suffixes::{Fronts, Suffixes};
@@ -122,40 +122,40 @@ fn check_grids(setting: &Setting, frontier: &Frontier, optimum: f64) -> Result<(
     Ok(())
 }
 
-/// Whatever the rungs of a ladder leave out, the last one must prove what the exact relaxation does. It may prove more
+/// Whatever the grids leave out, the last one must prove what the exact relaxation does. It may prove more
 /// where only the ratio of two weights is known, as that of rounded weights can be the narrower one; but no more than
 /// with the front of each pair.
-fn check_ladder(setting: &Setting, frontier: &Frontier, bound: usize, upper: f64) -> Result<(), TestCaseError> {
+fn check_coarse_to_fine(setting: &Setting, frontier: &Frontier, bound: usize, upper: f64) -> Result<(), TestCaseError> {
     let least = |fronted: &Fronted| fronted.relaxation(setting).least_target(0.0, upper, &SearchContext::new());
     let exact = Fronted::new(setting, frontier, bound, upper);
     let low = least(&exact);
     let most = least(&Fronted::with_fronts(setting, frontier, (bound, upper), |_, _| true));
     let cx = SearchContext::new();
-    let mut ladder = Ladder::new(setting, frontier, exact.bounds.clone(), upper, usize::MAX);
+    let mut grids = CoarseToFine::new(setting, frontier, exact.bounds.clone(), upper, usize::MAX);
     for reach in [0.0, 0.5 * (low + upper), upper] {
-        ladder.descend(reach);
+        grids.coarsen(reach);
         let mut bound = 0.0;
-        while let Some(low) = ladder.climb(bound, upper, reach, &cx) {
+        while let Some(low) = grids.refine(bound, upper, reach, &cx) {
             bound = f64::max(bound, low);
         }
-        let last = ladder.top().unwrap().relaxation(setting);
-        let proven = last.least_target(0.0, ladder.reach(), &cx);
+        let last = grids.top().unwrap().relaxation(setting);
+        let proven = last.least_target(0.0, grids.reach(), &cx);
         prop_assert!(proven >= low * (1.0 - 1e-9), "{proven} for {low} up to {reach}");
         prop_assert!(proven <= most * (1.0 + 1e-9), "{proven} above {most} up to {reach}");
-        prop_assert!(ladder.reach() >= reach && ladder.reach() >= low);
+        prop_assert!(grids.reach() >= reach && grids.reach() >= low);
     }
     Ok(())
 }
 
-/// The relaxation by pivots must admit the optimum, whatever labels are joined.
-fn check_pivots(setting: &Setting, frontier: &Frontier, bound: usize, optimum: f64) -> Result<(), TestCaseError> {
+/// The relaxation by chain cuts must admit the optimum, whatever labels are joined.
+fn check_chain_cuts(setting: &Setting, frontier: &Frontier, bound: usize, optimum: f64) -> Result<(), TestCaseError> {
     let precedence = setting.reduced.precedence().unwrap();
     let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&precedence), setting.ceiling);
     let bounds = builder.charging_all(&setting.stages, bound);
     for grain in [0.0, 1.5] {
         let cx = SearchContext::new();
-        let relaxation = PivotRelaxation::new(setting, frontier, &precedence, &bounds, grain, &cx).ok().unwrap();
-        prop_assert!(relaxation.is_feasible(optimum), "pivots under bound {bound}, grain {grain}");
+        let relaxation = ChainCutRelaxation::new(setting, frontier, &precedence, &bounds, grain, &cx).ok().unwrap();
+        prop_assert!(relaxation.is_feasible(optimum), "chain cuts under bound {bound}, grain {grain}");
     }
     Ok(())
 }
@@ -165,7 +165,7 @@ fn check_bounds(problem: &Problem, reduced: &Reduced, optimum: f64) -> Result<()
     let setting = Setting::new(problem, reduced);
     let frontier = Frontier::smallest(reduced, usize::MAX, &SearchContext::new()).unwrap();
     for bound in 0..Variants::bounds(reduced) {
-        check_pivots(&setting, &frontier, bound, optimum)?;
+        check_chain_cuts(&setting, &frontier, bound, optimum)?;
         for upper in [optimum, 1.5 * optimum, setting.ceiling] {
             let tables = Fronted::new(&setting, &frontier, bound, upper);
             let relaxation = tables.relaxation(&setting);
@@ -173,7 +173,7 @@ fn check_bounds(problem: &Problem, reduced: &Reduced, optimum: f64) -> Result<()
             prop_assert!(
                 relaxation.least_target(0.0, setting.ceiling, &SearchContext::new()) <= optimum * (1.0 + 1e-12)
             );
-            check_ladder(&setting, &frontier, bound, upper)?;
+            check_coarse_to_fine(&setting, &frontier, bound, upper)?;
         }
     }
     check_grids(&setting, &frontier, optimum)?;

@@ -257,7 +257,7 @@ fn techniques_are_left_out_by_name() {
         record["techniques"].as_array().unwrap().iter().map(|technique| technique["name"].as_str().unwrap()).collect();
     assert!(names.contains(&"annealing") && !names.contains(&"bisection"), "{names:?}");
     let unknown = run(&bench, &format!("{asked} luck")).exits(2).err();
-    assert!(["luck", "annealing", "filling"].iter().all(|word| unknown.contains(word)), "{unknown}");
+    assert!(["luck", "annealing", "block-configuration"].iter().all(|word| unknown.contains(word)), "{unknown}");
     let none = run(&bench, &format!("{asked} tiling --method greedy")).exits(2).err();
     assert!(none.contains("only branch-and-bound has techniques"), "{none}");
 }

@@ -4,7 +4,7 @@
 set -euo pipefail
 
 features=(--no-default-features --features cli,conformance --lib)
-modules=(simulate::engine solve::heuristic::groups solve::dp::pivots::chain bound::flow report::units)
+modules=(simulate::engine solve::heuristic::groups solve::dp::chain_cuts::chain bound::flow report::units)
 of_model=(graph:: spec::)
 # A path of many thousand vertices takes Miri hours.
 skipped=(--skip long_paths)

@@ -5,11 +5,11 @@
 //! as fast as possible, and a [`Mapper`] answers it.
 
 mod annealing;
+mod block_configuration;
 mod branch_and_bound;
 mod covers;
 mod exhaustive;
-mod filling;
-mod folding;
+mod group_action;
 mod heuristic;
 mod joint;
 mod local;
@@ -17,11 +17,11 @@ mod mapper;
 mod orders;
 mod parmesan2024;
 mod ring_order;
+mod ring_segments;
 #[cfg(test)]
 mod samples;
-mod segments;
+mod sliding_windows;
 mod tiling;
-mod windows;
 mod zone_packing;
 
 pub use branch_and_bound::BranchAndBound;

@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use self::compound::Compound;
 use self::line::Line;
 use self::times::Times;
-use super::folding::Folding;
+use super::group_action::GroupAction;
 use super::local::LocalCost;
 use super::orders::{nearest_next, seeds};
 use super::{Mapping, MappingProblem, MappingRace};
@@ -48,7 +48,7 @@ pub struct Annealer<'a> {
     problem: &'a MappingProblem,
     cost: LocalCost<'a>,
     /// Where images of the copies are placed along with them.
-    folding: Option<&'a Folding<'a>>,
+    action: Option<&'a GroupAction<'a>>,
     has_rings: bool,
     devices: Vec<usize>,
     copies: Vec<usize>,
@@ -73,18 +73,18 @@ impl<'a> Annealer<'a> {
         Self::with(problem, None, seed)
     }
 
-    /// The same for mappings of the copies that `folding` places.
-    pub(super) fn folded(problem: &'a MappingProblem, folding: &'a Folding<'a>, seed: u64) -> Self {
-        Self::with(problem, Some(folding), seed)
+    /// The same for mappings of the copies that `action` places.
+    pub(super) fn of_action(problem: &'a MappingProblem, action: &'a GroupAction<'a>, seed: u64) -> Self {
+        Self::with(problem, Some(action), seed)
     }
 
-    fn with(problem: &'a MappingProblem, folding: Option<&'a Folding<'a>>, seed: u64) -> Self {
+    fn with(problem: &'a MappingProblem, action: Option<&'a GroupAction<'a>>, seed: u64) -> Self {
         let cost = LocalCost::new(problem);
-        let has_rings = cost.has_rings() || folding.is_some() && problem.cost.counted.all_reduce();
+        let has_rings = cost.has_rings() || action.is_some() && problem.cost.counted.all_reduce();
         Self {
             problem,
             cost,
-            folding,
+            action,
             has_rings,
             devices: Vec::new(),
             copies: Vec::new(),
@@ -103,7 +103,7 @@ impl<'a> Annealer<'a> {
     pub fn race<'c>(&self, first: &Mapping, bound: f64, cx: &'c SearchContext) -> MappingRace<'c> {
         let mut race = Race::new(bound, (), cx);
         self.offer(&mut race, first);
-        if self.folding.is_none() {
+        if self.action.is_none() {
             seeds(self.problem).iter().for_each(|mapping| self.offer(&mut race, mapping));
         }
         race
@@ -136,8 +136,8 @@ impl<'a> Annealer<'a> {
     }
 
     fn offer(&self, race: &mut MappingRace, mapping: &Mapping) {
-        let objective = match self.folding {
-            Some(folding) => folding.objective(mapping),
+        let objective = match self.action {
+            Some(action) => action.objective(mapping),
             None => self.problem.objective(mapping),
         };
         race.offer(objective, mapping.clone());
@@ -226,7 +226,7 @@ impl<'a> Annealer<'a> {
         } else {
             let swap = self.pick_swap();
             let companion =
-                |&(from, to): &(usize, usize)| self.folding?.companion(from, to, |device| self.copies[device] != FREE);
+                |&(from, to): &(usize, usize)| self.action?.companion(from, to, |device| self.copies[device] != FREE);
             swap.into_iter().chain(swap.as_ref().and_then(companion)).collect()
         };
         swaps.iter().for_each(|&(a, b)| self.swap(a, b));
@@ -390,8 +390,8 @@ impl<'a> Annealer<'a> {
         let replicas = self.problem.replicas;
         let (stage, replica) = (copy / replicas, copy % replicas);
         let ring = &self.devices[copy - replica..][..replicas];
-        match self.folding {
-            Some(folding) => folding.link_time(stage, replica, ring),
+        match self.action {
+            Some(action) => action.link_time(stage, replica, ring),
             None => self.problem.all_reduce_time(stage, ring[replica], ring[(replica + 1) % replicas]),
         }
     }

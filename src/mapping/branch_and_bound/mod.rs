@@ -3,20 +3,12 @@
 //! "Is there a mapping whose copies all take at most t?" is a constraint satisfaction problem: a domain of devices for
 //! each copy ([`state`]), made consistent with the copies' times ([`revise`]) and with each other ([`all_different`]), and
 //! searched depth first ([`search`]), blocks of devices before devices ([`blocks`]), with the images of whatever failed
-//! under interchangeable replicas and devices left out ([`symmetry`]). Where messages count, blocks are filled
-//! ([`super::filling`]), and mappings that symmetries keep are searched for first ([`by_folding`]). Every target refuted is a
-//! bound; every mapping found is a new target. [`portfolio`] says what runs when.
+//! under interchangeable replicas and devices left out ([`symmetry`]). Every target refuted
+//! is a bound; every mapping found is a new target. [`portfolio`] says what runs when, and [`techniques`] what that is.
 
 mod all_different;
 mod assignment;
 mod blocks;
-mod by_annealing;
-mod by_classes;
-mod by_covers;
-mod by_filling;
-mod by_folding;
-mod by_neighbours;
-mod by_pipelines;
 mod classes;
 mod components;
 #[cfg(test)]
@@ -32,20 +24,20 @@ mod search;
 mod set;
 mod state;
 mod symmetry;
+mod techniques;
 mod touched;
 
-use by_filling::Filling;
-use by_folding::Foldings;
 use levels::Levels;
 use matching::Matching;
 use model::Model;
 use portfolio::Round;
-use search::{Knowledge, Order, Search};
+use search::{BranchingOrder, DepthFirstSearch, Knowledge};
+use techniques::{Configurations, GroupActions};
 
 use super::annealing::Annealer;
 use super::covers::RingCover;
 use super::heuristic::MappingAnnealing;
-use super::windows::Windows;
+use super::sliding_windows::SlidingWindows;
 use super::{Counted, Mapper, Mapping, MappingOutcome, MappingProblem, MappingRace, MappingRun};
 use crate::search::{SEARCH_TOLERANCE, SearchContext, Stats, Technique, Verdict};
 
@@ -111,11 +103,6 @@ impl BranchAndBound {
 /// In blocks a gap of more than this is.
 const WIDE: f64 = 0.25;
 
-/// How many times the decisions of a round's other searches, which are several, the refutation of everything better than the
-/// best mapping takes, and with blocks, whose filling takes time of its own, where the gap is not wide.
-const SETTLING: u64 = 3;
-const SETTLING_BLOCKS: u64 = 8;
-
 /// The least part of the bound by which a target lies above it when the bound climbs: mappings that reach the bound are
 /// within it.
 const LEAST_STEP: f64 = 1e-10;
@@ -128,11 +115,11 @@ struct Proof<'p, const W: usize> {
     levels: Option<Levels>,
     /// The devices in a line of near blocks.
     line: Option<Vec<usize>>,
-    filling: Option<Filling<'p>>,
+    configurations: Option<Configurations<'p>>,
     /// Once looked for.
-    foldings: Option<Foldings<'p>>,
+    actions: Option<GroupActions<'p>>,
     rings: Option<RingCover<'p>>,
-    windows: Option<Windows<'p>>,
+    windows: Option<SlidingWindows<'p>>,
     /// How many devices the blocks hold that pipelines are packed into next.
     room: usize,
     /// Techniques that are left out, and what the others did.
@@ -159,10 +146,10 @@ impl<'p, const W: usize> Proof<'p, W> {
         Self {
             race: annealer.race(first, 0.0, cx),
             annealer,
-            filling: None,
-            foldings: None,
+            configurations: None,
+            actions: None,
             rings: (levels.is_some() && !has_blocks).then(|| RingCover::new(problem, seed)).flatten(),
-            windows: line.as_ref().and_then(|line| Windows::new(problem, line, seed)),
+            windows: line.as_ref().and_then(|line| SlidingWindows::new(problem, line, seed)),
             line,
             room: model.stages.len().max(1),
             without: Vec::new(),
@@ -183,17 +170,6 @@ impl<'p, const W: usize> Proof<'p, W> {
         1.0 - self.bound() / self.objective()
     }
 
-    /// Tries to refute everything better than the best mapping by some times so many decisions. In blocks that is of no use
-    /// where much is left to prove.
-    fn settle_more(&mut self, decisions: u64) {
-        let times = match self.has_blocks() {
-            false => SETTLING,
-            true if self.gap() > WIDE => 1,
-            true => SETTLING_BLOCKS,
-        };
-        self.settle(decisions.saturating_mul(times));
-    }
-
     fn counted(&self) -> Counted {
         self.knowledge.model.problem.cost.counted
     }
@@ -212,63 +188,9 @@ impl<'p, const W: usize> Proof<'p, W> {
         self.levels.is_none() && !self.has_blocks()
     }
 
-    /// Tries to refute everything better than the best mapping. Where one search after the other finds better ones, targets
-    /// are ever farther below them.
-    fn settle(&mut self, decisions: u64) {
-        let mut step = 0.0;
-        while !self.is_done() {
-            let target = self.better().min(self.objective() - step * (self.objective() - self.bound()));
-            step = match self.search(target, decisions, Order::Learned) {
-                Verdict::Found(_) => f64::clamp(2.0 * step, 0.02, 0.5),
-                Verdict::Unknown if step == 0.0 => return,
-                Verdict::Refuted | Verdict::Unknown => 0.0,
-            };
-            self.tell("searching");
-        }
-    }
-
-    /// Raises the bound by ever longer steps as far as searches of so many decisions can tell. The least targets are the
-    /// easiest to search, and where the bound is the optimum, they find the best mapping.
-    fn climb(&mut self, decisions: u64) {
-        let mut step = LEAST_STEP;
-        while !self.is_done() {
-            let target = (self.bound() * (1.0 + step)).min(self.better());
-            // What lies between it and the best mapping is what was searched for just now.
-            if self.next_time(target) >= self.better() {
-                return;
-            }
-            if self.search(target, decisions, Order::Learned) == Verdict::Unknown {
-                return;
-            }
-            step = (2.0 * step).max(1e-4);
-            self.tell("climbing");
-        }
-    }
-
-    /// Searches for a mapping that reaches the bound, in the other order than climbing does.
-    fn reach(&mut self, decisions: u64) {
-        self.search(self.bound() * (1.0 + LEAST_STEP), decisions, Order::Fresh);
-        self.tell("reaching");
-    }
-
-    /// Bisects between bound and best mapping as far as searches of so many decisions can tell, down to a part
-    /// `precision` of the objective.
-    fn bisect(&mut self, decisions: u64, precision: f64) {
-        let mut high = self.objective();
-        while high - self.bound() > precision * high && !self.is_done() {
-            let target = f64::midpoint(self.bound(), high);
-            match self.search(target, decisions, Order::Fresh) {
-                Verdict::Refuted => (),
-                Verdict::Found(_) => high = self.objective(),
-                Verdict::Unknown => high = target,
-            }
-            self.tell("bisecting");
-        }
-    }
-
     /// Searches under a target and keeps what comes of it.
-    fn search(&mut self, target: f64, decisions: u64, order: Order) -> Verdict<Mapping> {
-        let verdict = Search::new(&mut self.knowledge, target, decisions, order, self.race.cx).run();
+    fn search(&mut self, target: f64, decisions: u64, order: BranchingOrder) -> Verdict<Mapping> {
+        let verdict = DepthFirstSearch::new(&mut self.knowledge, target, decisions, order, self.race.cx).run();
         match &verdict {
             Verdict::Refuted => self.raise(self.next_time(target)),
             Verdict::Found(mapping) => self.offer(mapping),

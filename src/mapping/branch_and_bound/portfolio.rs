@@ -54,16 +54,18 @@ const fn row<const W: usize>(name: &'static str, when: When<W>, effort: Effort, 
 impl<const W: usize> Row<W> {
     /// First bounds and mappings.
     const OPENING: &[Self] = &[
-        row("segments", When::BLOCKS_AND_ALL_REDUCE, Effort::Any, |proof, _| proof.cut_segments()),
+        row("ring-segments", When::BLOCKS_AND_ALL_REDUCE, Effort::Any, |proof, _| proof.cut_ring_segments()),
         row("bisection", When::ALWAYS, Effort::Fixed(0), |proof, effort| proof.bisect(effort, 1e-4)),
-        row("classes", When::UNLIKE, Effort::Any, |proof, _| proof.bound_by_classes()),
+        row("link-classes", When::UNLIKE, Effort::Any, |proof, _| proof.bound_by_classes()),
         row("neighbours", When::SYMMETRIC, Effort::Any, |proof, _| proof.bound_by_neighbours()),
         row("tiling", When::ALWAYS, Effort::Any, |proof, _| proof.tile()),
         row("annealing", When::ALWAYS, Effort::Moves, |proof, effort| proof.anneal(effort)),
         row("settling", When::ALWAYS, Effort::Fixed(0), |proof, effort| proof.settle(effort)),
-        row("orbits", When::LEVELS_AND_MESSAGES, Effort::Decisions(4), |proof, effort| proof.search_foldings(effort)),
-        row("filling", When::BLOCKS, Effort::Any, |proof, _| proof.start_filling()),
-        row("windows", When::WINDOWS, Effort::MovesOfACopy, |proof, effort| proof.start_windows(effort)),
+        row("orbits", When::LEVELS_AND_MESSAGES, Effort::Decisions(4), |proof, effort| proof.search_orbits(effort)),
+        row("block-configuration", When::BLOCKS, Effort::Any, |proof, _| proof.start_configurations()),
+        row("sliding-windows", When::WINDOWS, Effort::MovesOfACopy, |proof, effort| {
+            proof.start_sliding_windows(effort)
+        }),
         row("pipelines", When::BLOCKS_AND_MESSAGES, Effort::Decisions(160), |proof, effort| {
             proof.bound_by_pipelines(effort)
         }),
@@ -74,10 +76,10 @@ impl<const W: usize> Row<W> {
         row("settling", When::ALWAYS, Effort::Decisions(1), |proof, effort| proof.settle_more(effort)),
         row("climbing", When::ALWAYS, Effort::Decisions(1), |proof, effort| proof.climb(effort)),
         row("reaching", When::LEVELS, Effort::Decisions(4), |proof, effort| proof.reach(effort)),
-        row("covers", When::LEVELS, Effort::Decisions(4), |proof, effort| proof.cover_with_rings(effort)),
+        row("exact-covers", When::LEVELS, Effort::Decisions(4), |proof, effort| proof.cover_with_rings(effort)),
         row("bisection", When::ALWAYS, Effort::Decisions(1), |proof, effort| proof.bisect(effort, 2e-3)),
-        row("orbits", When::LEVELS_AND_MESSAGES, Effort::Decisions(4), |proof, effort| proof.search_foldings(effort)),
-        row("filling", When::BLOCKS, Effort::Decisions(1), |proof, effort| {
+        row("orbits", When::LEVELS_AND_MESSAGES, Effort::Decisions(4), |proof, effort| proof.search_orbits(effort)),
+        row("block-configuration", When::BLOCKS, Effort::Decisions(1), |proof, effort| {
             proof.decide_rings(effort);
             proof.fill();
         }),
@@ -86,7 +88,7 @@ impl<const W: usize> Row<W> {
     /// Better mappings.
     const BETTERING: &[Self] = &[
         row("annealing", When::ALWAYS, Effort::Moves, |proof, effort| proof.anneal(effort)),
-        row("windows", When::WINDOWS, Effort::MovesOfACopy, |proof, effort| proof.renew(effort)),
+        row("sliding-windows", When::WINDOWS, Effort::MovesOfACopy, |proof, effort| proof.renew(effort)),
     ];
 
     /// What takes the effort of the next round already.

@@ -12,7 +12,7 @@ use crate::search::{SearchContext, Verdict};
 
 /// Which copy is decided about first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum BranchingOrder {
     /// The one with the fewest devices left by its conflicts in this search.
     Fresh,
     /// The one whose decision failed last, else as before, with conflicts of earlier searches and how few devices a copy
@@ -68,12 +68,12 @@ const SHAVING: u64 = 500;
 const FADING: f64 = 0.5;
 
 /// A search for a mapping whose copies all take at most a target.
-pub struct Search<'s, 'a, const W: usize> {
+pub struct DepthFirstSearch<'s, 'a, const W: usize> {
     knowledge: &'s mut Knowledge<'a, W>,
     state: State<'a, W>,
     cx: &'s SearchContext,
     budget: u64,
-    order: Order,
+    order: BranchingOrder,
     decisions: Vec<Place>,
     /// By device: devices of different colours are not interchangeable. Colours are numbered from 0 without gaps.
     colours: Vec<usize>,
@@ -87,13 +87,13 @@ pub struct Search<'s, 'a, const W: usize> {
     apart: Option<(usize, Rc<Orbits>)>,
 }
 
-impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
+impl<'s, 'a, const W: usize> DepthFirstSearch<'s, 'a, W> {
     /// A search under `target` that takes at most `budget` decisions.
     pub fn new(
         knowledge: &'s mut Knowledge<'a, W>,
         target: f64,
         budget: u64,
-        order: Order,
+        order: BranchingOrder,
         cx: &'s SearchContext,
     ) -> Self {
         let state = State::new(knowledge.model, target);
@@ -135,14 +135,14 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
             return Verdict::Unknown;
         }
         let verdict = self.prepare().map_or(Verdict::Refuted, |()| self.explore());
-        if self.order == Order::Learned {
+        if self.order == BranchingOrder::Learned {
             self.knowledge.weights = self.state.conflicts.iter().map(|weight| weight * FADING).collect();
         }
         verdict
     }
 
     fn prepare(&mut self) -> Result<(), Conflict> {
-        if self.order == Order::Learned {
+        if self.order == BranchingOrder::Learned {
             self.state.conflicts = match self.knowledge.weights.is_empty() {
                 true => (0..self.state.model.copies()).map(|copy| self.state.tightness(copy)).collect(),
                 false => self.knowledge.weights.clone(),
@@ -212,7 +212,7 @@ impl<'s, 'a, const W: usize> Search<'s, 'a, W> {
     }
 
     fn fail(&mut self, copy: usize, place: Place) {
-        if self.order == Order::Learned && matches!(place, Place::Device(_)) {
+        if self.order == BranchingOrder::Learned && matches!(place, Place::Device(_)) {
             self.failed = Some(copy);
         }
     }

@@ -19,7 +19,7 @@ pub fn draw(
     rng: &mut Xoshiro256PlusPlus,
     cx: &SearchContext,
 ) -> Verdict<Vec<u128>> {
-    let mut search = Search { decisions: DECISIONS, effort, rng, cx, chosen: Vec::new() };
+    let mut search = CoverSearch { decisions: DECISIONS, effort, rng, cx, chosen: Vec::new() };
     match search.explore(sets.to_vec(), all) {
         Some(true) => Verdict::Found(search.chosen),
         Some(false) => Verdict::Refuted,
@@ -27,7 +27,7 @@ pub fn draw(
     }
 }
 
-struct Search<'a> {
+struct CoverSearch<'a> {
     decisions: u64,
     effort: &'a mut u64,
     rng: &'a mut Xoshiro256PlusPlus,
@@ -35,7 +35,7 @@ struct Search<'a> {
     chosen: Vec<u128>,
 }
 
-impl Search<'_> {
+impl CoverSearch<'_> {
     /// Whether some of `sets`, all of them within `rest`, cover it; `None` where a limit came first.
     fn explore(&mut self, sets: Vec<u128>, rest: u128) -> Option<bool> {
         if rest == 0 {

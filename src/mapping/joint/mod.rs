@@ -108,7 +108,7 @@ impl JointSearch {
         if problem.topology.len() > Self::MAX_DEVICES {
             return Err(JointError::TooManyDevices(problem.topology.len()));
         }
-        search::Search::new(self, problem, cx)?.run()
+        search::LabelSearch::new(self, problem, cx)?.run()
     }
 }
 

@@ -20,7 +20,7 @@ const PAUSE: usize = 64;
 /// How far above the first bound beam searches look for an incumbent, one after another.
 const REACHES: [f64; 6] = [1.05, 1.2, 1.5, 2.0, 4.0, 16.0];
 
-pub(super) struct Search<'a> {
+pub(super) struct LabelSearch<'a> {
     options: &'a JointSearch,
     problem: &'a JointProblem,
     ideals: Ideals<'a>,
@@ -61,7 +61,7 @@ impl PartialOrd for Entry {
     }
 }
 
-impl<'a> Search<'a> {
+impl<'a> LabelSearch<'a> {
     pub fn new(options: &'a JointSearch, problem: &'a JointProblem, cx: &'a SearchContext) -> Result<Self, JointError> {
         let ideals = Ideals::new(problem, options.max_ideals)?;
         let symmetry = Symmetry::new(&problem.topology);

@@ -2,7 +2,7 @@
 
 use super::lattices::{is_in, sublattices};
 use crate::mapping::Topology;
-use crate::mapping::folding::Image;
+use crate::mapping::group_action::Image;
 
 /// The most elements that a group of turns and reflections may have.
 const MOST: usize = 400;

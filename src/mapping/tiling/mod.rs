@@ -6,14 +6,14 @@
 //! messages alone count, tiles also take several pipelines, which fit into more shapes.
 
 mod automorphisms;
-mod folding;
+mod group_action;
 mod lattices;
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
 use super::annealing::Annealer;
-use super::folding::Folding;
+use super::group_action::GroupAction;
 use super::local::LocalCost;
 use super::{Counted, Mapping, MappingProblem, MappingRace, StageCost, Topology};
 use crate::solve::SearchContext;
@@ -33,10 +33,10 @@ const FEWEST: usize = 128;
 const KICKS: usize = 500;
 const KICKED: usize = 1 << 23;
 
-/// How many tilings, and foldings, are tried.
+/// How many tilings, and group actions, are tried.
 const TILINGS: usize = 6;
 const LARGE_TILINGS: usize = 2;
-const FOLDINGS: usize = 16;
+const ACTIONS: usize = 16;
 
 /// Offers mappings that repeat one pipeline or a few, until the best mapping is no longer than the bound, or a limit comes.
 pub fn tile(problem: &MappingProblem, race: &mut MappingRace) {
@@ -45,8 +45,8 @@ pub fn tile(problem: &MappingProblem, race: &mut MappingRace) {
     if race.is_within(0.0) || !problem.cost.counted.messages() {
         return;
     }
-    let foldings = Folding::smallest(problem, race.cx);
-    repeat(problem, foldings.iter().take(FOLDINGS), race, |folding, _, bound, cx| folding.mapping(bound, cx));
+    let actions = GroupAction::smallest(problem, race.cx);
+    repeat(problem, actions.iter().take(ACTIONS), race, |action, _, bound, cx| action.mapping(bound, cx));
     repeat(problem, Tiling::large(problem).iter().take(LARGE_TILINGS), race, Tiling::mapping);
 }
 

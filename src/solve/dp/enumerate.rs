@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::chain::Bits;
 use super::frontier::{FORBIDDEN, Frontier, Transition};
-use super::fronts::{Label, increment, largest_x};
 use super::loads::contains;
+use super::pareto_fronts::{Label, increment, largest_x};
 use super::relaxation::{Relaxation, Windows};
 use super::stage::Potential;
 use super::suffixes::FrontTable;

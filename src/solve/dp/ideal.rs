@@ -5,12 +5,12 @@
 //! settles the rest.
 
 use super::chain::differences;
+use super::chain_cuts::ChainCutRelaxation;
+use super::coarse_to_fine::CoarseToFine;
 use super::dominance::Dominance;
 use super::enumerate::{Enumerator, Prefixes};
 use super::frontier::Frontier;
-use super::ladder::Ladder;
 use super::linearized;
-use super::pivots::PivotRelaxation;
 use super::reorder::Reordering;
 use super::search::{Beam, ChainVerdict, Effort, Search};
 use super::stage::{Bounds, Ideals, Variants};
@@ -81,8 +81,8 @@ struct State<'a> {
     race: Race<'a, Incumbent, BoundSource>,
     effort: Effort,
     stats: Stats,
-    /// Whether the relaxation by pivots has been tried.
-    has_pivots: bool,
+    /// Whether the relaxation by cuts has been tried.
+    has_chain_cuts: bool,
     /// Walks over orders so far.
     walks: u64,
     /// Searches with all that a round may spend so far.
@@ -111,7 +111,7 @@ impl<'a> State<'a> {
             race: Race::new(bound::work(setting.reduced), BoundSource::Work, cx),
             effort: Effort::default(),
             stats,
-            has_pivots: false,
+            has_chain_cuts: false,
             walks: 0,
             digs: 0,
         }
@@ -178,16 +178,18 @@ impl<'a> State<'a> {
         self.stats.set("units_below", setting.reduced.unit_count() as f64);
         self.stats.set("ideals", frontier.ideal_count());
         self.stats.set("states", frontier.state_count() as f64);
-        let ladder = |bounds| Ladder::new(setting, &frontier, bounds, upper, self.options.max_labels);
-        let mut ladders: Vec<Ladder> = bounds.into_iter().map(ladder).collect();
+        let approximation = |bounds| CoarseToFine::new(setting, &frontier, bounds, upper, self.options.max_labels);
+        let mut approximations: Vec<CoarseToFine> = bounds.into_iter().map(approximation).collect();
         let mut spread = 0.0;
         loop {
-            let Some(ladder) = self.relax(&mut ladders, (self.race.bound() * (1.0 + spread)).min(self.upper())) else {
+            let Some(approximation) =
+                self.relax(&mut approximations, (self.race.bound() * (1.0 + spread)).min(self.upper()))
+            else {
                 self.tell_apart(setting, &frontier);
                 return if self.race.is_done() { Proof::Partial } else { Proof::Impossible };
             };
-            let Some(guide) = ladder.top().filter(|_| !self.race.is_done()) else { return Proof::Partial };
-            let reach = ladder.reach();
+            let Some(guide) = approximation.top().filter(|_| !self.race.is_done()) else { return Proof::Partial };
+            let reach = approximation.reach();
             let relaxation = guide.relaxation(setting);
             let prefixes = || Prefixes::new(setting.reduced, &frontier, &relaxation.bounds.potentials);
             let (tables, prefixes) = rayon::join(|| guide.tables(setting, &frontier, cx), prefixes);
@@ -300,49 +302,53 @@ impl<'a> State<'a> {
         verdict
     }
 
-    /// Climbs the ladder whose relaxation gives most, as far as targets up to `reach` matter.
-    fn relax<'b, 'c>(&mut self, ladders: &'b mut [Ladder<'c>], reach: f64) -> Option<&'b Ladder<'c>> {
+    /// Refines the approximation that gives most, as far as targets up to `reach` matter.
+    fn relax<'b, 'c>(
+        &mut self,
+        approximations: &'b mut [CoarseToFine<'c>],
+        reach: f64,
+    ) -> Option<&'b CoarseToFine<'c>> {
         let mut best = None;
-        for (i, ladder) in ladders.iter_mut().enumerate() {
+        for (i, approximation) in approximations.iter_mut().enumerate() {
             let before = self.race.bound();
-            self.climb(ladder, reach.max(self.race.bound()));
-            if ladder.top().is_some() && (best.is_none() || self.race.bound() > before) {
+            self.refine(approximation, reach.max(self.race.bound()));
+            if approximation.top().is_some() && (best.is_none() || self.race.bound() > before) {
                 best = Some(i);
             }
         }
-        best.map(|i| &ladders[i])
+        best.map(|i| &approximations[i])
     }
 
     /// Climbs to the finest relaxation that fits.
-    fn climb(&mut self, ladder: &mut Ladder, reach: f64) {
-        ladder.descend(reach);
+    fn refine(&mut self, approximation: &mut CoarseToFine, reach: f64) {
+        approximation.coarsen(reach);
         while !self.race.is_done()
-            && let Some(low) = ladder.climb(self.race.bound(), self.upper(), reach, self.race.cx)
+            && let Some(low) = approximation.refine(self.race.bound(), self.upper(), reach, self.race.cx)
         {
             self.raise_bound(low, BoundSource::BoundaryRelaxation);
-            self.stats.set("labels", ladder.top().map_or(0.0, |guide| guide.label_count() as f64));
+            self.stats.set("labels", approximation.top().map_or(0.0, |guide| guide.label_count() as f64));
             self.stats.set("root_bound", self.race.bound());
             self.race.report("relaxation");
         }
     }
 
-    /// The bound of the relaxation by pivots, once in a run.
+    /// The bound of the relaxation by cuts, once in a run.
     fn tell_apart(&mut self, setting: &Setting, frontier: &Frontier) {
-        let is_small = setting.consumption.count() * setting.stages.len().pow(2) <= MOST_PIVOT_USES;
-        let tried = std::mem::replace(&mut self.has_pivots, true);
+        let is_small = setting.consumption.count() * setting.stages.len().pow(2) <= MOST_CUT_USES;
+        let tried = std::mem::replace(&mut self.has_chain_cuts, true);
         let Some(precedence) = setting.reduced.precedence().filter(|_| is_small && !tried) else { return };
         let builder = Variants::new(setting.problem, setting.reduced, Ideals::Graph(&precedence), setting.ceiling);
         for bound in 0..Variants::bounds(setting.reduced) {
             let bounds = builder.charging_all(&setting.stages, bound);
-            let grain = self.upper() * PIVOT_GRAIN;
-            let Ok(relaxation) = PivotRelaxation::new(setting, frontier, &precedence, &bounds, grain, self.race.cx)
+            let grain = self.upper() * CUT_GRAIN;
+            let Ok(relaxation) = ChainCutRelaxation::new(setting, frontier, &precedence, &bounds, grain, self.race.cx)
             else {
                 return;
             };
-            self.stats.set("pivot_labels", relaxation.label_count() as f64);
+            self.stats.set("chain_cut_labels", relaxation.label_count() as f64);
             self.raise_bound(relaxation.least_target(self.race.bound(), self.upper()), BoundSource::BoundaryRelaxation);
-            self.stats.set("pivot_bound", self.race.bound());
-            self.race.report("pivots");
+            self.stats.set("chain_cut_bound", self.race.bound());
+            self.race.report("cuts");
         }
     }
 
@@ -419,14 +425,14 @@ const DIVES: [f64; 5] = [1.0 / 256.0, 1.0 / 64.0, 1.0 / 16.0, 0.25, 0.9];
 /// Rounds of local search without a better split, for each unit, after which more would bring nothing.
 const MOST_ROUNDS_PER_UNIT: usize = 4;
 
-/// The search is hopeless where the boundary relaxation proves less than that by pivots by this part of the incumbent.
+/// The search is hopeless where the boundary relaxation proves less than that by cuts by this part of the incumbent.
 const HOPELESS: f64 = 0.02;
 
-/// The grain of the relaxation by pivots, as a part of the incumbent.
-const PIVOT_GRAIN: f64 = 1.0 / 1024.0;
+/// The grain of the relaxation by cuts, as a part of the incumbent.
+const CUT_GRAIN: f64 = 1.0 / 1024.0;
 
-/// Uses of devices times pairs of stage kinds beyond which pivots are not tried.
-const MOST_PIVOT_USES: usize = 4_000;
+/// Uses of devices times pairs of stage kinds beyond which cuts are not tried.
+const MOST_CUT_USES: usize = 4_000;
 
 /// Stages of a search that cost as much as a round of local search over orders: both get a like part of the time.
 const STAGES_PER_ROUND: usize = 2_000;

@@ -4,11 +4,11 @@ use rayon::prelude::*;
 
 use super::chain::differences;
 use super::chain::{Bits, IdealChain};
-use super::fronts::{Label, pareto};
 use super::grouping::{Flat, Grouping};
 use super::linear::{Chain, Line};
 use super::loads::{Value, objective};
 use super::orders;
+use super::pareto_fronts::{Label, pareto};
 use super::relaxation::{Front, Relaxation};
 use super::stage::{Bounds, Ideals, Variants};
 use super::{Incumbent, Setting};

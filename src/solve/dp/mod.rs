@@ -1,22 +1,22 @@
 //! Dynamic programs: over ideals, and over the prefixes of one order.
 
 pub mod chain;
+pub mod chain_cuts;
+pub mod coarse_to_fine;
 pub mod consumption;
 pub mod dominance;
 pub mod enumerate;
 pub mod frontier;
-pub mod fronts;
 pub mod grouping;
 pub mod guide;
 pub mod ideal;
 pub mod inner;
-pub mod ladder;
 mod line_memory;
 pub mod linear;
 pub mod linearized;
 pub mod loads;
 pub mod orders;
-pub mod pivots;
+pub mod pareto_fronts;
 pub mod quantise;
 pub mod relaxation;
 pub mod reorder;

@@ -6,7 +6,7 @@
 use rayon::prelude::*;
 
 use super::frontier::{FORBIDDEN, Frontier};
-use super::fronts::{Label, increment};
+use super::pareto_fronts::{Label, increment};
 use super::stage::{Bounds, Potential};
 use crate::preprocess::Reduced;
 

@@ -6,7 +6,7 @@
 //! when greedy steps along the fronts reach the end. The least feasible target bounds every acyclic split.
 
 use super::consumption::Consumption;
-use super::fronts::{Label, largest_x, smallest_y};
+use super::pareto_fronts::{Label, largest_x, smallest_y};
 use super::stage::{Bounds, Potential, StageKind};
 use crate::solve::SearchContext;
 

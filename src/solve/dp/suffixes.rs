@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::frontier::{FORBIDDEN, Frontier, Transition};
-use super::fronts::{Label, Shifted, increment, merge, pareto};
+use super::pareto_fronts::{Label, Shifted, increment, merge, pareto};
 use super::stage::Potential;
 use crate::preprocess::Reduced;
 use crate::solve::SearchContext;

@@ -6,9 +6,9 @@
 //! keeps the bound valid; sets that break it are not handed on.
 
 use super::elimination::{Bucket, Plan};
+use super::integer_fronts::{Frame, IntegerFronts, Task};
 use super::lagrangian::{Outward, Prices};
 use super::network::INSIDE;
-use super::staircases::{Frame, Staircases, Task};
 use super::{Priced, PricedSet, Pricer, ROOM, SETS_PER_SEARCH, Search};
 use crate::solve::SearchContext;
 
@@ -67,7 +67,7 @@ impl<const D: usize> Pricer<D> {
         let outward = Outward::new(plan, &Prices { profit: &grains, lambda: *lambda }, &inward);
         let frame = Frame { capacity: capacity as u32, threshold: threshold * per_unit - 1.0, price: lambda[0] };
         let task = Task { plan, grains: &grains, frame, bounds: (&inward, &outward) };
-        let fronts = Staircases::new(task, MAX_POINTS, cx)?;
+        let fronts = IntegerFronts::new(task, MAX_POINTS, cx)?;
         let upper = fronts.complete().last().map_or(0.0, |point| f64::from(point.profit) / per_unit);
         let mut sets = Vec::new();
         for &point in fronts.complete().iter().rev().take(MOST_TRIED) {

@@ -9,32 +9,32 @@
 //! - Which pairs of (use, profit) are possible? Fronts of them are carried instead of single values, without those that
 //!   the Lagrangian proves too low, whatever the rest of the graph adds ([`sets`]).
 //!
-//! Where times are decimals the second question is also asked in whole numbers ([`lattice`], [`staircases`]), where it
+//! Where times are decimals the second question is also asked in whole numbers ([`lattice`], [`integer_fronts`]), where it
 //! is answered quickly and next to exactly. Where the graph is nearly a chain besides, a dynamic program along it
 //! ([`line`](mod@line), [`sweep`]) answers it more quickly still.
 
 mod elimination;
-mod fronts;
+mod integer_fronts;
 mod lagrangian;
 mod lattice;
 mod line;
 mod network;
 mod order;
+mod pareto_fronts;
 mod sets;
-mod staircases;
 mod sweep;
 
 pub use elimination::Plan;
-pub use fronts::Rounding;
 pub use lattice::decimal_cell;
 pub use line::LinePricer;
 pub use network::{INSIDE, Network, Resource};
 pub use order::narrow;
+pub use pareto_fronts::Rounding;
 pub use sweep::{Limit, Sweep, Tables};
 
-use fronts::Window;
 use lagrangian::{Inward, Outward, Prices};
 use lattice::Lattice;
+use pareto_fronts::Window;
 use sets::Fronts;
 
 use crate::solve::SearchContext;

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 
 use super::elimination::{Child, Plan};
-use super::fronts::{Label, Rounding, Window, combine, front};
 use super::lagrangian::{Inward, Outward};
 use super::network::INSIDE;
+use super::pareto_fronts::{Label, Rounding, Window, combine, front};
 use crate::solve::SearchContext;
 
 /// The fronts below every bucket, by the joint value of its separator.

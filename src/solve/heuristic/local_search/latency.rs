@@ -8,8 +8,8 @@ use super::super::greedy::fill;
 use super::super::placement::{Blocks, Evaluator, Place, Value};
 use super::super::{is_good_enough, latency_bound, outcome};
 use super::{BATCH, LocalSearch};
-use crate::graph::NodeId;
 use crate::graph::order_graph::Groups;
+use crate::graph::{NodeId, NodeSet};
 use crate::problem::Problem;
 use crate::solve::{Progress, Run, SearchContext, Stats, in_pool};
 
@@ -177,14 +177,17 @@ impl<'a> Neighbourhood<'a> {
     fn grow(&self, places: &[Place], before: bool, most: usize, nodes: &mut Vec<NodeId>) {
         let place = places[nodes[0]];
         let graph = &self.problem.graph;
+        let mut reached = NodeSet::from_nodes(places.len(), nodes.iter().copied());
         let mut next = 0;
         while next < nodes.len() && nodes.len() < most {
             let v = nodes[next];
             next += 1;
             let around = if before { graph.predecessors(v) } else { graph.successors(v) };
             for &w in around {
-                if places[w as usize] == place && !nodes.contains(&(w as usize)) {
-                    nodes.push(w as usize);
+                let w = w as usize;
+                if places[w] == place && !reached.contains(w) {
+                    reached.insert(w);
+                    nodes.push(w);
                 }
             }
         }

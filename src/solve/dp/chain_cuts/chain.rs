@@ -1,16 +1,16 @@
-//! Pivots: units of one chain of the order, which tell where an ideal ends.
+//! ChainCuts: units of one chain of the order, which tell where an ideal ends.
 
 use crate::graph::Precedence;
 use crate::preprocess::Reduced;
 
 /// A chain v₁ < v₂ < … of the order. The *class* of an ideal is how many of them it holds, which are the first ones.
-pub struct Pivots {
+pub struct ChainCuts {
     units: Vec<usize>,
 }
 
-impl Pivots {
+impl ChainCuts {
     /// At most `count` units of a longest chain, spaced evenly by the work that comes before them: as much work lies
-    /// between two pivots near dear units as near cheap ones. O(m + n log n).
+    /// between two cuts near dear units as near cheap ones. O(m + n log n).
     pub fn new(reduced: &Reduced, topological: &[usize], precedence: &Precedence, count: usize) -> Self {
         let chain = longest_chain(reduced, topological);
         let mut added = vec![0.0; chain.len()];
@@ -37,7 +37,7 @@ impl Pivots {
         Self { units }
     }
 
-    /// How many pivots there are.
+    /// How many cuts there are.
     pub fn count(&self) -> usize {
         self.units.len()
     }
@@ -54,15 +54,15 @@ impl Pivots {
         (0..precedence.order().len()).map(decide).collect()
     }
 
-    /// For each net whether a stage that holds the pivots of `range` can lie beside it: after one of its pins and
+    /// For each net whether a stage that holds the cuts of `range` can lie beside it: after one of its pins and
     /// before another, so that both its boundaries cut the net.
     pub fn bypassed(&self, range: std::ops::Range<usize>, reduced: &Reduced, precedence: &Precedence) -> Vec<bool> {
         let beside = |pins: &[u32], v: usize| {
             pins.iter().any(|&w| !precedence.precedes(v, w as usize))
                 && pins.iter().any(|&w| !precedence.precedes(w as usize, v))
         };
-        let pivots = &self.units[range];
-        reduced.nets.iter().map(|net| pivots.iter().all(|&v| beside(&net.pins, v))).collect()
+        let cuts = &self.units[range];
+        reduced.nets.iter().map(|net| cuts.iter().all(|&v| beside(&net.pins, v))).collect()
     }
 }
 
@@ -112,20 +112,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pivots_share_the_work_evenly(times in prop::collection::vec(1..200u8, 2..60), count in 1..20usize) {
+        fn cuts_share_the_work_evenly(times in prop::collection::vec(1..200u8, 2..60), count in 1..20usize) {
             let problem = path(&times);
             let reduced = Reduced::contracted_only(&problem);
             let precedence = Precedence::new(&reduced.order);
             let topological: Vec<usize> = (0..times.len()).collect();
-            let pivots = Pivots::new(&reduced, &topological, &precedence, count);
-            prop_assert!(pivots.count() <= count);
+            let cuts = ChainCuts::new(&reduced, &topological, &precedence, count);
+            prop_assert!(cuts.count() <= count);
             let total: f64 = times.iter().copied().map(f64::from).sum();
             let stride = total / (count + 1) as f64;
             let mut from = 0;
-            for &pivot in &pivots.units {
-                let between: f64 = times[from..pivot].iter().copied().map(f64::from).sum();
-                prop_assert!(between < stride && between + f64::from(times[pivot]) >= stride);
-                from = pivot + 1;
+            for &cut in &cuts.units {
+                let between: f64 = times[from..cut].iter().copied().map(f64::from).sum();
+                prop_assert!(between < stride && between + f64::from(times[cut]) >= stride);
+                from = cut + 1;
             }
         }
     }

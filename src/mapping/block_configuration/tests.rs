@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::Filler;
+use super::BlockConfiguration;
 use crate::mapping::samples::problem;
 use crate::mapping::{Counted, Exhaustive, Mapper, MappingProblem, StageCost};
 use crate::solve::SearchContext;
@@ -23,7 +23,7 @@ fn no_bound_is_above_the_optimum_and_some_are_equal_to_it() {
         let run = Exhaustive.map(&problem, &cx);
         let Some(optimum) = run.outcome.solution().map(|mapping| problem.objective(mapping)) else { continue };
         for size in 1..=4 {
-            let mut filler = Filler::new(&problem, &blocks(&problem, size), 0).expect("messages count");
+            let mut filler = BlockConfiguration::new(&problem, &blocks(&problem, size), 0).expect("messages count");
             let bound = filler.bound(0.0, 2.0 * optimum, &cx);
             assert!(bound <= optimum * (1.0 + 1e-12), "bound {bound} above {optimum} of seed {seed}, blocks of {size}");
             equal += usize::from(bound > optimum * (1.0 - 1e-9));
@@ -44,7 +44,7 @@ fn no_bound_with_rings_is_above_the_optimum_and_some_bounds_and_mappings_are_bet
         let run = Exhaustive.map(&problem, &cx);
         let Some(optimum) = run.outcome.solution().map(|mapping| problem.objective(mapping)) else { continue };
         for size in 2..=3 {
-            let mut filler = Filler::new(&problem, &blocks(&problem, size), 0).expect("messages count");
+            let mut filler = BlockConfiguration::new(&problem, &blocks(&problem, size), 0).expect("messages count");
             let low = filler.bound(0.0, 2.0 * optimum, &cx);
             for high in [optimum, 1.5 * optimum] {
                 let (bound, mapping) = filler.decide_rings(low, high, 1 << 13, &cx);
@@ -78,7 +78,7 @@ fn blocks_are_filled_within_the_target() {
         let run = Exhaustive.map(&problem, &cx);
         let Some(optimum) = run.outcome.solution().map(|mapping| problem.objective(mapping)) else { continue };
         let best = (1..=4).filter_map(|size| {
-            let mut filler = Filler::new(&problem, &blocks(&problem, size), 0)?;
+            let mut filler = BlockConfiguration::new(&problem, &blocks(&problem, size), 0)?;
             let mapping = filler.mapping(optimum, 20, &cx)?;
             let mut devices = mapping.devices.clone();
             devices.sort_unstable();
@@ -98,7 +98,7 @@ fn blocks_are_filled_within_the_target() {
 fn filling_ends_when_it_is_told_to() {
     let problem = problem(1);
     let stopped = SearchContext::new().with_cancellation(Arc::new(AtomicBool::new(true)));
-    let mut filler = Filler::new(&problem, &blocks(&problem, 2), 0).expect("messages count");
+    let mut filler = BlockConfiguration::new(&problem, &blocks(&problem, 2), 0).expect("messages count");
     assert_eq!(filler.bound(1.0, 100.0, &stopped), 1.0);
     filler.mapping(100.0, u64::MAX, &stopped);
     assert_eq!(filler.nodes, 1);
@@ -107,5 +107,5 @@ fn filling_ends_when_it_is_told_to() {
 #[test]
 fn where_no_message_counts_there_is_nothing_to_fill() {
     let problem = MappingProblem { cost: StageCost::additive(Counted::AllReduce), ..problem(0) };
-    assert!(Filler::new(&problem, &blocks(&problem, 2), 0).is_none());
+    assert!(BlockConfiguration::new(&problem, &blocks(&problem, 2), 0).is_none());
 }

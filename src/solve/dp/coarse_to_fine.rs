@@ -1,7 +1,7 @@
-//! A ladder of relaxations from coarse to fine, each within the windows of the one before.
+//! Relaxations on grids from coarse to fine, each within the windows of the one before.
 //!
 //! What a coarse relaxation proves says about where the bound of the finer ones lies, so that these keep only labels that
-//! matter for targets up to there, however far away the incumbent is. Targets beyond need the finer rungs once more.
+//! matter for targets up to there, however far away the incumbent is. Targets beyond need the finer grids once more.
 
 use super::Setting;
 use super::frontier::Frontier;
@@ -10,22 +10,22 @@ use super::stage::Bounds;
 use crate::solve::SearchContext;
 
 /// Relaxations under the same linear bound of loads.
-pub struct Ladder<'a> {
+pub struct CoarseToFine<'a> {
     setting: &'a Setting<'a>,
     frontier: &'a Frontier,
     exact: Bounds,
     max_labels: usize,
     /// The grid of the first level.
     coarsest: f64,
-    rungs: Vec<Rung>,
-    /// A rung reaches so many times the error of the one before above what that proves.
+    grids: Vec<Grid>,
+    /// A grid reaches so many times the error of the one before above what that proves.
     caution: f64,
     /// Levels from here on have too many labels.
     too_fine: usize,
 }
 
 /// A relaxation that holds for targets up to a reach.
-struct Rung {
+struct Grid {
     guide: Guide,
     /// How fine it is, up to [`EXACT`].
     level: usize,
@@ -36,8 +36,8 @@ struct Rung {
     is_news: bool,
 }
 
-impl<'a> Ladder<'a> {
-    /// No rung yet, for targets up to `upper`; each table may have `max_labels`.
+impl<'a> CoarseToFine<'a> {
+    /// No grid yet, for targets up to `upper`; each table may have `max_labels`.
     pub fn new(setting: &'a Setting<'a>, frontier: &'a Frontier, exact: Bounds, upper: f64, max_labels: usize) -> Self {
         let coarsest = (upper * COARSEST_GRID).log2().floor().exp2();
         Self {
@@ -46,7 +46,7 @@ impl<'a> Ladder<'a> {
             exact,
             max_labels,
             coarsest,
-            rungs: Vec::new(),
+            grids: Vec::new(),
             caution: CAUTION,
             too_fine: EXACT + 1,
         }
@@ -54,27 +54,27 @@ impl<'a> Ladder<'a> {
 
     /// The finest relaxation so far.
     pub fn top(&self) -> Option<&Guide> {
-        self.rungs.last().map(|rung| &rung.guide)
+        self.grids.last().map(|grid| &grid.guide)
     }
 
     /// The largest target that the finest relaxation holds for.
     pub fn reach(&self) -> f64 {
-        self.rungs.last().map_or(0.0, |rung| rung.reach)
+        self.grids.last().map_or(0.0, |grid| grid.reach)
     }
 
-    /// Leaves the rungs that do not hold for targets up to `reach`.
-    pub fn descend(&mut self, reach: f64) {
-        self.rungs.retain(|rung| rung.reach >= reach);
+    /// Leaves the grids that do not hold for targets up to `reach`.
+    pub fn coarsen(&mut self, reach: f64) {
+        self.grids.retain(|grid| grid.reach >= reach);
     }
 
     /// Adds a finer relaxation for targets up to `reach` at least: the least target that it does not refute. `None` when
     /// no finer one fits, or a limit comes first. All targets of interest lie between `bound` and `upper`.
-    pub fn climb(&mut self, bound: f64, upper: f64, reach: f64, cx: &SearchContext) -> Option<f64> {
+    pub fn refine(&mut self, bound: f64, upper: f64, reach: f64, cx: &SearchContext) -> Option<f64> {
         let level = self.next_level()?;
         let reach = self.next_reach(bound, upper).max(reach).min(upper);
-        let windows = self.rungs.last().map(|rung| {
-            let relaxation = rung.guide.relaxation(self.setting);
-            rung.guide.true_windows(&relaxation, &relaxation.windows(reach))
+        let windows = self.grids.last().map(|grid| {
+            let relaxation = grid.guide.relaxation(self.setting);
+            grid.guide.true_windows(&relaxation, &relaxation.windows(reach))
         });
         let grid = (level < EXACT).then(|| self.coarsest / FINER.powi(level as i32));
         let Ok(guide) = Guide::new(self.setting, self.frontier, &self.exact, grid, windows, self.max_labels, cx) else {
@@ -82,18 +82,18 @@ impl<'a> Ladder<'a> {
             return None;
         };
         let low = guide.relaxation(self.setting).least_target(bound, reach, cx);
-        self.rungs.push(Rung { guide, level, reach, low, is_news: low > bound });
+        self.grids.push(Grid { guide, level, reach, low, is_news: low > bound });
         if reach < upper && low >= reach * (1.0 - NOTHING_LEFT) {
             // Too bold: whatever comes next has to reach further, and so do its windows.
             self.caution *= MORE_CAUTION;
-            self.descend(low * (1.0 + NOTHING_LEFT));
+            self.coarsen(low * (1.0 + NOTHING_LEFT));
         }
         Some(low)
     }
 
-    /// How fine the next rung is.
+    /// How fine the next grid is.
     fn next_level(&self) -> Option<usize> {
-        let next = self.rungs.last().map_or(0, |rung| rung.level + 1);
+        let next = self.grids.last().map_or(0, |grid| grid.level + 1);
         let is_promising = next < EXACT || self.expected() <= HOPEFUL * self.max_labels as f64;
         match self.is_fine() && EXACT < self.too_fine {
             true => Some(EXACT),
@@ -103,7 +103,7 @@ impl<'a> Ladder<'a> {
 
     /// Whether the last grid tells labels apart so well that finer ones save little.
     fn is_fine(&self) -> bool {
-        let [.., coarser, last] = &self.rungs[..] else { return false };
+        let [.., coarser, last] = &self.grids[..] else { return false };
         let labels = last.guide.label_count();
         last.level < EXACT
             && last.is_news
@@ -113,14 +113,14 @@ impl<'a> Ladder<'a> {
 
     /// The labels of the largest table if it grew as it did last.
     fn expected(&self) -> f64 {
-        let [.., coarser, last] = &self.rungs[..] else { return 0.0 };
-        let [coarser, last] = [coarser, last].map(|rung| rung.guide.largest() as f64);
+        let [.., coarser, last] = &self.grids[..] else { return 0.0 };
+        let [coarser, last] = [coarser, last].map(|grid| grid.guide.largest() as f64);
         last * last / coarser.max(1.0)
     }
 
-    /// The targets that may still matter to the next rung, as far as the last one tells.
+    /// The targets that may still matter to the next grid, as far as the last one tells.
     fn next_reach(&self, bound: f64, upper: f64) -> f64 {
-        let Some(last) = self.rungs.last() else { return upper };
+        let Some(last) = self.grids.last() else { return upper };
         let likely = (last.low + self.caution * last.guide.error()).max(bound * JUST_ABOVE);
         likely.min(last.reach)
     }
@@ -150,5 +150,5 @@ const JUST_ABOVE: f64 = 1.001;
 /// A least target so near the reach is none.
 const NOTHING_LEFT: f64 = 1e-9;
 
-/// How much more the reach of a rung is above what the one before proves, after one that was too bold.
+/// How much more the reach of a grid is above what the one before proves, after one that was too bold.
 const MORE_CAUTION: f64 = 4.0;

@@ -5,7 +5,7 @@
 //! the latency of the shortest. No mapping takes longer then, so that bounds hold for the links as they are, and good
 //! mappings are good for them but for the noise.
 
-use super::{BranchAndBound, Proof};
+use super::super::{BranchAndBound, Proof};
 use crate::mapping::{Mapper, MappingProblem, Topology};
 
 /// Links whose bandwidths or latencies differ by less than this part are of one class, as are those between them.
@@ -20,7 +20,7 @@ const NEAR: f64 = 0.005;
 impl<const W: usize> Proof<'_, W> {
     /// Bounds the time by the problem whose links are as fast as the fastest of their class, and offers its best mapping, in
     /// half of the time that is left.
-    pub(super) fn bound_by_classes(&mut self) {
+    pub(in super::super) fn bound_by_classes(&mut self) {
         let problem = self.knowledge.model.problem;
         let Some(topology) = classed(&problem.topology) else { return };
         let alike = MappingProblem { topology, ..problem.clone() };

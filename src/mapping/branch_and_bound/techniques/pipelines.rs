@@ -5,12 +5,12 @@
 //! have to find room in the blocks: pipelines are priced by searches whose devices may cost only so much together, so that
 //! no device counts twice, and links inside blocks count for what they are.
 
-use super::Proof;
-use super::blocks::Partition;
-use super::model::Model;
-use super::search::{Knowledge, Order, Search};
-use super::set::Set;
-use super::state::{Domains, Price, State};
+use super::super::Proof;
+use super::super::blocks::Partition;
+use super::super::model::Model;
+use super::super::search::{BranchingOrder, DepthFirstSearch, Knowledge};
+use super::super::set::Set;
+use super::super::state::{Domains, Price, State};
 use crate::mapping::zone_packing::{Found, Wanted, ZonePacking};
 use crate::mapping::{Counted, Mapping, MappingProblem, StageCost, Topology};
 use crate::search::{SearchContext, Verdict};
@@ -47,7 +47,7 @@ impl<'s, 'p, const W: usize> Pipelines<'s, 'p, W> {
     }
 
     /// A search for a pipeline within a target; `None` where there is none.
-    fn search(&mut self, target: f64) -> Option<Search<'_, 'p, W>> {
+    fn search(&mut self, target: f64) -> Option<DepthFirstSearch<'_, 'p, W>> {
         let model = self.knowledge.model;
         if self.root.0 != target {
             let mut state = State::new(model, target);
@@ -55,7 +55,9 @@ impl<'s, 'p, const W: usize> Pipelines<'s, 'p, W> {
         }
         let domains = self.root.1.as_ref()?;
         self.searches += 1;
-        Some(Search::new(&mut self.knowledge, target, DECISIONS, Order::Fresh, self.cx).from(domains))
+        Some(
+            DepthFirstSearch::new(&mut self.knowledge, target, DECISIONS, BranchingOrder::Fresh, self.cx).from(domains),
+        )
     }
 
     /// Whether there may be more searches.
@@ -118,7 +120,7 @@ impl<'s, 'p, const W: usize> Pipelines<'s, 'p, W> {
 impl<const W: usize> Proof<'_, W> {
     /// Bounds the time by pipelines through each block, and then by packing pipelines into the blocks around the worst of
     /// them, ever more of them, until each of the two has taken so many decisions. The next time goes on from there.
-    pub(super) fn bound_by_pipelines(&mut self, decisions: u64) {
+    pub(in super::super) fn bound_by_pipelines(&mut self, decisions: u64) {
         let problem = self.knowledge.model.problem;
         let Some(partition) = self.knowledge.partitions.first().cloned() else { return };
         let most = 2 * problem.topology.len();

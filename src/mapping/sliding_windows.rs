@@ -8,7 +8,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
 use super::annealing::Annealer;
-use super::segments::part;
+use super::ring_segments::part;
 use super::{Mapping, MappingProblem};
 use crate::search::{Race, SearchContext};
 
@@ -36,9 +36,9 @@ const TARGET_HOT: f64 = 0.3;
 /// How close to each other targets get, as a part of them.
 const PRECISION: f64 = 0.01;
 
-/// Windows on the pipelines along a line of devices.
+/// SlidingWindows on the pipelines along a line of devices.
 #[derive(Clone)]
-pub struct Windows<'a> {
+pub struct SlidingWindows<'a> {
     problem: &'a MappingProblem,
     line: Vec<usize>,
     /// By device: its place on the line.
@@ -46,8 +46,8 @@ pub struct Windows<'a> {
     rng: Xoshiro256PlusPlus,
 }
 
-impl<'a> Windows<'a> {
-    /// Windows along this line of all devices; `None` where the all-reduce ties pipelines together.
+impl<'a> SlidingWindows<'a> {
+    /// SlidingWindows along this line of all devices; `None` where the all-reduce ties pipelines together.
     pub fn new(problem: &'a MappingProblem, line: &[usize], seed: u64) -> Option<Self> {
         if problem.cost.counted.all_reduce() {
             return None;
@@ -198,13 +198,13 @@ mod tests {
             let problem = samples::problem(seed);
             let line: Vec<usize> = (0..problem.topology.len()).collect();
             let first = Mapping { devices: (0..problem.copies()).collect() };
-            // Windows leave devices without a copy aside.
+            // SlidingWindows leave devices without a copy aside.
             if !problem.all_fit(&first.devices) || problem.copies() < problem.topology.len() {
                 continue;
             }
             let run = Exhaustive.map(&problem, &cx);
             let Some(optimum) = run.outcome.solution().map(|mapping| problem.objective(mapping)) else { continue };
-            let mut windows = Windows::new(&problem, &line, seed).expect("messages alone count");
+            let mut windows = SlidingWindows::new(&problem, &line, seed).expect("messages alone count");
             let mapping = windows.better(&first, 200, 0.0, &cx);
             let mut devices = mapping.devices.clone();
             devices.sort_unstable();
@@ -227,7 +227,7 @@ mod tests {
             let line: Vec<usize> = (0..problem.topology.len()).collect();
             let run = Exhaustive.map(&problem, &cx);
             let Some(optimum) = run.outcome.solution().map(|mapping| problem.objective(mapping)) else { continue };
-            let mut windows = Windows::new(&problem, &line, seed).expect("messages alone count");
+            let mut windows = SlidingWindows::new(&problem, &line, seed).expect("messages alone count");
             let Some(mapping) = windows.mapping(0.0, 2.0 * optimum, 200, &cx) else { continue };
             let mut devices = mapping.devices.clone();
             devices.sort_unstable();
@@ -243,6 +243,6 @@ mod tests {
     #[test]
     fn where_the_all_reduce_counts_there_are_no_windows() {
         let problem = MappingProblem { cost: StageCost::additive(Counted::Both), ..samples::problem(0) };
-        assert!(Windows::new(&problem, &[0, 1, 2], 0).is_none());
+        assert!(SlidingWindows::new(&problem, &[0, 1, 2], 0).is_none());
     }
 }

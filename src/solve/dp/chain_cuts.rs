@@ -1,16 +1,16 @@
-//! The boundary relaxation, told apart by pivots.
+//! The boundary relaxation, told apart by cuts.
 //!
 //! The boundary relaxation ([`super::relaxation`]) cannot charge a net that may stay live across a whole stage. Here
-//! boundaries have classes: how many of the pivots, units of one chain, lie below them (`Pivots`). A stage whose
-//! boundaries are of the classes i and j holds the pivots i + 1 to j, so a net that bypasses it lies beside all of them.
-//! Every other net is charged in full, and classes never decrease along a pipeline. Only a stage without a pivot counts
+//! boundaries have classes: how many of the cuts, units of one chain, lie below them (`ChainCuts`). A stage whose
+//! boundaries are of the classes i and j holds the cuts i + 1 to j, so a net that bypasses it lies beside all of them.
+//! Every other net is charged in full, and classes never decrease along a pipeline. Only a stage without a cut counts
 //! as free of communication. On networks with many skip connections this gives about as much as charging all nets, which
 //! is no bound: 60.58 on NASNet-A mobile over six accelerators, where the boundary relaxation gives 57.95.
 //!
-//! As much work lies between two pivots where units are dear as where they are cheap. Pivots spaced by the number of units
+//! As much work lies between two cuts where units are dear as where they are cheap. ChainCuts spaced by the number of units
 //! are too few where networks begin: few units make a stage there, and boundaries cut the largest tensors.
 //!
-//! To keep fronts few, a stage is charged by its outermost `MOST_NEAR` pivots at each boundary; to keep them short,
+//! To keep fronts few, a stage is charged by its outermost `MOST_NEAR` cuts at each boundary; to keep them short,
 //! labels that are almost equal are joined to one at least as good as both.
 
 mod chain;
@@ -18,45 +18,45 @@ mod class_fronts;
 
 use rayon::prelude::*;
 
-use self::chain::Pivots;
+use self::chain::ChainCuts;
 use self::class_fronts::class_front;
 use super::Setting;
 use super::frontier::Frontier;
-use super::fronts::{Label, largest_x};
+use super::pareto_fronts::{Label, largest_x};
 use super::relaxation::{ROUNDING, raise};
 use super::stage::{Bounds, Potential};
 use crate::graph::Precedence;
 use crate::search::{SearchContext, Stopped};
 
-/// Pivots that tell near a boundary which nets its stages may bypass.
+/// ChainCuts that tell near a boundary which nets its stages may bypass.
 const MOST_NEAR: usize = 5;
 
-/// Pivots for each device: some stages would have few pivots, or none, with less.
-const PIVOTS_PER_DEVICE: usize = 4;
+/// ChainCuts for each device: some stages would have few cuts, or none, with less.
+const CUTS_PER_DEVICE: usize = 4;
 
-/// The most pivots: fronts are quadratic in [`MOST_NEAR`] and linear in this.
-const MOST_PIVOTS: usize = 96;
+/// The most cuts: fronts are quadratic in [`MOST_NEAR`] and linear in this.
+const MOST_CUTS: usize = 96;
 
-/// How a stage is charged at a boundary: a potential, charged by so many pivots next to the boundary.
+/// How a stage is charged at a boundary: a potential, charged by so many cuts next to the boundary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mode {
     potential: usize,
     near: usize,
 }
 
-/// The relaxation by pivots of one problem.
-pub struct PivotRelaxation<'a> {
+/// The relaxation by cuts of one problem.
+pub struct ChainCutRelaxation<'a> {
     setting: &'a Setting<'a>,
-    /// For each stage kind its modes by the number of pivots that it holds, up to [`MOST_NEAR`], with their factors.
+    /// For each stage kind its modes by the number of cuts that it holds, up to [`MOST_NEAR`], with their factors.
     modes_of: Vec<Vec<(usize, f64)>>,
     modes: Vec<Mode>,
     /// By mode: the potential of all units.
     totals: Vec<f64>,
-    /// By class, mode below and mode above; empty where the class has too few pivots on a side.
+    /// By class, mode below and mode above; empty where the class has too few cuts on a side.
     fronts: Vec<Vec<Vec<Label>>>,
 }
 
-impl<'a> PivotRelaxation<'a> {
+impl<'a> ChainCutRelaxation<'a> {
     /// The relaxation with `bounds`, whose charged variants charge all nets.
     ///
     /// # Errors
@@ -70,20 +70,20 @@ impl<'a> PivotRelaxation<'a> {
         cx: &SearchContext,
     ) -> Result<Self, Stopped> {
         let devices: usize = setting.reduced.kinds.iter().map(|kind| kind.count).sum();
-        let count = devices.saturating_mul(PIVOTS_PER_DEVICE).min(MOST_PIVOTS);
-        let pivots = Pivots::new(setting.reduced, &frontier.order, precedence, count);
+        let count = devices.saturating_mul(CUTS_PER_DEVICE).min(MOST_CUTS);
+        let cuts = ChainCuts::new(setting.reduced, &frontier.order, precedence, count);
         let mut modes = Vec::new();
         let modes_of = (0..setting.stages.len()).map(|stage| stage_modes(bounds, stage, &mut modes)).collect();
         let of_class = |class: usize| -> Result<Vec<Vec<Label>>, Stopped> {
-            let decided = pivots.decided(class, precedence);
+            let decided = cuts.decided(class, precedence);
             let near = |mode: &Mode, range: std::ops::Range<usize>| {
                 (range.len() == mode.near).then(|| {
-                    let bypassed = pivots.bypassed(range, setting.reduced, precedence);
+                    let bypassed = cuts.bypassed(range, setting.reduced, precedence);
                     charged(&bounds.potentials[mode.potential], &bypassed)
                 })
             };
             let last = |mode: &Mode| near(mode, class.saturating_sub(mode.near)..class);
-            let first = |mode: &Mode| near(mode, class..pivots.count().min(class + mode.near));
+            let first = |mode: &Mode| near(mode, class..cuts.count().min(class + mode.near));
             let below: Vec<Option<Potential>> = modes.iter().map(last).collect();
             let above: Vec<Option<Potential>> = modes.iter().map(first).collect();
             let front = |i: usize| match (&below[i / modes.len()], &above[i % modes.len()]) {
@@ -94,7 +94,7 @@ impl<'a> PivotRelaxation<'a> {
             };
             (0..modes.len().pow(2)).into_par_iter().map(front).collect()
         };
-        let fronts = (0..=pivots.count()).map(of_class).collect::<Result<_, Stopped>>()?;
+        let fronts = (0..=cuts.count()).map(of_class).collect::<Result<_, Stopped>>()?;
         let totals = modes.iter().map(|mode| bounds.potentials[mode.potential].total()).collect();
         Ok(Self { setting, modes_of, modes, totals, fronts })
     }
@@ -122,7 +122,7 @@ impl<'a> PivotRelaxation<'a> {
         let index = |used: usize, class: usize, stage: usize, near: usize| {
             ((used * classes + class) * stages + stage) * width + near
         };
-        // The largest lower value of a boundary for a next stage that holds so many pivots next to it.
+        // The largest lower value of a boundary for a next stage that holds so many cuts next to it.
         let mut reach: Vec<Option<f64>> = vec![None; index(consumption.count(), 0, 0, 0)];
         reach[..index(0, 1, 0, 0)].fill(Some(0.0));
         for used in consumption.all() {
@@ -155,7 +155,7 @@ impl<'a> PivotRelaxation<'a> {
     }
 }
 
-/// The modes of a stage kind by the number of its pivots, each with the factor of its potential; new ones join `modes`.
+/// The modes of a stage kind by the number of its cuts, each with the factor of its potential; new ones join `modes`.
 fn stage_modes(bounds: &Bounds, stage: usize, modes: &mut Vec<Mode>) -> Vec<(usize, f64)> {
     let own = || bounds.variants.iter().filter(|v| v.stage == stage);
     let mut number = |mode: Mode| {

@@ -8,7 +8,7 @@ use super::groups::{Groups, Tie, bits};
 use crate::mapping::MappingProblem;
 
 /// Where rings can lie within a target.
-pub struct Bonds {
+pub struct CoLocation {
     replicas: usize,
     /// By kind: how many blocks there are, and of how many devices each.
     blocks: Vec<(usize, usize)>,
@@ -18,25 +18,25 @@ pub struct Bonds {
     inside: Vec<Vec<u64>>,
 }
 
-impl Bonds {
+impl CoLocation {
     /// What is known before any ring is decided about. O(kinds · messages).
     pub fn new(problem: &MappingProblem, groups: &Groups, limit: f64) -> Self {
         Self {
             replicas: problem.replicas,
             blocks: groups.kinds.iter().map(|kind| (kind.blocks.len(), kind.size())).collect(),
-            across: groups.bonds(problem, Tie::Across, limit),
-            inside: (0..groups.kinds.len()).map(|kind| groups.bonds(problem, Tie::Inside(kind), limit)).collect(),
+            across: groups.co_located(problem, Tie::Across, limit),
+            inside: (0..groups.kinds.len()).map(|kind| groups.co_located(problem, Tie::Inside(kind), limit)).collect(),
         }
     }
 
     /// Whether the ring of a stage may lie there as far as others are decided.
     pub fn allows(&self, stage: usize, tie: Tie, ties: &[Tie]) -> bool {
-        let bonds = match tie {
+        let co_located = match tie {
             Tie::Anywhere => return true,
             Tie::Across => &self.across,
             Tie::Inside(kind) => &self.inside[kind],
         };
-        let together = closure(bonds, stage);
+        let together = closure(co_located, stage);
         let agrees = |other: usize| other == stage || [Tie::Anywhere, tie].contains(&ties[other]);
         bits(together).all(agrees) && self.has_room(together.count_ones() as usize, tie)
     }
@@ -67,11 +67,11 @@ impl Bonds {
     }
 }
 
-/// The stages that bonds lead to from one.
-fn closure(bonds: &[u64], stage: usize) -> u64 {
+/// The stages that are held together with one, directly or through others.
+fn closure(co_located: &[u64], stage: usize) -> u64 {
     let (mut reached, mut waiting) = (1_u64 << stage, 1_u64 << stage);
     while waiting != 0 {
-        let next = bonds[waiting.trailing_zeros() as usize] & !reached;
+        let next = co_located[waiting.trailing_zeros() as usize] & !reached;
         waiting &= waiting - 1;
         reached |= next;
         waiting |= next;
@@ -111,11 +111,14 @@ mod tests {
             let blocks: Vec<Vec<usize>> = devices.chunks(1 + seed as usize % 4).map(<[usize]>::to_vec).collect();
             let groups = Groups::new(&problem, &blocks).expect("there are few");
             let (optimum, open) = (problem.objective(optimal), vec![Tie::Anywhere; problem.stages.stages.len()]);
-            let bonds = Bonds::new(&problem, &groups, optimum * (1.0 + 1e-12));
-            assert!(!bonds.refute(&open), "the optimum of seed {seed} is refuted");
-            assert!(!bonds.refute(&ties(&problem, &groups, optimal)), "the optimal mapping of seed {seed} is refuted");
+            let co_location = CoLocation::new(&problem, &groups, optimum * (1.0 + 1e-12));
+            assert!(!co_location.refute(&open), "the optimum of seed {seed} is refuted");
+            assert!(
+                !co_location.refute(&ties(&problem, &groups, optimal)),
+                "the optimal mapping of seed {seed} is refuted"
+            );
             looked += 1;
-            refuted += usize::from(Bonds::new(&problem, &groups, 0.9 * optimum).refute(&open));
+            refuted += usize::from(CoLocation::new(&problem, &groups, 0.9 * optimum).refute(&open));
         }
         assert!(looked > 50 && 20 * refuted > looked, "{refuted} of {looked} are refuted");
     }

@@ -6,7 +6,7 @@ use super::{Mapping, MappingProblem};
 pub type Image = Vec<usize>;
 
 /// A group of automorphisms, and how the ring of a stage passes through the images of the copies that are placed.
-pub struct Folding<'a> {
+pub struct GroupAction<'a> {
     pub(super) problem: &'a MappingProblem,
     /// The group's elements in the order in which the ring passes through them.
     pub(super) images: Vec<Image>,
@@ -28,7 +28,7 @@ pub(super) struct Closing {
     pub(super) image: Image,
 }
 
-impl Folding<'_> {
+impl GroupAction<'_> {
     /// By device: the first of its orbit.
     pub fn orbits(&self) -> &[usize] {
         &self.orbits
@@ -45,7 +45,7 @@ impl Folding<'_> {
     }
 
     /// The mapping of all copies, from where those that are placed are.
-    pub fn unfolded(&self, placed: &Mapping) -> Mapping {
+    pub fn expanded(&self, placed: &Mapping) -> Mapping {
         let mut devices = Vec::with_capacity(self.orbits.len());
         for copies in placed.devices.chunks(self.placed) {
             for (index, image) in self.images.iter().enumerate() {
@@ -59,7 +59,7 @@ impl Folding<'_> {
 
     /// The time of the slowest of all copies, from where those that are placed are; infinite where one does not fit.
     pub fn objective(&self, placed: &Mapping) -> f64 {
-        let mapping = self.unfolded(placed);
+        let mapping = self.expanded(placed);
         if self.problem.all_fit(&mapping.devices) { self.problem.objective(&mapping) } else { f64::INFINITY }
     }
 

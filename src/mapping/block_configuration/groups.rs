@@ -121,7 +121,7 @@ impl Groups {
 
     /// By stage: the neighbours, as bits, that are in the same block as its copies where its ring lies so, as a message to
     /// another block would take too long.
-    pub fn bonds(&self, problem: &MappingProblem, tie: Tie, limit: f64) -> Vec<u64> {
+    pub fn co_located(&self, problem: &MappingProblem, tie: Tie, limit: f64) -> Vec<u64> {
         let cost = LocalCost::new(problem);
         let least = |stage: usize, neighbour: usize| -> f64 {
             let cut = |(number, kind): (usize, &Kind)| {
@@ -130,11 +130,11 @@ impl Groups {
             };
             self.kinds.iter().enumerate().map(cut).fold(f64::INFINITY, f64::min)
         };
-        let bonds = |stage: usize| {
+        let co_located = |stage: usize| {
             let neighbours = cost.traffic(stage).iter().map(|traffic| traffic.stage);
             neighbours.filter(|&other| least(stage, other) > limit).fold(0, |bits, other| bits | 1 << other)
         };
-        (0..problem.stages.stages.len()).map(bonds).collect()
+        (0..problem.stages.stages.len()).map(co_located).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::preprocess::Reduced;
 use crate::search::{SearchContext, Stopped};
 use crate::solve::dp::frontier::{FORBIDDEN, Frontier};
-use crate::solve::dp::fronts::{Label, increment};
+use crate::solve::dp::pareto_fronts::{Label, increment};
 use crate::solve::dp::stage::Potential;
 
 /// A front of labels that all are shifted by the same amount.

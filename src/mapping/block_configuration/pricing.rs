@@ -1,8 +1,8 @@
-//! The filling of a block that is worth the most, where a stage has but so many copies.
+//! The configuration of a block that is worth the most, where a stage has but so many copies.
 //!
 //! What a block holds is a part of every pipeline: groups that are disjoint. At a price for each device the best part of a
 //! pipeline is found by dynamic programming over the stages that are left. So many pipelines, and what the block's devices
-//! are worth at the price, are a bound on all fillings; the parts themselves, as far as they find room, make a good one.
+//! are worth at the price, are a bound on all configurations; the parts themselves, as far as they find room, make a good one.
 
 use std::collections::BTreeMap;
 
@@ -85,11 +85,11 @@ impl Offers {
         let worth = |offer: &Offer| offer.worth / offer.size() as f64;
         let (mut low, mut high, mut price) = (0.0, self.offers.iter().flatten().map(worth).fold(0.0, f64::max), 0.0);
         for _ in 0..PRICES {
-            let (bound, wanted, filling) = self.at_price(price, size)?;
+            let (bound, wanted, configuration) = self.at_price(price, size)?;
             most = most.min(bound);
-            let worth: f64 = filling.iter().map(|offer| offer.worth).sum();
+            let worth: f64 = configuration.iter().map(|offer| offer.worth).sum();
             if worth > best_worth {
-                (best, best_worth) = (filling, worth);
+                (best, best_worth) = (configuration, worth);
             }
             // What pipelines would take of the block says on which side the least bound is.
             *(if wanted > size { &mut low } else { &mut high }) = price;
@@ -104,12 +104,12 @@ impl Offers {
     /// The bound at this price, how many devices all pipelines would take, and what of that finds room.
     fn at_price(&self, price: f64, size: usize) -> Option<(f64, usize, Vec<Offer>)> {
         let (mut left, mut parts) = (self.left.clone(), Parts::new());
-        let (mut bound, mut wanted, mut room, mut filling) = (price * size as f64, 0, size, Vec::new());
+        let (mut bound, mut wanted, mut room, mut configuration) = (price * size as f64, 0, size, Vec::new());
         loop {
             let mut rest = (0..left.len()).filter(|&stage| left[stage] > 0).fold(0, |rest, stage| rest | 1 << stage);
             let (value, _) = self.part(rest, price, &mut parts)?;
             if value <= 0.0 {
-                return Some((bound, wanted, filling));
+                return Some((bound, wanted, configuration));
             }
             bound += value;
             bits(rest).for_each(|stage| left[stage] -= 1);
@@ -122,7 +122,7 @@ impl Offers {
                 wanted += offer.size();
                 if offer.size() <= room {
                     room -= offer.size();
-                    filling.push(offer);
+                    configuration.push(offer);
                 }
             }
         }

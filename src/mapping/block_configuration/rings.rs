@@ -4,10 +4,10 @@
 //! block and others were not. So the ring of one stage after the other is said to lie in one block of some kind, or in none
 //! alone, and the program refutes each case or lets it be divided further. Once all rings are decided, blocks are filled.
 
-use super::bonds::Bonds;
+use super::co_location::CoLocation;
 use super::groups::Tie;
-use super::program::{Filled, Taken};
-use super::{Filler, ROUNDING, WHOLE};
+use super::program::{Covered, Taken};
+use super::{BlockConfiguration, ROUNDING, WHOLE};
 use crate::mapping::Mapping;
 use crate::search::{SEARCH_TOLERANCE, SearchContext};
 
@@ -42,7 +42,7 @@ struct Descent {
     best: Option<(f64, Mapping)>,
 }
 
-impl Filler<'_> {
+impl BlockConfiguration<'_> {
     /// A time from `low` to `high` below which there is no mapping, if there is none below `low`, and the best mapping of
     /// those found. It takes about as many programs as have so many groups in all.
     pub fn decide_rings(&mut self, low: f64, high: f64, groups: u64, cx: &SearchContext) -> (f64, Option<Mapping>) {
@@ -72,13 +72,13 @@ impl Filler<'_> {
 
     /// Looks for a mapping within the target, or a proof that there is none, with a part of the programs left until `end`.
     fn decide(&mut self, descent: &mut Descent, end: u64, cx: &SearchContext) -> Decided {
-        let bonds = &Bonds::new(self.problem, &self.groups, descent.target * (1.0 + ROUNDING));
-        // In uneven blocks a filling says too little about a mapping to look for one.
+        let co_location = &CoLocation::new(self.problem, &self.groups, descent.target * (1.0 + ROUNDING));
+        // In uneven blocks a configuration says too little about a mapping to look for one.
         let ways: &[bool] = if self.is_even { &[true, false] } else { &[false] };
         for &is_hopeful in ways {
             let programs = end.saturating_sub(self.nodes).div_ceil(SHARE * ways.len() as u64);
             (descent.end, descent.is_hopeful) = (self.nodes + programs, is_hopeful);
-            let decided = self.descend(descent, bonds, cx);
+            let decided = self.descend(descent, co_location, cx);
             if decided != Decided::Unknown {
                 return decided;
             }
@@ -87,21 +87,21 @@ impl Filler<'_> {
     }
 
     /// Looks for a mapping within the target whose rings lie as they are said to, as far as programs allow.
-    fn descend(&mut self, descent: &mut Descent, bonds: &Bonds, cx: &SearchContext) -> Decided {
+    fn descend(&mut self, descent: &mut Descent, co_location: &CoLocation, cx: &SearchContext) -> Decided {
         if self.nodes >= descent.end || cx.should_stop() {
             return Decided::Unknown;
         }
-        if bonds.refute(&descent.ties) {
+        if co_location.refute(&descent.ties) {
             return Decided::Refuted;
         }
         self.groups.tie(self.problem, &descent.ties);
-        let order = self.order(descent.target);
-        let fillings = match self.solve(&order, cx) {
-            Filled::Refuted => return Decided::Refuted,
-            Filled::Unknown => return Decided::Unknown,
-            Filled::Open(fillings) => fillings,
+        let demand = self.demand(descent.target);
+        let configurations = match self.solve(&demand, cx) {
+            Covered::Refuted => return Decided::Refuted,
+            Covered::Unknown => return Decided::Unknown,
+            Covered::Open(configurations) => configurations,
         };
-        let holds_all = order.left_out(&fillings) <= WHOLE;
+        let holds_all = demand.left_out(&configurations) <= WHOLE;
         if !holds_all && descent.is_hopeful {
             return Decided::Unknown;
         }
@@ -112,9 +112,9 @@ impl Filler<'_> {
             return if holds_all { self.fill_decided(descent, cx) } else { Decided::Unknown };
         };
         let mut is_refuted = true;
-        for tie in self.cases(stage, &fillings) {
+        for tie in self.cases(stage, &configurations) {
             descent.ties[stage] = tie;
-            let decided = self.descend(descent, bonds, cx);
+            let decided = self.descend(descent, co_location, cx);
             descent.ties[stage] = Tie::Anywhere;
             if decided == Decided::Found {
                 return decided;
@@ -124,12 +124,12 @@ impl Filler<'_> {
         if is_refuted { Decided::Refuted } else { Decided::Unknown }
     }
 
-    /// Where the ring of a stage may lie, first where most of it is in these fillings.
-    fn cases(&self, stage: usize, fillings: &[Taken]) -> Vec<Tie> {
+    /// Where the ring of a stage may lie, first where most of it is in these configurations.
+    fn cases(&self, stage: usize, configurations: &[Taken]) -> Vec<Tie> {
         let replicas = self.problem.replicas;
         let held = |kind: usize| -> f64 {
-            let of_kind = fillings.iter().filter(|taken| taken.filling.kind == kind);
-            of_kind.map(|taken| taken.weight * taken.filling.copies[stage] as f64).sum()
+            let of_kind = configurations.iter().filter(|taken| taken.configuration.kind == kind);
+            of_kind.map(|taken| taken.weight * taken.configuration.copies[stage] as f64).sum()
         };
         let holds_ring = |&kind: &usize| self.groups.kinds[kind].size() >= replicas;
         let mut inside: Vec<(f64, usize)> =

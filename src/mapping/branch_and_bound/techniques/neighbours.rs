@@ -3,18 +3,18 @@
 //! Two such copies have their neighbours on devices apart. Where they are so near each other that both want the same
 //! devices for them, one takes longer; where they are farther from each other, their link in the ring does.
 
-use super::assignment::Assignment;
-use super::model::{Link, Model, Ring};
-use super::set::Set;
-use super::symmetry::Orbits;
-use super::{LEAST_STEP, Proof};
+use super::super::assignment::Assignment;
+use super::super::model::{Link, Model, Ring};
+use super::super::set::Set;
+use super::super::symmetry::Orbits;
+use super::super::{LEAST_STEP, Proof};
 
 /// The most neighbours of a stage: assignments of more take long.
 const MOST_NEIGHBOURS: usize = 12;
 
 impl<const W: usize> Proof<'_, W> {
     /// Raises the bound to what copies that follow one another take at least, where messages and rings count.
-    pub(super) fn bound_by_neighbours(&mut self) {
+    pub(in super::super) fn bound_by_neighbours(&mut self) {
         let model = self.knowledge.model;
         let colours = vec![0; model.devices()];
         let Some(orbits) = self.knowledge.symmetry.as_mut().map(|symmetry| symmetry.orbits(&colours, self.race.cx))
@@ -118,8 +118,8 @@ impl<'m, 'a, const W: usize> Pairs<'m, 'a, W> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::state::State;
-    use super::super::symmetry::Symmetry;
+    use super::super::super::state::State;
+    use super::super::super::symmetry::Symmetry;
     use super::*;
     use crate::cost::Synchronisation;
     use crate::mapping::samples::{problem, torus};

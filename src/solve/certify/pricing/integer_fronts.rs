@@ -62,14 +62,14 @@ pub struct Task<'a> {
 }
 
 /// The fronts below every bucket, by the joint value of its separator: loads and profits ascend.
-pub struct Staircases<'a> {
+pub struct IntegerFronts<'a> {
     task: Task<'a>,
     fronts: Vec<Vec<Vec<Point>>>,
     /// The partial fronts at the root, which many sets are traced back through.
     root: OnceLock<Option<Vec<Vec<Point>>>>,
 }
 
-impl<'a> Staircases<'a> {
+impl<'a> IntegerFronts<'a> {
     /// Runs over all buckets; `None` once there are more than `max_points`, or too many sums of them, or `cx` says to
     /// stop.
     pub fn new(task: Task<'a>, max_points: usize, cx: &SearchContext) -> Option<Self> {

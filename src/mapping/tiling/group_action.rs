@@ -7,7 +7,7 @@
 use super::automorphisms::{groups, identity};
 use super::{LARGEST, MOVES, restricted, shortest_ring};
 use crate::mapping::annealing::Annealer;
-use crate::mapping::folding::{Closing, Folding, Image};
+use crate::mapping::group_action::{Closing, GroupAction, Image};
 use crate::mapping::local::LocalCost;
 use crate::mapping::{Mapping, MappingProblem};
 use crate::solve::SearchContext;
@@ -15,8 +15,8 @@ use crate::solve::SearchContext;
 /// The most copies of all stages that annealing places.
 const COPIES: usize = 32;
 
-impl<'a> Folding<'a> {
-    /// The foldings that place at most so many copies of each stage as `most` says of the fewest, those with the fewest
+impl<'a> GroupAction<'a> {
+    /// The actions that place at most so many copies of each stage as `most` says of the fewest, those with the fewest
     /// first, and of these the most promising. None where devices would be left over.
     pub fn all(problem: &'a MappingProblem, most: impl Fn(usize) -> usize, cx: &SearchContext) -> Vec<Self> {
         let (stages, replicas, devices) = (problem.stages.stages.len(), problem.replicas, problem.topology.len());
@@ -31,15 +31,15 @@ impl<'a> Folding<'a> {
             let turns = cost.has_rings() && group.len() < replicas && group.len().is_multiple_of(2);
             if turns { [false, true].as_slice() } else { &[false] }
         };
-        let mut foldings: Vec<(f64, Self)> = groups
+        let mut actions: Vec<(f64, Self)> = groups
             .into_iter()
             .filter(|group| placed(group) <= most(fewest))
             .flat_map(|group| ways(&group).iter().map(move |&is_snake| (group.clone(), is_snake)))
             .map(|(group, is_snake)| Self::new(problem, group, is_snake, cx))
-            .map(|folding| (folding.estimate(&cost), folding))
+            .map(|action| (action.estimate(&cost), action))
             .collect();
-        foldings.sort_by(|(a, one), (b, other)| one.placed.cmp(&other.placed).then(a.total_cmp(b)));
-        foldings.into_iter().map(|(_, folding)| folding).collect()
+        actions.sort_by(|(a, one), (b, other)| one.placed.cmp(&other.placed).then(a.total_cmp(b)));
+        actions.into_iter().map(|(_, action)| action).collect()
     }
 
     /// Those with the fewest copies to be placed, where these are few enough for annealing.
@@ -99,10 +99,10 @@ impl<'a> Folding<'a> {
         let quotient = MappingProblem { replicas: self.placed, ..self.problem.clone() };
         let devices = (0..self.orbits.len()).filter(|&device| self.orbits[device] == device).collect();
         let first = Some(Mapping { devices }).filter(|first| self.objective(first).is_finite())?;
-        let mut annealer = Annealer::folded(&quotient, self, cx.seed);
+        let mut annealer = Annealer::of_action(&quotient, self, cx.seed);
         let mut race = annealer.race(&first, bound, cx);
         annealer.anneal(&mut race, MOVES.saturating_mul(quotient.copies() as u64));
-        race.solution().map(|mapping| self.unfolded(mapping))
+        race.solution().map(|mapping| self.expanded(mapping))
     }
 }
 
@@ -146,11 +146,11 @@ mod tests {
     #[test]
     fn lattices_repeat_tiles_of_any_shape() {
         let (problem, cx) = (star(4, 16, torus(8, 8)), SearchContext::new());
-        let folded: Vec<Mapping> =
-            Folding::smallest(&problem, &cx).iter().filter_map(|folding| folding.mapping(0.0, &cx)).collect();
-        assert!(folded.iter().all(is_permutation));
+        let of_action: Vec<Mapping> =
+            GroupAction::smallest(&problem, &cx).iter().filter_map(|action| action.mapping(0.0, &cx)).collect();
+        assert!(of_action.iter().all(is_permutation));
         // All three neighbours are next to the first stage, which no rectangle of four devices allows.
-        assert_eq!(best(&problem, folded.into_iter()), 6.0);
+        assert_eq!(best(&problem, of_action.into_iter()), 6.0);
         let tiled = Tiling::all(&problem).into_iter().filter_map(|tiling| tiling.mapping(&problem, 0.0, &cx));
         assert_eq!(best(&problem, tiled), 8.0);
     }
@@ -159,16 +159,16 @@ mod tests {
     fn rings_through_the_images_take_what_all_copies_say() {
         let problems = [circle(4, 4, grid(4, 4)), circle(4, 8, grid(4, 8)), circle(4, 8, torus(4, 8))];
         for (problem, placed) in problems.iter().zip([1, 2, 1]) {
-            let foldings = Folding::smallest(problem, &SearchContext::new());
-            assert!(!foldings.is_empty());
-            for folding in foldings {
-                assert_eq!(folding.placed, placed);
-                let devices = (0..problem.topology.len()).filter(|&device| folding.orbits[device] == device).collect();
+            let actions = GroupAction::smallest(problem, &SearchContext::new());
+            assert!(!actions.is_empty());
+            for action in actions {
+                assert_eq!(action.placed, placed);
+                let devices = (0..problem.topology.len()).filter(|&device| action.orbits[device] == device).collect();
                 let first = Mapping { devices };
-                let mapping = folding.unfolded(&first);
+                let mapping = action.expanded(&first);
                 assert!(is_permutation(&mapping));
                 for (stage, devices) in first.devices.chunks(placed).enumerate() {
-                    let links = (0..placed).map(|copy| folding.link_time(stage, copy, devices));
+                    let links = (0..placed).map(|copy| action.link_time(stage, copy, devices));
                     assert_eq!(links.fold(0.0, f64::max), problem.ring_time(&mapping, stage));
                 }
             }
@@ -181,6 +181,6 @@ mod tests {
         problem.topology.devices.iter_mut().for_each(|device| device.memory = Some(1.0));
         problem.stages.stages[2].memory = 2.0;
         let cx = SearchContext::new();
-        assert!(Folding::smallest(&problem, &cx).iter().all(|folding| folding.mapping(0.0, &cx).is_none()));
+        assert!(GroupAction::smallest(&problem, &cx).iter().all(|action| action.mapping(0.0, &cx).is_none()));
     }
 }
