@@ -166,6 +166,16 @@ fn a_workload_with_its_split_gives_the_stages() {
 }
 
 #[test]
+fn splits_made_for_more_devices_than_the_file_states_are_taken() {
+    let bench = setup();
+    run(&bench, "generate transformer --layers 1 --accelerators 1 --cpus 0 --output bert.json").exits(0);
+    run(&bench, "solve bert.json --accelerators 4 --output split.json").exits(0);
+    run(&bench, "map bert.json nodes.csv --split split.json").exits(0);
+    run(&bench, "simulate bert.json split.json").exits(0);
+    assert!(run(&bench, "draw bert.json --split split.json").exits(0).out().contains("<svg"));
+}
+
+#[test]
 fn splits_made_under_any_cost_are_taken() {
     let bench = setup();
     run(&bench, "convert diamond.json --to native --output diamond-native.json").exits(0);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::formats::read_split;
 use crate::instance::Platform;
-use crate::problem::{CostKind, ProblemSpec, Replication, Scope, Solution};
+use crate::problem::{CostKind, DeviceKind, ProblemSpec, Replication, Scope, Solution};
 use crate::text;
 use crate::verify::{self, Verified};
 
@@ -17,9 +17,9 @@ pub struct AnySplit {
     pub verified: Verified,
 }
 
-/// Reads and verifies the split at `path` of a workload, contiguous or not, under `cost`. The load that it claims may be
-/// meant of another cost, so that it is not held against it. Replicas all-reduce at `sync_bandwidth`, by default the
-/// file's link bandwidth.
+/// Reads and verifies the split at `path` of a workload, contiguous or not, under `cost`. It may have been made for more
+/// devices than the file states, and the load that it claims may be meant of another cost: neither is held against it.
+/// Replicas all-reduce at `sync_bandwidth`, by default the file's link bandwidth.
 pub fn read(
     path: &Path,
     workload: &Workload,
@@ -29,7 +29,7 @@ pub fn read(
     let split = read_split(path, &workload.instance).or_fail(Exit::BadInput)?;
     let replicas = split.devices.iter().map(|device| device.replicas).max().unwrap_or(1);
     let spec = ProblemSpec {
-        platform: with_common_loads(workload.platform.clone()),
+        platform: with_devices(with_common_loads(workload.platform.clone()), &split),
         scope: Scope::Arbitrary,
         cost,
         replication: replication(replicas, sync_bandwidth.or(workload.instance.platform.bandwidth))?,
@@ -46,6 +46,16 @@ pub fn read(
 /// The same devices, whose loads are those that are asked for.
 pub fn with_common_loads(mut platform: Platform) -> Platform {
     platform.accelerators.iter_mut().for_each(|class| class.load = None);
+    platform
+}
+
+/// The platform with as many devices of each kind as the split uses, where it has fewer.
+pub fn with_devices(mut platform: Platform, split: &Solution) -> Platform {
+    let used = |kind| split.devices.iter().filter(|device| device.kind == kind).map(|device| device.replicas).sum();
+    for (class, accelerators) in platform.accelerators.iter_mut().enumerate() {
+        accelerators.count = accelerators.count.max(used(DeviceKind::Accelerator(class)));
+    }
+    platform.cpus = platform.cpus.max(used(DeviceKind::Cpu));
     platform
 }
 

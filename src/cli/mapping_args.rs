@@ -145,9 +145,10 @@ impl StageArgs {
         let workload = self.reading.read(&self.stages)?;
         // What the replicas of the split would all-reduce at matters to no stage.
         let AnySplit { verified, spec } = any_split::read(path, &workload, CostKind::default(), Some(1.0))?;
-        let spec = ProblemSpec { platform: workload.platform, ..spec };
+        let split = verified.to_solution();
+        let spec = ProblemSpec { platform: any_split::with_devices(workload.platform, &split), ..spec };
         let problem = Problem::new(&workload.instance, spec).or_fail(Exit::BadInput)?;
-        let stages = StageGraph::of(&workload.instance, &problem, &verified.to_solution()).or_fail(Exit::BadInput)?;
+        let stages = StageGraph::of(&workload.instance, &problem, &split).or_fail(Exit::BadInput)?;
         Ok((stages, StageCost::of(&problem, Counted::Both).or_fail(Exit::BadInput)?))
     }
 }
