@@ -3,7 +3,7 @@
 mod common;
 
 use common::{InstanceOptions, config, latency_problems, problems, proves};
-use dagsplit::cost::{CostModel, Costs, PerEdge, Piece, ProfiledCost, Transfer};
+use dagsplit::cost::{CostModel, Costs, PerEdge, Piece, ProfiledCost};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::problem::{DeviceAssignment, DeviceKind, Objective, Problem, ProblemSpec, Scope, Solution};
 use dagsplit::registry;
@@ -39,7 +39,9 @@ impl CostModel for Strange {
                 if consumers.is_empty() {
                     continue;
                 }
-                transfers.push(Transfer { consumers, ..transfer.clone() });
+                let mut of_group = transfer.clone();
+                of_group.consumers = consumers;
+                transfers.push(of_group);
                 for (class, times) in times.iter_mut().enumerate() {
                     let time = costs.kinds[class].transfers[t] * f64::from(rng.random_range(0..=3u8)) / 2.0;
                     times.push(if class < classes { time } else { 0.0 });

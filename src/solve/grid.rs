@@ -20,7 +20,7 @@
 
 use std::sync::Arc;
 
-use crate::cost::{Costs, KindCost, MemoryLaw, NodeCost, Piece, Transfer};
+use crate::cost::{Costs, KindCost, Piece, Transfer};
 use crate::graph::NodeId;
 use crate::problem::{DeviceKind, Objective, Problem};
 
@@ -158,16 +158,13 @@ fn costs(problem: &Problem, upper: Option<f64>) -> Costs {
         let (a, b) = (a?, b?);
         Some(Grid { step: a.step.max(b.step), most: a.most.max(b.most) })
     });
-    let Costs { transfers, memory, synchronisation, .. } = &*problem.costs;
     let on_boundary = on_boundary.flatten().unwrap_or(Grid::none(f64::INFINITY));
-    let boundary = memory.boundary.iter().map(|&bytes| on_boundary.up(bytes)).collect();
+    let boundary = problem.costs.memory.boundary.iter().map(|&bytes| on_boundary.up(bytes)).collect();
     let known = (upper, least_objective(problem));
-    Costs {
-        kinds: kinds.iter().zip(&bytes).map(|(&kind, bytes)| kind_cost(problem, kind, known, *bytes)).collect(),
-        transfers: transfers.clone(),
-        memory: MemoryLaw { boundary, ..*memory },
-        synchronisation: *synchronisation,
-    }
+    let mut costs = (*problem.costs).clone();
+    costs.kinds = kinds.iter().zip(&bytes).map(|(&kind, bytes)| kind_cost(problem, kind, known, *bytes)).collect();
+    costs.memory.boundary = boundary;
+    costs
 }
 
 fn kind_cost(
@@ -189,15 +186,13 @@ fn kind_cost(
     let far = costs.transfers.iter().map(|transfer| transfer.between).fold(1.0, f64::max);
     let on_compute = grid(compute, most_compute, TIME_STEPS);
     let on_transfer = grid(communication, most_transfer, TIME_STEPS * far);
-    let on_grid = |cost: NodeCost| NodeCost {
-        compute: on_compute.down(cost.compute),
-        memory: bytes.map_or(cost.memory, |grid| grid.up(cost.memory)),
-    };
-    KindCost {
-        nodes: given.nodes.iter().map(|cost| cost.map(on_grid)).collect(),
-        transfers: given.transfers.iter().map(|&time| on_transfer.down(time)).collect(),
-        pieces: given.pieces.clone(),
+    let mut on_grid = given.clone();
+    for cost in on_grid.nodes.iter_mut().flatten() {
+        cost.compute = on_compute.down(cost.compute);
+        cost.memory = bytes.map_or(cost.memory, |grid| grid.up(cost.memory));
     }
+    on_grid.transfers.iter_mut().for_each(|time| *time = on_transfer.down(*time));
+    on_grid
 }
 
 fn largest(pieces: &[Piece], coefficient: impl Fn(&Piece) -> f64) -> f64 {

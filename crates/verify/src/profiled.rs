@@ -16,24 +16,19 @@ pub(super) fn costs(instance: &Instance, spec: &ProblemSpec) -> Costs {
         }
     };
     let classes = (0..spec.platform.accelerators.len()).map(DeviceKind::Accelerator);
-    Costs {
-        kinds: classes
-            .chain([DeviceKind::Cpu])
-            .map(|kind| kind_cost(instance, spec, kind, &memory, &transfers))
-            .collect(),
-        memory: match spec.memory {
-            MemoryModel::Additive => MemoryLaw { boundary: Vec::new(), is_shared: false },
-            MemoryModel::Recomputation { microbatches } => {
-                let bytes = instance.nodes.iter().map(|node| node.output_bytes.unwrap_or(0.0) / microbatches as f64);
-                MemoryLaw { boundary: bytes.collect(), is_shared: true }
-            }
-        },
-        synchronisation: match spec.cost {
-            CostKind::Additive => Synchronisation::Added,
-            CostKind::Overlap | CostKind::Duplex => Synchronisation::Overlapped,
-        },
-        transfers,
-    }
+    let kinds = classes.chain([DeviceKind::Cpu]).map(|kind| kind_cost(instance, spec, kind, &memory, &transfers));
+    let law = match spec.memory {
+        MemoryModel::Additive => MemoryLaw::default(),
+        MemoryModel::Recomputation { microbatches } => {
+            let bytes = instance.nodes.iter().map(|node| node.output_bytes.unwrap_or(0.0) / microbatches as f64);
+            MemoryLaw::shared(bytes.collect())
+        }
+    };
+    let synchronisation = match spec.cost {
+        CostKind::Additive => Synchronisation::Added,
+        CostKind::Overlap | CostKind::Duplex => Synchronisation::Overlapped,
+    };
+    Costs::new(kinds.collect(), transfers, law, synchronisation)
 }
 
 /// What one kind of device takes.
@@ -46,15 +41,12 @@ fn kind_cost(
 ) -> KindCost {
     let piece = |compute, comm_in, comm_out| Piece { compute, comm_in, comm_out };
     let DeviceKind::Accelerator(class) = kind else {
-        let node = |time: Option<f64>| time.map(|compute| NodeCost { compute, memory: 0.0 });
-        return KindCost {
-            nodes: instance.nodes.iter().map(|v| node(v.cpu_time)).collect(),
-            transfers: vec![0.0; transfers.len()],
-            pieces: vec![piece(1.0, 0.0, 0.0)],
-        };
+        let node = |time: Option<f64>| time.map(|compute| NodeCost::new(compute, 0.0));
+        let nodes = instance.nodes.iter().map(|v| node(v.cpu_time)).collect();
+        return KindCost::new(nodes, vec![0.0; transfers.len()], vec![piece(1.0, 0.0, 0.0)]);
     };
     let node = |(v, &memory): (usize, &f64)| {
-        instance.nodes[v].accelerator_times[class].map(|compute| NodeCost { compute, memory })
+        instance.nodes[v].accelerator_times[class].map(|compute| NodeCost::new(compute, memory))
     };
     let pieces = match (&spec.platform.accelerators[class].load, spec.cost) {
         (Some(stated), _) => stated.clone(),
@@ -62,11 +54,8 @@ fn kind_cost(
         (None, CostKind::Overlap) => vec![piece(1.0, 0.0, 0.0), piece(0.0, 1.0, 1.0)],
         (None, CostKind::Duplex) => vec![piece(1.0, 0.0, 0.0), piece(0.0, 1.0, 0.0), piece(0.0, 0.0, 1.0)],
     };
-    KindCost {
-        nodes: memory.iter().enumerate().map(node).collect(),
-        transfers: transfers.iter().map(|transfer| instance.nodes[transfer.source].transfer_time).collect(),
-        pieces,
-    }
+    let times = transfers.iter().map(|transfer| instance.nodes[transfer.source].transfer_time);
+    KindCost::new(memory.iter().enumerate().map(node).collect(), times.collect(), pieces)
 }
 
 /// One for each producer that has consumers.
@@ -77,12 +66,11 @@ fn transfers(instance: &Instance, spec: &ProblemSpec) -> Vec<Transfer> {
         consumers.entry(index[&edge.source]).or_default().insert(index[&edge.target]);
     }
     let between = spec.interconnect.map_or(1.0, |interconnect| interconnect.between_factor);
-    let transfer = |(source, consumers): (usize, BTreeSet<usize>)| Transfer {
-        source,
-        consumers: consumers.into_iter().collect(),
-        between,
+    let transfer = |(source, consumers): (usize, BTreeSet<usize>)| {
         // Only links of a topology ask for bytes, and no load of a split does.
-        bytes: None,
+        let mut transfer = Transfer::new(source, consumers.into_iter().collect());
+        transfer.between = between;
+        transfer
     };
     consumers.into_iter().map(transfer).collect()
 }

@@ -150,6 +150,7 @@ fn together<T: Copy>(groups: &Groups, of_node: impl Fn(NodeId) -> Option<T>) -> 
 
 /// What a node costs on a kind of device, its time as a part of any load.
 fn cost(problem: &Problem, v: NodeId, kind: DeviceKind) -> Option<NodeCost> {
-    let cost = problem.costs.node(v, kind)?;
-    Some(NodeCost { compute: compute_load(problem.costs.pieces(kind), cost.compute), ..cost })
+    let mut cost = problem.costs.node(v, kind)?;
+    cost.compute = compute_load(problem.costs.pieces(kind), cost.compute);
+    Some(cost)
 }

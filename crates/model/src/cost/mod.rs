@@ -26,6 +26,7 @@ use crate::spec::{DeviceKind, Objective, ProblemSpec};
 
 /// What one node costs on one kind of device.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct NodeCost {
     /// Time to process the node.
     pub compute: f64,
@@ -33,8 +34,16 @@ pub struct NodeCost {
     pub memory: f64,
 }
 
+impl NodeCost {
+    /// A node that takes this time and occupies so many bytes.
+    pub const fn new(compute: f64, memory: f64) -> Self {
+        Self { compute, memory }
+    }
+}
+
 /// Data that moves between devices as a whole.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Transfer {
     /// The node that makes it.
     pub source: NodeId,
@@ -47,6 +56,11 @@ pub struct Transfer {
 }
 
 impl Transfer {
+    /// Data of unknown size that costs no more between servers than within one.
+    pub fn new(source: NodeId, consumers: Vec<NodeId>) -> Self {
+        Self { source, consumers, between: 1.0, bytes: None }
+    }
+
     /// Whether `v` needs it. O(log consumers).
     #[inline]
     pub fn reaches(&self, v: NodeId) -> bool {
@@ -63,6 +77,7 @@ impl Transfer {
 
 /// What one kind of device takes for nodes and transfers, and how that makes a load.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct KindCost {
     /// What each node costs; `None` where the kind cannot run it.
     pub nodes: Vec<Option<NodeCost>>,
@@ -72,8 +87,16 @@ pub struct KindCost {
     pub pieces: Vec<Piece>,
 }
 
+impl KindCost {
+    /// A kind that takes this for each node and each transfer, under the load that the pieces make.
+    pub fn new(nodes: Vec<Option<NodeCost>>, transfers: Vec<f64>, pieces: Vec<Piece>) -> Self {
+        Self { nodes, transfers, pieces }
+    }
+}
+
 /// How the memory of a stage adds up beside that of its nodes.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct MemoryLaw {
     /// Bytes that an accelerator keeps for each edge from a node that enters or leaves it, by node; empty where only the
     /// nodes themselves take memory.
@@ -90,6 +113,11 @@ pub fn stage_capacity(of_one: Option<f64>, replicas: usize, is_shared: bool) -> 
 }
 
 impl MemoryLaw {
+    /// Memory that is shared by the replicas of a stage, and kept for each edge from a node, by node, that enters or leaves it.
+    pub fn shared(boundary: Vec<f64>) -> Self {
+        Self { boundary, is_shared: true }
+    }
+
     /// What `replicas` devices with this much memory each have for the stage that they share.
     #[inline]
     pub fn capacity(&self, of_one: Option<f64>, replicas: usize) -> Option<f64> {
@@ -109,7 +137,11 @@ impl MemoryLaw {
 }
 
 /// What nodes, transfers and memory cost. Nodes are indexed as in the instance's file. CPUs have no limit of memory.
+///
+/// It and its parts are made by functions, so that they can grow: what a node costs in one of several options, such as
+/// recomputed or in another precision, will be more of [`NodeCost`].
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Costs {
     /// By accelerator class of the platform, then for CPUs.
     pub kinds: Vec<KindCost>,
@@ -159,6 +191,16 @@ pub trait CostModel: std::fmt::Debug + Send + Sync {
 }
 
 impl Costs {
+    /// Costs of these kinds and transfers.
+    pub fn new(
+        kinds: Vec<KindCost>,
+        transfers: Vec<Transfer>,
+        memory: MemoryLaw,
+        synchronisation: Synchronisation,
+    ) -> Self {
+        Self { kinds, transfers, memory, synchronisation }
+    }
+
     /// What one kind of device takes.
     #[inline]
     pub fn kind(&self, on: DeviceKind) -> &KindCost {

@@ -51,7 +51,7 @@ fn pieces(spec: &ProblemSpec, class: usize) -> Vec<Piece> {
 }
 
 fn nodes(times: impl Iterator<Item = Option<f64>>, bytes: impl Iterator<Item = f64>) -> Vec<Option<NodeCost>> {
-    times.zip(bytes).map(|(time, memory)| time.map(|compute| NodeCost { compute, memory })).collect()
+    times.zip(bytes).map(|(time, memory)| time.map(|compute| NodeCost::new(compute, memory))).collect()
 }
 
 /// One transfer for each node that others wait for.
@@ -86,7 +86,7 @@ fn memory(instance: &Instance, model: MemoryModel) -> (Vec<f64>, MemoryLaw) {
             let share = 1.0 / microbatches as f64;
             let boundary = instance.nodes.iter().map(|v| v.output_bytes.unwrap_or(0.0) * share).collect();
             let own = peaks(instance).into_iter().map(|bytes| bytes * share).collect();
-            (own, MemoryLaw { boundary, is_shared: true })
+            (own, MemoryLaw::shared(boundary))
         }
     }
 }
