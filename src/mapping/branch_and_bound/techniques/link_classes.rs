@@ -134,7 +134,7 @@ mod tests {
             let run = BranchAndBound::default().map(&problem, &cx);
             let found = run.outcome.solution().map(|mapping| problem.objective(mapping));
             assert!(found.is_some_and(|found| found <= least * (1.0 + 1e-9)), "{found:?} for {least}, seed {seed}");
-            used += usize::from(run.stats.techniques.iter().any(|technique| technique.name == "classes"));
+            used += usize::from(run.stats.techniques.iter().any(|technique| technique.name == "link-classes"));
             let bound = optimum(&MappingProblem { topology: alike, ..problem }).unwrap_or(f64::INFINITY);
             let is_near = (least / WIDTH..=least * (1.0 + 1e-12)).contains(&bound);
             assert!(is_near, "{bound} for {least} of seed {seed}");
