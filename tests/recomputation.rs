@@ -7,14 +7,14 @@ use std::collections::BTreeSet;
 
 use common::{InstanceOptions, config, solve_and_verify};
 use dagsplit::conformance::strategies::recomputation_problems;
-use dagsplit::instance::{Edge, Instance, Node, Platform};
+use dagsplit::instance::{AcceleratorClass, Edge, Instance, Node, Platform};
 use dagsplit::problem::{
     DeviceAssignment, DeviceKind, MemoryModel, Objective, Problem, ProblemSpec, Replication, Scope,
 };
 use dagsplit::registry::solver;
 use dagsplit::solve::BruteForce;
 use dagsplit::solve::IdealDp;
-use dagsplit::solve::{SearchContext, Solver};
+use dagsplit::solve::{SearchContext, Solver, Status};
 use dagsplit::verify;
 use dagsplit::verify::Violation;
 use proptest::prelude::*;
@@ -58,6 +58,32 @@ fn microbatches(spec: &ProblemSpec) -> usize {
     match spec.memory {
         MemoryModel::Recomputation { microbatches } => microbatches,
         MemoryModel::Additive => unreachable!("the strategy asks for recomputation"),
+    }
+}
+
+#[test]
+fn beside_a_memory_a_million_million_times_as_large_nothing_false_is_proven() {
+    let of_both = |id| Node { accelerator_times: vec![Some(0.0); 2], output_bytes: Some(0.0), ..Node::new(id) };
+    let boundary = Node {
+        output_bytes: Some(1e-12),
+        cpu_time: Some(1.0),
+        accelerator_times: vec![Some(0.0), None],
+        ..Node::new(0)
+    };
+    let nodes = vec![boundary, Node { memory: 8.4e12, ..of_both(1) }];
+    for (count, status) in [(0, Status::Optimal), (1, Status::Feasible)] {
+        let mut platform = Platform::uniform(1, Some(1e-6), 1);
+        platform.accelerators.push(AcceleratorClass { count, memory: Some(8.4e12), ..AcceleratorClass::default() });
+        let edges = vec![Edge { source: 0, target: 1 }];
+        let instance = Instance { nodes: nodes.clone(), edges, platform, ..Instance::default() };
+        let memory = MemoryModel::Recomputation { microbatches: 3 };
+        let problem = Problem::new(&instance, ProblemSpec { memory, ..ProblemSpec::of(&instance) }).unwrap();
+        for method in ["brute-force", "dp"] {
+            let run = solver(method).unwrap().solve(&problem, &mut SearchContext::new()).unwrap();
+            assert_eq!(run.outcome.status(), status, "{method} beside {count}");
+            let objective = run.outcome.solution().and_then(|split| split.objective).unwrap();
+            assert!(status == Status::Feasible || objective == 0.0, "{method} beside {count}: {objective}");
+        }
     }
 }
 

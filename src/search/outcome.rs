@@ -81,6 +81,17 @@ impl<S, B> Outcome<S, B> {
         }
     }
 
+    /// What is left of it where the problem that was solved is narrower than the one that was asked for, as one of clusters
+    /// is: solutions remain solutions, bounds and proofs fall away.
+    pub(crate) fn without_proof(self) -> Self {
+        match self {
+            Self::Optimal { solution, .. } | Self::Feasible { solution, .. } => {
+                Self::Feasible { solution, bound: None }
+            }
+            Self::Infeasible | Self::Unknown { .. } => Self::Unknown { bound: None },
+        }
+    }
+
     /// How the run ended, in a word.
     pub fn status(&self) -> Status {
         match self {

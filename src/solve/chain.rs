@@ -72,7 +72,7 @@ impl Solver for Chain {
         }
         let mut run = self.solver.solve(&clustered, cx)?;
         if !self.clusterings.is_empty() {
-            run.outcome = without_proof(run.outcome);
+            run.outcome = run.outcome.without_proof();
         }
         for refinement in &self.refinements {
             if let Outcome::Feasible { solution, .. } = &mut run.outcome {
@@ -80,15 +80,5 @@ impl Solver for Chain {
             }
         }
         Ok(run)
-    }
-}
-
-/// What the outcome for clusters says of the nodes: splits remain splits, bounds and proofs fall away.
-fn without_proof(outcome: Outcome) -> Outcome {
-    match outcome {
-        Outcome::Optimal { solution, .. } | Outcome::Feasible { solution, .. } => {
-            Outcome::Feasible { solution, bound: None }
-        }
-        Outcome::Infeasible | Outcome::Unknown { .. } => Outcome::Unknown { bound: None },
     }
 }

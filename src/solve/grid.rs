@@ -36,6 +36,9 @@ const CUT_OFF: f64 = 2.0;
 /// Sums that are off by no more than this part of the least objective need no grid.
 const HARMLESS: f64 = 1e-10;
 
+/// What rounding may add to all boundaries together, as a part of the least memory.
+const FEW_BYTES: f64 = 1e-8;
+
 /// Amounts up to `most`, in whole multiples of `step`.
 #[derive(Debug, Clone, Copy)]
 struct Grid {
@@ -153,18 +156,28 @@ fn costs(problem: &Problem, upper: Option<f64>) -> Costs {
     let classes = problem.spec.platform.accelerators.len();
     let kinds: Vec<DeviceKind> = (0..classes).map(DeviceKind::Accelerator).chain([DeviceKind::Cpu]).collect();
     let bytes: Vec<Option<Grid>> = kinds.iter().map(|&kind| bytes_of(problem, kind)).collect();
-    // One unit's boundary is kept for all kinds together: the coarsest grid serves each of them.
-    let on_boundary = bytes.iter().take(classes).copied().reduce(|a, b| {
-        let (a, b) = (a?, b?);
-        Some(Grid { step: a.step.max(b.step), most: a.most.max(b.most) })
-    });
-    let on_boundary = on_boundary.flatten().unwrap_or(Grid::none(f64::INFINITY));
+    // One unit's boundary is kept for all kinds together: the coarsest grid of those with devices serves each of them.
+    let has_devices = |&(&kind, _): &(&DeviceKind, _)| problem.device_count(kind) > 0;
+    let with_devices = kinds.iter().zip(&bytes).filter(has_devices).filter_map(|(_, bytes)| *bytes);
+    let coarser = |a: Grid, b: Grid| Grid { step: a.step.max(b.step), most: a.most.max(b.most) };
+    let on_boundary = with_devices.reduce(coarser).unwrap_or(Grid::none(f64::INFINITY));
     let boundary = problem.costs.memory.boundary.iter().map(|&bytes| on_boundary.up(bytes)).collect();
     let known = (upper, least_objective(problem));
     let mut costs = (*problem.costs).clone();
     costs.kinds = kinds.iter().zip(&bytes).map(|(&kind, bytes)| kind_cost(problem, kind, known, *bytes)).collect();
     costs.memory.boundary = boundary;
     costs
+}
+
+/// Whether rounding adds so few bytes to boundaries, which all kinds have on one grid, that each split that fits `problem`
+/// fits on the grid. Where one accelerator has a million million times the memory of another, it may not.
+pub(super) fn keeps_boundaries(problem: &Problem, rounded: &Problem) -> bool {
+    // No byte fits where there is no memory, rounded or not.
+    let limits =
+        problem.device_kinds().into_iter().filter_map(|kind| problem.memory_limit(kind)).filter(|&limit| limit > 0.0);
+    let boundaries = rounded.costs.memory.boundary.iter().zip(&problem.costs.memory.boundary);
+    let added: f64 = boundaries.map(|(rounded, bytes)| (rounded - bytes).max(0.0)).sum();
+    limits.fold(f64::INFINITY, f64::min) * FEW_BYTES >= added
 }
 
 fn kind_cost(
