@@ -9,7 +9,7 @@ use crate::solve::Solver;
 use crate::solve::brute_force::BruteForce;
 use crate::solve::certify::{Annealing, Certify};
 use crate::solve::chain::Chain;
-use crate::solve::dp::{IdealDp, LinearizedDp};
+use crate::solve::dp::{IdealDp, LinearizedDp, PlainDp};
 use crate::solve::heuristic::chen2024::{Hierarchical, KernighanLin};
 use crate::solve::heuristic::external::{ExternalPartitioner, Partitioner};
 use crate::solve::heuristic::{
@@ -18,10 +18,23 @@ use crate::solve::heuristic::{
 #[cfg(feature = "highs")]
 use crate::solve::ip::IntegerProgram;
 use crate::solve::latency::LatencyDp;
+use crate::solve::portfolio::Portfolio;
 use crate::solve::sharding::ShardingBb;
 
 /// Every method, in the order in which [`automatic`](super::automatic) prefers them.
 pub(super) const METHODS: &[Method] = &[
+    Method {
+        name: "portfolio",
+        summary: "dp, dp:plain and certify by turns, which share their splits and bounds",
+        scopes: &["arbitrary", "convex", "acyclic"],
+        objectives: &["throughput", "gpipe"],
+        exact: true,
+        anytime: true,
+        limits: "those of its methods together: proofs need few ideals, a narrow graph or small treewidth",
+        source: "ours",
+        parameters: &[],
+        make: Make::Built(|_| Ok(Box::new(Portfolio))),
+    },
     Method {
         name: "dp",
         summary: "dynamic program over ideals, guided by a relaxation of stage boundaries",
@@ -33,6 +46,18 @@ pub(super) const METHODS: &[Method] = &[
         source: "Tarnawski 2020, section 5.1.1",
         parameters: &[],
         make: Make::Built(|_| Ok(Box::new(IdealDp::default()))),
+    },
+    Method {
+        name: "dp:plain",
+        summary: "dynamic program over all pairs of ideals whose stage is within a target",
+        scopes: &["acyclic"],
+        objectives: &["throughput", "gpipe"],
+        exact: true,
+        anytime: true,
+        limits: "a million ideals; all costs, memory, replication; no servers",
+        source: "Tarnawski 2020, section 5.1.1",
+        parameters: &[],
+        make: Make::Built(|_| Ok(Box::new(PlainDp::default()))),
     },
     Method {
         name: "certify",

@@ -7,6 +7,7 @@ use super::method::MethodRecord;
 use crate::formats::content_hash;
 use crate::instance::Instance;
 use crate::problem::{DeviceKind, ProblemSpec};
+use crate::search::Technique;
 use crate::solve::{Stats, Status};
 use crate::text::escaped;
 use crate::verify::{ScheduledSubgraph, Verified, VerifiedDevice};
@@ -175,6 +176,9 @@ pub struct RunRecord {
     /// What the method counted.
     #[serde(serialize_with = "as_object")]
     pub stats: Stats,
+    /// What each search of a portfolio did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub techniques: Vec<Technique>,
     /// Whether the independent verifier has passed the split; false only where there is no split.
     pub verified: bool,
     /// Every method in every scope, where more than one ran; the record itself is that of the best in the first scope.
@@ -203,6 +207,7 @@ impl RunRecord {
             gap: outcome.gap,
             seconds: outcome.seconds,
             devices: verified.map(|v| DeviceRecord::all(v, spec)).unwrap_or_default(),
+            techniques: stats.techniques.clone(),
             stats,
             verified: verified.is_some(),
             compared: Vec::new(),

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::MemoryBudget;
+use super::turns::{Known, Player};
 
 /// A limit, or a wish to end, came first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +54,8 @@ pub struct SearchContext {
     /// Seed of everything random.
     pub seed: u64,
     report: Option<Report>,
+    /// Where the run is one of several that take turns: its place among them, and whether it looks for what they look for.
+    player: Option<(Arc<Player>, bool)>,
 }
 
 impl Default for SearchContext {
@@ -68,6 +71,7 @@ impl Default for SearchContext {
             threads: 1,
             seed: 0,
             report: None,
+            player: None,
         }
     }
 }
@@ -107,8 +111,16 @@ impl SearchContext {
         self
     }
 
+    /// Lets the run take turns with others, and share what it knows with them.
+    #[must_use]
+    pub(super) fn with_player(mut self, player: Arc<Player>) -> Self {
+        self.player = Some((player, true));
+        self
+    }
+
     /// A context for a part of this run: on one thread, with the same seed, gap, cancellation, memory and end, and no
-    /// more than `limit` from now. It reports to nobody. Where memory ends it, other parts may still have enough.
+    /// more than `limit` from now. It reports to nobody. Where memory ends it, other parts may still have enough. Where the run
+    /// takes turns with others, so does the part, but what it finds is not told to them.
     #[must_use]
     pub fn part(&self, limit: Option<Duration>) -> Self {
         let started = Instant::now();
@@ -124,6 +136,7 @@ impl SearchContext {
             threads: 1,
             seed: self.seed,
             report: None,
+            player: self.player.as_ref().map(|(player, _)| (Arc::clone(player), false)),
         }
     }
 
@@ -141,7 +154,24 @@ impl SearchContext {
     /// Whether time is up or the run was cancelled; for work that asks by itself whether its tables fit, and ends where
     /// they do not.
     pub fn is_over(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed) || self.deadline.is_some_and(|end| Instant::now() >= end)
+        // A turn may end here, and time pass until the next one.
+        let is_settled = self.player.as_ref().is_some_and(|(player, _)| player.look());
+        is_settled || self.cancelled.load(Ordering::Relaxed) || self.deadline.is_some_and(|end| Instant::now() >= end)
+    }
+
+    /// What other searches for the same answer know.
+    pub(super) fn known(&self) -> Known {
+        match &self.player {
+            Some((player, true)) => player.known(),
+            _ => Known::NOTHING,
+        }
+    }
+
+    /// Tells other searches for the same answer what this one has found.
+    pub(super) fn tell(&self, found: Known) {
+        if let Some((player, true)) = &self.player {
+            player.tell(found);
+        }
     }
 
     fn is_out_of_memory(&self) -> bool {

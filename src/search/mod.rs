@@ -1,7 +1,7 @@
 //! What every search shares, whatever it looks for: splits, mappings or plans.
 //!
 //! A [`SearchContext`] holds its limits, a [`Race`] what it knows from both sides, the best solution and the best bound; a
-//! [`Verdict`] says what became of a target, an [`Outcome`] how the run ended. Only here is anything called optimal.
+//! [`Verdict`] says what became of a target, an [`Outcome`] how the run ended. Searches that go [`by_turns`] share what they know. Only here is anything called optimal.
 
 mod context;
 mod memory;
@@ -9,6 +9,7 @@ mod outcome;
 mod race;
 mod stats;
 mod tolerance;
+mod turns;
 mod verdict;
 
 pub(crate) use context::in_pool;
@@ -19,4 +20,5 @@ pub(crate) use race::Race;
 pub use stats::{Stats, Technique};
 pub use tolerance::{OPTIMALITY_TOLERANCE, gap};
 pub(crate) use tolerance::{SEARCH_TOLERANCE, is_proven};
+pub(crate) use turns::{Ending, Entrant, by_turns};
 pub(crate) use verdict::Verdict;

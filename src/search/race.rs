@@ -1,9 +1,11 @@
 //! What a search knows from both sides, until they meet.
 
+use super::turns::Known;
 use super::{Progress, SEARCH_TOLERANCE, SearchContext};
 
 /// The best solution and the best bound so far, with where the bound comes from. Whatever searches offers solutions and
-/// raises the bound; the race says what is worth looking for, and when it is over.
+/// raises the bound; the race says what is worth looking for, and when it is over. Where several searches look for the same
+/// answer by turns, each has a race of its own, whose objective and bound are the best of all.
 pub struct Race<'a, S, O> {
     /// The limits.
     pub cx: &'a SearchContext,
@@ -18,11 +20,12 @@ impl<'a, S, O> Race<'a, S, O> {
         Self { cx, best: None, bound, origin }
     }
 
-    /// Keeps a solution of this objective if it is the best; whether it is.
+    /// Keeps a solution of this objective if it is the best of this search; whether it is.
     pub fn offer(&mut self, objective: f64, solution: S) -> bool {
-        let is_better = self.objective().is_none_or(|best| objective < best);
+        let is_better = self.best.as_ref().is_none_or(|&(best, _)| objective < best);
         if is_better {
             self.best = Some((objective, solution));
+            self.cx.tell(Known { objective, ..Known::NOTHING });
         }
         is_better
     }
@@ -33,39 +36,42 @@ impl<'a, S, O> Race<'a, S, O> {
         let is_higher = bound > self.bound;
         if is_higher {
             (self.bound, self.origin) = (bound, origin);
+            self.cx.tell(Known { bound, ..Known::NOTHING });
         }
         is_higher
     }
 
-    /// The best solution's objective.
+    /// The best objective known, of this search's solution or of others'.
     pub fn objective(&self) -> Option<f64> {
-        self.best.as_ref().map(|&(objective, _)| objective)
+        let own = self.best.as_ref().map(|&(objective, _)| objective);
+        let known = Some(self.cx.known().objective).filter(|objective| objective.is_finite());
+        own.into_iter().chain(known).min_by(f64::total_cmp)
     }
 
-    /// The best solution.
+    /// The best solution of this search.
     pub fn solution(&self) -> Option<&S> {
         self.best.as_ref().map(|(_, solution)| solution)
     }
 
     /// What no solution is below.
     pub fn bound(&self) -> f64 {
-        self.bound
+        self.bound.max(self.cx.known().bound)
     }
 
     /// The largest target below a solution of this objective whose refutation ends the race.
     pub fn last_target(&self, objective: f64) -> f64 {
-        let gap = if self.best.is_some() { self.cx.gap } else { 0.0 };
+        let gap = if self.objective().is_some() { self.cx.gap } else { 0.0 };
         objective * (1.0 - gap.max(SEARCH_TOLERANCE))
     }
 
     /// Whether bound and solution are no farther apart than this part of the objective.
     pub fn is_within(&self, gap: f64) -> bool {
-        self.objective().is_some_and(|objective| objective - self.bound <= gap * objective)
+        self.objective().is_some_and(|objective| objective - self.bound() <= gap * objective)
     }
 
     /// Whether bound and solution are as near as is asked for.
     pub fn is_settled(&self) -> bool {
-        self.objective().is_some_and(|objective| self.bound >= self.last_target(objective))
+        self.objective().is_some_and(|objective| self.bound() >= self.last_target(objective))
     }
 
     /// Whether it is settled, or a limit says to stop.
@@ -75,11 +81,11 @@ impl<'a, S, O> Race<'a, S, O> {
 
     /// Tells how far it is.
     pub fn report(&self, phase: &'static str) {
-        let bound = (self.bound > 0.0).then_some(self.bound);
+        let bound = Some(self.bound()).filter(|&bound| bound > 0.0);
         self.cx.report(&Progress { phase, incumbent: self.objective(), bound });
     }
 
-    /// The best solution with its objective, the bound, and where that comes from.
+    /// The best solution of this search with its objective, the bound that it has proven, and where that comes from.
     pub fn finish(self) -> (Option<(f64, S)>, f64, O) {
         (self.best, self.bound, self.origin)
     }

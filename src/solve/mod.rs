@@ -10,13 +10,14 @@ pub(crate) mod heuristic;
 pub(crate) mod ip;
 pub(crate) mod latency;
 mod objective;
+pub(crate) mod portfolio;
 mod settle;
 pub(crate) mod sharding;
 
 pub use brute_force::BruteForce;
 pub use certify::{Annealing, Certify};
 pub use chain::{Clustering, Refinement};
-pub use dp::{IdealDp, LinearizedDp};
+pub use dp::{IdealDp, LinearizedDp, PlainDp};
 pub use heuristic::chen2024::Levels;
 pub use heuristic::external::Partitioner;
 pub use heuristic::{
@@ -27,6 +28,7 @@ pub use heuristic::{
 #[cfg(feature = "highs")]
 pub use ip::{IntegerProgram, NotPlaced, read_solution};
 pub use latency::LatencyDp;
+pub use portfolio::Portfolio;
 pub use sharding::ShardingBb;
 
 pub use crate::bound::{BoundSource, LowerBound};

@@ -55,6 +55,11 @@ impl Consumption {
         index / self.strides[kind] % (self.counts[kind] + 1)
     }
 
+    /// How many devices `used` leaves.
+    pub fn left(&self, used: usize) -> usize {
+        (0..self.counts.len()).map(|kind| self.counts[kind] - self.of(used, kind)).sum()
+    }
+
     /// Devices of `kind` used in its open server; 0 when none is open.
     fn in_server(&self, used: usize, kind: usize) -> usize {
         self.server_sizes[kind].map_or(0, |size| self.of(used, kind) % size)

@@ -11,12 +11,15 @@ pub mod grouping;
 pub mod guide;
 pub mod ideal;
 pub mod inner;
+pub mod lattice;
 mod line_memory;
 pub mod linear;
 pub mod linearized;
 pub mod loads;
 pub mod orders;
+pub mod pairs;
 pub mod pareto_fronts;
+pub mod plain;
 pub mod quantise;
 pub mod relaxation;
 pub mod reorder;
@@ -28,6 +31,7 @@ pub mod suffixes;
 
 pub use ideal::IdealDp;
 pub use linearized::LinearizedDp;
+pub use plain::PlainDp;
 pub use setting::{Incumbent, Setting};
 
 use crate::problem::{Objective, Problem, Scope};

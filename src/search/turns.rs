@@ -1,0 +1,272 @@
+//! Searches for one answer that take turns and share what they know.
+//!
+//! Each entrant runs in a thread of its own, of which only as many are awake as the run has threads. A turn ends after a
+//! number of looks at the limits, so that it is a piece of work and not of time; what the turns of a round have brought is
+//! known to all from the next round on. So answers do not depend on how fast the machine is, or which thread comes first.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::{Progress, SEARCH_TOLERANCE, SearchContext, Technique};
+
+/// A search that takes part.
+pub struct Entrant<'a, T> {
+    /// Its name in statistics.
+    pub name: &'static str,
+    /// Whether what no solution of its own is below, no solution that is asked for is: it looks at all of these.
+    pub looks_at_all: bool,
+    /// Looks at the limits in one of its turns.
+    pub looks: u64,
+    /// The same of its first turn.
+    pub first_looks: u64,
+    /// The search.
+    pub run: Box<dyn FnOnce(&mut SearchContext) -> T + Send + 'a>,
+}
+
+/// What is known from both sides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Known {
+    /// The best objective; infinite where there is none.
+    pub objective: f64,
+    /// What no solution is below.
+    pub bound: f64,
+}
+
+impl Known {
+    /// Nothing is known.
+    pub const NOTHING: Self = Self { objective: f64::INFINITY, bound: 0.0 };
+}
+
+/// What came of it: what each entrant returned, what was known at the end, and by whom.
+pub struct Ending<T> {
+    /// What the entrants returned, in their order; none of one that never began.
+    pub results: Vec<Option<T>>,
+    /// What was known.
+    pub known: Known,
+    /// What each of them did.
+    pub techniques: Vec<Technique>,
+}
+
+/// Runs the entrants by turns, as many at a time as `cx` has threads, until one of them or all of them together have an
+/// answer within the gap that is asked for, all have ended, or a limit comes.
+pub fn by_turns<T: Send>(cx: &SearchContext, entrants: Vec<Entrant<'_, T>>) -> Ending<T> {
+    let seats = entrants.iter().map(|entrant| Seat::new(entrant.name)).collect();
+    let table = Table { seats, known: Known::NOTHING, running: 0, gap: cx.gap, is_over: false, rounds: 0 };
+    let turns = Arc::new(Turns { table: Mutex::new(table), moved: Condvar::new(), threads: cx.threads.max(1) });
+    let results = std::thread::scope(|scope| {
+        let threads: Vec<_> = (entrants.into_iter().enumerate())
+            .map(|(index, entrant)| {
+                let player = Arc::new(Player::new(Arc::clone(&turns), index, &entrant));
+                let mut part = cx.part(None).with_player(Arc::clone(&player));
+                scope.spawn(move || player.play(|| (entrant.run)(&mut part)))
+            })
+            .collect();
+        turns.attend(cx);
+        let ended = threads.into_iter().map(|thread| thread.join());
+        ended.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    });
+    let table = turns.lock();
+    Ending { results, known: table.known, techniques: table.seats.iter().map(|seat| seat.did).collect() }
+}
+
+/// What one entrant's place at the table looks like.
+struct Seat {
+    state: State,
+    /// When its turn began, and what it has found since.
+    since: Instant,
+    found: Known,
+    did: Technique,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It has yet to take its turn in this round.
+    Waiting,
+    Running,
+    /// It has taken its turn.
+    Done,
+    Ended,
+}
+
+impl Seat {
+    fn new(name: &'static str) -> Self {
+        Self { state: State::Waiting, since: Instant::now(), found: Known::NOTHING, did: Technique::new(name) }
+    }
+}
+
+struct Table {
+    seats: Vec<Seat>,
+    known: Known,
+    running: usize,
+    gap: f64,
+    is_over: bool,
+    rounds: u64,
+}
+
+impl Table {
+    /// Whether it is this entrant's turn: those before it have begun theirs.
+    fn may_begin(&self, index: usize, threads: usize) -> bool {
+        self.is_over
+            || self.running < threads
+                && self.seats[index].state == State::Waiting
+                && self.seats[..index].iter().all(|seat| seat.state != State::Waiting)
+    }
+
+    fn end_turn(&mut self, index: usize, state: State) {
+        let seat = &mut self.seats[index];
+        seat.state = state;
+        seat.did.seconds += seat.since.elapsed().as_secs_f64();
+        self.running -= 1;
+        if self.seats.iter().all(|seat| matches!(seat.state, State::Done | State::Ended)) {
+            self.begin_round();
+        }
+    }
+
+    /// Makes known to all what the last round brought, in the order of the seats.
+    fn begin_round(&mut self) {
+        for seat in &mut self.seats {
+            let found = std::mem::replace(&mut seat.found, Known::NOTHING);
+            if found.objective < self.known.objective {
+                let before = if self.known.objective.is_finite() { self.known.objective } else { found.objective };
+                seat.did.objective_lowered += before - found.objective;
+                self.known.objective = found.objective;
+            }
+            if found.bound > self.known.bound {
+                seat.did.bound_raised += found.bound - self.known.bound;
+                self.known.bound = found.bound;
+            }
+            if seat.state == State::Done {
+                seat.state = State::Waiting;
+            }
+        }
+        self.known.bound = self.known.bound.min(self.known.objective);
+        self.rounds += 1;
+        let last = self.known.objective * (1.0 - self.gap.max(SEARCH_TOLERANCE));
+        self.is_over |= self.known.objective.is_finite() && self.known.bound >= last;
+    }
+}
+
+/// The table, and who waits at it.
+pub struct Turns {
+    table: Mutex<Table>,
+    moved: Condvar,
+    threads: usize,
+}
+
+impl Turns {
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        // A panic elsewhere leaves figures that are of use to nobody: it goes on in the thread that waits for all.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, table: MutexGuard<'a, Table>) -> MutexGuard<'a, Table> {
+        self.moved.wait(table).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells after each round how far the run is, until all have ended.
+    fn attend(&self, cx: &SearchContext) {
+        let (mut table, mut told) = (self.lock(), 0);
+        while table.seats.iter().any(|seat| seat.state != State::Ended) {
+            if table.rounds > told {
+                told = table.rounds;
+                let incumbent = Some(table.known.objective).filter(|objective| objective.is_finite());
+                let bound = Some(table.known.bound).filter(|&bound| bound > 0.0);
+                cx.report(&Progress { phase: "portfolio", incumbent, bound });
+            }
+            table = self.wait(table);
+        }
+    }
+}
+
+/// An entrant as its search sees it.
+pub struct Player {
+    turns: Arc<Turns>,
+    index: usize,
+    looks_at_all: bool,
+    looks: u64,
+    first_looks: u64,
+    looks_left: AtomicU64,
+    /// What was known when its turn began, as the bits of the numbers.
+    objective: AtomicU64,
+    bound: AtomicU64,
+    is_over: AtomicBool,
+}
+
+impl Player {
+    fn new<T>(turns: Arc<Turns>, index: usize, entrant: &Entrant<T>) -> Self {
+        Self {
+            turns,
+            index,
+            looks_at_all: entrant.looks_at_all,
+            looks: entrant.looks,
+            first_looks: entrant.first_looks,
+            looks_left: AtomicU64::new(0),
+            objective: AtomicU64::new(Known::NOTHING.objective.to_bits()),
+            bound: AtomicU64::new(Known::NOTHING.bound.to_bits()),
+            is_over: AtomicBool::new(false),
+        }
+    }
+
+    /// Runs the search from its first turn on; not at all where the run is over before.
+    fn play<T>(&self, run: impl FnOnce() -> T) -> Option<T> {
+        self.begin(self.turns.lock());
+        let _leaves = Leaves(self);
+        (!self.is_over.load(Ordering::Relaxed)).then(run)
+    }
+
+    fn begin(&self, mut table: MutexGuard<Table>) {
+        while !table.may_begin(self.index, self.turns.threads) {
+            table = self.turns.wait(table);
+        }
+        let known = table.known;
+        table.running += 1;
+        let seat = &mut table.seats[self.index];
+        seat.state = State::Running;
+        seat.since = Instant::now();
+        let looks = if seat.did.calls == 0 { self.first_looks } else { self.looks };
+        seat.did.calls += 1;
+        self.is_over.store(table.is_over, Ordering::Relaxed);
+        self.objective.store(known.objective.to_bits(), Ordering::Relaxed);
+        self.bound.store(known.bound.to_bits(), Ordering::Relaxed);
+        self.looks_left.store(looks, Ordering::Relaxed);
+        self.turns.moved.notify_all();
+    }
+
+    /// One look at the limits, which may end its turn and begin the next one; whether the run is over.
+    pub fn look(&self) -> bool {
+        let is_over = self.is_over.load(Ordering::Relaxed);
+        if !is_over && self.looks_left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            let mut table = self.turns.lock();
+            table.end_turn(self.index, State::Done);
+            self.turns.moved.notify_all();
+            self.begin(table);
+        }
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// What was known when its turn began.
+    pub fn known(&self) -> Known {
+        let of = |bits: &AtomicU64| f64::from_bits(bits.load(Ordering::Relaxed));
+        Known { objective: of(&self.objective), bound: of(&self.bound) }
+    }
+
+    /// Tells what it has found, for others from the next round on.
+    pub fn tell(&self, found: Known) {
+        let seen = &mut self.turns.lock().seats[self.index].found;
+        seen.objective = seen.objective.min(found.objective);
+        if self.looks_at_all {
+            seen.bound = seen.bound.max(found.bound);
+        }
+    }
+}
+
+/// Leaves the table at the end of a search, however it ends.
+struct Leaves<'a>(&'a Player);
+
+impl Drop for Leaves<'_> {
+    fn drop(&mut self) {
+        self.0.turns.lock().end_turn(self.0.index, State::Ended);
+        self.0.turns.moved.notify_all();
+    }
+}
