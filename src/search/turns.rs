@@ -38,12 +38,13 @@ impl Known {
     pub const NOTHING: Self = Self { objective: f64::INFINITY, bound: 0.0 };
 }
 
-/// What came of it: what each entrant returned, what was known at the end, and by whom.
+/// What came of it.
 pub struct Ending<T> {
     /// What the entrants returned, in their order; none of one that never began.
     pub results: Vec<Option<T>>,
-    /// What was known.
+    /// What was known, and who had found the best solution of it.
     pub known: Known,
+    pub best: Option<usize>,
     /// What each of them did.
     pub techniques: Vec<Technique>,
 }
@@ -52,7 +53,7 @@ pub struct Ending<T> {
 /// answer within the gap that is asked for, all have ended, or a limit comes.
 pub fn by_turns<T: Send>(cx: &SearchContext, entrants: Vec<Entrant<'_, T>>) -> Ending<T> {
     let seats = entrants.iter().map(|entrant| Seat::new(entrant.name)).collect();
-    let table = Table { seats, known: Known::NOTHING, running: 0, gap: cx.gap, is_over: false, rounds: 0 };
+    let table = Table { seats, known: Known::NOTHING, best: None, running: 0, gap: cx.gap, is_over: false, rounds: 0 };
     let turns = Arc::new(Turns { table: Mutex::new(table), moved: Condvar::new(), threads: cx.threads.max(1) });
     let results = std::thread::scope(|scope| {
         let threads: Vec<_> = (entrants.into_iter().enumerate())
@@ -67,7 +68,12 @@ pub fn by_turns<T: Send>(cx: &SearchContext, entrants: Vec<Entrant<'_, T>>) -> E
         ended.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     });
     let table = turns.lock();
-    Ending { results, known: table.known, techniques: table.seats.iter().map(|seat| seat.did).collect() }
+    Ending {
+        results,
+        known: table.known,
+        best: table.best,
+        techniques: table.seats.iter().map(|seat| seat.did).collect(),
+    }
 }
 
 /// What one entrant's place at the table looks like.
@@ -98,6 +104,8 @@ impl Seat {
 struct Table {
     seats: Vec<Seat>,
     known: Known,
+    /// Who has found the best solution known.
+    best: Option<usize>,
     running: usize,
     gap: f64,
     is_over: bool,
@@ -118,32 +126,45 @@ impl Table {
         seat.state = state;
         seat.did.seconds += seat.since.elapsed().as_secs_f64();
         self.running -= 1;
-        if self.seats.iter().all(|seat| matches!(seat.state, State::Done | State::Ended)) {
+        let objective = self.known.objective.min(self.seats[index].found.objective);
+        if state == State::Ended && self.is_settled(objective, self.known.bound.max(self.seats[index].found.bound)) {
+            // Nobody has to take a turn for what is settled.
+            self.enter(index);
+            self.is_over = true;
+        } else if self.seats.iter().all(|seat| matches!(seat.state, State::Done | State::Ended)) {
             self.begin_round();
         }
     }
 
     /// Makes known to all what the last round brought, in the order of the seats.
     fn begin_round(&mut self) {
-        for seat in &mut self.seats {
-            let found = std::mem::replace(&mut seat.found, Known::NOTHING);
-            if found.objective < self.known.objective {
-                let before = if self.known.objective.is_finite() { self.known.objective } else { found.objective };
-                seat.did.objective_lowered += before - found.objective;
-                self.known.objective = found.objective;
-            }
-            if found.bound > self.known.bound {
-                seat.did.bound_raised += found.bound - self.known.bound;
-                self.known.bound = found.bound;
-            }
-            if seat.state == State::Done {
-                seat.state = State::Waiting;
-            }
+        for index in 0..self.seats.len() {
+            self.enter(index);
+            let state = &mut self.seats[index].state;
+            *state = if *state == State::Done { State::Waiting } else { *state };
         }
         self.known.bound = self.known.bound.min(self.known.objective);
         self.rounds += 1;
-        let last = self.known.objective * (1.0 - self.gap.max(SEARCH_TOLERANCE));
-        self.is_over |= self.known.objective.is_finite() && self.known.bound >= last;
+        self.is_over |= self.is_settled(self.known.objective, self.known.bound);
+    }
+
+    /// Makes known what an entrant has found.
+    fn enter(&mut self, index: usize) {
+        let seat = &mut self.seats[index];
+        let found = std::mem::replace(&mut seat.found, Known::NOTHING);
+        if found.objective < self.known.objective {
+            let before = if self.known.objective.is_finite() { self.known.objective } else { found.objective };
+            seat.did.objective_lowered += before - found.objective;
+            (self.known.objective, self.best) = (found.objective, Some(index));
+        }
+        if found.bound > self.known.bound {
+            seat.did.bound_raised += found.bound - self.known.bound;
+            self.known.bound = found.bound;
+        }
+    }
+
+    fn is_settled(&self, objective: f64, bound: f64) -> bool {
+        objective.is_finite() && bound >= objective * (1.0 - self.gap.max(SEARCH_TOLERANCE))
     }
 }
 

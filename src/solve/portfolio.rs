@@ -1,11 +1,9 @@
 //! All that can find a split or prove one, by turns: what is asked where no method is named.
 
-use super::certify::Certify;
-use super::dp::{IdealDp, PlainDp};
-use super::{
-    BoundSource, Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
-};
-use crate::problem::{Problem, ProblemSpec, Scope};
+use super::certify::{self, Certify};
+use super::dp::{self, IdealDp, PlainDp};
+use super::{BoundSource, Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, Solver, Stats, Unsupported};
+use crate::problem::{Problem, Scope};
 use crate::search::{Ending, Entrant, by_turns};
 
 /// The ideal DP, the plain one, and branch and price, which take turns and share their splits and bounds.
@@ -42,6 +40,8 @@ pub struct Portfolio;
 struct Row {
     name: &'static str,
     solver: fn() -> Box<dyn Solver>,
+    /// Why it does not take part, if it does not, whatever the scope.
+    takes: fn(&Problem) -> Result<(), Unsupported>,
     /// Looks at the limits in a turn: about a fifth of a second, whoever it is.
     looks: u64,
     /// Whether its own splits are into successive ideals, whatever is asked for.
@@ -50,44 +50,58 @@ struct Row {
     is_widely_good: bool,
 }
 
-/// Who takes part, in the order of their turns. Problems of every day end in the first one's first turn.
+/// Who takes part, in the order of their turns.
 const ROWS: [Row; 3] = [
-    Row { name: "dp", solver: || Box::new(IdealDp::default()), looks: 512, is_acyclic: true, is_widely_good: true },
-    Row { name: "dp:plain", solver: || Box::new(PlainDp::default()), looks: 128, is_acyclic: true, is_widely_good: false },
-    Row { name: "certify", solver: || Box::new(Certify), looks: 16_384, is_acyclic: false, is_widely_good: true },
+    Row {
+        name: "dp",
+        solver: || Box::new(IdealDp::default()),
+        takes: |problem| dp::takes("dp", problem),
+        looks: 256,
+        is_acyclic: true,
+        is_widely_good: true,
+    },
+    Row {
+        name: "dp:plain",
+        solver: || Box::new(PlainDp::default()),
+        takes: |problem| dp::takes("dp:plain", problem).and_then(|()| dp::plain::takes(problem)),
+        looks: 128,
+        is_acyclic: true,
+        is_widely_good: false,
+    },
+    Row {
+        name: "certify",
+        solver: || Box::new(Certify),
+        takes: certify::takes,
+        looks: 16_384,
+        is_acyclic: false,
+        is_widely_good: true,
+    },
 ];
 
 impl Row {
-    /// Why it does not take part, if it does not.
-    fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
-        let is_convex = !self.is_acyclic && problem.spec.scope == Scope::Acyclic;
-        let scope = if is_convex { Scope::Convex } else { self.scope(problem) };
-        let asked = Problem { spec: ProblemSpec { scope, ..problem.spec.clone() }, ..problem.clone() };
-        (self.solver)().supports(&asked)
-    }
-
     /// The scope of the splits that it looks at.
-    fn scope(&self, problem: &Problem) -> Scope {
-        if self.is_acyclic { Scope::Acyclic } else { problem.spec.scope.clone() }
+    fn scope<'a>(&self, asked: &'a Scope) -> &'a Scope {
+        if self.is_acyclic { &Scope::Acyclic } else { asked }
     }
 
-    /// Whether it looks at all splits that are asked for.
-    fn looks_at_all(&self, problem: &Problem) -> bool {
-        self.scope(problem).covers(&problem.spec.scope)
+    /// Whether it looks at all splits of the scope that is asked for.
+    fn looks_at_all(&self, asked: &Scope) -> bool {
+        self.scope(asked) == asked
     }
 
     /// Its place at the table.
-    fn entrant(&self, problem: &Problem) -> Entrant<'static, Result<Run, SolveError>> {
-        let mut own = problem.clone();
-        own.spec.scope = self.scope(problem);
-        let solver = (self.solver)();
-        Entrant {
-            name: self.name,
-            looks_at_all: self.looks_at_all(problem),
-            looks: self.looks,
-            first_looks: self.looks,
-            run: Box::new(move |cx| solver.search(&own, cx)),
-        }
+    fn entrant<'a>(&self, problem: &'a Problem) -> Entrant<'a, Result<Run, SolveError>> {
+        let (solver, looks_at_all) = ((self.solver)(), self.looks_at_all(&problem.spec.scope));
+        let scope = self.scope(&problem.spec.scope).clone();
+        let run = move |cx: &mut SearchContext| match looks_at_all {
+            true => solver.search(problem, cx),
+            false => {
+                let mut own = problem.clone();
+                own.spec.scope = scope;
+                solver.search(&own, cx)
+            }
+        };
+        Entrant { name: self.name, looks_at_all, looks: self.looks, first_looks: self.looks, run: Box::new(run) }
     }
 }
 
@@ -105,61 +119,58 @@ impl Solver for Portfolio {
         if let Scope::Linearized(_) = problem.spec.scope {
             return Err(refusal("it does not take one given order; ask for the scope `acyclic`".into()));
         }
-        let exact = ROWS.iter().filter(|row| row.looks_at_all(problem));
-        let mut refusals = Vec::new();
+        let exact = ROWS.iter().filter(|row| row.looks_at_all(&problem.spec.scope));
+        let (mut takes, mut reasons) = (false, Vec::new());
         for row in exact {
-            match row.supports(problem) {
-                Ok(()) => return Ok(()),
-                Err(unsupported) => refusals.push(unsupported.reason),
+            match (row.takes)(problem) {
+                Ok(()) => takes = true,
+                Err(unsupported) => reasons.push(unsupported.reason),
             }
         }
-        Err(refusal(refusals.swap_remove(0)))
+        if takes { Ok(()) } else { Err(refusal(reasons.swap_remove(0))) }
     }
 
     fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        let takes_part = |row: &&Row| (row.looks_at_all(problem) || row.is_widely_good) && row.supports(problem).is_ok();
+        let asked = &problem.spec.scope;
+        let takes_part = |row: &&Row| (row.looks_at_all(asked) || row.is_widely_good) && (row.takes)(problem).is_ok();
         let mut rows: Vec<&Row> = ROWS.iter().filter(takes_part).collect();
-        rows.sort_by_key(|row| !row.looks_at_all(problem));
+        rows.sort_by_key(|row| !row.looks_at_all(asked));
         if let [row] = rows[..] {
             return (row.solver)().search(problem, cx);
         }
         let mut entrants: Vec<_> = rows.iter().map(|row| row.entrant(problem)).collect();
         entrants[0].first_looks *= FIRST_TURN;
-        let ending = by_turns(cx, entrants);
-        let mut runs = Vec::new();
-        for (row, run) in rows.iter().zip(ending.results) {
-            runs.extend(run.transpose()?.map(|run| (row.looks_at_all(problem), run)));
-        }
-        let mut stats = Stats { techniques: ending.techniques, ..Stats::default() };
-        for (name, value) in runs.iter().flat_map(|(_, run)| &run.stats.figures) {
-            if stats.get(name).is_none() {
-                stats.set(name, *value);
+        let Ending { results, known, best, techniques } = by_turns(cx, entrants);
+        let mut stats = Stats { techniques, ..Stats::default() };
+        let (mut split, mut bound, mut is_infeasible) = (None, None::<LowerBound>, false);
+        for (index, (row, run)) in rows.iter().zip(results).enumerate() {
+            let Some(Run { outcome, stats: own }) = run.transpose()? else { continue };
+            for (name, value) in own.figures {
+                if stats.get(name).is_none() {
+                    stats.set(name, value);
+                }
+            }
+            if row.looks_at_all(asked) {
+                is_infeasible |= outcome == Outcome::Infeasible;
+                let value = |bound: &Option<LowerBound>| bound.as_ref().map_or(0.0, |bound| bound.value);
+                let proven = outcome.bound().cloned();
+                bound = if value(&proven) > value(&bound) { proven } else { bound };
+            }
+            if best == Some(index) {
+                split = outcome.solution().cloned();
             }
         }
-        Ok(Run { outcome: joined(problem, runs, ending.known.bound), stats })
+        let known = LowerBound { value: known.bound, scope: asked.clone(), source: BoundSource::Refuted };
+        let bound = bound.or((known.value > 0.0).then_some(known));
+        let outcome = match (split, bound) {
+            (Some(solution), Some(bound)) => super::found(solution, bound),
+            (Some(solution), None) => Outcome::Feasible { solution, bound: None },
+            (None, _) if is_infeasible => Outcome::Infeasible,
+            (None, bound) => Outcome::Unknown { bound },
+        };
+        Ok(Run { outcome, stats })
     }
 }
 
 /// How many turns the first one's first turn is worth: what it alone is good for mostly ends there.
-const FIRST_TURN: u64 = 8;
-
-/// What the runs say together, each with whether it looked at all splits that are asked for, beside the bound that they share.
-fn joined(problem: &Problem, runs: Vec<(bool, Run)>, known: f64) -> Outcome {
-    let is_infeasible = runs.iter().any(|(looks_at_all, run)| *looks_at_all && run.outcome == Outcome::Infeasible);
-    let bounds = runs.iter().filter(|(looks_at_all, _)| *looks_at_all).filter_map(|(_, run)| run.outcome.bound());
-    let best = bounds.max_by(|a, b| a.value.total_cmp(&b.value)).cloned();
-    let scope = problem.spec.scope.clone();
-    let source = best.as_ref().map_or(BoundSource::Refuted, |bound| bound.source);
-    let value = best.map_or(known, |bound| bound.value.max(known));
-    let bound = (value > 0.0).then_some(LowerBound { value, scope, source });
-    let value = |run: &Run| run.outcome.solution().and_then(|split| split.objective).unwrap_or(f64::INFINITY);
-    let best = runs.into_iter().map(|(_, run)| run).min_by(|a, b| value(a).total_cmp(&value(b)));
-    match best.map(|run| run.outcome) {
-        Some(Outcome::Optimal { solution, .. } | Outcome::Feasible { solution, .. }) => match bound {
-            Some(bound) => super::found(solution, bound),
-            None => Outcome::Feasible { solution, bound },
-        },
-        _ if is_infeasible => Outcome::Infeasible,
-        _ => Outcome::Unknown { bound },
-    }
-}
+const FIRST_TURN: u64 = 16;

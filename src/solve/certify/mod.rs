@@ -21,4 +21,4 @@ mod tree;
 
 pub use annealing::Annealing;
 pub use assignment::{Assignment, Setting};
-pub use solver::Certify;
+pub use solver::{Certify, takes};

@@ -44,28 +44,12 @@ impl Solver for Certify {
     }
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
-        refuse_sharding(self.name(), problem)?;
-        refuse_recomputation(self.name(), problem)?;
-        let refuse = |reason: &str| Err(Unsupported { solver: self.name().into(), reason: reason.into() });
-        let spec = &problem.spec;
-        match (&spec.scope, spec.objective) {
-            (Scope::Acyclic | Scope::Linearized(_), _) => {
-                return refuse("its splits have no order of devices; use the ideal DP (dp), or ask for scope convex");
+        match problem.spec.scope {
+            Scope::Acyclic | Scope::Linearized(_) => {
+                Err(refusal("its splits have no order of devices; use the ideal DP (dp), or ask for scope convex"))
             }
-            (_, Objective::GPipe | Objective::Latency { .. } | Objective::Sharding(_)) => {
-                return refuse(
-                    "it minimises the largest load alone; use brute-force on tiny graphs, or objective throughput",
-                );
-            }
-            (Scope::Arbitrary | Scope::Convex, Objective::Throughput) => {}
+            Scope::Arbitrary | Scope::Convex => takes(problem),
         }
-        if spec.replication.is_some() {
-            return refuse("it does not replicate stages; use the ideal DP (dp), or ask for no replication");
-        }
-        if spec.interconnect.is_some() {
-            return refuse("it knows no servers; use the ideal DP (dp), or ask for no interconnect");
-        }
-        Ok(())
     }
 
     fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
@@ -78,4 +62,28 @@ impl Solver for Certify {
             proof.finish(is_infeasible)
         }))
     }
+}
+
+fn refusal(reason: &str) -> Unsupported {
+    Unsupported { solver: Certify.name().into(), reason: reason.into() }
+}
+
+/// Whether it takes a problem in some scope. In that of splits into successive ideals its bounds hold, and of the splits that
+/// it meets it keeps those.
+pub fn takes(problem: &Problem) -> Result<(), Unsupported> {
+    refuse_sharding(Certify.name(), problem)?;
+    refuse_recomputation(Certify.name(), problem)?;
+    let spec = &problem.spec;
+    if spec.objective != Objective::Throughput {
+        return Err(refusal(
+            "it minimises the largest load alone; use brute-force on tiny graphs, or objective throughput",
+        ));
+    }
+    if spec.replication.is_some() {
+        return Err(refusal("it does not replicate stages; use the ideal DP (dp), or ask for no replication"));
+    }
+    if spec.interconnect.is_some() {
+        return Err(refusal("it knows no servers; use the ideal DP (dp), or ask for no interconnect"));
+    }
+    Ok(())
 }

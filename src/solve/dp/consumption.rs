@@ -55,9 +55,9 @@ impl Consumption {
         index / self.strides[kind] % (self.counts[kind] + 1)
     }
 
-    /// How many devices `used` leaves.
-    pub fn left(&self, used: usize) -> usize {
-        (0..self.counts.len()).map(|kind| self.counts[kind] - self.of(used, kind)).sum()
+    /// How many devices of `kind` are left after `used`.
+    pub fn left(&self, used: usize, kind: usize) -> usize {
+        self.counts[kind] - self.of(used, kind)
     }
 
     /// Devices of `kind` used in its open server; 0 when none is open.

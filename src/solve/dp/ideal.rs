@@ -238,9 +238,8 @@ impl<'a> State<'a> {
         self.tell_apart(setting, frontier);
         // Without a time limit a proof is asked for at any cost.
         if self.race.bound() - before > HOPELESS * self.upper() && self.race.cx.remaining().is_some() {
-            return Proof::Impossible;
-        }
-        if !self.reorder(setting, budget / STAGES_PER_ROUND) {
+            self.walk();
+        } else if !self.reorder(setting, budget / STAGES_PER_ROUND) {
             self.aim(0.5 * (self.race.bound() + self.upper()), search, setting);
         }
         Proof::Partial

@@ -30,7 +30,8 @@ impl Lattice {
         let n = order.node_count();
         let words = n.div_ceil(64).max(1);
         let mut lattice = Self { words, bits: vec![0; words], starts: vec![0], above: Vec::new() };
-        let mut ready: Vec<Vec<u32>> = vec![(0..n).filter(|&u| order.predecessors(u).is_empty()).map(|u| u as u32).collect()];
+        let mut ready: Vec<Vec<u32>> =
+            vec![(0..n).filter(|&u| order.predecessors(u).is_empty()).map(|u| u as u32).collect()];
         let mut first = 0;
         for _ in 0..n {
             // Ideals of one size, by their units.

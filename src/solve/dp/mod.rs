@@ -42,22 +42,29 @@ const MAX_USES: f64 = 1e6;
 
 /// Both dynamic programs split into successive ideals, and tabulate how many devices of each kind are in use.
 pub(super) fn supports(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
+    takes(solver, problem)?;
+    let reason = match problem.spec.scope {
+        Scope::Linearized(_) => "it does not take one given order; ask for the scope `acyclic`",
+        Scope::Arbitrary | Scope::Convex => {
+            "it finds splits into successive ideals; ask for the scope `acyclic`, or use certify"
+        }
+        Scope::Acyclic => return Ok(()),
+    };
+    Err(Unsupported { solver: solver.into(), reason: reason.into() })
+}
+
+/// Whether they take a problem in the scope of such splits.
+pub(super) fn takes(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
     refuse_sharding(solver, problem)?;
     let kinds = problem.device_kinds();
     let uses: f64 =
         kinds.iter().map(|&kind| problem.device_count(kind).min(problem.node_count()) as f64 + 1.0).product();
-    let reason = match problem.spec.scope {
-        _ if matches!(problem.spec.objective, Objective::Latency { .. }) => {
-            "it minimises loads, not latency; use latency-dp or local-search".into()
-        }
-        Scope::Linearized(_) => "it does not take one given order; ask for the scope `acyclic`".into(),
-        Scope::Arbitrary | Scope::Convex => {
-            "it finds splits into successive ideals; ask for the scope `acyclic`, or use certify".into()
-        }
-        Scope::Acyclic if uses > MAX_USES => format!(
+    let reason = match problem.spec.objective {
+        Objective::Latency { .. } => "it minimises loads, not latency; use latency-dp or local-search".into(),
+        _ if uses > MAX_USES => format!(
             "its devices can be in use in {uses:.0e} ways, more than {MAX_USES:.0e}; ask for fewer devices or kinds of them"
         ),
-        Scope::Acyclic => return Ok(()),
+        _ => return Ok(()),
     };
     Err(Unsupported { solver: solver.into(), reason })
 }

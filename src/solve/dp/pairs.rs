@@ -10,8 +10,8 @@ use super::chain::IdealChain;
 use super::lattice::Lattice;
 use super::loads::{Value, contains, objective, ones, worse};
 use super::setting::Setting;
-use crate::cost::{Terms, compute_load};
-use crate::preprocess::{KindCosts, Net, joint};
+use crate::cost::{Piece, Terms, compute_load};
+use crate::preprocess::{KindCosts, Reduced, joint};
 use crate::problem::fits;
 use crate::search::{SearchContext, Stopped, Verdict};
 
@@ -43,41 +43,79 @@ struct Sums {
     parameter_bytes: f64,
 }
 
+/// A unit's place on a net that costs a kind of device something.
+#[derive(Clone, Copy)]
+struct Pin {
+    net: u32,
+    /// How many pins the net has.
+    of: u32,
+    is_source: bool,
+    pass: usize,
+    time: f64,
+}
+
+/// What the units cost on one kind of device.
+struct Costs<'a> {
+    kind: &'a KindCosts,
+    /// Stage kinds on it.
+    stages: Vec<usize>,
+    /// Compute and fixed communication of each unit, by pass; `None` where the kind cannot run it.
+    own: Vec<Option<[Terms; 2]>>,
+    pins: Vec<Vec<Pin>>,
+}
+
+impl<'a> Costs<'a> {
+    fn new(setting: &'a Setting, kind: usize) -> Self {
+        let (reduced, costs) = (setting.reduced, &setting.reduced.kinds[kind]);
+        let is_one_load = setting.loads.is_one_load();
+        let own = |u: usize| {
+            let terms = costs.terms(u)?;
+            Some(if is_one_load { [joint(&terms), Terms::default()] } else { terms })
+        };
+        let moves_data = costs.pieces.iter().any(|piece| piece.comm_in > 0.0 || piece.comm_out > 0.0);
+        let pin = |u: usize, e: usize| {
+            let net = &reduced.nets[e];
+            let pass = usize::from(net.backward && !is_one_load);
+            let (of, is_source) = (net.pins.len() as u32, net.source as usize == u);
+            Pin { net: e as u32, of, is_source, pass, time: costs.transfers[e] }
+        };
+        let pins = |u: usize| {
+            let nets = reduced.nets_of.row(u).iter().map(|&e| e as usize);
+            nets.filter(|&e| moves_data && costs.transfers[e] > 0.0).map(|e| pin(u, e)).collect()
+        };
+        Self {
+            kind: costs,
+            stages: (0..setting.stages.len()).filter(|&s| setting.stages[s].kind == kind).collect(),
+            own: (0..reduced.unit_count()).map(own).collect(),
+            pins: (0..reduced.unit_count()).map(pins).collect(),
+        }
+    }
+}
+
 /// The program on one problem.
 pub struct Pairs<'a> {
     setting: &'a Setting<'a>,
     lattice: &'a Lattice,
-    /// The least time in which the units outside each ideal are done, on whatever devices.
+    kinds: Vec<Costs<'a>>,
+    /// What the stages above each ideal take at least, added up.
     rest: Vec<f64>,
-    /// How many devices are left after each use.
+    /// How much of that the devices left after each use can take, as a multiple of the largest load.
     left: Vec<f64>,
-    /// Stage kinds by kind of device.
-    stages: Vec<Vec<usize>>,
 }
 
 impl<'a> Pairs<'a> {
-    /// Prepares the program. O(ideals · width).
+    /// Prepares the program. O(ideals · (width + nets of a unit)).
     pub fn new(setting: &'a Setting<'a>, lattice: &'a Lattice) -> Self {
-        let reduced = setting.reduced;
-        let least = |u: usize| {
-            let load = |kind: &KindCosts| kind.terms(u).map(|terms| compute_load(&kind.pieces, joint(&terms).compute));
-            reduced.kinds.iter().filter_map(load).fold(f64::INFINITY, f64::min)
-        };
-        let least: Vec<f64> = (0..reduced.unit_count()).map(least).collect();
-        let mut rest = vec![0.0; lattice.len()];
-        for ideal in (0..lattice.len()).rev() {
-            if let Some(&(u, larger)) = lattice.above(ideal).first() {
-                rest[ideal] = rest[larger as usize] + least[u as usize];
-            }
-        }
-        let of_kind = |kind| (0..setting.stages.len()).filter(move |&s| setting.stages[s].kind == kind).collect();
-        let consumption = &setting.consumption;
+        let Setting { reduced, consumption, .. } = setting;
+        let shares = Shares::new(reduced);
+        let kinds = 0..reduced.kinds.len();
+        let left = |used| kinds.clone().map(|kind| consumption.left(used, kind) as f64 * shares.speeds[kind]).sum();
         Self {
             setting,
             lattice,
-            rest,
-            left: consumption.all().map(|used| consumption.left(used) as f64).collect(),
-            stages: (0..reduced.kinds.len()).map(of_kind).collect(),
+            kinds: kinds.clone().map(|kind| Costs::new(setting, kind)).collect(),
+            rest: shares.rests(reduced, lattice),
+            left: consumption.all().map(left).collect(),
         }
     }
 
@@ -115,13 +153,112 @@ impl<'a> Pairs<'a> {
     }
 }
 
+/// What units and nets add to the loads of their stages at least, whatever kinds of device these are on.
+struct Shares {
+    units: Vec<f64>,
+    /// What each net takes at least of a stage that it enters.
+    nets: Vec<f64>,
+    /// How much of the units' shares a device of each kind takes at most, as a part of its load.
+    speeds: Vec<f64>,
+}
+
+impl Shares {
+    fn new(reduced: &Reduced) -> Self {
+        // One piece of each kind's load stands for it: the sums of one piece are sums over stages.
+        let of_unit = |kind: &KindCosts, u: usize| Some(weightiest(&kind.pieces).value(&joint(&kind.terms(u)?)));
+        let all = || 0..reduced.unit_count();
+        let least = |u| reduced.kinds.iter().filter_map(|kind| of_unit(kind, u)).fold(f64::INFINITY, f64::min);
+        let units: Vec<f64> = all().map(least).collect();
+        let speed = |kind| {
+            let of_one = |u: usize| of_unit(kind, u).map(|load| if load > 0.0 { units[u] / load } else { 1.0 });
+            all().filter_map(of_one).fold(0.0, f64::max)
+        };
+        let entering = |kind: &KindCosts, e: usize| weightiest(&kind.pieces).comm_in * kind.transfers[e];
+        let entering = |e| reduced.kinds.iter().map(|kind| entering(kind, e)).fold(f64::INFINITY, f64::min);
+        let nets: Vec<f64> = (0..reduced.nets.len()).map(entering).collect();
+        let is_moved = nets.iter().any(|&time| time > 0.0);
+        let speeds = reduced.kinds.iter().map(|kind| if is_moved { 1.0 } else { speed(kind) }).collect();
+        Self { units, nets, speeds }
+    }
+
+    /// The shares above each ideal, added up: those of its units, and of each net that comes from below once.
+    fn rests(&self, reduced: &Reduced, lattice: &Lattice) -> Vec<f64> {
+        let mut rest = vec![0.0; lattice.len()];
+        for ideal in (0..lattice.len()).rev() {
+            let Some(&(u, larger)) = lattice.above(ideal).first() else { continue };
+            let (u, without) = (u as usize, lattice.bits(ideal));
+            rest[ideal] = rest[larger as usize] + self.units[u];
+            for &e in reduced.nets_of.row(u) {
+                let (net, time) = (&reduced.nets[e as usize], self.nets[e as usize]);
+                // It enters what is above an ideal that holds its source but not all of its pins.
+                let others_above = net.pins.iter().any(|&p| p as usize != u && !contains(without, p as usize));
+                if net.source as usize == u {
+                    rest[ideal] -= if others_above { time } else { 0.0 };
+                } else if contains(without, net.source as usize) && !others_above {
+                    rest[ideal] += time;
+                }
+            }
+        }
+        rest
+    }
+}
+
+/// The piece of a load that counts most of it.
+fn weightiest(pieces: &[Piece]) -> &Piece {
+    let weight = |piece: &&Piece| (piece.compute, piece.comm_in + piece.comm_out);
+    let heavier = |a: &&Piece, b: &&Piece| {
+        let (a, b) = (weight(a), weight(b));
+        a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+    };
+    pieces.iter().max_by(heavier).unwrap_or(&Piece::COMPUTE)
+}
+
 /// A stage kind that may follow some chain to an ideal.
 #[derive(Clone, Copy)]
 struct Usable {
     stage: usize,
+    replicas: f64,
     limit: Option<f64>,
     /// The most time that devices have after it.
     time_left: f64,
+}
+
+/// Where the source of a net lies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Below,
+    Inside,
+    Above,
+}
+
+/// How many pins of a net lie below the stage, and how many in it.
+#[derive(Clone, Copy)]
+struct Pins {
+    below: u32,
+    inside: u32,
+    source: Place,
+}
+
+impl Pins {
+    /// Counts a pin of the net as the stage's.
+    #[inline]
+    fn add(&mut self, pin: &Pin, sums: &mut Sums) {
+        let terms = &mut sums.terms[pin.pass];
+        if self.inside > 0 {
+            *terms.side(self.source == Place::Inside) -= pin.time;
+        }
+        // What has pins below the stage, too, is cut for good; which way it goes is known once its source is.
+        if self.below > 0 && (pin.is_source || self.inside == 0 && self.source == Place::Below) {
+            *sums.lasting[pin.pass].side(pin.is_source) += pin.time;
+        }
+        if pin.is_source {
+            self.source = Place::Inside;
+        }
+        self.inside += 1;
+        if self.inside < pin.of {
+            *terms.side(self.source == Place::Inside) += pin.time;
+        }
+    }
 }
 
 /// A walk through the ideals above one, with the stage between.
@@ -130,14 +267,14 @@ struct Walk<'a> {
     target: f64,
     cx: &'a SearchContext,
     steps: u64,
-    /// The ideal below the stage, and how many pins of each net lie in it.
+    /// The ideal below the stage.
     from: usize,
-    below: Vec<u32>,
-    /// How many pins of each net the stage holds, and its units.
-    inside: Vec<u32>,
+    nets: Vec<Pins>,
+    /// The stage's units, and who can hold them.
     set: Vec<u64>,
-    /// Who can hold the stage.
     usable: Vec<Usable>,
+    /// No stage computes longer.
+    most_compute: f64,
     /// For each unit that is not to join, the depth of the walk from which on; else 0.
     excluded: Vec<u32>,
 }
@@ -151,26 +288,35 @@ impl<'a> Walk<'a> {
             cx,
             steps: 0,
             from: 0,
-            below: vec![0; reduced.nets.len()],
-            inside: vec![0; reduced.nets.len()],
+            nets: vec![Pins { below: 0, inside: 0, source: Place::Above }; reduced.nets.len()],
             set: vec![0; pairs.lattice.words()],
             usable: Vec::new(),
+            most_compute: 0.0,
             excluded: vec![0; reduced.unit_count()],
         }
     }
 
     /// Continues the chains that reach `from` by every stage within the target. `above` begins with the next ideal.
     fn run(&mut self, from: usize, chains: &[Reached], above: &mut [Vec<Reached>]) -> Result<(), Stopped> {
-        let reduced = self.pairs.setting.reduced;
+        let pairs = self.pairs;
         self.from = from;
-        self.below.fill(0);
-        for u in ones(self.pairs.lattice.bits(from)) {
-            reduced.nets_of.row(u).iter().for_each(|&e| self.below[e as usize] += 1);
+        self.nets.fill(Pins { below: 0, inside: 0, source: Place::Above });
+        for u in ones(pairs.lattice.bits(from)) {
+            for &e in pairs.setting.reduced.nets_of.row(u) {
+                let net = &mut self.nets[e as usize];
+                net.below += 1;
+                if pairs.setting.reduced.nets[e as usize].source as usize == u {
+                    net.source = Place::Below;
+                }
+            }
         }
-        for kind in 0..reduced.kinds.len() {
-            self.usable = self.pairs.stages[kind].iter().filter_map(|&s| self.usable(s, chains)).collect();
-            if !self.usable.is_empty() {
-                self.descend((kind, 1), from, &Sums::default(), chains, above)?;
+        for costs in &pairs.kinds {
+            self.usable = costs.stages.iter().filter_map(|&s| self.usable(s, chains)).collect();
+            let a_unit = compute_load(&costs.kind.pieces, 1.0);
+            let most = self.usable.iter().map(|usable| usable.replicas * self.target / a_unit * ROUNDING);
+            if let Some(most) = most.max_by(f64::total_cmp) {
+                self.most_compute = most;
+                self.descend((costs, 1), from, &Sums::default(), chains, above)?;
             }
         }
         Ok(())
@@ -183,13 +329,14 @@ impl<'a> Walk<'a> {
         let left = chains.iter().filter_map(|chain| consumption.add(chain.used as usize, kind));
         let most = left.map(|used| self.pairs.left[used]).max_by(f64::total_cmp)?;
         let limit = reduced.kinds[kind.kind].capacity(kind.replicas);
-        Some(Usable { stage, limit, time_left: most * self.target * ROUNDING })
+        let time_left = most * self.target * ROUNDING;
+        Some(Usable { stage, replicas: kind.replicas as f64, limit, time_left })
     }
 
     /// Looks at all stages that hold the present one, at a depth from 1 on.
     fn descend(
         &mut self,
-        (kind, depth): (usize, u32),
+        (costs, depth): (&'a Costs<'a>, u32),
         ideal: usize,
         sums: &Sums,
         chains: &[Reached],
@@ -205,12 +352,12 @@ impl<'a> Walk<'a> {
             if self.steps % STEPS_PER_LOOK == 0 && self.cx.should_stop() {
                 return Err(Stopped);
             }
-            if let Some(sums) = self.join(kind, u, sums) {
+            if let Some(sums) = self.join(costs, u, sums) {
                 let reached = &mut above[larger as usize - self.from - 1];
                 if self.continue_chains(larger as usize, &sums, chains, reached) {
-                    self.descend((kind, depth + 1), larger as usize, &sums, chains, above)?;
+                    self.descend((costs, depth + 1), larger as usize, &sums, chains, above)?;
                 }
-                self.leave(u);
+                self.leave(costs, u);
             }
             // What holds this unit has been looked at.
             self.excluded[u] = depth;
@@ -222,51 +369,39 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The stage's sums once it holds `u`, too; `None` where the kind of device cannot run that.
-    fn join(&mut self, kind: usize, u: usize, sums: &Sums) -> Option<Sums> {
+    /// The stage's sums once it holds `u`, too; `None` where the kind of device cannot run that, or not in time.
+    fn join(&mut self, costs: &Costs, u: usize, sums: &Sums) -> Option<Sums> {
         let reduced = self.pairs.setting.reduced;
-        let costs = &reduced.kinds[kind];
-        let own = costs.terms(u)?;
+        let own = costs.own[u].as_ref()?;
+        let computed: f64 = sums.terms.iter().chain(own).map(|terms| terms.compute).sum();
+        if computed > self.most_compute {
+            return None;
+        }
         let mut sums = *sums;
         for (pass, own) in own.iter().enumerate() {
             sums.terms[pass].add(own);
             sums.lasting[pass].add(own);
         }
-        sums.memory += costs.memory[u];
+        sums.memory += costs.kind.memory[u];
         sums.boundary += reduced.boundary.added(u, |v| contains(&self.set, v));
         sums.parameter_bytes += reduced.parameter_bytes[u];
         self.set[u / 64] |= 1 << (u % 64);
-        for &e in reduced.nets_of.row(u) {
-            self.count_pin(e as usize, u, costs.transfers[e as usize], &mut sums);
+        for pin in &costs.pins[u] {
+            self.nets[pin.net as usize].add(pin, &mut sums);
         }
         Some(sums)
     }
 
-    /// Counts a pin of net `e`, which takes so long to transfer, as the stage's.
-    fn count_pin(&mut self, e: usize, u: usize, time: f64, sums: &mut Sums) {
-        let net: &Net = &self.pairs.setting.reduced.nets[e];
-        let (pass, source) = (usize::from(net.backward), net.source as usize);
-        let (brings_source, has_source) = (source == u, contains(&self.set, source));
-        if self.inside[e] > 0 {
-            *sums.terms[pass].side(has_source && !brings_source) -= time;
-        }
-        // What has pins below the stage, too, is cut for good; which way it goes is known once its source is.
-        if self.below[e] > 0 {
-            let is_entering = self.inside[e] == 0 && contains(self.pairs.lattice.bits(self.from), source);
-            if brings_source || is_entering {
-                *sums.lasting[pass].side(brings_source) += time;
+    /// Takes `u`, the last one that joined, out again.
+    fn leave(&mut self, costs: &Costs, u: usize) {
+        self.set[u / 64] &= !(1 << (u % 64));
+        for pin in &costs.pins[u] {
+            let net = &mut self.nets[pin.net as usize];
+            net.inside -= 1;
+            if pin.is_source {
+                net.source = Place::Above;
             }
         }
-        self.inside[e] += 1;
-        if (self.inside[e] as usize) < net.pins.len() {
-            *sums.terms[pass].side(has_source) += time;
-        }
-    }
-
-    /// Takes `u`, the last one that joined, out again.
-    fn leave(&mut self, u: usize) {
-        self.set[u / 64] &= !(1 << (u % 64));
-        self.pairs.setting.reduced.nets_of.row(u).iter().for_each(|&e| self.inside[e as usize] -= 1);
     }
 
     /// Continues the chains by the present stage, up to the ideal `to`; whether a stage that holds it may be within the target.
@@ -292,13 +427,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Keeps the chains that a stage of this value continues, as far as they are worth it.
-    fn record(
-        &self,
-        (to, s): (usize, usize),
-        value: Value,
-        chains: &[Reached],
-        reached: &mut Vec<Reached>,
-    ) {
+    fn record(&self, (to, s): (usize, usize), value: Value, chains: &[Reached], reached: &mut Vec<Reached>) {
         let Setting { consumption, stages, .. } = self.pairs.setting;
         for (index, chain) in chains.iter().enumerate() {
             let Some(used) = consumption.add(chain.used as usize, stages[s]) else { continue };

@@ -11,11 +11,13 @@ use crate::problem::{Problem, Scope};
 use crate::search::{Race, SearchContext, Stats, Verdict};
 use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported};
 
+const NAME: &str = "dp:plain";
+
 /// The plain DP over pairs of ideals (Tarnawski 2020, section 5.1.1), for [`Scope::Acyclic`] on graphs of few ideals.
 ///
-/// It looks at all pairs of ideals whose stage may be within a target: first one near the bound, then ever larger ones, up to
-/// the best split of linearized DP. The first one within which there is a chain has the optimum. Time grows with the number
-/// of such pairs, memory with that of ideals. On graphs of more ideals it returns the split it began with.
+/// It looks at all pairs of ideals whose stage may be within a target: first one near the bound, then ever larger ones, in
+/// steps by how many pairs there were. The first target within which there is a chain has the optimum. Time grows with the
+/// number of such pairs, memory with that of ideals. On graphs of more ideals it returns the split of linearized DP.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlainDp {
     /// The most ideals that it lists.
@@ -30,7 +32,7 @@ impl Default for PlainDp {
 
 impl Solver for PlainDp {
     fn name(&self) -> &str {
-        "dp:plain"
+        NAME
     }
 
     fn guarantee(&self) -> Guarantee {
@@ -39,11 +41,7 @@ impl Solver for PlainDp {
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
         super::supports(self.name(), problem)?;
-        if problem.spec.interconnect.is_some() {
-            let reason = "it knows no servers; use the ideal DP (dp)".into();
-            return Err(Unsupported { solver: self.name().into(), reason });
-        }
-        Ok(())
+        takes(problem)
     }
 
     fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
@@ -64,23 +62,36 @@ impl Solver for PlainDp {
     }
 }
 
+/// Whether it takes a problem that the ideal DP takes.
+pub fn takes(problem: &Problem) -> Result<(), Unsupported> {
+    if problem.spec.interconnect.is_some() {
+        let reason = "it knows no servers; use the ideal DP (dp)".into();
+        return Err(Unsupported { solver: NAME.into(), reason });
+    }
+    Ok(())
+}
+
 impl PlainDp {
     /// Runs to the end or to a limit; whether no split exists.
     fn run(&self, setting: &Setting, race: &mut Race<Incumbent, BoundSource>, stats: &mut Stats) -> bool {
-        if let Some(first) = linearized::best_of_orders(setting, ORDERS, ORDERS, race.bound(), race.cx) {
+        let most = self.max_ideals.min(MOST_BYTES / (setting.reduced.unit_count() / 8 + BYTES_PER_IDEAL));
+        let lattice = Lattice::new(&setting.reduced.order, most.min(race.cx.memory_left() / BYTES_PER_IDEAL), race.cx);
+        if race.objective().is_none()
+            && let Some(first) = linearized::best_of_orders(setting, ORDERS, ORDERS, race.bound(), race.cx)
+        {
             race.offer(first.objective(), first);
         }
-        let Ok(Some(lattice)) = Lattice::new(&setting.reduced.order, self.max_ideals, race.cx) else { return false };
+        let Ok(Some(lattice)) = lattice else { return false };
         stats.set("ideals", lattice.len() as f64);
-        let (program, mut looked) = (Pairs::new(setting, &lattice), 0);
-        let mut part = FIRST_PART;
-        let mut is_infeasible = false;
+        let program = Pairs::new(setting, &lattice);
+        let upper = |race: &Race<Incumbent, BoundSource>| race.objective().unwrap_or(setting.ceiling);
+        let mut steps = Steps { size: FIRST_PART * (upper(race) - race.bound()), pairs: 0 };
+        let (mut is_infeasible, mut looked) = (false, 0);
         while !race.is_done() && !is_infeasible {
-            let upper = race.objective().unwrap_or(setting.ceiling);
-            let last = race.last_target(upper);
-            let target = if part < 1.0 { race.bound() + part * (last - race.bound()) } else { last };
-            part = (part * WIDER).min(1.0);
-            match program.best(target, race.cx, &mut looked) {
+            let last = race.last_target(upper(race));
+            let target = last.min(race.bound() + steps.size);
+            let mut pairs = 0;
+            match program.best(target, race.cx, &mut pairs) {
                 Verdict::Found((chain, value)) => {
                     let split = Incumbent { value, stages: differences(setting.reduced, &chain) };
                     race.raise(split.objective(), BoundSource::Refuted);
@@ -89,9 +100,11 @@ impl PlainDp {
                 Verdict::Refuted => {
                     race.raise(target, BoundSource::Refuted);
                     is_infeasible = target >= last && race.objective().is_none();
+                    steps.took(pairs);
                 }
                 Verdict::Unknown => break,
             }
+            looked += pairs;
             race.report("pairs of ideals");
         }
         stats.set("pairs", looked as f64);
@@ -99,9 +112,33 @@ impl PlainDp {
     }
 }
 
+/// From target to target.
+struct Steps {
+    size: f64,
+    /// Pairs within the last target.
+    pairs: u64,
+}
+
+impl Steps {
+    /// Chooses the next step by how many pairs there were within the last target: their number grows exponentially.
+    fn took(&mut self, pairs: u64) {
+        let count = |pairs: u64| pairs.max(FEW_PAIRS) as f64;
+        let growth = (count(pairs) / count(self.pairs)).ln();
+        self.size *= (GROWTH.ln() / growth.max(f64::MIN_POSITIVE)).clamp(1.0 / GROWTH, 2.0);
+        self.pairs = pairs;
+    }
+}
+
+/// What an ideal takes beside its units, with its edges and chains, in bytes; and what all of them may take.
+const BYTES_PER_IDEAL: usize = 256;
+const MOST_BYTES: usize = 1 << 29;
+
 /// Orders of linearized DP for the first split.
 const ORDERS: usize = 4;
 
-/// How far from the bound to the best split the first target lies, and how much farther each later one does.
+/// How far from the bound to the best split the first target lies.
 const FIRST_PART: f64 = 1.0 / 16.0;
-const WIDER: f64 = 2.0;
+
+/// How many times as many pairs the next target should have, and how few of them take no time.
+const GROWTH: f64 = 3.0;
+const FEW_PAIRS: u64 = 1 << 14;
