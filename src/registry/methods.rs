@@ -33,7 +33,7 @@ pub(super) const METHODS: &[Method] = &[
         limits: "those of its methods together: proofs need few ideals, a narrow graph or small treewidth",
         source: "ours",
         parameters: &[],
-        make: Make::Built(|_| Ok(Box::new(Portfolio))),
+        make: Make::Built(|_| Ok(Box::new(Portfolio::default()))),
     },
     Method {
         name: "dp",

@@ -291,3 +291,77 @@ impl Drop for Leaves<'_> {
         self.0.turns.moved.notify_all();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::search::Race;
+
+    /// An entrant that goes down from `objective` and up from `bound` in steps of `step`, a look for each, and says what it
+    /// saw at each look.
+    fn walker(name: &'static str, (objective, bound): (f64, f64), step: f64) -> Entrant<'static, Vec<[f64; 2]>> {
+        let run = move |cx: &mut SearchContext| {
+            let (mut race, mut seen) = (Race::new(0.0, (), cx), Vec::new());
+            for i in 0..100 {
+                race.offer(objective - step * f64::from(i), ());
+                race.raise(bound + step * f64::from(i), ());
+                seen.push([race.objective().unwrap(), race.bound()]);
+                if race.is_done() {
+                    break;
+                }
+            }
+            seen
+        };
+        Entrant { name, looks_at_all: true, looks: 3, first_looks: 3, run: Box::new(run) }
+    }
+
+    #[test]
+    fn each_knows_after_a_round_what_the_others_found() {
+        for threads in [1, 2, 8] {
+            let cx = SearchContext { threads, ..SearchContext::new() };
+            let above = walker("above", (20.0, 0.0), 1.0);
+            let below = walker("below", (90.0, 5.0), 0.5);
+            let ending = by_turns(&cx, vec![above, below]);
+            let [above, below] = &ending.results[..] else { panic!("two entrants") };
+            let (above, below) = (above.as_ref().unwrap(), below.as_ref().unwrap());
+            // The third look ends a turn.
+            assert_eq!(above[..4], [[20.0, 0.0], [19.0, 1.0], [18.0, 2.0], [17.0, 6.0]], "{threads}");
+            assert_eq!(below[..4], [[90.0, 5.0], [89.5, 5.5], [89.0, 6.0], [18.0, 6.5]], "{threads}");
+            assert!(ending.known.bound == ending.known.objective && ending.best == Some(0), "{threads}");
+            assert!(ending.techniques[1].calls > 1 && ending.techniques[0].objective_lowered > 0.0);
+        }
+    }
+
+    #[test]
+    fn what_ends_settled_ends_all_at_once() {
+        let quick = walker("quick", (1.0, 1.0), 0.0);
+        let idle = walker("idle", (9.0, 0.0), 0.0);
+        let ending = by_turns(&SearchContext::new(), vec![quick, idle]);
+        assert_eq!((ending.known, ending.best), (Known { objective: 1.0, bound: 1.0 }, Some(0)));
+        assert_eq!(ending.results, [Some(vec![[1.0, 1.0]]), None]);
+    }
+
+    #[test]
+    fn bounds_of_those_who_do_not_look_at_all_are_theirs_alone() {
+        let narrow = Entrant { looks_at_all: false, ..walker("narrow", (8.0, 7.0), 0.0) };
+        let ending = by_turns(&SearchContext::new(), vec![narrow, walker("wide", (9.0, 1.0), 0.0)]);
+        assert_eq!(ending.known, Known { objective: 8.0, bound: 1.0 });
+    }
+
+    #[test]
+    fn limits_and_panics_end_all() {
+        let patient = || {
+            let run = |cx: &mut SearchContext| while !cx.should_stop() {};
+            Entrant { name: "patient", looks_at_all: true, looks: 5, first_looks: 5, run: Box::new(run) }
+        };
+        let cx = SearchContext::new().with_time_limit(Duration::from_millis(5));
+        assert_eq!(by_turns(&cx, vec![patient(), patient()]).results, [Some(()), Some(())]);
+        let panics = Entrant { run: Box::new(|_: &mut SearchContext| panic!("on purpose")), ..patient() };
+        let cx = SearchContext::new().with_time_limit(Duration::from_millis(5));
+        let caught = catch_unwind(AssertUnwindSafe(|| by_turns(&cx, vec![patient(), panics])));
+        assert!(caught.is_err());
+    }
+}

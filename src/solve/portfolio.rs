@@ -28,13 +28,16 @@ use crate::search::{Ending, Entrant, by_turns};
 ///     ..Instance::default()
 /// };
 /// let problem = Problem::new(&instance, ProblemSpec::of(&instance))?;
-/// let run = Portfolio.solve(&problem, &mut SearchContext::new())?;
+/// let run = Portfolio::default().solve(&problem, &mut SearchContext::new())?;
 /// let Outcome::Optimal { solution, .. } = run.outcome else { panic!("so small a problem is solved") };
 /// assert_eq!(solution.objective, Some(7.0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Portfolio;
+pub struct Portfolio {
+    /// Looks at the limits in a turn; where `None`, about a fifth of a second's, and more in the first turn of the first one.
+    pub looks: Option<u64>,
+}
 
 /// A row of the table.
 struct Row {
@@ -140,6 +143,9 @@ impl Solver for Portfolio {
         }
         let mut entrants: Vec<_> = rows.iter().map(|row| row.entrant(problem)).collect();
         entrants[0].first_looks *= FIRST_TURN;
+        if let Some(looks) = self.looks {
+            entrants.iter_mut().for_each(|entrant| (entrant.looks, entrant.first_looks) = (looks.max(1), looks.max(1)));
+        }
         let Ending { results, known, best, techniques } = by_turns(cx, entrants);
         let mut stats = Stats { techniques, ..Stats::default() };
         let (mut split, mut bound, mut is_infeasible) = (None, None::<LowerBound>, false);
@@ -160,9 +166,10 @@ impl Solver for Portfolio {
                 split = outcome.solution().cloned();
             }
         }
-        let known = LowerBound { value: known.bound, scope: asked.clone(), source: BoundSource::Refuted };
-        let bound = bound.or((known.value > 0.0).then_some(known));
-        let outcome = match (split, bound) {
+        let shared = LowerBound { value: known.bound, scope: asked.clone(), source: BoundSource::Refuted };
+        let bound = bound.filter(|bound| bound.value >= shared.value).unwrap_or(shared);
+        let is_known = bound.value > 0.0 || known.objective == 0.0;
+        let outcome = match (split, Some(bound).filter(|_| is_known)) {
             (Some(solution), Some(bound)) => super::found(solution, bound),
             (Some(solution), None) => Outcome::Feasible { solution, bound: None },
             (None, _) if is_infeasible => Outcome::Infeasible,

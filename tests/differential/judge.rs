@@ -14,7 +14,7 @@ use super::generator::Case;
 use super::oracle::{Answer, Oracle};
 
 /// Methods with a proof, which are also the default ones of what they take.
-pub const EXACT: &[&str] = &["dp", "certify", "latency-dp", "sharding-bb"];
+pub const EXACT: &[&str] = &["portfolio", "dp", "dp:plain", "certify", "latency-dp", "sharding-bb"];
 
 /// The default method of what is left, exhaustive search, and methods without proof, cut short so that a case takes
 /// little time.
