@@ -179,6 +179,12 @@ pub struct RunRecord {
     /// What each search of a portfolio did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub techniques: Vec<Technique>,
+    /// Which of them found the split.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split_by: Option<&'static str>,
+    /// Which of them raised the bound last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound_by: Option<&'static str>,
     /// Whether the independent verifier has passed the split; false only where there is no split.
     pub verified: bool,
     /// Every method in every scope, where more than one ran; the record itself is that of the best in the first scope.
@@ -208,6 +214,8 @@ impl RunRecord {
             seconds: outcome.seconds,
             devices: verified.map(|v| DeviceRecord::all(v, spec)).unwrap_or_default(),
             techniques: stats.techniques.clone(),
+            split_by: stats.solution_by,
+            bound_by: stats.bound_by,
             stats,
             verified: verified.is_some(),
             compared: Vec::new(),

@@ -34,7 +34,7 @@ pub fn run(record: &RunRecord) -> String {
         ("gap", optional(record.gap, percent)),
         ("status", record.status.to_string()),
         ("time", seconds(record.seconds)),
-        ("method", record.method.to_string()),
+        ("method", with_shares(record)),
     ];
     facts.extend(memory_limit(&record.stats));
     if record.verified {
@@ -45,6 +45,15 @@ pub fn run(record: &RunRecord) -> String {
         out += &format!("\n{}", comparison(&record.compared));
     }
     out
+}
+
+/// The method, with who of a portfolio found what.
+fn with_shares(record: &RunRecord) -> String {
+    match (record.split_by, record.bound_by) {
+        (Some(split), Some(bound)) if split == bound => format!("{}, by {split}", record.method),
+        (Some(split), Some(bound)) => format!("{}: split by {split}, bound by {bound}", record.method),
+        _ => record.method.clone(),
+    }
 }
 
 /// That memory ended or narrowed a search, where it did.

@@ -9,6 +9,10 @@ pub struct Stats {
     pub figures: Vec<(&'static str, f64)>,
     /// What each technique of a portfolio did, where a run keeps account of that.
     pub techniques: Vec<Technique>,
+    /// Which of them found the solution, where they share what they know.
+    pub solution_by: Option<&'static str>,
+    /// Which of them raised the bound last.
+    pub bound_by: Option<&'static str>,
 }
 
 /// What one technique of a portfolio did in a run.
@@ -38,7 +42,7 @@ impl Technique {
 impl Stats {
     /// Figures alone.
     pub fn of(figures: impl Into<Vec<(&'static str, f64)>>) -> Self {
-        Self { figures: figures.into(), techniques: Vec::new() }
+        Self { figures: figures.into(), ..Self::default() }
     }
 
     /// Records or replaces a figure.

@@ -42,9 +42,11 @@ impl Known {
 pub struct Ending<T> {
     /// What the entrants returned, in their order; none of one that never began.
     pub results: Vec<Option<T>>,
-    /// What was known, and who had found the best solution of it.
+    /// What was known.
     pub known: Known,
+    /// Who has found the best solution, and who has raised the bound last.
     pub best: Option<usize>,
+    pub bound_by: Option<usize>,
     /// What each of them did.
     pub techniques: Vec<Technique>,
 }
@@ -53,7 +55,16 @@ pub struct Ending<T> {
 /// answer within the gap that is asked for, all have ended, or a limit comes.
 pub fn by_turns<T: Send>(cx: &SearchContext, entrants: Vec<Entrant<'_, T>>) -> Ending<T> {
     let seats = entrants.iter().map(|entrant| Seat::new(entrant.name)).collect();
-    let table = Table { seats, known: Known::NOTHING, best: None, running: 0, gap: cx.gap, is_over: false, rounds: 0 };
+    let table = Table {
+        seats,
+        known: Known::NOTHING,
+        best: None,
+        bound_by: None,
+        running: 0,
+        gap: cx.gap,
+        is_over: false,
+        rounds: 0,
+    };
     let turns = Arc::new(Turns { table: Mutex::new(table), moved: Condvar::new(), threads: cx.threads.max(1) });
     let results = std::thread::scope(|scope| {
         let threads: Vec<_> = (entrants.into_iter().enumerate())
@@ -72,6 +83,7 @@ pub fn by_turns<T: Send>(cx: &SearchContext, entrants: Vec<Entrant<'_, T>>) -> E
         results,
         known: table.known,
         best: table.best,
+        bound_by: table.bound_by,
         techniques: table.seats.iter().map(|seat| seat.did).collect(),
     }
 }
@@ -104,8 +116,9 @@ impl Seat {
 struct Table {
     seats: Vec<Seat>,
     known: Known,
-    /// Who has found the best solution known.
+    /// Who has found the best solution known, and who has raised the bound last.
     best: Option<usize>,
+    bound_by: Option<usize>,
     running: usize,
     gap: f64,
     is_over: bool,
@@ -159,7 +172,7 @@ impl Table {
         }
         if found.bound > self.known.bound {
             seat.did.bound_raised += found.bound - self.known.bound;
-            self.known.bound = found.bound;
+            (self.known.bound, self.bound_by) = (found.bound, Some(index));
         }
     }
 
@@ -321,7 +334,8 @@ mod tests {
     #[test]
     fn each_knows_after_a_round_what_the_others_found() {
         for threads in [1, 2, 8] {
-            let cx = SearchContext { threads, ..SearchContext::new() };
+            let mut cx = SearchContext::new();
+            cx.threads = threads;
             let above = walker("above", (20.0, 0.0), 1.0);
             let below = walker("below", (90.0, 5.0), 0.5);
             let ending = by_turns(&cx, vec![above, below]);

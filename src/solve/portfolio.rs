@@ -123,14 +123,9 @@ impl Solver for Portfolio {
             return Err(refusal("it does not take one given order; ask for the scope `acyclic`".into()));
         }
         let exact = ROWS.iter().filter(|row| row.looks_at_all(&problem.spec.scope));
-        let (mut takes, mut reasons) = (false, Vec::new());
-        for row in exact {
-            match (row.takes)(problem) {
-                Ok(()) => takes = true,
-                Err(unsupported) => reasons.push(unsupported.reason),
-            }
-        }
-        if takes { Ok(()) } else { Err(refusal(reasons.swap_remove(0))) }
+        let takes = exact.map(|row| (row.takes)(problem));
+        let first_reason = takes.reduce(|first, next| first.or_else(|reason| next.map_err(|_| reason)));
+        first_reason.unwrap_or(Ok(())).map_err(|unsupported| refusal(unsupported.reason))
     }
 
     fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
@@ -146,8 +141,10 @@ impl Solver for Portfolio {
         if let Some(looks) = self.looks {
             entrants.iter_mut().for_each(|entrant| (entrant.looks, entrant.first_looks) = (looks.max(1), looks.max(1)));
         }
-        let Ending { results, known, best, techniques } = by_turns(cx, entrants);
-        let mut stats = Stats { techniques, ..Stats::default() };
+        let Ending { results, known, best, bound_by, techniques } = by_turns(cx, entrants);
+        let name = |index: usize| rows[index].name;
+        let (solution_by, bound_by) = (best.map(name), bound_by.map(name));
+        let mut stats = Stats { techniques, solution_by, bound_by, ..Stats::default() };
         let (mut split, mut bound, mut is_infeasible) = (None, None::<LowerBound>, false);
         for (index, (row, run)) in rows.iter().zip(results).enumerate() {
             let Some(Run { outcome, stats: own }) = run.transpose()? else { continue };

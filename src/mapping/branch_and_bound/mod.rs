@@ -240,7 +240,7 @@ impl<'p, const W: usize> Proof<'p, W> {
 
     fn finish(self) -> MappingRun {
         let figures = vec![("decisions", self.knowledge.nodes as f64), ("moves", self.annealer.moves() as f64)];
-        let stats = Stats { figures, techniques: self.techniques };
+        let stats = Stats { figures, techniques: self.techniques, ..Stats::default() };
         let outcome = match self.race.finish() {
             (Some((objective, mapping)), bound, ()) => MappingOutcome::found(mapping, objective, bound),
             (None, bound, ()) => MappingOutcome::Unknown { bound: Some(bound) },
