@@ -1,7 +1,9 @@
 //! Chains: nodes are joined to clusters, a method splits the clusters, and the split is refined.
 
-use super::{Guarantee, Outcome, Run, SearchContext, SolveError, Solver, Unsupported};
-use crate::problem::{Problem, Solution};
+use super::heuristic::work_bound;
+use super::{Guarantee, Outcome, Run, SearchContext, SolveError, Solver, Unsupported, found};
+use crate::preprocess::Unordered;
+use crate::problem::{Objective, Problem, Solution};
 
 /// A way to join nodes that then share a device.
 ///
@@ -72,7 +74,13 @@ impl Solver for Chain {
         }
         let mut run = self.solver.solve(&clustered, cx)?;
         if !self.clusterings.is_empty() {
-            run.outcome = run.outcome.without_proof();
+            // What is proven of clusters says nothing of nodes, for which work alone is a bound.
+            run.outcome = match (run.outcome.without_proof(), problem.spec.objective) {
+                (Outcome::Feasible { solution, .. }, Objective::Throughput | Objective::GPipe) => {
+                    found(solution, work_bound(&Unordered::new(problem)))
+                }
+                (outcome, _) => outcome,
+            };
         }
         for refinement in &self.refinements {
             if let Outcome::Feasible { solution, .. } = &mut run.outcome {

@@ -59,7 +59,7 @@ const ROWS: [Row; 3] = [
         name: "dp",
         solver: || Box::new(IdealDp::default()),
         takes: |problem| dp::takes("dp", problem),
-        looks: 256,
+        looks: 384,
         is_acyclic: true,
         is_widely_good: true,
     },
@@ -67,7 +67,7 @@ const ROWS: [Row; 3] = [
         name: "dp:plain",
         solver: || Box::new(PlainDp::default()),
         takes: |problem| dp::takes("dp:plain", problem).and_then(|()| dp::plain::takes(problem)),
-        looks: 128,
+        looks: 256,
         is_acyclic: true,
         is_widely_good: false,
     },
@@ -75,7 +75,7 @@ const ROWS: [Row; 3] = [
         name: "certify",
         solver: || Box::new(Certify),
         takes: certify::takes,
-        looks: 16_384,
+        looks: 8_192,
         is_acyclic: false,
         is_widely_good: true,
     },
@@ -177,4 +177,4 @@ impl Solver for Portfolio {
 }
 
 /// How many turns the first one's first turn is worth: what it alone is good for mostly ends there.
-const FIRST_TURN: u64 = 16;
+const FIRST_TURN: u64 = 10;
