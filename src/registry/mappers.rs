@@ -165,7 +165,7 @@ mod tests {
         assert!(
             message("branch-and-bound:without=luck").starts_with("branch-and-bound: parameter `without` cannot be ")
         );
-        assert!(mapper("branch-and-bound:without=tiling/windows").is_ok());
+        assert!(mapper("branch-and-bound:without=tiling/sliding-windows").is_ok());
         assert!(message("parmesan:timeout=-1").starts_with("parmesan: parameter `timeout` cannot be `-1`"));
     }
 }

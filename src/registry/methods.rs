@@ -27,7 +27,7 @@ pub(super) const METHODS: &[Method] = &[
         name: "portfolio",
         summary: "dp, dp:plain and certify by turns, which share their splits and bounds",
         scopes: &["arbitrary", "convex", "acyclic"],
-        objectives: &["throughput", "gpipe"],
+        objectives: &["throughput"],
         exact: true,
         anytime: true,
         limits: "those of its methods together: proofs need few ideals, a narrow graph or small treewidth",

@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn each_error_says_what_there_is() {
         let message = |spec| solver(spec).err().map(|error| error.to_string()).unwrap_or_default();
-        assert!(message("nonesuch").starts_with("there is no method `nonesuch`; there are dp, "));
+        assert!(message("nonesuch").starts_with("there is no method `nonesuch`; there are portfolio, dp, "));
         assert_eq!(message("annealing:rounds=3"), "annealing has no parameter `rounds`; it has patience");
         assert_eq!(message("dpl:seed=1,seed=2"), "dpl: parameter `seed` is given twice; give it once");
         assert_eq!(message("dpl:depth=1"), "dpl has no parameter `depth`; it has none");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::MemoryBudget;
-use super::turns::{Known, Player};
+use super::table::{Known, Player};
 
 /// A limit, or a wish to end, came first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

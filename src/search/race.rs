@@ -1,6 +1,6 @@
 //! What a search knows from both sides, until they meet.
 
-use super::turns::Known;
+use super::table::Known;
 use super::{Progress, SEARCH_TOLERANCE, SearchContext};
 
 /// The best solution and the best bound so far, with where the bound comes from. Whatever searches offers solutions and

@@ -2,9 +2,11 @@
 
 use super::certify::{self, Certify};
 use super::dp::{self, IdealDp, PlainDp};
-use super::{BoundSource, Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, Solver, Stats, Unsupported};
-use crate::problem::{Problem, Scope};
-use crate::search::{Ending, Entrant, by_turns};
+use super::{
+    BoundSource, Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, Solver, Stats, Unsupported, found,
+};
+use crate::problem::{Objective, Problem, Scope};
+use crate::search::{Entrant, by_turns};
 
 /// The ideal DP, the plain one, and branch and price, which take turns and share their splits and bounds.
 ///
@@ -119,8 +121,12 @@ impl Solver for Portfolio {
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
         let refusal = |reason| Unsupported { solver: self.name().into(), reason };
-        if let Scope::Linearized(_) = problem.spec.scope {
-            return Err(refusal("it does not take one given order; ask for the scope `acyclic`".into()));
+        match (&problem.spec.scope, problem.spec.objective) {
+            (Scope::Linearized(_), _) => {
+                return Err(refusal("it does not take one given order; ask for the scope `acyclic`".into()));
+            }
+            (_, Objective::GPipe) => return Err(refusal("it minimises the largest load alone; use dp".into())),
+            _ => {}
         }
         let exact = ROWS.iter().filter(|row| row.looks_at_all(&problem.spec.scope));
         let takes = exact.map(|row| (row.takes)(problem));
@@ -133,6 +139,9 @@ impl Solver for Portfolio {
         let takes_part = |row: &&Row| (row.looks_at_all(asked) || row.is_widely_good) && (row.takes)(problem).is_ok();
         let mut rows: Vec<&Row> = ROWS.iter().filter(takes_part).collect();
         rows.sort_by_key(|row| !row.looks_at_all(asked));
+        if cx.memory_left() < LEAST_MEMORY {
+            rows.truncate(1);
+        }
         if let [row] = rows[..] {
             return (row.solver)().search(problem, cx);
         }
@@ -141,11 +150,12 @@ impl Solver for Portfolio {
         if let Some(looks) = self.looks {
             entrants.iter_mut().for_each(|entrant| (entrant.looks, entrant.first_looks) = (looks.max(1), looks.max(1)));
         }
-        let Ending { results, known, best, bound_by, techniques } = by_turns(cx, entrants);
+        let closes = |run: &Result<Run, SolveError>| run.as_ref().is_ok_and(|run| run.outcome == Outcome::Infeasible);
+        let (standing, results) = by_turns(cx, entrants, closes);
         let name = |index: usize| rows[index].name;
-        let (solution_by, bound_by) = (best.map(name), bound_by.map(name));
-        let mut stats = Stats { techniques, solution_by, bound_by, ..Stats::default() };
-        let (mut split, mut bound, mut is_infeasible) = (None, None::<LowerBound>, false);
+        let (solution_by, bound_by) = (standing.best.map(name), standing.bound_by.map(name));
+        let mut stats = Stats { techniques: standing.techniques, solution_by, bound_by, ..Stats::default() };
+        let (mut split, mut source, mut is_infeasible) = (None, BoundSource::Refuted, false);
         for (index, (row, run)) in rows.iter().zip(results).enumerate() {
             let Some(Run { outcome, stats: own }) = run.transpose()? else { continue };
             for (name, value) in own.figures {
@@ -153,21 +163,19 @@ impl Solver for Portfolio {
                     stats.set(name, value);
                 }
             }
-            if row.looks_at_all(asked) {
-                is_infeasible |= outcome == Outcome::Infeasible;
-                let value = |bound: &Option<LowerBound>| bound.as_ref().map_or(0.0, |bound| bound.value);
-                let proven = outcome.bound().cloned();
-                bound = if value(&proven) > value(&bound) { proven } else { bound };
+            is_infeasible |= row.looks_at_all(asked) && outcome == Outcome::Infeasible;
+            if standing.bound_by == Some(index) {
+                source = outcome.bound().map_or(source, |bound| bound.source);
             }
-            if best == Some(index) {
+            if standing.best == Some(index) {
                 split = outcome.solution().cloned();
             }
         }
-        let shared = LowerBound { value: known.bound, scope: asked.clone(), source: BoundSource::Refuted };
-        let bound = bound.filter(|bound| bound.value >= shared.value).unwrap_or(shared);
+        let known = standing.known;
+        let bound = LowerBound { value: known.bound, scope: asked.clone(), source };
         let is_known = bound.value > 0.0 || known.objective == 0.0;
         let outcome = match (split, Some(bound).filter(|_| is_known)) {
-            (Some(solution), Some(bound)) => super::found(solution, bound),
+            (Some(solution), Some(bound)) => found(solution, bound),
             (Some(solution), None) => Outcome::Feasible { solution, bound: None },
             (None, _) if is_infeasible => Outcome::Infeasible,
             (None, bound) => Outcome::Unknown { bound },
@@ -175,6 +183,9 @@ impl Solver for Portfolio {
         Ok(Run { outcome, stats })
     }
 }
+
+/// With less memory than this, in bytes, they would be in each other's way: the threads alone take a good part of it.
+const LEAST_MEMORY: usize = 512 << 20;
 
 /// How many turns the first one's first turn is worth: what it alone is good for mostly ends there.
 const FIRST_TURN: u64 = 10;

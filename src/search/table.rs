@@ -1,0 +1,256 @@
+//! The table at which searches take turns: whose turn it is, and what is known to all.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::{SEARCH_TOLERANCE, Technique};
+
+/// What is known from both sides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Known {
+    /// The best objective; infinite where there is none.
+    pub objective: f64,
+    /// What no solution is below.
+    pub bound: f64,
+}
+
+impl Known {
+    /// Nothing is known.
+    pub const NOTHING: Self = Self { objective: f64::INFINITY, bound: 0.0 };
+}
+
+/// What is known in the end, and by whom.
+#[derive(Debug, Clone)]
+pub struct Standing {
+    pub known: Known,
+    /// Who has found the best solution, and who has raised the bound last.
+    pub best: Option<usize>,
+    pub bound_by: Option<usize>,
+    /// What each of them did.
+    pub techniques: Vec<Technique>,
+}
+
+/// An entrant's place.
+struct Seat {
+    state: State,
+    /// When its turn began, and what it has found since.
+    since: Instant,
+    found: Known,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It has yet to take its turn in this round.
+    Waiting,
+    Running,
+    /// It has taken its turn.
+    Done,
+    Ended,
+}
+
+struct Round {
+    seats: Vec<Seat>,
+    standing: Standing,
+    running: usize,
+    is_over: bool,
+    rounds: u64,
+}
+
+/// The table, and who waits at it.
+pub struct Table {
+    state: Mutex<Round>,
+    moved: Condvar,
+    threads: usize,
+    gap: f64,
+}
+
+impl Round {
+    /// Whether it is this entrant's turn: those before it have begun theirs.
+    fn may_begin(&self, index: usize, threads: usize) -> bool {
+        let is_first = self.seats[..index].iter().all(|seat| seat.state != State::Waiting);
+        self.is_over || self.running < threads && self.seats[index].state == State::Waiting && is_first
+    }
+
+    /// Makes known to all what an entrant has found.
+    fn enter(&mut self, index: usize) {
+        let found = std::mem::replace(&mut self.seats[index].found, Known::NOTHING);
+        let Standing { known, best, bound_by, techniques } = &mut self.standing;
+        if found.objective < known.objective {
+            let before = if known.objective.is_finite() { known.objective } else { found.objective };
+            techniques[index].objective_lowered += before - found.objective;
+            (known.objective, *best) = (found.objective, Some(index));
+        }
+        if found.bound > known.bound {
+            techniques[index].bound_raised += found.bound - known.bound;
+            (known.bound, *bound_by) = (found.bound, Some(index));
+        }
+        known.bound = known.bound.min(known.objective);
+    }
+
+    /// Ends the round where the first seats have taken their turns and settle the answer, whatever the others do; or else
+    /// where all have. What is known then does not depend on who was quicker.
+    fn end_round(&mut self, gap: f64) {
+        let is_through = |seat: &Seat| matches!(seat.state, State::Done | State::Ended);
+        let through = self.seats.iter().take_while(|seat| is_through(seat)).count();
+        let mut known = self.standing.known;
+        let settles = |seat: &Seat| {
+            known.objective = known.objective.min(seat.found.objective);
+            known.bound = known.bound.max(seat.found.bound);
+            let last = known.objective * (1.0 - gap.max(SEARCH_TOLERANCE));
+            known.objective.is_finite() && known.bound >= last
+        };
+        let settled = self.seats[..through].iter().position(settles);
+        if settled.is_none() && through < self.seats.len() {
+            return;
+        }
+        (0..settled.map_or(through, |last| last + 1)).for_each(|index| self.enter(index));
+        let next = |seat: &mut Seat| seat.state = if seat.state == State::Done { State::Waiting } else { seat.state };
+        self.seats.iter_mut().for_each(next);
+        self.rounds += 1;
+        self.is_over |= settled.is_some();
+    }
+}
+
+impl Table {
+    /// A table for entrants of these names, of whom so many are awake at a time; a gap as small as this one ends the run.
+    pub fn new(names: &[&'static str], threads: usize, gap: f64) -> Self {
+        let seat = |_| Seat { state: State::Waiting, since: Instant::now(), found: Known::NOTHING };
+        let techniques = names.iter().map(|&name| Technique::new(name)).collect();
+        let standing = Standing { known: Known::NOTHING, best: None, bound_by: None, techniques };
+        let seats = names.iter().map(seat).collect();
+        let state = Round { seats, standing, running: 0, is_over: false, rounds: 0 };
+        Self { state: Mutex::new(state), moved: Condvar::new(), threads: threads.max(1), gap }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Round> {
+        // A panic elsewhere leaves figures that are of use to nobody: it goes on in the thread that waits for all.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, Round>) -> MutexGuard<'a, Round> {
+        self.moved.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells after each round what is known, until all have ended.
+    pub fn attend(&self, tell: impl Fn(Known)) {
+        let (mut state, mut told) = (self.lock(), 0);
+        while state.seats.iter().any(|seat| seat.state != State::Ended) {
+            if state.rounds > told {
+                told = state.rounds;
+                tell(state.standing.known);
+            }
+            state = self.wait(state);
+        }
+    }
+
+    /// What is known.
+    pub fn standing(&self) -> Standing {
+        self.lock().standing.clone()
+    }
+}
+
+/// An entrant as its search sees it.
+pub struct Player {
+    table: Arc<Table>,
+    index: usize,
+    looks_at_all: bool,
+    /// Looks of its next turn, and of those after it.
+    looks: (AtomicU64, u64),
+    looks_left: AtomicU64,
+    /// What was known when its turn began, as the bits of the numbers.
+    objective: AtomicU64,
+    bound: AtomicU64,
+    is_over: AtomicBool,
+}
+
+impl Player {
+    /// The entrant at a seat, with the looks of its first turn and of later ones; its bounds count where it looks at all
+    /// solutions that are asked for.
+    pub fn new(table: &Arc<Table>, index: usize, looks_at_all: bool, (first, later): (u64, u64)) -> Self {
+        Self {
+            table: Arc::clone(table),
+            index,
+            looks_at_all,
+            looks: (AtomicU64::new(first), later),
+            looks_left: AtomicU64::new(0),
+            objective: AtomicU64::new(Known::NOTHING.objective.to_bits()),
+            bound: AtomicU64::new(Known::NOTHING.bound.to_bits()),
+            is_over: AtomicBool::new(false),
+        }
+    }
+
+    /// Runs the search from its first turn on; not at all where the run is over before. A result that `closes` the question
+    /// ends the run.
+    pub fn play<T>(&self, run: impl FnOnce() -> T, closes: impl Fn(&T) -> bool) -> Option<T> {
+        self.begin(self.table.lock());
+        let _leaves = Leaves(self);
+        let result = (!self.is_over.load(Ordering::Relaxed)).then(run);
+        if self.looks_at_all && result.as_ref().is_some_and(closes) {
+            self.table.lock().is_over = true;
+        }
+        result
+    }
+
+    fn begin(&self, mut state: MutexGuard<Round>) {
+        while !state.may_begin(self.index, self.table.threads) {
+            state = self.table.wait(state);
+        }
+        state.running += 1;
+        state.standing.techniques[self.index].calls += 1;
+        let seat = &mut state.seats[self.index];
+        (seat.state, seat.since) = (State::Running, Instant::now());
+        let known = state.standing.known;
+        self.is_over.store(state.is_over, Ordering::Relaxed);
+        self.objective.store(known.objective.to_bits(), Ordering::Relaxed);
+        self.bound.store(known.bound.to_bits(), Ordering::Relaxed);
+        self.looks_left.store(self.looks.0.swap(self.looks.1, Ordering::Relaxed), Ordering::Relaxed);
+        self.table.moved.notify_all();
+    }
+
+    fn end_turn(&self, how: State) -> MutexGuard<'_, Round> {
+        let mut state = self.table.lock();
+        let seat = &mut state.seats[self.index];
+        seat.state = how;
+        let seconds = seat.since.elapsed().as_secs_f64();
+        state.standing.techniques[self.index].seconds += seconds;
+        state.running -= 1;
+        if !state.is_over {
+            state.end_round(self.table.gap);
+        }
+        self.table.moved.notify_all();
+        state
+    }
+
+    /// One look at the limits, which may end its turn and begin the next one; whether the run is over.
+    pub fn look(&self) -> bool {
+        if !self.is_over.load(Ordering::Relaxed) && self.looks_left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.begin(self.end_turn(State::Done));
+        }
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// What was known when its turn began.
+    pub fn known(&self) -> Known {
+        let of = |bits: &AtomicU64| f64::from_bits(bits.load(Ordering::Relaxed));
+        Known { objective: of(&self.objective), bound: of(&self.bound) }
+    }
+
+    /// Tells what it has found, for others from the next round on.
+    pub fn tell(&self, found: Known) {
+        let told = &mut self.table.lock().seats[self.index].found;
+        told.objective = told.objective.min(found.objective);
+        if self.looks_at_all {
+            told.bound = told.bound.max(found.bound);
+        }
+    }
+}
+
+/// Leaves the table at the end of a search, however it ends.
+struct Leaves<'a>(&'a Player);
+
+impl Drop for Leaves<'_> {
+    fn drop(&mut self) {
+        drop(self.0.end_turn(State::Ended));
+    }
+}
