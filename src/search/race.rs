@@ -17,6 +17,7 @@ pub struct Race<'a, S, O> {
 impl<'a, S, O> Race<'a, S, O> {
     /// Nothing is known but a bound.
     pub fn new(bound: f64, origin: O, cx: &'a SearchContext) -> Self {
+        cx.tell(Known { bound, ..Known::NOTHING });
         Self { cx, best: None, bound, origin }
     }
 

@@ -53,6 +53,8 @@ struct Row {
     is_acyclic: bool,
     /// Whether its splits are worth their time where wider scopes are asked for.
     is_widely_good: bool,
+    /// More nodes than these are no use to it where splits into successive ideals are asked for.
+    most_nodes: usize,
 }
 
 /// Who takes part, in the order of their turns.
@@ -64,6 +66,7 @@ const ROWS: [Row; 3] = [
         looks: 384,
         is_acyclic: true,
         is_widely_good: true,
+        most_nodes: usize::MAX,
     },
     Row {
         name: "dp:plain",
@@ -72,6 +75,7 @@ const ROWS: [Row; 3] = [
         looks: 256,
         is_acyclic: true,
         is_widely_good: false,
+        most_nodes: 10_000,
     },
     Row {
         name: "certify",
@@ -80,6 +84,7 @@ const ROWS: [Row; 3] = [
         looks: 8_192,
         is_acyclic: false,
         is_widely_good: true,
+        most_nodes: 10_000,
     },
 ];
 
@@ -136,7 +141,11 @@ impl Solver for Portfolio {
 
     fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let asked = &problem.spec.scope;
-        let takes_part = |row: &&Row| (row.looks_at_all(asked) || row.is_widely_good) && (row.takes)(problem).is_ok();
+        let is_of_use = |row: &Row| match asked {
+            Scope::Acyclic => problem.node_count() <= row.most_nodes,
+            _ => row.looks_at_all(asked) || row.is_widely_good,
+        };
+        let takes_part = |row: &&Row| is_of_use(row) && (row.takes)(problem).is_ok();
         let mut rows: Vec<&Row> = ROWS.iter().filter(takes_part).collect();
         rows.sort_by_key(|row| !row.looks_at_all(asked));
         if cx.memory_left() < LEAST_MEMORY {
