@@ -152,11 +152,11 @@ fn what_is_no_workload_is_told_so() {
     ];
     let errors: Vec<String> = texts.iter().map(|text| parse(text).unwrap_err()).collect();
     insta::assert_snapshot!(errors.join("\n---\n"), @r#"
-    this is no known workload format: JSON begins with `{`, and a PipeDream profile has lines such as `node1 -- node2`
+    this is no known workload format: JSON begins with `{`, a PipeDream profile has lines such as `node1 -- node2`, a cost graph begins with `node {` and a HyperDAG file with three counts
     ---
-    this is no known workload format: JSON begins with `{`, and a PipeDream profile has lines such as `node1 -- node2`
+    this is no known workload format: JSON begins with `{`, a PipeDream profile has lines such as `node1 -- node2`, a cost graph begins with `node {` and a HyperDAG file with three counts
     ---
-    this is no known workload format: JSON begins with `{`, and a PipeDream profile has lines such as `node1 -- node2`
+    this is no known workload format: JSON begins with `{`, a PipeDream profile has lines such as `node1 -- node2`, a cost graph begins with `node {` and a HyperDAG file with three counts
     ---
     this is no known workload format: the JSON has neither `schema` (dagsplit) nor `maxFPGAs` (Tarnawski) nor `maxDevices` (Piper)
     ---

@@ -1,10 +1,11 @@
 //! `dagsplit convert`
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
-use crate::formats::{OutputFormat, read_bytes, write_instance};
+use crate::formats::{OutputFormat, read_bytes, read_text, write_instance};
 use crate::generate::onnx::MAX_ONNX_BYTES;
-use crate::generate::{Hardware, OnnxOptions, read_onnx};
+use crate::generate::{Hardware, ModelFileOptions, read_fx_graph, read_onnx};
 use crate::instance::Instance;
 use crate::text;
 use clap::ValueEnum;
@@ -26,7 +27,7 @@ pub struct Args {
     reading: ReadingArgs,
 
     #[command(flatten)]
-    onnx: OnnxArgs,
+    model: ModelArgs,
 
     /// The format to write.
     #[arg(long, value_enum)]
@@ -37,14 +38,15 @@ pub struct Args {
     output: Option<PathBuf>,
 }
 
-/// What an ONNX model (`*.onnx`) leaves open: costs are modelled.
+/// What an ONNX model (`*.onnx`) or a graph drawn by torch.fx (`*.dot`) leaves open: costs are modelled.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "ONNX models (*.onnx)")]
-struct OnnxArgs {
+#[command(next_help_heading = "ONNX models (*.onnx) and graphs drawn by torch.fx (*.dot)")]
+struct ModelArgs {
     #[command(flatten)]
     hardware: Hardware,
 
-    /// Size of a dimension that the file only names; may be given several times.
+    /// Size of a dimension that the file leaves open, by its name or by value and axis (`image.0`); may be given several
+    /// times.
     #[arg(long = "dimension", value_name = "NAME=SIZE", value_parser = values::dimension)]
     dimensions: Vec<(String, u64)>,
 }
@@ -63,7 +65,7 @@ enum FormatArg {
     Scotch,
 }
 
-impl OnnxArgs {
+impl ModelArgs {
     /// Whether any of them was given; one that says what holds without it does no harm.
     fn are_given(&self) -> bool {
         self.hardware != Hardware::default() || !self.dimensions.is_empty()
@@ -88,22 +90,32 @@ impl Args {
 
     fn workload(&self) -> Result<Workload, Failure> {
         let file = self.reading.file();
-        if file.extension().is_none_or(|extension| extension != "onnx") {
-            if self.onnx.are_given() {
-                let message = format!("{}: options of ONNX models do not apply to it", text::path(file));
+        let instance = match file.extension().and_then(OsStr::to_str) {
+            Some("onnx") => {
+                let bytes = read_bytes(file, MAX_ONNX_BYTES).or_fail(Exit::BadInput)?;
+                read_onnx(&bytes, &self.model_options())
+            }
+            Some("dot") => read_fx_graph(&read_text(file).or_fail(Exit::BadInput)?, &self.model_options()),
+            _ if self.model.are_given() => {
+                let message = format!("{}: options of models do not apply to it", text::path(file));
                 return Err(Failure::message(Exit::Usage, message));
             }
-            return self.reading.read();
-        }
-        let bytes = read_bytes(file, MAX_ONNX_BYTES).or_fail(Exit::BadInput)?;
-        let options = OnnxOptions {
-            hardware: self.onnx.hardware.clone(),
-            dimensions: self.onnx.dimensions.iter().cloned().collect(),
-            training: self.reading.training(),
+            _ => return self.reading.read(),
         };
-        let instance = read_onnx(&bytes, &options)
-            .map_err(|problems| anyhow::anyhow!("{}: {problems}", text::path(file)))
-            .or_fail(Exit::BadInput)?;
+        let instance = instance.map_err(|problems| anyhow::anyhow!("{}: {problems}", text::path(file)));
+        let mut instance = instance.or_fail(Exit::BadInput)?;
+        if instance.metadata.name.is_none() {
+            instance.metadata.name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        }
         self.reading.on_its_platform(instance)
+    }
+
+    fn model_options(&self) -> ModelFileOptions {
+        ModelFileOptions {
+            hardware: self.model.hardware.clone(),
+            dimensions: self.model.dimensions.iter().cloned().collect(),
+            folder: self.reading.file().parent().map(Path::to_path_buf),
+            training: self.reading.training(),
+        }
     }
 }

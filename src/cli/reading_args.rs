@@ -12,7 +12,8 @@ use super::{Exit, Failure, OrFail};
 /// The workload to read, and the devices to split it over.
 #[derive(Debug, clap::Args)]
 pub struct ReadingArgs {
-    /// The workload: dagsplit's or Tarnawski's JSON, a PipeDream profile, or Piper's JSON.
+    /// The workload: dagsplit's, Tarnawski's or Piper's JSON, a PipeDream profile, a TensorFlow cost graph, or a HyperDAG
+    /// file.
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
@@ -59,9 +60,9 @@ struct PlatformArgs {
     memory: Option<Vec<Memory>>,
 }
 
-/// What a PipeDream profile leaves open.
+/// What a PipeDream profile leaves open, and in part other files that name no devices.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "PipeDream profiles")]
+#[command(next_help_heading = "PipeDream profiles, cost graphs and HyperDAG files")]
 struct PipeDreamArgs {
     /// Link bandwidth in bytes per second: turns activation sizes into transfer times [default: 10GB].
     #[arg(long, value_name = "BYTES/S", value_parser = values::bandwidth)]
@@ -103,6 +104,9 @@ enum FormatArg {
     Tarnawski,
     Pipedream,
     Piper,
+    CostGraph,
+    #[value(name = "hyperdag")]
+    HyperDag,
 }
 
 /// A workload that was read, and the devices to split it over.
@@ -153,6 +157,8 @@ impl ReadingOptions {
             FormatArg::Tarnawski => Format::Tarnawski,
             FormatArg::Pipedream => Format::PipeDream,
             FormatArg::Piper => Format::Piper,
+            FormatArg::CostGraph => Format::CostGraph,
+            FormatArg::HyperDag => Format::HyperDag,
         });
         let pipedream = &mut options.pipedream;
         pipedream.bandwidth = self.pipedream.bandwidth.unwrap_or(pipedream.bandwidth);

@@ -17,18 +17,22 @@
 
 mod checks;
 mod command_line;
+pub(crate) mod fx;
 mod model;
+mod model_file;
 pub(crate) mod onnx;
 mod random;
 mod rounding;
 pub mod topology;
 mod training;
 
+pub use fx::read_fx_graph;
 pub use model::{
     Accelerator, Architecture, Cpu, Hardware, Head, Inception, Link, Model, Nasnet, Operator, OperatorGraph,
     OperatorKind, Precision, Resnet, SemanticFpn, Style, Swin, Transformer,
 };
-pub use onnx::{OnnxOptions, read_onnx};
+pub use model_file::ModelFileOptions;
+pub use onnx::read_onnx;
 pub use random::{Chain, Costs, Dnn, ErdosRenyi, Layered, RandomDag, RandomFamily, SeriesParallel};
 
 use serde::Serialize;

@@ -16,7 +16,7 @@ use dagsplit::formats::{
     TopologyOptions, parse_mapping, parse_stages, parse_topology, write_mapping, write_stages, write_topology,
 };
 use dagsplit::generate::topology::GridShape;
-use dagsplit::generate::{OnnxOptions, read_onnx};
+use dagsplit::generate::{ModelFileOptions, read_fx_graph, read_onnx};
 use dagsplit::instance::{Edge, Instance, Node, Platform, validate};
 use dagsplit::internals::report::comparison::{Answer, Journal};
 use dagsplit::mapping::{Counted, MappingProblem, Rate, StageCost, StageGraph, Topology};
@@ -34,6 +34,7 @@ pub type Target = (&'static str, fn(&[u8]));
 /// All of them.
 pub const TARGETS: &[Target] = &[
     ("answer", answer),
+    ("fx", fx),
     ("instance", instance),
     ("journal", journal),
     ("mapping", mapping),
@@ -90,10 +91,15 @@ fn choice(data: &[u8], count: usize) -> Option<(usize, &str)> {
 pub fn instance(data: &[u8]) {
     const FORMATS: [Option<Format>; 5] =
         [None, Some(Format::Native), Some(Format::Tarnawski), Some(Format::PipeDream), Some(Format::Piper)];
-    let Some((choice, text)) = choice(data, 2 * FORMATS.len()) else { return };
+    let Some((choice, text)) = choice(data, 2 * FORMATS.len() + 2) else { return };
     let training = PipeDreamOptions { pass: Pass::Training, keep_inputs: true, ..PipeDreamOptions::default() };
-    let pipedream = if choice < FORMATS.len() { PipeDreamOptions::default() } else { training };
-    let options = ReadOptions { format: FORMATS[choice % FORMATS.len()], pipedream, ..ReadOptions::default() };
+    let (format, pipedream) = match choice {
+        0..5 => (FORMATS[choice], PipeDreamOptions::default()),
+        5..10 => (FORMATS[choice - 5], training),
+        10 => (Some(Format::CostGraph), PipeDreamOptions::default()),
+        _ => (Some(Format::HyperDag), PipeDreamOptions::default()),
+    };
+    let options = ReadOptions { format, pipedream, ..ReadOptions::default() };
     let Ok(instance) = parse_instance(text, &options) else { return };
     assert_eq!(validate(&instance), Ok(()), "a reader accepted what is not valid");
     let native = write_instance(&instance, OutputFormat::Native).expect("valid instances can be written");
@@ -157,13 +163,32 @@ pub fn journal(data: &[u8]) {
     }
 }
 
+/// Graphs that torch.fx drew. The first byte's last bit adds the backward pass, its others are the size of a dimension.
+pub fn fx(data: &[u8]) {
+    let Some((&first, bytes)) = data.split_first() else { return };
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let dimensions = [("s0".to_owned(), u64::from(first >> 1))].into();
+    let training = first & 1 == 1;
+    let named = ModelFileOptions { dimensions, training, ..ModelFileOptions::default() };
+    for options in [named, ModelFileOptions { training, ..ModelFileOptions::default() }] {
+        if let Ok(instance) = read_fx_graph(text, &options) {
+            assert_eq!(validate(&instance), Ok(()), "a reader accepted what is not valid");
+        }
+    }
+}
+
 /// ONNX models. The first byte's last bit adds the backward pass, its others are the size of every named dimension.
 pub fn onnx(data: &[u8]) {
     let Some((&first, bytes)) = data.split_first() else { return };
-    let dimensions = ["batch", "N"].map(|name| (name.to_owned(), u64::from(first >> 1))).into();
-    let options = OnnxOptions { dimensions, training: first & 1 == 1, ..OnnxOptions::default() };
-    if let Ok(instance) = read_onnx(bytes, &options) {
-        assert_eq!(validate(&instance), Ok(()), "a reader accepted what is not valid");
+    let training = first & 1 == 1;
+    let size = u64::from(first >> 1);
+    // What is given in vain is refused.
+    for names in [&["batch", "N"][..], &["batch"], &[]] {
+        let dimensions = names.iter().map(|&name| (name.to_owned(), size)).collect();
+        let options = ModelFileOptions { dimensions, training, ..ModelFileOptions::default() };
+        if let Ok(instance) = read_onnx(bytes, &options) {
+            assert_eq!(validate(&instance), Ok(()), "a reader accepted what is not valid");
+        }
     }
 }
 

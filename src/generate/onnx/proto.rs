@@ -3,7 +3,9 @@
 //!
 //! Field numbers and meanings: `onnx.proto` of ONNX IR version 3 and later.
 
-use prost::Message;
+use prost::bytes::{Buf, BufMut};
+use prost::encoding::{DecodeContext, WireType, decode_varint, skip_field};
+use prost::{DecodeError, Message};
 
 /// A model file.
 #[derive(Clone, PartialEq, Message)]
@@ -14,6 +16,20 @@ pub struct ModelProto {
     /// The model's graph.
     #[prost(message, optional, tag = "7")]
     pub graph: Option<GraphProto>,
+    /// The versions of the operators.
+    #[prost(message, repeated, tag = "8")]
+    pub opset_import: Vec<OperatorSetProto>,
+}
+
+/// The version of one maker's operators.
+#[derive(Clone, PartialEq, Message)]
+pub struct OperatorSetProto {
+    /// Whose operators they are; empty for ONNX' own.
+    #[prost(string, tag = "1")]
+    pub domain: String,
+    /// Their version.
+    #[prost(int64, tag = "2")]
+    pub version: i64,
 }
 
 /// Operators in the order in which they can run.
@@ -27,7 +43,7 @@ pub struct GraphProto {
     pub name: String,
     /// Values that the graph holds, such as weights.
     #[prost(message, repeated, tag = "5")]
-    pub initializer: Vec<TensorProto>,
+    pub initializer: Vec<Skimmed>,
     /// Values from outside; older files list the initializers here, too.
     #[prost(message, repeated, tag = "11")]
     pub input: Vec<ValueInfoProto>,
@@ -68,6 +84,9 @@ pub struct AttributeProto {
     /// Its name.
     #[prost(string, tag = "1")]
     pub name: String,
+    /// Its value, where it is a real number.
+    #[prost(float, tag = "2")]
+    pub f: f32,
     /// Its value, where it is a whole number.
     #[prost(int64, tag = "3")]
     pub i: i64,
@@ -76,21 +95,105 @@ pub struct AttributeProto {
     pub s: Vec<u8>,
     /// Its value, where it is a tensor.
     #[prost(message, optional, tag = "5")]
-    pub t: Option<TensorProto>,
+    pub t: Option<Skimmed>,
+    /// Its value, where it is a graph.
+    #[prost(message, optional, tag = "6")]
+    pub g: Option<GraphProto>,
+    /// Its value, where it is a list of real numbers.
+    #[prost(float, repeated, tag = "7")]
+    pub floats: Vec<f32>,
+    /// Its value, where it is a list of whole numbers.
+    #[prost(int64, repeated, tag = "8")]
+    pub ints: Vec<i64>,
 }
 
-/// A tensor, without its numbers.
+/// A tensor.
 #[derive(Clone, PartialEq, Message)]
 pub struct TensorProto {
     /// Its shape.
     #[prost(int64, repeated, tag = "1")]
     pub dims: Vec<i64>,
-    /// The type of its numbers: 6 and 7 are whole numbers of 32 and 64 bits, 9 truth values.
+    /// The type of its numbers.
     #[prost(int32, tag = "2")]
     pub data_type: i32,
+    /// Its numbers, where they are reals of 32 bits.
+    #[prost(float, repeated, tag = "4")]
+    pub float_data: Vec<f32>,
+    /// Its numbers, where they are whole, of at most 32 bits, or halves of reals.
+    #[prost(int32, repeated, tag = "5")]
+    pub int32_data: Vec<i32>,
+    /// Its numbers, where they are whole, of 64 bits.
+    #[prost(int64, repeated, tag = "7")]
+    pub int64_data: Vec<i64>,
     /// The value's name.
     #[prost(string, tag = "8")]
     pub name: String,
+    /// Its numbers of any type, with the lowest byte first.
+    #[prost(bytes = "vec", tag = "9")]
+    pub raw_data: Vec<u8>,
+    /// Its numbers, where they are reals of 64 bits.
+    #[prost(double, repeated, tag = "10")]
+    pub double_data: Vec<f64>,
+    /// Where its numbers are, if they are in another file: `location`, `offset` and `length`.
+    #[prost(message, repeated, tag = "13")]
+    pub external_data: Vec<EntryProto>,
+}
+
+/// A key with its value.
+#[derive(Clone, PartialEq, Message)]
+pub struct EntryProto {
+    /// The key.
+    #[prost(string, tag = "1")]
+    pub key: String,
+    /// The value.
+    #[prost(string, tag = "2")]
+    pub value: String,
+}
+
+/// A tensor whose numbers are skipped where there are too many of them to tell a shape.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Skimmed(pub TensorProto);
+
+impl Skimmed {
+    /// The fields that hold numbers.
+    const NUMBERS: [u32; 5] = [4, 5, 7, 9, 10];
+
+    /// The most bytes of a field that are read.
+    const MOST_BYTES: u64 = 1 << 15;
+}
+
+impl From<TensorProto> for Skimmed {
+    fn from(tensor: TensorProto) -> Self {
+        Self(tensor)
+    }
+}
+
+impl Message for Skimmed {
+    fn encode_raw(&self, buffer: &mut impl BufMut) {
+        self.0.encode_raw(buffer);
+    }
+
+    fn merge_field(
+        &mut self,
+        tag: u32,
+        wire_type: WireType,
+        buffer: &mut impl Buf,
+        context: DecodeContext,
+    ) -> Result<(), DecodeError> {
+        let is_long = || decode_varint(&mut buffer.chunk()).is_ok_and(|length| length > Self::MOST_BYTES);
+        if Self::NUMBERS.contains(&tag) && wire_type == WireType::LengthDelimited && is_long() {
+            return skip_field(wire_type, tag, buffer, context);
+        }
+        self.0.merge_field(tag, wire_type, buffer, context)
+    }
+
+    fn encoded_len(&self) -> usize {
+        self.0.encoded_len()
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
 }
 
 /// The type of a value.
@@ -115,6 +218,9 @@ pub struct TypeProto {
 /// The type of a tensor.
 #[derive(Clone, PartialEq, Message)]
 pub struct TensorTypeProto {
+    /// The type of its numbers.
+    #[prost(int32, tag = "1")]
+    pub elem_type: i32,
     /// Its shape, where known.
     #[prost(message, optional, tag = "2")]
     pub shape: Option<ShapeProto>,

@@ -15,29 +15,44 @@ pub(super) struct Size {
     pub parts: usize,
 }
 
-/// The size of the graph of a model. O(bytes), without memory.
+/// The size of the graph of a model, and of those within its operators. O(bytes), without memory.
 ///
 /// # Errors
 /// The bytes are no protocol buffer.
 pub(super) fn of_model(bytes: &[u8]) -> Result<Size, DecodeError> {
     let mut size = Size::default();
-    each_field(bytes, &mut |tag, field| if tag == 7 { of_graph(field, &mut size) } else { Ok(()) })?;
+    each_field(bytes, &mut |tag, field| if tag == 7 { of_graph(field, MOST_DEPTH, &mut size) } else { Ok(()) })?;
     Ok(size)
 }
 
-fn of_graph(bytes: &[u8], size: &mut Size) -> Result<(), DecodeError> {
+/// Decoding fails at a hundred messages within each other, of which a graph within another takes three.
+const MOST_DEPTH: usize = 34;
+
+fn of_graph(bytes: &[u8], depth: usize, size: &mut Size) -> Result<(), DecodeError> {
     each_field(bytes, &mut |tag, field| {
         match tag {
             1 => {
                 size.operators += 1;
-                each_field(field, &mut |tag, _| {
+                each_field(field, &mut |tag, field| {
                     size.parts += usize::from([1, 2, 5].contains(&tag));
-                    Ok(())
+                    if tag == 5 { of_attribute(field, depth, size) } else { Ok(()) }
                 })?;
             }
             5 => size.parts += 1,
             // What tells a value's shape: a few bytes for each dimension.
             11..=13 => size.parts += 1 + field.len() / 4,
+            _ => {}
+        }
+        Ok(())
+    })
+}
+
+fn of_attribute(bytes: &[u8], depth: usize, size: &mut Size) -> Result<(), DecodeError> {
+    each_field(bytes, &mut |tag, field| {
+        match tag {
+            6 if depth > 0 => of_graph(field, depth - 1, size)?,
+            // A number takes a byte or more.
+            7 | 8 => size.parts += field.len() / 4,
             _ => {}
         }
         Ok(())

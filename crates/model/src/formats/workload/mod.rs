@@ -1,13 +1,17 @@
 //! Readers and writers of workloads, one module per format; they are told apart by their content.
 
+mod cost_graph;
 mod dot;
+mod hyperdag;
 pub mod metis;
 mod native;
 mod pipedream;
 mod piper;
+mod protobuf_text;
 pub mod scotch;
 mod tarnawski;
 pub mod undirected;
+mod unplaced;
 
 pub use native::{SCHEMA, Units, content_hash};
 pub use pipedream::{Pass, PipeDreamOptions};
@@ -34,6 +38,10 @@ pub enum Format {
     PipeDream,
     /// Piper's JSON, at tensor-parallel degree 1.
     Piper,
+    /// TensorFlow's `CostGraphDef` as text.
+    CostGraph,
+    /// HyperDAG files.
+    HyperDag,
 }
 
 /// How to read a workload.
@@ -41,7 +49,7 @@ pub enum Format {
 pub struct ReadOptions {
     /// The format; `None` tells it from the content.
     pub format: Option<Format>,
-    /// What a PipeDream profile leaves open.
+    /// What a PipeDream profile leaves open, and other files that name no devices: cost graphs and HyperDAG files.
     pub pipedream: PipeDreamOptions,
     /// What a Piper file leaves open.
     pub piper: PiperOptions,
@@ -91,6 +99,8 @@ fn parse(text: &str, options: &ReadOptions) -> Result<Instance, ReadCause> {
         Format::Tarnawski => tarnawski::parse(text, &mut problems)?,
         Format::PipeDream => pipedream::parse(text, &options.pipedream, &mut problems),
         Format::Piper => piper::parse(text, &options.piper, &mut problems)?,
+        Format::CostGraph => cost_graph::parse(text, &options.pipedream, &mut problems),
+        Format::HyperDag => hyperdag::parse(text, &options.pipedream, &mut problems),
     };
     let scale = options.transfer_scale;
     if scale.is_finite() && scale >= 0.0 {
@@ -115,10 +125,16 @@ struct Probe {
 
 fn detect(text: &str) -> Result<Format, ReadCause> {
     if !text.trim_start().starts_with('{') {
-        let is_profile = text.lines().any(|line| line.trim_start().starts_with("node") && line.contains(" -- "));
-        return is_profile.then_some(Format::PipeDream).ok_or(ReadCause::UnknownFormat(
-            "JSON begins with `{`, and a PipeDream profile has lines such as `node1 -- node2`",
-        ));
+        let is_profile = || text.lines().any(|line| line.trim_start().starts_with("node") && line.contains(" -- "));
+        return match text {
+            text if cost_graph::is_one(text) => Ok(Format::CostGraph),
+            text if hyperdag::is_one(text) => Ok(Format::HyperDag),
+            _ if is_profile() => Ok(Format::PipeDream),
+            _ => Err(ReadCause::UnknownFormat(
+                "JSON begins with `{`, a PipeDream profile has lines such as `node1 -- node2`, a cost graph begins with \
+                 `node {` and a HyperDAG file with three counts",
+            )),
+        };
     }
     match json::parse(text)? {
         Probe { schema: Some(_), .. } => Ok(Format::Native),

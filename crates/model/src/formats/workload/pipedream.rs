@@ -31,7 +31,7 @@ pub enum Pass {
     Training,
 }
 
-/// What a PipeDream profile leaves open.
+/// What a PipeDream profile leaves open, and other files that name no devices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PipeDreamOptions {
     /// How many accelerators there are.
