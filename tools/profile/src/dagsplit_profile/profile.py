@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 import torch
+from torch.utils import _pytree as pytree
 
 from . import measure, models, provenance, roofline
 from .bandwidth import measure_bandwidth
@@ -81,11 +82,22 @@ def traced_model(job: Job) -> Trace:
     if job.device.type == "cuda" and not torch.cuda.is_available():
         raise ProfileError("there is no CUDA device; give `--device cpu`, or model one with `--roofline`")
     torch.manual_seed(job.seed)
-    with torch.device(job.device):
-        model, inputs = models.build(job.model, job.settings)
+    model, inputs = _built(job)
+    args, kwargs = ((), inputs) if isinstance(inputs, dict) else (inputs, {})
+    return trace(model.train(job.training), args, kwargs)
+
+
+def _built(job: Job) -> models.Built:
+    """The model and its inputs on the job's device; on the CPU where its constructor computes, which `meta` cannot."""
+    try:
+        with torch.device(job.device):
+            model, inputs = models.build(job.model, job.settings)
+    except RuntimeError:
+        if job.device.type != "meta":
+            raise
+        return models.build(job.model, job.settings)
     # A model of the user's own may have been made elsewhere.
-    inputs = tuple(x.to(job.device) if isinstance(x, torch.Tensor) else x for x in inputs)
-    return trace(model.to(job.device).train(job.training), inputs)
+    return model.to(job.device), pytree.tree_map_only(torch.Tensor, lambda x: x.to(job.device), inputs)
 
 
 def _costs(job: Job, traced: Trace, groups: list[Group], bar: Bar | None) -> list[Cost]:

@@ -17,7 +17,7 @@ from .execute import Run, Show, tensors, walk
 from .grouping import Group, group
 from .hardware import Accelerator, Device
 from .timing import Time
-from .trace import Trace, tensor_bytes
+from .trace import Trace, tensor_bytes, without_data
 
 # Operators that read of their first operand no more than they give.
 GATHERS = {"aten::embedding", "aten::index", "aten::gather", "aten::index_select"}
@@ -51,15 +51,17 @@ class Operator:
 def model(
     trace: Trace, groups: list[Group], accelerator: Accelerator, cpu: bool, training: bool, shown: Show = iter
 ) -> list[Cost]:
-    """Costs of every group; the trace's tensors are best on the `meta` device, where nothing is computed."""
+    """Costs of every group; nothing is computed."""
     operators: dict[fx.Node, Operator] = {}
+    bare, mode = without_data(trace)
 
     def visit(entry: Group, run: Run, arguments: list[torch.Tensor]) -> None:
         with FlopCounterMode(display=False) as counter:
             result = run()
         operators[entry.nodes[0]] = _operator(entry, counter.get_total_flops(), arguments, tensors(result), training)
 
-    walk(trace, group(trace), visit, training, shown)
+    with mode:
+        walk(bare, group(bare), visit, training, shown)
     devices = (accelerator, accelerator.cpu if cpu else None)
     return [_cost(entry, [operators[v] for v in entry.nodes if v in operators], devices, training) for entry in groups]
 
@@ -97,7 +99,7 @@ def _operator(
         return Operator(view, view if gradient else None, 0)
     traffic = tensor_bytes(arguments) + tensor_bytes(state) + output
     if _schema_name(entry) in GATHERS:
-        traffic = 2 * output + min(tensor_bytes(value) for value in arguments)
+        traffic = 2 * output + min(tensor_bytes(value) for value in arguments + state)
     forward = Work(
         max(flops, output / results[0].element_size()), traffic, 1, flops > 0 and not _depthwise(entry), dtype
     )
