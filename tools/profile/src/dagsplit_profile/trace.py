@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import fx
@@ -38,7 +38,7 @@ class Trace:
 
     Every operator is a node of `graph`; `inputs` are the placeholders of what the caller gives, `state` tells what the
     other placeholders stand for, `outputs` are the nodes whose values the model returns,
-    and `device` is where it all runs.
+    and `device` is where it all runs; `kernels` are functions to call in place of some operators.
     """
 
     graph: fx.Graph
@@ -48,6 +48,7 @@ class Trace:
     outputs: list[fx.Node]
     operators: list[fx.Node]
     device: torch.device
+    kernels: Mapping[object, Callable] = field(default_factory=dict)
 
     def producers(self, node: fx.Node) -> list[fx.Node]:
         """The operators and inputs whose values `node` reads, each once, the model's own tensors left out."""
@@ -72,11 +73,12 @@ def _device(model: torch.nn.Module, example: list[object]) -> torch.device:
     return tensors[0].device if tensors else CPU
 
 
-def without_data(trace: Trace) -> tuple[Trace, FakeTensorMode]:
+def without_data(trace: Trace, kernels: Mapping[object, Callable] | None = None) -> tuple[Trace, FakeTensorMode]:
     """The trace with tensors that have no data, and the mode in which its operators then run without computing."""
     fakes = Fakes()
     state = {node: replace(held, tensor=fakes.of(held.tensor)) for node, held in trace.state.items()}
-    return replace(trace, state=state, example=fakes.of_all(trace.example), device=CPU), fakes.mode
+    example = fakes.of_all(trace.example)
+    return replace(trace, state=state, example=example, device=CPU, kernels=kernels or {}), fakes.mode
 
 
 def module_path(node: fx.Node) -> list[tuple[str, str]]:
@@ -193,7 +195,7 @@ def subgraph(
 
     for node in nodes:
         args, kwargs = map_aggregate(node.args, placed), map_aggregate(node.kwargs, placed)
-        copies[node] = graph.call_function(node.target, args, kwargs)
+        copies[node] = graph.call_function(trace.kernels.get(node.target, node.target), args, kwargs)
     results = [placed(node) for node in outputs]
     graph.output(results[0] if len(results) == 1 else tuple(results))
     return fx.GraphModule(root, graph)
