@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -58,6 +58,8 @@ class Footprint:
     held: int
     forward: int
     backward: int
+    passing: tuple[tuple[int, int], ...] = ()
+    """Last reader and size of each of its results that is not held."""
 
     @property
     def working(self) -> int:
@@ -65,15 +67,19 @@ class Footprint:
         return max(self.forward, self.backward)
 
 
-def peak(footprints: Iterable[Footprint], state_bytes: int, gradient_bytes: int) -> int:
+def peak(memory: Sequence[Footprint], stage: Sequence[int], state_bytes: int, gradient_bytes: int) -> int:
     """The most that a stage takes: the model's tensors, their gradients, and what its groups hold and work with.
 
-    Groups are in the order in which they run forward; when one runs backward, those after it hold nothing any more.
+    `stage` are the groups' places in the order in which they run forward. When one runs backward, those after it hold
+    nothing any more; what was sent to the next stage stays until its gradient comes.
     """
-    held = most = 0
-    for entry in footprints:
-        held += entry.held
-        most = max(most, held + entry.working)
+    inside = set(stage)
+    held = most = sent = 0
+    for index in stage:
+        sent += sum(size for reader, size in memory[index].passing if reader not in inside)
+    for index in stage:
+        held += memory[index].held
+        most = max(most, held + memory[index].forward, held + sent + memory[index].backward)
     return state_bytes + gradient_bytes + most
 
 
@@ -200,26 +206,29 @@ def footprints(trace: Trace, groups: list[Group], training: bool, shown: Show = 
 def _footprints(recorder: _Recorder) -> list[Footprint]:
     count = len(recorder.forward)
     held, made, live, results, gradients = ([0] * (count + 1) for _ in range(5))
+    passing: list[list[tuple[int, int]]] = [[] for _ in range(count)]
     for storage in recorder.storages:
-        born, end = max(storage.made, 0), min(storage.last, count - 1)
+        born, end, returned = max(storage.made, 0), min(storage.last, count - 1), storage.last >= count
         if storage.saved_by is not None:
             # An input belongs to the group that saves it.
-            owner = storage.made if storage.made >= 0 else storage.saved_by
-            held[owner] += storage.bytes
-            made[owner] += storage.bytes if storage.made >= 0 else 0
+            held[storage.made if storage.made >= 0 else storage.saved_by] += storage.bytes
+            made[storage.made] += storage.bytes if storage.made >= 0 else 0
         else:
             # While it is made, what the group allocates counts it.
             _add(live, storage.made + 1, end, storage.bytes)
-            if storage.last > end:
+            if returned:
                 _add(results, born, end, storage.bytes)
+            elif storage.made >= 0:
+                passing[storage.made].append((storage.last, storage.bytes))
         if storage.has_gradient and storage.made >= 0:
             # From the last reader's backward pass, which counts what it allocates, to that of the group that made it.
-            _add(gradients, born, end - 1 if storage.last < count else end, storage.bytes)
+            _add(gradients, born, end if returned else end - 1, storage.bytes)
     return [
         Footprint(
             held[index],
             max(0, recorder.forward[index] - made[index]) + live[index],
             recorder.backward[index] + results[index] + gradients[index] if recorder.training else 0,
+            tuple(passing[index]),
         )
         for index in range(count)
     ]
