@@ -79,7 +79,8 @@ def compared(trace: Trace, nodes: list[list[str]], training: bool) -> list[tuple
     groups = group(trace)
     memory = footprints(trace, groups, training)
     reserve = max(entry.working for entry in memory)
-    rows, values = [], [value.detach().clone() for value in trace.example]
+    rows: list[tuple[int, int, int]] = []
+    values = [value.detach().clone() for value in trace.example]
     for module, names in zip(stage_modules(trace, groups, nodes), nodes, strict=True):
         here = [index for index, entry in enumerate(groups) if entry.name in set(names)]
         state = {held.name: held for index in here for held in groups[index].state}.values()
@@ -88,8 +89,10 @@ def compared(trace: Trace, nodes: list[list[str]], training: bool) -> list[tuple
         own = [memory[index] for index in here]
         additive = total + gradients + sum(entry.held for entry in own) + reserve
         predicted = peak(memory, here, total, gradients)
+        # The first stage is given the model's inputs; the others make room for what they receive.
+        received = sum(value.untyped_storage().nbytes() for value in values) if rows else 0
         allocated, values = _step(module, values, training)
-        rows.append((predicted, additive, total + gradients + allocated))
+        rows.append((predicted, additive, total + gradients + received + allocated))
     return rows
 
 

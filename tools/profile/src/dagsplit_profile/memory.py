@@ -48,6 +48,15 @@ FUSED = {
 
 
 @dataclass(frozen=True)
+class Result:
+    """What a group hands on: bytes, the last group that reads them, and whether autograd saves them for one."""
+
+    bytes: int
+    last: int
+    is_held: bool
+
+
+@dataclass(frozen=True)
 class Footprint:
     """Bytes of a group: held from its forward to its backward pass, and the working sets while it runs either.
 
@@ -58,8 +67,7 @@ class Footprint:
     held: int
     forward: int
     backward: int
-    passing: tuple[tuple[int, int], ...] = ()
-    """Last reader and size of each of its results that is not held."""
+    results: tuple[Result, ...] = ()
 
     @property
     def working(self) -> int:
@@ -71,15 +79,16 @@ def peak(memory: Sequence[Footprint], stage: Sequence[int], state_bytes: int, gr
     """The most that a stage takes: the model's tensors, their gradients, and what its groups hold and work with.
 
     `stage` are the groups' places in the order in which they run forward. When one runs backward, those after it hold
-    nothing any more; what was sent to the next stage stays until its gradient comes.
+    nothing any more. What the stage received and sent stays until its gradient is known.
     """
-    inside = set(stage)
-    held = most = sent = 0
-    for index in stage:
-        sent += sum(size for reader, size in memory[index].passing if reader not in inside)
+    received = [result for entry in memory[: stage[0]] for result in entry.results if result.last >= stage[0]]
+    sent = [result for index in stage for result in memory[index].results if result.last > stage[-1]]
+    held = sum(result.bytes for result in received if result.is_held)
+    passing = sum(result.bytes for result in received + sent if not result.is_held)
+    most = 0
     for index in stage:
         held += memory[index].held
-        most = max(most, held + memory[index].forward, held + sent + memory[index].backward)
+        most = max(most, held + memory[index].forward, held + passing + memory[index].backward)
     return state_bytes + gradient_bytes + most
 
 
@@ -95,7 +104,11 @@ class Tracker(TorchDispatchMode):
     def leave_out(self, known: Iterable[torch.Tensor]) -> None:
         """Does not count these."""
         for value in known:
-            self._seen[value.untyped_storage()] = None
+            self._seen[value.untyped_storage()] = False
+
+    def allocated(self, value: torch.Tensor) -> bool:
+        """Whether an operator allocated the memory behind `value`."""
+        return self._seen.get(value.untyped_storage(), False)
 
     def __torch_dispatch__(
         self, function: Callable, types: object, args: tuple = (), kwargs: dict | None = None
@@ -108,7 +121,7 @@ class Tracker(TorchDispatchMode):
         storage = value.untyped_storage()
         if storage in self._seen:
             return
-        self._seen[storage] = None
+        self._seen[storage] = True
         size = storage.nbytes()
         self.live += size
         self.peak = max(self.peak, self.live)
@@ -120,13 +133,13 @@ class Tracker(TorchDispatchMode):
 
 @dataclass
 class _Storage:
-    """A piece of memory: which group made it (-1: an input), the last that reads it, and which saves it first."""
+    """A piece of memory: which group made it, the last that reads it, and whether autograd saves it."""
 
     bytes: int
     made: int
     last: int
     has_gradient: bool = False
-    saved_by: int | None = None
+    is_saved: bool = False
 
 
 @dataclass
@@ -144,35 +157,35 @@ class _Recorder:
         """Runs the group and gives its result."""
         index, state = len(self.forward), [held.tensor for held in entry.state]
         for value in arguments:
-            self._note(value, index, made=-1)
+            self._read(value, index)
         saved: list[torch.Tensor] = []
         tracker = Tracker([*arguments, *state])
         with torch.autograd.graph.saved_tensors_hooks(lambda x: saved.append(x) or x, lambda x: x), tracker:
             result = run()
         self.forward.append(tracker.peak)
-        own = WeakIdKeyDictionary({value.untyped_storage(): None for value in state})
         for node, value in zip(entry.outputs, [result] if len(entry.outputs) == 1 else result, strict=True):
-            for part in (part for part in tensors(value) if part.untyped_storage() not in own):
-                self._note(part, sys.maxsize if node in self.outputs else index, made=index)
-        self._note_saved([value for value in saved if value.untyped_storage() not in own], index)
+            for part in tensors(value):
+                self._made(part, tracker, index)
+                self._read(part, sys.maxsize if node in self.outputs else index)
+        for value in saved:
+            self._made(value, tracker, index)
+            if value.untyped_storage() in self._known:
+                self._known[value.untyped_storage()].is_saved = True
         saved.clear()
         self.backward.append(_backward_peak(tracker, tensors(result), arguments + state) if self.training else 0)
         return result
 
-    def _note_saved(self, saved: list[torch.Tensor], index: int) -> None:
-        for value in saved:
-            storage = self._note(value, index, made=index)
-            storage.saved_by = index if storage.saved_by is None else storage.saved_by
-
-    def _note(self, value: torch.Tensor, read: int, made: int) -> _Storage:
+    def _made(self, value: torch.Tensor, tracker: Tracker, index: int) -> None:
         storage = value.untyped_storage()
-        if storage not in self._known:
-            self._known[storage] = _Storage(storage.nbytes(), made, read)
+        if storage not in self._known and tracker.allocated(value):
+            self._known[storage] = _Storage(storage.nbytes(), index, index)
             self.storages.append(self._known[storage])
-        found = self._known[storage]
-        found.last = max(found.last, read)
-        found.has_gradient |= value.requires_grad
-        return found
+
+    def _read(self, value: torch.Tensor, index: int) -> None:
+        """Notes a reader, unless the model holds the tensor or was given it: the nodes of inputs hold these."""
+        if found := self._known.get(value.untyped_storage()):
+            found.last = max(found.last, index)
+            found.has_gradient |= value.requires_grad
 
 
 def _backward_peak(tracker: Tracker, results: list[torch.Tensor], read: list[torch.Tensor]) -> int:
@@ -205,30 +218,28 @@ def footprints(trace: Trace, groups: list[Group], training: bool, shown: Show = 
 
 def _footprints(recorder: _Recorder) -> list[Footprint]:
     count = len(recorder.forward)
-    held, made, live, results, gradients = ([0] * (count + 1) for _ in range(5))
-    passing: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+    held, live, returned, gradients = ([0] * count for _ in range(4))
+    results: list[list[Result]] = [[] for _ in range(count)]
     for storage in recorder.storages:
-        born, end, returned = max(storage.made, 0), min(storage.last, count - 1), storage.last >= count
-        if storage.saved_by is not None:
-            # An input belongs to the group that saves it.
-            held[storage.made if storage.made >= 0 else storage.saved_by] += storage.bytes
-            made[storage.made] += storage.bytes if storage.made >= 0 else 0
+        born, end, is_returned = storage.made, min(storage.last, count - 1), storage.last >= count
+        if storage.is_saved:
+            held[born] += storage.bytes
         else:
             # While it is made, what the group allocates counts it.
-            _add(live, storage.made + 1, end, storage.bytes)
-            if returned:
-                _add(results, born, end, storage.bytes)
-            elif storage.made >= 0:
-                passing[storage.made].append((storage.last, storage.bytes))
-        if storage.has_gradient and storage.made >= 0:
+            _add(live, born + 1, end, storage.bytes)
+        if is_returned and not storage.is_saved:
+            _add(returned, born, end, storage.bytes)
+        if not is_returned:
+            results[born].append(Result(storage.bytes, storage.last, storage.is_saved))
+        if storage.has_gradient:
             # From the last reader's backward pass, which counts what it allocates, to that of the group that made it.
-            _add(gradients, born, end if returned else end - 1, storage.bytes)
+            _add(gradients, born, end if is_returned else end - 1, storage.bytes)
     return [
         Footprint(
             held[index],
-            max(0, recorder.forward[index] - made[index]) + live[index],
-            recorder.backward[index] + results[index] + gradients[index] if recorder.training else 0,
-            tuple(passing[index]),
+            max(0, recorder.forward[index] - held[index]) + live[index],
+            recorder.backward[index] + returned[index] + gradients[index] if recorder.training else 0,
+            tuple(results[index]),
         )
         for index in range(count)
     ]
