@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import subprocess
 import tempfile
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +21,8 @@ from dagsplit_profile import instance, profile
 from dagsplit_profile.grouping import group
 from dagsplit_profile.models import Settings, build
 from dagsplit_profile.pipeline import run_pipeline
-from dagsplit_profile.stages import read_stages, stage_modules
+from dagsplit_profile.stages import pipeline_stage, read_stages
+from torch.distributed.pipelining import PipelineStage
 
 
 def main() -> None:
@@ -58,10 +58,10 @@ def split(job: profile.Job, folder: Path, dagsplit: str) -> Path:
     return stages
 
 
-def modules(job: profile.Job, stages: Path) -> list[torch.nn.Module]:
-    """The stages as modules; the same ones in every process, for the job's seed decides the weights."""
+def stage(job: profile.Job, stages: Path, rank: int) -> PipelineStage:
+    """The stage of a process; the job's seed makes the weights the same in each."""
     traced = profile.traced_model(job)
-    return stage_modules(traced, group(traced, job.granularity), read_stages(stages).nodes)
+    return pipeline_stage(traced, group(traced, job.granularity), read_stages(stages).nodes, rank)
 
 
 def run(job: profile.Job, stages: Path, microbatches: int) -> None:
@@ -69,13 +69,12 @@ def run(job: profile.Job, stages: Path, microbatches: int) -> None:
     file = read_stages(stages)
     torch.manual_seed(job.seed)
     model = build(job.model, job.settings)[0].eval()
-    joined = build(job.model, replace(job.settings, batch=microbatches * job.settings.batch))[1]
-    batches = zip(*(x.chunk(microbatches) for x in joined), strict=True)
+    batches = [build(job.model, job.settings)[1] for _ in range(microbatches)]
     with torch.no_grad():
         whole = torch.cat([first(model(*batch)) for batch in batches])
-    result = run_pipeline(partial(modules, job, stages), len(file.nodes), joined, microbatches)
-    torch.testing.assert_close(result.output, whole, rtol=1e-4, atol=1e-5)
-    print(f"outputs equal on {microbatches} batches, largest difference {(result.output - whole).abs().max():.1e}")
+    result = run_pipeline(partial(stage, job, stages), len(file.nodes), batches)
+    torch.testing.assert_close(result.outputs[0], whole, rtol=1e-4, atol=1e-5)
+    print(f"outputs equal on {microbatches} batches, largest difference {(result.outputs[0] - whole).abs().max():.1e}")
     print(f"predicted {file.objective:.2f} ms for each batch, measured {result.milliseconds:.2f} ms")
 
 

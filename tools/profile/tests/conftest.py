@@ -9,6 +9,11 @@ import pytest
 import torch
 from torch import nn
 
+from dagsplit_profile import group, instance, roofline
+from dagsplit_profile.hardware import ACCELERATORS
+from dagsplit_profile.instance import Devices
+from dagsplit_profile.stages import read_stages
+
 torch.set_num_threads(1)
 
 
@@ -112,3 +117,14 @@ def dagsplit(tmp_path):
 def repository():
     """The root of the repository."""
     return Path(__file__).parents[3]
+
+
+def parted(traced, stages, training, dagsplit, folder):
+    """The nodes on each stage of the split that dagsplit finds; so fast a link that splitting pays."""
+    groups = group(traced)
+    costs = roofline.model(traced, groups, ACCELERATORS["v100"], False, training)
+    made = instance.build(traced, groups, costs, Devices("V100", stages, None, 0, 1e15), 6, "copy")
+    instance.write(made, {"name": "model"}, folder / "workload.json")
+    dagsplit("solve", "workload.json", "--output", "split.json", "--time-limit", "20")
+    dagsplit("export", "workload.json", "split.json", "--to", "pytorch-pipelining", "--output", "stages.json")
+    return read_stages(folder / "stages.json").nodes

@@ -9,7 +9,7 @@ from conftest import MODELS, make
 from dagsplit_profile import Granularity, group, instance, measure, trace
 from dagsplit_profile.instance import Devices
 from dagsplit_profile.pipeline import run_pipeline
-from dagsplit_profile.stages import read_stages, split_points, stage_modules
+from dagsplit_profile.stages import pipeline_stage, read_stages, split_points
 from dagsplit_profile.timing import Timer
 
 BATCH, MICROBATCHES = 2, 3
@@ -28,11 +28,11 @@ def exported(name, folder, dagsplit, accelerators, granularity):
     return read_stages(folder / "stages.json")
 
 
-def modules(name, granularity, nodes):
-    """The stages; called in every process."""
+def stage(name, granularity, nodes, rank):
+    """The stage of a process; called in it."""
     model, x = make(name, BATCH)
     traced = trace(model, (x,))
-    return stage_modules(traced, group(traced, granularity), nodes)
+    return pipeline_stage(traced, group(traced, granularity), nodes, rank)
 
 
 @pytest.mark.parametrize("name, accelerators", [("mlp", 3), ("branching", 2), ("transformer", 2)])
@@ -41,12 +41,12 @@ def test_a_round_trip_gives_the_models_outputs(name, accelerators, dagsplit, tmp
     file = exported(name, tmp_path, dagsplit, accelerators, granularity)
     assert len(file.nodes) == accelerators
     batches = [MODELS[name][1](BATCH) for _ in range(MICROBATCHES)]
-    make_stages = partial(modules, name, granularity, file.nodes)
-    result = run_pipeline(make_stages, accelerators, [torch.cat(batches)], MICROBATCHES, steps=1)
+    make_stage = partial(stage, name, granularity, file.nodes)
+    result = run_pipeline(make_stage, accelerators, [(batch,) for batch in batches], steps=1)
     model = make(name, BATCH)[0]
     with torch.no_grad():
         wanted = torch.cat([model(batch) for batch in batches])
-    torch.testing.assert_close(result.output, wanted)
+    torch.testing.assert_close(result.outputs[0], wanted)
     assert result.milliseconds > 0 and max(file.loads) == pytest.approx(file.objective)
 
 

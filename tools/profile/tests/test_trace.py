@@ -83,14 +83,97 @@ def test_later_calls_of_a_module_are_numbered():
     assert [name for name in names if "/" in name] == ["/cat", "/add_", "/mean"]
 
 
-def test_an_untraceable_model_is_refused_with_a_cure():
-    class Depends(nn.Module):
-        def forward(self, x):
-            return x + 1 if x.sum() > 0 else x - 1
+class Branches(nn.Module):
+    def forward(self, x):
+        return x + 1 if x.sum() > 0 else x - 1
 
-    place = r"  at \S*test_trace.py:\d+: return x \+ 1 if"
-    with pytest.raises(ProfileError, match=rf"torch.export cannot trace Depends: [\s\S]*{place}[\s\S]*torch.where"):
-        trace(Depends(), (torch.randn(2),))
+
+class Selects(nn.Module):
+    def forward(self, x):
+        return x[x > 0].sum()
+
+
+class Reads(nn.Module):
+    def forward(self, x):
+        return x * x.max().item()
+
+
+class Chooses(nn.Module):
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
+
+
+class Casts(nn.Module):
+    def forward(self, x):
+        with torch.autocast("cpu"):
+            return x @ x.t()
+
+
+class Leaves(nn.Module):
+    def forward(self, x):
+        return torch.from_numpy(x.numpy() + 1)
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize(
+    "model, cause, line, cure",
+    [
+        (Branches, "control flow or shapes depend on the values", r"return x \+ 1 if", "torch.where"),
+        (Selects, "shape or number depends on the values", r"return x\[x > 0\]", r"torch.where\(mask, x, 0\)"),
+        (Reads, "shape or number depends on the values", r"return x \* x.max", "a number as a tensor"),
+        (Chooses, "cond chooses its operators when the model runs", "return torch.cond", "torch.where"),
+        (Casts, "torch.autocast inside the model", "return x @ x.t", "--dtype bf16"),
+        (Leaves, "reads the data of tensors outside", r"return torch.from_numpy", "with operators of PyTorch"),
+    ],
+)
+def test_what_cannot_be_split_is_refused_with_line_and_cure(model, cause, line, cure, device, capfd):
+    pattern = rf"{cause}[^\n]*\n  at \S*test_trace.py:\d+: {line}[^\n]*\n  to cure it: [^\n]*{cure}"
+    with pytest.raises(ProfileError, match=pattern) as refusal:
+        trace(model(), (torch.randn(3, 3, device=device),))
+    assert len(str(refusal.value)) < 800 and "def forward" not in capfd.readouterr().err
+
+
+class Regions(nn.Module):
+    """Computes without gradients, with them again inside, and without autocast; makes tensors of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.taught = nn.Linear(3, 3)
+        self.fixed = nn.Linear(3, 3)
+
+    def forward(self, x):
+        y = self.taught(x)
+        with torch.no_grad():
+            z = self.fixed(y).relu()
+            w = z + torch.arange(3)
+            with torch.enable_grad():
+                w = w * torch.tensor([1.0, 2.0, 3.0])
+        with torch.autocast("cpu", enabled=False):
+            return y * z + w + self.taught(y)
+
+
+def test_regions_are_inlined_and_no_gradient_leaves_them():
+    model, x = Regions().train(), torch.randn(2, 3)
+    traced = trace(model, (x,))
+    (whole,) = stage_modules(traced, group(traced), [[entry.name for entry in group(traced)]])
+    torch.testing.assert_close(whole(x), model(x))
+    whole(x).sum().backward()
+    gradient = model.taught.weight.grad.clone()
+    assert model.fixed.weight.grad is None
+    model.zero_grad()
+    model(x).sum().backward()
+    torch.testing.assert_close(gradient, model.taught.weight.grad)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_a_model_has_one_graph_on_every_device(training):
+    x = torch.ones(2, 3)
+    measured = trace(Regions().train(training), (x,))
+    modelled = trace(Regions().to("meta").train(training), (x.to("meta"),))
+    described = [
+        [(node.name, str(node.args), node.meta["val"].shape) for node in t.operators] for t in (modelled, measured)
+    ]
+    assert described[0] == described[1]
 
 
 def test_stages_must_name_every_node_and_flow_one_way():

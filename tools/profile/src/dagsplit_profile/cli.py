@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ),
             granularity=Granularity(options.depth, tuple(options.atomic)),
             training=options.training,
-            device=torch.device("meta" if options.roofline else options.device),
+            device=profile.META if options.roofline else options.device,
             roofline=ACCELERATORS.get(options.roofline),
             cpu_times=options.cpu_times,
             warmup=options.warmup,
@@ -54,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             memory=options.memory,
             cpus=options.cpus,
             tied=options.tied,
+            optimizer=options.optimizer,
         )
         bar = None if options.quiet else tqdm
         result = profile.run(job, bar)
@@ -90,6 +91,9 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument("--sequence", type=_at_least_one, help="tokens of a built-in language model")
     group.add_argument("--resolution", type=_at_least_one, help="side of a built-in image model's input")
     group.add_argument("--training", action="store_true", help="in training mode, with the backward pass")
+    group.add_argument(
+        "--optimizer", choices=profile.OPTIMIZERS, default="none", help="whose state training keeps in memory [none]"
+    )
     group.add_argument("--seed", type=int, default=0, help="seed of weights and inputs [0]")
 
     group = parser.add_argument_group("nodes (default: one for each operator)")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-import torch
-
+from .memory import Footprint
 from .timing import Time
-from .trace import tensor_bytes
 
 
 @dataclass
@@ -26,16 +23,4 @@ class Cost:
     forward: Pass
     backward: Pass | None
     output_bytes: int
-    held_bytes: int
-
-
-def held_bytes(results: Iterable[torch.Tensor], read: Iterable[torch.Tensor]) -> int:
-    """Bytes of results that share no memory with what was read; memory that results share counts once."""
-    known = {_storage(value) for value in read}
-    own = {_storage(value): value for value in results if _storage(value) not in known}
-    return sum(tensor_bytes(value) for value in own.values())
-
-
-def _storage(value: torch.Tensor) -> int:
-    """What tells the memory behind a tensor from any other; it works on the `meta` device, too."""
-    return value.untyped_storage()._cdata
+    footprint: Footprint

@@ -13,17 +13,17 @@ from .grouping import Group
 from .trace import Trace, subgraph
 
 Run = Callable[[], object]
-Visit = Callable[[Group, Run, list[torch.Tensor]], None]
+Visit = Callable[[Group, Run, list[torch.Tensor]], object]
 # Passes groups on and shows how far they have come.
 Show = Callable[[list[Group]], Iterable[Group]]
 
 
 def walk(trace: Trace, groups: list[Group], visit: Visit, training: bool, shown: Show = iter) -> None:
-    """Computes the groups one after another and lets `visit` see each before its values are taken over.
+    """Has the groups computed one after another by `visit`.
 
-    `visit` gets the group, a call that computes it once more, and the tensors that it reads. Where `training`, values
-    carry `requires_grad` as they do in the model, but every group begins a graph of its own, so that its backward pass
-    can run alone. A value is dropped after its last reader.
+    `visit` gets the group, a call that computes it, and the tensors that it reads, and gives the group's result. Where
+    `training`, values carry `requires_grad` as they do in the model, but every group begins a graph of its own, so that
+    its backward pass can run alone. A value is dropped after its last reader.
     """
     last = {source: index for index, entry in enumerate(groups) for source in entry.inputs}
     values: dict[fx.Node, object] = dict(zip(trace.inputs, trace.example, strict=True))
@@ -34,8 +34,7 @@ def walk(trace: Trace, groups: list[Group], visit: Visit, training: bool, shown:
             # Called directly: hooks for calls of modules would be measured along.
             run = partial(module.forward, *arguments)
             try:
-                visit(entry, run, tensors(arguments))
-                results = run()
+                results = visit(entry, run, tensors(arguments))
             except (RuntimeError, NotImplementedError) as error:
                 raise ProfileError(f"{entry.name} cannot run: {error}") from error
             results = [results] if len(entry.outputs) == 1 else list(results)

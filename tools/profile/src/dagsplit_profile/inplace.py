@@ -58,4 +58,6 @@ def _ordinary(node: fx.Node) -> torch._ops.OpOverload | None:
     twin = getattr(packet, node.target._overloadname, None) if packet is not None else None
     if twin is None or not name.endswith("_"):
         return None
-    return twin if [a.name for a in twin._schema.arguments] == [a.name for a in node.target._schema.arguments] else None
+    # Their first arguments, the values that change, may differ in name.
+    rest = [[argument.name for argument in target._schema.arguments[1:]] for target in (twin, node.target)]
+    return twin if rest[0] == rest[1] else None

@@ -11,6 +11,7 @@ from pathlib import Path
 from torch import fx
 
 from .costs import Cost, Pass
+from .errors import ProfileError
 from .grouping import Group
 from .numbers import significant
 from .timing import Time
@@ -21,13 +22,17 @@ Json = dict[str, object]
 
 @dataclass(frozen=True)
 class Devices:
-    """The devices that the instance is for; memory in bytes, the bandwidth in bytes per second."""
+    """The devices that the instance is for; memory in bytes, the bandwidth in bytes per second.
+
+    In training the optimizer keeps `optimizer_copies` numbers for each parameter, beside its gradient.
+    """
 
     name: str
     count: int
     memory: int | None
     cpus: int
     bandwidth: float
+    optimizer_copies: int = 0
 
 
 @dataclass
@@ -77,7 +82,7 @@ def build(
         state = [tensor for tensor in entry.state if tied == "copy" or tensor.name not in held]
         held.update(tensor.name for tensor in state)
         parameters = sum(tensor.bytes for tensor in state if tensor.is_parameter)
-        memory = sum(tensor.bytes for tensor in state) + cost.held_bytes
+        memory = sum(tensor.bytes for tensor in state) + cost.footprint.held
         more = {"parameter_bytes": parameters, "layer": entry.layer + 1}
         node = builder.node(entry.name, cost.forward, memory, cost.output_bytes, **more)
         if color[index] is not None:
@@ -85,7 +90,8 @@ def build(
         builder.edges += [(source, node) for source in dict.fromkeys(producer[value] for value in entry.inputs)]
         producer.update(dict.fromkeys(entry.outputs, node))
     _add_backward(builder, costs, first=len(builder.nodes) - len(costs))
-    return {"platform": _platform(devices), "nodes": builder.nodes, "edges": builder.edges}
+    platform = _platform(devices, max(cost.footprint.working for cost in costs))
+    return {"platform": platform, "nodes": builder.nodes, "edges": builder.edges}
 
 
 def write(instance: Json, metadata: Json, path: Path | None) -> None:
@@ -143,7 +149,8 @@ def _colors(groups: Sequence[Group], tied: str) -> list[int | None]:
 def _add_backward(builder: Builder, costs: Sequence[Cost], first: int) -> None:
     """Mirrors the forward pass, as `dagsplit generate --training` does (`src/generate/training.rs`).
 
-    A backward node gives the gradients of its node's inputs, and holds them and those of its parameters.
+    A backward node gives the gradients of its node's inputs, and holds those of its parameters with the optimizer's
+    state; other gradients live for a moment, and are part of the working set.
     """
     nodes, forward_edges = builder.nodes, list(builder.edges)
     twin: dict[int, int] = {}
@@ -156,17 +163,24 @@ def _add_backward(builder: Builder, costs: Sequence[Cost], first: int) -> None:
         color, parameters = forward["color_class"], forward.get("parameter_bytes", 0)
         inputs = [source for source, target in forward_edges if target == forward["id"] and source >= first]
         gradients = sum(nodes[u]["output_bytes"] for u in inputs if costs[u - first].backward is not None)
+        kept = (1 + builder.devices.optimizer_copies) * parameters
         more = {"color_class": color, "layer": forward.get("layer"), "backward": True}
         name = f"{forward['name']}/gradient"
-        twin[forward["id"]] = node = builder.node(name, backward, gradients + parameters, gradients, **more)
+        twin[forward["id"]] = node = builder.node(name, backward, kept, gradients, **more)
         nodes[node]["color_class"] = color
     builder.edges += [(twin[v], twin[u]) for u, v in forward_edges if u in twin and v in twin]
     builder.edges += list(twin.items())
 
 
-def _platform(devices: Devices) -> Json:
+def _platform(devices: Devices, working: int) -> Json:
     accelerator: Json = {"name": devices.name, "count": devices.count}
     if devices.memory is not None:
-        accelerator["memory"] = devices.memory
+        # Nodes run one after another, so that each device needs room for one working set beside what its nodes hold.
+        if working >= devices.memory:
+            raise ProfileError(
+                f"one node works with {working} bytes, more than the {devices.memory} of a device; "
+                "make the batch smaller or `--memory` larger"
+            )
+        accelerator["memory"] = devices.memory - working
     bandwidth = significant(devices.bandwidth / 1e3, 4)
     return {"accelerators": [accelerator], "cpus": devices.cpus, "bandwidth": bandwidth}

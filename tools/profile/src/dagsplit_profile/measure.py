@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from .costs import Cost, Pass, held_bytes
+from .costs import Cost, Pass
 from .execute import Run, Show, tensors, walk
 from .grouping import Group
+from .memory import footprints
 from .timing import Time, Timer
 from .trace import Trace, is_view, tensor_bytes
 
@@ -14,38 +15,22 @@ from .trace import Trace, is_view, tensor_bytes
 def measure(trace: Trace, groups: list[Group], timer: Timer, training: bool, shown: Show = iter) -> list[Cost]:
     """Times every group forward and, where `training`, backward. The trace's tensors must be on the timer's device."""
     costs: list[Cost] = []
+    memory = footprints(trace, groups, training)
 
-    def visit(entry: Group, run: Run, arguments: list[torch.Tensor]) -> None:
-        result, kept = _run_keeping(run)
+    def visit(entry: Group, run: Run, arguments: list[torch.Tensor]) -> object:
+        result = run()
         if all(is_view(node) for node in entry.nodes):
             forward = Time(0.0)
         else:
             with torch.no_grad():
                 forward = timer.measure(run)
         backward = _backward(entry, result, arguments, timer) if training else None
-        costs.append(
-            Cost(
-                Pass(forward),
-                Pass(backward) if backward is not None else None,
-                output_bytes=tensor_bytes(result),
-                held_bytes=held_bytes(tensors(result) + kept, arguments + [state.tensor for state in entry.state]),
-            )
-        )
+        passes = Pass(forward), Pass(backward) if backward is not None else None
+        costs.append(Cost(*passes, tensor_bytes(result), memory[len(costs)]))
+        return result
 
     walk(trace, groups, visit, training, shown)
     return costs
-
-
-def _run_keeping(run: Run) -> tuple[object, list[torch.Tensor]]:
-    """The result, and the tensors that are kept for the backward pass."""
-    kept: list[torch.Tensor] = []
-
-    def keep(value: torch.Tensor) -> torch.Tensor:
-        kept.append(value)
-        return value
-
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda value: value):
-        return run(), kept
 
 
 def _backward(entry: Group, result: object, arguments: list[torch.Tensor], timer: Timer) -> Time | None:

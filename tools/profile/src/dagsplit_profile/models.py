@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 from torch import nn
+from torch.utils import _pytree as pytree
 
 from .errors import ProfileError
 from .moe import MixtureOfExpertsBlock
@@ -28,7 +29,8 @@ class Settings:
     resolution: int | None = None
 
 
-Built = tuple[nn.Module, tuple[object, ...]]
+Inputs = tuple[object, ...] | dict[str, object]
+Built = tuple[nn.Module, Inputs]
 Builder = Callable[[Settings], Built]
 
 
@@ -36,7 +38,8 @@ def build(name: str, settings: Settings) -> Built:
     """The model and example inputs, on the default device.
 
     `name` is one of `MODELS`, or `module:function` or `path/to/file.py:function` of a function of your own, which is
-    called without arguments, or with the batch size if it takes one, and returns a model and a tuple of its inputs.
+    called without arguments, or with the batch size if it takes one, and returns a model and its inputs: a tuple, or a
+    dictionary by name.
     """
     if name in MODELS:
         return MODELS[name](settings)
@@ -58,11 +61,11 @@ def _own(name: str, settings: Settings) -> Built:
     takes_batch = len(inspect.signature(function).parameters) > 0
     built = function(settings.batch) if takes_batch else function()
     if not (isinstance(built, tuple) and len(built) == 2 and isinstance(built[0], nn.Module)):
-        raise ProfileError(f"{name!r} must return a module and a tuple of its inputs")
+        raise ProfileError(f"{name!r} must return a module and a tuple or dictionary of its inputs")
     model, inputs = built
-    inputs = (inputs,) if isinstance(inputs, torch.Tensor) else tuple(inputs)
-    convert = lambda x: x.to(settings.dtype) if isinstance(x, torch.Tensor) and x.is_floating_point() else x  # noqa: E731
-    return model.to(settings.dtype), tuple(map(convert, inputs))
+    inputs = (inputs,) if isinstance(inputs, torch.Tensor) else inputs
+    convert = lambda x: x.to(settings.dtype) if x.is_floating_point() else x  # noqa: E731
+    return model.to(settings.dtype), pytree.tree_map_only(torch.Tensor, convert, inputs)
 
 
 def _load(place: str) -> object:

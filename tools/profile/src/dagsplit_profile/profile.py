@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 import torch
+from torch.utils import _pytree as pytree
 
 from . import measure, models, provenance, roofline
 from .bandwidth import measure_bandwidth
@@ -22,6 +23,12 @@ from .trace import Trace, trace
 
 # A wrapper that shows progress through an iterable, such as `tqdm.tqdm`.
 Bar = Callable[..., Iterable]
+
+# Where a model is modelled: a device without data.
+META = torch.device("meta")
+
+# Numbers that an optimizer keeps for each parameter.
+OPTIMIZERS = {"none": 0, "sgd": 0, "momentum": 1, "adam": 2}
 
 MODELLED_DIGITS = 6
 MEASURED_DIGITS = 4
@@ -46,6 +53,7 @@ class Job:
     memory: float | None = None
     cpus: int | None = None
     tied: str = "copy"
+    optimizer: str = "none"
 
 
 @dataclass
@@ -60,9 +68,10 @@ class Profile:
         nodes = self.instance["nodes"]
         time = sum(node["accelerator_times"][0] for node in nodes)
         megabytes = sum(node.get("parameter_bytes", 0) for node in nodes) / 1e6
+        working = self.metadata["settings"]["working_set_bytes"] / 1e6
         return (
             f"{len(nodes)} nodes, {len(self.instance['edges'])} edges, {time:.4g} ms in all on one "
-            f"{self.metadata['device']}, {megabytes:.4g} MB of parameters"
+            f"{self.metadata['device']}, {megabytes:.4g} MB of parameters, {working:.4g} MB of working set"
         )
 
 
@@ -81,11 +90,22 @@ def traced_model(job: Job) -> Trace:
     if job.device.type == "cuda" and not torch.cuda.is_available():
         raise ProfileError("there is no CUDA device; give `--device cpu`, or model one with `--roofline`")
     torch.manual_seed(job.seed)
-    with torch.device(job.device):
-        model, inputs = models.build(job.model, job.settings)
+    model, inputs = _built(job)
+    args, kwargs = ((), inputs) if isinstance(inputs, dict) else (inputs, {})
+    return trace(model.train(job.training), args, kwargs)
+
+
+def _built(job: Job) -> models.Built:
+    """The model and its inputs on the job's device; on the CPU where its constructor computes, which `meta` cannot."""
+    try:
+        with torch.device(job.device):
+            model, inputs = models.build(job.model, job.settings)
+    except RuntimeError:
+        if job.device.type != "meta":
+            raise
+        return models.build(job.model, job.settings)
     # A model of the user's own may have been made elsewhere.
-    inputs = tuple(x.to(job.device) if isinstance(x, torch.Tensor) else x for x in inputs)
-    return trace(model.to(job.device).train(job.training), inputs)
+    return model.to(job.device), pytree.tree_map_only(torch.Tensor, lambda x: x.to(job.device), inputs)
 
 
 def _costs(job: Job, traced: Trace, groups: list[Group], bar: Bar | None) -> list[Cost]:
@@ -129,7 +149,8 @@ def _devices(job: Job) -> Devices:
         memory = job.memory or _total_memory(job.device)
         bandwidth = bandwidth or measure_bandwidth(job.device)
     cpus = job.cpus if job.cpus is not None else int(job.cpu_times)
-    return Devices(name, job.accelerators, int(memory) if memory else None, cpus, bandwidth)
+    copies = OPTIMIZERS[job.optimizer]
+    return Devices(name, job.accelerators, int(memory) if memory else None, cpus, bandwidth, copies)
 
 
 def _total_memory(device: torch.device) -> int | None:
@@ -142,7 +163,10 @@ def _metadata(job: Job, costs: list[Cost]) -> Json:
         "batch": job.settings.batch,
         "pass": "training" if job.training else "inference",
         "seed": job.seed,
+        "working_set_bytes": max(cost.footprint.working for cost in costs),
     }
+    if job.training:
+        settings["optimizer"] = job.optimizer
     if job.roofline is None:
         settings |= {
             "warmup": job.warmup,

@@ -12,7 +12,7 @@ import torch
 
 from .costs import Cost
 
-LIBRARIES = ("torch", "torchvision", "timm", "transformers")
+LIBRARIES = ("torch", "torchvision", "timm", "transformers", "diffusers")
 
 
 def software() -> str:

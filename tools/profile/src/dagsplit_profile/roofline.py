@@ -12,12 +12,13 @@ import torch
 from torch import fx
 from torch.utils.flop_counter import FlopCounterMode
 
-from .costs import Cost, Pass, held_bytes
+from .costs import Cost, Pass
 from .execute import Run, Show, tensors, walk
 from .grouping import Group, group
 from .hardware import Accelerator, Device
+from .memory import Footprint, footprints
 from .timing import Time
-from .trace import Trace, tensor_bytes
+from .trace import Trace, tensor_bytes, without_data
 
 # Operators that read of their first operand no more than they give.
 GATHERS = {"aten::embedding", "aten::index", "aten::gather", "aten::index_select"}
@@ -45,26 +46,30 @@ class Operator:
 
     forward: Work
     backward: Work | None
-    held_bytes: int
 
 
 def model(
     trace: Trace, groups: list[Group], accelerator: Accelerator, cpu: bool, training: bool, shown: Show = iter
 ) -> list[Cost]:
-    """Costs of every group; the trace's tensors are best on the `meta` device, where nothing is computed."""
+    """Costs of every group; nothing is computed."""
     operators: dict[fx.Node, Operator] = {}
+    bare, mode = without_data(trace)
 
-    def visit(entry: Group, run: Run, arguments: list[torch.Tensor]) -> None:
+    def visit(entry: Group, run: Run, arguments: list[torch.Tensor]) -> object:
         with FlopCounterMode(display=False) as counter:
             result = run()
         operators[entry.nodes[0]] = _operator(entry, counter.get_total_flops(), arguments, tensors(result), training)
+        return result
 
-    walk(trace, group(trace), visit, training, shown)
+    with mode:
+        walk(bare, group(bare), visit, training, shown)
     devices = (accelerator, accelerator.cpu if cpu else None)
-    return [_cost(entry, [operators[v] for v in entry.nodes if v in operators], devices, training) for entry in groups]
+    memory = footprints(trace, groups, training)
+    parts = [[operators[node] for node in entry.nodes if node in operators] for entry in groups]
+    return [_cost(*known, devices) for known in zip(groups, parts, memory, strict=True)]
 
 
-def _cost(entry: Group, parts: list[Operator], devices: tuple[Device, Device | None], training: bool) -> Cost:
+def _cost(entry: Group, parts: list[Operator], memory: Footprint, devices: tuple[Device, Device | None]) -> Cost:
     """The costs of a group: its operators run one after another."""
 
     def total(works: list[Work]) -> Pass:
@@ -72,37 +77,31 @@ def _cost(entry: Group, parts: list[Operator], devices: tuple[Device, Device | N
         return Pass(*(Time(value) if value is not None else None for value in sums))
 
     backward = [part.backward for part in parts if part.backward is not None]
-    made = sum(part.held_bytes for part in parts)
     output_bytes = sum(tensor_bytes(node.meta["val"]) for node in entry.outputs)
-    return Cost(
-        total([part.forward for part in parts]),
-        total(backward) if backward else None,
-        output_bytes,
-        # A training step keeps what every operator of the node made, inference no more than the node's result.
-        made if training else min(made, output_bytes),
-    )
+    forward = total([part.forward for part in parts])
+    return Cost(forward, total(backward) if backward else None, output_bytes, memory)
 
 
 def _operator(
     entry: Group, flops: float, arguments: list[torch.Tensor], results: list[torch.Tensor], training: bool
 ) -> Operator:
     state = [held.tensor for held in entry.state]
-    held = held_bytes(results, arguments + state)
+    known = {value.untyped_storage()._cdata for value in arguments + state}
     output = tensor_bytes(results)
     gradient = training and any(value.requires_grad for value in results)
-    # An operator that gives no tensor works on sizes; one that holds nothing gives another view of what it reads.
+    # An operator that gives no tensor works on sizes; one that makes nothing gives another view of what it reads.
     dtype = results[0].dtype if results else torch.float32
-    if held == 0:
+    if all(value.untyped_storage()._cdata in known for value in results):
         view = Work(0.0, 0.0, 0, False, dtype)
-        return Operator(view, view if gradient else None, 0)
+        return Operator(view, view if gradient else None)
     traffic = tensor_bytes(arguments) + tensor_bytes(state) + output
     if _schema_name(entry) in GATHERS:
-        traffic = 2 * output + min(tensor_bytes(value) for value in arguments)
+        traffic = 2 * output + min(tensor_bytes(value) for value in arguments + state)
     forward = Work(
         max(flops, output / results[0].element_size()), traffic, 1, flops > 0 and not _depthwise(entry), dtype
     )
     backward = _backward(forward, flops > 0, output, arguments, state) if gradient else None
-    return Operator(forward, backward, held)
+    return Operator(forward, backward)
 
 
 def _backward(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from torch import fx
 
 from .errors import ProfileError
 from .grouping import Group
-from .trace import Trace, subgraph
+from .trace import Trace, subgraph, without_data
 
 SCHEMA = "dagsplit-pytorch-stages/1"
 
@@ -59,7 +59,7 @@ def stage_modules(trace: Trace, groups: Sequence[Group], nodes: Sequence[Sequenc
     `groups` are the nodes of the instance, from the same granularity, and `nodes` the names of those on each stage. A
     value that a later stage than the next one reads is handed through the stages between. The first stage takes the
     model's inputs, the last gives its outputs, flat. Every module holds the parameters and buffers that its operators
-    read, shared with the traced model.
+    read, shared with the traced model, in its submodule `model` and under the model's names.
     """
     stage_of = _stage_of(trace, groups, nodes)
     last = len(nodes) - 1
@@ -79,6 +79,39 @@ def stage_modules(trace: Trace, groups: Sequence[Group], nodes: Sequence[Sequenc
         modules.append(_contiguous(subgraph(trace, operators, inputs, outputs)))
         inputs = crossing
     return modules
+
+
+def pipeline_stage(
+    trace: Trace, groups: Sequence[Group], nodes: Sequence[Sequence[str]], rank: int
+) -> torch.distributed.pipelining.PipelineStage:
+    """Stage `rank` of `torch.distributed.pipelining`, with what it takes and gives.
+
+    PyTorch would run the stages on made-up values to find that out, which an embedding does not take. An output without
+    dimensions has one here, as those of the microbatches are joined along it.
+    """
+    from torch.distributed.pipelining import PipelineStage
+
+    bare, mode = without_data(trace)
+    values = tuple(bare.example)
+    with mode:
+        for module in map(_with_dimensions, stage_modules(bare, groups, nodes)[: rank + 1]):
+            taken, values = values, module(*values)
+            values = values if isinstance(values, tuple) else (values,)
+    module = _with_dimensions(stage_modules(trace, groups, nodes)[rank])
+    return PipelineStage(
+        module, rank, len(nodes), trace.device, input_args=_described(taken), output_args=_described(values)
+    )
+
+
+def _with_dimensions(module: fx.GraphModule) -> fx.GraphModule:
+    return _with_outputs(module, lambda graph, value: graph.call_function(torch.atleast_1d, (value,)))
+
+
+def _described(values: Sequence[object]) -> tuple[torch.Tensor, ...]:
+    """Tensors without data that tell shape, type and whether a gradient flows."""
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
+    describe = lambda x: torch.empty(x.shape, dtype=x.dtype, device="meta", requires_grad=x.requires_grad)  # noqa: E731
+    return tuple(map(describe, tensors))
 
 
 def _stage_of(trace: Trace, groups: Sequence[Group], nodes: Sequence[Sequence[str]]) -> dict[fx.Node, int]:
@@ -105,11 +138,15 @@ def _check_tensors(values: Sequence[fx.Node]) -> None:
 
 def _contiguous(module: fx.GraphModule) -> fx.GraphModule:
     """The module with outputs that a process group can send: dense in memory."""
+    return _with_outputs(module, lambda graph, value: graph.call_method("contiguous", (value,)))
+
+
+def _with_outputs(module: fx.GraphModule, change: Callable[[fx.Graph, fx.Node], fx.Node]) -> fx.GraphModule:
     output = next(iter(reversed(module.graph.nodes)))
     with module.graph.inserting_before(output):
         values = output.args[0]
         many = isinstance(values, tuple)
-        dense = [module.graph.call_method("contiguous", (value,)) for value in (values if many else (values,))]
-        output.args = (tuple(dense) if many else dense[0],)
+        changed = [change(module.graph, value) for value in (values if many else (values,))]
+        output.args = (tuple(changed) if many else changed[0],)
     module.recompile()
     return module

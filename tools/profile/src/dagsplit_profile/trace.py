@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import operator
-import traceback
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import fx
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind
+from torch.fx.node import map_aggregate
+from torch.utils import _pytree as pytree
 
+from . import refusals
 from .errors import ProfileError
-from .inplace import remove_inplace
+from .export import CPU, Fakes, Program, export
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class Trace:
     """The operators of one forward pass, in the order in which they run.
 
     Every operator is a node of `graph`; `inputs` are the placeholders of what the caller gives, `state` tells what the
-    other placeholders stand for, and `outputs` are the nodes whose values the model returns.
+    other placeholders stand for, `outputs` are the nodes whose values the model returns,
+    and `device` is where it all runs; `kernels` are functions to call in place of some operators.
     """
 
     graph: fx.Graph
@@ -44,6 +47,8 @@ class Trace:
     state: dict[fx.Node, State]
     outputs: list[fx.Node]
     operators: list[fx.Node]
+    device: torch.device
+    kernels: Mapping[object, Callable] = field(default_factory=dict)
 
     def producers(self, node: fx.Node) -> list[fx.Node]:
         """The operators and inputs whose values `node` reads, each once, the model's own tensors left out."""
@@ -51,32 +56,29 @@ class Trace:
 
 
 def trace(model: torch.nn.Module, args: Sequence[object], kwargs: dict[str, object] | None = None) -> Trace:
-    """Traces `model` on example inputs; tensors on the `meta` device do, and then nothing is computed.
+    """Traces `model` on example inputs without computing anything; whatever device they are on, the graph is the same.
 
     In-place operators become ordinary ones, so that a value never changes once it was made, and what no output depends
     on is left out.
     """
-    program = _exported(model, args, kwargs)
-    if not remove_inplace(program.graph, _state_nodes(program)):
-        # Values that change through views of them need the full functionalization, which also takes operators apart.
-        program = _exported(model, args, kwargs).run_decompositions({})
-    example = torch.utils._pytree.tree_leaves((tuple(args), dict(kwargs or {})))
-    return _read(program, [value for value in example if value is not None])
+    example = pytree.tree_leaves((tuple(args), dict(kwargs or {})))
+    example = [value for value in example if value is not None]
+    names = {id(held): name for name, held in [*model.named_parameters(), *model.named_buffers()]}
+    return _read(export(model, args, kwargs), example, names, _device(model, example))
 
 
-def _exported(
-    model: torch.nn.Module, args: Sequence[object], kwargs: dict[str, object] | None
-) -> torch.export.ExportedProgram:
-    try:
-        with torch.set_grad_enabled(model.training):
-            return torch.export.export(model, tuple(args), dict(kwargs or {}), strict=False)
-    except Exception as error:
-        raise ProfileError(_untraceable(model, error)) from error
+def _device(model: torch.nn.Module, example: list[object]) -> torch.device:
+    """Where the model is."""
+    tensors = [*model.parameters(), *model.buffers(), *(value for value in example if isinstance(value, torch.Tensor))]
+    return tensors[0].device if tensors else CPU
 
 
-def _state_nodes(program: torch.export.ExportedProgram) -> set[fx.Node]:
-    held = {spec.arg.name for spec in program.graph_signature.input_specs if spec.kind != InputKind.USER_INPUT}
-    return {node for node in program.graph.nodes if node.op == "placeholder" and node.name in held}
+def without_data(trace: Trace, kernels: Mapping[object, Callable] | None = None) -> tuple[Trace, FakeTensorMode]:
+    """The trace with tensors that have no data, and the mode in which its operators then run without computing."""
+    fakes = Fakes()
+    state = {node: replace(held, tensor=fakes.of(held.tensor)) for node, held in trace.state.items()}
+    example = fakes.of_all(trace.example)
+    return replace(trace, state=state, example=example, device=CPU, kernels=kernels or {}), fakes.mode
 
 
 def module_path(node: fx.Node) -> list[tuple[str, str]]:
@@ -123,36 +125,37 @@ def _aliases_by_schema(target: object) -> bool:
     return any(result.alias_info is not None and not result.alias_info.is_write for result in schema.returns)
 
 
-def _read(program: torch.export.ExportedProgram, example: list[object]) -> Trace:
-    signature = program.graph_signature
+def _read(program: Program, example: list[object], names: dict[int, str], device: torch.device) -> Trace:
+    graph, signature = program.exported.graph, program.exported.graph_signature
     specs = {spec.arg.name: spec for spec in signature.input_specs}
     inputs, state = [], {}
-    for node in (node for node in program.graph.nodes if node.op == "placeholder"):
+    for node in (node for node in graph.nodes if node.op == "placeholder"):
         spec = specs[node.name]
-        if spec.kind == InputKind.USER_INPUT:
+        if spec.kind != InputKind.USER_INPUT:
+            state[node] = _held(program, spec, names, device)
+        elif not _is_none(spec):
             # An argument that is left out has a placeholder, too.
-            if not _is_none(spec):
-                inputs.append(node)
-        else:
-            state[node] = _held(program, spec)
-    output = next(iter(reversed(program.graph.nodes)))
+            inputs.append(node)
+    output = next(iter(reversed(graph.nodes)))
     named = zip(output.args[0], signature.output_specs, strict=True)
     # The other outputs are statistics that a training step updates.
     outputs = [value for value, spec in named if spec.kind == OutputKind.USER_OUTPUT and isinstance(value, fx.Node)]
-    return Trace(program.graph, inputs, example, state, outputs, _alive(program.graph, outputs))
+    return Trace(graph, inputs, example, state, outputs, _alive(graph, outputs), device)
 
 
 def _is_none(spec: InputSpec) -> bool:
     return isinstance(spec.arg, ConstantArgument) and spec.arg.value is None
 
 
-def _held(program: torch.export.ExportedProgram, spec: InputSpec) -> State:
-    tensor = program.state_dict.get(spec.target)
-    if tensor is None:
-        tensor = program.constants.get(spec.target)
+def _held(program: Program, spec: InputSpec, names: dict[int, str], device: torch.device) -> State:
+    tensor = program.tensor(spec.target)
     if not isinstance(tensor, torch.Tensor):
         raise ProfileError(f"the model holds {spec.target}, which is no tensor and so cannot be moved to a device")
-    return State(spec.target, tensor, spec.kind == InputKind.PARAMETER)
+    if spec.kind == InputKind.CONSTANT_TENSOR:
+        # One that was made while tracing is on the CPU.
+        tensor = tensor.to(device)
+    # Of a tied parameter's names, the model's own first one.
+    return State(names.get(id(tensor), spec.target), tensor, spec.kind == InputKind.PARAMETER)
 
 
 def _alive(graph: fx.Graph, outputs: list[fx.Node]) -> list[fx.Node]:
@@ -164,36 +167,11 @@ def _alive(graph: fx.Graph, outputs: list[fx.Node]) -> list[fx.Node]:
         if node not in alive:
             alive.add(node)
             pending.extend(node.all_input_nodes)
-    unknown = {node.op for node in alive} - {"call_function", "placeholder"}
-    if unknown:
-        raise ProfileError(
-            f"the traced graph has nodes of the kind {', '.join(sorted(unknown))}, such as control flow; "
-            "profile the model without the part that has them"
-        )
+    refusals.check(graph, alive)
     operators = [node for node in graph.nodes if node.op == "call_function" and node in alive]
     if not operators:
         raise ProfileError("the model's outputs depend on no operator, so there is nothing to split")
     return operators
-
-
-def _untraceable(model: torch.nn.Module, error: Exception) -> str:
-    name = type(model).__name__
-    first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return (
-        f"torch.export cannot trace {name}: {type(error).__name__}: {first[:400]}\n"
-        f"{_place(error)}"
-        "  A traceable model takes and returns tensors (or tuples, lists and dictionaries of them), and neither its\n"
-        "  control flow nor its shapes depend on the tensors' values. Replace such branches by torch.where or\n"
-        "  torch.cond, or profile the model's parts one by one. TORCH_LOGS=+export tells more."
-    )
-
-
-def _place(error: Exception) -> str:
-    """The innermost line of the model's code in which the error arose, as a line of a message."""
-    libraries = [Path(file).parent for file in (torch.__file__, __file__)]
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).is_file()]
-    frames = [frame for frame in frames if not any(Path(frame.filename).is_relative_to(at) for at in libraries)]
-    return f"  at {frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}\n" if frames else ""
 
 
 def subgraph(
@@ -201,29 +179,38 @@ def subgraph(
 ) -> fx.GraphModule:
     """A module that computes `outputs` of the operators `nodes` from the values of `inputs`.
 
-    The parameters and buffers that the operators read are its own, shared with the traced model. It takes and returns
-    one tensor for each entry; a single output is returned bare.
+    The parameters and buffers that the operators read are those of its submodule `model`, under their own names and
+    shared with the traced model. It takes and returns one tensor for each entry; a single output is returned bare.
     """
     root = torch.nn.Module()
     graph = fx.Graph()
     copies: dict[fx.Node, fx.Node] = {node: graph.placeholder(node.name) for node in inputs}
 
-    def lookup(node: fx.Node) -> fx.Node:
-        if node not in copies:
-            copies[node] = _attribute(graph, root, trace.state[node])
-        return copies[node]
+    def placed(value: object) -> object:
+        if isinstance(value, torch.device):
+            return trace.device
+        if isinstance(value, fx.Node) and value not in copies:
+            copies[value] = _attribute(graph, root, trace.state[value])
+        return copies[value] if isinstance(value, fx.Node) else value
 
     for node in nodes:
-        copies[node] = graph.node_copy(node, lookup)
-    results = [copies[node] for node in outputs]
+        args, kwargs = map_aggregate(node.args, placed), map_aggregate(node.kwargs, placed)
+        copies[node] = graph.call_function(trace.kernels.get(node.target, node.target), args, kwargs)
+    results = [placed(node) for node in outputs]
     graph.output(results[0] if len(results) == 1 else tuple(results))
     return fx.GraphModule(root, graph)
 
 
 def _attribute(graph: fx.Graph, root: torch.nn.Module, state: State) -> fx.Node:
-    name = state.name.replace(".", "_")
+    """Reads a tensor of the model, which has its own name below `model`."""
+    *path, name = f"model.{state.name}".split(".")
+    holder = root
+    for part in path:
+        if not hasattr(holder, part):
+            holder.add_module(part, torch.nn.Module())
+        holder = getattr(holder, part)
     if state.is_parameter:
-        root.register_parameter(name, state.tensor)
+        holder.register_parameter(name, state.tensor)
     else:
-        root.register_buffer(name, state.tensor)
-    return graph.get_attr(name)
+        holder.register_buffer(name, state.tensor)
+    return graph.get_attr(f"model.{state.name}")

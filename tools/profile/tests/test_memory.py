@@ -1,0 +1,64 @@
+"""What an instance says of memory is what a step takes."""
+
+import json
+
+import pytest
+import torch
+
+from conftest import make
+from dagsplit_profile import ProfileError, group, instance, roofline, trace
+from dagsplit_profile.cli import main
+from dagsplit_profile.hardware import ACCELERATORS
+from dagsplit_profile.instance import Devices
+from families import LIBRARY
+from stage_memory import MODELS, of_model
+
+FAST = ["resnet18", "llama"]
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("name", [*FAST, *(pytest.param(n, marks=pytest.mark.slow) for n in MODELS if n not in FAST)])
+def test_the_predicted_peak_of_a_stage_is_within_a_tenth_of_the_measured_one(name, training):
+    pytest.importorskip(LIBRARY.get(name, "transformers"))
+    for predicted, most, measured in of_model(name, training):
+        assert predicted == pytest.approx(measured, rel=0.1)
+        assert most >= 0.9 * measured
+
+
+def test_devices_keep_room_for_one_working_set():
+    model, x = make("mlp")
+    traced = trace(model.train(), (x,))
+    groups = group(traced)
+    costs = roofline.model(traced, groups, ACCELERATORS["v100"], False, True)
+    working = max(cost.footprint.working for cost in costs)
+    # Gradients of a layer's output, input, weight and bias.
+    assert working == 4 * (2 * 2 * 24 + 24 * 24 + 24)
+    made = instance.build(traced, groups, costs, Devices("V100", 2, 10**6, 0, 1e9), 6, "copy")
+    assert made["platform"]["accelerators"][0]["memory"] == 10**6 - working
+    with pytest.raises(
+        ProfileError, match=f"works with {working} bytes, more than the 1000 of a device; make the batch"
+    ):
+        instance.build(traced, groups, costs, Devices("V100", 2, 1000, 0, 1e9), 6, "copy")
+
+
+def test_fused_attention_keeps_no_scores_and_dropout_one_byte_a_number(tmp_path):
+    model, x = make("transformer", batch=4)
+    with torch.device("meta"):
+        traced = trace(model.to("meta").train(), (x.to("meta"),))
+    groups = group(traced)
+    costs = roofline.model(traced, groups, ACCELERATORS["v100"], False, True)
+    held = {entry.name: cost.footprint.held for entry, cost in zip(groups, costs, strict=True)}
+    attention = next(size for name, size in held.items() if "scaled_dot_product_attention" in name)
+    # The output, and one number for each row of the scores.
+    assert attention == 4 * (4 * 10 * 32 + 4 * 4 * 10)
+
+
+def test_the_optimizers_state_is_held(tmp_path):
+    sizes = []
+    for optimizer in ("sgd", "momentum", "adam"):
+        out = tmp_path / "mlp.json"
+        arguments = ["mlp", "--layers", "2", "--roofline", "v100", "--training", "--optimizer", optimizer]
+        assert main([*arguments, "--quiet", "--output", str(out)]) == 0
+        sizes.append(sum(node["memory"] for node in json.loads(out.read_text())["nodes"]))
+    parameters = 4 * 2 * (1024 * 1024 + 1024)
+    assert [size - sizes[0] for size in sizes] == [0, parameters, 2 * parameters]
