@@ -2,15 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::formats::{OutputFormat, read_bytes, write_instance};
-use crate::generate::onnx::MAX_ONNX_BYTES;
-use crate::generate::{Hardware, OnnxOptions, read_onnx};
+use crate::formats::{OutputFormat, write_instance};
 use crate::instance::Instance;
-use crate::text;
 use clap::ValueEnum;
 
-use super::reading_args::{ReadingArgs, Workload};
-use super::{Exit, Failure, OrFail, values, write_out};
+use super::onnx_args::OnnxArgs;
+use super::reading_args::ReadingArgs;
+use super::{Exit, Failure, OrFail, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,20 +35,8 @@ pub struct Args {
     output: Option<PathBuf>,
 }
 
-/// What an ONNX model (`*.onnx`) leaves open: costs are modelled.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "ONNX models (*.onnx)")]
-struct OnnxArgs {
-    #[command(flatten)]
-    hardware: Hardware,
-
-    /// Size of a dimension that the file only names; may be given several times.
-    #[arg(long = "dimension", value_name = "NAME=SIZE", value_parser = values::dimension)]
-    dimensions: Vec<(String, u64)>,
-}
-
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum FormatArg {
+pub enum FormatArg {
     /// dagsplit's own JSON, which holds everything.
     Native,
     /// The JSON of Tarnawski et al. 2020.
@@ -63,47 +49,24 @@ enum FormatArg {
     Scotch,
 }
 
-impl OnnxArgs {
-    /// Whether any of them was given; one that says what holds without it does no harm.
-    fn are_given(&self) -> bool {
-        self.hardware != Hardware::default() || !self.dimensions.is_empty()
-    }
-}
-
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
-        let workload = self.workload()?;
+        let workload = self.onnx.read(self.reading.file(), self.reading.options())?;
         let instance = Instance { platform: workload.platform, ..workload.instance };
-        let format = match self.to {
-            FormatArg::Native => OutputFormat::Native,
-            FormatArg::Tarnawski => OutputFormat::Tarnawski,
-            FormatArg::Dot => OutputFormat::Dot,
-            FormatArg::Metis => OutputFormat::Metis,
-            FormatArg::Scotch => OutputFormat::Scotch,
-        };
-        let written = write_instance(&instance, format).or_fail(Exit::Usage)?;
+        let written = write_instance(&instance, self.to.into()).or_fail(Exit::Usage)?;
         write_out(self.output.as_deref(), &written)?;
         Ok(Exit::Done)
     }
+}
 
-    fn workload(&self) -> Result<Workload, Failure> {
-        let file = self.reading.file();
-        if file.extension().is_none_or(|extension| extension != "onnx") {
-            if self.onnx.are_given() {
-                let message = format!("{}: options of ONNX models do not apply to it", text::path(file));
-                return Err(Failure::message(Exit::Usage, message));
-            }
-            return self.reading.read();
+impl From<FormatArg> for OutputFormat {
+    fn from(format: FormatArg) -> Self {
+        match format {
+            FormatArg::Native => Self::Native,
+            FormatArg::Tarnawski => Self::Tarnawski,
+            FormatArg::Dot => Self::Dot,
+            FormatArg::Metis => Self::Metis,
+            FormatArg::Scotch => Self::Scotch,
         }
-        let bytes = read_bytes(file, MAX_ONNX_BYTES).or_fail(Exit::BadInput)?;
-        let options = OnnxOptions {
-            hardware: self.onnx.hardware.clone(),
-            dimensions: self.onnx.dimensions.iter().cloned().collect(),
-            training: self.reading.training(),
-        };
-        let instance = read_onnx(&bytes, &options)
-            .map_err(|problems| anyhow::anyhow!("{}: {problems}", text::path(file)))
-            .or_fail(Exit::BadInput)?;
-        self.reading.on_its_platform(instance)
     }
 }
