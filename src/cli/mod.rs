@@ -6,6 +6,8 @@ mod compare;
 mod conform;
 mod convert;
 mod draw;
+#[cfg(feature = "conformance")]
+pub mod embedded;
 mod exit;
 mod export;
 mod export_args;
@@ -49,6 +51,7 @@ use crate::text::{self, escaped_json, escaped_lines};
 use clap::{Parser, Subcommand};
 
 pub use exit::{Exit, Failure, OrFail};
+pub use question::{Answer, Watch};
 
 const AFTER_HELP: &str = "\
 Exit codes:

@@ -116,6 +116,9 @@ pub enum ScheduleArg {
     VirtualDevices,
 }
 
+/// The schedule of a split where none is asked for.
+pub const VIRTUAL_DEVICES: ScheduleArg = ScheduleArg::VirtualDevices;
+
 impl ScheduleArg {
     fn schedule(self) -> &'static dyn Schedule {
         match self {
@@ -160,7 +163,7 @@ impl SimulationArgs {
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
         let (pipeline, usual) = match &self.files[..] {
-            [instance, split] => (self.of_split(instance, split)?, ScheduleArg::VirtualDevices),
+            [instance, split] => (self.of_split(instance, split)?, VIRTUAL_DEVICES),
             [stages, topology, mapping] => {
                 (self.of_mapping(stages, topology, mapping)?, ScheduleArg::OneForwardOneBackward)
             }
