@@ -223,6 +223,6 @@ def generate(family: str, **options: object) -> Instance:
         InvalidOption: there is no such family or option, or options contradict each other.
 
     >>> generate("dnn", nodes=50, seed=7)
-    Instance('dnn-seed7-inference', 50 nodes, ... 6 accelerators, 1 CPUs)
+    Instance('dnn-50-seed7-inference', 50 nodes, 67 edges, 6 accelerators, 1 CPUs)
     """
     return Instance.from_json(_native.generated([family, *words(options)]))
