@@ -75,7 +75,8 @@ class Comparison(Sequence[Row]):
         """The rows as a data frame of pandas."""
         import pandas
 
-        return pandas.DataFrame(self._columns())
+        frame: pandas.DataFrame = pandas.DataFrame(self._columns())
+        return frame
 
     def to_polars(self) -> polars.DataFrame:
         """The rows as a data frame of polars."""

@@ -301,7 +301,7 @@ class Instance:
 
     def to_networkx(self) -> nx.DiGraph[int]:
         """A directed graph of networkx, whose nodes have the fields of `Node` that say something as attributes, and which
-        `from_networkx` turns into the same workload."""
+        `from_networkx` turns into the same workload, but for the order of its edges."""
         import networkx as nx
 
         graph: nx.DiGraph[int] = nx.DiGraph(**self.metadata, platform=self.platform.to_dict())

@@ -128,8 +128,17 @@ def map(
             instance._native, split._devices(), topology._native, words(search), watcher
         )
     record = json.loads(text)
-    fields = (record.get(field) for field in ("status", "objective", "lower_bound", "gap"))
-    return MappingRun(*fields, record["copies"], interrupted, record, file, svg)
+    return MappingRun(
+        status=record["status"],
+        objective=record["objective"],
+        lower_bound=record["lower_bound"],
+        gap=record["gap"],
+        copies=record["copies"],
+        interrupted=interrupted,
+        record=record,
+        json=file,
+        svg=svg,
+    )
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from . import _native
 from ._native import InvalidSplit
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 """How a search ended: with a proven optimum, with a split, with a proof that there is none, or with nothing."""
 
-Partitioner: TypeAlias = (
-    Callable[[Instance], SplitLike | None] | Callable[[Instance, Mapping[str, str]], SplitLike | None]
-)
+_OfOne: TypeAlias = Callable[[Instance], SplitLike | None]
+_OfTwo: TypeAlias = Callable[[Instance, Mapping[str, str]], SplitLike | None]
+
+Partitioner: TypeAlias = _OfOne | _OfTwo
 """A function that splits an instance, or returns None where it finds no split. Where it takes a second argument, that says what is asked: `scope`, `objective`,
 `cost`, `seed`, `time_limit` and the like, as text, as `docs/your-partitioner.md` names them."""
 
@@ -113,10 +114,21 @@ def solve(
 
 def _run(instance: Instance, text: str, devices: str | None, interrupted: bool) -> Run:
     record = json.loads(text)
-    split = None if devices is None else Split._of(instance, devices, record["objective"])
-    fields = ("method", "scope", "objective_kind", "status", "objective", "lower_bound", "gap", "seconds", "stats")
-    compared = tuple(record.get("compared", ()))
-    return Run(*(record[field] for field in fields), split, compared, interrupted, record)
+    return Run(
+        method=record["method"],
+        scope=record["scope"],
+        objective_kind=record["objective_kind"],
+        status=record["status"],
+        objective=record["objective"],
+        lower_bound=record["lower_bound"],
+        gap=record["gap"],
+        seconds=record["seconds"],
+        stats=record["stats"],
+        split=None if devices is None else Split._of(instance, devices, record["objective"]),
+        compared=tuple(record.get("compared", ())),
+        interrupted=interrupted,
+        record=record,
+    )
 
 
 def _run_of(instance: Instance, function: Partitioner, search: Mapping[str, object]) -> Run:
@@ -138,15 +150,15 @@ def _run_of(instance: Instance, function: Partitioner, search: Mapping[str, obje
 
 def partition(function: Partitioner, instance: Instance, asked: Mapping[str, str]) -> SplitLike | None:
     """What a function makes of an instance and of what is asked."""
-    answer: SplitLike | None = function(*(instance, asked)[: _arity(function)])
-    return answer
+    if _takes_two(function):
+        return cast(_OfTwo, function)(instance, asked)
+    return cast(_OfOne, function)(instance)
 
 
-def _arity(function: Partitioner) -> int:
+def _takes_two(function: Partitioner) -> bool:
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = inspect.signature(function).parameters.values()
-    required = [each for each in parameters if each.kind in kinds and each.default is each.empty]
-    return 2 if len(required) > 1 else 1
+    return sum(each.kind in kinds and each.default is each.empty for each in parameters) > 1
 
 
 def name_of(function: Partitioner) -> str:
