@@ -6,8 +6,8 @@
 >>> run.status, dagsplit.verify(bert, run.split, accelerators=4)
 ('optimal', [])
 
-Times are in the workload's own unit (milliseconds in all published ones), memory is in bytes. Keywords are the options of
-the command `dagsplit`.
+Times are in the workload's own unit (milliseconds in all published ones), memory is in bytes. Keywords are the options
+of the command `dagsplit`.
 """
 
 from ._native import (

@@ -1,6 +1,7 @@
 """What the native module offers the Python sources; the interface is `dagsplit` itself."""
 
 from collections.abc import Callable
+from typing import final
 
 from ._options import Path
 
@@ -15,8 +16,8 @@ class InvalidInstance(Error):
     """A file or a value that is no valid workload, split or topology: everything that is wrong with it is listed."""
 
 class InvalidOption(Error):
-    """An option that does not exist, has no such value, or does not fit the workload; or a method that does not take the
-    problem."""
+    """An option that does not exist, has no such value, or does not fit the workload; or a method that does not take
+    the problem."""
 
 class InvalidSplit(Error):
     """A split that breaks a rule, where only a valid one will do. `verify` lists violations without raising."""
@@ -27,6 +28,7 @@ class InternalError(Error):
 class OutputError(Error):
     """A file cannot be written."""
 
+@final
 class Instance:
     """A workload that was read and found valid."""
 
@@ -40,6 +42,7 @@ class Instance:
     def hash(self) -> str: ...
     def facts(self, words: list[str]) -> str: ...
 
+@final
 class Topology:
     """Devices, and the bandwidth between every two of them."""
 
@@ -55,9 +58,7 @@ class Topology:
 
 def generated(words: list[str]) -> str: ...
 def methods() -> list[tuple[str, str, list[str], list[str], bool]]: ...
-def solve(
-    instance: Instance, words: list[str], progress: _Progress | None
-) -> tuple[str, str | None, bool]: ...
+def solve(instance: Instance, words: list[str], progress: _Progress | None) -> tuple[str, str | None, bool]: ...
 def refusal_of(instance: Instance, words: list[str], method: str) -> str | None: ...
 def asked(instance: Instance, words: list[str]) -> dict[str, str]: ...
 def run_of(

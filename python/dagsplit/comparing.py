@@ -33,8 +33,8 @@ class Row:
     scope: str
     """Which splits count."""
     status: str
-    """How it ended: as in `Run.status`, or `unsupported` (it does not take the problem), `rejected` (its split is invalid) or
-    `crashed` (it raised)."""
+    """How it ended: as in `Run.status`, or `unsupported` (it does not take the problem), `rejected` (its split is
+    invalid) or `crashed` (it raised)."""
     objective: float | None
     """The verified objective."""
     lower_bound: float | None
@@ -55,7 +55,8 @@ class Comparison(Sequence[Row]):
     """The rows of a comparison, one for each workload, scope and method. Printed it is a table."""
 
     def __init__(self, records: Sequence[str], interrupted: bool = False) -> None:
-        """A comparison of records (schema `dagsplit-compare/1`, as JSON), such as lines of `dagsplit compare --results`.
+        """A comparison of records (schema `dagsplit-compare/1`, as JSON), such as lines of `dagsplit compare
+        --results`.
 
         Raises:
             InternalError: two records cannot both be right.
@@ -119,9 +120,9 @@ def compare(
     """Runs several methods on several workloads and tells how far each is from the optimum.
 
     Methods are spec strings, as `solve` takes them, or functions. A method runs in those of the scopes that it takes. A
-    function that raises, or whose split is invalid, is a row that says so. Gaps are measured against the optimum where a
-    method proves it, so that an exact method should be among them. `progress` is a function that is told what runs, or
-    True for tqdm. Ctrl-C keeps what is done.
+    function that raises, or whose split is invalid, is a row that says so. Gaps are measured against the optimum where
+    a method proves it, so that an exact method should be among them. `progress` is a function that is told what runs,
+    or True for tqdm. Ctrl-C keeps what is done.
 
     Raises:
         InvalidOption: an option does not exist or does not fit, or there is no such method.

@@ -93,9 +93,9 @@ def conform(
 ) -> Conformance:
     """Holds a function, or a method of dagsplit, to the laws: valid splits, honest claims, in time.
 
-    It is tried on small problems of many families, whose optimum is known, and on some of a few hundred nodes; a function
-    is held to what a program is held to (`docs/your-partitioner.md`). `request` says what it is asked; devices are those
-    of each case. `progress` is a function that is told how many of how many cases are done, or True for tqdm.
+    It is tried on small problems of many families, whose optimum is known, and on some of a few hundred nodes; a
+    function is held to what a program is held to (`docs/your-partitioner.md`). `request` says what it is asked; devices
+    are those of each case. `progress` is a function that is told how many of how many cases are done, or True for tqdm.
 
     Raises:
         InvalidOption: an option does not exist, or there is no such method.

@@ -138,7 +138,9 @@ class Instance:
             {
                 "metadata": {**(metadata or {}), **({"name": name} if name else {})},
                 "platform": platform.to_dict(),
-                "nodes": [{"accelerator_times": node.accelerator_times, "cpu_time": None, **_stated(node)} for node in nodes],
+                "nodes": [
+                    {"accelerator_times": node.accelerator_times, "cpu_time": None, **_stated(node)} for node in nodes
+                ],
                 "edges": [{"source": source, "target": target} for source, target in edges],
             }
         )
@@ -162,14 +164,16 @@ class Instance:
 
     @classmethod
     def from_onnx(cls, path: Path, **reading: Unpack[Reading]) -> Instance:
-        """The operators of an ONNX model, with costs modelled for a device: `from_onnx("bert.onnx", dimension={"batch": 8},
-        accelerator="a100", precision="fp16")`. Weights are not read.
+        """The operators of an ONNX model, with costs modelled for a device: `from_onnx("bert.onnx", dimension={"batch":
+        8}, accelerator="a100", precision="fp16")`. Weights are not read.
 
         Raises:
             InvalidInstance: everything that is wrong with the file.
         """
         if FilePath(path).suffix != ".onnx":
-            raise InvalidInstance(f"{path}: an ONNX model is a file `*.onnx`; rename it, or read other files with `load`")
+            raise InvalidInstance(
+                f"{path}: an ONNX model is a file `*.onnx`; rename it, or read other files with `load`"
+            )
         return cls.load(path, **reading)
 
     @classmethod
@@ -191,12 +195,14 @@ class Instance:
         return cls._of(_parsed(workload))
 
     @classmethod
-    def from_networkx(cls, graph: nx.DiGraph[Any], platform: Platform | None = None, name: str | None = None) -> Instance:
+    def from_networkx(
+        cls, graph: nx.DiGraph[Any], platform: Platform | None = None, name: str | None = None
+    ) -> Instance:
         """The workload in a directed graph of networkx.
 
-        Attributes of nodes are the fields of `Node`, or `accelerator_time` where there is one class; other attributes are
-        left alone. Nodes that are whole numbers keep them as ids; else nodes are numbered in order, and named. Without a
-        `platform` the graph's attribute of that name is taken, as `to_networkx` leaves it.
+        Attributes of nodes are the fields of `Node`, or `accelerator_time` where there is one class; other attributes
+        are left alone. Nodes that are whole numbers keep them as ids; else nodes are numbered in order, and named.
+        Without a `platform` the graph's attribute of that name is taken, as `to_networkx` leaves it.
 
         Raises:
             InvalidInstance: everything that is wrong with it.
@@ -216,9 +222,7 @@ class Instance:
         return cls._of(_parsed(_of_graph(nodes, edges, attributes, name or graph.graph.get("name") or None)))
 
     @classmethod
-    def from_rustworkx(
-        cls, graph: rx.PyDiGraph[Any, Any], platform: Platform, name: str | None = None
-    ) -> Instance:
+    def from_rustworkx(cls, graph: rx.PyDiGraph[Any, Any], platform: Platform, name: str | None = None) -> Instance:
         """The workload in a directed graph of rustworkx, whose nodes are dictionaries of the fields of `Node` (or with
         `accelerator_time`), or `Node`. Ids are the graph's indices.
 
@@ -253,7 +257,9 @@ class Instance:
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
         """Its nodes, in the order of its file."""
-        return tuple(Node(**{**node, "accelerator_times": tuple(node["accelerator_times"])}) for node in self._stated["nodes"])
+        return tuple(
+            Node(**{**node, "accelerator_times": tuple(node["accelerator_times"])}) for node in self._stated["nodes"]
+        )
 
     @cached_property
     def edges(self) -> tuple[tuple[int, int], ...]:
@@ -274,7 +280,8 @@ class Instance:
         return Instance._of(self._native.with_devices(words(devices)))
 
     def info(self, **devices: Unpack[Devices]) -> dict[str, Any]:
-        """Its size, costs, devices and lower bounds, as `dagsplit info --json` tells them (schema `dagsplit-info/1`)."""
+        """Its size, costs, devices and lower bounds, as `dagsplit info --json` tells them (schema
+        `dagsplit-info/1`)."""
         facts: dict[str, Any] = json.loads(self._native.facts(words(devices)))
         return facts
 
@@ -300,8 +307,8 @@ class Instance:
         FilePath(path).write_text(self.to_json(), encoding="utf-8")
 
     def to_networkx(self) -> nx.DiGraph[int]:
-        """A directed graph of networkx, whose nodes have the fields of `Node` that say something as attributes, and which
-        `from_networkx` turns into the same workload, but for the order of its edges."""
+        """A directed graph of networkx, whose nodes have the fields of `Node` that say something as attributes, and
+        which `from_networkx` turns into the same workload, but for the order of its edges."""
         import networkx as nx
 
         graph: nx.DiGraph[int] = nx.DiGraph(**self.metadata, platform=self.platform.to_dict())
@@ -370,5 +377,7 @@ def _parsed(workload: Mapping[str, Any]) -> _native.Instance:
     try:
         text = json.dumps({"schema": _SCHEMA, **workload}, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise InvalidInstance(f"the workload cannot be written as JSON: {error}; give finite numbers and text") from None
+        raise InvalidInstance(
+            f"the workload cannot be written as JSON: {error}; give finite numbers and text"
+        ) from None
     return _native.Instance.parse(text, [])

@@ -34,8 +34,9 @@ class Topology:
 
     @classmethod
     def load(cls, path: Path, link: Mapping[str, float | str] | None = None) -> Topology:
-        """The topology in a file: dagsplit's JSON, a CSV matrix, or what `nvidia-smi topo -m` or p2pBandwidthLatencyTest
-        prints. `link` gives the bandwidths that `nvidia-smi` leaves open, such as `{"NV": "21.4GiB"}`.
+        """The topology in a file: dagsplit's JSON, a CSV matrix, or what `nvidia-smi topo -m` or
+        p2pBandwidthLatencyTest prints. `link` gives the bandwidths that `nvidia-smi` leaves open, such as `{"NV":
+        "21.4GiB"}`.
 
         Raises:
             InvalidInstance: everything that is wrong with the file.
@@ -146,8 +147,8 @@ class Plan:
     """How a workload best uses an interconnect."""
 
     best: Mapping[str, Any] | None
-    """The candidate with the best simulated throughput of those that fit in memory: `stages`, `replicas`, `microbatches`,
-    `throughput` (microbatches per second), `bubble`, `breakdown` and more; None where there is none."""
+    """The candidate with the best simulated throughput of those that fit in memory: `stages`, `replicas`,
+    `microbatches`, `throughput` (microbatches per second), `bubble`, `breakdown` and more; None where there is none."""
     candidates: Sequence[Mapping[str, Any]]
     """Every way to use the devices that was looked at."""
     split: Split | None
@@ -218,15 +219,13 @@ def simulate(split: Split, **simulation: Unpack[Simulated]) -> Simulation:
     instance = split.instance
     text, svg = _native.simulate(instance._native, split._devices(), words(simulation))
     record = json.loads(text)
-    return Simulation(
-        record["makespan"], record["throughput"], record["steady_time"], record["bubble"], record, svg
-    )
+    return Simulation(record["makespan"], record["throughput"], record["steady_time"], record["bubble"], record, svg)
 
 
 def generate(family: str, **options: object) -> Instance:
-    """A workload of a family: a model graph with modelled costs (`transformer`, `resnet`, `inception`, `nasnet`, `swin`,
-    `semantic-fpn`) or a seeded random DAG (`chain`, `series-parallel`, `layered`, `dnn`, `erdos-renyi`). Keywords are the
-    options that `dagsplit generate FAMILY --help` lists; equal ones give equal workloads.
+    """A workload of a family: a model graph with modelled costs (`transformer`, `resnet`, `inception`, `nasnet`,
+    `swin`, `semantic-fpn`) or a seeded random DAG (`chain`, `series-parallel`, `layered`, `dnn`, `erdos-renyi`).
+    Keywords are the options that `dagsplit generate FAMILY --help` lists; equal ones give equal workloads.
 
     Raises:
         InvalidOption: there is no such family or option, or options contradict each other.

@@ -13,7 +13,7 @@ from . import _native
 from ._native import InvalidSplit
 from ._words import words
 from .instances import Instance
-from .progress import Progress, Watcher, told
+from .progress import Progress, told
 from .splits import Split, SplitLike
 from .verifying import Violation, _outside, _violation
 
@@ -29,8 +29,9 @@ _OfOne: TypeAlias = Callable[[Instance], SplitLike | None]
 _OfTwo: TypeAlias = Callable[[Instance, Mapping[str, str]], SplitLike | None]
 
 Partitioner: TypeAlias = _OfOne | _OfTwo
-"""A function that splits an instance, or returns None where it finds no split. Where it takes a second argument, that says what is asked: `scope`, `objective`,
-`cost`, `seed`, `time_limit` and the like, as text, as `docs/your-partitioner.md` names them."""
+"""A function that splits an instance, or returns None where it finds no split. Where it takes a second argument, that
+says what is asked: `scope`, `objective`, `cost`, `seed`, `time_limit` and the like, as text, as
+`docs/your-partitioner.md` names them."""
 
 
 @dataclass(frozen=True)
@@ -84,16 +85,16 @@ def solve(
 
     `auto` takes the first exact method that takes the problem, or else the first heuristic; `methods()` lists them.
     Several specs, separated by commas, run one after the other and are compared; parameters stand after a colon
-    (`"annealing:patience=50"`). A function runs as a method, and its split is verified. `progress` is a function that is
-    told of the search every 0.1 seconds, or True for tqdm.
+    (`"annealing:patience=50"`). A function runs as a method, and its split is verified. `progress` is a function that
+    is told of the search every 0.1 seconds, or True for tqdm.
 
-    The search runs in this process, on a thread without the interpreter's lock. Ctrl-C ends it, and the best split so far
-    is verified and returned, with `interrupted` set; a second Ctrl-C raises `KeyboardInterrupt`. What `progress` raises
-    ends the search, too, and is raised.
+    The search runs in this process, on a thread without the interpreter's lock. Ctrl-C ends it, and the best split so
+    far is verified and returned, with `interrupted` set; a second Ctrl-C raises `KeyboardInterrupt`. What `progress`
+    raises ends the search, too, and is raised.
 
     Raises:
         InvalidOption: an option does not exist or does not fit, or the method does not take the problem.
-        InvalidSplit: the split of a function is invalid; `violations` of the exception lists what is wrong.
+        InvalidSplit: the split of a function is invalid; the message lists what is wrong.
 
     >>> layers = [Node(id, accelerator_times=(3.0,), transfer_time=1.0) for id in range(4)]
     >>> chain = Instance(layers, [(0, 1), (1, 2), (2, 3)], Platform.uniform(2))
@@ -106,9 +107,7 @@ def solve(
     if callable(method):
         return _run_of(instance, method, search)
     with told(progress) as watcher:
-        record, devices, interrupted = _native.solve(
-            instance._native, words({"method": method, **search}), watcher
-        )
+        record, devices, interrupted = _native.solve(instance._native, words({"method": method, **search}), watcher)
     return _run(instance, record, devices, interrupted)
 
 
@@ -168,9 +167,7 @@ def name_of(function: Partitioner) -> str:
 
 def _refused(function: Partitioner, violations: list[Violation]) -> InvalidSplit:
     listed = "".join(f"\n  {violation}" for violation in violations)
-    error = InvalidSplit(f"the split of {name_of(function)} is invalid:{listed}")
-    error.violations = tuple(violations)  # type: ignore[attr-defined]
-    return error
+    return InvalidSplit(f"the split of {name_of(function)} is invalid:{listed}")
 
 
 @dataclass(frozen=True)

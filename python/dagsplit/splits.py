@@ -67,8 +67,8 @@ class Device:
 class Split:
     """Which device holds which nodes of an instance. Values do not change.
 
-    Devices are in the order in which they were given; those of `solve` are in pipeline order, where there is one. Nothing
-    is checked until `verify` looks at it.
+    Devices are in the order in which they were given; those of `solve` are in pipeline order, where there is one.
+    Nothing is checked until `verify` looks at it.
 
     >>> layers = [Node(id, accelerator_times=(3.0,), transfer_time=1.0) for id in range(4)]
     >>> chain = Instance(layers, [(0, 1), (1, 2), (2, 3)], Platform.uniform(2))
@@ -87,9 +87,9 @@ class Split:
 
     @classmethod
     def of(cls, instance: Instance, split: SplitLike) -> Split:
-        """A split as it is, or of lists of node ids: one list for each device of the platform, accelerators class by class
-        before CPUs. Devices without nodes may be left out at the end; lists beyond the devices are of the last kind.
-        Backward nodes that no list holds are where their colour class is.
+        """A split as it is, or of lists of node ids: one list for each device of the platform, accelerators class by
+        class before CPUs. Devices without nodes may be left out at the end; lists beyond the devices are of the last
+        kind. Backward nodes that no list holds are where their colour class is.
 
         Raises:
             TypeError: it is no split, or holds something else than whole numbers.
@@ -109,8 +109,8 @@ class Split:
 
     @classmethod
     def from_json(cls, text: str, instance: Instance) -> Split:
-        """A split of `instance` in the published shape (`docs/format.md`), which other programs read and write: accelerators
-        come before CPUs.
+        """A split of `instance` in the published shape (`docs/format.md`), which other programs read and write:
+        accelerators come before CPUs.
 
         Raises:
             InvalidInstance: the text is no split.
@@ -158,8 +158,8 @@ class Split:
         return graph
 
     def export(self, to: Framework, layers: str | None = None, **request: Unpack[Request]) -> str:
-        """The settings that make a framework run the split, as text: `export("megatron")`. `layers` names the module list
-        that holds the layers, such as `model.layers`; without it the longest one is taken.
+        """The settings that make a framework run the split, as text: `export("megatron")`. `layers` names the module
+        list that holds the layers, such as `model.layers`; without it the longest one is taken.
 
         Raises:
             InvalidSplit: the split breaks a rule of what it was made for, which is the `request`.
@@ -169,8 +169,8 @@ class Split:
         return _native.export(self.instance._native, self._devices(), options)
 
     def draw(self, detail: Detail | None = None, sync_bandwidth: float | str | None = None) -> str:
-        """A picture of the graph in the colours of the devices, as SVG. Any valid split can be drawn, contiguous or not;
-        without `detail` the finest picture that stays readable is made.
+        """A picture of the graph in the colours of the devices, as SVG. Any valid split can be drawn, contiguous or
+        not; without `detail` the finest picture that stays readable is made.
 
         Raises:
             InvalidSplit: the split breaks a rule.

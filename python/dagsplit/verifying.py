@@ -83,7 +83,8 @@ def verify(instance: Instance, split: SplitLike, **request: Unpack[Request]) -> 
     >>> [violation.kind for violation in verify(chain, [[0, 2], [1]])]
     ['missing-node']
     >>> print(verify(chain, [[0, 2], [1, 3]])[0])
-    the split is not acyclic: device 0 feeds device 1 (0 → 1), device 1 feeds device 0 (1 → 2); merge or reorder these stages
+    the split is not acyclic: device 0 feeds device 1 (0 → 1), device 1 feeds device 0 (1 → 2);
+    merge or reorder these stages
     """
     split = Split.of(instance, split)
     outside = _outside(split)

@@ -6,8 +6,8 @@ from pathlib import Path
 import networkx as nx
 import pytest
 import rustworkx as rx
-from conftest import PROJECT
 
+from conftest import PROJECT
 from dagsplit import Error, Instance, InvalidInstance, InvalidOption, Node, Platform, generate, solve
 
 WORKLOADS = sorted((PROJECT / "instances").glob("*.json"))
@@ -47,7 +47,7 @@ def test_devices_take_the_place_of_those_of_the_workload(chain: Instance) -> Non
 def test_nodes_of_networkx_are_numbered_and_named_where_they_are_no_ids() -> None:
     graph: nx.DiGraph[str] = nx.DiGraph([("a", "b")], name="pair")
     nx.set_node_attributes(graph, {"a": 1.0, "b": 2.0}, "accelerator_time")
-    nx.set_node_attributes(graph, "oval", "shape")
+    nx.set_node_attributes(graph, {"a": "oval", "b": "box"}, "shape")
     instance = Instance.from_networkx(graph, Platform.uniform(1))
     assert [(node.id, node.name, node.accelerator_times) for node in instance.nodes] == [
         (0, "a", (1.0,)),
@@ -58,7 +58,12 @@ def test_nodes_of_networkx_are_numbered_and_named_where_they_are_no_ids() -> Non
 
 def test_graphs_of_rustworkx_hold_dictionaries_or_nodes(chain: Instance) -> None:
     graph: rx.PyDiGraph[object, None] = rx.PyDiGraph()
-    graph.add_nodes_from([node if node.id % 2 else {"accelerator_time": 3.0, "transfer_time": 1.0, "output_bytes": 1e6} for node in chain.nodes])
+    graph.add_nodes_from(
+        [
+            node if node.id % 2 else {"accelerator_time": 3.0, "transfer_time": 1.0, "output_bytes": 1e6}
+            for node in chain.nodes
+        ]
+    )
     graph.add_edges_from_no_data([(source, target) for source, target in chain.edges])
     assert Instance.from_rustworkx(graph, chain.platform, name="chain") == chain
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from conftest import PROJECT
 
+from conftest import PROJECT
 from dagsplit import Instance, InvalidInstance, InvalidOption, Split, Topology, generate, map, plan, simulate, solve
 
 TOPOLOGIES = PROJECT / "instances" / "topologies"
@@ -23,7 +23,7 @@ def test_topologies(tmp_path: Path) -> None:
     topology.save(tmp_path / "topology.json")
     assert Topology.load(tmp_path / "topology.json").devices == topology.devices
     assert len(Topology.generate("torus", shape="4x4").devices) == 16
-    with pytest.raises(InvalidInstance, match="README.md"):
+    with pytest.raises(InvalidInstance, match=r"README\.md"):
         Topology.load(PROJECT / "README.md")
     with pytest.raises(InvalidOption, match="leave link out"):
         Topology.load(tmp_path / "topology.json", link={"NV": "20GB"})
@@ -32,7 +32,9 @@ def test_topologies(tmp_path: Path) -> None:
 def test_a_mapping_is_verified_and_drawn(split: Split) -> None:
     mapped = map(split, Topology.load(TOPOLOGIES / "hierarchical-4x4.json"), replicas=4)
     assert mapped.status == "optimal" and mapped.gap == 0.0 and len(mapped.copies) == 8
-    assert mapped.record["schema"] == "dagsplit-map/1" and mapped.json is not None and "dagsplit-mapping/1" in mapped.json
+    assert (
+        mapped.record["schema"] == "dagsplit-map/1" and mapped.json is not None and "dagsplit-mapping/1" in mapped.json
+    )
     assert mapped._repr_svg_().startswith("<svg")
     with pytest.raises(InvalidOption, match="replicas 9"):
         map(split, Topology.load(TOPOLOGIES / "hierarchical-4x4.json"), replicas=9)

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from conftest import PROJECT
 
+from conftest import PROJECT
 from dagsplit import (
     Device,
     Instance,
@@ -33,9 +33,9 @@ def test_a_split_survives_its_file(split: Split, tmp_path: Path) -> None:
     assert again == split and again.objective == 7.0
     assert [device.nodes for device in again.devices] == [device.nodes for device in split.devices]
     assert Split.from_json(split.to_json(), split.instance) == split
-    with pytest.raises(InvalidInstance, match="README.md"):
+    with pytest.raises(InvalidInstance, match=r"README\.md"):
         Split.load(PROJECT / "README.md", split.instance)
-    with pytest.raises(OSError, match=r"missing.json"):
+    with pytest.raises(OSError, match=r"missing\.json"):
         Split.load("missing.json", split.instance)
 
 
