@@ -6,9 +6,9 @@ import sys
 from types import ModuleType
 
 import pytest
-from conftest import PROJECT
 
 import dagsplit
+from conftest import PROJECT
 from dagsplit import _native
 
 
