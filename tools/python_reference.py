@@ -27,7 +27,7 @@ This page is made of the docstrings (`tools/python_reference.py`), whose example
 SECTIONS = {
     "Workloads": ["Instance", "Node", "Platform", "AcceleratorClass", "generate"],
     "Solving": ["solve", "Run", "Status", "Progress", "methods", "Method"],
-    "Splits": ["Split", "Device", "SplitLike", "Framework", "Detail", "verify", "Violation", "ViolationKind"],
+    "Splits": ["Split", "Device", "SplitLike", "Framework", "Detail", "Picture", "verify", "Violation", "ViolationKind"],
     "A partitioner of your own": ["Partitioner", "compare", "Comparison", "Row", "conform", "Conformance", "Finding", "Law"],
     "Interconnects and pipelines": ["Topology", "map", "MappingRun", "plan", "Plan", "simulate", "Simulation"],
     "Keywords": [

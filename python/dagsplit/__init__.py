@@ -23,6 +23,7 @@ from ._options import Devices, Limits, Mapped, Objective, Planned, Reading, Requ
 from .comparing import Comparison, Row, compare
 from .conforming import Conformance, Finding, Law, conform
 from .instances import AcceleratorClass, Instance, Node, Platform
+from .pictures import Picture
 from .pipelines import MappingRun, Plan, Simulation, Topology, generate, map, plan, simulate
 from .progress import Progress
 from .solving import Method, Partitioner, Run, Status, methods, solve
@@ -53,6 +54,7 @@ __all__ = [
     "Objective",
     "OutputError",
     "Partitioner",
+    "Picture",
     "Plan",
     "Planned",
     "Platform",

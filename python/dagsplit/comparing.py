@@ -11,6 +11,7 @@ from . import _native
 from ._native import InvalidSplit
 from ._words import words
 from .instances import Instance
+from .pictures import Picture
 from .progress import steps
 from .solving import Partitioner, Run, name_of, solve
 
@@ -89,9 +90,9 @@ class Comparison(Sequence[Row]):
         """The table for people, for papers (LaTeX with booktabs) or for programs."""
         return _native.compared(self._records, form)
 
-    def plot(self) -> str:
-        """Gap against time, and the gaps by workload, as SVG."""
-        return _native.compared(self._records, "plot")
+    def plot(self) -> Picture:
+        """Gap against time, and the gaps by workload."""
+        return Picture(_native.compared(self._records, "plot"))
 
     def _columns(self) -> dict[str, list[Any]]:
         names = [field.name for field in dataclasses.fields(Row)]
@@ -100,7 +101,7 @@ class Comparison(Sequence[Row]):
     def _repr_markdown_(self) -> str:
         return self.to_text("markdown")
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.to_text()
 
     def __len__(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from . import _native
 from ._options import Path
 from ._words import words
 from .instances import Instance
+from .pictures import Picture
 from .progress import Progress, told
 from .splits import Split
 
@@ -88,19 +89,19 @@ class MappingRun:
     """No mapping is below it."""
     gap: float | None
     """(objective - lower bound) / objective."""
-    copies: Sequence[Mapping[str, Any]]
+    copies: Sequence[Mapping[str, Any]] = field(repr=False)
     """The device of each copy of each stage, and the parts of its time."""
     interrupted: bool
     """Whether Ctrl-C ended the search early."""
-    record: Mapping[str, Any]
+    record: Mapping[str, Any] = field(repr=False)
     """The whole record, as `dagsplit map --json` prints it (schema `dagsplit-map/1`)."""
-    json: str | None
+    json: str | None = field(repr=False)
     """The mapping as a file (schema `dagsplit-mapping/1`); None where there is none."""
-    svg: str
+    picture: Picture = field(repr=False)
     """A picture of the topology in the colours of the stages."""
 
     def _repr_svg_(self) -> str:
-        return self.svg
+        return self.picture
 
 
 def map(
@@ -138,7 +139,7 @@ def map(
         interrupted=interrupted,
         record=record,
         json=file,
-        svg=svg,
+        picture=Picture(svg),
     )
 
 
@@ -149,13 +150,13 @@ class Plan:
     best: Mapping[str, Any] | None
     """The candidate with the best simulated throughput of those that fit in memory: `stages`, `replicas`,
     `microbatches`, `throughput` (microbatches per second), `bubble`, `breakdown` and more; None where there is none."""
-    candidates: Sequence[Mapping[str, Any]]
+    candidates: Sequence[Mapping[str, Any]] = field(repr=False)
     """Every way to use the devices that was looked at."""
     split: Split | None
     """The split of the best candidate."""
     interrupted: bool
     """Whether Ctrl-C ended the search early."""
-    record: Mapping[str, Any]
+    record: Mapping[str, Any] = field(repr=False)
     """The whole record, as `dagsplit plan --json` prints it (schema `dagsplit-plan/1`)."""
 
 
@@ -195,13 +196,13 @@ class Simulation:
     """The time that one more microbatch takes once the pipeline is full."""
     bubble: float
     """The share of the makespan in which devices with work are idle, on average."""
-    record: Mapping[str, Any]
+    record: Mapping[str, Any] = field(repr=False)
     """The whole record, as `dagsplit simulate --json` prints it (schema `dagsplit-simulate/1`)."""
-    svg: str
+    picture: Picture = field(repr=False)
     """The timeline as a Gantt chart."""
 
     def _repr_svg_(self) -> str:
-        return self.svg
+        return self.picture
 
 
 def simulate(split: Split, **simulation: Unpack[Simulated]) -> Simulation:
@@ -219,7 +220,9 @@ def simulate(split: Split, **simulation: Unpack[Simulated]) -> Simulation:
     instance = split.instance
     text, svg = _native.simulate(instance._native, split._devices(), words(simulation))
     record = json.loads(text)
-    return Simulation(record["makespan"], record["throughput"], record["steady_time"], record["bubble"], record, svg)
+    return Simulation(
+        record["makespan"], record["throughput"], record["steady_time"], record["bubble"], record, Picture(svg)
+    )
 
 
 def generate(family: str, **options: object) -> Instance:

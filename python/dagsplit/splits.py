@@ -16,6 +16,7 @@ from ._native import InvalidInstance
 from ._options import Path
 from ._words import words
 from .instances import Instance
+from .pictures import Picture
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -168,15 +169,15 @@ class Split:
         options = words({"to": to, "layers": layers, **request})
         return _native.export(self.instance._native, self._devices(), options)
 
-    def draw(self, detail: Detail | None = None, sync_bandwidth: float | str | None = None) -> str:
-        """A picture of the graph in the colours of the devices, as SVG. Any valid split can be drawn, contiguous or
+    def draw(self, detail: Detail | None = None, sync_bandwidth: float | str | None = None) -> Picture:
+        """A picture of the graph in the colours of the devices. Any valid split can be drawn, contiguous or
         not; without `detail` the finest picture that stays readable is made.
 
         Raises:
             InvalidSplit: the split breaks a rule.
         """
         options = words({"detail": detail, "sync_bandwidth": sync_bandwidth})
-        return _native.draw(self.instance._native, self._devices(), options)
+        return Picture(_native.draw(self.instance._native, self._devices(), options))
 
     def _repr_svg_(self) -> str:
         return self.draw()
