@@ -1,10 +1,16 @@
 """Comparisons of methods and functions."""
 
 import json
+import signal
+import subprocess
+import sys
+import textwrap
+import time
 from typing import Any
 
 import pytest
 
+from conftest import PROJECT
 from dagsplit import Comparison, Instance, InvalidOption, Split, compare, generate
 
 
@@ -90,3 +96,23 @@ def test_progress_is_told(chain: Instance) -> None:
     compare([chain], ["dp", halves], progress=seen.append)
     assert seen == ["chain: dp", "chain: halves"]
     assert len(compare([chain], ["dp"], progress=True)) == 1
+
+
+def test_ctrl_c_keeps_what_is_done() -> None:
+    program = """
+        import dagsplit
+        workload = dagsplit.Instance.load("instances/nasnet_large_inference.json")
+        methods = ["greedy", "certify", "greedy"]
+        told = lambda step: print(step.split()[-1], flush=True)
+        comparison = dagsplit.compare([workload], methods, scope="arbitrary", time_limit=120, progress=told)
+        print(len(comparison), comparison.interrupted)
+    """
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program)], cwd=PROJECT, stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    assert [child.stdout.readline() for _ in range(2)] == ["greedy\n", "certify\n"]
+    time.sleep(1)
+    child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=60)
+    assert out == "1 True\n"

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use clap::{Args, Command, FromArgMatches};
+use clap::{Args, Command};
 
 use crate::conformance::{Case, Partitioner, Program, Report};
 use crate::formats::{OutputFormat, write_instance};
