@@ -21,6 +21,9 @@ builds the package `dagsplit` from the checkout; it needs Python 3.10 and Rust a
 left out. Extras are `graphs` (networkx, rustworkx), `frames` (pandas, polars) and `progress` (tqdm): `pip install '.[graphs]'`.
 Searches run in the process, without the interpreter's lock, and stop at Ctrl-C with their best split.
 
+Two notebooks begin at the beginning: [a first split](notebooks/first-split.ipynb), and
+[a heuristic of your own against the optimum](notebooks/own-heuristic.ipynb).
+
 This page is made of the docstrings (`tools/python_reference.py`), whose examples are run by tests.
 """
 
