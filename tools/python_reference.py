@@ -30,8 +30,27 @@ This page is made of the docstrings (`tools/python_reference.py`), whose example
 SECTIONS = {
     "Workloads": ["Instance", "Node", "Platform", "AcceleratorClass", "generate"],
     "Solving": ["solve", "Run", "Status", "Progress", "methods", "Method"],
-    "Splits": ["Split", "Device", "SplitLike", "Framework", "Detail", "Picture", "verify", "Violation", "ViolationKind"],
-    "A partitioner of your own": ["Partitioner", "compare", "Comparison", "Row", "conform", "Conformance", "Finding", "Law"],
+    "Splits": [
+        "Split",
+        "Device",
+        "SplitLike",
+        "Framework",
+        "Detail",
+        "Picture",
+        "verify",
+        "Violation",
+        "ViolationKind",
+    ],
+    "A partitioner of your own": [
+        "Partitioner",
+        "compare",
+        "Comparison",
+        "Row",
+        "conform",
+        "Conformance",
+        "Finding",
+        "Law",
+    ],
     "Interconnects and pipelines": ["Topology", "map", "MappingRun", "plan", "Plan", "simulate", "Simulation"],
     "Keywords": [
         "Devices",
@@ -74,7 +93,9 @@ def _docstring(statement: ast.stmt) -> str | None:
 def public() -> dict[str, tuple[Definition, str | None]]:
     """Every public definition of the package by name."""
     sources = sorted((PROJECT / "python" / "dagsplit").glob("*.py*"))
-    modules = [ast.parse(source.read_text(encoding="utf-8")).body for source in sources if source.suffix in (".py", ".pyi")]
+    modules = [
+        ast.parse(source.read_text(encoding="utf-8")).body for source in sources if source.suffix in (".py", ".pyi")
+    ]
     # The classes of the interface come after those of the native module, whose names they may have.
     found = [each for body in modules for each in definitions(body)]
     return {name: (definition, text) for name, definition, text in found}
@@ -102,12 +123,12 @@ def page() -> str:
 
 
 def _entry(name: str, definition: Definition, text: str | None) -> str:
-    parts = [f"### `{_heading(name, definition)}`\n", _markdown(text or "")]
+    parts = [f"### `{_heading(name, definition)}`\n\n", _markdown(text or "")]
     if isinstance(definition, ast.ClassDef):
         members = list(definitions(definition.body))
-        parts += [_field(*each) for each in members if isinstance(each[1], ast.AnnAssign | ast.Assign)]
-        methods = [each for each in members if isinstance(each[1], ast.FunctionDef)]
-        parts += ["\n" * bool(methods)] + [_method(name, *each) for each in methods]
+        fields = [_field(*each) for each in members if isinstance(each[1], ast.AnnAssign | ast.Assign)]
+        methods = [_method(name, *each) for each in members if isinstance(each[1], ast.FunctionDef)]
+        parts += ["\n" * bool(fields), *fields, *methods]
     elif not isinstance(definition, ast.FunctionDef):
         parts.append(f"\n`{_oneline(ast.unparse(definition.value or ast.Constant(None)))}`\n")
     return "".join(parts)
@@ -116,7 +137,11 @@ def _entry(name: str, definition: Definition, text: str | None) -> str:
 def _heading(name: str, definition: Definition) -> str:
     if isinstance(definition, ast.FunctionDef):
         return name + _signature(definition)
-    made = [each for each in getattr(definition, "body", []) if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
+    made = [
+        each
+        for each in getattr(definition, "body", [])
+        if isinstance(each, ast.FunctionDef) and each.name == "__init__"
+    ]
     return name + (_signature(made[0]) if made else "")
 
 
@@ -137,7 +162,7 @@ def _method(owner: str, name: str, definition: Definition, text: str | None) -> 
     is_property = bool(decorators & {"property", "cached_property"})
     is_static = bool(decorators & {"classmethod", "staticmethod"})
     shown = f"{owner}." * is_static + name + (_signature(definition) if not is_property else "")
-    return f"#### `{shown}`\n\n{_markdown(text or '')}\n"
+    return f"\n#### `{shown}`\n\n{_markdown(text or '')}"
 
 
 def _markdown(text: str) -> str:

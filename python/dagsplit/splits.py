@@ -35,7 +35,7 @@ Detail = Literal["nodes", "chains", "stages"]
 class Device:
     """One device of a split, or one group of replicas, and its nodes.
 
-    >>> Device("accelerator", [0, 1]).nodes
+    >>> Device("accelerator", (0, 1)).nodes
     (0, 1)
     """
 
@@ -73,7 +73,7 @@ class Split:
 
     >>> layers = [Node(id, accelerator_times=(3.0,), transfer_time=1.0) for id in range(4)]
     >>> chain = Instance(layers, [(0, 1), (1, 2), (2, 3)], Platform.uniform(2))
-    >>> split = Split(chain, [Device("accelerator", [0, 1]), Device("accelerator", [2, 3])])
+    >>> split = Split(chain, [Device("accelerator", (0, 1)), Device("accelerator", (2, 3))])
     >>> split.stage_of[2]
     1
     >>> split == Split.of(chain, [[0, 1], [2, 3]])
