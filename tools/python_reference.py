@@ -17,8 +17,9 @@ INTRODUCTION = """# In Python
 
     pip install .
 
-builds the package `dagsplit` from the checkout; it needs Python 3.10 and Rust alone, for the solvers that need HiGHS are
-left out. Extras are `graphs` (networkx, rustworkx), `frames` (pandas, polars) and `progress` (tqdm): `pip install '.[graphs]'`.
+builds the package `dagsplit` from the checkout; it needs Python 3.10 and Rust alone, for the solvers that need HiGHS
+are left out. Extras are `graphs` (networkx, rustworkx), `frames` (pandas, polars) and `progress` (tqdm), as in
+`pip install '.[graphs]'`.
 Searches run in the process, without the interpreter's lock, and stop at Ctrl-C with their best split.
 
 Two notebooks begin at the beginning: [a first split](notebooks/first-split.ipynb), and
@@ -72,7 +73,7 @@ Definition = ast.ClassDef | ast.FunctionDef | ast.Assign | ast.AnnAssign
 
 def definitions(body: list[ast.stmt]) -> Iterator[tuple[str, Definition, str | None]]:
     """Each public name of a module or a class, with what defines it and its docstring."""
-    for statement, following in zip(body, [*body[1:], ast.Pass()]):
+    for statement, following in zip(body, [*body[1:], ast.Pass()], strict=True):
         if isinstance(statement, ast.ClassDef | ast.FunctionDef):
             name, text = statement.name, ast.get_docstring(statement)
         elif isinstance(statement, ast.Assign | ast.AnnAssign):
