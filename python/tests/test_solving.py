@@ -189,3 +189,12 @@ def _resident() -> int:
     if not statm.exists():
         pytest.skip("the system does not tell how much memory a process holds")
     return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_asking_from_python_costs_little(chain: Instance) -> None:
+    def seconds() -> float:
+        started = time.perf_counter()
+        solve(chain)
+        return time.perf_counter() - started
+
+    assert min(seconds() for _ in range(20)) < 0.005
