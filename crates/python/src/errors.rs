@@ -20,7 +20,8 @@ create_exception!(
     dagsplit,
     InvalidOption,
     Error,
-    "An option that does not exist, has no such value, or does not fit the workload; or a method that does not take the problem."
+    "An option that does not exist, has no such value, or does not fit the workload; or a method that does not take the \
+     problem."
 );
 create_exception!(
     dagsplit,

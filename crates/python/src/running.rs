@@ -82,8 +82,8 @@ pub fn run<T: Send + 'static>(
     };
     thread::Builder::new().name("dagsplit".into()).stack_size(STACK).spawn(body)?;
     loop {
-        let message;
-        (receiver, message) = py.detach(move || wait(receiver));
+        let (back, message) = py.detach(move || wait(receiver));
+        receiver = back;
         match message {
             Ok(Message::Done(value)) => return ending.raised.map_or(Ok((value, ending.interrupted)), Err),
             Ok(Message::News(news)) => ending.call(py, progress.as_ref(), news),

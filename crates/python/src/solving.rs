@@ -81,6 +81,9 @@ pub fn run_of(
     }
 }
 
+/// The objective and devices of a valid split, and the violations of another.
+type Checked = (Option<(f64, String)>, Vec<String>);
+
 /// What the verifier says of a split: its objective and devices, and what is wrong with it.
 #[pyfunction]
 #[pyo3(signature = (instance, devices, objective, words))]
@@ -90,7 +93,7 @@ pub fn verify(
     devices: &str,
     objective: Option<f64>,
     words: Vec<String>,
-) -> PyResult<(Option<(f64, String)>, Vec<String>)> {
+) -> PyResult<Checked> {
     let split = claimed(devices, objective)?;
     let judged = py.detach(|| embedded::verify(&instance.0, &split, &words));
     match judged.map_err(|failure| raised(&failure))?.1 {

@@ -63,9 +63,12 @@ pub fn generated(words: Vec<String>) -> PyResult<String> {
     embedded::generated(&words).map_err(|failure| raised(&failure))
 }
 
-/// The methods in the order in which `auto` prefers them: name, summary, scopes, objectives, whether they are exact.
+/// A method: name, summary, scopes, objectives, whether it is exact.
+type Method = (&'static str, &'static str, Vec<&'static str>, Vec<&'static str>, bool);
+
+/// The methods in the order in which `auto` prefers them.
 #[pyfunction]
-pub fn methods() -> Vec<(&'static str, &'static str, Vec<&'static str>, Vec<&'static str>, bool)> {
+pub fn methods() -> Vec<Method> {
     let listed = registry::methods().iter();
     listed.map(|m| (m.name, m.summary, m.scopes.to_vec(), m.objectives.to_vec(), m.exact)).collect()
 }
