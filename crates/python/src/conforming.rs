@@ -62,8 +62,8 @@ impl Partitioner for Callable {
     }
 }
 
-/// Holds a callable, or the method called `name`, to the laws: the report as JSON and as text, the instance of each finding, and whether Ctrl-C ended it
-/// early.
+/// Holds a callable, or the method called `name`, to the laws: the report as JSON and as text, the instance of each finding,
+/// and whether Ctrl-C ended it early.
 #[pyfunction]
 #[pyo3(signature = (name, function, words, progress))]
 pub fn conform(

@@ -63,8 +63,8 @@ impl<T: Send + 'static> Line<T> {
     }
 }
 
-/// Does `work` on a thread, without the interpreter's lock, and calls `progress` with its news on this one. Returns what
-/// came of it, and whether Ctrl-C ended it early.
+/// Does `work` on a thread, without the interpreter's lock, and calls `progress` with its news on this one. Returns
+/// what came of it, and whether Ctrl-C ended it early.
 ///
 /// # Errors
 /// What `progress` raised, which ends the work; `KeyboardInterrupt` where Ctrl-C came twice; a panic.
