@@ -13,11 +13,12 @@ DEMO_OUTPUT := demo
 
 FUZZ_RUNS ?= 1000000
 
-.PHONY: help demo test mutants repeat audit fuzz miri toolchain build
+.PHONY: help demo test python mutants repeat audit fuzz miri toolchain build
 
 help:
 	@echo "make demo     build, split $(DEMO_INSTANCE) with and without contiguity, draw the split"
-	@echo "make test     formatting, lints, tests and documentation, with and without HiGHS"
+	@echo "make test     formatting, lints, tests and documentation, with and without HiGHS, and the Python package's tests"
+	@echo "make python   the tests of the Python package alone"
 	@echo "make mutants  which tests see errors that are put into the library on purpose (tools/mutants)"
 	@echo "make repeat   every property test fifty times, each time with fresh cases"
 	@echo "make audit    licences, sources, versions and known faults of the dependencies (cargo-deny)"
@@ -41,6 +42,10 @@ test: toolchain
 	cargo test --locked --workspace --lib --bins --tests
 	cargo test --locked --workspace --doc
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items
+	bash tools/python_tests.sh
+
+python: toolchain
+	bash tools/python_tests.sh
 
 mutants: toolchain
 	python3 tools/mutants/mutants.py --write docs/mutants.md

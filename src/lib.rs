@@ -92,6 +92,18 @@ pub mod simulate;
 pub mod solve;
 mod units;
 
+#[cfg(all(feature = "cli", feature = "conformance"))]
+#[doc(hidden)]
+pub mod embedded {
+    //! What the Python package reaches beside the interface. It may change at any time.
+    pub use crate::cli::embedded::*;
+    pub use crate::cli::{Answer, Exit, Failure, Watch};
+
+    /// Records, tables and pictures.
+    pub mod report {
+        pub use crate::report::*;
+    }
+}
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub use cli::run as run_program;

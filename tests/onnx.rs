@@ -103,7 +103,7 @@ fn weights_may_be_constants() {
     let expected = read(&classifier(), &options(2)).unwrap();
     let mut model = classifier();
     let graph = model.graph.as_mut().unwrap();
-    graph.initializer.retain(|tensor| tensor.name != "kernel");
+    graph.initializer.retain(|tensor| tensor.0.name != "kernel");
     graph.node.insert(0, constant("kernel", &[4, 3, 3, 3], 1));
     let instance = read(&model, &options(2)).unwrap();
     assert_eq!(instance.nodes, expected.nodes);

@@ -17,9 +17,7 @@ pub struct AnySplit {
     pub verified: Verified,
 }
 
-/// Reads and verifies the split at `path` of a workload, contiguous or not, under `cost`. It may have been made for more
-/// devices than the file states, and the load that it claims may be meant of another cost: neither is held against it.
-/// Replicas all-reduce at `sync_bandwidth`, by default the file's link bandwidth.
+/// Reads and verifies the split at `path` of a workload, as [`verified`] does.
 pub fn read(
     path: &Path,
     workload: &Workload,
@@ -27,6 +25,19 @@ pub fn read(
     sync_bandwidth: Option<f64>,
 ) -> Result<AnySplit, Failure> {
     let split = read_split(path, &workload.instance).or_fail(Exit::BadInput)?;
+    verified(split, &text::path(path), workload, cost, sync_bandwidth)
+}
+
+/// Verifies a split of a workload, contiguous or not, under `cost`. It may have been made for more devices than the file
+/// states, and the load that it claims may be meant of another cost: neither is held against it. Replicas all-reduce at
+/// `sync_bandwidth`, by default the file's link bandwidth. Errors call it by `name`.
+pub fn verified(
+    split: Solution,
+    name: &str,
+    workload: &Workload,
+    cost: CostKind,
+    sync_bandwidth: Option<f64>,
+) -> Result<AnySplit, Failure> {
     let replicas = split.devices.iter().map(|device| device.replicas).max().unwrap_or(1);
     let spec = ProblemSpec {
         platform: with_devices(with_common_loads(workload.platform.clone()), &split),
@@ -37,8 +48,7 @@ pub fn read(
     };
     let unclaimed = Solution { objective: None, ..split };
     let verified = verify::check(&workload.instance, &spec, &unclaimed).map_err(|violations| {
-        let message = format!("{}: the split is invalid:{}", text::path(path), listed(&violations));
-        Failure::message(Exit::InvalidSplit, message)
+        Failure::message(Exit::InvalidSplit, format!("{name}: the split is invalid:{}", listed(&violations)))
     })?;
     Ok(AnySplit { spec, verified })
 }

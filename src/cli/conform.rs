@@ -46,6 +46,21 @@ pub struct Args {
     method: Option<String>,
 
     #[command(flatten)]
+    suite: SuiteArgs,
+
+    /// Print one JSON object (schema `dagsplit-conformance/1`) in place of the table.
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
+    /// Write the instances that break a law to this directory.
+    #[arg(long, value_name = "DIRECTORY", default_value = "conform-failures", help_heading = "Output")]
+    failures: PathBuf,
+}
+
+/// What a partitioner is tried on, and held to.
+#[derive(Debug, clap::Args)]
+pub struct SuiteArgs {
+    #[command(flatten)]
     problem: ProblemArgs,
 
     /// How many cases to try, besides one large graph for every ten of them.
@@ -75,14 +90,6 @@ pub struct Args {
     /// Hold it to the law `renumbering`, too, as exact methods are.
     #[arg(long, help_heading = "Laws")]
     renumbering: bool,
-
-    /// Print one JSON object (schema `dagsplit-conformance/1`) in place of the table.
-    #[arg(long, help_heading = "Output")]
-    json: bool,
-
-    /// Write the instances that break a law to this directory.
-    #[arg(long, value_name = "DIRECTORY", default_value = "conform-failures", help_heading = "Output")]
-    failures: PathBuf,
 }
 
 fn family(name: &str) -> Result<Family, String> {
@@ -92,7 +99,7 @@ fn family(name: &str) -> Result<Family, String> {
 
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
-        let suite = self.suite()?;
+        let suite = self.suite.suite()?;
         let stop = progress::interrupt_flag()?;
         let bar = ProgressBar::new(suite.cases.into());
         bar.set_style(ProgressStyle::with_template("{pos} of {len} cases  {elapsed}").or_fail(Exit::Bug)?);
@@ -120,26 +127,6 @@ impl Args {
         }
     }
 
-    fn suite(&self) -> Result<Suite, Failure> {
-        // What is asked goes for the devices of each instance.
-        let any = Workload { instance: Instance::default(), platform: Platform::default() };
-        let default = Suite::default();
-        Ok(Suite {
-            cases: self.cases,
-            seed: self.seed,
-            families: if self.families.is_empty() { default.families.clone() } else { self.families.clone() },
-            requests: self.problem.specs(&any)?,
-            waived: self.waive.iter().copied().collect::<BTreeSet<Law>>(),
-            promises_renumbering: self.renumbering,
-            time_limit: self.time_limit,
-            short_time_limit: default.short_time_limit.min(self.time_limit),
-            grace: self.grace,
-            failures: self.failures.clone(),
-            costs: self.problem.other_costs().cloned(),
-            ..default
-        })
-    }
-
     fn show(&self, report: &Report) -> Result<(), Failure> {
         if report.quality.cases == 0 {
             let why = report.refusal.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
@@ -153,8 +140,9 @@ impl Args {
         let file = finding.file.as_ref()?.display().to_string();
         let file = shlex::try_quote(&file).ok()?;
         let is_large = finding.family == "large";
-        let limit = if is_large { self.time_limit.min(Suite::default().short_time_limit) } else { self.time_limit };
-        let environment = Program::environment(&finding.case, self.seed, limit);
+        let limit =
+            if is_large { self.suite.time_limit.min(Suite::default().short_time_limit) } else { self.suite.time_limit };
+        let environment = Program::environment(&finding.case, self.suite.seed, limit);
         let words: String = environment.iter().map(|(name, value)| self.word(name, value)).collect();
         Some(match (&self.exec, &self.method) {
             (Some(line), _) => format!("{words}{line} < {file}"),
@@ -168,5 +156,27 @@ impl Args {
             Some(name) => format!("--{} {value} ", name.to_lowercase().replace('_', "-")),
             None => format!("{name}={value} "),
         }
+    }
+}
+
+impl SuiteArgs {
+    /// The suite asked for.
+    pub fn suite(&self) -> Result<Suite, Failure> {
+        // What is asked goes for the devices of each instance.
+        let any = Workload { instance: Instance::default(), platform: Platform::default() };
+        let default = Suite::default();
+        Ok(Suite {
+            cases: self.cases,
+            seed: self.seed,
+            families: if self.families.is_empty() { default.families.clone() } else { self.families.clone() },
+            requests: self.problem.specs(&any)?,
+            waived: self.waive.iter().copied().collect::<BTreeSet<Law>>(),
+            promises_renumbering: self.renumbering,
+            time_limit: self.time_limit,
+            short_time_limit: default.short_time_limit.min(self.time_limit),
+            grace: self.grace,
+            costs: self.problem.other_costs().cloned(),
+            ..default
+        })
     }
 }

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::formats::{is_topology_file, read_mapping, read_stages};
+use crate::formats::{is_topology_file, read_mapping, read_split, read_stages};
 use crate::mapping::{Counted, MappingProblem, StageCost};
-use crate::problem::{CostKind, Problem, ProblemSpec};
+use crate::problem::{CostKind, Problem, ProblemSpec, Solution};
 use crate::report::DeviceRecord;
 use crate::report::mapping::CopyRecord;
 use crate::report::picture::{Detail, draw, draw_topology};
@@ -14,7 +14,7 @@ use clap::ValueEnum;
 
 use super::any_split::{self, AnySplit};
 use super::mapping_args::LinkArgs;
-use super::reading_args::ReadingArgs;
+use super::reading_args::{ReadingArgs, Workload};
 use super::{Exit, Failure, OrFail, listed, values, write_out};
 
 const EXAMPLES: &str = "\
@@ -46,22 +46,29 @@ pub struct Args {
     #[arg(long, value_name = "SPLIT")]
     split: Option<PathBuf>,
 
-    /// Bandwidth of the all-reduce ring of a split with replicas, in bytes per time unit of the file [default: the
-    /// file's link bandwidth].
-    #[arg(long, value_name = "BYTES", value_parser = values::bandwidth, requires = "split")]
-    sync_bandwidth: Option<f64>,
-
-    /// How much to show [default: the finest that stays readable].
-    #[arg(long, value_enum)]
-    detail: Option<DetailArg>,
+    #[command(flatten)]
+    colours: ColourArgs,
 
     /// The file to write [default: standard output].
     #[arg(long, value_name = "OUT")]
     output: Option<PathBuf>,
 }
 
+/// What a split's picture shows.
+#[derive(Debug, clap::Args)]
+pub struct ColourArgs {
+    /// Bandwidth of the all-reduce ring of a split with replicas, in bytes per time unit of the file [default: the
+    /// file's link bandwidth].
+    #[arg(long, value_name = "BYTES", value_parser = values::bandwidth)]
+    sync_bandwidth: Option<f64>,
+
+    /// How much to show [default: the finest that stays readable].
+    #[arg(long, value_enum)]
+    pub detail: Option<DetailArg>,
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum DetailArg {
+pub enum DetailArg {
     /// One box per node.
     Nodes,
     /// Chains inside a device as one box.
@@ -99,21 +106,39 @@ impl Args {
     fn workload(&self) -> Result<String, Failure> {
         self.links.refuse()?;
         let workload = self.reading.read()?;
-        let (spec, devices) = match &self.split {
-            Some(split) => {
-                let AnySplit { spec, verified } =
-                    any_split::read(split, &workload, CostKind::default(), self.sync_bandwidth)?;
-                let devices = DeviceRecord::all(&verified, &spec);
-                (spec, Some(devices))
-            }
-            None => (ProblemSpec { platform: workload.platform, ..ProblemSpec::default() }, None),
+        let read = |path: &PathBuf| {
+            let split = read_split(path, &workload.instance).or_fail(Exit::BadInput)?;
+            self.colours.verified(split, &text::path(path), &workload)
         };
-        let problem = Problem::new(&workload.instance, spec).or_fail(Exit::Usage)?;
-        let detail = self.detail.map(|detail| match detail {
-            DetailArg::Nodes => Detail::Nodes,
-            DetailArg::Chains => Detail::Chains,
-            DetailArg::Stages => Detail::Stages,
-        });
-        Ok(draw(&workload.instance, &problem.graph, devices.as_deref(), detail))
+        let split = self.split.as_ref().map(read).transpose()?;
+        if split.is_none() && self.colours.sync_bandwidth.is_some() {
+            return Err(Failure::message(Exit::Usage, "there is no split; leave --sync-bandwidth out"));
+        }
+        draw_workload(workload, split, self.colours.detail)
     }
+}
+
+impl ColourArgs {
+    /// The split that gives the colours, verified; errors call it by `name`.
+    pub fn verified(&self, split: Solution, name: &str, workload: &Workload) -> Result<AnySplit, Failure> {
+        any_split::verified(split, name, workload, CostKind::default(), self.sync_bandwidth)
+    }
+}
+
+/// The picture of a workload, in the colours of a split where there is one.
+pub fn draw_workload(
+    workload: Workload,
+    split: Option<AnySplit>,
+    detail: Option<DetailArg>,
+) -> Result<String, Failure> {
+    let devices = split.as_ref().map(|split| DeviceRecord::all(&split.verified, &split.spec));
+    let unsplit = ProblemSpec { platform: workload.platform, ..ProblemSpec::default() };
+    let spec = split.map_or(unsplit, |split| split.spec);
+    let problem = Problem::new(&workload.instance, spec).or_fail(Exit::Usage)?;
+    let detail = detail.map(|detail| match detail {
+        DetailArg::Nodes => Detail::Nodes,
+        DetailArg::Chains => Detail::Chains,
+        DetailArg::Stages => Detail::Stages,
+    });
+    Ok(draw(&workload.instance, &problem.graph, devices.as_deref(), detail))
 }

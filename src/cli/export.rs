@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use crate::formats::read_split;
+use crate::problem::Solution;
 use crate::report::framework::{Framework, export};
 use crate::text;
 
 use super::problem_args::ProblemArgs;
-use super::reading_args::ReadingArgs;
+use super::reading_args::{ReadingArgs, Workload};
 use super::{Exit, Failure, OrFail, listed, write_out};
 
 const EXAMPLES: &str = "\
@@ -28,6 +29,17 @@ pub struct Args {
     #[arg(value_name = "SPLIT")]
     split: PathBuf,
 
+    /// The file to write [default: standard output].
+    #[arg(long, value_name = "OUT")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    target: TargetArgs,
+}
+
+/// What is written, and what the split was made for.
+#[derive(Debug, clap::Args)]
+pub struct TargetArgs {
     /// The framework to write for.
     #[arg(long, value_enum)]
     to: Framework,
@@ -36,10 +48,6 @@ pub struct Args {
     #[arg(long, value_name = "LIST")]
     layers: Option<String>,
 
-    /// The file to write [default: standard output].
-    #[arg(long, value_name = "OUT")]
-    output: Option<PathBuf>,
-
     #[command(flatten)]
     problem: ProblemArgs,
 }
@@ -47,17 +55,23 @@ pub struct Args {
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
         let workload = self.reading.read()?;
-        let spec = self.problem.spec(&workload)?;
-        spec.validate(&workload.instance).or_fail(Exit::Usage)?;
         let split = read_split(&self.split, &workload.instance).or_fail(Exit::BadInput)?;
-        let name = text::path(&self.split);
-        let verified = self.problem.check(&workload, &spec, &split).map_err(|violations| {
-            Failure::message(Exit::InvalidSplit, format!("{name}: the split is invalid:{}", listed(&violations)))
-        })?;
-        let settings = export(self.to, &workload.instance, &verified, self.layers.as_deref())
-            .map_err(|problems| anyhow::anyhow!("{name}: this target cannot run the split: {problems}"))
-            .or_fail(Exit::Usage)?;
+        let settings = self.target.settings(&workload, &split, &text::path(&self.split))?;
         write_out(self.output.as_deref(), &settings)?;
         Ok(Exit::Done)
+    }
+}
+
+impl TargetArgs {
+    /// The settings that make the framework run a split, which errors call by `name`.
+    pub fn settings(&self, workload: &Workload, split: &Solution, name: &str) -> Result<String, Failure> {
+        let spec = self.problem.spec(workload)?;
+        spec.validate(&workload.instance).or_fail(Exit::Usage)?;
+        let verified = self.problem.check(workload, &spec, split).map_err(|violations| {
+            Failure::message(Exit::InvalidSplit, format!("{name}: the split is invalid:{}", listed(&violations)))
+        })?;
+        export(self.to, &workload.instance, &verified, self.layers.as_deref())
+            .map_err(|problems| anyhow::anyhow!("{name}: this target cannot run the split: {problems}"))
+            .or_fail(Exit::Usage)
     }
 }

@@ -30,6 +30,14 @@ pub struct Args {
     family: Family,
 }
 
+/// A file that was made.
+pub struct Made {
+    /// What it holds.
+    pub text: String,
+    /// Where it goes; `None` is standard output.
+    pub output: Option<PathBuf>,
+}
+
 #[derive(Debug, Subcommand)]
 enum Family {
     /// A transformer: BERT-style encoder or GPT-style decoder, operator by operator.
@@ -115,25 +123,32 @@ struct CommonArgs {
 
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
+        let Made { text, output } = self.made()?;
+        write_out(output.as_deref(), &text)?;
+        Ok(Exit::Done)
+    }
+
+    /// Makes the file, and says where it goes.
+    pub fn made(self) -> Result<Made, Failure> {
         match self.family {
-            Family::Transformer(args) => args.run(Architecture::Transformer),
-            Family::Resnet(args) => args.run(Architecture::Resnet),
-            Family::Inception(args) => args.run(Architecture::Inception),
-            Family::Nasnet(args) => args.run(Architecture::Nasnet),
-            Family::Swin(args) => args.run(Architecture::Swin),
-            Family::SemanticFpn(args) => args.run(Architecture::SemanticFpn),
-            Family::Chain(args) => args.run(RandomFamily::Chain),
-            Family::SeriesParallel(args) => args.run(RandomFamily::SeriesParallel),
-            Family::Layered(args) => args.run(RandomFamily::Layered),
-            Family::Dnn(args) => args.run(RandomFamily::Dnn),
-            Family::ErdosRenyi(args) => args.run(RandomFamily::ErdosRenyi),
-            Family::Topology(args) => args.run(),
+            Family::Transformer(args) => args.made(Architecture::Transformer),
+            Family::Resnet(args) => args.made(Architecture::Resnet),
+            Family::Inception(args) => args.made(Architecture::Inception),
+            Family::Nasnet(args) => args.made(Architecture::Nasnet),
+            Family::Swin(args) => args.made(Architecture::Swin),
+            Family::SemanticFpn(args) => args.made(Architecture::SemanticFpn),
+            Family::Chain(args) => args.made(RandomFamily::Chain),
+            Family::SeriesParallel(args) => args.made(RandomFamily::SeriesParallel),
+            Family::Layered(args) => args.made(RandomFamily::Layered),
+            Family::Dnn(args) => args.made(RandomFamily::Dnn),
+            Family::ErdosRenyi(args) => args.made(RandomFamily::ErdosRenyi),
+            Family::Topology(args) => args.made(),
         }
     }
 }
 
 impl CommonArgs {
-    fn run(self, workload: Workload) -> Result<Exit, Failure> {
+    fn made(self, workload: Workload) -> Result<Made, Failure> {
         let recipe = Recipe {
             workload,
             training: self.training,
@@ -143,21 +158,20 @@ impl CommonArgs {
         };
         let instance = generate(&recipe).or_fail(Exit::Usage)?;
         let text = write_instance(&instance, OutputFormat::Native).or_fail(Exit::Bug)?;
-        write_out(self.output.as_deref(), &text)?;
-        Ok(Exit::Done)
+        Ok(Made { text, output: self.output })
     }
 }
 
 impl<N: clap::Args> ModelArgs<N> {
-    fn run(self, architecture: fn(N) -> Architecture) -> Result<Exit, Failure> {
+    fn made(self, architecture: fn(N) -> Architecture) -> Result<Made, Failure> {
         let model = Model { architecture: architecture(self.network), hardware: self.hardware };
-        self.common.run(Workload::Model(model))
+        self.common.made(Workload::Model(model))
     }
 }
 
 impl<F: clap::Args> RandomArgs<F> {
-    fn run(self, family: fn(F) -> RandomFamily) -> Result<Exit, Failure> {
+    fn made(self, family: fn(F) -> RandomFamily) -> Result<Made, Failure> {
         let random = RandomDag { family: family(self.family), seed: self.seed, costs: self.costs };
-        self.common.run(Workload::Random(random))
+        self.common.made(Workload::Random(random))
     }
 }

@@ -9,8 +9,9 @@ use crate::generate::topology::{
 };
 use clap::Subcommand;
 
+use super::generate::Made;
 use super::values::{self, Memory};
-use super::{Exit, Failure, OrFail, write_out};
+use super::{Exit, Failure, OrFail};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -90,38 +91,38 @@ struct CommonArgs {
 }
 
 impl Args {
-    pub fn run(self) -> Result<Exit, Failure> {
+    /// Makes the file, and says where it goes.
+    pub fn made(self) -> Result<Made, Failure> {
         match self.family {
-            Family::Hierarchical(args) => args.run(),
-            Family::Dgx1(args) => args.run(),
-            Family::Mesh(args) => args.run(),
-            Family::Torus(args) => args.run(),
-            Family::RandomBlk1(args) => args.run(),
-            Family::RandomBlk2(args) => args.run(),
-            Family::UniformDist(args) => args.run(),
-            Family::FatTree(args) => args.run(),
-            Family::Nvswitch(args) => args.run(),
+            Family::Hierarchical(args) => args.made(),
+            Family::Dgx1(args) => args.made(),
+            Family::Mesh(args) => args.made(),
+            Family::Torus(args) => args.made(),
+            Family::RandomBlk1(args) => args.made(),
+            Family::RandomBlk2(args) => args.made(),
+            Family::UniformDist(args) => args.made(),
+            Family::FatTree(args) => args.made(),
+            Family::Nvswitch(args) => args.made(),
         }
     }
 }
 
 impl<F: clap::Args + Into<TopologyFamily>> FamilyArgs<F> {
-    fn run(self) -> Result<Exit, Failure> {
-        self.common.write(TopologyRecipe::new(self.family))
+    fn made(self) -> Result<Made, Failure> {
+        self.common.made(TopologyRecipe::new(self.family))
     }
 }
 
 impl<F: clap::Args + Into<TopologyFamily>> SeededArgs<F> {
-    fn run(self) -> Result<Exit, Failure> {
-        self.common.write(TopologyRecipe::seeded(self.family, self.seed))
+    fn made(self) -> Result<Made, Failure> {
+        self.common.made(TopologyRecipe::seeded(self.family, self.seed))
     }
 }
 
 impl CommonArgs {
-    fn write(self, recipe: TopologyRecipe) -> Result<Exit, Failure> {
+    fn made(self, recipe: TopologyRecipe) -> Result<Made, Failure> {
         let recipe = TopologyRecipe { memory: self.memory.and_then(|memory| memory.0), ..recipe };
         let topology = generate(&recipe).or_fail(Exit::Usage)?;
-        write_out(self.output.as_deref(), &write_topology(&topology))?;
-        Ok(Exit::Done)
+        Ok(Made { text: write_topology(&topology), output: self.output })
     }
 }

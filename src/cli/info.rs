@@ -3,7 +3,7 @@
 use crate::problem::{Problem, ProblemSpec};
 use crate::report::facts::Facts;
 
-use super::reading_args::ReadingArgs;
+use super::reading_args::{ReadingArgs, Workload};
 use super::{Exit, Failure, OrFail, print, print_json};
 
 /// Tell the size, the costs, the devices and lower bounds of a workload.
@@ -18,12 +18,16 @@ pub struct Args {
     json: bool,
 }
 
+/// What can be told of a workload.
+pub fn facts(workload: &Workload) -> Result<Facts, Failure> {
+    let spec = ProblemSpec { platform: workload.platform.clone(), ..ProblemSpec::of(&workload.instance) };
+    let problem = Problem::new(&workload.instance, spec).or_fail(Exit::Usage)?;
+    Ok(Facts::new(&workload.instance, &problem))
+}
+
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
-        let workload = self.reading.read()?;
-        let spec = ProblemSpec { platform: workload.platform, ..ProblemSpec::of(&workload.instance) };
-        let problem = Problem::new(&workload.instance, spec).or_fail(Exit::Usage)?;
-        let facts = Facts::new(&workload.instance, &problem);
+        let facts = facts(&self.reading.read()?)?;
         if self.json {
             print_json(&facts)?
         } else {

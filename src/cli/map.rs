@@ -1,26 +1,24 @@
 //! `dagsplit map`
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use crate::formats::{write_mapping, write_stages};
 use crate::mapping::{
-    BranchAndBound, ClaimedMapping, Counted, Mapper, MappingOutcome, MappingProblem, MappingRun, StageCost, StageGraph,
+    BranchAndBound, ClaimedMapping, Counted, Mapper, MappingProblem, StageCost, StageGraph, Topology,
 };
 use crate::registry;
 use crate::registry::split_list;
+use crate::report::MappingAttempt;
 use crate::report::mapping::MapRecord;
 use crate::report::method::{self, MethodRecord};
 use crate::report::picture::draw_topology;
-use crate::report::record::MEMORY_LIMIT_REACHED;
-use crate::solve::{Stats, Status};
-use crate::verify::mapping::{VerifiedMapping, check};
+use crate::solve::Status;
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 
 use super::mapping_args::{StageArgs, TopologyArgs};
+use super::question::Watch;
 use super::search_args::SearchArgs;
 use super::{Exit, Failure, OrFail, bug, listed, print, print_json, progress, started, values, write_out};
 
@@ -47,6 +45,33 @@ pub struct Args {
     #[command(flatten)]
     stages: StageArgs,
 
+    #[command(flatten)]
+    placing: PlacingArgs,
+
+    /// Print one JSON object (schema `dagsplit-map/1`) in place of the table.
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
+    /// Write the mapping to this file (schema `dagsplit-mapping/1`).
+    #[arg(long, value_name = "MAPPING", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Write the stages to this file (schema `dagsplit-stages/1`), as `simulate` and `draw` read them with the mapping.
+    #[arg(long, value_name = "STAGES", help_heading = "Output")]
+    output_stages: Option<PathBuf>,
+
+    /// Draw the mapping on the topology to this file.
+    #[arg(long, value_name = "SVG", help_heading = "Output")]
+    draw: Option<PathBuf>,
+
+    /// Show no progress line.
+    #[arg(long, help_heading = "Output")]
+    quiet: bool,
+}
+
+/// What is asked of a mapping, and how to search.
+#[derive(Debug, clap::Args)]
+pub struct PlacingArgs {
     /// How many copies of each stage there are: pipelines that work side by side and all-reduce their gradients.
     #[arg(long, value_name = "R", default_value = "1", value_parser = values::count::<usize>(), help_heading = "Problem")]
     replicas: usize,
@@ -70,26 +95,6 @@ pub struct Args {
 
     #[command(flatten)]
     search: SearchArgs,
-
-    /// Print one JSON object (schema `dagsplit-map/1`) in place of the table.
-    #[arg(long, help_heading = "Output")]
-    json: bool,
-
-    /// Write the mapping to this file (schema `dagsplit-mapping/1`).
-    #[arg(long, value_name = "MAPPING", help_heading = "Output")]
-    output: Option<PathBuf>,
-
-    /// Write the stages to this file (schema `dagsplit-stages/1`), as `simulate` and `draw` read them with the mapping.
-    #[arg(long, value_name = "STAGES", help_heading = "Output")]
-    output_stages: Option<PathBuf>,
-
-    /// Draw the mapping on the topology to this file.
-    #[arg(long, value_name = "SVG", help_heading = "Output")]
-    draw: Option<PathBuf>,
-
-    /// Show no progress line.
-    #[arg(long, help_heading = "Output")]
-    quiet: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -104,14 +109,6 @@ enum CostArg {
     Both,
     /// The paper's rule: the all-reduce where it sends more bytes than all messages, else the messages.
     Auto,
-}
-
-/// What one mapper did.
-struct Attempt {
-    record: MethodRecord,
-    stats: Stats,
-    verified: Option<VerifiedMapping>,
-    claim: Option<ClaimedMapping>,
 }
 
 fn default_method() -> String {
@@ -132,21 +129,72 @@ fn method_help() -> String {
     help
 }
 
+/// What came of mapping.
+pub struct Mapped {
+    /// The best run, and how all runs compare.
+    pub record: MapRecord,
+    /// The problem that was solved.
+    pub problem: MappingProblem,
+    /// What the best run says of its mapping, where there is one.
+    pub claim: Option<ClaimedMapping>,
+}
+
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
         let (stages, cost) = self.stages.read()?;
-        let problem = self.problem(&stages, cost)?;
+        let topology = self.topology.read()?;
+        let cancelled = progress::interrupt_flag()?;
+        let watched = |context| progress::with_progress_line(context, self.quiet);
+        let watch = Watch { cancelled: &cancelled, watched: &watched };
+        let mapped = self.placing.map(&stages, cost, topology, (started(), watch))?;
+        self.write(&stages, &mapped)?;
+        let record = &mapped.record;
+        if self.json {
+            print_json(record)?
+        } else {
+            print(&record.text())?
+        }
+        Ok(match record.outcome.status {
+            Status::Infeasible => Exit::Infeasible,
+            Status::Unknown => Exit::NothingFound,
+            _ => Exit::Done,
+        })
+    }
+
+    /// Writes the files asked for; `stages` are those that were read.
+    fn write(&self, stages: &StageGraph, Mapped { record, problem, claim }: &Mapped) -> Result<(), Failure> {
+        if let (Some(path), Some(claim)) = (&self.output, claim) {
+            write_out(Some(path), &write_mapping(&problem.stages, &problem.topology, claim))?;
+        }
+        if let Some(path) = &self.output_stages {
+            write_out(Some(path), &write_stages(stages))?;
+        }
+        if let Some(path) = self.draw.as_ref().filter(|_| record.verified) {
+            write_out(Some(path), &draw_topology(&problem.topology, &record.copies))?;
+        }
+        Ok(())
+    }
+}
+
+impl PlacingArgs {
+    /// Runs every mapper. The time of the first counts from `begun`.
+    pub fn map(
+        &self,
+        stages: &StageGraph,
+        cost: StageCost,
+        topology: Topology,
+        (mut begun, watch): (Instant, Watch),
+    ) -> Result<Mapped, Failure> {
+        let problem = self.problem(stages, cost, topology)?;
         let specs = self.specs()?;
         let mappers = specs.iter().map(|spec| registry::mapper(spec).or_fail(Exit::Usage));
         let mappers = mappers.collect::<Result<Vec<_>, _>>()?;
-        let cancelled = progress::interrupt_flag()?;
         let mut attempts = Vec::with_capacity(specs.len());
-        let mut begun = started();
         for (spec, mapper) in specs.iter().zip(&mappers) {
-            attempts.push(self.attempt(spec, mapper.as_ref(), &problem, (&cancelled, begun))?);
+            attempts.push(self.attempt(spec, mapper.as_ref(), &problem, (begun, watch))?);
             begun = Instant::now();
         }
-        self.report(&stages, &problem, attempts)
+        best(problem, attempts)
     }
 
     /// The specs of the mappers, with what is left out.
@@ -169,8 +217,7 @@ impl Args {
         Ok(specs)
     }
 
-    fn problem(&self, stages: &StageGraph, cost: StageCost) -> Result<MappingProblem, Failure> {
-        let topology = self.topology.read()?;
+    fn problem(&self, stages: &StageGraph, cost: StageCost, topology: Topology) -> Result<MappingProblem, Failure> {
         let (copies, devices) = (stages.stages.len().saturating_mul(self.replicas), topology.len());
         if copies > devices {
             let (replicas, count) = (self.replicas, stages.stages.len());
@@ -207,60 +254,23 @@ impl Args {
         spec: &str,
         mapper: &dyn Mapper,
         problem: &MappingProblem,
-        (cancelled, begun): (&Arc<AtomicBool>, Instant),
-    ) -> Result<Attempt, Failure> {
-        let started = Instant::now();
-        let context = progress::with_progress_line(self.search.context(cancelled, begun), self.quiet);
-        let mut run = match problem.memory_shortage() {
-            Some(_) => MappingRun { outcome: MappingOutcome::Infeasible, stats: Stats::default() },
-            None => mapper.map(problem, &context),
-        };
-        if context.was_short_of_memory() {
-            run.stats.set(MEMORY_LIMIT_REACHED, 1.0);
-        }
-        drop(context);
-        let seconds = started.elapsed().as_secs_f64();
-        let claim = run.outcome.solution().map(|mapping| ClaimedMapping::new(problem, mapping));
-        let verified = claim.as_ref().map(|claim| check(problem, claim)).transpose();
-        let verified = verified.map_err(|violations| {
+        (begun, watch): (Instant, Watch),
+    ) -> Result<MappingAttempt, Failure> {
+        let context = (watch.watched)(self.search.context(watch.cancelled, begun));
+        MappingAttempt::of(spec, mapper, problem, context).map_err(|violations| {
             bug(&format!("the mapping that method {spec} found is invalid:{}", listed(&violations)))
-        })?;
-        let record = MethodRecord::of_mapping(spec, &run, verified.as_ref(), seconds);
-        Ok(Attempt { record, stats: run.stats, verified, claim })
-    }
-
-    /// Reports the best mapping, and how the mappers compare; `stages` are those that were read.
-    fn report(
-        &self,
-        stages: &StageGraph,
-        problem: &MappingProblem,
-        mut attempts: Vec<Attempt>,
-    ) -> Result<Exit, Failure> {
-        let records: Vec<MethodRecord> = attempts.iter().map(|attempt| attempt.record.clone()).collect();
-        method::consistent(&records).map_err(|contradiction| bug(&contradiction.to_string()))?;
-        let best = attempts.swap_remove(MethodRecord::best(&records));
-        let mut record = MapRecord::new(problem, best.record, best.stats, best.verified.as_ref());
-        if records.len() > 1 {
-            record.compared = records;
-        }
-        if let (Some(path), Some(claim)) = (&self.output, &best.claim) {
-            write_out(Some(path), &write_mapping(&problem.stages, &problem.topology, claim))?;
-        }
-        if let Some(path) = &self.output_stages {
-            write_out(Some(path), &write_stages(stages))?;
-        }
-        if let Some(path) = self.draw.as_ref().filter(|_| record.verified) {
-            write_out(Some(path), &draw_topology(&problem.topology, &record.copies))?;
-        }
-        if self.json {
-            print_json(&record)?
-        } else {
-            print(&record.text())?
-        }
-        Ok(match record.outcome.status {
-            Status::Infeasible => Exit::Infeasible,
-            Status::Unknown => Exit::NothingFound,
-            _ => Exit::Done,
         })
     }
+}
+
+/// The best mapping, and how the mappers compare.
+fn best(problem: MappingProblem, mut attempts: Vec<MappingAttempt>) -> Result<Mapped, Failure> {
+    let records: Vec<MethodRecord> = attempts.iter().map(|attempt| attempt.record.clone()).collect();
+    method::consistent(&records).map_err(|contradiction| bug(&contradiction.to_string()))?;
+    let best = attempts.swap_remove(MethodRecord::best(&records));
+    let mut record = MapRecord::new(&problem, best.record, best.stats, best.verified.as_ref());
+    if records.len() > 1 {
+        record.compared = records;
+    }
+    Ok(Mapped { record, problem, claim: best.claim })
 }

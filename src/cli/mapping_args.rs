@@ -11,7 +11,7 @@ use crate::problem::{CostKind, Problem, ProblemSpec};
 use crate::text;
 
 use super::any_split::{self, AnySplit};
-use super::reading_args::ReadingOptions;
+use super::reading_args::{ReadingOptions, Workload};
 use super::{Exit, Failure, OrFail};
 
 /// The stages to place.
@@ -144,11 +144,17 @@ impl StageArgs {
     fn of_split(&self, path: &Path) -> Result<(StageGraph, StageCost), Failure> {
         let workload = self.reading.read(&self.stages)?;
         // What the replicas of the split would all-reduce at matters to no stage.
-        let AnySplit { verified, spec } = any_split::read(path, &workload, CostKind::default(), Some(1.0))?;
-        let split = verified.to_solution();
-        let spec = ProblemSpec { platform: any_split::with_devices(workload.platform, &split), ..spec };
-        let problem = Problem::new(&workload.instance, spec).or_fail(Exit::BadInput)?;
-        let stages = StageGraph::of(&workload.instance, &problem, &split).or_fail(Exit::BadInput)?;
-        Ok((stages, StageCost::of(&problem, Counted::Both).or_fail(Exit::BadInput)?))
+        let split = any_split::read(path, &workload, CostKind::default(), Some(1.0))?;
+        stages_of(workload, split)
     }
+}
+
+/// The stages that a split makes of a workload, and what a copy's time is.
+pub fn stages_of(workload: Workload, split: AnySplit) -> Result<(StageGraph, StageCost), Failure> {
+    let AnySplit { verified, spec } = split;
+    let split = verified.to_solution();
+    let spec = ProblemSpec { platform: any_split::with_devices(workload.platform, &split), ..spec };
+    let problem = Problem::new(&workload.instance, spec).or_fail(Exit::BadInput)?;
+    let stages = StageGraph::of(&workload.instance, &problem, &split).or_fail(Exit::BadInput)?;
+    Ok((stages, StageCost::of(&problem, Counted::Both).or_fail(Exit::BadInput)?))
 }

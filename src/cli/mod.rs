@@ -6,6 +6,8 @@ mod compare;
 mod conform;
 mod convert;
 mod draw;
+#[cfg(feature = "conformance")]
+pub mod embedded;
 mod exit;
 mod export;
 mod export_args;
@@ -20,9 +22,11 @@ mod map;
 mod mapping_args;
 mod memory;
 mod methods;
+mod model_args;
 mod plan;
 mod problem_args;
 mod progress;
+mod question;
 mod reading_args;
 mod reproduce;
 mod runs_args;
@@ -47,6 +51,7 @@ use crate::text::{self, escaped_json, escaped_lines};
 use clap::{Parser, Subcommand};
 
 pub use exit::{Exit, Failure, OrFail};
+pub use question::{Answer, Watch};
 
 const AFTER_HELP: &str = "\
 Exit codes:

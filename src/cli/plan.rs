@@ -16,6 +16,7 @@ use clap::ValueEnum;
 
 use super::export_args::ExportArgs;
 use super::mapping_args::{TopologyArgs, refuse_topology};
+use super::question::Watch;
 use super::reading_args::{ReadingArgs, Workload};
 use super::search_args::SearchArgs;
 use super::values::{self, Memory};
@@ -41,6 +42,19 @@ pub struct Args {
     #[command(flatten)]
     topology: TopologyArgs,
 
+    #[command(flatten)]
+    planning: PlanningArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    #[command(flatten)]
+    export: ExportArgs,
+}
+
+/// How to use an interconnect, and how to search.
+#[derive(Debug, clap::Args)]
+pub struct PlanningArgs {
     #[command(flatten)]
     candidates: CandidateArgs,
 
@@ -72,12 +86,6 @@ pub struct Args {
 
     #[command(flatten)]
     search: SearchArgs,
-
-    #[command(flatten)]
-    output: OutputArgs,
-
-    #[command(flatten)]
-    export: ExportArgs,
 }
 
 /// Which ways to use the devices are looked at.
@@ -182,22 +190,25 @@ fn schedule_of(name: &str) -> Result<ScheduleArg, String> {
     })
 }
 
+/// What came of planning.
+pub struct Planned {
+    /// The record of all candidates.
+    pub record: PlanRecord,
+    /// The candidates.
+    pub plan: Plan,
+    /// The topology, with the memory of its devices.
+    pub topology: Topology,
+}
+
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
         refuse_topology(self.reading.file())?;
         let workload = self.reading.read()?;
-        let topology = with_memory(self.topology.read()?, &workload);
-        let options = self.options(&topology)?;
+        let topology = self.topology.read()?;
         let cancelled = progress::interrupt_flag()?;
-        let context = self.search.context(&cancelled, super::started());
-        let context = progress::with_progress_line(context, self.output.quiet);
-        let started = Instant::now();
-        let plan = plan(&workload.instance, &topology, &options, &context).map_err(failure)?;
-        let was_short_of_memory = context.was_short_of_memory();
-        drop(context);
-        let instance = InstanceRecord::new(&workload.instance, workload.instance.edges.len());
-        let mut record = PlanRecord::new(instance, &topology, &options, &plan, started.elapsed().as_secs_f64());
-        record.reasons.extend(was_short_of_memory.then(|| MEMORY_LIMIT_NOTE.to_owned()));
+        let watched = |context| progress::with_progress_line(context, self.output.quiet);
+        let watch = Watch { cancelled: &cancelled, watched: &watched };
+        let Planned { record, plan, topology } = self.planning.plan(&workload, topology, super::started(), watch)?;
         self.write(&workload, &topology, &plan)?;
         let sheet = record.sheet();
         self.export.write(&record, &sheet, &sheet)?;
@@ -207,22 +218,6 @@ impl Args {
             print(&table::sheet(&sheet))?;
         }
         Ok(if plan.best().is_some() { Exit::Done } else { Exit::NothingFound })
-    }
-
-    fn options(&self, topology: &Topology) -> Result<PlanOptions, Failure> {
-        let PipelineArgs { schedule, links, keep_activations, stage_memory } = &self.pipeline;
-        Ok(PlanOptions {
-            factorings: Some(self.candidates.factorings(topology.len())?),
-            microbatches: self.candidates.microbatches.clone(),
-            partitioner: self.partitioner.clone(),
-            mappers: split_list(&self.mapper),
-            counted: self.cost.iter().map(|cost| cost.counted()).collect(),
-            schedule: schedule.0,
-            links: links.links(),
-            recompute: !keep_activations,
-            memory: stage_memory.and_then(|memory| memory.0),
-            mapping_time: self.mapping_time,
-        })
     }
 
     fn write(&self, workload: &Workload, topology: &Topology, plan: &Plan) -> Result<(), Failure> {
@@ -241,6 +236,45 @@ impl Args {
             write_out(Some(path), &write_mapping(&partition.stages, topology, &pipeline.mapping))?;
         }
         Ok(())
+    }
+}
+
+impl PlanningArgs {
+    /// Plans a workload on a topology. Its time counts from `begun`.
+    pub fn plan(
+        &self,
+        workload: &Workload,
+        topology: Topology,
+        begun: Instant,
+        watch: Watch,
+    ) -> Result<Planned, Failure> {
+        let topology = with_memory(topology, workload);
+        let options = self.options(&topology)?;
+        let context = (watch.watched)(self.search.context(watch.cancelled, begun));
+        let started = Instant::now();
+        let plan = plan(&workload.instance, &topology, &options, &context).map_err(failure)?;
+        let was_short_of_memory = context.was_short_of_memory();
+        drop(context);
+        let instance = InstanceRecord::new(&workload.instance, workload.instance.edges.len());
+        let mut record = PlanRecord::new(instance, &topology, &options, &plan, started.elapsed().as_secs_f64());
+        record.reasons.extend(was_short_of_memory.then(|| MEMORY_LIMIT_NOTE.to_owned()));
+        Ok(Planned { record, plan, topology })
+    }
+
+    fn options(&self, topology: &Topology) -> Result<PlanOptions, Failure> {
+        let PipelineArgs { schedule, links, keep_activations, stage_memory } = &self.pipeline;
+        Ok(PlanOptions {
+            factorings: Some(self.candidates.factorings(topology.len())?),
+            microbatches: self.candidates.microbatches.clone(),
+            partitioner: self.partitioner.clone(),
+            mappers: split_list(&self.mapper),
+            counted: self.cost.iter().map(|cost| cost.counted()).collect(),
+            schedule: schedule.0,
+            links: links.links(),
+            recompute: !keep_activations,
+            memory: stage_memory.and_then(|memory| memory.0),
+            mapping_time: self.mapping_time,
+        })
     }
 }
 

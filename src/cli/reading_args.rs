@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::formats::{Format, Pass, ReadOptions, read_instance};
+use crate::formats::{Format, Pass, ReadOptions, parse_instance, read_instance};
 use crate::instance::{Instance, Platform};
 use clap::ValueEnum;
 
@@ -46,7 +46,7 @@ pub struct ReadingOptions {
 /// Devices that take the place of those that the file names.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Devices (default: those of the file)")]
-struct PlatformArgs {
+pub struct PlatformArgs {
     /// How many accelerators there are. With several classes give a number for each: `4,2`.
     #[arg(long, value_name = "K", value_delimiter = ',', value_parser = values::whole::<usize>(0..=values::COUNT))]
     accelerators: Option<Vec<usize>>,
@@ -128,14 +128,9 @@ impl ReadingArgs {
         self.options.read(&self.file)
     }
 
-    /// Whether the backward pass is asked for.
-    pub fn training(&self) -> bool {
-        self.options.pipedream.training
-    }
-
-    /// A workload that was read in another way, with the devices asked for.
-    pub fn on_its_platform(&self, instance: Instance) -> Result<Workload, Failure> {
-        self.options.on_its_platform(instance)
+    /// How to read it.
+    pub fn options(&self) -> &ReadingOptions {
+        &self.options
     }
 }
 
@@ -145,7 +140,18 @@ impl ReadingOptions {
         self.on_its_platform(read_instance(file, &self.options()).or_fail(Exit::BadInput)?)
     }
 
-    fn on_its_platform(&self, instance: Instance) -> Result<Workload, Failure> {
+    /// Reads and validates a workload from text.
+    pub fn parse(&self, text: &str) -> Result<Workload, Failure> {
+        self.on_its_platform(parse_instance(text, &self.options()).or_fail(Exit::BadInput)?)
+    }
+
+    /// Whether the backward pass is asked for.
+    pub fn training(&self) -> bool {
+        self.pipedream.training
+    }
+
+    /// A workload that was read in another way, with the devices asked for.
+    pub fn on_its_platform(&self, instance: Instance) -> Result<Workload, Failure> {
         let platform = self.platform.applied_to(&instance.platform)?;
         Ok(Workload { instance, platform })
     }
@@ -175,7 +181,8 @@ impl ReadingOptions {
 }
 
 impl PlatformArgs {
-    fn applied_to(&self, platform: &Platform) -> Result<Platform, Failure> {
+    /// The platform with the devices asked for.
+    pub fn applied_to(&self, platform: &Platform) -> Result<Platform, Failure> {
         let mut platform = platform.clone();
         let classes = platform.accelerators.len();
         let one_each = |option: &str, given: usize| {

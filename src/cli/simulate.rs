@@ -2,21 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::formats::{read_mapping, read_stages};
+use crate::formats::{read_mapping, read_split, read_stages};
 use crate::mapping::{ClaimedMapping, Counted, Mapping, MappingProblem, StageCost};
-use crate::problem::{CostKind, Problem};
+use crate::problem::{CostKind, Problem, Solution};
 use crate::report::simulation::{SimulationRecord, gantt, trace};
 use crate::simulate::schedule::{
     Asynchronous, GPipe, Inference, Interleaved, OneForwardOneBackward, Schedule, VirtualDevices,
 };
-use crate::simulate::{Links, Options, Pipeline, SimulateError, simulate};
+use crate::simulate::{Links, Options, Pipeline, SimulateError, Simulation, simulate};
 use crate::text;
 use crate::verify::mapping::{MappingViolation, check};
 use clap::ValueEnum;
 
 use super::any_split::{self, AnySplit};
 use super::mapping_args::{LinkArgs, refuse_topology};
-use super::reading_args::ReadingOptions;
+use super::reading_args::{ReadingOptions, Workload};
 use super::{Exit, Failure, OrFail, listed, note, print, print_json, values, write_out};
 
 const EXAMPLES: &str = "\
@@ -69,7 +69,7 @@ pub struct Args {
 /// What is simulated.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Simulation")]
-struct SimulationArgs {
+pub struct SimulationArgs {
     /// In which order devices work [default: virtual-devices for a split, 1f1b for mapped stages].
     #[arg(long, value_enum)]
     schedule: Option<ScheduleArg>,
@@ -98,7 +98,7 @@ struct SimulationArgs {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum ScheduleArg {
+pub enum ScheduleArg {
     /// All forward passes, then all backward passes.
     Gpipe,
     /// One forward, one backward, and a flush after each step (PipeDream-flush, DAPPLE).
@@ -116,6 +116,9 @@ enum ScheduleArg {
     VirtualDevices,
 }
 
+/// The schedule of a split where none is asked for.
+pub const VIRTUAL_DEVICES: ScheduleArg = ScheduleArg::VirtualDevices;
+
 impl ScheduleArg {
     fn schedule(self) -> &'static dyn Schedule {
         match self {
@@ -129,19 +132,44 @@ impl ScheduleArg {
     }
 }
 
+impl SimulationArgs {
+    /// The pipeline of a split, which errors call by `name`.
+    pub fn pipeline(&self, workload: &Workload, split: Solution, name: &str) -> Result<Pipeline, Failure> {
+        let cost = match (self.overlap, self.contention) {
+            (false, _) => CostKind::Additive,
+            (true, true) => CostKind::Overlap,
+            (true, false) => CostKind::Duplex,
+        };
+        let AnySplit { spec, verified } = any_split::verified(split, name, workload, cost, self.sync_bandwidth)?;
+        let problem = Problem::new(&workload.instance, spec).or_fail(Exit::Usage)?;
+        Pipeline::of_split(&workload.instance, &problem, &verified).or_fail(Exit::Usage)
+    }
+
+    /// Runs a pipeline, under the schedule `usual` where none is asked for.
+    pub fn simulate(&self, pipeline: &Pipeline, usual: ScheduleArg) -> Result<(Simulation, SimulationRecord), Failure> {
+        let schedule = self.schedule.unwrap_or(usual).schedule();
+        let options = Options { microbatches: self.microbatches as usize, recompute: self.recompute };
+        let simulation = simulate(pipeline, schedule, options).or_fail(Exit::Usage)?;
+        let steady_time = match simulation.steady_time(schedule) {
+            // What can be simulated once may be too long to be simulated twice as long.
+            Err(SimulateError::TooManyTasks { .. }) => None,
+            steady_time => Some(steady_time.or_fail(Exit::Bug)?),
+        };
+        let record = SimulationRecord::new(&simulation, steady_time);
+        Ok((simulation, record))
+    }
+}
+
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
         let (pipeline, usual) = match &self.files[..] {
-            [instance, split] => (self.of_split(instance, split)?, ScheduleArg::VirtualDevices),
+            [instance, split] => (self.of_split(instance, split)?, VIRTUAL_DEVICES),
             [stages, topology, mapping] => {
                 (self.of_mapping(stages, topology, mapping)?, ScheduleArg::OneForwardOneBackward)
             }
             _ => return Err(Failure::message(Exit::Usage, "give two files or three")),
         };
-        let schedule = self.simulation.schedule.unwrap_or(usual).schedule();
-        let options =
-            Options { microbatches: self.simulation.microbatches as usize, recompute: self.simulation.recompute };
-        let simulation = simulate(&pipeline, schedule, options).or_fail(Exit::Usage)?;
+        let (simulation, record) = self.simulation.simulate(&pipeline, usual)?;
         if let Some(path) = &self.gantt {
             write_out(Some(path), &gantt(&simulation))?;
         }
@@ -151,12 +179,6 @@ impl Args {
         if self.quiet {
             return Ok(Exit::Done);
         }
-        let steady_time = match simulation.steady_time(schedule) {
-            // What can be simulated once may be too long to be simulated twice as long.
-            Err(SimulateError::TooManyTasks { .. }) => None,
-            steady_time => Some(steady_time.or_fail(Exit::Bug)?),
-        };
-        let record = SimulationRecord::new(&simulation, steady_time);
         if self.json {
             print_json(&record)?
         } else {
@@ -168,14 +190,8 @@ impl Args {
     fn of_split(&self, instance: &Path, split: &Path) -> Result<Pipeline, Failure> {
         self.links.refuse()?;
         let workload = self.reading.read(instance)?;
-        let cost = match (self.simulation.overlap, self.simulation.contention) {
-            (false, _) => CostKind::Additive,
-            (true, true) => CostKind::Overlap,
-            (true, false) => CostKind::Duplex,
-        };
-        let AnySplit { spec, verified } = any_split::read(split, &workload, cost, self.simulation.sync_bandwidth)?;
-        let problem = Problem::new(&workload.instance, spec).or_fail(Exit::Usage)?;
-        Pipeline::of_split(&workload.instance, &problem, &verified).or_fail(Exit::Usage)
+        let solution = read_split(split, &workload.instance).or_fail(Exit::BadInput)?;
+        self.simulation.pipeline(&workload, solution, &text::path(split))
     }
 
     fn of_mapping(&self, stages: &Path, topology: &Path, mapping: &Path) -> Result<Pipeline, Failure> {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::formats::{ReadOptions, read_instance};
 use crate::problem::{Problem, ProblemSpec};
+use crate::registry;
 use crate::report::InstanceRecord;
 use crate::report::comparison::{Limits, Trial};
 
@@ -11,7 +12,7 @@ use super::problem_args::ProblemArgs;
 use super::reading_args::ReadingOptions;
 use super::search_args::SearchArgs;
 use super::verbatim::Verbatim;
-use super::{Exit, Failure, OrFail, solve};
+use super::{Exit, Failure, OrFail};
 
 /// What to run, and how.
 pub struct Task {
@@ -52,7 +53,7 @@ impl Question<'_> {
             let before = tasks.len();
             let mut first_refusal = None;
             for problem in &problems {
-                match solve::method(method, problem)? {
+                match registry::solver_for(method, problem).or_fail(Exit::Usage)? {
                     Ok(solver) => tasks.push(self.task(file, &instance, problem, solver.name(), None)),
                     Err(refusal) => {
                         first_refusal.get_or_insert_with(|| self.task(file, &instance, problem, method, Some(refusal)));

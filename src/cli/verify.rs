@@ -37,8 +37,9 @@ pub struct Args {
     json: bool,
 }
 
+/// What is said of a split that was checked.
 #[derive(Serialize)]
-struct VerifyRecord {
+pub struct VerifyRecord {
     schema: &'static str,
     valid: bool,
     scope: &'static str,
@@ -60,16 +61,7 @@ impl Args {
 
 /// Prints what there is to say of a split that was checked.
 pub(super) fn judge(result: Result<Verified, Vec<Violation>>, spec: &ProblemSpec, json: bool) -> Result<Exit, Failure> {
-    let verified = result.as_ref().ok();
-    let record = VerifyRecord {
-        schema: "dagsplit-verify/1",
-        valid: verified.is_some(),
-        scope: spec.scope.name(),
-        objective_kind: spec.objective.name(),
-        objective: verified.map(verify::Verified::objective),
-        devices: verified.map(|v| DeviceRecord::all(v, spec)).unwrap_or_default(),
-        violations: result.as_ref().err().into_iter().flatten().map(Violation::to_string).collect(),
-    };
+    let record = VerifyRecord::new(&result, spec);
     if json {
         print_json(&record)?
     } else {
@@ -79,6 +71,20 @@ pub(super) fn judge(result: Result<Verified, Vec<Violation>>, spec: &ProblemSpec
 }
 
 impl VerifyRecord {
+    /// The record of what the verifier says of a split by `spec`.
+    pub fn new(result: &Result<Verified, Vec<Violation>>, spec: &ProblemSpec) -> Self {
+        let verified = result.as_ref().ok();
+        Self {
+            schema: "dagsplit-verify/1",
+            valid: verified.is_some(),
+            scope: spec.scope.name(),
+            objective_kind: spec.objective.name(),
+            objective: verified.map(verify::Verified::objective),
+            devices: verified.map(|v| DeviceRecord::all(v, spec)).unwrap_or_default(),
+            violations: result.as_ref().err().into_iter().flatten().map(Violation::to_string).collect(),
+        }
+    }
+
     fn text(&self) -> String {
         match self.objective {
             Some(objective) => {

@@ -137,6 +137,22 @@ impl Registry {
         &self.cost_models
     }
 
+    /// The solver that `spec` names, or the one that [`automatic`](Self::automatic) picks for `auto`; else why it does not
+    /// take the problem.
+    ///
+    /// # Errors
+    /// [`SpecError`] says what is wrong with the spec string.
+    pub fn solver_for(&self, spec: &str, problem: &Problem) -> Result<Result<Box<dyn Solver>, String>, SpecError> {
+        if spec == "auto" {
+            return Ok(self.automatic(problem).map_err(|none| none.to_string()));
+        }
+        let solver = self.solver(spec)?;
+        Ok(match solver.supports(problem) {
+            Ok(()) => Ok(solver),
+            Err(unsupported) => Err(unsupported.to_string()),
+        })
+    }
+
     /// The first method that takes `problem`, exact ones before heuristics. Those that need a file or a program of their own
     /// are left out, and integer programs, which know numbers up to HiGHS' tolerances, where exhaustive search is quick.
     ///
@@ -216,6 +232,14 @@ pub fn mapper(spec: &str) -> Result<Box<dyn Mapper>, SpecError> {
 /// [`NoMethod`] gives each method's reason.
 pub fn automatic(problem: &Problem) -> Result<Box<dyn Solver>, NoMethod> {
     current().automatic(problem)
+}
+
+/// [`Registry::solver_for`] of the [current] one.
+///
+/// # Errors
+/// [`SpecError`] says what is wrong with the spec string.
+pub fn solver_for(spec: &str, problem: &Problem) -> Result<Result<Box<dyn Solver>, String>, SpecError> {
+    current().solver_for(spec, problem)
 }
 
 /// No method takes the problem.

@@ -3,6 +3,7 @@
 //! A report takes nothing but verified splits: every load and objective value shown here was recomputed from the
 //! original instance.
 
+pub mod attempt;
 pub mod capabilities;
 pub mod comparison;
 pub mod export;
@@ -19,4 +20,5 @@ pub mod sheet;
 pub mod simulation;
 pub mod table;
 
+pub use attempt::{Attempt, MappingAttempt};
 pub use record::{DeviceRecord, InstanceRecord, RunRecord};

@@ -1,0 +1,31 @@
+"""What tests share, and what examples in docstrings know without import."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dagsplit
+from dagsplit import Instance, Node, Platform
+
+PROJECT = Path(__file__).parents[1]
+
+
+@pytest.fixture(autouse=True)
+def _in_examples(doctest_namespace: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package's names, in the project's folder."""
+    monkeypatch.chdir(PROJECT)
+    doctest_namespace.update({name: getattr(dagsplit, name) for name in dagsplit.__all__})
+
+
+@pytest.fixture
+def chain() -> Instance:
+    """Four layers of 3 ms for two accelerators, whose outputs take 1 ms to move: the optimum is 7."""
+    layers = [Node(id, accelerator_times=(3.0,), transfer_time=1.0, output_bytes=1e6) for id in range(4)]
+    return Instance(layers, [(0, 1), (1, 2), (2, 3)], Platform.uniform(2), name="chain")
+
+
+@pytest.fixture(scope="session")
+def hard() -> Instance:
+    """A workload whose optimum over arbitrary splits takes longer than any test."""
+    return Instance.load(PROJECT / "instances" / "nasnet_large_inference.json")

@@ -1,0 +1,86 @@
+"""Split a deep network's computation graph over devices, with a proof of how good the split is.
+
+>>> import dagsplit
+>>> bert = dagsplit.Instance.load("instances/bert12_inference.json")
+>>> run = dagsplit.solve(bert, accelerators=4)
+>>> run.status, dagsplit.verify(bert, run.split, accelerators=4)
+('optimal', [])
+
+Times are in the workload's own unit (milliseconds in all published ones), memory is in bytes. Keywords are the options
+of the command `dagsplit`.
+"""
+
+from ._native import (
+    Error,
+    InternalError,
+    InvalidInstance,
+    InvalidOption,
+    InvalidSplit,
+    OutputError,
+    __version__,
+)
+from ._options import Devices, Limits, Mapped, Objective, Planned, Reading, Request, Scope, Search, Simulated
+from .comparing import Comparison, Row, compare
+from .conforming import Conformance, Finding, Law, conform
+from .instances import AcceleratorClass, Instance, Node, Platform
+from .pictures import Picture
+from .pipelines import MappingRun, Plan, Simulation, Topology, generate, map, plan, simulate
+from .progress import Progress
+from .solving import Method, Partitioner, Run, Status, methods, solve
+from .splits import Detail, Device, Framework, Split, SplitLike
+from .verifying import Violation, ViolationKind, verify
+
+__all__ = [
+    "AcceleratorClass",
+    "Comparison",
+    "Conformance",
+    "Detail",
+    "Device",
+    "Devices",
+    "Error",
+    "Finding",
+    "Framework",
+    "Instance",
+    "InternalError",
+    "InvalidInstance",
+    "InvalidOption",
+    "InvalidSplit",
+    "Law",
+    "Limits",
+    "Mapped",
+    "MappingRun",
+    "Method",
+    "Node",
+    "Objective",
+    "OutputError",
+    "Partitioner",
+    "Picture",
+    "Plan",
+    "Planned",
+    "Platform",
+    "Progress",
+    "Reading",
+    "Request",
+    "Row",
+    "Run",
+    "Scope",
+    "Search",
+    "Simulated",
+    "Simulation",
+    "Split",
+    "SplitLike",
+    "Status",
+    "Topology",
+    "Violation",
+    "ViolationKind",
+    "__version__",
+    "compare",
+    "conform",
+    "generate",
+    "map",
+    "methods",
+    "plan",
+    "simulate",
+    "solve",
+    "verify",
+]

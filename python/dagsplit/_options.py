@@ -1,0 +1,164 @@
+"""What can be asked of a workload, as types."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Literal, TypedDict
+
+Scope = Literal["acyclic", "convex", "arbitrary"]
+"""Which splits count: `acyclic` (pipelines, the default), `convex`, or `arbitrary`."""
+
+Objective = Literal["throughput", "gpipe", "latency", "sharding"]
+"""What is minimised."""
+
+Path = str | os.PathLike[str]
+"""The path of a file."""
+
+
+class Devices(TypedDict, total=False):
+    """Devices in place of those that a workload names."""
+
+    accelerators: int | Sequence[int]
+    """How many accelerators there are; with several classes, a number for each."""
+    cpus: int
+    """How many CPUs there are."""
+    memory: float | str | Sequence[float | str]
+    """Bytes of each accelerator, such as `16e9`, `"16GiB"` or `"unlimited"`; one for all classes, or one for each."""
+
+
+class Request(Devices, total=False):
+    """What is asked of a workload. What is left out is as the workload states it, and else has the default of
+    `dagsplit solve`, whose options these are: `dagsplit solve --help` tells more of each."""
+
+    scope: Scope | Sequence[Scope]
+    """Which splits count. `solve` and `compare` take several."""
+    objective: Objective
+    """What is minimised: `throughput` (the largest device load), `gpipe`, `latency` or `sharding`."""
+    subgraphs: int
+    """For the latency: the most subgraphs that one accelerator runs one after another."""
+    shard_weight: Literal["parameters", "memory"]
+    """For the sharding cost: what a node weighs."""
+    variance_weight: float
+    """For the sharding cost: the cost of a squared byte that a device's weight is off the mean."""
+    edge_cost: float
+    """For the sharding cost: the cost of an edge between two devices."""
+    cost: Literal["additive", "overlap", "duplex"]
+    """How compute and communication of an accelerator combine to its load."""
+    costs: Literal["profiled", "per-edge"]
+    """What splits cost: an output is paid for once by each device, or once for each edge."""
+    recomputation: int
+    """Count memory as training with activation recomputation needs it, over so many microbatches."""
+    replicas: int
+    """Let up to so many accelerators of one class share a stage."""
+    sync_bandwidth: float | str
+    """Bandwidth of the replicas' all-reduce, in bytes per time unit of the workload."""
+    server_size: int
+    """Accelerators per server, where links between servers are slower."""
+    between_factor: float
+    """How many times longer a transfer between servers takes than one inside a server."""
+
+
+class Limits(TypedDict, total=False):
+    """When a search stops, and what it may use."""
+
+    time_limit: float
+    """Seconds after which it stops and keeps its best split and bound."""
+    memory_limit: float | str
+    """Bytes that the process may hold, such as `"2GB"`."""
+    gap: float
+    """The relative gap at which it may stop; 0 asks for a proof of optimality."""
+    threads: int
+    """How many threads it may use; 0 takes all cores. The default is 1."""
+    seed: int
+    """Seed of everything random."""
+
+
+class Search(Request, Limits, total=False):
+    """A request and the limits of the search for it."""
+
+
+class Reading(Devices, total=False):
+    """How a file is read. ONNX models take `training`, `dimension`, and what describes the modelled devices."""
+
+    format: Literal["native", "tarnawski", "pipedream", "piper"]
+    """The file's format; told from its content when left out."""
+    transfer_scale: float
+    """Multiply every transfer time; 1000 cures the unit slip of the published throughput layer graphs."""
+    bandwidth: float | str
+    """PipeDream: link bandwidth in bytes per second."""
+    cpu_factor: float
+    """PipeDream: how many times slower a CPU is than the profiled accelerator."""
+    training: bool
+    """PipeDream and ONNX: build the backward pass, too."""
+    keep_inputs: bool
+    """PipeDream: keep the sources and sinks that PipeDream's own optimizer drops."""
+    piper_configuration: str
+    """Piper: which configuration of each node to take."""
+    piper_microbatches: int
+    """Piper: how many microbatches a device keeps activations of."""
+    accelerator: str
+    """ONNX: the accelerator that costs are modelled for, such as `"a100"`."""
+    precision: str
+    """ONNX: the precision, such as `"fp16"`."""
+    dimension: dict[str, int]
+    """ONNX: sizes of dimensions that the file only names, such as `{"batch": 8}`."""
+
+
+class Mapped(Devices, Limits, total=False):
+    """What is asked of a mapping; `dagsplit map --help` tells more of each."""
+
+    replicas: int
+    """How many copies of each stage there are."""
+    cost: Literal["step", "messages", "all-reduce", "both", "auto"]
+    """Which communication the time of a copy counts beside its compute."""
+    microbatches: int
+    """Microbatches of a step, which share its all-reduce."""
+    method: str
+    """The mappers, as spec strings separated by commas."""
+    without: Sequence[str]
+    """Techniques that branch and bound leaves out."""
+
+
+class Planned(Devices, Limits, total=False):
+    """What is asked of a plan; `dagsplit plan --help` tells more of each."""
+
+    stages: int | Sequence[int]
+    """Numbers of stages."""
+    replicas: int | Sequence[int]
+    """Numbers of replicas of each stage."""
+    microbatches: int | Sequence[int]
+    """Numbers of microbatches that pass through each pipeline before the weights are updated."""
+    schedule: str
+    """The schedule, such as `gpipe` or `1f1b`."""
+    links: Literal["blocking", "overlapped", "contended"]
+    """How messages between stages are paid for."""
+    keep_activations: bool
+    """Keep activations in place of computing them once more."""
+    stage_memory: float | str
+    """Bytes that a stage of the split may occupy."""
+    partitioner: str
+    """The method that splits."""
+    mapper: str
+    """The mappers, separated by commas."""
+    cost: Sequence[Literal["messages", "all-reduce", "both"]]
+    """What the mappers count beside compute."""
+    mapping_time: float
+    """The longest seconds of one mapper under one cost."""
+
+
+class Simulated(Devices, total=False):
+    """What is simulated; `dagsplit simulate --help` tells more of each."""
+
+    schedule: Literal["gpipe", "1f1b", "async-1f1b", "interleaved", "inference", "virtual-devices"]
+    """In which order devices work."""
+    microbatches: int
+    """How many microbatches pass through the pipeline."""
+    recompute: bool
+    """Compute activations once more for the backward pass."""
+    overlap: bool
+    """Let transfers pass beside the compute."""
+    contention: bool
+    """Let transfers share what carries them."""
+    sync_bandwidth: float | str
+    """Bandwidth of the all-reduce of a split with replicas."""

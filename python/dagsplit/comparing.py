@@ -1,0 +1,196 @@
+"""Several methods on several workloads, and how far each is from the optimum."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import _native
+from ._native import InvalidSplit
+from ._words import words
+from .instances import Instance
+from .pictures import Picture
+from .progress import steps
+from .solving import Partitioner, Run, name_of, solve
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    from typing_extensions import Unpack
+
+    from ._options import Search
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """What one method made of one workload."""
+
+    workload: str
+    """The workload's name."""
+    method: str
+    """The method's spec string, or the function's name."""
+    scope: str
+    """Which splits count."""
+    status: str
+    """How it ended: as in `Run.status`, or `unsupported` (it does not take the problem), `rejected` (its split is
+    invalid) or `crashed` (it raised)."""
+    objective: float | None
+    """The verified objective."""
+    lower_bound: float | None
+    """The method's own lower bound."""
+    reference: float | None
+    """What the gap is measured against: the optimum where some method proved it, else the best bound of all."""
+    reference_is_optimum: bool | None
+    """Whether that is the proven optimum."""
+    gap: float | None
+    """(objective - reference) / objective."""
+    seconds: float | None
+    """Wall-clock time of the method."""
+    message: str | None
+    """Why there is no split."""
+
+
+class Comparison(Sequence[Row]):
+    """The rows of a comparison, one for each workload, scope and method. Printed it is a table."""
+
+    def __init__(self, records: Sequence[str], interrupted: bool = False) -> None:
+        """A comparison of records (schema `dagsplit-compare/1`, as JSON), such as lines of `dagsplit compare
+        --results`.
+
+        Raises:
+            InternalError: two records cannot both be right.
+        """
+        self._records = list(records)
+        self.interrupted = interrupted
+        """Whether Ctrl-C ended it before all methods had run."""
+        self.rows = [Row(**row) for row in json.loads(_native.compared(self._records, "rows"))]
+        """One row for each run."""
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """All that is known of each run, with machine and versions (schema `dagsplit-compare/1`)."""
+        return [json.loads(record) for record in self._records]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a data frame of pandas."""
+        import pandas
+
+        frame: pandas.DataFrame = pandas.DataFrame(self._columns())
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a data frame of polars."""
+        import polars
+
+        return polars.DataFrame(self._columns(), strict=False)
+
+    def to_text(self, form: Literal["text", "markdown", "latex", "csv"] = "text") -> str:
+        """The table for people, for papers (LaTeX with booktabs) or for programs."""
+        return _native.compared(self._records, form)
+
+    def plot(self) -> Picture:
+        """Gap against time, and the gaps by workload."""
+        return Picture(_native.compared(self._records, "plot"))
+
+    def _columns(self) -> dict[str, list[Any]]:
+        names = [field.name for field in dataclasses.fields(Row)]
+        return {name: [getattr(row, name) for row in self.rows] for name in names}
+
+    def _repr_markdown_(self) -> str:
+        return self.to_text("markdown")
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.rows[place]
+
+
+def compare(
+    instances: Sequence[Instance],
+    methods: Sequence[str | Partitioner],
+    *,
+    progress: bool | Callable[[str], object] = False,
+    **search: Unpack[Search],
+) -> Comparison:
+    """Runs several methods on several workloads and tells how far each is from the optimum.
+
+    Methods are spec strings, as `solve` takes them, or functions. A method runs in those of the scopes that it takes. A
+    function that raises, or whose split is invalid, is a row that says so. Gaps are measured against the optimum where
+    a method proves it, so that an exact method should be among them. `progress` is a function that is told what runs,
+    or True for tqdm. Ctrl-C keeps what is done.
+
+    Raises:
+        InvalidOption: an option does not exist or does not fit, or there is no such method.
+
+    >>> layers = [Node(id, accelerator_times=(3.0,), transfer_time=1.0) for id in range(4)]
+    >>> chain = Instance(layers, [(0, 1), (1, 2), (2, 3)], Platform.uniform(2), name="chain")
+    >>> def first_apart(instance):
+    ...     return [[0], [1, 2, 3]]
+    >>> for row in compare([chain], ["dp", first_apart]):
+    ...     print(row.method, row.objective, row.gap)
+    dp 7.0 0.0
+    first_apart 10.0 0.3
+    """
+    records: list[str] = []
+    trials = list(_trials(instances, methods, search))
+    with steps(progress, len(trials)) as show:
+        for instance, method, asked in trials:
+            show(f"{instance.name}: {method if isinstance(method, str) else name_of(method)}")
+            record, interrupted = _record(instance, method, asked)
+            if interrupted:
+                return Comparison(records, interrupted=True)
+            records.append(record)
+    return Comparison(records)
+
+
+_Trial = tuple[Instance, str | Partitioner, dict[str, Any]]
+
+
+def _trials(
+    instances: Sequence[Instance], methods: Sequence[str | Partitioner], search: Mapping[str, Any]
+) -> Iterator[_Trial]:
+    """Each method on each workload in each scope that it takes; one that takes none, in the first."""
+    given = search.get("scope", "acyclic")
+    scopes = [given] if isinstance(given, str) else list(given)
+    for instance in instances:
+        for method in methods:
+            asked = [{**search, "scope": scope} for scope in scopes]
+            taken = [each for each in asked if _refusal(instance, method, each) is None]
+            yield from ((instance, method, each) for each in taken or asked[:1])
+
+
+def _refusal(instance: Instance, method: str | Partitioner, asked: Mapping[str, object]) -> str | None:
+    """Why the method does not take the problem."""
+    return _native.refusal_of(instance._native, words(asked), method) if isinstance(method, str) else None
+
+
+def _record(instance: Instance, method: str | Partitioner, asked: dict[str, Any]) -> tuple[str, bool]:
+    """The record of one run, and whether Ctrl-C ended it."""
+
+    def record(answer: str | None, refusal: tuple[str, str] | None) -> str:
+        name = method if isinstance(method, str) else name_of(method)
+        return _native.record(instance._native, words(asked), name, answer, refusal)
+
+    refusal = _refusal(instance, method, asked)
+    if refusal is not None:
+        return record(None, ("unsupported", refusal)), False
+    if isinstance(method, str):
+        return _answered(solve(instance, method, **asked), record)
+    try:
+        return _answered(solve(instance, method, **asked), record)
+    except InvalidSplit as error:
+        return record(None, ("rejected", str(error))), False
+    except KeyboardInterrupt:
+        return record(None, ("unknown", "interrupted")), True
+    except Exception as error:
+        return record(None, ("crashed", f"it raised {type(error).__name__}: {error}")), False
+
+
+def _answered(run: Run, record: Callable[[str, None], str]) -> tuple[str, bool]:
+    return record(json.dumps(run.record), None), run.interrupted

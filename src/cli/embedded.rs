@@ -1,0 +1,295 @@
+//! The verbs within another program, of which the Python package is made: options are words, workloads and splits are
+//! values, answers are records.
+//!
+//! A word is an option as it stands on the command line, such as `--scope=convex`, and is read and refused by the same
+//! code. Nothing here is part of the library's interface.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use clap::{Args, Command};
+
+use crate::conformance::{Case, Partitioner, Program, Report};
+use crate::formats::{OutputFormat, write_instance};
+use crate::instance::Instance;
+use crate::mapping::Topology;
+use crate::problem::{CostKind, ProblemSpec, Solution};
+use crate::registry;
+use crate::report::comparison::{COMPARE_SCHEMA, Ending, Machine, Record, Trial, Versions};
+use crate::report::facts::Facts;
+use crate::report::method::MethodRecord;
+use crate::report::record::{InstanceRecord, RunRecord};
+use crate::report::simulation::{SimulationRecord, gantt};
+use crate::solve::{Outcome, Run, Stats};
+use crate::verify::{Verified, Violation};
+
+use super::any_split;
+use super::conform::SuiteArgs;
+use super::convert::FormatArg;
+use super::draw::{self, ColourArgs};
+use super::export::TargetArgs;
+use super::generate;
+use super::info;
+use super::map::{Mapped, PlacingArgs};
+use super::mapping_args::{LinkArgs, stages_of};
+use super::model_args::ModelArgs;
+use super::plan::{Planned, PlanningArgs};
+use super::problem_args::ProblemArgs;
+use super::question::{Answer, Question, Watch};
+use super::reading_args::{PlatformArgs, ReadingOptions, Workload};
+use super::search_args::SearchArgs;
+use super::simulate::{SimulationArgs, VIRTUAL_DEVICES};
+use super::{Exit, Failure, OrFail};
+
+/// What errors call a split that is no file.
+const SPLIT: &str = "the split";
+
+/// Options of which `T` has some, and devices in place of those of the workload.
+#[derive(Debug, Args)]
+struct On<T: Args> {
+    #[command(flatten)]
+    devices: PlatformArgs,
+
+    #[command(flatten)]
+    asked: T,
+}
+
+/// No options.
+#[derive(Debug, Args)]
+struct Nothing {}
+
+/// How a file is read.
+#[derive(Debug, Args)]
+struct FileArgs {
+    #[command(flatten)]
+    reading: ReadingOptions,
+
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+/// The format of what is written.
+#[derive(Debug, Args)]
+struct WritingArgs {
+    #[arg(long, value_enum, default_value = "native")]
+    to: FormatArg,
+}
+
+/// What is asked of a split, and under which limits others look for one.
+#[derive(Debug, Args)]
+struct TrialArgs {
+    #[command(flatten)]
+    problem: ProblemArgs,
+
+    #[command(flatten)]
+    search: SearchArgs,
+}
+
+/// The options that `words` give.
+fn read<T: Args>(words: &[String]) -> Result<T, Failure> {
+    let command = T::augment_args(Command::new("").no_binary_name(true).disable_help_flag(true));
+    let read = command.try_get_matches_from(words).and_then(|matches| T::from_arg_matches(&matches));
+    read.map_err(|error| told(&error))
+}
+
+/// What clap says of a word, without what it says of a command line.
+fn told(error: &clap::Error) -> Failure {
+    let text = error.render().to_string();
+    let text = text.split("\n\nUsage:").next().unwrap_or_default();
+    let text = text.split("\n\nFor more information").next().unwrap_or_default();
+    Failure::message(Exit::Usage, text.trim().trim_start_matches("error: "))
+}
+
+impl<T: Args> On<T> {
+    /// A workload with the devices asked for, and what else is asked.
+    fn read(instance: &Instance, words: &[String]) -> Result<(Workload, T), Failure> {
+        let Self { devices, asked } = read(words)?;
+        let platform = devices.applied_to(&instance.platform)?;
+        Ok((Workload { instance: instance.clone(), platform }, asked))
+    }
+}
+
+/// The workload in a file of any format that is read, with the devices asked for.
+pub fn load(file: &Path, words: &[String]) -> Result<Instance, Failure> {
+    let FileArgs { reading, model } = read(words)?;
+    model.read(file, &reading).map(on_its_platform)
+}
+
+/// The workload in a text, with the devices asked for.
+pub fn parse(text: &str, words: &[String]) -> Result<Instance, Failure> {
+    read::<ReadingOptions>(words)?.parse(text).map(on_its_platform)
+}
+
+/// The same workload with the devices asked for.
+pub fn with_devices(instance: &Instance, words: &[String]) -> Result<Instance, Failure> {
+    let (workload, Nothing {}) = On::read(instance, words)?;
+    Ok(on_its_platform(workload))
+}
+
+fn on_its_platform(workload: Workload) -> Instance {
+    Instance { platform: workload.platform, ..workload.instance }
+}
+
+/// The text of a workload in the format asked for.
+pub fn write(instance: &Instance, words: &[String]) -> Result<String, Failure> {
+    write_instance(instance, OutputFormat::from(read::<WritingArgs>(words)?.to)).or_fail(Exit::Usage)
+}
+
+/// What `generate` writes; the words begin with the family.
+pub fn generated(words: &[String]) -> Result<String, Failure> {
+    Ok(read::<generate::Args>(words)?.made()?.text)
+}
+
+/// What `info` tells of a workload.
+pub fn facts(instance: &Instance, words: &[String]) -> Result<Facts, Failure> {
+    let (workload, Nothing {}) = On::read(instance, words)?;
+    info::facts(&workload)
+}
+
+/// What `solve` answers.
+pub fn solve(instance: &Instance, words: &[String], watch: Watch) -> Result<Answer, Failure> {
+    let begun = Instant::now();
+    let (workload, question) = On::<Question>::read(instance, words)?;
+    question.answer(&workload, begun, watch)
+}
+
+/// Why the method does not take the problem; `None` where it does.
+pub fn refusal_of(instance: &Instance, words: &[String], method: &str) -> Result<Option<String>, Failure> {
+    let (workload, TrialArgs { problem, .. }) = On::read(instance, words)?;
+    let problem = problem.problem(&workload, problem.spec(&workload)?)?;
+    Ok(registry::solver_for(method, &problem).or_fail(Exit::Usage)?.err())
+}
+
+/// What is asked, as a [program](Program) is told it.
+pub fn environment(instance: &Instance, words: &[String]) -> Result<Vec<(&'static str, String)>, Failure> {
+    let (workload, TrialArgs { problem, search }) = On::read(instance, words)?;
+    let spec = problem.spec(&workload)?;
+    let limit = search.limits().time_limit.map(Duration::from_secs_f64);
+    let case = Case { instance: workload.instance, spec, costs: None };
+    let mut environment = Program::environment(&case, search.seed, limit.unwrap_or_default());
+    environment.retain(|(name, _)| limit.is_some() || *name != "DAGSPLIT_TIME_LIMIT");
+    Ok(environment)
+}
+
+/// What the verifier says of a split, and by what it judges.
+pub fn verify(
+    instance: &Instance,
+    split: &Solution,
+    words: &[String],
+) -> Result<(ProblemSpec, Result<Verified, Vec<Violation>>), Failure> {
+    let (workload, problem) = On::<ProblemArgs>::read(instance, words)?;
+    let spec = problem.spec(&workload)?;
+    spec.validate(instance).or_fail(Exit::Usage)?;
+    let result = problem.check(&workload, &spec, split);
+    Ok((spec, result))
+}
+
+/// What `solve` would answer if a method called `method` had found this split, or none, in so many seconds; else what is
+/// wrong with it.
+pub fn run_of(
+    instance: &Instance,
+    split: Option<Solution>,
+    words: &[String],
+    (method, seconds): (&str, f64),
+) -> Result<Result<Answer, Vec<Violation>>, Failure> {
+    let (workload, TrialArgs { problem, .. }) = On::read(instance, words)?;
+    let problem_of = problem.problem(&workload, problem.spec(&workload)?)?;
+    let spec = &problem_of.spec;
+    let verified = match split.as_ref().map(|split| problem.check(&workload, spec, split)).transpose() {
+        Ok(verified) => verified,
+        Err(violations) => return Ok(Err(violations)),
+    };
+    let outcome = match split {
+        Some(solution) => Outcome::Feasible { solution, bound: None },
+        None => Outcome::Unknown { bound: None },
+    };
+    let run = Run { outcome, stats: Stats::default() };
+    let outcome = MethodRecord::new(method, &spec.scope, &run, verified.as_ref(), seconds);
+    let about = InstanceRecord::new(instance, problem_of.graph.edge_count());
+    let record = RunRecord::new(about, spec, outcome, run.stats, verified.as_ref());
+    Ok(Ok(Answer { record, verified }))
+}
+
+/// What `compare` keeps of a method that was run with these words.
+pub fn record(instance: &Instance, words: &[String], method: &str, ending: Ending) -> Result<Record, Failure> {
+    let (workload, TrialArgs { problem, search }) = On::read(instance, words)?;
+    let problem = problem.problem(&workload, problem.spec(&workload)?)?;
+    let about = InstanceRecord::new(instance, problem.graph.edge_count());
+    Ok(Record {
+        schema: COMPARE_SCHEMA.into(),
+        file: about.name.clone(),
+        trial: Trial {
+            instance: about,
+            problem: problem.spec,
+            method: method.into(),
+            seed: search.seed,
+            limits: search.limits(),
+        },
+        steps: registry::settings(method).unwrap_or_default(),
+        ending,
+        command: Vec::new(),
+        machine: Machine::here(),
+        versions: Versions::of_this_program(),
+    })
+}
+
+/// What `export` writes.
+pub fn export(instance: &Instance, split: &Solution, words: &[String]) -> Result<String, Failure> {
+    let (workload, target) = On::<TargetArgs>::read(instance, words)?;
+    target.settings(&workload, split, SPLIT)
+}
+
+/// What `draw` draws of a workload.
+pub fn draw(instance: &Instance, split: Option<Solution>, words: &[String]) -> Result<String, Failure> {
+    let (workload, colours) = On::<ColourArgs>::read(instance, words)?;
+    let split = split.map(|split| colours.verified(split, SPLIT, &workload)).transpose()?;
+    draw::draw_workload(workload, split, colours.detail)
+}
+
+/// What `conform` finds. `tell` hears how many of how many cases are done.
+pub fn conform(
+    partitioner: &dyn Partitioner,
+    words: &[String],
+    stop: &Arc<AtomicBool>,
+    mut tell: impl FnMut(u32, u32),
+) -> Result<Report, Failure> {
+    let suite = read::<SuiteArgs>(words)?.suite()?;
+    Ok(suite.run_until(partitioner, stop, |done| tell(done, suite.cases)))
+}
+
+/// The topology in a file.
+pub fn load_topology(file: &Path, words: &[String]) -> Result<Topology, Failure> {
+    read::<LinkArgs>(words)?.read(file)
+}
+
+/// What `map` answers for the stages of a split.
+pub fn map(
+    instance: &Instance,
+    split: Solution,
+    topology: &Topology,
+    words: &[String],
+    watch: Watch,
+) -> Result<Mapped, Failure> {
+    let begun = Instant::now();
+    let (workload, placing) = On::<PlacingArgs>::read(instance, words)?;
+    let split = any_split::verified(split, SPLIT, &workload, CostKind::default(), Some(1.0))?;
+    let (stages, cost) = stages_of(workload, split)?;
+    placing.map(&stages, cost, topology.clone(), (begun, watch))
+}
+
+/// What `plan` answers.
+pub fn plan(instance: &Instance, topology: &Topology, words: &[String], watch: Watch) -> Result<Planned, Failure> {
+    let begun = Instant::now();
+    let (workload, planning) = On::<PlanningArgs>::read(instance, words)?;
+    planning.plan(&workload, topology.clone(), begun, watch)
+}
+
+/// What `simulate` answers for the pipeline of a split, and its Gantt chart as SVG.
+pub fn simulate(instance: &Instance, split: Solution, words: &[String]) -> Result<(SimulationRecord, String), Failure> {
+    let (workload, simulation) = On::<SimulationArgs>::read(instance, words)?;
+    let pipeline = simulation.pipeline(&workload, split, SPLIT)?;
+    let (simulated, record) = simulation.simulate(&pipeline, VIRTUAL_DEVICES)?;
+    Ok((record, gantt(&simulated)))
+}

@@ -1,0 +1,206 @@
+//! What `solve` is asked: a problem, methods, limits; and its answer.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use crate::problem::Problem;
+use crate::registry;
+use crate::report::method::{self, MethodRecord};
+use crate::report::{Attempt, InstanceRecord, RunRecord};
+use crate::solve::{SearchContext, Solver};
+use crate::verify::Verified;
+
+use super::problem_args::ProblemArgs;
+use super::reading_args::Workload;
+use super::search_args::SearchArgs;
+use super::{Exit, Failure, OrFail, bug, listed};
+
+/// What is asked of a workload, and how to search.
+#[derive(Debug, clap::Args)]
+pub struct Question {
+    #[command(flatten)]
+    problem: ProblemArgs,
+
+    /// How to search: `auto` takes the first exact method that takes the problem, or else the first heuristic. Several
+    /// specs, separated by commas, run one after the other and are compared. A spec is a name, with parameters after a
+    /// colon (`annealing:patience=50,seed=2`); `dagsplit methods` lists both.
+    #[arg(long, value_name = "SPEC,...", default_value = "auto", help_heading = "Search")]
+    method: String,
+
+    #[command(flatten)]
+    search: SearchArgs,
+}
+
+/// How a run is ended and watched.
+#[derive(Clone, Copy)]
+pub struct Watch<'a> {
+    /// Ends it once set.
+    pub cancelled: &'a Arc<AtomicBool>,
+    /// Gives its context whoever is told how far it is.
+    pub watched: &'a dyn Fn(SearchContext) -> SearchContext,
+}
+
+/// What came of it.
+pub struct Answer {
+    /// The best run of the first scope, and how all runs compare.
+    pub record: RunRecord,
+    /// Its split, where there is one.
+    pub verified: Option<Verified>,
+}
+
+/// A problem, and a method that takes it.
+type Pair<'a> = (&'a Problem, Box<dyn Solver>);
+
+impl Question {
+    /// Runs every method in every scope. The time of the first run counts from `begun`.
+    pub fn answer(&self, workload: &Workload, mut begun: Instant, watch: Watch) -> Result<Answer, Failure> {
+        let specs = self.problem.specs(workload)?;
+        let problems =
+            specs.into_iter().map(|spec| self.problem.problem(workload, spec)).collect::<Result<Vec<_>, _>>()?;
+        let pairs = self.pairs(&problems)?;
+        let mut attempts = Vec::with_capacity(pairs.len());
+        for (problem, solver) in &pairs {
+            attempts.push(self.attempt(solver.as_ref(), workload, problem, (begun, watch))?);
+            begun = Instant::now();
+        }
+        tell_rejections(&attempts)?;
+        best(workload, &problems[0], attempts)
+    }
+
+    /// Each problem with each method that takes it; every method has to take one, and every problem needs one.
+    fn pairs<'a>(&self, problems: &'a [Problem]) -> Result<Vec<Pair<'a>>, Failure> {
+        let specs = registry::split_list(&self.method);
+        let mut refused = vec![None; specs.len()];
+        let mut pairs = Vec::new();
+        for problem in problems {
+            let before = pairs.len();
+            let mut last = None;
+            for (name, refused) in specs.iter().zip(&mut refused) {
+                match registry::solver_for(name, problem).or_fail(Exit::Usage)? {
+                    Ok(solver) => pairs.push((problem, solver)),
+                    Err(refusal) => last = Some(refused.insert(refusal).clone()),
+                }
+            }
+            if let Some(refusal) = last.filter(|_| pairs.len() == before) {
+                return Err(Failure::message(Exit::Usage, refusal));
+            }
+        }
+        let taken = |name: &str| name == "auto" || pairs.iter().any(|(_, solver)| solver.name() == name);
+        let idle = specs.iter().zip(refused).find(|(name, _)| !taken(name));
+        match idle.and_then(|(_, refusal)| refusal) {
+            Some(refusal) => Err(Failure::message(Exit::Usage, refusal)),
+            None => Ok(pairs),
+        }
+    }
+
+    fn attempt(
+        &self,
+        solver: &dyn Solver,
+        workload: &Workload,
+        problem: &Problem,
+        (begun, watch): (Instant, Watch),
+    ) -> Result<Attempt, Failure> {
+        let context = (watch.watched)(self.search.context(watch.cancelled, begun));
+        let model = self.problem.other_costs().map(AsRef::as_ref);
+        Attempt::of(solver, &workload.instance, problem, model, context).or_fail(Exit::Usage)
+    }
+}
+
+/// The best of the first scope, whose `problem` is given, and how the methods compare.
+fn best(workload: &Workload, problem: &Problem, mut attempts: Vec<Attempt>) -> Result<Answer, Failure> {
+    let records: Vec<MethodRecord> = attempts.iter().map(|attempt| attempt.record.clone()).collect();
+    method::consistent(&records).map_err(|contradiction| bug(&contradiction.to_string()))?;
+    let scope = Some(problem.spec.scope.name());
+    let in_first = records.iter().take_while(|record| record.scope == scope).count();
+    let best = attempts.swap_remove(MethodRecord::best(&records[..in_first]));
+    let instance = InstanceRecord::new(&workload.instance, problem.graph.edge_count());
+    let mut record = RunRecord::new(instance, &problem.spec, best.record, best.stats, best.verified.as_ref());
+    if records.len() > 1 {
+        record.compared = records;
+    }
+    Ok(Answer { record, verified: best.verified })
+}
+
+/// A split that its solver takes for good and the verifier does not.
+fn rejection(attempt: &Attempt) -> Option<String> {
+    let (method, violations) = (&attempt.record.method, &attempt.violations);
+    (!violations.is_empty()).then(|| format!("the split that method {method} found is invalid:{}", listed(violations)))
+}
+
+/// Tells of the splits that the verifier rejects. They fail the run where nothing else stands.
+fn tell_rejections(attempts: &[Attempt]) -> Result<(), Failure> {
+    let rejections: Vec<String> = attempts.iter().filter_map(rejection).collect();
+    if !rejections.is_empty() && rejections.len() == attempts.len() {
+        return Err(bug(&rejections.join("\n")));
+    }
+    rejections.iter().for_each(|rejection| eprintln!("{}", bug(rejection)));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::problem::Solution;
+    use crate::solve::dp::IdealDp;
+    use crate::solve::{Guarantee, Outcome, Run, SolveError, Stats, Unsupported};
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::reading_args::ReadingArgs;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        reading: ReadingArgs,
+        #[command(flatten)]
+        question: Question,
+    }
+
+    /// A method that claims to have split the workload, and has not.
+    struct Liar;
+
+    impl Solver for Liar {
+        fn name(&self) -> &str {
+            "liar"
+        }
+
+        fn guarantee(&self) -> Guarantee {
+            Guarantee::Heuristic
+        }
+
+        fn supports(&self, _: &Problem) -> Result<(), Unsupported> {
+            Ok(())
+        }
+
+        fn search(&self, _: &Problem, _: &mut SearchContext) -> Result<Run, SolveError> {
+            let solution = Solution { devices: Vec::new(), objective: Some(1.0) };
+            Ok(Run { outcome: Outcome::Feasible { solution, bound: None }, stats: Stats::default() })
+        }
+    }
+
+    #[test]
+    fn a_split_that_the_verifier_rejects_ends_the_run_as_a_bug() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/instances/resnet50_inference.json");
+        let Line { reading, question } = Line::parse_from(["solve", file]);
+        let workload = reading.read().unwrap_or_else(|failure| panic!("{failure}"));
+        let spec = question.problem.spec(&workload).unwrap_or_else(|failure| panic!("{failure}"));
+        let problem = Problem::new(&workload.instance, spec).unwrap();
+        let watch = Watch { cancelled: &Arc::default(), watched: &|context| context };
+        let attempt =
+            |solver: &dyn Solver| question.attempt(solver, &workload, &problem, (Instant::now(), watch)).unwrap();
+        let lie = attempt(&Liar);
+        assert_eq!(
+            (lie.record.status, lie.record.objective, lie.verified.is_some()),
+            (crate::solve::Status::Rejected, None, false)
+        );
+        let Err(failure) = tell_rejections(&[lie]) else { panic!("a lie passed") };
+        assert_eq!(failure.exit as u8, 70);
+        let message = failure.to_string();
+        assert!(message.contains("liar") && message.contains("bug in dagsplit"), "{message}");
+        // What others found still stands.
+        let attempts = [attempt(&Liar), attempt(&IdealDp::default())];
+        assert!(tell_rejections(&attempts).is_ok());
+        let records = attempts.map(|attempt| attempt.record);
+        assert_eq!(MethodRecord::best(&records), 1);
+    }
+}
