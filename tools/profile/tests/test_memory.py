@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+from torch import nn
 
 from conftest import make
 from dagsplit_profile import ProfileError, group, instance, roofline, trace
@@ -41,16 +42,19 @@ def test_devices_keep_room_for_one_working_set():
         instance.build(traced, groups, costs, Devices("V100", 2, 1000, 0, 1e9), 6, "copy")
 
 
-def test_fused_attention_keeps_no_scores_and_dropout_one_byte_a_number(tmp_path):
-    model, x = make("transformer", batch=4)
-    with torch.device("meta"):
-        traced = trace(model.to("meta").train(), (x.to("meta"),))
+def held(model, x):
+    """What the nodes hold on an accelerator."""
+    traced = trace(model.to("meta").train(), (x.to("meta"),))
     groups = group(traced)
     costs = roofline.model(traced, groups, ACCELERATORS["v100"], False, True)
-    held = {entry.name: cost.footprint.held for entry, cost in zip(groups, costs, strict=True)}
-    attention = next(size for name, size in held.items() if "scaled_dot_product_attention" in name)
+    return {entry.name: cost.footprint.held for entry, cost in zip(groups, costs, strict=True)}
+
+
+def test_fused_attention_keeps_no_scores_and_dropout_one_byte_a_number():
+    attention = held(*make("transformer", batch=4))["layers.0/scaled_dot_product_attention"]
     # The output, and one number for each row of the scores.
     assert attention == 4 * (4 * 10 * 32 + 4 * 4 * 10)
+    assert held(nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5)), torch.ones(4, 8))["1/dropout"] == 4 * 8
 
 
 def test_the_optimizers_state_is_held(tmp_path):
