@@ -19,6 +19,7 @@ pub mod loads;
 pub mod orders;
 pub mod pairs;
 pub mod pareto_fronts;
+mod pins;
 pub mod plain;
 pub mod quantise;
 pub mod relaxation;
@@ -26,6 +27,7 @@ pub mod reorder;
 pub mod search;
 pub mod servers;
 mod setting;
+mod shares;
 pub mod stage;
 pub mod suffixes;
 

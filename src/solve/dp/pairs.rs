@@ -9,9 +9,10 @@
 use super::chain::IdealChain;
 use super::lattice::Lattice;
 use super::loads::{Value, contains, objective, ones, worse};
+use super::pins::{Costs, Pins, Sums};
 use super::setting::Setting;
-use crate::cost::{Piece, Terms, compute_load};
-use crate::preprocess::{KindCosts, Reduced, joint};
+use super::shares::Shares;
+use crate::cost::compute_load;
 use crate::problem::fits;
 use crate::search::{SearchContext, Stopped, Verdict};
 
@@ -29,67 +30,6 @@ struct Reached {
     stage: u32,
     from: (u32, u32),
     value: Value,
-}
-
-/// What a stage that grows is made of.
-#[derive(Clone, Copy, Default)]
-struct Sums {
-    terms: [Terms; 2],
-    /// The part of them that stays whatever joins.
-    lasting: [Terms; 2],
-    memory: f64,
-    /// Bytes kept for the edges that the stage cuts.
-    boundary: f64,
-    parameter_bytes: f64,
-}
-
-/// A unit's place on a net that costs a kind of device something.
-#[derive(Clone, Copy)]
-struct Pin {
-    net: u32,
-    /// How many pins the net has.
-    of: u32,
-    is_source: bool,
-    pass: usize,
-    time: f64,
-}
-
-/// What the units cost on one kind of device.
-struct Costs<'a> {
-    kind: &'a KindCosts,
-    /// Stage kinds on it.
-    stages: Vec<usize>,
-    /// Compute and fixed communication of each unit, by pass; `None` where the kind cannot run it.
-    own: Vec<Option<[Terms; 2]>>,
-    pins: Vec<Vec<Pin>>,
-}
-
-impl<'a> Costs<'a> {
-    fn new(setting: &'a Setting, kind: usize) -> Self {
-        let (reduced, costs) = (setting.reduced, &setting.reduced.kinds[kind]);
-        let is_one_load = setting.loads.is_one_load();
-        let own = |u: usize| {
-            let terms = costs.terms(u)?;
-            Some(if is_one_load { [joint(&terms), Terms::default()] } else { terms })
-        };
-        let moves_data = costs.pieces.iter().any(|piece| piece.comm_in > 0.0 || piece.comm_out > 0.0);
-        let pin = |u: usize, e: usize| {
-            let net = &reduced.nets[e];
-            let pass = usize::from(net.backward && !is_one_load);
-            let (of, is_source) = (net.pins.len() as u32, net.source as usize == u);
-            Pin { net: e as u32, of, is_source, pass, time: costs.transfers[e] }
-        };
-        let pins = |u: usize| {
-            let nets = reduced.nets_of.row(u).iter().map(|&e| e as usize);
-            nets.filter(|&e| moves_data && costs.transfers[e] > 0.0).map(|e| pin(u, e)).collect()
-        };
-        Self {
-            kind: costs,
-            stages: (0..setting.stages.len()).filter(|&s| setting.stages[s].kind == kind).collect(),
-            own: (0..reduced.unit_count()).map(own).collect(),
-            pins: (0..reduced.unit_count()).map(pins).collect(),
-        }
-    }
 }
 
 /// The program on one problem.
@@ -153,66 +93,6 @@ impl<'a> Pairs<'a> {
     }
 }
 
-/// What units and nets add to the loads of their stages at least, whatever kinds of device these are on.
-struct Shares {
-    units: Vec<f64>,
-    /// What each net takes at least of a stage that it enters.
-    nets: Vec<f64>,
-    /// How much of the units' shares a device of each kind takes at most, as a part of its load.
-    speeds: Vec<f64>,
-}
-
-impl Shares {
-    fn new(reduced: &Reduced) -> Self {
-        // One piece of each kind's load stands for it: the sums of one piece are sums over stages.
-        let of_unit = |kind: &KindCosts, u: usize| Some(weightiest(&kind.pieces).value(&joint(&kind.terms(u)?)));
-        let all = || 0..reduced.unit_count();
-        let least = |u| reduced.kinds.iter().filter_map(|kind| of_unit(kind, u)).fold(f64::INFINITY, f64::min);
-        let units: Vec<f64> = all().map(least).collect();
-        let speed = |kind| {
-            let of_one = |u: usize| of_unit(kind, u).map(|load| if load > 0.0 { units[u] / load } else { 1.0 });
-            all().filter_map(of_one).fold(0.0, f64::max)
-        };
-        let entering = |kind: &KindCosts, e: usize| weightiest(&kind.pieces).comm_in * kind.transfers[e];
-        let entering = |e| reduced.kinds.iter().map(|kind| entering(kind, e)).fold(f64::INFINITY, f64::min);
-        let nets: Vec<f64> = (0..reduced.nets.len()).map(entering).collect();
-        let is_moved = nets.iter().any(|&time| time > 0.0);
-        let speeds = reduced.kinds.iter().map(|kind| if is_moved { 1.0 } else { speed(kind) }).collect();
-        Self { units, nets, speeds }
-    }
-
-    /// The shares above each ideal, added up: those of its units, and of each net that comes from below once.
-    fn rests(&self, reduced: &Reduced, lattice: &Lattice) -> Vec<f64> {
-        let mut rest = vec![0.0; lattice.len()];
-        for ideal in (0..lattice.len()).rev() {
-            let Some(&(u, larger)) = lattice.above(ideal).first() else { continue };
-            let (u, without) = (u as usize, lattice.bits(ideal));
-            rest[ideal] = rest[larger as usize] + self.units[u];
-            for &e in reduced.nets_of.row(u) {
-                let (net, time) = (&reduced.nets[e as usize], self.nets[e as usize]);
-                // It enters what is above an ideal that holds its source but not all of its pins.
-                let others_above = net.pins.iter().any(|&p| p as usize != u && !contains(without, p as usize));
-                if net.source as usize == u {
-                    rest[ideal] -= if others_above { time } else { 0.0 };
-                } else if contains(without, net.source as usize) && !others_above {
-                    rest[ideal] += time;
-                }
-            }
-        }
-        rest
-    }
-}
-
-/// The piece of a load that counts most of it.
-fn weightiest(pieces: &[Piece]) -> &Piece {
-    let weight = |piece: &&Piece| (piece.compute, piece.comm_in + piece.comm_out);
-    let heavier = |a: &&Piece, b: &&Piece| {
-        let (a, b) = (weight(a), weight(b));
-        a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
-    };
-    pieces.iter().max_by(heavier).unwrap_or(&Piece::COMPUTE)
-}
-
 /// A stage kind that may follow some chain to an ideal.
 #[derive(Clone, Copy)]
 struct Usable {
@@ -221,44 +101,6 @@ struct Usable {
     limit: Option<f64>,
     /// The most time that devices have after it.
     time_left: f64,
-}
-
-/// Where the source of a net lies.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Below,
-    Inside,
-    Above,
-}
-
-/// How many pins of a net lie below the stage, and how many in it.
-#[derive(Clone, Copy)]
-struct Pins {
-    below: u32,
-    inside: u32,
-    source: Place,
-}
-
-impl Pins {
-    /// Counts a pin of the net as the stage's.
-    #[inline]
-    fn add(&mut self, pin: &Pin, sums: &mut Sums) {
-        let terms = &mut sums.terms[pin.pass];
-        if self.inside > 0 {
-            *terms.side(self.source == Place::Inside) -= pin.time;
-        }
-        // What has pins below the stage, too, is cut for good; which way it goes is known once its source is.
-        if self.below > 0 && (pin.is_source || self.inside == 0 && self.source == Place::Below) {
-            *sums.lasting[pin.pass].side(pin.is_source) += pin.time;
-        }
-        if pin.is_source {
-            self.source = Place::Inside;
-        }
-        self.inside += 1;
-        if self.inside < pin.of {
-            *terms.side(self.source == Place::Inside) += pin.time;
-        }
-    }
 }
 
 /// A walk through the ideals above one, with the stage between.
@@ -288,7 +130,7 @@ impl<'a> Walk<'a> {
             cx,
             steps: 0,
             from: 0,
-            nets: vec![Pins { below: 0, inside: 0, source: Place::Above }; reduced.nets.len()],
+            nets: vec![Pins::ABOVE; reduced.nets.len()],
             set: vec![0; pairs.lattice.words()],
             usable: Vec::new(),
             most_compute: 0.0,
@@ -300,14 +142,11 @@ impl<'a> Walk<'a> {
     fn run(&mut self, from: usize, chains: &[Reached], above: &mut [Vec<Reached>]) -> Result<(), Stopped> {
         let pairs = self.pairs;
         self.from = from;
-        self.nets.fill(Pins { below: 0, inside: 0, source: Place::Above });
+        self.nets.fill(Pins::ABOVE);
         for u in ones(pairs.lattice.bits(from)) {
             for &e in pairs.setting.reduced.nets_of.row(u) {
-                let net = &mut self.nets[e as usize];
-                net.below += 1;
-                if pairs.setting.reduced.nets[e as usize].source as usize == u {
-                    net.source = Place::Below;
-                }
+                let is_source = pairs.setting.reduced.nets[e as usize].source as usize == u;
+                self.nets[e as usize].put_below(is_source);
             }
         }
         for costs in &pairs.kinds {
@@ -395,13 +234,7 @@ impl<'a> Walk<'a> {
     /// Takes `u`, the last one that joined, out again.
     fn leave(&mut self, costs: &Costs, u: usize) {
         self.set[u / 64] &= !(1 << (u % 64));
-        for pin in &costs.pins[u] {
-            let net = &mut self.nets[pin.net as usize];
-            net.inside -= 1;
-            if pin.is_source {
-                net.source = Place::Above;
-            }
-        }
+        costs.pins[u].iter().for_each(|pin| self.nets[pin.net as usize].take(pin));
     }
 
     /// Continues the chains by the present stage, up to the ideal `to`; whether a stage that holds it may be within the target.

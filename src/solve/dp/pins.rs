@@ -1,0 +1,131 @@
+//! The sums of a stage that grows unit by unit, by the pins of its nets.
+
+use super::setting::Setting;
+use crate::cost::Terms;
+use crate::preprocess::{KindCosts, joint};
+
+/// What a stage that grows is made of.
+#[derive(Clone, Copy, Default)]
+pub struct Sums {
+    /// Compute and communication by pass; of one load, all in the first.
+    pub terms: [Terms; 2],
+    /// The part of them that stays whatever joins.
+    pub lasting: [Terms; 2],
+    /// Bytes of its units by themselves.
+    pub memory: f64,
+    /// Bytes kept for the edges that the stage cuts.
+    pub boundary: f64,
+    /// Bytes that replicas synchronise.
+    pub parameter_bytes: f64,
+}
+
+/// A unit's place on a net that costs a kind of device something.
+#[derive(Clone, Copy)]
+pub struct Pin {
+    /// The net.
+    pub net: u32,
+    /// How many pins the net has.
+    of: u32,
+    is_source: bool,
+    pass: usize,
+    time: f64,
+}
+
+/// What the units cost on one kind of device.
+pub struct Costs<'a> {
+    /// The kind.
+    pub kind: &'a KindCosts,
+    /// Stage kinds on it.
+    pub stages: Vec<usize>,
+    /// Compute and fixed communication of each unit, by pass; `None` where the kind cannot run it.
+    pub own: Vec<Option<[Terms; 2]>>,
+    /// Each unit's places on nets.
+    pub pins: Vec<Vec<Pin>>,
+}
+
+impl<'a> Costs<'a> {
+    /// The costs on the kind of this index. O(n + pins).
+    pub fn new(setting: &'a Setting, kind: usize) -> Self {
+        let (reduced, costs) = (setting.reduced, &setting.reduced.kinds[kind]);
+        let is_one_load = setting.loads.is_one_load();
+        let own = |u: usize| {
+            let terms = costs.terms(u)?;
+            Some(if is_one_load { [joint(&terms), Terms::default()] } else { terms })
+        };
+        let moves_data = costs.pieces.iter().any(|piece| piece.comm_in > 0.0 || piece.comm_out > 0.0);
+        let pin = |u: usize, e: usize| {
+            let net = &reduced.nets[e];
+            let pass = usize::from(net.backward && !is_one_load);
+            let (of, is_source) = (net.pins.len() as u32, net.source as usize == u);
+            Pin { net: e as u32, of, is_source, pass, time: costs.transfers[e] }
+        };
+        let pins = |u: usize| {
+            let nets = reduced.nets_of.row(u).iter().map(|&e| e as usize);
+            nets.filter(|&e| moves_data && costs.transfers[e] > 0.0).map(|e| pin(u, e)).collect()
+        };
+        Self {
+            kind: costs,
+            stages: (0..setting.stages.len()).filter(|&s| setting.stages[s].kind == kind).collect(),
+            own: (0..reduced.unit_count()).map(own).collect(),
+            pins: (0..reduced.unit_count()).map(pins).collect(),
+        }
+    }
+}
+
+/// Where the source of a net lies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Below,
+    Inside,
+    Above,
+}
+
+/// How many pins of a net lie below the stage, and how many in it.
+#[derive(Clone, Copy)]
+pub struct Pins {
+    below: u32,
+    inside: u32,
+    source: Place,
+}
+
+impl Pins {
+    /// All of them lie above.
+    pub const ABOVE: Self = Self { below: 0, inside: 0, source: Place::Above };
+
+    /// Counts a pin as one below the stage.
+    pub fn put_below(&mut self, is_source: bool) {
+        self.below += 1;
+        if is_source {
+            self.source = Place::Below;
+        }
+    }
+
+    /// Takes the pin that was added last out again.
+    #[inline]
+    pub fn take(&mut self, pin: &Pin) {
+        self.inside -= 1;
+        if pin.is_source {
+            self.source = Place::Above;
+        }
+    }
+
+    /// Counts a pin of the net as the stage's.
+    #[inline]
+    pub fn add(&mut self, pin: &Pin, sums: &mut Sums) {
+        let terms = &mut sums.terms[pin.pass];
+        if self.inside > 0 {
+            *terms.side(self.source == Place::Inside) -= pin.time;
+        }
+        // What has pins below the stage, too, is cut for good; which way it goes is known once its source is.
+        if self.below > 0 && (pin.is_source || self.inside == 0 && self.source == Place::Below) {
+            *sums.lasting[pin.pass].side(pin.is_source) += pin.time;
+        }
+        if pin.is_source {
+            self.source = Place::Inside;
+        }
+        self.inside += 1;
+        if self.inside < pin.of {
+            *terms.side(self.source == Place::Inside) += pin.time;
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What is left to do above an ideal at least, in terms of what a device can do.
+
+use super::lattice::Lattice;
+use super::loads::contains;
+use crate::cost::Piece;
+use crate::preprocess::{KindCosts, Reduced, joint};
+
+/// What units and nets add to the loads of their stages at least, whatever kinds of device these are on.
+pub struct Shares {
+    units: Vec<f64>,
+    /// What each net takes at least of a stage that it enters.
+    nets: Vec<f64>,
+    /// How much of the units' shares a device of each kind takes at most, as a part of its load.
+    pub speeds: Vec<f64>,
+}
+
+impl Shares {
+    /// The shares on a problem. O(kinds · (n + pins)).
+    pub fn new(reduced: &Reduced) -> Self {
+        // One piece of each kind's load stands for it: the sums of one piece are sums over stages.
+        let of_unit = |kind: &KindCosts, u: usize| Some(weightiest(&kind.pieces).value(&joint(&kind.terms(u)?)));
+        let all = || 0..reduced.unit_count();
+        let least = |u| reduced.kinds.iter().filter_map(|kind| of_unit(kind, u)).fold(f64::INFINITY, f64::min);
+        let units: Vec<f64> = all().map(least).collect();
+        let speed = |kind| {
+            let of_one = |u: usize| of_unit(kind, u).map(|load| if load > 0.0 { units[u] / load } else { 1.0 });
+            all().filter_map(of_one).fold(0.0, f64::max)
+        };
+        let entering = |kind: &KindCosts, e: usize| weightiest(&kind.pieces).comm_in * kind.transfers[e];
+        let entering = |e| reduced.kinds.iter().map(|kind| entering(kind, e)).fold(f64::INFINITY, f64::min);
+        let nets: Vec<f64> = (0..reduced.nets.len()).map(entering).collect();
+        let is_moved = nets.iter().any(|&time| time > 0.0);
+        let speeds = reduced.kinds.iter().map(|kind| if is_moved { 1.0 } else { speed(kind) }).collect();
+        Self { units, nets, speeds }
+    }
+
+    /// The shares above each ideal, added up: those of its units, and of each net that comes from below once.
+    pub fn rests(&self, reduced: &Reduced, lattice: &Lattice) -> Vec<f64> {
+        let mut rest = vec![0.0; lattice.len()];
+        for ideal in (0..lattice.len()).rev() {
+            let Some(&(u, larger)) = lattice.above(ideal).first() else { continue };
+            let (u, without) = (u as usize, lattice.bits(ideal));
+            rest[ideal] = rest[larger as usize] + self.units[u];
+            for &e in reduced.nets_of.row(u) {
+                let (net, time) = (&reduced.nets[e as usize], self.nets[e as usize]);
+                // It enters what is above an ideal that holds its source but not all of its pins.
+                let others_above = net.pins.iter().any(|&p| p as usize != u && !contains(without, p as usize));
+                if net.source as usize == u {
+                    rest[ideal] -= if others_above { time } else { 0.0 };
+                } else if contains(without, net.source as usize) && !others_above {
+                    rest[ideal] += time;
+                }
+            }
+        }
+        rest
+    }
+}
+
+/// The piece of a load that counts most of it.
+fn weightiest(pieces: &[Piece]) -> &Piece {
+    let weight = |piece: &&Piece| (piece.compute, piece.comm_in + piece.comm_out);
+    let heavier = |a: &&Piece, b: &&Piece| {
+        let (a, b) = (weight(a), weight(b));
+        a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+    };
+    pieces.iter().max_by(heavier).unwrap_or(&Piece::COMPUTE)
+}
