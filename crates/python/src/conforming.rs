@@ -30,7 +30,7 @@ impl Callable {
                 asked.set_item(keyword(name), value)?;
             }
             let instance = Instance(Arc::new(request.case.instance.clone()));
-            self.function.call1(py, (instance, asked))?.extract::<String>(py).map_err(PyErr::from)
+            self.function.call1(py, (instance, asked))?.extract::<String>(py)
         })
         .map_err(|error: PyErr| Fault::Failed(format!("it raised {error}")))
     }
