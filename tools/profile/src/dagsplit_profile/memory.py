@@ -79,7 +79,7 @@ def peak(memory: Sequence[Footprint], stage: Sequence[int], state_bytes: int, gr
     """The most that a stage takes: the model's tensors, their gradients, and what its groups hold and work with.
 
     `stage` are the groups' places in the order in which they run forward. When one runs backward, those after it hold
-    nothing any more. What the stage received and sent stays until its gradient is known.
+    nothing any more. What the stage received and sent stays to the end.
     """
     received = [result for entry in memory[: stage[0]] for result in entry.results if result.last >= stage[0]]
     sent = [result for index in stage for result in memory[index].results if result.last > stage[-1]]
@@ -88,7 +88,8 @@ def peak(memory: Sequence[Footprint], stage: Sequence[int], state_bytes: int, gr
     most = 0
     for index in stage:
         held += memory[index].held
-        most = max(most, held + memory[index].forward, held + passing + memory[index].backward)
+        read = sum(result.bytes for result in received if not result.is_held and result.last < index)
+        most = max(most, held + read + memory[index].forward, held + passing + memory[index].backward)
     return state_bytes + gradient_bytes + most
 
 
