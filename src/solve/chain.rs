@@ -1,9 +1,9 @@
 //! Chains: nodes are joined to clusters, a method splits the clusters, and the split is refined.
 
-use super::heuristic::work_bound;
-use super::{Guarantee, Outcome, Run, SearchContext, SolveError, Solver, Unsupported, found};
+use super::{BoundSource, Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, Solver, Unsupported, found};
+use crate::bound;
 use crate::preprocess::Unordered;
-use crate::problem::{Objective, Problem, Solution};
+use crate::problem::{Objective, Problem, Scope, Solution};
 
 /// A way to join nodes that then share a device.
 ///
@@ -77,7 +77,8 @@ impl Solver for Chain {
             // What is proven of clusters says nothing of nodes, for which work alone is a bound.
             run.outcome = match (run.outcome.without_proof(), problem.spec.objective) {
                 (Outcome::Feasible { solution, .. }, Objective::Throughput | Objective::GPipe) => {
-                    found(solution, work_bound(&Unordered::new(problem)))
+                    let value = bound::work(&Unordered::new(problem).units);
+                    found(solution, LowerBound { value, scope: Scope::Arbitrary, source: BoundSource::Work })
                 }
                 (outcome, _) => outcome,
             };

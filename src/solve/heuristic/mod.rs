@@ -72,7 +72,7 @@ fn unsupported(solver: &str, reason: &str) -> Unsupported {
 }
 
 /// Total work over total speed, which bounds every split. Units contracted further would bound fewer.
-pub(super) fn work_bound(unordered: &Unordered) -> LowerBound {
+fn work_bound(unordered: &Unordered) -> LowerBound {
     LowerBound { value: bound::work(&unordered.units), scope: Scope::Arbitrary, source: BoundSource::Work }
 }
 
