@@ -19,6 +19,10 @@ fn without_servers((instance, spec): (Instance, ProblemSpec)) -> (Instance, Prob
     (instance, ProblemSpec { interconnect: None, ..spec })
 }
 
+fn of_one_load((instance, spec): (Instance, ProblemSpec)) -> (Instance, ProblemSpec) {
+    (instance, ProblemSpec { objective: Objective::Throughput, ..spec })
+}
+
 /// The problem for splits of this scope by their largest load, without replicas, as branch and price takes it.
 fn of_scope(spec: &ProblemSpec, scope: &Scope) -> ProblemSpec {
     let spec = ProblemSpec { interconnect: None, replication: None, scope: scope.clone(), ..spec.clone() };
@@ -39,7 +43,8 @@ proptest! {
 
     #[test]
     fn the_portfolio_finds_the_optimum(
-        (instance, spec) in acyclic_problems(6, InstanceOptions::ALL), threads in 1..4_usize, looks in 1..50_u64,
+        (instance, spec) in acyclic_problems(6, InstanceOptions::ALL).prop_map(of_one_load),
+        (threads, looks) in (1..4_usize, 1..50_u64),
     ) {
         let expected = solve_and_verify(&BruteForce, &instance, &spec);
         let problem = Problem::new(&instance, spec.clone()).unwrap();
@@ -59,7 +64,9 @@ proptest! {
     #![proptest_config(config(100))]
 
     #[test]
-    fn near_ties_are_told_apart((instance, spec) in acyclic_problems(7, NEAR_TIES).prop_map(without_servers)) {
+    fn near_ties_are_told_apart(
+        (instance, spec) in acyclic_problems(7, NEAR_TIES).prop_map(without_servers).prop_map(of_one_load),
+    ) {
         let expected = solve_and_verify(&BruteForce, &instance, &spec);
         for solver in [&PlainDp::default() as &dyn Solver, &SHORT] {
             let found = solve_and_verify(solver, &instance, &spec);
@@ -79,7 +86,9 @@ proptest! {
 
     /// Cut off anywhere, it claims nothing that is not so.
     #[test]
-    fn anytime((instance, spec) in acyclic_problems(6, InstanceOptions::ALL), micros in 0..3_000_u64) {
+    fn anytime(
+        (instance, spec) in acyclic_problems(6, InstanceOptions::ALL).prop_map(of_one_load), micros in 0..3_000_u64,
+    ) {
         let optimum = solve_and_verify(&BruteForce, &instance, &spec);
         let problem = Problem::new(&instance, spec.clone()).unwrap();
         let mut cx = SearchContext::new().with_time_limit(std::time::Duration::from_micros(micros));
