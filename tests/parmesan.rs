@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{InstanceOptions, config, problems, solve_and_verify};
+use common::{InstanceOptions, config, problems, proves, solve_and_verify};
 use dagsplit::generate::{Recipe, Resnet, Transformer, generate};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::internals::graph::order_graph::Groups;
@@ -233,7 +233,8 @@ fn a_proof_on_clusters_is_none_on_nodes() {
     let run = solver("cluster:k=1+dp").expect("a chain").solve(&problem, &mut SearchContext::new()).expect("supported");
     // What is left is the bound by work.
     let Outcome::Feasible { solution, bound: Some(bound) } = &run.outcome else { panic!("{:?}", run.outcome) };
-    assert_eq!((solution.objective, bound.value), (Some(7.0), 3.5));
+    assert_eq!(solution.objective, Some(7.0));
+    assert!(proves(bound.value, 3.5), "{bound:?}");
     let small = ProblemSpec { platform: Platform::uniform(2, Some(0.0), 0), ..ProblemSpec::of(&instance) };
     let mut heavy = instance.clone();
     heavy.nodes[0].memory = 1.0;
