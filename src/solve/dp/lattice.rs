@@ -39,7 +39,7 @@ impl Lattice {
             let mut next_ready = Vec::new();
             let last = first + ready.len();
             for (ideal, joining) in (first..last).zip(&ready) {
-                if ideal % IDEALS_PER_LOOK == 0 && cx.should_stop() {
+                if ideal.is_multiple_of(IDEALS_PER_LOOK) && cx.should_stop() {
                     return Err(Stopped);
                 }
                 for &u in joining {
@@ -65,7 +65,7 @@ impl Lattice {
     }
 
     /// How many ideals there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.starts.len() - 1
     }
 
@@ -100,7 +100,7 @@ mod tests {
     fn ideals_are_counted_once_each() {
         let two_chains = Graph::new(6, &[(0, 2), (2, 4), (1, 3), (3, 5)]).unwrap();
         let lattice = Lattice::new(&two_chains, 16, &SearchContext::new()).unwrap().expect("16 ideals");
-        assert_eq!(lattice.len(), 16);
+        assert_eq!(lattice.count(), 16);
         assert_eq!((lattice.bits(0), lattice.bits(15)), (&[0][..], &[0b11_1111][..]));
         assert_eq!(lattice.above(0), [(0, 1), (1, 2)]);
         assert_eq!(lattice.above(15), []);
@@ -115,6 +115,6 @@ mod tests {
     #[test]
     fn no_units_make_one_ideal() {
         let lattice = Lattice::new(&Graph::new(0, &[]).unwrap(), 1, &SearchContext::new()).unwrap().unwrap();
-        assert_eq!((lattice.len(), lattice.above(0)), (1, &[][..]));
+        assert_eq!((lattice.count(), lattice.above(0)), (1, &[][..]));
     }
 }

@@ -61,10 +61,10 @@ impl<'a> Pairs<'a> {
 
     /// The best chain of an objective of at most `target`, with its value; the number of pairs is added to `pairs`.
     pub fn best(&self, target: f64, cx: &SearchContext, pairs: &mut u64) -> Verdict<(IdealChain, Value)> {
-        let mut chains: Vec<Vec<Reached>> = vec![Vec::new(); self.lattice.len()];
+        let mut chains: Vec<Vec<Reached>> = vec![Vec::new(); self.lattice.count()];
         chains[0].push(Reached { used: 0, stage: 0, from: (0, 0), value: [0.0; 2] });
         let mut walk = Walk::new(self, target, cx);
-        for ideal in 0..self.lattice.len() {
+        for ideal in 0..self.lattice.count() {
             let (below, above) = chains.split_at_mut(ideal + 1);
             if !below[ideal].is_empty() && walk.run(ideal, &below[ideal], above).is_err() {
                 *pairs += walk.steps;
@@ -81,7 +81,7 @@ impl<'a> Pairs<'a> {
 
     fn trace(&self, chains: &[Vec<Reached>], last: &Reached) -> IdealChain {
         let mut chain = Vec::new();
-        let (mut ideal, mut reached) = (self.lattice.len() - 1, last);
+        let (mut ideal, mut reached) = (self.lattice.count() - 1, last);
         while ideal != 0 {
             chain.push((self.lattice.bits(ideal).into(), reached.stage as usize));
             let (before, index) = reached.from;
@@ -188,7 +188,7 @@ impl<'a> Walk<'a> {
                 continue;
             }
             self.steps += 1;
-            if self.steps % STEPS_PER_LOOK == 0 && self.cx.should_stop() {
+            if self.steps.is_multiple_of(STEPS_PER_LOOK) && self.cx.should_stop() {
                 return Err(Stopped);
             }
             if let Some(sums) = self.join(costs, u, sums) {

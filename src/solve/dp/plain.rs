@@ -82,7 +82,7 @@ impl PlainDp {
             race.offer(first.objective(), first);
         }
         let Ok(Some(lattice)) = lattice else { return false };
-        stats.set("ideals", lattice.len() as f64);
+        stats.set("ideals", lattice.count() as f64);
         let program = Pairs::new(setting, &lattice);
         let upper = |race: &Race<Incumbent, BoundSource>| race.objective().unwrap_or(setting.ceiling);
         let mut steps = Steps { size: FIRST_PART * (upper(race) - race.bound()), pairs: 0 };

@@ -36,8 +36,8 @@ impl Shares {
 
     /// The shares above each ideal, added up: those of its units, and of each net that comes from below once.
     pub fn rests(&self, reduced: &Reduced, lattice: &Lattice) -> Vec<f64> {
-        let mut rest = vec![0.0; lattice.len()];
-        for ideal in (0..lattice.len()).rev() {
+        let mut rest = vec![0.0; lattice.count()];
+        for ideal in (0..lattice.count()).rev() {
             let Some(&(u, larger)) = lattice.above(ideal).first() else { continue };
             let (u, without) = (u as usize, lattice.bits(ideal));
             rest[ideal] = rest[larger as usize] + self.units[u];
