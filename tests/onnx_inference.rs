@@ -49,12 +49,15 @@ fn given(operator: &str, attributes: &[AttributeProto], inputs: &[Input]) -> Res
 }
 
 /// Sizes are different primes where that can be, so that the number of numbers tells the shape.
+/// An operator, its attributes and inputs, and the shape of what it gives.
+type Case<'a> = (&'a str, Vec<AttributeProto>, Vec<Input>, &'a [i64]);
+
 #[test]
 fn shapes_follow_from_those_of_the_inputs() {
     let ceil = || whole("ceil_mode", 1);
     let scales =
         AttributeProto { name: "scales".into(), floats: vec![1.0, 1.0, 2.0, 3.0], ..AttributeProto::default() };
-    let cases: Vec<(&str, Vec<AttributeProto>, Vec<Input>, &[i64])> = vec![
+    let cases: Vec<Case> = vec![
         ("Add", vec![], vec![From(&[2, 1, 5]), From(&[3, 1])], &[2, 3, 5]),
         ("MatMul", vec![], vec![From(&[2, 1, 3, 5]), From(&[7, 5, 11])], &[2, 7, 3, 11]),
         ("MatMul", vec![], vec![From(&[5]), From(&[7, 5, 11])], &[7, 11]),
