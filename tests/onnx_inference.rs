@@ -48,10 +48,10 @@ fn given(operator: &str, attributes: &[AttributeProto], inputs: &[Input]) -> Res
     Ok(instance.nodes.last().unwrap().output_bytes.unwrap() / 4.0)
 }
 
-/// Sizes are different primes where that can be, so that the number of numbers tells the shape.
 /// An operator, its attributes and inputs, and the shape of what it gives.
-type Case<'a> = (&'a str, Vec<AttributeProto>, Vec<Input>, &'a [i64]);
+type Case<'a> = (&'a str, Vec<AttributeProto>, Vec<Input<'a>>, &'a [i64]);
 
+/// Sizes are different primes where that can be, so that the number of numbers tells the shape.
 #[test]
 fn shapes_follow_from_those_of_the_inputs() {
     let ceil = || whole("ceil_mode", 1);
