@@ -190,7 +190,7 @@ def methods() -> list[Method]:
     """The methods of `solve`, in the order in which `auto` prefers them. `docs/methods.md` tells more of each.
 
     >>> methods()[0].name
-    'dp'
+    'portfolio'
     """
     listed = _native.methods()
     return [Method(name, summary, tuple(scopes), tuple(kinds), exact) for name, summary, scopes, kinds, exact in listed]
