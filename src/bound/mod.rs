@@ -23,5 +23,6 @@ pub use best::best;
 pub use cuts::{Holder, LoadCuts};
 pub use forcing::refutes;
 pub use heaviest::heaviest;
+pub use shares::{Shares, leading_piece};
 pub use source::{BoundSource, LowerBound};
-pub use work::work;
+pub use work::{work, work_bound};

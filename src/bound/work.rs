@@ -2,7 +2,9 @@
 
 use super::linear::ROUNDING;
 use super::shares::Shares;
-use crate::preprocess::Reduced;
+use super::{BoundSource, LowerBound};
+use crate::preprocess::{Reduced, Unordered};
+use crate::problem::Scope;
 
 /// Steps of the search for each kind's price: the bracket shrinks by a third each.
 const PRICE_STEPS: usize = 24;
@@ -15,6 +17,11 @@ const PRICE_STEPS: usize = 24;
 pub fn work(reduced: &Reduced) -> f64 {
     let shares = Shares::new(reduced);
     priced_work(&shares, &best_prices(&shares)) * (1.0 - ROUNDING)
+}
+
+/// [`work`] as a bound of every split, in whatever scope. Units contracted further would bound fewer.
+pub fn work_bound(unordered: &Unordered) -> LowerBound {
+    LowerBound { value: work(&unordered.units), scope: Scope::Arbitrary, source: BoundSource::Work }
 }
 
 /// Prices of one device of each kind, with Σ count · price = 1, under which all units cost most.

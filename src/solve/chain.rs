@@ -1,9 +1,9 @@
 //! Chains: nodes are joined to clusters, a method splits the clusters, and the split is refined.
 
-use super::{BoundSource, Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, Solver, Unsupported, found};
-use crate::bound;
+use super::{Guarantee, Outcome, Run, SearchContext, SolveError, Solver, Unsupported, found};
+use crate::bound::work_bound;
 use crate::preprocess::Unordered;
-use crate::problem::{Objective, Problem, Scope, Solution};
+use crate::problem::{Objective, Problem, Solution};
 
 /// A way to join nodes that then share a device.
 ///
@@ -77,8 +77,7 @@ impl Solver for Chain {
             // What is proven of clusters says nothing of nodes, for which work alone is a bound.
             run.outcome = match (run.outcome.without_proof(), problem.spec.objective) {
                 (Outcome::Feasible { solution, .. }, Objective::Throughput | Objective::GPipe) => {
-                    let value = bound::work(&Unordered::new(problem).units);
-                    found(solution, LowerBound { value, scope: Scope::Arbitrary, source: BoundSource::Work })
+                    found(solution, work_bound(&Unordered::new(problem)))
                 }
                 (outcome, _) => outcome,
             };

@@ -24,10 +24,10 @@ pub mod plain;
 pub mod quantise;
 pub mod relaxation;
 pub mod reorder;
+mod rests;
 pub mod search;
 pub mod servers;
 mod setting;
-mod shares;
 pub mod stage;
 pub mod suffixes;
 

@@ -10,8 +10,8 @@ use super::chain::IdealChain;
 use super::lattice::Lattice;
 use super::loads::{Value, contains, objective, ones, worse};
 use super::pins::{Costs, Pins, Sums};
+use super::rests::Rests;
 use super::setting::Setting;
-use super::shares::Shares;
 use crate::cost::compute_load;
 use crate::problem::fits;
 use crate::search::{SearchContext, Stopped, Verdict};
@@ -47,14 +47,14 @@ impl<'a> Pairs<'a> {
     /// Prepares the program. O(ideals · (width + nets of a unit)).
     pub fn new(setting: &'a Setting<'a>, lattice: &'a Lattice) -> Self {
         let Setting { reduced, consumption, .. } = setting;
-        let shares = Shares::new(reduced);
+        let rests = Rests::new(reduced);
         let kinds = 0..reduced.kinds.len();
-        let left = |used| kinds.clone().map(|kind| consumption.left(used, kind) as f64 * shares.speeds[kind]).sum();
+        let left = |used| kinds.clone().map(|kind| consumption.left(used, kind) as f64 * rests.speeds[kind]).sum();
         Self {
             setting,
             lattice,
             kinds: kinds.clone().map(|kind| Costs::new(setting, kind)).collect(),
-            rest: shares.rests(reduced, lattice),
+            rest: rests.above_each(reduced, lattice),
             left: consumption.all().map(left).collect(),
         }
     }

@@ -37,9 +37,8 @@ pub use single_device::SingleDevice;
 pub use slicegraph::SliceGraph;
 pub use uniform::Uniform;
 
-use super::{BoundSource, LowerBound, Outcome, Unsupported, found, refuse_recomputation, refuse_sharding};
-use crate::bound;
-use crate::preprocess::Unordered;
+use super::{LowerBound, Outcome, Unsupported, found, refuse_recomputation, refuse_sharding};
+use crate::bound::work_bound;
 use crate::problem::{Objective, Problem, Scope, Solution};
 use crate::search::SEARCH_TOLERANCE;
 
@@ -69,11 +68,6 @@ fn supports_loads(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
 
 fn unsupported(solver: &str, reason: &str) -> Unsupported {
     Unsupported { solver: solver.into(), reason: reason.into() }
-}
-
-/// Total work over total speed, which bounds every split. Units contracted further would bound fewer.
-fn work_bound(unordered: &Unordered) -> LowerBound {
-    LowerBound { value: bound::work(&unordered.units), scope: Scope::Arbitrary, source: BoundSource::Work }
 }
 
 /// Whether a split of this value cannot be better by more than `gap`, or than the rounding of sums.

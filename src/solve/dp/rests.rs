@@ -2,11 +2,11 @@
 
 use super::lattice::Lattice;
 use super::loads::contains;
-use crate::cost::Piece;
-use crate::preprocess::{KindCosts, Reduced, joint};
+use crate::bound::{self, leading_piece};
+use crate::preprocess::{KindCosts, Reduced};
 
 /// What units and nets add to the loads of their stages at least, whatever kinds of device these are on.
-pub struct Shares {
+pub struct Rests {
     units: Vec<f64>,
     /// What each net takes at least of a stage that it enters.
     nets: Vec<f64>,
@@ -14,28 +14,26 @@ pub struct Shares {
     pub speeds: Vec<f64>,
 }
 
-impl Shares {
+impl Rests {
     /// The shares on a problem. O(kinds · (n + pins)).
     pub fn new(reduced: &Reduced) -> Self {
-        // One piece of each kind's load stands for it: the sums of one piece are sums over stages.
-        let of_unit = |kind: &KindCosts, u: usize| Some(weightiest(&kind.pieces).value(&joint(&kind.terms(u)?)));
-        let all = || 0..reduced.unit_count();
-        let least = |u| reduced.kinds.iter().filter_map(|kind| of_unit(kind, u)).fold(f64::INFINITY, f64::min);
-        let units: Vec<f64> = all().map(least).collect();
-        let speed = |kind| {
-            let of_one = |u: usize| of_unit(kind, u).map(|load| if load > 0.0 { units[u] / load } else { 1.0 });
-            all().filter_map(of_one).fold(0.0, f64::max)
+        let shares = bound::Shares::new(reduced);
+        let units: Vec<f64> = (0..reduced.unit_count()).map(|u| shares.least(u).unwrap_or(f64::INFINITY)).collect();
+        let speed = |kind: usize| {
+            let of_one =
+                |(share, least): (&Option<f64>, &f64)| share.map(|share| if share > 0.0 { least / share } else { 1.0 });
+            shares.kinds[kind].of.iter().zip(&units).filter_map(of_one).fold(0.0, f64::max)
         };
-        let entering = |kind: &KindCosts, e: usize| weightiest(&kind.pieces).comm_in * kind.transfers[e];
+        let entering = |kind: &KindCosts, e: usize| leading_piece(kind).comm_in * kind.transfers[e];
         let entering = |e| reduced.kinds.iter().map(|kind| entering(kind, e)).fold(f64::INFINITY, f64::min);
         let nets: Vec<f64> = (0..reduced.nets.len()).map(entering).collect();
         let is_moved = nets.iter().any(|&time| time > 0.0);
-        let speeds = reduced.kinds.iter().map(|kind| if is_moved { 1.0 } else { speed(kind) }).collect();
+        let speeds = (0..reduced.kinds.len()).map(|kind| if is_moved { 1.0 } else { speed(kind) }).collect();
         Self { units, nets, speeds }
     }
 
     /// The shares above each ideal, added up: those of its units, and of each net that comes from below once.
-    pub fn rests(&self, reduced: &Reduced, lattice: &Lattice) -> Vec<f64> {
+    pub fn above_each(&self, reduced: &Reduced, lattice: &Lattice) -> Vec<f64> {
         let mut rest = vec![0.0; lattice.count()];
         for ideal in (0..lattice.count()).rev() {
             let Some(&(u, larger)) = lattice.above(ideal).first() else { continue };
@@ -54,14 +52,4 @@ impl Shares {
         }
         rest
     }
-}
-
-/// The piece of a load that counts most of it.
-fn weightiest(pieces: &[Piece]) -> &Piece {
-    let weight = |piece: &&Piece| (piece.compute, piece.comm_in + piece.comm_out);
-    let heavier = |a: &&Piece, b: &&Piece| {
-        let (a, b) = (weight(a), weight(b));
-        a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
-    };
-    pieces.iter().max_by(heavier).unwrap_or(&Piece::COMPUTE)
 }
