@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::Parser;
 use dagsplit::internals::certify::Setting;
-use dagsplit::internals::certify::multilevel::Search;
+use dagsplit::internals::certify::multilevel::Multilevel;
 use dagsplit::internals::preprocess::Unordered;
 use dagsplit::verify;
 use support::figures::{head, or_dash, row};
@@ -49,7 +49,7 @@ fn measure(args: &Args, name: &str, path: &Path, published: Option<f64>) -> Resu
     let start = Instant::now();
     let unordered = Unordered::new(&problem);
     let setting = Setting::new(&problem, &unordered);
-    let mut search = Search::new(&setting, args.seed);
+    let mut search = Multilevel::new(&setting, args.seed);
     let (mut reached, mut last) = (None, 0.0);
     while !context.should_stop() {
         if search.advance(&context) {

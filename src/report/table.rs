@@ -5,7 +5,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, Tab
 use super::method::{MethodRecord, gap};
 use super::record::{DeviceRecord, MEMORY_LIMIT_NOTE, MEMORY_LIMIT_REACHED, RunRecord};
 use super::sheet::Sheet;
-use crate::solve::Stats;
+use crate::solve::{FEWEST_DEVICES, Stats};
 use crate::text::escaped;
 use crate::units::{bar, bar_between, bytes, number, percent, seconds};
 
@@ -37,6 +37,7 @@ pub fn run(record: &RunRecord) -> String {
         ("method", with_shares(record)),
     ];
     facts.extend(memory_limit(&record.stats));
+    facts.extend(device_count(record));
     if record.verified {
         facts.push(("verified", "yes, from the original file".into()));
     }
@@ -54,6 +55,15 @@ fn with_shares(record: &RunRecord) -> String {
         (Some(split), Some(bound)) => format!("{}: split by {split}, bound by {bound}", record.method),
         _ => record.method.clone(),
     }
+}
+
+/// How many devices hold something, and whether a split as good could do with fewer.
+fn device_count(record: &RunRecord) -> Option<(&'static str, String)> {
+    let fewest = record.stats.get(FEWEST_DEVICES)?;
+    let used: usize = record.devices.iter().filter(|d| !d.nodes.is_empty()).map(|d| d.replicas.unwrap_or(1)).sum();
+    let proof =
+        if used as f64 <= fewest { ", the fewest for this objective".into() } else { format!(", at least {fewest}") };
+    Some(("devices", format!("{used} used{proof}")))
 }
 
 /// That memory ended or narrowed a search, where it did.

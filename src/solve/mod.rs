@@ -34,6 +34,7 @@ pub use sharding::ShardingBb;
 pub use crate::bound::{BoundSource, LowerBound};
 pub(crate) use crate::search::in_pool;
 pub use crate::search::{MemoryBudget, OPTIMALITY_TOLERANCE, Progress, SearchContext, Stats, Status, Stopped};
+pub(crate) use settle::FEWEST_DEVICES;
 
 use crate::problem::{Objective, Problem, Solution};
 use crate::search;

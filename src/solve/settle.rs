@@ -1,5 +1,6 @@
 //! How every solver is run: on costs whose sums are exact, and judged by the costs as they are given.
 
+use super::dp::secondary;
 use super::grid::{keeps_boundaries, on_grid};
 use super::objective::{Held, fits_on, held, objective};
 use super::{Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, found};
@@ -8,6 +9,9 @@ use crate::problem::{DeviceAssignment, DeviceKind, Objective, Problem, Solution}
 /// Costs on a grid are too coarse for a split whose objective there is off by more than this part of it: what a tenth of
 /// [`super::OPTIMALITY_TOLERANCE`] is.
 const ROUGH: f64 = 1e-10;
+
+/// The figure of a run that says how many devices any split as good as its own has at least.
+pub(crate) const FEWEST_DEVICES: &str = "fewest_devices";
 
 /// Runs `search` on `problem` with its costs on a grid; again on a finer one, where the split that it finds shows that the
 /// first was too coarse.
@@ -44,10 +48,30 @@ pub(super) fn solve(
         let run = Run { outcome, stats };
         let is_lower = value.is_some_and(|value| upper.is_none_or(|upper| value < 0.5 * upper));
         if matches!(run.outcome, Outcome::Optimal { .. }) || !is_rough || !is_lower || cx.should_stop() {
-            return Ok(run);
+            return Ok(if guarantee == Guarantee::Exact { refined(problem, &rounded, run, cx) } else { run });
         }
         (upper, known) = (value, Some(run));
     }
+}
+
+/// The run with a split as good as its own that has fewer devices, less traffic or more even loads, where one is found.
+fn refined(problem: &Problem, rounded: &Problem, mut run: Run, cx: &SearchContext) -> Run {
+    let (Some(split), Objective::Throughput) = (run.outcome.solution(), problem.spec.objective) else { return run };
+    let Some(value) = split.objective else { return run };
+    let value_of =
+        |problem: &Problem, split: &Solution| held(problem, split).and_then(|held| objective(problem, &held));
+    let on_grid = Solution { objective: value_of(rounded, split), ..split.clone() };
+    if let Some(mut better) = secondary::improved(rounded, &on_grid, cx) {
+        better.objective = value_of(problem, &better).filter(|&new| new <= value * (1.0 + secondary::SLACK));
+        let bound = run.outcome.bound().cloned();
+        let status = run.outcome.status();
+        let outcome = better.objective.map(|_| judged(problem, better, bound));
+        if let Some(outcome) = outcome.filter(|outcome| outcome.status() == status) {
+            run.outcome = outcome;
+        }
+    }
+    run.stats.set(FEWEST_DEVICES, secondary::fewest_devices(problem, value) as f64);
+    run
 }
 
 /// The best of the splits that put all nodes on one device: they belong to every scope.

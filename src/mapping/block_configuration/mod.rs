@@ -1,4 +1,4 @@
-//! Filling blocks: bounds and mappings for topologies of nodes.
+//! Configurations of blocks: bounds and mappings for topologies of nodes.
 //!
 //! Where links between blocks of devices depend on the blocks alone, what a copy takes depends on its block and on which
 //! of its neighbours are in it. So a mapping gives each block a configuration: groups of stages of one pipeline

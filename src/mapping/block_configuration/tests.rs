@@ -1,4 +1,4 @@
-//! Filling against the exhaustive search on small random problems.
+//! Block configurations against the exhaustive search on small random problems.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

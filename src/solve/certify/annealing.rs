@@ -1,7 +1,7 @@
 //! Multilevel simulated annealing as a solver of its own.
 
 use super::Setting;
-use super::multilevel::Search;
+use super::multilevel::Multilevel;
 use crate::preprocess::{Unordered, joint};
 use crate::problem::{Objective, Problem, Scope};
 use crate::solve::{
@@ -9,7 +9,7 @@ use crate::solve::{
 };
 use crate::solve::{in_pool, refuse_recomputation, refuse_sharding};
 
-/// Rounds of multilevel annealing (`Search`) until none has helped for a while, or a limit comes.
+/// Rounds of multilevel annealing (`Multilevel`) until none has helped for a while, or a limit comes.
 ///
 /// A heuristic for [`Scope::Arbitrary`] and [`Scope::Convex`]. Its bound is total work over the number of devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Solver for Annealing {
         let setting = Setting::new(problem, &unordered);
         let bound =
             LowerBound { value: work_bound(&setting), scope: problem.spec.scope.clone(), source: BoundSource::Work };
-        let mut search = Search::new(&setting, cx.seed);
+        let mut search = Multilevel::new(&setting, cx.seed);
         let cx = &*cx;
         in_pool(cx, || self.search(&mut search, bound.value, cx));
         let mut stats = Stats::default();
@@ -69,7 +69,7 @@ impl Solver for Annealing {
 
 impl Annealing {
     /// Runs rounds until a limit, the gap asked for, or the end of patience.
-    fn search(&self, search: &mut Search, bound: f64, cx: &SearchContext) {
+    fn search(&self, search: &mut Multilevel, bound: f64, cx: &SearchContext) {
         let mut helped = 0;
         while search.rounds() < helped + self.patience.max(1) {
             if search.advance(cx) {

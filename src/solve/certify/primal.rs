@@ -4,7 +4,7 @@
 //! where a line ends is a matter of luck, and most of its progress is quick.
 
 use super::assignment::{Assignment, Setting};
-use super::multilevel::Search;
+use super::multilevel::Multilevel;
 use super::resplit::Resplit;
 use crate::solve::SearchContext;
 use crate::solve::dp::orders::scramble;
@@ -13,7 +13,7 @@ use crate::solve::dp::orders::scramble;
 pub struct Primal<'a> {
     setting: &'a Setting<'a>,
     seed: u64,
-    annealing: Search<'a>,
+    annealing: Multilevel<'a>,
     resplit: Option<Resplit<'a>>,
     /// Rounds of splits of pairs since the last one of annealing.
     rounds_since: usize,
@@ -28,7 +28,7 @@ impl<'a> Primal<'a> {
     /// No split yet.
     pub fn new(setting: &'a Setting<'a>, cx: &SearchContext) -> Self {
         let resplit = Resplit::new(setting, cx.threads, cx.seed);
-        let annealing = Search::new(setting, cx.seed);
+        let annealing = Multilevel::new(setting, cx.seed);
         Self { setting, seed: cx.seed, annealing, resplit, rounds_since: 0, stale: 0, former: None, lines: 0 }
     }
 
@@ -88,7 +88,7 @@ impl<'a> Primal<'a> {
         self.former = self.best().map(|(value, split)| (value, split.clone()));
         self.lines += 1;
         (self.stale, self.rounds_since) = (0, 0);
-        self.annealing = Search::new(self.setting, scramble(self.seed ^ self.lines));
+        self.annealing = Multilevel::new(self.setting, scramble(self.seed ^ self.lines));
         for _ in (0..FIRST_ROUNDS).take_while(|_| !cx.should_stop()) {
             self.annealing.advance(cx);
         }

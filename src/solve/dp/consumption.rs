@@ -51,6 +51,11 @@ impl Consumption {
         0..self.len
     }
 
+    /// How many devices are in use, of all kinds together.
+    pub fn device_count(&self, used: usize) -> usize {
+        (0..self.counts.len()).map(|kind| self.of(used, kind)).sum()
+    }
+
     fn of(&self, index: usize, kind: usize) -> usize {
         index / self.strides[kind] % (self.counts[kind] + 1)
     }

@@ -12,7 +12,7 @@ use super::enumerate::{Enumerator, Prefixes};
 use super::frontier::Frontier;
 use super::linearized;
 use super::reorder::Reordering;
-use super::search::{Beam, ChainVerdict, Effort, Search};
+use super::search::{Beam, ChainVerdict, Effort, LayeredSearch};
 use super::stage::{Bounds, Ideals, Variants};
 use super::{Incumbent, Setting, servers};
 use crate::bound;
@@ -202,7 +202,8 @@ impl<'a> State<'a> {
                 prefixes: &prefixes,
             };
             let dominance = dominance.as_ref();
-            let search = Search { loads: &setting.loads, enumerator, dominance, max_evaluated: budget, beam: None };
+            let search =
+                LayeredSearch { loads: &setting.loads, enumerator, dominance, max_evaluated: budget, beam: None };
             if let Some(proof) = self.look(&search, setting, reach) {
                 return proof;
             }
@@ -215,9 +216,9 @@ impl<'a> State<'a> {
     }
 
     /// A first look for splits within `reach`: the proof, unless there is more to do.
-    fn look(&mut self, search: &Search, setting: &Setting, reach: f64) -> Option<Proof> {
+    fn look(&mut self, search: &LayeredSearch, setting: &Setting, reach: f64) -> Option<Proof> {
         let first = (self.options.look / setting.reduced.unit_count().max(1)).min(search.max_evaluated);
-        if self.settle(&Search { max_evaluated: first, ..*search }, setting, reach) {
+        if self.settle(&LayeredSearch { max_evaluated: first, ..*search }, setting, reach) {
             return Some(Proof::Complete);
         }
         self.dive(search, setting, reach);
@@ -225,7 +226,7 @@ impl<'a> State<'a> {
     }
 
     /// Searches for better splits with all that the round may spend.
-    fn dig(&mut self, search: &Search, setting: &Setting, frontier: &Frontier) -> Proof {
+    fn dig(&mut self, search: &LayeredSearch, setting: &Setting, frontier: &Frontier) -> Proof {
         let budget = search.max_evaluated;
         self.digs += 1;
         if self.settle(search, setting, self.upper()) {
@@ -247,7 +248,7 @@ impl<'a> State<'a> {
 
     /// Looks for ever better splits, as far as the search goes; whether it refutes that there is a better one. Targets
     /// are up to `reach`.
-    fn settle(&mut self, search: &Search, setting: &Setting, reach: f64) -> bool {
+    fn settle(&mut self, search: &LayeredSearch, setting: &Setting, reach: f64) -> bool {
         self.aim((self.race.bound() * AIM).min(reach), search, setting);
         while !self.race.is_done() && self.race.bound() < reach {
             let better = self.race.last_target(self.upper());
@@ -266,12 +267,12 @@ impl<'a> State<'a> {
 
     /// Looks for splits in a beam, by targets from just above the bound up to the incumbent or `reach`, as long as there
     /// are some.
-    fn dive(&mut self, search: &Search, setting: &Setting, reach: f64) {
+    fn dive(&mut self, search: &LayeredSearch, setting: &Setting, reach: f64) {
         // In servers a beam finds no split, but only a lower bound of one.
         if self.setting.problem.spec.interconnect.is_some() {
             return;
         }
-        let search = Search { beam: Some(BEAM), ..*search };
+        let search = LayeredSearch { beam: Some(BEAM), ..*search };
         let mut is_better = true;
         while is_better && !self.race.is_done() {
             let gap = self.upper().min(reach) - self.race.bound();
@@ -282,7 +283,7 @@ impl<'a> State<'a> {
     }
 
     /// Looks for a split within `target`, if that is below the incumbent's; raises the bound where there is none.
-    fn aim(&mut self, target: f64, search: &Search, setting: &Setting) {
+    fn aim(&mut self, target: f64, search: &LayeredSearch, setting: &Setting) {
         if target < self.upper()
             && let Verdict::Refuted = self.search(search, target, setting)
         {
@@ -291,7 +292,7 @@ impl<'a> State<'a> {
     }
 
     /// Searches for a split that meets `target` and keeps it.
-    fn search(&mut self, search: &Search, target: f64, setting: &Setting) -> ChainVerdict {
+    fn search(&mut self, search: &LayeredSearch, target: f64, setting: &Setting) -> ChainVerdict {
         let windows = search.enumerator.relaxation.windows(target);
         let verdict = servers::run(search, &windows, self.race.cx, &mut self.effort);
         if let Verdict::Found((chain, value)) = &verdict {

@@ -12,7 +12,7 @@ use super::chain::{Bits, IdealChain};
 use super::enumerate::Query;
 use super::loads::{SetLoads, Value, objective, worse};
 use super::relaxation::Windows;
-use super::search::Search;
+use super::search::LayeredSearch;
 use super::stage::Boundary;
 use crate::search::{SearchContext, Stopped};
 
@@ -29,7 +29,7 @@ pub struct Part {
 /// The inner search from one ideal.
 pub struct Inner<'a> {
     /// What the outer search works on.
-    pub search: &'a Search<'a>,
+    pub search: &'a LayeredSearch<'a>,
     /// The windows of the target.
     pub windows: &'a Windows,
     /// Limits.

@@ -173,7 +173,7 @@ impl<'a> Line<'a> {
             i,
             stage,
             &next,
-            &mut |j, value| {
+            &mut |j, value, _| {
                 count += moves.len();
                 if objective(value) >= *upper {
                     return;
@@ -232,14 +232,14 @@ impl<'a> Line<'a> {
         (correction, events)
     }
 
-    /// Calls `found` with the end and value of each interval from `i` on `stage` whose end is `next` at or after some
-    /// position, until compute alone exceeds `upper`, memory is full, or a unit is unsupported.
-    fn scan(
+    /// Calls `found` with the end, value and communication of each interval from `i` on `stage` whose end is `next` at or after
+    /// some position, until compute alone exceeds `upper`, memory is full, or a unit is unsupported.
+    pub fn scan(
         &self,
         i: usize,
         stage: StageKind,
         next: &impl Fn(usize) -> usize,
-        found: &mut impl FnMut(usize, Value),
+        found: &mut impl FnMut(usize, Value, f64),
         upper: f64,
     ) {
         let prefix = &self.prefixes[stage.kind][usize::from(stage.upper == Boundary::Inside)];
@@ -283,7 +283,7 @@ impl<'a> Line<'a> {
                     return;
                 }
             } else if is_held {
-                found(j, value);
+                found(j, value, terms.iter().map(|pass| pass.comm_in + pass.comm_out).sum());
             }
         }
     }

@@ -209,7 +209,7 @@ fn line_fronts(line: &Line, bounds: &Bounds, n: usize, cx: &SearchContext) -> Re
 }
 
 /// The ideals after the stages of a chain of intervals.
-fn ideals(order: &[usize], chain: &Chain) -> IdealChain {
+pub(super) fn ideals(order: &[usize], chain: &Chain) -> IdealChain {
     let mut ideal: Bits = vec![0; order.len().div_ceil(64)].into();
     let mut from = 0;
     let after = |&(to, stage): &(usize, usize)| {

@@ -26,6 +26,7 @@ pub mod relaxation;
 pub mod reorder;
 mod rests;
 pub mod search;
+pub mod secondary;
 pub mod servers;
 mod setting;
 pub mod stage;

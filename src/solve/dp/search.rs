@@ -27,7 +27,7 @@ struct Reached {
 }
 
 /// What the search works on.
-pub struct Search<'a> {
+pub struct LayeredSearch<'a> {
     /// Loads of stages.
     pub loads: &'a Loads<'a>,
     /// Enumerates the ideals that may come next.
@@ -65,7 +65,7 @@ pub struct Effort {
 /// Ideals reached so far, each with the uses and values that are not dominated.
 type Known = FxHashMap<Bits, Vec<(usize, Value)>>;
 
-impl Search<'_> {
+impl LayeredSearch<'_> {
     /// Looks for a chain with an objective of at most the windows' target. Runs on the current rayon pool.
     pub fn run(&self, windows: &Windows, cx: &SearchContext, effort: &mut Effort) -> ChainVerdict {
         let consumption = self.enumerator.relaxation.consumption;

@@ -15,11 +15,11 @@ use super::grouping::Grouping;
 use super::inner::{Inner, Part};
 use super::loads::{Value, objective};
 use super::relaxation::Windows;
-use super::search::{ChainVerdict, Effort, Search};
+use super::search::{ChainVerdict, Effort, LayeredSearch};
 use crate::search::{SearchContext, Stopped, Verdict};
 
 /// Looks for a chain with an objective of at most the windows' target, by exact loads.
-pub fn run(search: &Search, windows: &Windows, cx: &SearchContext, effort: &mut Effort) -> ChainVerdict {
+pub fn run(search: &LayeredSearch, windows: &Windows, cx: &SearchContext, effort: &mut Effort) -> ChainVerdict {
     let verdict = search.run(windows, cx, effort);
     let relaxation = search.enumerator.relaxation;
     if !search.loads.has_servers() {
@@ -36,7 +36,7 @@ pub fn run(search: &Search, windows: &Windows, cx: &SearchContext, effort: &mut 
 
 /// The outer search: ideals between servers, by devices used.
 struct OuterSearch<'a> {
-    search: &'a Search<'a>,
+    search: &'a LayeredSearch<'a>,
     windows: &'a Windows,
     cx: &'a SearchContext,
 }

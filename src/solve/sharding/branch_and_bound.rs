@@ -81,7 +81,7 @@ impl Solver for ShardingBb {
         }
         let sites = shards.sites();
         let model = &model.with_exact_mean();
-        let mut search = Search::new(model, &sites, order, start, cx);
+        let mut search = DepthFirst::new(model, &sites, order, start, cx);
         search.run();
         stats.set("placements", search.looked_at as f64);
         let is_over = search.open.is_none();
@@ -112,7 +112,7 @@ struct Totals {
 }
 
 /// A depth-first walk over placements.
-struct Search<'a> {
+struct DepthFirst<'a> {
     model: &'a Model,
     sites: &'a [usize],
     order: Vec<usize>,
@@ -132,7 +132,7 @@ struct Search<'a> {
     filling: Filling,
 }
 
-impl<'a> Search<'a> {
+impl<'a> DepthFirst<'a> {
     fn new(
         model: &'a Model,
         sites: &'a [usize],
@@ -369,7 +369,7 @@ mod tests {
             let problem = Problem::new(&instance, spec).unwrap();
             let (shards, cx) = (Shards::new(&problem), SearchContext::new());
             let (model, sites) = (&shards.model, shards.sites());
-            let mut search = Search::new(model, &sites, order::narrow(model), None, &cx);
+            let mut search = DepthFirst::new(model, &sites, order::narrow(model), None, &cx);
             search.run();
             let found = search.race.objective();
             let expected = least(model);

@@ -16,7 +16,7 @@ use crate::solve::SearchContext;
 
 /// The placement that at most `sweeps` sweeps from a random one lead to; `None` where no placement that fits was found.
 pub fn search(model: &Model, sweeps: usize, rng: &mut impl RngExt, cx: &SearchContext) -> Option<Vec<u32>> {
-    let mut search = Search { model, component_of: components(model, rng), best: None };
+    let mut search = Sweeps { model, component_of: components(model, rng), best: None };
     search.best = search.placed();
     if search.best.is_none() {
         // Components that fit where they are.
@@ -43,14 +43,14 @@ fn components(model: &Model, rng: &mut impl RngExt) -> Vec<u32> {
     component_of
 }
 
-struct Search<'a> {
+struct Sweeps<'a> {
     model: &'a Model,
     component_of: Vec<u32>,
     /// The least cost so far, and the part of each unit.
     best: Option<(f64, Vec<u32>)>,
 }
 
-impl Search<'_> {
+impl Sweeps<'_> {
     /// Goes through the components until one has given units away; whether one has.
     fn sweep(&mut self, cx: &SearchContext) -> bool {
         let k = self.model.part_count() as u32;

@@ -1,4 +1,4 @@
-//! Bounds and mappings by filling blocks.
+//! Bounds and mappings by configurations of blocks.
 
 use super::super::Proof;
 use crate::mapping::block_configuration::BlockConfiguration;
@@ -19,7 +19,7 @@ const HOPELESS: f64 = 3.0;
 /// Targets of configurations lie above the bound by this part of it, and then by twice as much each time, up to all of it.
 const FIRST_STEP: f64 = 1e-3;
 
-/// Filling of the coarsest blocks.
+/// Configurations of the coarsest blocks.
 pub struct Configurations<'p> {
     blocks: BlockConfiguration<'p>,
     /// Whether filling blocks, and deciding about rings, may yet better anything.

@@ -182,7 +182,7 @@ mod tests {
     use crate::instance::{Edge, Instance, Node, Platform};
     use crate::preprocess::Unordered;
     use crate::problem::{Problem, ProblemSpec, Scope};
-    use crate::solve::certify::pricing::{Rounding, Search};
+    use crate::solve::certify::pricing::{Profits, Rounding};
 
     /// `n` nodes whose times and transfer times come from a mixed counter, for one accelerator; edges join node v to
     /// the nodes at these distances.
@@ -207,7 +207,7 @@ mod tests {
     /// What the pricer of the only kind says of these profits with this rounding.
     fn best(devices: &Devices, profit: &[f64], target: f64, rounding: Rounding) -> f64 {
         let mut pricers = devices.pricers(&[], &SearchContext::new()).unwrap();
-        let query = Search { profit, target, threshold: 0.0, rounding };
+        let query = Profits { profit, target, threshold: 0.0, rounding };
         let priced = pricers[0].search(query, &SearchContext::new()).expect("few labels");
         let is_real = |set: &crate::solve::certify::pricing::PricedSet| {
             set.units.iter().map(|&u| profit[u]).sum::<f64>() == set.profit && devices.load(0, &set.units) <= target
@@ -263,7 +263,7 @@ mod tests {
             let decisions = [decision, Decision::Apart(2, 5)];
             for target in [6.0, 14.0, devices.ceiling()] {
                 let mut pricers = devices.pricers(&decisions, &SearchContext::new()).unwrap();
-                let query = Search { profit: &profit, target, threshold: 0.0, rounding: Rounding::Exact };
+                let query = Profits { profit: &profit, target, threshold: 0.0, rounding: Rounding::Exact };
                 let priced = pricers[0].search(query, &SearchContext::new()).expect("few labels");
                 let sets = (0..1u32 << 8).map(|bits| (0..8).filter(|u| bits >> u & 1 == 1).collect::<Vec<usize>>());
                 let allowed =

@@ -5,7 +5,7 @@ use super::cover::Cover;
 use super::devices::{Decision, Devices, Pricers};
 use super::target::largest_refuted;
 use crate::solve::SearchContext;
-use crate::solve::certify::pricing::{Priced, PricedSet, Rounding, Search};
+use crate::solve::certify::pricing::{Priced, PricedSet, Profits, Rounding};
 
 /// What is known of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -260,7 +260,7 @@ impl<'a> Generation<'a> {
             return;
         }
         self.effort.searches += 1;
-        let query = Search { profit: &trial.profit, target, threshold, rounding };
+        let query = Profits { profit: &trial.profit, target, threshold, rounding };
         if let Some(found) = pricers[kind].search(query, self.cx) {
             let known = &mut trial.priced[kind];
             known.upper = known.upper.min(found.upper);

@@ -33,7 +33,7 @@ type Rng = Xoshiro256PlusPlus;
 /// A search for good splits that can be resumed at any time.
 ///
 /// Equal settings, seeds, offers and numbers of threads give equal splits after equal numbers of [`Self::advance`].
-pub struct Search<'a> {
+pub struct Multilevel<'a> {
     setting: &'a Setting<'a>,
     rounds: Box<dyn Rounds + 'a>,
     starts: Starts,
@@ -64,7 +64,7 @@ const STALE: u32 = 4;
 /// Of so many chains one starts from the best split of all.
 const FRESH_CHAINS: u64 = 2;
 
-impl<'a> Search<'a> {
+impl<'a> Multilevel<'a> {
     /// A search without a split yet. O(n + pins), and n²/4 bytes where sets have to be convex.
     pub fn new(setting: &'a Setting<'a>, seed: u64) -> Self {
         let rows = Rows::new(setting.problem, &setting.unordered.units);

@@ -9,7 +9,7 @@ use super::elimination::{Bucket, Plan};
 use super::integer_fronts::{Frame, IntegerFronts, Task};
 use super::lagrangian::{Outward, Prices};
 use super::network::INSIDE;
-use super::{Priced, PricedSet, Pricer, ROOM, SETS_PER_SEARCH, Search};
+use super::{Priced, PricedSet, Pricer, Profits, ROOM, SETS_PER_SEARCH};
 use crate::solve::SearchContext;
 
 /// A pricing problem of one resource, in whole cells.
@@ -52,8 +52,8 @@ impl<const D: usize> Pricer<D> {
 
     /// Finds sets of more profit than the threshold, and bounds the rest. `None` where it takes too many points, or `cx`
     /// says to stop.
-    pub(super) fn search_lattice(&mut self, query: Search<'_>, cx: &SearchContext) -> Option<Priced> {
-        let Search { profit, target, threshold, .. } = query;
+    pub(super) fn search_lattice(&mut self, query: Profits<'_>, cx: &SearchContext) -> Option<Priced> {
+        let Profits { profit, target, threshold, .. } = query;
         let full = self.capacity(target);
         let lattice = self.lattice.as_mut()?;
         let capacity = (full[0] / lattice.cell).floor();

@@ -66,7 +66,7 @@ impl Priced {
 
 /// What sets are asked for.
 #[derive(Debug, Clone, Copy)]
-pub struct Search<'a> {
+pub struct Profits<'a> {
     /// Profit of each unit.
     pub profit: &'a [f64],
     /// The most load of a device.
@@ -84,7 +84,7 @@ pub trait Pricing: Send {
 
     /// Finds sets of more profit than the threshold, and bounds the rest. The bound is at least the threshold, and exact
     /// above it without rounding. `None` where it takes too many labels, or `cx` says to stop.
-    fn search(&mut self, query: Search<'_>, cx: &SearchContext) -> Option<Priced>;
+    fn search(&mut self, query: Profits<'_>, cx: &SearchContext) -> Option<Priced>;
 
     /// How many entries the tables of its dynamic program hold.
     fn entry_count(&self) -> usize;
@@ -246,8 +246,8 @@ impl<const D: usize> Pricing for Pricer<D> {
         self.relaxed(profit, target).0
     }
 
-    fn search(&mut self, query: Search<'_>, cx: &SearchContext) -> Option<Priced> {
-        let Search { profit, target, threshold, mut rounding } = query;
+    fn search(&mut self, query: Profits<'_>, cx: &SearchContext) -> Option<Priced> {
+        let Profits { profit, target, threshold, mut rounding } = query;
         if let Rounding::Lattice(most) = rounding {
             let found = if self.has_lattice(target) { self.search_lattice(query, cx) } else { None };
             if found.as_ref().is_some_and(|found| !found.sets.is_empty() || found.upper <= threshold * ROOM) {

@@ -71,7 +71,7 @@ impl Solver for Rannc {
     fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let blocks = if self.coarsen { Blocks { k: self.k }.clusters(problem, cx)? } else { atoms(problem) };
         let reduced = Reduced::contracted_only(&problem.clustered(&blocks));
-        let search = Search::new(self, problem, &reduced, cx);
+        let search = StageSearch::new(self, problem, &reduced, cx);
         let mut stats = Stats::default();
         stats.set("blocks", reduced.unit_count() as f64);
         cx.report(&Progress { phase: "blocks", incumbent: None, bound: None });
@@ -99,7 +99,7 @@ struct Found {
 }
 
 /// The search for stages of given blocks.
-struct Search<'a> {
+struct StageSearch<'a> {
     options: &'a Rannc,
     reduced: &'a Reduced,
     setting: Setting<'a>,
@@ -109,7 +109,7 @@ struct Search<'a> {
     cx: &'a SearchContext,
 }
 
-impl<'a> Search<'a> {
+impl<'a> StageSearch<'a> {
     fn new(options: &'a Rannc, problem: &'a Problem, reduced: &'a Reduced, cx: &'a SearchContext) -> Self {
         let kind = main_kind(reduced);
         let is_cpu = reduced.kinds[kind].kind == DeviceKind::Cpu;
