@@ -1,9 +1,7 @@
 //! Chains: nodes are joined to clusters, a method splits the clusters, and the split is refined.
 
-use super::{Guarantee, Outcome, Run, SearchContext, SolveError, Solver, Unsupported, found};
-use crate::bound::work_bound;
-use crate::preprocess::Unordered;
-use crate::problem::{Objective, Problem, Solution};
+use super::{Guarantee, Outcome, Run, SearchContext, SolveError, Solver, Unsupported};
+use crate::problem::{Problem, Solution};
 
 /// A way to join nodes that then share a device.
 ///
@@ -74,13 +72,8 @@ impl Solver for Chain {
         }
         let mut run = self.solver.solve(&clustered, cx)?;
         if !self.clusterings.is_empty() {
-            // What is proven of clusters says nothing of nodes, for which work alone is a bound.
-            run.outcome = match (run.outcome.without_proof(), problem.spec.objective) {
-                (Outcome::Feasible { solution, .. }, Objective::Throughput | Objective::GPipe) => {
-                    found(solution, work_bound(&Unordered::new(problem)))
-                }
-                (outcome, _) => outcome,
-            };
+            // What is proven of clusters says nothing of nodes.
+            run.outcome = run.outcome.without_proof();
         }
         for refinement in &self.refinements {
             if let Outcome::Feasible { solution, .. } = &mut run.outcome {

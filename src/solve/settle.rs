@@ -4,6 +4,8 @@ use super::dp::secondary;
 use super::grid::{keeps_boundaries, on_grid};
 use super::objective::{Held, fits_on, held, objective};
 use super::{Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, found};
+use crate::bound::work_bound;
+use crate::preprocess::Unordered;
 use crate::problem::{DeviceAssignment, DeviceKind, Objective, Problem, Solution};
 
 /// Costs on a grid are too coarse for a split whose objective there is off by more than this part of it: what a tenth of
@@ -101,7 +103,8 @@ fn is_rough(problem: &Problem, rounded: &Problem, split: &Solution) -> bool {
     values.is_some_and(|(value, on_grid)| value - on_grid > ROUGH * value)
 }
 
-/// The outcome with its split's objective by the costs of `problem`, and optimal where its bound meets that.
+/// The outcome with its split's objective by the costs of `problem`, and optimal where its bound meets that; that of work
+/// alone where its maker has none.
 ///
 /// A latency is kept as it is claimed where a device's nodes have yet to be cut into subgraphs. A sharding cost is no sum
 /// of the costs that were rounded.
@@ -116,6 +119,8 @@ fn settled(problem: &Problem, outcome: Outcome) -> Outcome {
     };
     let recomputed = held(problem, &solution).and_then(|held| objective(problem, &held));
     solution.objective = recomputed.or(solution.objective);
+    let is_of_loads = matches!(problem.spec.objective, Objective::Throughput | Objective::GPipe);
+    let bound = bound.or_else(|| is_of_loads.then(|| work_bound(&Unordered::new(problem))));
     judged(problem, solution, bound)
 }
 
