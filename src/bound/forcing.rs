@@ -3,8 +3,8 @@
 use super::cardinality::overcrowds;
 use super::cuts::Holder;
 use super::linear::ROUNDING;
+use super::prices::{best_prices, cheapest, priced_work};
 use super::shares::{Shares, leading_piece};
-use super::work::{best_prices, cheapest, priced_work};
 use crate::graph::NodeSet;
 use crate::preprocess::Reduced;
 use crate::problem::Problem;

@@ -15,6 +15,8 @@ mod flow;
 mod forcing;
 mod heaviest;
 mod linear;
+mod memory;
+mod prices;
 mod shares;
 mod source;
 mod work;

@@ -2,6 +2,7 @@
 
 use crate::cost::Piece;
 use crate::preprocess::{KindCosts, Reduced, joint};
+use crate::problem::fits;
 
 /// The least shares of units on the devices of one kind.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,8 +25,9 @@ impl Shares {
     /// The shares of the units by themselves.
     pub fn new(reduced: &Reduced) -> Self {
         let of = |costs: &KindCosts| {
-            let piece = leading_piece(costs);
-            let share = |u| Some(piece.value(&joint(&costs.terms(u).filter(|_| costs.count > 0)?)));
+            let (piece, capacity) = (leading_piece(costs), costs.capacity(costs.count));
+            let is_held = |u: usize| costs.count > 0 && fits(costs.memory[u], capacity);
+            let share = |u| Some(piece.value(&joint(&costs.terms(u).filter(|_| is_held(u))?)));
             (0..reduced.unit_count()).map(share).collect()
         };
         Self { kinds: reduced.kinds.iter().map(|costs| KindShares { count: costs.count, of: of(costs) }).collect() }

@@ -17,8 +17,9 @@ use crate::preprocess::Reduced;
 use crate::problem::{Objective, Problem, Scope, Solution};
 use crate::solve::SearchContext;
 
-/// More steps than these, each an interval for one use of the devices, would take as long as many a search.
-const MOST_STEPS: usize = 1 << 24;
+/// More steps than these, each an interval for one use of the devices, would take as long as many a search: some
+/// milliseconds, in which nobody has to look at limits.
+const MOST_STEPS: usize = 1 << 21;
 
 /// How many orders are looked at beside that of the split, until one has the fewest devices that any split needs.
 const MORE_ORDERS: usize = 8;
@@ -128,7 +129,9 @@ fn fewest(
         return None;
     }
     let line = Line::new(&setting.loads, &setting.stages, consumption, order, cx).ok()?;
-    let cell = |used: usize, position: usize| used * (n + 1) + position;
+    // The uses of one position lie side by side: an interval leads from all uses at its start to some at its end.
+    let uses = consumption.count();
+    let cell = |used: usize, position: usize| position * uses + used;
     let mut ways = vec![NO_WAY; cells];
     ways[0].rank = [0.0; 2];
     for i in 0..n {
@@ -142,8 +145,9 @@ fn fewest(
             let mut extend = |j: usize, value, traffic: f64| {
                 *steps += moves.len();
                 let load = objective(value);
+                let row = &mut ways[cell(0, j)..];
                 for &([before, uneven], used, to) in &moves {
-                    let (rank, way) = ([before + traffic, uneven + load * load], &mut ways[cell(to, j)]);
+                    let (rank, way) = ([before + traffic, uneven + load * load], &mut row[to]);
                     if rank < way.rank {
                         *way = Way { rank, from: (i as u32, used as u32), stage: s as u32 };
                     }
@@ -151,7 +155,7 @@ fn fewest(
             };
             line.scan(i, stage, &|j| j, &mut extend, target);
         }
-        if *steps > MOST_STEPS || cx.should_stop() {
+        if *steps > MOST_STEPS {
             return None;
         }
     }

@@ -8,6 +8,9 @@ use crate::solve::dp::frontier::{FORBIDDEN, Frontier};
 use crate::solve::dp::pareto_fronts::{Label, increment};
 use crate::solve::dp::stage::Potential;
 
+/// Transitions and labels between two looks at the limits: some milliseconds.
+const PATIENCE: usize = 1 << 18;
+
 /// A front of labels that all are shifted by the same amount.
 #[derive(Clone)]
 struct Shifted {
@@ -30,9 +33,13 @@ pub fn class_front(
 ) -> Result<Vec<Label>, Stopped> {
     let empty = Shifted { labels: Arc::new(vec![Label { x: 0.0, y: 0.0 }]), by: Label { x: 0.0, y: 0.0 } };
     let mut fronts = vec![Some(empty)];
+    let mut work = PATIENCE;
     for (depth, (layer, &unit)) in frontier.layers.iter().zip(&frontier.order).enumerate() {
-        if cx.should_stop() {
-            return Err(Stopped);
+        if work >= PATIENCE {
+            work = 0;
+            if cx.should_stop() {
+                return Err(Stopped);
+            }
         }
         let mut next: Vec<Option<Shifted>> =
             vec![None; frontier.layers.get(depth + 1).map_or(1, |l| l.transitions.len())];
@@ -51,6 +58,7 @@ pub fn class_front(
                     Some(other) => other.join(&moved, grain),
                     None => moved,
                 });
+                work += 1 + to.as_ref().map_or(0, |joined| joined.labels.len());
             }
         }
         fronts = next;
