@@ -12,10 +12,11 @@ use super::linearized::ideals;
 use super::loads::objective;
 use super::orders;
 use super::{Incumbent, Setting};
+use crate::bound::Shares;
 use crate::graph::{Graph, topological};
-use crate::preprocess::Reduced;
+use crate::preprocess::{Reduced, Unordered};
 use crate::problem::{Objective, Problem, Scope, Solution};
-use crate::solve::SearchContext;
+use crate::search::{SearchContext, Stopped};
 
 /// More steps than these, each an interval for one use of the devices, would take as long as many a search: some
 /// milliseconds, in which nobody has to look at limits.
@@ -44,32 +45,38 @@ pub fn improved(problem: &Problem, split: &Solution, cx: &SearchContext) -> Opti
     let reduced = Reduced::contracted_only(problem);
     let own = order_of(problem, &reduced, split, cx)?;
     let setting = Setting::new(problem, &reduced);
-    let needed = fewest_devices(problem, target) as f64;
-    let (mut steps, mut best) = (0, None::<([f64; 3], Vec<usize>, Chain)>);
+    let needed = fewest_devices(problem, target);
+    let mut most_devices = split.devices.iter().map(|device| device.replicas).sum();
+    let (mut steps, mut best) = (0, None);
     for number in 0..=MORE_ORDERS {
         let order = if number == 0 { own.clone() } else { orders::numbered(&reduced, number - 1, cx.seed, cx) };
-        let Some((rank, chain)) = fewest(&setting, &order, target, &mut steps, cx) else { break };
-        if best.as_ref().is_none_or(|(known, ..)| rank < *known) {
-            best = Some((rank, order, chain));
+        match fewest(&setting, &order, (target, most_devices), &mut steps, cx) {
+            Ok(Some((devices, chain))) => {
+                best = Some((order, chain));
+                most_devices = devices.saturating_sub(1);
+            }
+            Ok(None) => {}
+            Err(Stopped) => break,
         }
-        if best.as_ref().is_some_and(|(known, ..)| known[0] <= needed) {
+        if most_devices < needed {
             break;
         }
     }
-    let (_, order, chain) = best?;
+    let (order, chain) = best?;
     let stages = differences(&reduced, &ideals(&order, &chain));
     Some(setting.lift(&Incumbent { value: [target, 0.0], stages }, target))
 }
 
-/// How many devices every split within `target` has at least: none of them computes for longer than that. O(n · kinds).
+/// How many devices every split within `target` has at least: the load of none is more than that, and so the least loads of
+/// all units together fill so many. O(n · kinds).
 pub fn fewest_devices(problem: &Problem, target: f64) -> usize {
-    let kinds = problem.device_kinds();
-    let least = |v: usize| {
-        let times = kinds.iter().filter_map(|&kind| problem.costs.node(v, kind).map(|cost| cost.compute));
-        times.fold(f64::INFINITY, f64::min)
-    };
-    let work: f64 = (0..problem.node_count()).map(least).sum();
-    if target > 0.0 { (work / target * (1.0 - 1e-9)).ceil().max(1.0) as usize } else { 1 }
+    let shares = Shares::new(&Unordered::new(problem).units);
+    devices_for((0..shares.unit_count()).filter_map(|u| shares.least(u)).sum(), target).max(1)
+}
+
+/// How many devices so much work fills within `target`, but for rounding.
+fn devices_for(work: f64, target: f64) -> usize {
+    if target > 0.0 { (work / target * (1.0 - 1e-9)).ceil() as usize } else { 0 }
 }
 
 /// What floating-point error may make of a sum of times, as a part of it: loads that are equal but for that are as good.
@@ -114,21 +121,36 @@ struct Way {
 
 const NO_WAY: Way = Way { rank: [f64::INFINITY; 2], from: (0, 0), stage: 0 };
 
-/// The chain of intervals of an order within `target` that has the fewest devices, then the least traffic, then the evenest
-/// loads, and these three; infinite ones where there is none. `None` where it takes too many steps, or a limit comes first.
+/// How many devices the units from each position on need at least, as [`fewest_devices`] has it.
+fn needed_after(reduced: &Reduced, order: &[usize], target: f64) -> Vec<usize> {
+    let (shares, mut work) = (Shares::new(reduced), 0.0);
+    let mut needed = vec![0; order.len() + 1];
+    for (i, &u) in order.iter().enumerate().rev() {
+        work += shares.least(u).unwrap_or(0.0);
+        needed[i] = devices_for(work, target);
+    }
+    needed
+}
+
+/// The chain of intervals of an order, each within a target, that has the fewest devices, so many at most, then the least
+/// traffic, then the evenest loads; and how many devices these are. `None` where there is none.
+///
+/// # Errors
+/// [`Stopped`] where it takes too many steps, or too much memory.
 fn fewest(
     setting: &Setting,
     order: &[usize],
-    target: f64,
+    (target, most_devices): (f64, usize),
     steps: &mut usize,
     cx: &SearchContext,
-) -> Option<([f64; 3], Chain)> {
+) -> Result<Option<(usize, Chain)>, Stopped> {
     let (consumption, n) = (&setting.consumption, order.len());
-    let cells = consumption.count().checked_mul(n + 1).filter(|&cells| cells <= MOST_CELLS)?;
+    let cells = consumption.count().checked_mul(n + 1).filter(|&cells| cells <= MOST_CELLS).ok_or(Stopped)?;
     if !cx.admits(cells * size_of::<Way>()) {
-        return None;
+        return Err(Stopped);
     }
-    let line = Line::new(&setting.loads, &setting.stages, consumption, order, cx).ok()?;
+    let line = Line::new(&setting.loads, &setting.stages, consumption, order, cx)?;
+    let needed = needed_after(setting.reduced, order, target);
     // The uses of one position lie side by side: an interval leads from all uses at its start to some at its end.
     let uses = consumption.count();
     let cell = |used: usize, position: usize| position * uses + used;
@@ -136,41 +158,53 @@ fn fewest(
     ways[0].rank = [0.0; 2];
     for i in 0..n {
         for (s, &stage) in setting.stages.iter().enumerate() {
-            let to = |used: usize| Some((ways[cell(used, i)].rank, used, consumption.add(used, stage)?));
-            let is_reached = |(rank, ..): &([f64; 2], usize, usize)| rank[0] < f64::INFINITY;
-            let moves: Vec<_> = consumption.all().filter_map(to).filter(is_reached).collect();
+            let mut moves = Vec::new();
+            for used in consumption.all() {
+                let rank = ways[cell(used, i)].rank;
+                if rank[0] < f64::INFINITY
+                    && let Some(to) = consumption.add(used, stage)
+                {
+                    moves.push((consumption.device_count(to), rank, used, to));
+                }
+            }
             if moves.is_empty() {
                 continue;
             }
+            moves.sort_unstable_by_key(|&(devices, ..)| devices);
             let mut extend = |j: usize, value, traffic: f64| {
-                *steps += moves.len();
                 let load = objective(value);
                 let row = &mut ways[cell(0, j)..];
-                for &([before, uneven], used, to) in &moves {
+                for &(_, [before, uneven], used, to) in
+                    moves.iter().take_while(|(devices, ..)| devices.saturating_add(needed[j]) <= most_devices)
+                {
+                    *steps += 1;
                     let (rank, way) = ([before + traffic, uneven + load * load], &mut row[to]);
                     if rank < way.rank {
                         *way = Way { rank, from: (i as u32, used as u32), stage: s as u32 };
                     }
                 }
+                *steps += 1;
             };
             line.scan(i, stage, &|j| j, &mut extend, target);
         }
         if *steps > MOST_STEPS {
-            return None;
+            return Err(Stopped);
         }
     }
-    let rank = |used: usize| {
-        let [traffic, uneven] = ways[cell(used, n)].rank;
-        [if traffic < f64::INFINITY { consumption.device_count(used) as f64 } else { traffic }, traffic, uneven]
-    };
-    let ranks = consumption.all().map(|used| (rank(used), used));
-    let (best, mut used) = ranks.reduce(|best, next| if next.0 < best.0 { next } else { best })?;
-    let (mut chain, mut position) = (Vec::new(), if best[0] < f64::INFINITY { n } else { 0 });
+    let ends = consumption.all().map(|used| (consumption.device_count(used), ways[cell(used, n)].rank, used));
+    let reached = ends.filter(|(_, rank, _)| rank[0] < f64::INFINITY);
+    let best = reached.reduce(|best, next| if (next.0, next.1) < (best.0, best.1) { next } else { best });
+    Ok(best.map(|(devices, _, used)| (devices, trace(&ways, uses, (n, used)))))
+}
+
+/// The chain of intervals that leads to a position and a use of devices.
+fn trace(ways: &[Way], uses: usize, (mut position, mut used): (usize, usize)) -> Chain {
+    let mut chain = Vec::new();
     while position > 0 {
-        let Way { from, stage, .. } = ways[cell(used, position)];
+        let Way { from, stage, .. } = ways[position * uses + used];
         chain.push((position, stage as usize));
         (position, used) = (from.0 as usize, from.1 as usize);
     }
     chain.reverse();
-    Some((best, chain))
+    chain
 }
