@@ -23,7 +23,7 @@ use crate::search::{SearchContext, Stopped};
 const MOST_STEPS: usize = 1 << 21;
 
 /// How many orders are looked at beside that of the split, until one has the fewest devices that any split needs.
-const MORE_ORDERS: usize = 8;
+const MORE_ORDERS: usize = 3;
 
 /// The most positions, each for every use of the devices, that are tabulated.
 const MOST_CELLS: usize = 1 << 21;
