@@ -3,7 +3,7 @@
 pub use crate::graph::{Graph, NodeId, NodeSet};
 pub use crate::solution::{DeviceAssignment, Solution};
 pub use crate::spec::{
-    CostKind, DeviceKind, Interconnect, MemoryModel, NodeWeight, Objective, ProblemSpec, Replication, Scope, Sharding,
+    CostKind, Degrees, DeviceKind, Interconnect, MemoryModel, NodeWeight, Objective, ProblemSpec, Replication, Scope, Sharding,
     fits, most_bytes,
 };
 
