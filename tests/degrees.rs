@@ -205,3 +205,20 @@ fn no_published_split_is_better() {
         assert!(objective <= published * (1.0 + 1e-9), "k = {devices}: {objective}, published {published}");
     }
 }
+
+/// Seconds for files of Piper's shape, and for the published one where it is at hand.
+#[test]
+#[ignore = "prints times"]
+fn layers_take_their_time() {
+    for count in [32, 64, 96] {
+        let instance = layers(count);
+        for (devices, memory) in [(64, 2e9), (64, 8e9), (512, 8e9), (2048, 2e9), (2048, 8e9), (2048, 80e9)] {
+            let mut spec = spec(&instance, devices, 1920);
+            spec.platform.accelerators[0].memory = Some(memory);
+            let started = std::time::Instant::now();
+            let run = solved(&instance, &spec);
+            println!("{count} layers, {devices} devices of {memory:e} bytes: {:.3} s", started.elapsed().as_secs_f64());
+            assert_eq!(run.outcome.status(), Status::Optimal);
+        }
+    }
+}

@@ -14,8 +14,8 @@ use crate::solve::dp::lattice::Lattice;
 /// Sums of floats that are off by less than this part count as equal.
 const ROUNDING: f64 = 1e-12;
 
-/// Stages looked at between two looks at the limits.
-const STAGES_PER_LOOK: usize = 1 << 10;
+/// Steps between two looks at the limits, of which each may solve a knapsack.
+const STEPS_PER_LOOK: usize = 1 << 8;
 
 /// A stage of a split that was found: its units, with the indices of their options, and its degrees.
 pub struct Found {
@@ -39,7 +39,7 @@ struct Search<'a, 'b> {
     reached_from: Vec<u32>,
     /// The data degrees that the stage at hand may have by its time alone.
     within: Vec<usize>,
-    looks: usize,
+    steps: usize,
 }
 
 /// A set that a stage may reach, and what the stage takes at each tensor degree.
@@ -72,7 +72,7 @@ pub fn split_within(
         fronts,
         reached_from: vec![u32::MAX; count],
         within: Vec::new(),
-        looks: 0,
+        steps: 0,
     };
     for set in 0..count - 1 {
         search.extend(set)?;
@@ -89,6 +89,11 @@ impl<'b> Search<'_, 'b> {
         self.chooser.model
     }
 
+    fn look(&mut self) -> Result<(), Stopped> {
+        self.steps += 1;
+        if self.steps.is_multiple_of(STEPS_PER_LOOK) && self.cx.should_stop() { Err(Stopped) } else { Ok(()) }
+    }
+
     /// Puts every stage before each label of a set.
     fn extend(&mut self, set: usize) -> Result<(), Stopped> {
         let front = std::mem::take(&mut self.fronts[set]);
@@ -98,10 +103,7 @@ impl<'b> Search<'_, 'b> {
         let mut queue = vec![Reached { set, sums: vec![Sums::NONE; self.model().degrees.len()] }];
         let mut next = 0;
         while next < queue.len() {
-            self.looks += 1;
-            if self.looks.is_multiple_of(STAGES_PER_LOOK) && self.cx.should_stop() {
-                return Err(Stopped);
-            }
+            self.look()?;
             let Reached { set: reached, sums } = &queue[next];
             let (reached, sums) = (*reached, sums.clone());
             next += 1;
@@ -172,6 +174,7 @@ impl<'b> Search<'_, 'b> {
 
     /// Puts the stage before a label, whose parts and devices are given, with the least data degree that will do.
     fn put(&mut self, behind: Label, set: usize, sums: &Sums, left: usize) -> Result<(), Stopped> {
+        self.look()?;
         let (model, reached) = (self.model(), behind.set);
         let tensor = model.degrees[behind.tensor].degree;
         for i in 0..self.within.len() {
