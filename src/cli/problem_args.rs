@@ -12,8 +12,8 @@ use crate::checked::checked;
 use crate::cost::CostModel;
 use crate::instance::Platform;
 use crate::problem::{
-    CostKind, Degrees, Interconnect, MemoryModel, NodeWeight, Objective, Problem, ProblemSpec, Replication, Scope, Sharding,
-    Solution,
+    CostKind, Degrees, Interconnect, MemoryModel, NodeWeight, Objective, Problem, ProblemSpec, Replication, Scope,
+    Sharding, Solution,
 };
 use crate::registry::{self, CostModelEntry};
 use crate::verify::{Verified, Violation};

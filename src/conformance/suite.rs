@@ -152,7 +152,10 @@ impl Suite {
             drawn.any(|drawn| drawn.case.problem().is_some_and(|problem| partitioner.supports(&problem).is_ok()))
         };
         let degrees = partitioner.chooses_degrees().then(|| Degrees::any(MICROBATCHES));
-        let asked = |request: &ProblemSpec| ProblemSpec { degrees: request.degrees.clone().or(degrees.clone()), ..request.clone() };
+        let asked = |request: &ProblemSpec| ProblemSpec {
+            degrees: request.degrees.clone().or(degrees.clone()),
+            ..request.clone()
+        };
         let asked: Vec<ProblemSpec> = self.requests.iter().map(asked).collect();
         let taken: Vec<ProblemSpec> = asked.iter().filter(takes).cloned().collect();
         if taken.is_empty() { asked } else { taken }

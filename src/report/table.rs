@@ -27,11 +27,18 @@ pub fn run(record: &RunRecord) -> String {
         out += &devices(&record.devices);
     }
     let optional = |value: Option<f64>, shown: fn(f64) -> String| value.map_or_else(|| "none known".into(), shown);
-    let unit = record.time_unit.map(|unit| format!(" {unit}")).unwrap_or_default();
+    let unit =
+        record.time_unit.filter(|_| record.objective.is_some()).map_or_else(String::new, |unit| format!(" {unit}"));
     let mut facts = vec![
         (
             "objective",
-            format!("{}{} ({}, {} splits)", optional(record.objective, number), unit, record.objective_kind, record.scope),
+            format!(
+                "{}{} ({}, {} splits)",
+                optional(record.objective, number),
+                unit,
+                record.objective_kind,
+                record.scope
+            ),
         ),
         ("lower bound", optional(record.lower_bound, number)),
         ("gap", optional(record.gap, percent)),

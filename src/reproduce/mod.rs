@@ -33,15 +33,9 @@ pub struct Study {
 
 /// Every study.
 pub fn studies() -> impl Iterator<Item = &'static Study> {
-    [
-        tarnawski2020::STUDIES,
-        parmesan2024::STUDIES,
-        rannc2021::STUDIES,
-        chen2024::STUDIES,
-        piper2021::STUDIES,
-    ]
-    .into_iter()
-    .flatten()
+    [tarnawski2020::STUDIES, parmesan2024::STUDIES, rannc2021::STUDIES, chen2024::STUDIES, piper2021::STUDIES]
+        .into_iter()
+        .flatten()
 }
 
 /// Why figures differ where the workloads and their costs do.

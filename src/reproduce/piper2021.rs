@@ -45,7 +45,8 @@ fn piper() -> Plan {
         ..Plan::default()
     };
     for (devices, memory, published) in SETTINGS {
-        let asked = format!("--accelerators {devices} --cpus 0 --memory {memory}GiB --bandwidth 25GiB --microbatches 1920");
+        let asked =
+            format!("--accelerators {devices} --cpus 0 --memory {memory}GiB --bandwidth 25GiB --microbatches 1920");
         let mut run = |more: &str| plan.run(Run::new(workload.clone(), "degrees", &format!("{asked} {more}")));
         let all = run("");
         let without = WITHOUT.map(|(column, options)| (column, run(options)));

@@ -138,7 +138,8 @@ pub trait Solver: Send + Sync {
     /// What it cannot take.
     fn takes(&self, problem: &Problem) -> Result<(), Unsupported> {
         if problem.spec.degrees.is_some() && !self.chooses_degrees() {
-            let reason = "it chooses no degrees of stages and no options of nodes, which the microbatches ask for; use degrees";
+            let reason =
+                "it chooses no degrees of stages and no options of nodes, which the microbatches ask for; use degrees";
             return Err(Unsupported { solver: self.name().into(), reason: reason.into() });
         }
         self.supports(problem)

@@ -20,8 +20,7 @@ pub fn optimum(instance: &Instance, spec: &ProblemSpec) -> Option<f64> {
     let (Some(parallelism), Some(degrees)) = (&instance.parallelism, &spec.degrees) else { panic!("no options") };
     let class = &spec.platform.accelerators[0];
     let memory = class.memory.unwrap_or(f64::INFINITY);
-    let mut plans =
-        Plans { instance, parallelism, degrees, devices: class.count, memory, known: BTreeMap::new() };
+    let mut plans = Plans { instance, parallelism, degrees, devices: class.count, memory, known: BTreeMap::new() };
     Some(plans.least(0, 0, 0)).filter(|value| value.is_finite())
 }
 
@@ -71,7 +70,10 @@ impl Plans<'_> {
         let of = |v: u64| all.iter().filter(|o| o.node == v && o.tensor_degree == tensor).collect::<Vec<_>>();
         let choices = nodes.iter().fold(vec![vec![]], |lists, &v| {
             let with = |list: &Vec<_>, option| [&list[..], &[option]].concat();
-            lists.iter().flat_map(|list| of(v).into_iter().map(|option| with(list, option)).collect::<Vec<_>>()).collect()
+            lists
+                .iter()
+                .flat_map(|list| of(v).into_iter().map(|option| with(list, option)).collect::<Vec<_>>())
+                .collect()
         });
         let values = choices.iter().filter_map(|choice| {
             let bytes: f64 = choice.iter().map(|o| o.memory_per_microbatch * in_flight as f64 + o.memory).sum();
@@ -86,7 +88,8 @@ impl Plans<'_> {
         let mut bytes = 0.0;
         for edge in self.parallelism.edges.iter().filter(|e| inside(e.source) != inside(e.target)) {
             let option = choice.iter().find(|o| o.node == edge.source || o.node == edge.target).expect("an end");
-            let sync = if inside(edge.source) { option.sync_out.get(&edge.target) } else { option.sync_in.get(&edge.source) };
+            let sync =
+                if inside(edge.source) { option.sync_out.get(&edge.target) } else { option.sync_in.get(&edge.source) };
             bytes += 2.0 * (edge.bytes + sync.unwrap_or(&0.0)) / data;
         }
         bytes += 4.0 * (data - 1.0) / data * weights / self.degrees.microbatches as f64;

@@ -11,7 +11,8 @@ pub fn piper(layers: usize) -> String {
     edges.extend((first..head).map(|layer| edge(mask, layer, 1.6e7)));
     edges.extend((first..head).map(|layer| edge(layer, layer + 1, 3.1e7)));
     let node = |id: usize, amounts: [f64; 4]| {
-        let degrees = [1, 2, 4, 8].map(|t| (t.to_string(), json!([false, true].map(|r| configuration(id, t, r, amounts, &edges)))));
+        let degrees = [1, 2, 4, 8]
+            .map(|t| (t.to_string(), json!([false, true].map(|r| configuration(id, t, r, amounts, &edges)))));
         json!({"id": id, "name": format!("node {id}"), "TMPCs": serde_json::Map::from_iter(degrees)})
     };
     let mut nodes = vec![
@@ -30,7 +31,13 @@ fn edge(source: usize, target: usize, bytes: f64) -> Value {
 }
 
 /// What a node takes at tensor degree `t`: time, parameters, activations for a microbatch, other memory.
-fn configuration(id: usize, t: usize, recomputes: bool, [time, weights, kept, memory]: [f64; 4], edges: &[Value]) -> Value {
+fn configuration(
+    id: usize,
+    t: usize,
+    recomputes: bool,
+    [time, weights, kept, memory]: [f64; 4],
+    edges: &[Value],
+) -> Value {
     // A group is slower than its devices together by what it exchanges.
     let time = time * (1.0 / t as f64 + 0.07 * (t as f64).log2());
     let (time, kept) = if recomputes { (1.35 * time, 0.08 * kept) } else { (time, kept * (0.1 + 0.9 / t as f64)) };

@@ -34,9 +34,8 @@ pub fn problem(seed: u64) -> (Instance, ProblemSpec) {
     let density = random.one_of(&[1, 2, 4]);
     let is_chain = random.below(3) == 0;
     let pairs = (0..nodes).flat_map(|target| (0..target).map(move |source| Edge { source, target }));
-    let edges: Vec<Edge> = pairs
-        .filter(|e| if is_chain { e.source + 1 == e.target } else { random.below(4) < density })
-        .collect();
+    let edges: Vec<Edge> =
+        pairs.filter(|e| if is_chain { e.source + 1 == e.target } else { random.below(4) < density }).collect();
     let mut options = Vec::new();
     for node in 0..nodes {
         for tensor_degree in [1, 2] {
@@ -51,12 +50,8 @@ pub fn problem(seed: u64) -> (Instance, ProblemSpec) {
     }
     let mut moved = |e: &Edge| EdgeBytes { source: e.source, target: e.target, bytes: random.amount(20) };
     let moved: Vec<EdgeBytes> = edges.iter().map(&mut moved).collect();
-    let parallelism = Parallelism {
-        bandwidth: random.one_of(&[0.5, 4.0, 1000.0]),
-        edges: moved,
-        options,
-        ..Parallelism::default()
-    };
+    let parallelism =
+        Parallelism { bandwidth: random.one_of(&[0.5, 4.0, 1000.0]), edges: moved, options, ..Parallelism::default() };
     let devices = 1 + random.below(6) as usize;
     let memory = random.one_of(&[None, Some(12.0), Some(30.0), Some(60.0), Some(150.0)]);
     let instance = Instance {

@@ -38,7 +38,8 @@ pub(super) fn costs(instance: &Instance, spec: &ProblemSpec) -> Costs {
 /// What the options that are allowed cost, and the degrees that are.
 fn stages(instance: &Instance, spec: &ProblemSpec, (degrees, stated): (&Degrees, &Parallelism)) -> StageCosts {
     let index: BTreeMap<u64, usize> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
-    let edges = stated.edges.iter().map(|e| EdgeCost { source: index[&e.source], target: index[&e.target], bytes: e.bytes });
+    let edges =
+        stated.edges.iter().map(|e| EdgeCost { source: index[&e.source], target: index[&e.target], bytes: e.bytes });
     let edges: Vec<EdgeCost> = edges.collect();
     let place_of: BTreeMap<(usize, usize), usize> = edges.iter().map(|e| (e.source, e.target)).zip(0..).collect();
     let mut options = vec![Vec::new(); instance.nodes.len()];
@@ -53,7 +54,9 @@ fn stages(instance: &Instance, spec: &ProblemSpec, (degrees, stated): (&Degrees,
     }
     let devices: usize = spec.platform.accelerators.iter().map(|class| class.count).sum();
     let is_degree = |d: &usize| {
-        *d <= devices && degrees.microbatches % d == 0 && degrees.data.as_ref().is_none_or(|allowed| allowed.contains(d))
+        *d <= devices
+            && degrees.microbatches % d == 0
+            && degrees.data.as_ref().is_none_or(|allowed| allowed.contains(d))
     };
     let data = (1..=degrees.microbatches.min(devices)).filter(is_degree).collect();
     StageCosts::new(options, edges, stated.bandwidth, degrees.microbatches, (tensor.into_iter().collect(), data))

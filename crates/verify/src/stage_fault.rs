@@ -16,7 +16,9 @@ pub enum StageFault {
         allowed: Vec<usize>,
     },
     /// Its data degree is not allowed.
-    #[error("has data degree {degree}, which is not allowed; take one that is, and divides {microbatches} microbatches")]
+    #[error(
+        "has data degree {degree}, which is not allowed; take one that is, and divides {microbatches} microbatches"
+    )]
     DataDegree {
         /// Its degree.
         degree: usize,
@@ -32,7 +34,9 @@ pub enum StageFault {
         nodes: usize,
     },
     /// A node has no such option, or it is not allowed.
-    #[error("runs node {node} in option {option:?} at tensor degree {degree}, which it has not or which is not allowed; take another")]
+    #[error(
+        "runs node {node} in option {option:?} at tensor degree {degree}, which it has not or which is not allowed; take another"
+    )]
     UnknownOption {
         /// The node.
         node: u64,

@@ -107,7 +107,8 @@ fn stage(split: &Split, costs: &StageCosts, device: usize) -> Stage {
         for (e, edge) in costs.edges.iter().enumerate() {
             let is_cut = (split.device_of[edge.source] == device) != (split.device_of[edge.target] == device);
             if is_cut && (edge.source == v || edge.target == v) {
-                let exchanged: f64 = option.exchanged.iter().filter(|&&(index, _)| index == e).map(|&(_, bytes)| bytes).sum();
+                let exchanged: f64 =
+                    option.exchanged.iter().filter(|&&(index, _)| index == e).map(|&(_, bytes)| bytes).sum();
                 moved += 2.0 * (edge.bytes + exchanged);
             }
         }

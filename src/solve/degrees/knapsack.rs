@@ -170,7 +170,8 @@ struct State {
 impl<'a> Core<'a> {
     fn new(classes: &'a [Vec<Item>], capacity: f64, price: f64, cutoff: f64) -> Self {
         let priced = |item: &Item| item.value + price * item.weight;
-        let least = |items: &[Item], amount: &dyn Fn(&Item) -> f64| items.iter().map(amount).fold(f64::INFINITY, f64::min);
+        let least =
+            |items: &[Item], amount: &dyn Fn(&Item) -> f64| items.iter().map(amount).fold(f64::INFINITY, f64::min);
         let mut rest = vec![Item { value: 0.0, weight: 0.0 }; classes.len() + 1];
         for (class, items) in classes.iter().enumerate().rev() {
             rest[class].value = rest[class + 1].value + least(items, &priced);

@@ -50,7 +50,9 @@ impl Solver for DegreeDp {
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
         let reason = match (&problem.costs.stages, &problem.spec.scope) {
-            (None, _) => "it chooses degrees of stages; ask for them by the microbatches of a batch, or use another method",
+            (None, _) => {
+                "it chooses degrees of stages; ask for them by the microbatches of a batch, or use another method"
+            }
             (_, Scope::Acyclic) => return Ok(()),
             _ => "it finds splits into successive ideals; ask for the scope `acyclic`",
         };
@@ -71,7 +73,9 @@ impl Solver for DegreeDp {
         let (best, value, source) = race.finish();
         let bound = LowerBound { value, scope: Scope::Acyclic, source };
         let outcome = match best {
-            Some((objective, split)) => Outcome::found(Solution { objective: Some(objective), ..split }, objective, bound),
+            Some((objective, split)) => {
+                Outcome::found(Solution { objective: Some(objective), ..split }, objective, bound)
+            }
             None if is_infeasible => Outcome::Infeasible,
             None => Outcome::Unknown { bound: Some(bound) },
         };
@@ -91,7 +95,10 @@ fn lifted(problem: &Problem, model: &Model, stages: &[Found]) -> (f64, Solution)
             replicas: stage.data,
             tensor_degree: stage.tensor,
             options: nodes.iter().map(name).collect(),
-            ..DeviceAssignment::new(DeviceKind::Accelerator(class), nodes.iter().map(|&(v, _)| problem.ids[v]).collect())
+            ..DeviceAssignment::new(
+                DeviceKind::Accelerator(class),
+                nodes.iter().map(|&(v, _)| problem.ids[v]).collect(),
+            )
         }
     };
     let objective = stages.iter().map(|stage| stage.time).fold(0.0, f64::max);

@@ -33,20 +33,18 @@ const NEAR: f64 = 1e-3;
 const COARSE: f64 = 1e-3;
 
 /// Runs the race; whether there is no split at all.
-pub fn run(
-    problem: &Problem,
-    costs: &StageCosts,
-    max_ideals: usize,
-    race: &mut SplitRace,
-    stats: &mut Stats,
-) -> bool {
+pub fn run(problem: &Problem, costs: &StageCosts, max_ideals: usize, race: &mut SplitRace, stats: &mut Stats) -> bool {
     let nodes: Vec<usize> = (0..problem.node_count()).collect();
     let backwards: Vec<(usize, usize)> = problem.graph.edges().map(|(u, v)| (v, u)).collect();
     let Ok(reversed) = Graph::new(nodes.len(), &backwards) else { unreachable!("a turned acyclic graph is acyclic") };
     let bytes = nodes.len().div_ceil(64) * 8 + 64;
     let most = max_ideals.min(race.cx.memory_left() / 4 / bytes);
     let lattice = Lattice::new(&reversed, most, race.cx);
-    let all = lattice.ok().flatten().map(|lattice| Family { lattice, model: Model::new(problem, costs, nodes), is_all: true });
+    let all = lattice.ok().flatten().map(|lattice| Family {
+        lattice,
+        model: Model::new(problem, costs, nodes),
+        is_all: true,
+    });
     stats.set("ideals", all.as_ref().map_or(0.0, |family| family.lattice.count() as f64));
     let is_narrow = |family: &Family| family.lattice.count() <= 8 * problem.node_count();
     let mut targets = 0;

@@ -80,7 +80,12 @@ impl<'a> Chooser<'a> {
     ///
     /// # Errors
     /// A limit came first.
-    pub fn options(&self, stage: &Stage, target: f64, cx: &SearchContext) -> Result<Option<(f64, Vec<usize>)>, Stopped> {
+    pub fn options(
+        &self,
+        stage: &Stage,
+        target: f64,
+        cx: &SearchContext,
+    ) -> Result<Option<(f64, Vec<usize>)>, Stopped> {
         let (options, answer) = self.choose(stage, target, cx)?;
         let chosen = answer.choice.iter().zip(&options).map(|(&item, options)| options[item]);
         Ok((answer.bounds.is_within(target) == Some(true)).then(|| (answer.bounds.upper, chosen.collect())))

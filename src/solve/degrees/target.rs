@@ -127,7 +127,8 @@ impl<'b> Search<'_, 'b> {
         let (without, with) = (self.lattice.bits(set), self.lattice.bits(reached));
         let is_inside = |u: usize| (with[u / 64] & !without[u / 64]) >> (u % 64) & 1 == 1;
         let all = sums.iter().enumerate();
-        all.map(|(t, sums)| if sums.is_possible { self.model().grown(t, sums, unit, is_inside) } else { *sums }).collect()
+        all.map(|(t, sums)| if sums.is_possible { self.model().grown(t, sums, unit, is_inside) } else { *sums })
+            .collect()
     }
 
     /// Whether larger stages can be within the target and the memory before labels of at least so many parts and devices.

@@ -70,7 +70,8 @@ impl StageCosts {
         for option in parallelism.options.iter().filter(allowed) {
             options[index[&option.node]].push(OptionCost::of(option, &index, &edges));
         }
-        let mut tensor_degrees: Vec<usize> = options.iter().flatten().map(|option: &OptionCost| option.tensor_degree).collect();
+        let mut tensor_degrees: Vec<usize> =
+            options.iter().flatten().map(|option: &OptionCost| option.tensor_degree).collect();
         tensor_degrees.sort_unstable();
         tensor_degrees.dedup();
         let devices = spec.platform.accelerators.iter().map(|class| class.count).sum();
@@ -109,7 +110,11 @@ impl StageCosts {
             && self.bandwidth > 0.0;
         if !is_data {
             let cause = "options, edges or degrees are not those of the graph, or amounts below 0 or not finite";
-            found.add("costs of stages", cause, "give options for each node, known edges, and divisors of the microbatches");
+            found.add(
+                "costs of stages",
+                cause,
+                "give options for each node, known edges, and divisors of the microbatches",
+            );
         }
     }
 }

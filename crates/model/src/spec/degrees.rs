@@ -60,7 +60,8 @@ impl Degrees {
             found.add("microbatches", "a batch has none", "ask for at least one microbatch");
         }
         let kinds = spec.platform.accelerators.iter().filter(|class| class.count > 0).count();
-        let is_other_load = spec.cost != CostKind::Additive || spec.platform.accelerators.iter().any(|c| c.load.is_some());
+        let is_other_load =
+            spec.cost != CostKind::Additive || spec.platform.accelerators.iter().any(|c| c.load.is_some());
         let wrong = [
             (kinds != 1 || spec.platform.cpus > 0, "devices", "ask for accelerators of one class, and for no CPU"),
             (spec.objective != Objective::Throughput, "objective", "ask for the throughput"),
@@ -87,7 +88,9 @@ impl Degrees {
         for degree in self.tensor.iter().flatten().filter(|&&degree| !has_degree(degree)) {
             found.add("tensor degrees", format!("no node has an option of degree {degree}"), "ask for others");
         }
-        for degree in self.data.iter().flatten().filter(|&&degree| degree == 0 || !self.microbatches.is_multiple_of(degree)) {
+        for degree in
+            self.data.iter().flatten().filter(|&&degree| degree == 0 || !self.microbatches.is_multiple_of(degree))
+        {
             let cause = format!("{degree} does not divide the {} microbatches", self.microbatches);
             found.add("data degrees", cause, "ask for divisors alone");
         }

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::formats::ReadCause;
 use crate::formats::json::{self, List, Object};
-use crate::instance::{Edge, EdgeBytes, Instance, Metadata, Node, NodeOption, Parallelism, Platform, Problems, TimeUnit};
+use crate::instance::{
+    Edge, EdgeBytes, Instance, Metadata, Node, NodeOption, Parallelism, Platform, Problems, TimeUnit,
+};
 
 /// The version that this program reads and writes.
 pub const SCHEMA: &str = "dagsplit-instance/1";

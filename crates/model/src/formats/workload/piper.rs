@@ -15,7 +15,8 @@ use crate::formats::ReadCause;
 use crate::formats::json::{self, List};
 use crate::instance::validate::shorten;
 use crate::instance::{
-    Edge, EdgeBytes, Instance, Metadata, Node, NodeOption, Parallelism, Platform, Problems, Provenance, Setting, TimeUnit,
+    Edge, EdgeBytes, Instance, Metadata, Node, NodeOption, Parallelism, Platform, Problems, Provenance, Setting,
+    TimeUnit,
 };
 
 /// What a Piper file leaves open where no degrees are chosen.

@@ -39,7 +39,11 @@ fn check_edges(parallelism: &Parallelism, edges: &BTreeSet<(u64, u64)>, found: &
         }
     }
     for (source, target) in missing {
-        found.add(format!("edge {source} → {target}"), "`parallelism` does not say what it moves", "list its bytes there");
+        found.add(
+            format!("edge {source} → {target}"),
+            "`parallelism` does not say what it moves",
+            "list its bytes there",
+        );
     }
 }
 
