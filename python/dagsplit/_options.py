@@ -49,6 +49,14 @@ class Request(Devices, total=False):
     """What splits cost: an output is paid for once by each device, or once for each edge."""
     recomputation: int
     """Count memory as training with activation recomputation needs it, over so many microbatches."""
+    microbatches: int
+    """Choose a tensor and a data degree for each stage and an option for each node, for so many microbatches of a batch."""
+    tensor_degrees: int | Sequence[int]
+    """Tensor degrees that a stage may have."""
+    data_degrees: int | Sequence[int]
+    """Data degrees that a stage may have."""
+    options: str | Sequence[str]
+    """Options that nodes may run in, by name."""
     replicas: int
     """Let up to so many accelerators of one class share a stage."""
     sync_bandwidth: float | str

@@ -59,9 +59,16 @@ class Device:
     """For the latency: when it starts its first work."""
     finish: float | None = None
     """For the latency: when it finishes its last."""
+    tensor_degree: int = 1
+    """How many devices share each operator, where stages have degrees: then `replicas` is the data degree."""
+    options: tuple[str, ...] = ()
+    """The option of each of its nodes, where they have options."""
+    in_flight: int | None = None
+    """Microbatches in flight, where stages have degrees, as the verifier counted them; None before."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", tuple(index(node) for node in self.nodes))
+        object.__setattr__(self, "options", tuple(self.options))
         object.__setattr__(self, "subgraphs", tuple(tuple(map(index, each)) for each in self.subgraphs))
 
 

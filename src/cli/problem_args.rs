@@ -12,8 +12,8 @@ use crate::checked::checked;
 use crate::cost::CostModel;
 use crate::instance::Platform;
 use crate::problem::{
-    CostKind, Interconnect, MemoryModel, NodeWeight, Objective, Problem, ProblemSpec, Replication, Scope, Sharding,
-    Solution,
+    CostKind, Degrees, Interconnect, MemoryModel, NodeWeight, Objective, Problem, ProblemSpec, Replication, Scope,
+    Sharding, Solution,
 };
 use crate::registry::{self, CostModelEntry};
 use crate::verify::{Verified, Violation};
@@ -60,6 +60,23 @@ pub struct ProblemArgs {
     /// a stage's boundary, over the MB microbatches of the batch that the file's sizes are for.
     #[arg(long, value_name = "MB", value_parser = values::count::<usize>())]
     recomputation: Option<usize>,
+
+    /// Choose a tensor degree and a data degree for each stage and an option for each node, of those that the file states, for
+    /// a batch of N microbatches.
+    #[arg(long, value_name = "N", value_parser = values::count::<usize>())]
+    microbatches: Option<usize>,
+
+    /// Tensor degrees that a stage may have [default: those of the file's options].
+    #[arg(long, value_name = "T,...", value_delimiter = ',', value_parser = values::count::<usize>(), requires = "microbatches")]
+    tensor_degrees: Option<Vec<usize>>,
+
+    /// Data degrees that a stage may have [default: all that divide the microbatches].
+    #[arg(long, value_name = "D,...", value_delimiter = ',', value_parser = values::count::<usize>(), requires = "microbatches")]
+    data_degrees: Option<Vec<usize>>,
+
+    /// Options that nodes may run in, by name [default: all of the file].
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', requires = "microbatches")]
+    options: Option<Vec<String>>,
 
     /// Let up to R accelerators of one class share a stage, each with its samples' part of the work.
     #[arg(long, value_name = "R", value_parser = values::count::<usize>())]
@@ -184,6 +201,12 @@ impl ProblemArgs {
                 None => MemoryModel::Additive,
                 Some(microbatches) => MemoryModel::Recomputation { microbatches },
             },
+            degrees: self.microbatches.map(|microbatches| Degrees {
+                microbatches,
+                tensor: self.tensor_degrees.clone(),
+                data: self.data_degrees.clone(),
+                options: self.options.clone(),
+            }),
         })
     }
 

@@ -116,6 +116,9 @@ fn best(workload: &Workload, problem: &Problem, mut attempts: Vec<Attempt>) -> R
     let best = attempts.swap_remove(MethodRecord::best(&records[..in_first]));
     let instance = InstanceRecord::new(&workload.instance, problem.graph.edge_count());
     let mut record = RunRecord::new(instance, &problem.spec, best.record, best.stats, best.verified.as_ref());
+    if problem.spec.degrees.is_some() {
+        record.time_unit = workload.instance.parallelism.as_ref().map(|parallelism| parallelism.time.symbol());
+    }
     if records.len() > 1 {
         record.compared = records;
     }

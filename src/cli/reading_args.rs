@@ -64,7 +64,8 @@ pub struct PlatformArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "PipeDream profiles, cost graphs and HyperDAG files")]
 struct PipeDreamArgs {
-    /// Link bandwidth in bytes per second: turns activation sizes into transfer times [default: 10GB].
+    /// Link bandwidth in bytes per second: turns activation sizes into transfer times [default: 10GB]. For degrees of stages,
+    /// that of each device of any file [default: the file's].
     #[arg(long, value_name = "BYTES/S", value_parser = values::bandwidth)]
     bandwidth: Option<f64>,
 
@@ -151,7 +152,10 @@ impl ReadingOptions {
     }
 
     /// A workload that was read in another way, with the devices asked for.
-    pub fn on_its_platform(&self, instance: Instance) -> Result<Workload, Failure> {
+    pub fn on_its_platform(&self, mut instance: Instance) -> Result<Workload, Failure> {
+        if let (Some(parallelism), Some(bandwidth)) = (&mut instance.parallelism, self.pipedream.bandwidth) {
+            parallelism.bandwidth = bandwidth * parallelism.time.seconds();
+        }
         let platform = self.platform.applied_to(&instance.platform)?;
         Ok(Workload { instance, platform })
     }

@@ -24,6 +24,7 @@
 mod families;
 mod judge;
 mod laws;
+mod options;
 mod partitioner;
 mod program;
 mod quality;

@@ -125,6 +125,11 @@ pub trait Partitioner {
     /// Whether it is a program, whose splits may come without objective value and which only ends by itself.
     fn is_program(&self) -> bool;
 
+    /// Whether it chooses degrees of stages and options of nodes, and nothing else: then it is asked for them.
+    fn chooses_degrees(&self) -> bool {
+        false
+    }
+
     /// Whether it takes `problem`.
     ///
     /// # Errors
@@ -153,7 +158,11 @@ impl Partitioner for &dyn Solver {
     }
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
-        Solver::supports(*self, problem)
+        Solver::takes(*self, problem)
+    }
+
+    fn chooses_degrees(&self) -> bool {
+        Solver::chooses_degrees(*self)
     }
 
     fn split(&self, request: &Request) -> Result<Answer, Fault> {

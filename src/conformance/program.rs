@@ -114,8 +114,12 @@ impl Partitioner for Program {
         true
     }
 
-    fn supports(&self, _: &Problem) -> Result<(), Unsupported> {
-        Ok(())
+    fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
+        if problem.spec.degrees.is_none() {
+            return Ok(());
+        }
+        let reason = "programs are not told which degrees and options they may choose".into();
+        Err(Unsupported { solver: self.name().into(), reason })
     }
 
     fn split(&self, request: &Request) -> Result<Answer, Fault> {

@@ -48,7 +48,7 @@ pub(super) fn is_enumerated(problem: &Problem) -> bool {
 }
 
 fn oracle(problem: &Problem, besides: &str) -> Option<Box<dyn Solver>> {
-    let takes = |solver: &dyn Solver| solver.name() != besides && solver.supports(problem).is_ok();
+    let takes = |solver: &dyn Solver| solver.name() != besides && solver.takes(problem).is_ok();
     if is_enumerated(problem) && takes(&BruteForce) {
         return Some(Box::new(BruteForce));
     }

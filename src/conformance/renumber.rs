@@ -1,6 +1,8 @@
 //! The same case under other names.
 
-use crate::instance::{Edge, Instance, Node};
+use std::collections::BTreeMap;
+
+use crate::instance::{Edge, EdgeBytes, Instance, Node, NodeOption, Parallelism};
 use crate::problem::Scope;
 
 use super::partitioner::Case;
@@ -20,6 +22,24 @@ pub(super) fn renumbered(case: &Case) -> Option<Case> {
         let (source, target) = (new_id(edge.source), new_id(edge.target));
         Edge { source, target }
     });
-    let instance = Instance { nodes: nodes.collect(), edges: edges.collect(), ..instance.clone() };
+    let parallelism = instance.parallelism.as_ref().map(|parallelism| renumbered_options(parallelism, new_id));
+    let instance = Instance { nodes: nodes.collect(), edges: edges.collect(), parallelism, ..instance.clone() };
     Some(Case { instance, spec: spec.clone(), costs: costs.clone() })
+}
+
+/// Options and what edges move, in the opposite order, under new ids.
+fn renumbered_options(parallelism: &Parallelism, new_id: impl Fn(u64) -> u64) -> Parallelism {
+    let renamed = |bytes: &BTreeMap<u64, f64>| bytes.iter().map(|(&id, &bytes)| (new_id(id), bytes)).collect();
+    let options = parallelism.options.iter().rev().map(|option| NodeOption {
+        node: new_id(option.node),
+        sync_in: renamed(&option.sync_in),
+        sync_out: renamed(&option.sync_out),
+        ..option.clone()
+    });
+    let edges = parallelism.edges.iter().rev().map(|edge| EdgeBytes {
+        source: new_id(edge.source),
+        target: new_id(edge.target),
+        bytes: edge.bytes,
+    });
+    Parallelism { options: options.collect(), edges: edges.collect(), ..*parallelism }
 }

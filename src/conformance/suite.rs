@@ -11,13 +11,14 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::Law;
 use super::families::{FAMILIES, Family, LARGE, large};
+use super::options::with_options;
 use super::partitioner::{Case, Partitioner};
 use super::report::{Collector, Finding, Report};
 use super::shrink::Shrinking;
 use super::trial::{Trial, Tried};
 use crate::cost::CostModel;
 use crate::instance::Instance;
-use crate::problem::{Objective, ProblemSpec, Scope};
+use crate::problem::{Degrees, Objective, ProblemSpec, Scope};
 use crate::solve::{Guarantee, Solver};
 
 /// How many of the cases are larger than what can be enumerated: every fifth.
@@ -25,6 +26,9 @@ const LARGER: usize = 5;
 
 /// How many cases there are for each graph of some hundred nodes.
 const CASES_PER_LARGE_ONE: u32 = 10;
+
+/// Microbatches of a batch, for partitioners that choose degrees: with several divisors.
+const MICROBATCHES: usize = 4;
 
 /// What a partitioner is to be tried on.
 ///
@@ -136,6 +140,7 @@ impl Suite {
     }
 
     fn case(&self, instance: Instance, request: &ProblemSpec) -> Case {
+        let instance = if request.degrees.is_some() { with_options(&instance) } else { instance };
         Case { costs: self.costs.clone(), ..Case::new(instance, request) }
     }
 
@@ -146,8 +151,14 @@ impl Suite {
             let mut drawn = first_of_each.filter_map(|index| self.draw(index, std::slice::from_ref(*request)));
             drawn.any(|drawn| drawn.case.problem().is_some_and(|problem| partitioner.supports(&problem).is_ok()))
         };
-        let taken: Vec<ProblemSpec> = self.requests.iter().filter(takes).cloned().collect();
-        if taken.is_empty() { self.requests.clone() } else { taken }
+        let degrees = partitioner.chooses_degrees().then(|| Degrees::any(MICROBATCHES));
+        let asked = |request: &ProblemSpec| ProblemSpec {
+            degrees: request.degrees.clone().or(degrees.clone()),
+            ..request.clone()
+        };
+        let asked: Vec<ProblemSpec> = self.requests.iter().map(asked).collect();
+        let taken: Vec<ProblemSpec> = asked.iter().filter(takes).cloned().collect();
+        if taken.is_empty() { asked } else { taken }
     }
 
     /// The case of this index: families and requests go round.

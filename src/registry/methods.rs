@@ -9,6 +9,7 @@ use crate::solve::Solver;
 use crate::solve::brute_force::BruteForce;
 use crate::solve::certify::{Annealing, Certify};
 use crate::solve::chain::Chain;
+use crate::solve::degrees::DegreeDp;
 use crate::solve::dp::{IdealDp, LinearizedDp, PlainDp};
 use crate::solve::heuristic::chen2024::{Hierarchical, KernighanLin};
 use crate::solve::heuristic::external::{ExternalPartitioner, Partitioner};
@@ -70,6 +71,18 @@ pub(super) const METHODS: &[Method] = &[
         source: "set partitioning, docs/certify.md",
         parameters: &[],
         make: Make::Built(|_| Ok(Box::new(Certify))),
+    },
+    Method {
+        name: "degrees",
+        summary: "dynamic program over ideals for tensor and data degrees of stages and options of nodes (--microbatches)",
+        scopes: &["acyclic"],
+        objectives: &["throughput"],
+        exact: true,
+        anytime: true,
+        limits: "files that state options, accelerators of one class; proofs need a narrow graph (200,000 ideals)",
+        source: "docs/pipelines.md; problem of Piper 2021, section 3",
+        parameters: &[],
+        make: Make::Built(|_| Ok(Box::new(DegreeDp::default()))),
     },
     Method {
         name: "latency-dp",

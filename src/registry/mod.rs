@@ -147,7 +147,7 @@ impl Registry {
             return Ok(self.automatic(problem).map_err(|none| none.to_string()));
         }
         let solver = self.solver(spec)?;
-        Ok(match solver.supports(problem) {
+        Ok(match solver.takes(problem) {
             Ok(()) => Ok(solver),
             Err(unsupported) => Err(unsupported.to_string()),
         })
@@ -162,7 +162,7 @@ impl Registry {
         let mut reasons = Vec::new();
         let mut heuristic = None;
         for solver in self.methods.iter().filter(|method| !method.needs_more()).map(Method::solver) {
-            match solver.supports(problem) {
+            match solver.takes(problem) {
                 Ok(()) if solver.guarantee() == Guarantee::Exact => {
                     let is_program = solver.name().starts_with("ip:");
                     return Ok(if is_program && BruteForce::is_quick(problem) { Box::new(BruteForce) } else { solver });
@@ -253,19 +253,39 @@ pub struct NoMethod {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instance::{Edge, Instance, Node, Platform};
-    use crate::problem::{Objective, ProblemSpec, Scope, Sharding};
+    use crate::instance::{Edge, EdgeBytes, Instance, Node, NodeOption, Parallelism, Platform};
+    use crate::problem::{Degrees, Objective, ProblemSpec, Scope, Sharding};
 
-    /// Two nodes and an edge, for one accelerator.
-    fn pair(scope: Scope, objective: Objective) -> Problem {
+    /// Two nodes and an edge, for one accelerator; `None` where nobody can be asked for degrees of this scope and objective.
+    fn pair(scope: Scope, objective: Objective, has_degrees: bool) -> Option<Problem> {
+        let option = |node| NodeOption {
+            node,
+            tensor_degree: 1,
+            name: "vanilla".into(),
+            time: 1.0,
+            parameter_bytes: 0.0,
+            memory_per_microbatch: 0.0,
+            memory: 0.0,
+            sync_in: Default::default(),
+            sync_out: Default::default(),
+        };
+        let parallelism = Parallelism {
+            bandwidth: 1.0,
+            options: vec![option(0), option(1)],
+            edges: vec![EdgeBytes { source: 0, target: 1, bytes: 1.0 }],
+            ..Parallelism::default()
+        };
         let instance = Instance {
             platform: Platform::uniform(1, None, 0),
             nodes: vec![Node::new(0), Node::new(1)],
             edges: vec![Edge { source: 0, target: 1 }],
+            parallelism: Some(parallelism),
             ..Instance::default()
         };
-        let spec = ProblemSpec { scope, objective, ..ProblemSpec::of(&instance) };
-        Problem::new(&instance, spec).unwrap()
+        let degrees = has_degrees.then(|| Degrees::any(1));
+        let problem = Problem::new(&instance, ProblemSpec { scope, objective, degrees, ..ProblemSpec::of(&instance) });
+        assert!(has_degrees || problem.is_ok());
+        problem.ok()
     }
 
     #[test]
@@ -285,7 +305,8 @@ mod tests {
                     // The scopes of the latency do not differ.
                     let takes_scope = objective.name() == "latency" || method.scopes.contains(&scope.name());
                     let listed = takes_scope && method.objectives.contains(&objective.name());
-                    let supported = solver.supports(&pair(scope.clone(), objective)).is_ok();
+                    let problem = pair(scope.clone(), objective, solver.chooses_degrees());
+                    let supported = problem.is_some_and(|problem| solver.takes(&problem).is_ok());
                     assert_eq!(supported, listed, "{}: {} {}", method.name, scope.name(), objective.name());
                 }
             }

@@ -18,6 +18,10 @@ impl Solver for Named {
         self.solver.guarantee()
     }
 
+    fn chooses_degrees(&self) -> bool {
+        self.solver.chooses_degrees()
+    }
+
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
         self.solver.supports(problem)
     }
@@ -40,6 +44,10 @@ impl Solver for Seeded {
 
     fn guarantee(&self) -> Guarantee {
         self.solver.guarantee()
+    }
+
+    fn chooses_degrees(&self) -> bool {
+        self.solver.chooses_degrees()
     }
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {

@@ -68,6 +68,15 @@ pub struct DeviceRecord {
     /// How many devices share these nodes; left out when it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<usize>,
+    /// How many devices share each operator, where stages have degrees.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tensor_degree: Option<usize>,
+    /// How many groups of so many devices share the samples, where stages have degrees.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_degree: Option<usize>,
+    /// Microbatches in flight, where stages have degrees.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<usize>,
     /// The accelerator's server, where the interconnect has servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<usize>,
@@ -84,6 +93,9 @@ pub struct DeviceRecord {
     pub memory: f64,
     /// Ids of the nodes, as in the instance's file.
     pub nodes: Vec<u64>,
+    /// The option of each of `nodes`, in their order, where they have options.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
     /// The subgraphs of an accelerator in their order; only under the latency objective.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub subgraphs: Vec<SubgraphRecord>,
@@ -113,13 +125,17 @@ impl DeviceRecord {
         let record = |device: &VerifiedDevice| Self {
             kind: if device.kind() == DeviceKind::Cpu { KindRecord::Cpu } else { KindRecord::Accelerator },
             class: class_name(device.kind()),
-            replicas: Some(device.replicas()).filter(|&r| r > 1),
+            replicas: Some(device.replicas()).filter(|&r| r > 1 && device.in_flight().is_none()),
+            tensor_degree: device.in_flight().map(|_| device.tensor_degree()),
+            data_degree: device.in_flight().map(|_| device.replicas()),
+            in_flight: device.in_flight(),
             server: device.server(),
             load: device.load(),
             start: device.span().map(|(start, _)| start),
             finish: device.span().map(|(_, finish)| finish),
             memory: device.memory(),
             nodes: device.nodes().to_vec(),
+            options: device.options().to_vec(),
             subgraphs: device.subgraphs().iter().map(SubgraphRecord::new).collect(),
         };
         verified.devices().iter().map(record).collect()
@@ -165,6 +181,9 @@ pub struct RunRecord {
     pub status: Status,
     /// The verified value, in the unit of the objective.
     pub objective: Option<f64>,
+    /// The unit of all times, where stages have degrees: that of the file's options.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_unit: Option<&'static str>,
     /// No split of the scope is below it.
     pub lower_bound: Option<f64>,
     /// (objective − lower bound) / objective.
@@ -209,6 +228,7 @@ impl RunRecord {
             objective_kind: spec.objective.name(),
             status: outcome.status,
             objective: outcome.objective,
+            time_unit: None,
             lower_bound: outcome.lower_bound,
             gap: outcome.gap,
             seconds: outcome.seconds,

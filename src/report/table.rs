@@ -1,5 +1,7 @@
 //! Tables for people.
 
+use std::collections::BTreeMap;
+
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::method::{MethodRecord, gap};
@@ -25,10 +27,18 @@ pub fn run(record: &RunRecord) -> String {
         out += &devices(&record.devices);
     }
     let optional = |value: Option<f64>, shown: fn(f64) -> String| value.map_or_else(|| "none known".into(), shown);
+    let unit =
+        record.time_unit.filter(|_| record.objective.is_some()).map_or_else(String::new, |unit| format!(" {unit}"));
     let mut facts = vec![
         (
             "objective",
-            format!("{} ({}, {} splits)", optional(record.objective, number), record.objective_kind, record.scope),
+            format!(
+                "{}{} ({}, {} splits)",
+                optional(record.objective, number),
+                unit,
+                record.objective_kind,
+                record.scope
+            ),
         ),
         ("lower bound", optional(record.lower_bound, number)),
         ("gap", optional(record.gap, percent)),
@@ -81,6 +91,9 @@ pub fn devices(devices: &[DeviceRecord]) -> String {
     if devices.iter().any(|device| device.finish.is_some()) {
         return schedule(devices);
     }
+    if devices.iter().any(|device| device.in_flight.is_some()) {
+        return stages(devices);
+    }
     let largest = devices.iter().map(|d| d.load).fold(f64::MIN_POSITIVE, f64::max);
     let replicated = devices.iter().any(|d| d.replicas.is_some());
     let served = devices.iter().any(|d| d.server.is_some());
@@ -99,6 +112,30 @@ pub fn devices(devices: &[DeviceRecord]) -> String {
         table.add_row(row);
     }
     format!("{table}\n")
+}
+
+/// One row per stage with degrees: how many devices it has and how, and how many of its nodes run in each option.
+fn stages(stages: &[DeviceRecord]) -> String {
+    let largest = stages.iter().map(|stage| stage.load).fold(f64::MIN_POSITIVE, f64::max);
+    let mut table = plain_table();
+    table.set_header(["stage", "tensor", "data", "in flight", "nodes", "options", "memory", "load", ""]);
+    for (i, stage) in stages.iter().enumerate() {
+        let mut row = vec![Cell::new(i)];
+        let degrees = [stage.tensor_degree, stage.data_degree, stage.in_flight];
+        row.extend(degrees.map(|degree| right(degree.map_or_else(String::new, |degree| degree.to_string()))));
+        row.extend([right(stage.nodes.len()), Cell::new(escaped(&counted(&stage.options)))]);
+        row.extend([right(bytes(stage.memory)), right(number(stage.load))]);
+        row.push(Cell::new(bar(stage.load / largest, BAR)));
+        table.add_row(row);
+    }
+    format!("{table}\n")
+}
+
+/// Each option with the number of nodes that run in it.
+fn counted(options: &[String]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    options.iter().for_each(|option| *counts.entry(option).or_default() += 1);
+    counts.iter().map(|(option, count)| format!("{count} {option}")).collect::<Vec<_>>().join(", ")
 }
 
 /// One row per device, and below it one for each of its subgraphs where it has several: their work and its place in

@@ -7,6 +7,7 @@
 mod chen2024;
 mod outcome;
 mod parmesan2024;
+mod piper2021;
 mod rannc2021;
 mod sheets;
 mod tarnawski2020;
@@ -32,7 +33,9 @@ pub struct Study {
 
 /// Every study.
 pub fn studies() -> impl Iterator<Item = &'static Study> {
-    [tarnawski2020::STUDIES, parmesan2024::STUDIES, rannc2021::STUDIES, chen2024::STUDIES].into_iter().flatten()
+    [tarnawski2020::STUDIES, parmesan2024::STUDIES, rannc2021::STUDIES, chen2024::STUDIES, piper2021::STUDIES]
+        .into_iter()
+        .flatten()
 }
 
 /// Why figures differ where the workloads and their costs do.
@@ -128,6 +131,8 @@ pub struct Figure {
 pub enum Quantity {
     /// The objective.
     Objective(usize),
+    /// How many samples are processed in a time unit: one over the objective.
+    Rate(usize),
     /// The seconds of the method.
     Seconds(usize),
     /// The first one's objective over the second one's: the speed-up of the second.
@@ -142,7 +147,7 @@ impl Quantity {
     /// The runs that it comes of.
     fn runs(self) -> [Option<usize>; 2] {
         match self {
-            Self::Objective(a) | Self::Seconds(a) => [Some(a), None],
+            Self::Objective(a) | Self::Rate(a) | Self::Seconds(a) => [Some(a), None],
             Self::ObjectiveRatio(a, b) | Self::SecondsRatio(a, b) | Self::StatRatio(_, a, b) => [Some(a), Some(b)],
         }
     }

@@ -126,7 +126,10 @@ fn outcome(figure: &Figure, ran: &[Ran]) -> Outcome {
         Published::Nothing => (None, false),
     };
     let verdict = ours.map_or(Verdict::Incomparable, |ours| judged(ours, figure.published));
-    let run = if let Quantity::Objective(run) = figure.quantity { Some(&ran[run]) } else { None };
+    let run = match figure.quantity {
+        Quantity::Objective(run) | Quantity::Rate(run) => Some(&ran[run]),
+        _ => None,
+    };
     let because = figure.because.filter(|_| figure.published != Published::Nothing);
     let stopped = run.is_some_and(Ran::is_stopped).then_some("ours is not proven optimal: it ran into its limit");
     let reason = match (ours, verdict) {
@@ -156,6 +159,7 @@ fn value(quantity: Quantity, ran: &[Ran]) -> Option<f64> {
     let ratio = |a: Option<f64>, b: Option<f64>| Some(a? / b.filter(|b| *b > 0.0)?);
     match quantity {
         Quantity::Objective(run) => ran[run].objective(),
+        Quantity::Rate(run) => ratio(Some(1.0), ran[run].objective()),
         Quantity::Seconds(run) => ran[run].seconds(),
         Quantity::ObjectiveRatio(a, b) => ratio(ran[a].objective(), ran[b].objective()),
         Quantity::SecondsRatio(a, b) => ratio(ran[a].seconds(), ran[b].seconds()),
@@ -165,7 +169,7 @@ fn value(quantity: Quantity, ran: &[Ran]) -> Option<f64> {
 
 fn missing(quantity: Quantity, ran: &[Ran]) -> Option<String> {
     match quantity {
-        Quantity::Objective(run) | Quantity::Seconds(run) => ran[run].reason(),
+        Quantity::Objective(run) | Quantity::Rate(run) | Quantity::Seconds(run) => ran[run].reason(),
         Quantity::ObjectiveRatio(a, b) | Quantity::SecondsRatio(a, b) | Quantity::StatRatio(_, a, b) => {
             ran[a].reason().or_else(|| ran[b].reason())
         }

@@ -3,6 +3,7 @@
 pub(crate) mod brute_force;
 pub(crate) mod certify;
 pub(crate) mod chain;
+pub(crate) mod degrees;
 pub(crate) mod dp;
 mod grid;
 pub(crate) mod heuristic;
@@ -17,6 +18,7 @@ pub(crate) mod sharding;
 pub use brute_force::BruteForce;
 pub use certify::{Annealing, Certify};
 pub use chain::{Clustering, Refinement};
+pub use degrees::DegreeDp;
 pub use dp::{IdealDp, LinearizedDp, PlainDp};
 pub use heuristic::chen2024::Levels;
 pub use heuristic::external::Partitioner;
@@ -125,6 +127,25 @@ pub trait Solver: Send + Sync {
     /// What it cannot take.
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported>;
 
+    /// Whether it chooses tensor and data degrees of stages and options of nodes, where a problem asks for them
+    /// ([`Degrees`](crate::problem::Degrees)); others are not asked.
+    fn chooses_degrees(&self) -> bool {
+        false
+    }
+
+    /// Whether it takes `problem`, degrees and options included.
+    ///
+    /// # Errors
+    /// What it cannot take.
+    fn takes(&self, problem: &Problem) -> Result<(), Unsupported> {
+        if problem.spec.degrees.is_some() && !self.chooses_degrees() {
+            let reason =
+                "it chooses no degrees of stages and no options of nodes, which the microbatches ask for; use degrees";
+            return Err(Unsupported { solver: self.name().into(), reason: reason.into() });
+        }
+        self.supports(problem)
+    }
+
     /// Searches within the limits of `cx`, for [`Self::solve`]: `problem` is supported, and sums of its costs are exact in
     /// any order, so that differences of them are, too.
     ///
@@ -136,12 +157,15 @@ pub trait Solver: Send + Sync {
     ///
     /// The search sees costs that are rounded down to a grid; what it returns is judged by the costs as they are: the
     /// split's objective is recomputed from them, and it is optimal where the bound meets that objective within
-    /// [`OPTIMALITY_TOLERANCE`].
+    /// [`OPTIMALITY_TOLERANCE`]. Degrees of stages have costs of their own, which are seen as they are.
     ///
     /// # Errors
     /// A fault, or a problem that it does not take. Limits and infeasible problems are outcomes.
     fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        self.supports(problem)?;
+        self.takes(problem)?;
+        if problem.spec.degrees.is_some() {
+            return self.search(problem, cx);
+        }
         settle::solve(&|problem, cx| self.search(problem, cx), self.guarantee(), problem, cx)
     }
 }

@@ -7,8 +7,12 @@ use crate::spec::DeviceKind;
 pub struct DeviceAssignment {
     /// The kind of device.
     pub kind: DeviceKind,
-    /// How many devices share this set as replicas of one stage; 1 without replication.
+    /// How many devices, or tensor-parallel groups of them, share this set as replicas of one stage; 1 without replication.
     pub replicas: usize,
+    /// How many devices make up each replica, and share each of its operators; 1 where stages have no degrees.
+    pub tensor_degree: usize,
+    /// Where nodes have options: the name of that of each of `nodes`; else none.
+    pub options: Vec<String>,
     /// The server the accelerator sits in, where the interconnect has two levels.
     pub server: Option<usize>,
     /// Ids of the nodes, as in the instance's file.
@@ -20,9 +24,9 @@ pub struct DeviceAssignment {
 }
 
 impl DeviceAssignment {
-    /// One device with these nodes, without replicas, server or stated subgraphs.
+    /// One device with these nodes, without replicas, options, server or stated subgraphs.
     pub fn new(kind: DeviceKind, nodes: Vec<u64>) -> Self {
-        Self { kind, replicas: 1, server: None, nodes, subgraphs: Vec::new() }
+        Self { kind, replicas: 1, tensor_degree: 1, options: Vec::new(), server: None, nodes, subgraphs: Vec::new() }
     }
 }
 

@@ -16,8 +16,10 @@ struct Device {
     kind: Kind,
     class_: usize,
     replicas: usize,
+    tensor_degree: usize,
     server: Option<usize>,
     nodes: Vec<u64>,
+    options: Vec<String>,
     subgraphs: Vec<Vec<u64>>,
     #[serde(skip_deserializing)]
     load: Option<f64>,
@@ -27,6 +29,8 @@ struct Device {
     start: Option<f64>,
     #[serde(skip_deserializing)]
     finish: Option<f64>,
+    #[serde(skip_deserializing)]
+    in_flight: Option<usize>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -42,8 +46,22 @@ impl Device {
             DeviceKind::Accelerator(class) => (Kind::Accelerator, class),
             DeviceKind::Cpu => (Kind::Cpu, 0),
         };
-        let DeviceAssignment { replicas, server, nodes, subgraphs, .. } = device.clone();
-        Self { kind, class_, replicas, server, nodes, subgraphs, load: None, memory: None, start: None, finish: None }
+        let DeviceAssignment { replicas, tensor_degree, server, nodes, options, subgraphs, .. } = device.clone();
+        Self {
+            kind,
+            class_,
+            replicas,
+            tensor_degree,
+            server,
+            nodes,
+            options,
+            subgraphs,
+            load: None,
+            memory: None,
+            start: None,
+            finish: None,
+            in_flight: None,
+        }
     }
 
     fn verified(device: &VerifiedDevice, assignment: &DeviceAssignment) -> Self {
@@ -54,6 +72,7 @@ impl Device {
             memory: Some(device.memory()),
             start: span.map(|(start, _)| start),
             finish: span.map(|(_, finish)| finish),
+            in_flight: device.in_flight(),
             ..Self::of(assignment)
         }
     }
@@ -63,8 +82,8 @@ impl Device {
             Kind::Accelerator => DeviceKind::Accelerator(self.class_),
             Kind::Cpu => DeviceKind::Cpu,
         };
-        let Self { replicas, server, nodes, subgraphs, .. } = self;
-        DeviceAssignment { kind, replicas, server, nodes, subgraphs }
+        let Self { replicas, tensor_degree, server, nodes, options, subgraphs, .. } = self;
+        DeviceAssignment { kind, replicas, tensor_degree, server, nodes, options, subgraphs }
     }
 }
 

@@ -45,6 +45,13 @@ fn parts(violation: &Violation) -> (&'static str, Value) {
         Violation::ReplicatedCpu { device, replicas } => {
             ("replicated-cpu", json!({"device": device, "replicas": replicas}))
         }
+        Violation::Stage { device, .. } => ("wrong-degree-or-option", json!({"device": device})),
+        Violation::TooManyParts { used, microbatches } => {
+            ("too-many-parts", json!({"used": used, "microbatches": microbatches}))
+        }
+        Violation::OutOfOrder { edge, devices } => {
+            ("out-of-order", json!({"edge": [edge.0, edge.1], "devices": [devices.0, devices.1]}))
+        }
         other => of_servers_and_order(other),
     }
 }

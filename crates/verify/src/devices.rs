@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::{Violation, split::Split};
-use dagsplit_model::problem::{DeviceKind, fits};
+use super::{StageFault, Violation, split::Split};
+use dagsplit_model::problem::{DeviceAssignment, DeviceKind, fits};
 
 /// Everything wrong with the devices of a split, which need these bytes of memory; contiguity apart.
 pub(super) fn violations(split: &Split, bytes: &[f64]) -> Vec<Violation> {
     let mut found = Vec::new();
     device_counts(split, &mut found);
+    degrees(split, &mut found);
     replicas(split, &mut found);
     servers(split, &mut found);
     support(split, &mut found);
@@ -18,11 +19,18 @@ pub(super) fn violations(split: &Split, bytes: &[f64]) -> Vec<Violation> {
     found
 }
 
-fn device_counts(split: &Split, found: &mut Vec<Violation>) {
+/// Degrees and options where none are asked for.
+fn degrees(split: &Split, found: &mut Vec<Violation>) {
+    let has_degrees = |stage: &DeviceAssignment| stage.tensor_degree != 1 || !stage.options.is_empty();
+    let stages = split.used().filter(|(_, stage)| has_degrees(stage));
+    found.extend(stages.map(|(device, _)| Violation::Stage { device, fault: StageFault::NotAskedFor }));
+}
+
+pub(super) fn device_counts(split: &Split, found: &mut Vec<Violation>) {
     let mut used_of_kind: BTreeMap<DeviceKind, usize> = BTreeMap::new();
     for (_, device) in split.used() {
         let used = used_of_kind.entry(device.kind).or_default();
-        *used = used.saturating_add(device.replicas);
+        *used = used.saturating_add(device.replicas.saturating_mul(device.tensor_degree));
     }
     for (kind, used) in used_of_kind {
         let available = match kind {

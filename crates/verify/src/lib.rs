@@ -47,6 +47,10 @@
 //! - *Splits that state no subgraphs.* Each device's set runs as a whole where that is possible; else it is cut at the
 //!   places where paths enter it anew, and once more where devices would still wait for each other.
 //!
+//! # What stages with degrees are
+//! [`Degrees`](dagsplit_model::problem::Degrees) states what a stage takes and keeps, and what may be chosen. A split lists
+//! them in pipeline order, which says how many microbatches each has in flight; every node states its option.
+//!
 //! # What the sharding cost is
 //! [`Sharding`](dagsplit_model::problem::Sharding) states it: squared deviations of the devices' weights from their mean over
 //! the whole platform, and a price for each distinct edge between two devices. Scopes bind such splits like any other.
@@ -61,13 +65,16 @@ mod profiled;
 mod schedule;
 mod sharding;
 mod split;
+mod stage_fault;
+mod stages;
 mod subgraphs;
 mod violation;
 
 pub use schedule::ScheduledSubgraph;
+pub use stage_fault::StageFault;
 pub use violation::{CycleStep, DeadlockStep, Part, Violation};
 
-use dagsplit_model::cost::Costs;
+use dagsplit_model::cost::{Costs, StageCosts};
 use dagsplit_model::instance::{Instance, Problems};
 use dagsplit_model::problem::{DeviceAssignment, DeviceKind, Objective, ProblemSpec, Solution};
 use loads::Load;
@@ -114,6 +121,7 @@ pub struct VerifiedDevice {
     memory: f64,
     subgraphs: Vec<ScheduledSubgraph>,
     span: Option<(f64, f64)>,
+    in_flight: Option<usize>,
 }
 
 impl VerifiedDevice {
@@ -148,6 +156,21 @@ impl VerifiedDevice {
     /// How many devices share the nodes as replicas.
     pub fn replicas(&self) -> usize {
         self.assignment.replicas
+    }
+
+    /// How many devices share each operator; 1 where stages have no degrees.
+    pub fn tensor_degree(&self) -> usize {
+        self.assignment.tensor_degree
+    }
+
+    /// The option of each of its nodes; none where nodes have no options.
+    pub fn options(&self) -> &[String] {
+        &self.assignment.options
+    }
+
+    /// Microbatches in flight, where stages have degrees.
+    pub fn in_flight(&self) -> Option<usize> {
+        self.in_flight
     }
 
     /// The server the accelerators sit in, where the split names one.
@@ -209,26 +232,51 @@ fn check_split(
     solution: &Solution,
 ) -> Result<Verified, Vec<Violation>> {
     let split = Split::resolve(instance, spec, costs, solution)?;
-    let memory = memory::of_devices(&split);
-    let mut violations = devices::violations(&split, &memory);
-    let verified = match spec.objective {
-        Objective::Latency { subgraphs } => match schedule::run(&split, subgraphs) {
-            Ok(schedule) => Some(of_schedule(&split, schedule, &memory)),
+    let verified = match &costs.stages {
+        Some(stages) => of_stages(&split, stages)?,
+        None => of_devices(&split)?,
+    };
+    match solution.objective.filter(|&claimed| !agree(claimed, &verified)) {
+        Some(claimed) => Err(vec![Violation::WrongObjective { claimed, recomputed: verified.objective }]),
+        None => Ok(verified),
+    }
+}
+
+fn of_stages(split: &Split, costs: &StageCosts) -> Result<Verified, Vec<Violation>> {
+    let mut violations = Vec::new();
+    devices::device_counts(split, &mut violations);
+    let stages = stages::check(split, costs).map_err(|found| violations.extend(found));
+    let Some(stages) = stages.ok().filter(|_| violations.is_empty()) else { return Err(violations) };
+    let objective = stages.iter().map(|stage| stage.load).fold(0.0, f64::max);
+    let devices = stages.into_iter().zip(split.devices).map(|(stage, assignment)| VerifiedDevice {
+        assignment: assignment.clone(),
+        load: stage.load,
+        passes: Load { forward: stage.load, backward: 0.0, together: stage.load },
+        memory: stage.memory,
+        subgraphs: Vec::new(),
+        span: None,
+        in_flight: (!assignment.nodes.is_empty()).then_some(stage.in_flight),
+    });
+    Ok(Verified { devices: devices.collect(), objective, rounding: 0.0 })
+}
+
+fn of_devices(split: &Split) -> Result<Verified, Vec<Violation>> {
+    let memory = memory::of_devices(split);
+    let mut violations = devices::violations(split, &memory);
+    let verified = match split.spec.objective {
+        Objective::Latency { subgraphs } => match schedule::run(split, subgraphs) {
+            Ok(schedule) => Some(of_schedule(split, schedule, &memory)),
             Err(found) => {
                 violations.extend(found);
                 None
             }
         },
         Objective::Throughput | Objective::GPipe | Objective::Sharding(_) => {
-            violations.extend(contiguity::violations(&split));
-            violations.is_empty().then(|| of_pipeline(&split, &memory))
+            violations.extend(contiguity::violations(split));
+            violations.is_empty().then(|| of_pipeline(split, &memory))
         }
     };
-    let Some(verified) = verified.filter(|_| violations.is_empty()) else { return Err(violations) };
-    match solution.objective.filter(|&claimed| !agree(claimed, &verified)) {
-        Some(claimed) => Err(vec![Violation::WrongObjective { claimed, recomputed: verified.objective }]),
-        None => Ok(verified),
-    }
+    verified.filter(|_| violations.is_empty()).ok_or(violations)
 }
 
 fn of_pipeline(split: &Split, memory: &[f64]) -> Verified {
@@ -250,6 +298,7 @@ fn of_pipeline(split: &Split, memory: &[f64]) -> Verified {
         memory: memory[d],
         subgraphs: Vec::new(),
         span: None,
+        in_flight: None,
     });
     Verified { devices: devices.collect(), objective, rounding }
 }
@@ -264,6 +313,7 @@ fn of_schedule(split: &Split, schedule: Schedule, memory: &[f64]) -> Verified {
         memory: memory[d],
         subgraphs,
         span,
+        in_flight: None,
     });
     Verified { devices: devices.collect(), objective: latency, rounding: 0.0 }
 }

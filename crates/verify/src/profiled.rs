@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dagsplit_model::cost::{Costs, KindCost, MemoryLaw, NodeCost, Piece, Synchronisation, Transfer};
-use dagsplit_model::instance::Instance;
-use dagsplit_model::problem::{CostKind, DeviceKind, MemoryModel, ProblemSpec};
+use dagsplit_model::cost::{
+    Costs, EdgeCost, KindCost, MemoryLaw, NodeCost, OptionCost, Piece, StageCosts, Synchronisation, Transfer,
+};
+use dagsplit_model::instance::{Instance, NodeOption, Parallelism};
+use dagsplit_model::problem::{CostKind, Degrees, DeviceKind, MemoryModel, ProblemSpec};
 
 /// What a valid instance costs for a valid spec.
 pub(super) fn costs(instance: &Instance, spec: &ProblemSpec) -> Costs {
@@ -28,7 +30,51 @@ pub(super) fn costs(instance: &Instance, spec: &ProblemSpec) -> Costs {
         CostKind::Additive => Synchronisation::Added,
         CostKind::Overlap | CostKind::Duplex => Synchronisation::Overlapped,
     };
-    Costs::new(kinds.collect(), transfers, law, synchronisation)
+    let mut costs = Costs::new(kinds.collect(), transfers, law, synchronisation);
+    costs.stages = spec.degrees.as_ref().zip(instance.parallelism.as_ref()).map(|asked| stages(instance, spec, asked));
+    costs
+}
+
+/// What the options that are allowed cost, and the degrees that are.
+fn stages(instance: &Instance, spec: &ProblemSpec, (degrees, stated): (&Degrees, &Parallelism)) -> StageCosts {
+    let index: BTreeMap<u64, usize> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
+    let edges =
+        stated.edges.iter().map(|e| EdgeCost { source: index[&e.source], target: index[&e.target], bytes: e.bytes });
+    let edges: Vec<EdgeCost> = edges.collect();
+    let place_of: BTreeMap<(usize, usize), usize> = edges.iter().map(|e| (e.source, e.target)).zip(0..).collect();
+    let mut options = vec![Vec::new(); instance.nodes.len()];
+    let mut tensor = BTreeSet::new();
+    for option in &stated.options {
+        let is_allowed = degrees.tensor.as_ref().is_none_or(|allowed| allowed.contains(&option.tensor_degree))
+            && degrees.options.as_ref().is_none_or(|allowed| allowed.contains(&option.name));
+        if is_allowed {
+            tensor.insert(option.tensor_degree);
+            options[index[&option.node]].push(option_cost(option, &index, &place_of));
+        }
+    }
+    let devices: usize = spec.platform.accelerators.iter().map(|class| class.count).sum();
+    let is_degree = |d: &usize| {
+        *d <= devices
+            && degrees.microbatches % d == 0
+            && degrees.data.as_ref().is_none_or(|allowed| allowed.contains(d))
+    };
+    let data = (1..=degrees.microbatches.min(devices)).filter(is_degree).collect();
+    StageCosts::new(options, edges, stated.bandwidth, degrees.microbatches, (tensor.into_iter().collect(), data))
+}
+
+fn option_cost(
+    option: &NodeOption,
+    index: &BTreeMap<u64, usize>,
+    place_of: &BTreeMap<(usize, usize), usize>,
+) -> OptionCost {
+    let v = index[&option.node];
+    let mut cost = OptionCost::new(option.name.clone(), option.tensor_degree, option.time);
+    cost.parameters = option.parameter_bytes;
+    cost.memory_per_microbatch = option.memory_per_microbatch;
+    cost.memory = option.memory;
+    cost.exchanged.extend(option.sync_in.iter().map(|(id, &bytes)| (place_of[&(index[id], v)], bytes)));
+    cost.exchanged.extend(option.sync_out.iter().map(|(id, &bytes)| (place_of[&(v, index[id])], bytes)));
+    cost
 }
 
 /// What one kind of device takes.

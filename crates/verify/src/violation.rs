@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use super::StageFault;
 use dagsplit_model::instance::Problems;
 use dagsplit_model::problem::DeviceKind;
 
@@ -113,6 +114,33 @@ pub enum Violation {
         device: usize,
         /// How many it has.
         replicas: usize,
+    },
+    /// The degrees or options of a stage are not allowed.
+    #[error("device {device} {fault}")]
+    Stage {
+        /// The device.
+        device: usize,
+        /// What is wrong with it.
+        fault: StageFault,
+    },
+    /// The stages take more microbatches at once than a batch has.
+    #[error("the data degrees add up to {used}, but a batch has {microbatches} microbatches; use smaller ones")]
+    TooManyParts {
+        /// The sum of the data degrees.
+        used: usize,
+        /// Microbatches in a batch.
+        microbatches: usize,
+    },
+    /// Stages with degrees are not in pipeline order.
+    #[error(
+        "edge {} → {} leads from device {} back to device {}; put the stages in pipeline order",
+        .edge.0, .edge.1, .devices.0, .devices.1
+    )]
+    OutOfOrder {
+        /// The edge.
+        edge: (u64, u64),
+        /// The devices of its source and of its target.
+        devices: (usize, usize),
     },
     /// An accelerator sits in no server though the interconnect has servers.
     #[error("device {device} sits in no server; name one")]

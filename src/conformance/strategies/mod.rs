@@ -150,6 +150,7 @@ pub fn specs(instance: &Instance) -> impl Strategy<Value = ProblemSpec> + use<> 
             replication,
             interconnect,
             memory: MemoryModel::Additive,
+            degrees: None,
         })
 }
 

@@ -55,12 +55,11 @@ impl<'a> Setting<'a> {
         let servers = self.servers(incumbent.stages.iter().map(|&(_, stage)| stage));
         let device = |((nodes, stage), server): (&(Vec<NodeId>, usize), Option<usize>)| {
             let stage = self.stages[*stage];
+            let ids = nodes.iter().map(|&v| self.problem.ids[v]).collect();
             DeviceAssignment {
-                kind: self.reduced.kinds[stage.kind].kind,
                 replicas: stage.replicas,
                 server,
-                nodes: nodes.iter().map(|&v| self.problem.ids[v]).collect(),
-                subgraphs: Vec::new(),
+                ..DeviceAssignment::new(self.reduced.kinds[stage.kind].kind, ids)
             }
         };
         Solution { devices: incumbent.stages.iter().zip(servers).map(device).collect(), objective: Some(objective) }

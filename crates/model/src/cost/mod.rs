@@ -9,6 +9,7 @@
 //! holds some of these nodes but not all pays for it once, on its way out where it holds the producer, else on its way in.
 //! One transfer for each producer is the published model ([`ProfiledCost`]), one for each edge is [`PerEdge`].
 
+mod options;
 mod per_edge;
 mod profiled;
 
@@ -16,6 +17,7 @@ pub use crate::load::{
     MAX_COEFFICIENT, MAX_PIECES, Piece, Synchronisation, Terms, compute_load, max_of_pieces, replicated_load,
     ring_all_reduce,
 };
+pub use options::{EdgeCost, OptionCost, StageCosts};
 pub use per_edge::PerEdge;
 pub use profiled::ProfiledCost;
 
@@ -138,8 +140,7 @@ impl MemoryLaw {
 
 /// What nodes, transfers and memory cost. Nodes are indexed as in the instance's file. CPUs have no limit of memory.
 ///
-/// It and its parts are made by functions, so that they can grow: what a node costs in one of several options, such as
-/// recomputed or in another precision, will be more of [`NodeCost`].
+/// It and its parts are made by functions, so that they can grow.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Costs {
@@ -151,6 +152,8 @@ pub struct Costs {
     pub memory: MemoryLaw,
     /// How replicas' weight synchronisation combines with the pieces.
     pub synchronisation: Synchronisation,
+    /// What nodes cost in each of their options, where stages have degrees: then this counts and nothing else.
+    pub stages: Option<StageCosts>,
 }
 
 /// A model of what splits cost. It gives data, so that nobody can work with another cost than everybody else.
@@ -198,7 +201,7 @@ impl Costs {
         memory: MemoryLaw,
         synchronisation: Synchronisation,
     ) -> Self {
-        Self { kinds, transfers, memory, synchronisation }
+        Self { kinds, transfers, memory, synchronisation, stages: None }
     }
 
     /// What one kind of device takes.
@@ -319,6 +322,14 @@ impl Costs {
                 "memory for boundaries and memory that is shared are about the stages of a pipeline",
                 cure,
             );
+        }
+        match &self.stages {
+            Some(stages) => stages.validate(n, &mut found),
+            None if spec.degrees.is_some() => {
+                let cure = "take a cost model that gives options, such as `profiled`";
+                found.add("costs", "they say nothing of degrees of stages", cure);
+            }
+            None => {}
         }
         if !self.transfers.is_sorted_by_key(|transfer| transfer.source) {
             found.add("transfers", "they are not in the order of their sources", "sort them by source");

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{CostModel, Costs, KindCost, MemoryLaw, NodeCost, Piece, Synchronisation, Transfer};
+use super::{CostModel, Costs, KindCost, MemoryLaw, NodeCost, Piece, StageCosts, Synchronisation, Transfer};
 use crate::graph::NodeId;
 use crate::instance::{Instance, Node};
 use crate::spec::{CostKind, MemoryModel, ProblemSpec};
@@ -36,7 +36,7 @@ impl CostModel for ProfiledCost {
             CostKind::Overlap | CostKind::Duplex => Synchronisation::Overlapped,
         };
         let kinds = (0..spec.platform.accelerators.len()).map(accelerator).chain([cpu]).collect();
-        Costs { kinds, transfers, memory, synchronisation }
+        Costs { kinds, transfers, memory, synchronisation, stages: StageCosts::of(instance, spec) }
     }
 }
 

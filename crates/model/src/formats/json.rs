@@ -138,6 +138,13 @@ impl Object {
         self
     }
 
+    /// Adds an object whose fields `fill` adds.
+    pub fn object(mut self, name: &str, fill: impl FnOnce(Self) -> Self) -> Self {
+        self.key(name);
+        self.0.push_str(fill(Self::begin()).finish().trim_end());
+        self
+    }
+
     /// The text, with a line break at its end.
     pub fn finish(mut self) -> String {
         self.0.push_str("\n}\n");

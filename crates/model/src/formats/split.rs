@@ -6,7 +6,8 @@
 //!
 //! `maxLoad` is what the split's maker claims. A load of −1 stands for "not computed"; loads are written so, and
 //! not read, for the verifier computes them. An entry of `fpgas` may also state `class` (index of its accelerator
-//! class, else 0), `replicas` (else 1), `server` and `subgraphs` (lists of nodes that run one after another, for the
+//! class, else 0), `replicas` (else 1), `tensor_degree` (devices of each replica, else 1), `options` (the name of each
+//! node's option, in the order of `nodes`), `server` and `subgraphs` (lists of nodes that run one after another, for the
 //! latency), which the published programs do not know. Claims are also read from `totalLatency`.
 
 use std::collections::HashMap;
@@ -35,9 +36,13 @@ struct Device {
     class: usize,
     #[serde(default = "one", skip_serializing_if = "is_one")]
     replicas: usize,
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    tensor_degree: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     server: Option<usize>,
     nodes: Vec<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    options: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     subgraphs: Vec<Vec<u64>>,
 }
@@ -46,8 +51,8 @@ fn one() -> usize {
     1
 }
 
-fn is_one(replicas: &usize) -> bool {
-    *replicas == 1
+fn is_one(count: &usize) -> bool {
+    *count == 1
 }
 
 fn is_default(class: &usize) -> bool {
@@ -97,6 +102,8 @@ fn parse(text: &str, nodes: &[Node]) -> Result<Solution, ReadCause> {
     let assign = |kind, device: Device| DeviceAssignment {
         kind,
         replicas: device.replicas,
+        tensor_degree: device.tensor_degree,
+        options: device.options,
         server: device.server,
         nodes: device.nodes,
         subgraphs: device.subgraphs,
@@ -134,8 +141,9 @@ fn complete_backward_nodes(solution: &mut Solution, nodes: &[Node]) {
 /// lists; nodes come in the instance's order.
 pub fn write_split(instance: &Instance, solution: &Solution) -> String {
     let position: HashMap<u64, usize> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
+    let place = |id: &u64| position.get(id).copied().unwrap_or(usize::MAX);
     let sorted = |mut nodes: Vec<u64>| {
-        nodes.sort_by_key(|id| position.get(id).copied().unwrap_or(usize::MAX));
+        nodes.sort_by_key(place);
         nodes
     };
     let devices = |wanted: fn(DeviceKind) -> bool| {
@@ -146,8 +154,10 @@ pub fn write_split(instance: &Instance, solution: &Solution) -> String {
                 DeviceKind::Cpu => 0,
             },
             replicas: device.replicas,
+            tensor_degree: device.tensor_degree,
             server: device.server,
             nodes: sorted(device.nodes.clone()),
+            options: sorted_options(device, place),
             subgraphs: device.subgraphs.iter().cloned().map(sorted).collect(),
         })
     };
@@ -159,4 +169,11 @@ pub fn write_split(instance: &Instance, solution: &Solution) -> String {
         .list("cpus", devices(|kind| kind == DeviceKind::Cpu))
         .list("fpgas", devices(|kind| kind != DeviceKind::Cpu))
         .finish()
+}
+
+/// The options of a device in the order of its nodes' places.
+fn sorted_options(device: &DeviceAssignment, place: impl Fn(&u64) -> usize) -> Vec<String> {
+    let mut options: Vec<(&u64, &String)> = device.nodes.iter().zip(&device.options).collect();
+    options.sort_by_key(|(id, _)| place(id));
+    options.into_iter().map(|(_, option)| option.clone()).collect()
 }

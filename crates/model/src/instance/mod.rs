@@ -5,9 +5,11 @@
 //! (milliseconds in every published workload), memory is in bytes.
 
 mod metadata;
+mod parallelism;
 pub mod validate;
 
 pub use metadata::{Metadata, Provenance, Setting};
+pub use parallelism::{EdgeBytes, NodeOption, Parallelism, TimeUnit};
 pub use validate::{Problems, validate};
 
 use serde::{Deserialize, Serialize};
@@ -134,4 +136,7 @@ pub struct Instance {
     pub nodes: Vec<Node>,
     /// Data dependencies.
     pub edges: Vec<Edge>,
+    /// What nodes cost at degrees of tensor parallelism, where the workload says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallelism: Option<Parallelism>,
 }

@@ -1,8 +1,10 @@
 //! Devices, objective, scope and options of a problem, as plain data.
 
+mod degrees;
 mod memory;
 mod sharding;
 
+pub use degrees::Degrees;
 pub use memory::{MemoryModel, fits, most_bytes};
 pub use sharding::{NodeWeight, Sharding};
 
@@ -167,6 +169,9 @@ pub struct ProblemSpec {
     /// What a stage needs memory for; the nodes' own where a record of an earlier version does not say.
     #[serde(default)]
     pub memory: MemoryModel,
+    /// What may be chosen where stages have tensor and data degrees; `None` asks for splits without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub degrees: Option<Degrees>,
 }
 
 impl ProblemSpec {
@@ -238,6 +243,9 @@ impl ProblemSpec {
             Objective::Throughput | Objective::GPipe => {}
         }
         self.memory.validate(instance, &mut found);
+        if let Some(degrees) = &self.degrees {
+            degrees.validate(instance, self, &mut found);
+        }
         if self.memory != MemoryModel::Additive
             && matches!(self.objective, Objective::Latency { .. } | Objective::Sharding(_))
         {

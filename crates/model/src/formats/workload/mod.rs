@@ -36,7 +36,7 @@ pub enum Format {
     Tarnawski,
     /// PipeDream's text profiles.
     PipeDream,
-    /// Piper's JSON, at tensor-parallel degree 1.
+    /// Piper's JSON; its nodes' own costs are those of tensor-parallel degree 1.
     Piper,
     /// TensorFlow's `CostGraphDef` as text.
     CostGraph,
@@ -105,6 +105,7 @@ fn parse(text: &str, options: &ReadOptions) -> Result<Instance, ReadCause> {
     let scale = options.transfer_scale;
     if scale.is_finite() && scale >= 0.0 {
         instance.nodes.iter_mut().for_each(|node| node.transfer_time *= scale);
+        instance.parallelism.iter_mut().for_each(|parallelism| parallelism.scale_transfers(scale));
     } else {
         problems.add("transfer scale", format!("it is {scale}"), "give a finite number that is at least 0");
     }

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::formats::ReadCause;
 use crate::formats::json::{self, List, Object};
-use crate::instance::{Edge, Instance, Metadata, Node, Platform, Problems};
+use crate::instance::{
+    Edge, EdgeBytes, Instance, Metadata, Node, NodeOption, Parallelism, Platform, Problems, TimeUnit,
+};
 
 /// The version that this program reads and writes.
 pub const SCHEMA: &str = "dagsplit-instance/1";
@@ -49,6 +51,30 @@ struct File {
     platform: Platform,
     nodes: List<Node>,
     edges: List<Edge>,
+    #[serde(default)]
+    parallelism: Option<FileParallelism>,
+}
+
+/// [`Parallelism`], whose malformed entries are all reported.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileParallelism {
+    #[serde(default)]
+    time: TimeUnit,
+    bandwidth: f64,
+    options: List<NodeOption>,
+    edges: List<EdgeBytes>,
+}
+
+impl FileParallelism {
+    fn take(self, problems: &mut Problems) -> Parallelism {
+        Parallelism {
+            time: self.time,
+            bandwidth: self.bandwidth,
+            options: self.options.take("parallelism.options", problems),
+            edges: self.edges.take("parallelism.edges", problems),
+        }
+    }
 }
 
 pub(super) fn parse(text: &str, problems: &mut Problems) -> Result<Instance, ReadCause> {
@@ -65,18 +91,30 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Result<Instance, Rea
         platform: file.platform,
         nodes: file.nodes.take("nodes", problems),
         edges: file.edges.take("edges", problems),
+        parallelism: file.parallelism.map(|parallelism| parallelism.take(problems)),
     })
 }
 
 pub(super) fn write(instance: &Instance) -> String {
-    Object::begin()
+    let object = Object::begin()
         .field("schema", &SCHEMA)
         .field("units", &Units::standard())
         .field("metadata", &instance.metadata)
         .field("platform", &instance.platform)
         .list("nodes", &instance.nodes)
-        .list("edges", &instance.edges)
-        .finish()
+        .list("edges", &instance.edges);
+    match &instance.parallelism {
+        Some(parallelism) => object.object("parallelism", |inner| write_parallelism(inner, parallelism)).finish(),
+        None => object.finish(),
+    }
+}
+
+fn write_parallelism(object: Object, parallelism: &Parallelism) -> Object {
+    object
+        .field("time", &parallelism.time)
+        .field("bandwidth", &parallelism.bandwidth)
+        .list("options", &parallelism.options)
+        .list("edges", &parallelism.edges)
 }
 
 /// A stable hash of what an instance states, its metadata aside: 16 hexadecimal digits (64-bit FNV-1a of the

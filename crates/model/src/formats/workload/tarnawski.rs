@@ -65,6 +65,7 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Result<Instance, Rea
         platform: Platform::uniform(file.max_fpgas, Some(file.max_size_per_fpga), file.max_cpus),
         nodes: nodes.into_iter().map(|node| from_file(node, &outputs)).collect(),
         edges: edges.iter().map(|e| Edge { source: e.source_id, target: e.dest_id }).collect(),
+        parallelism: None,
     })
 }
 

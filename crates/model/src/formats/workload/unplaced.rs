@@ -26,5 +26,6 @@ pub(super) fn instance(
             bandwidth: Some(options.bandwidth / 1000.0),
             ..Platform::uniform(options.accelerators, options.memory, options.cpus)
         },
+        parallelism: None,
     }
 }

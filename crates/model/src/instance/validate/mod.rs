@@ -1,5 +1,7 @@
 //! Every problem of an instance at once.
 
+mod parallelism;
+
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
@@ -93,6 +95,7 @@ pub fn check(instance: &Instance, found: &mut Problems) {
     let index = check_ids(&instance.nodes, found);
     if complete && check_size(instance.nodes.len(), instance.edges.len(), found) {
         check_edges(instance, &index, found);
+        parallelism::check(instance, &index, found);
     }
 }
 

@@ -1,0 +1,152 @@
+//! What stages with tensor and data degrees cost, as data.
+
+use rustc_hash::FxHashMap;
+
+use crate::graph::NodeId;
+use crate::instance::{EdgeBytes, Instance, NodeOption, Problems};
+use crate::spec::ProblemSpec;
+
+/// One way to run a node, at one tensor degree.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct OptionCost {
+    /// What it is called.
+    pub name: String,
+    /// How many devices share the node's operators.
+    pub tensor_degree: usize,
+    /// Time for one sample.
+    pub compute: f64,
+    /// Bytes of parameters on each device.
+    pub parameters: f64,
+    /// Bytes on each device for each microbatch in flight.
+    pub memory_per_microbatch: f64,
+    /// Bytes on each device besides.
+    pub memory: f64,
+    /// Bytes that it exchanges for each of [`StageCosts::edges`] that crosses the boundary of its stage, by the edge's index,
+    /// ascending; edges that are not listed need nothing.
+    pub exchanged: Vec<(usize, f64)>,
+}
+
+/// An edge and what it moves.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EdgeCost {
+    /// The producer.
+    pub source: NodeId,
+    /// The consumer.
+    pub target: NodeId,
+    /// Bytes for one sample, in one direction.
+    pub bytes: f64,
+}
+
+/// What [`Degrees`](crate::spec::Degrees) are chosen by: the options that are allowed, and the degrees.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct StageCosts {
+    /// The options of each node.
+    pub options: Vec<Vec<OptionCost>>,
+    /// Every edge once, by source and target.
+    pub edges: Vec<EdgeCost>,
+    /// Bytes that a device moves in one time unit.
+    pub bandwidth: f64,
+    /// Microbatches in a batch.
+    pub microbatches: usize,
+    /// The tensor degrees of some option, ascending.
+    pub tensor_degrees: Vec<usize>,
+    /// The data degrees that a stage may have on so many devices, ascending.
+    pub data_degrees: Vec<usize>,
+}
+
+impl StageCosts {
+    /// What the options of `instance` cost, where `spec` asks for degrees of its stages. Both are valid.
+    /// O(options + edges + √microbatches).
+    pub fn of(instance: &Instance, spec: &ProblemSpec) -> Option<Self> {
+        let (parallelism, degrees) = (instance.parallelism.as_ref()?, spec.degrees.as_ref()?);
+        let index: FxHashMap<u64, NodeId> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
+        let edge = |e: &EdgeBytes| EdgeCost { source: index[&e.source], target: index[&e.target], bytes: e.bytes };
+        let mut edges: Vec<EdgeCost> = parallelism.edges.iter().map(edge).collect();
+        edges.sort_by_key(|e| (e.source, e.target));
+        let mut options = vec![Vec::new(); instance.nodes.len()];
+        let allowed = |o: &&NodeOption| degrees.allows_tensor(o.tensor_degree) && degrees.allows_option(&o.name);
+        for option in parallelism.options.iter().filter(allowed) {
+            options[index[&option.node]].push(OptionCost::of(option, &index, &edges));
+        }
+        let mut tensor_degrees: Vec<usize> =
+            options.iter().flatten().map(|option: &OptionCost| option.tensor_degree).collect();
+        tensor_degrees.sort_unstable();
+        tensor_degrees.dedup();
+        let devices = spec.platform.accelerators.iter().map(|class| class.count).sum();
+        let most = degrees.microbatches.min(devices);
+        let data_degrees = (1..=most).filter(|&d| degrees.allows_data(d)).collect();
+        let (bandwidth, microbatches) = (parallelism.bandwidth, degrees.microbatches);
+        Some(Self { options, edges, bandwidth, microbatches, tensor_degrees, data_degrees })
+    }
+
+    /// Costs of these options of each node, which move these bytes, on devices that may have these degrees.
+    pub fn new(
+        options: Vec<Vec<OptionCost>>,
+        edges: Vec<EdgeCost>,
+        bandwidth: f64,
+        microbatches: usize,
+        (tensor_degrees, data_degrees): (Vec<usize>, Vec<usize>),
+    ) -> Self {
+        Self { options, edges, bandwidth, microbatches, tensor_degrees, data_degrees }
+    }
+
+    /// Adds what keeps it from being data of a graph of `n` nodes to `found`.
+    pub(super) fn validate(&self, n: usize, found: &mut Problems) {
+        let is_amount = |amount: f64| amount.is_finite() && amount >= 0.0;
+        let amounts = |o: &OptionCost| [o.compute, o.parameters, o.memory_per_microbatch, o.memory];
+        let is_exchanged = |&(e, bytes): &(usize, f64)| e < self.edges.len() && is_amount(bytes);
+        let exchanged =
+            |o: &OptionCost| o.exchanged.iter().all(is_exchanged) && o.exchanged.is_sorted_by(|a, b| a.0 < b.0);
+        let is_option = |o: &OptionCost| o.tensor_degree > 0 && amounts(o).into_iter().all(is_amount) && exchanged(o);
+        let is_edge = |e: &EdgeCost| e.source < n && e.target < n && is_amount(e.bytes);
+        let is_degree = |&d: &usize| d > 0 && self.microbatches.is_multiple_of(d);
+        let is_data = self.options.len() == n
+            && self.options.iter().flatten().all(is_option)
+            && self.edges.iter().all(is_edge)
+            && self.data_degrees.iter().all(is_degree)
+            && self.bandwidth.is_finite()
+            && self.bandwidth > 0.0;
+        if !is_data {
+            let cause = "options, edges or degrees are not those of the graph, or amounts below 0 or not finite";
+            found.add(
+                "costs of stages",
+                cause,
+                "give options for each node, known edges, and divisors of the microbatches",
+            );
+        }
+    }
+}
+
+impl OptionCost {
+    /// An option of this name and tensor degree that takes this time and nothing else.
+    pub fn new(name: String, tensor_degree: usize, compute: f64) -> Self {
+        let (parameters, memory_per_microbatch, memory) = (0.0, 0.0, 0.0);
+        Self { name, tensor_degree, compute, parameters, memory_per_microbatch, memory, exchanged: Vec::new() }
+    }
+
+    /// Bytes that it exchanges for an edge, by its index, where that crosses the boundary. O(log degree).
+    #[inline]
+    pub fn exchanged_for(&self, edge: usize) -> f64 {
+        self.exchanged.binary_search_by_key(&edge, |&(e, _)| e).map_or(0.0, |i| self.exchanged[i].1)
+    }
+
+    fn of(option: &NodeOption, index: &FxHashMap<u64, NodeId>, edges: &[EdgeCost]) -> Self {
+        let edge = |ends: (NodeId, NodeId)| edges.partition_point(|e| (e.source, e.target) < ends);
+        let v = index[&option.node];
+        let incoming = option.sync_in.iter().map(|(id, &bytes)| (edge((index[id], v)), bytes));
+        let outgoing = option.sync_out.iter().map(|(id, &bytes)| (edge((v, index[id])), bytes));
+        let mut exchanged: Vec<(usize, f64)> = incoming.chain(outgoing).collect();
+        exchanged.sort_by_key(|&(edge, _)| edge);
+        Self {
+            name: option.name.clone(),
+            tensor_degree: option.tensor_degree,
+            compute: option.time,
+            parameters: option.parameter_bytes,
+            memory_per_microbatch: option.memory_per_microbatch,
+            memory: option.memory,
+            exchanged,
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What nodes cost at each degree of tensor parallelism, in each of their options (Piper, Tarnawski et al. 2021).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The unit of the times of a [`Parallelism`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum TimeUnit {
+    /// Milliseconds.
+    #[default]
+    #[serde(rename = "ms")]
+    Milliseconds,
+    /// Seconds, as Piper's files have them.
+    #[serde(rename = "s")]
+    Seconds,
+}
+
+impl TimeUnit {
+    /// Its symbol in files and tables.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Milliseconds => "ms",
+            Self::Seconds => "s",
+        }
+    }
+
+    /// How many seconds it is.
+    pub fn seconds(self) -> f64 {
+        match self {
+            Self::Milliseconds => 1e-3,
+            Self::Seconds => 1.0,
+        }
+    }
+}
+
+/// One way to run a node on the devices of a tensor-parallel group.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeOption {
+    /// Id of the node.
+    pub node: u64,
+    /// How many devices of a group share each of its operators; at least 1.
+    pub tensor_degree: usize,
+    /// What the option is called, such as `vanilla` or `recompute`.
+    pub name: String,
+    /// Time of both passes for one sample.
+    pub time: f64,
+    /// Bytes of parameters on each device, which replicas synchronise.
+    #[serde(default)]
+    pub parameter_bytes: f64,
+    /// Bytes on each device for each microbatch in flight.
+    #[serde(default)]
+    pub memory_per_microbatch: f64,
+    /// Bytes on each device however many microbatches are in flight: weights, gradients, optimizer state.
+    #[serde(default)]
+    pub memory: f64,
+    /// By id of a predecessor: bytes that its devices exchange besides, where that edge enters the stage.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sync_in: BTreeMap<u64, f64>,
+    /// By id of a successor: bytes that its devices exchange besides, where that edge leaves the stage.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sync_out: BTreeMap<u64, f64>,
+}
+
+/// How much an edge moves.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EdgeBytes {
+    /// Id of the producer.
+    pub source: u64,
+    /// Id of the consumer.
+    pub target: u64,
+    /// Bytes for one sample, in one direction.
+    pub bytes: f64,
+}
+
+/// The options of an instance's nodes, for splits whose stages have tensor and data degrees. Other questions do not read it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parallelism {
+    /// The unit of all its times, and of the objective.
+    #[serde(default)]
+    pub time: TimeUnit,
+    /// Bytes that a device sends or receives in one time unit.
+    pub bandwidth: f64,
+    /// Every option of every node.
+    pub options: Vec<NodeOption>,
+    /// What each edge of the instance moves.
+    pub edges: Vec<EdgeBytes>,
+}
+
+impl Parallelism {
+    /// Multiplies what edges move, and what options exchange for them.
+    pub fn scale_transfers(&mut self, factor: f64) {
+        let exchanged = |option: &mut NodeOption| {
+            option.sync_in.values_mut().chain(option.sync_out.values_mut()).for_each(|bytes| *bytes *= factor);
+        };
+        self.edges.iter_mut().for_each(|edge| edge.bytes *= factor);
+        self.options.iter_mut().for_each(exchanged);
+    }
+}

@@ -1,0 +1,102 @@
+//! Splits whose stages have a tensor and a data degree, and whose nodes have options.
+
+use serde::{Deserialize, Serialize};
+
+use super::{CostKind, MemoryModel, Objective, ProblemSpec};
+use crate::instance::{Instance, Parallelism, Problems};
+
+/// What may be chosen where stages have degrees (Piper, Tarnawski et al. 2021, section 3).
+///
+/// A stage is a set S of nodes with a tensor degree t and a data degree d, which divides the number N of microbatches in a
+/// batch, on t · d devices. Each node runs in one option of degree t. Stages hold successive ideals. With B the bandwidth of
+/// a device and c the bytes of an edge, a stage takes for each sample
+///
+/// > Σ time / d + 1/B · ( Σ over edges that enter or leave S: 2 · (c + sync) / d + Σ 4 · (d − 1) / d · parameters / N ),
+///
+/// where `sync` is what the option of the edge's end within S exchanges for it. The factor 4 is that of PipeDream's planner.
+/// Each of its devices needs Σ (memory per microbatch · y + memory) bytes, for the y = ⌈Σ d' / d⌉ microbatches in flight: d' are
+/// the data degrees from this stage to the last. All stages together use Σ t · d devices at most, and Σ d is at most N. The
+/// largest time of a stage is minimised.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Degrees {
+    /// Microbatches in a batch, N; at least 1.
+    pub microbatches: usize,
+    /// The tensor degrees that a stage may have; `None` allows those of the options.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tensor: Option<Vec<usize>>,
+    /// The data degrees that a stage may have; `None` allows all. Those that do not divide N do not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Vec<usize>>,
+    /// The options that nodes may run in, by name; `None` allows all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<Vec<String>>,
+}
+
+impl Degrees {
+    /// Whatever the options and the devices allow, with `microbatches` in a batch.
+    pub fn any(microbatches: usize) -> Self {
+        Self { microbatches, tensor: None, data: None, options: None }
+    }
+
+    /// Whether a stage may have this tensor degree.
+    pub fn allows_tensor(&self, degree: usize) -> bool {
+        self.tensor.as_ref().is_none_or(|allowed| allowed.contains(&degree))
+    }
+
+    /// Whether a stage may have this data degree.
+    pub fn allows_data(&self, degree: usize) -> bool {
+        self.microbatches.is_multiple_of(degree) && self.data.as_ref().is_none_or(|allowed| allowed.contains(&degree))
+    }
+
+    /// Whether a node may run in an option of this name.
+    pub fn allows_option(&self, name: &str) -> bool {
+        self.options.as_ref().is_none_or(|allowed| allowed.iter().any(|option| option == name))
+    }
+
+    /// Adds what keeps `instance` from being asked this, and what else is asked for that does not go with it, to `found`.
+    pub(super) fn validate(&self, instance: &Instance, spec: &ProblemSpec, found: &mut Problems) {
+        self.validate_choice(instance.parallelism.as_ref(), found);
+        if self.microbatches == 0 {
+            found.add("microbatches", "a batch has none", "ask for at least one microbatch");
+        }
+        let kinds = spec.platform.accelerators.iter().filter(|class| class.count > 0).count();
+        let is_other_load =
+            spec.cost != CostKind::Additive || spec.platform.accelerators.iter().any(|c| c.load.is_some());
+        let wrong = [
+            (kinds != 1 || spec.platform.cpus > 0, "devices", "ask for accelerators of one class, and for no CPU"),
+            (spec.objective != Objective::Throughput, "objective", "ask for the throughput"),
+            (is_other_load, "cost", "ask for the additive cost, which their definition is made of"),
+            (spec.replication.is_some(), "replicas", "narrow the data degrees in place of replicas"),
+            (spec.interconnect.is_some(), "interconnect", "ask for one without servers"),
+            (spec.memory != MemoryModel::Additive, "memory model", "leave it out: options say what they keep"),
+        ];
+        for (_, place, cure) in wrong.into_iter().filter(|&(is_wrong, ..)| is_wrong) {
+            found.add(place, "it does not go with degrees of stages, which the microbatches ask for", cure);
+        }
+    }
+
+    fn validate_choice(&self, parallelism: Option<&Parallelism>, found: &mut Problems) {
+        let Some(parallelism) = parallelism else {
+            let cure = "leave out the microbatches, or state `parallelism` as docs/format.md says";
+            return found.add("degrees", "the file states no options of nodes", cure);
+        };
+        let listed = |degrees: &Option<Vec<usize>>| degrees.as_ref().is_some_and(Vec::is_empty);
+        if listed(&self.tensor) || listed(&self.data) {
+            found.add("degrees", "none is allowed", "allow at least one, or all");
+        }
+        let has_degree = |degree: usize| parallelism.options.iter().any(|option| option.tensor_degree == degree);
+        for degree in self.tensor.iter().flatten().filter(|&&degree| !has_degree(degree)) {
+            found.add("tensor degrees", format!("no node has an option of degree {degree}"), "ask for others");
+        }
+        for degree in
+            self.data.iter().flatten().filter(|&&degree| degree == 0 || !self.microbatches.is_multiple_of(degree))
+        {
+            let cause = format!("{degree} does not divide the {} microbatches", self.microbatches);
+            found.add("data degrees", cause, "ask for divisors alone");
+        }
+        let has_name = |name: &String| parallelism.options.iter().any(|option| option.name == *name);
+        for name in self.options.iter().flatten().filter(|name| !has_name(name)) {
+            found.add("options", format!("no node has the option {name:?}"), "ask for names that the file has");
+        }
+    }
+}

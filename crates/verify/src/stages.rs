@@ -1,0 +1,120 @@
+//! Stages with tensor and data degrees, and the options of their nodes: the definition of
+//! [`Degrees`](dagsplit_model::problem::Degrees), step by step.
+
+use std::collections::BTreeSet;
+
+use super::split::Split;
+use super::{StageFault, Violation};
+use dagsplit_model::cost::{OptionCost, StageCosts};
+use dagsplit_model::problem::{DeviceAssignment, fits};
+
+/// What one stage takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Stage {
+    /// Time for each sample.
+    pub load: f64,
+    /// Bytes on each of its devices.
+    pub memory: f64,
+    /// Microbatches in flight.
+    pub in_flight: usize,
+}
+
+/// What each device of the split, in its order, takes as a stage; stages without nodes take nothing.
+///
+/// # Errors
+/// Everything that is wrong with the stages.
+pub(super) fn check(split: &Split, costs: &StageCosts) -> Result<Vec<Stage>, Vec<Violation>> {
+    let mut found = Vec::new();
+    for (device, stage) in split.used() {
+        found.extend(faults(split, costs, stage).into_iter().map(|fault| Violation::Stage { device, fault }));
+    }
+    found.extend(parts_of_a_batch(split, costs));
+    found.extend(out_of_order(split));
+    if !found.is_empty() {
+        return Err(found);
+    }
+    let stages: Vec<Stage> = (0..split.devices.len()).map(|device| stage(split, costs, device)).collect();
+    let limit = split.spec.platform.accelerators.iter().find(|class| class.count > 0).and_then(|class| class.memory);
+    for (device, stage) in stages.iter().enumerate() {
+        if let Some(limit) = limit.filter(|_| !fits(stage.memory, limit)) {
+            found.push(Violation::MemoryExceeded { device, used: stage.memory, limit });
+        }
+    }
+    if found.is_empty() { Ok(stages) } else { Err(found) }
+}
+
+/// Degrees and options that are not allowed.
+fn faults(split: &Split, costs: &StageCosts, stage: &DeviceAssignment) -> Vec<StageFault> {
+    let mut found = Vec::new();
+    if !costs.tensor_degrees.contains(&stage.tensor_degree) {
+        found.push(StageFault::TensorDegree { degree: stage.tensor_degree, allowed: costs.tensor_degrees.clone() });
+    }
+    if !costs.data_degrees.contains(&stage.replicas) {
+        let (degree, microbatches) = (stage.replicas, costs.microbatches);
+        found.push(StageFault::DataDegree { degree, microbatches });
+    }
+    if stage.options.len() != stage.nodes.len() {
+        found.push(StageFault::OptionCount { options: stage.options.len(), nodes: stage.nodes.len() });
+        return found;
+    }
+    for (&node, option) in stage.nodes.iter().zip(&stage.options) {
+        if find(&costs.options[split.index[&node]], stage.tensor_degree, option).is_none() {
+            let (option, degree) = (option.clone(), stage.tensor_degree);
+            found.push(StageFault::UnknownOption { node, option, degree });
+        }
+    }
+    found
+}
+
+fn find<'a>(options: &'a [OptionCost], degree: usize, name: &str) -> Option<&'a OptionCost> {
+    options.iter().find(|option| option.tensor_degree == degree && option.name == name)
+}
+
+/// Whether the stages take more microbatches at once than a batch has.
+fn parts_of_a_batch(split: &Split, costs: &StageCosts) -> Option<Violation> {
+    let used = split.used().fold(0_usize, |sum, (_, stage)| sum.saturating_add(stage.replicas));
+    let microbatches = costs.microbatches;
+    (used > microbatches).then_some(Violation::TooManyParts { used, microbatches })
+}
+
+/// The first edge from each stage that leads to one before it.
+fn out_of_order(split: &Split) -> Vec<Violation> {
+    let mut seen = BTreeSet::new();
+    let back = split.edges.iter().filter(|&&(u, v)| split.device_of[u] > split.device_of[v]);
+    let firsts = back.filter(|&&(u, _)| seen.insert(split.device_of[u]));
+    let violation = |&(u, v): &(usize, usize)| Violation::OutOfOrder {
+        edge: (split.id(u), split.id(v)),
+        devices: (split.device_of[u], split.device_of[v]),
+    };
+    firsts.map(violation).collect()
+}
+
+/// What a stage takes whose degrees and options are known.
+fn stage(split: &Split, costs: &StageCosts, device: usize) -> Stage {
+    let stage = &split.devices[device];
+    if stage.nodes.is_empty() {
+        return Stage::default();
+    }
+    let later = split.used().filter(|&(other, _)| other >= device);
+    let in_flight = later.map(|(_, other)| other.replicas).sum::<usize>().div_ceil(stage.replicas);
+    let (mut compute, mut parameters, mut memory, mut moved) = (0.0, 0.0, 0.0, 0.0);
+    for (node, name) in stage.nodes.iter().zip(&stage.options) {
+        let v = split.index[node];
+        let Some(option) = find(&costs.options[v], stage.tensor_degree, name) else { continue };
+        compute += option.compute;
+        parameters += option.parameters;
+        memory += option.memory_per_microbatch * in_flight as f64 + option.memory;
+        for (e, edge) in costs.edges.iter().enumerate() {
+            let is_cut = (split.device_of[edge.source] == device) != (split.device_of[edge.target] == device);
+            if is_cut && (edge.source == v || edge.target == v) {
+                let exchanged: f64 =
+                    option.exchanged.iter().filter(|&&(index, _)| index == e).map(|&(_, bytes)| bytes).sum();
+                moved += 2.0 * (edge.bytes + exchanged);
+            }
+        }
+    }
+    let (replicas, batch) = (stage.replicas as f64, costs.microbatches as f64);
+    let all_reduce = 4.0 * (replicas - 1.0) / replicas * parameters / batch;
+    let load = compute / replicas + (moved / replicas + all_reduce) / costs.bandwidth;
+    Stage { load, memory, in_flight }
+}

@@ -1,0 +1,120 @@
+//! Targets between the bound and the best split: first over a few orders of the nodes, then over all ideals.
+
+use super::model::Model;
+use super::stage::Chooser;
+use super::target::split_within;
+use super::{Found, lifted};
+use crate::cost::StageCosts;
+use crate::graph::{Graph, topological};
+use crate::problem::{Problem, Solution};
+use crate::search::{Race, Stats, Stopped};
+use crate::solve::BoundSource;
+use crate::solve::dp::lattice::Lattice;
+use crate::solve::dp::orders::depth_first;
+
+/// The sets that may lie at the end of the pipeline, with what their units cost.
+struct Family<'a> {
+    lattice: Lattice,
+    model: Model<'a>,
+    /// Whether it has all such sets.
+    is_all: bool,
+}
+
+/// The race of a search for splits.
+type SplitRace<'a> = Race<'a, Solution, BoundSource>;
+
+/// The first targets, as multiples of the bound: optima mostly lie near it, and low targets are quickly decided.
+const FIRST_TARGETS: [f64; 6] = [1.1, 1.3, 2.0, 4.0, 32.0, f64::INFINITY];
+
+/// Bound and split this near to each other are likely to meet: then the last target is tried.
+const NEAR: f64 = 1e-3;
+
+/// How near a family of few sets brings its own bound to its best split.
+const COARSE: f64 = 1e-3;
+
+/// Runs the race; whether there is no split at all.
+pub fn run(problem: &Problem, costs: &StageCosts, max_ideals: usize, race: &mut SplitRace, stats: &mut Stats) -> bool {
+    let nodes: Vec<usize> = (0..problem.node_count()).collect();
+    let backwards: Vec<(usize, usize)> = problem.graph.edges().map(|(u, v)| (v, u)).collect();
+    let Ok(reversed) = Graph::new(nodes.len(), &backwards) else { unreachable!("a turned acyclic graph is acyclic") };
+    let bytes = nodes.len().div_ceil(64) * 8 + 64;
+    let most = max_ideals.min(race.cx.memory_left() / 4 / bytes);
+    let lattice = Lattice::new(&reversed, most, race.cx);
+    let all = lattice.ok().flatten().map(|lattice| Family {
+        lattice,
+        model: Model::new(problem, costs, nodes),
+        is_all: true,
+    });
+    stats.set("ideals", all.as_ref().map_or(0.0, |family| family.lattice.count() as f64));
+    let is_narrow = |family: &Family| family.lattice.count() <= 8 * problem.node_count();
+    let mut targets = 0;
+    if !all.as_ref().is_some_and(is_narrow) {
+        for order in [topological::smallest_first(&problem.graph), depth_first(&problem.graph, |v| v)] {
+            let Some(family) = Family::of_order(problem, costs, order, race) else { break };
+            // What is infeasible along one order need not be so along others.
+            let _ = family.run(problem, race, &mut targets);
+        }
+    }
+    let is_infeasible = all.is_some_and(|family| family.run(problem, race, &mut targets) == Ok(true));
+    stats.set("targets", targets as f64);
+    is_infeasible
+}
+
+impl<'a> Family<'a> {
+    /// The sets behind each position of an order.
+    fn of_order(problem: &Problem, costs: &'a StageCosts, mut order: Vec<usize>, race: &SplitRace) -> Option<Self> {
+        order.reverse();
+        let path: Vec<(usize, usize)> = (1..order.len()).map(|i| (i - 1, i)).collect();
+        let Ok(path) = Graph::new(order.len(), &path) else { unreachable!("a path is acyclic") };
+        let lattice = Lattice::new(&path, order.len() + 1, race.cx).ok().flatten()?;
+        Some(Self { lattice, model: Model::new(problem, costs, order), is_all: false })
+    }
+
+    /// Meets or refutes targets until bound and split meet; whether there is no split into these sets.
+    ///
+    /// # Errors
+    /// A limit came first.
+    fn run(&self, problem: &Problem, race: &mut SplitRace, targets: &mut usize) -> Result<bool, Stopped> {
+        let mut chooser = Chooser::new(&self.model);
+        let mut lower = race.bound();
+        let begin = lower.max(f64::MIN_POSITIVE);
+        let mut first = FIRST_TARGETS.iter().map(|factor| factor * begin);
+        let mut tried_last = false;
+        while !race.is_settled() {
+            let target = match race.objective() {
+                Some(best) if !self.is_all && best - lower <= COARSE * best => break,
+                Some(best) if best - lower <= NEAR * best && !tried_last => {
+                    tried_last = true;
+                    race.last_target(best)
+                }
+                Some(best) => {
+                    tried_last = false;
+                    f64::midpoint(lower, best)
+                }
+                None => match first.next() {
+                    Some(target) => target,
+                    None => return Ok(true),
+                },
+            };
+            if race.cx.should_stop() {
+                return Err(Stopped);
+            }
+            *targets += 1;
+            match split_within(&self.lattice, &mut chooser, target, race.cx)? {
+                Some(stages) => self.offer(problem, &stages, race),
+                None if self.is_all => {
+                    race.raise(target, BoundSource::Refuted);
+                    lower = target;
+                }
+                None => lower = target,
+            }
+            race.report("degrees");
+        }
+        Ok(false)
+    }
+
+    fn offer(&self, problem: &Problem, stages: &[Found], race: &mut SplitRace) {
+        let (objective, split) = lifted(problem, &self.model, stages);
+        race.offer(objective, split);
+    }
+}

@@ -1,0 +1,224 @@
+//! Stages with degrees and options: against a brute force over all plans, and on files of Piper's shape.
+
+#[path = "degrees/brute_force.rs"]
+mod brute_force;
+#[path = "degrees/layers.rs"]
+mod layers;
+#[path = "degrees/sample.rs"]
+mod sample;
+
+use dagsplit::formats::{ReadOptions, parse_instance};
+use dagsplit::instance::Instance;
+use dagsplit::problem::{Degrees, Problem, ProblemSpec, Solution};
+use dagsplit::registry;
+use dagsplit::solve::{DegreeDp, Outcome, Run, SearchContext, Solver, Status};
+use dagsplit::verify::{self, StageFault, Verified, Violation};
+use proptest::prelude::*;
+
+fn solved(instance: &Instance, spec: &ProblemSpec) -> Run {
+    let problem = Problem::new(instance, spec.clone()).expect("valid");
+    DegreeDp::default().solve(&problem, &mut SearchContext::new()).expect("supported")
+}
+
+#[track_caller]
+fn verified(instance: &Instance, spec: &ProblemSpec, split: &Solution) -> Verified {
+    verify::check(instance, spec, split).unwrap_or_else(|found| panic!("{found:?}\n{split:?}"))
+}
+
+/// The solver's answer and that of a few orders alone, against all plans.
+#[track_caller]
+fn agrees(seed: u64) {
+    let (instance, spec) = sample::problem(seed);
+    let optimum = brute_force::optimum(&instance, &spec);
+    let run = solved(&instance, &spec);
+    match (&run.outcome, optimum) {
+        (Outcome::Infeasible, None) => {}
+        (Outcome::Optimal { solution, bound }, Some(optimum)) => {
+            let objective = verified(&instance, &spec, solution).objective();
+            assert!((objective - optimum).abs() <= 1e-9 * optimum, "seed {seed}: {objective}, but {optimum}");
+            assert!(bound.value <= optimum * (1.0 + 1e-9), "seed {seed}: bound {}, but {optimum}", bound.value);
+        }
+        (outcome, optimum) => panic!("seed {seed}: {outcome:?}, but {optimum:?}"),
+    }
+    let problem = Problem::new(&instance, spec.clone()).expect("valid");
+    let run = DegreeDp { max_ideals: 0 }.solve(&problem, &mut SearchContext::new()).expect("supported");
+    assert_ne!(run.outcome.status(), Status::Infeasible, "seed {seed}: a few orders prove nothing");
+    if let Some(split) = run.outcome.solution() {
+        let objective = verified(&instance, &spec, split).objective();
+        assert!(optimum.is_some_and(|optimum| objective >= optimum * (1.0 - 1e-9)), "seed {seed}");
+    }
+    if let (Some(bound), Some(optimum)) = (run.outcome.bound(), optimum) {
+        assert!(bound.value <= optimum * (1.0 + 1e-9), "seed {seed}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn answers_are_those_of_all_plans(seed in any::<u64>()) {
+        agrees(seed);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    #[ignore = "takes a minute"]
+    fn answers_are_those_of_all_plans_on_many_cases(seed in any::<u64>()) {
+        agrees(seed);
+    }
+}
+
+/// The samples ask what they are meant to: there are all kinds of answers among them.
+#[test]
+fn samples_are_of_all_kinds() {
+    let runs: Vec<Run> = (0..60).map(|seed| sample::problem(seed)).map(|(i, s)| solved(&i, &s)).collect();
+    let splits: Vec<&Solution> = runs.iter().filter_map(|run| run.outcome.solution()).collect();
+    let stages = || splits.iter().flat_map(|split| &split.devices);
+    assert!(runs.iter().any(|run| run.outcome == Outcome::Infeasible));
+    assert!(splits.iter().any(|split| split.devices.len() > 2));
+    assert!(stages().any(|stage| stage.tensor_degree > 1) && stages().any(|stage| stage.replicas > 1));
+    let is_mixed = |options: &[String]| options.iter().any(|option| *option != options[0]);
+    assert!(stages().any(|stage| is_mixed(&stage.options)));
+}
+
+fn layers(count: usize) -> Instance {
+    parse_instance(&layers::piper(count), &ReadOptions::default()).expect("valid")
+}
+
+/// What is asked of layers: so many devices of 8 GB, and so many microbatches.
+fn spec(instance: &Instance, devices: usize, microbatches: usize) -> ProblemSpec {
+    let mut spec = ProblemSpec { degrees: Some(Degrees::any(microbatches)), ..ProblemSpec::of(instance) };
+    spec.platform.accelerators[0].count = devices;
+    spec.platform.accelerators[0].memory = Some(8e9);
+    spec
+}
+
+#[test]
+fn fewer_choices_are_never_better() {
+    let instance = layers(8);
+    let asked = spec(&instance, 16, 64);
+    let objective = |degrees: Degrees| {
+        let spec = ProblemSpec { degrees: Some(degrees), ..asked.clone() };
+        let run = solved(&instance, &spec);
+        run.outcome.solution().map_or(f64::INFINITY, |split| verified(&instance, &spec, split).objective())
+    };
+    let all = objective(Degrees::any(64));
+    let without_data = objective(Degrees { data: Some(vec![1]), ..Degrees::any(64) });
+    let without_tensor = objective(Degrees { tensor: Some(vec![1]), ..Degrees::any(64) });
+    let without_recomputation = objective(Degrees { options: Some(vec!["vanilla".into()]), ..Degrees::any(64) });
+    assert!(all < without_data && all < without_recomputation && all <= without_tensor);
+    assert!(all.is_finite());
+}
+
+#[test]
+fn what_is_wrong_with_a_split_is_named() {
+    let instance = layers(8);
+    let spec = spec(&instance, 16, 64);
+    let run = solved(&instance, &spec);
+    let split = run.outcome.solution().expect("a split");
+    assert!(split.devices.len() > 1, "one stage cannot be out of order");
+    let found = |change: &dyn Fn(&mut Solution)| {
+        let mut changed = split.clone();
+        change(&mut changed);
+        verify::check(&instance, &spec, &changed).expect_err("a corrupted split")
+    };
+    let fault = |change: &dyn Fn(&mut Solution)| match &found(change)[..] {
+        [Violation::Stage { device: 0, fault }, ..] => fault.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert!(matches!(fault(&|s| s.devices[0].tensor_degree = 3), StageFault::TensorDegree { degree: 3, .. }));
+    assert!(matches!(fault(&|s| s.devices[0].replicas = 3), StageFault::DataDegree { degree: 3, .. }));
+    assert!(matches!(fault(&|s| s.devices[0].replicas = 0), StageFault::DataDegree { degree: 0, .. }));
+    assert!(matches!(fault(&|s| drop(s.devices[0].options.pop())), StageFault::OptionCount { .. }));
+    assert!(matches!(fault(&|s| s.devices[0].options[0] = "none".into()), StageFault::UnknownOption { .. }));
+    assert!(matches!(found(&|s| s.devices.reverse())[..], [Violation::OutOfOrder { .. }, ..]));
+    assert!(matches!(found(&|s| s.objective = s.objective.map(|o| 0.99 * o))[..], [Violation::WrongObjective { .. }]));
+    let everywhere = |s: &mut Solution| s.devices.iter_mut().for_each(|stage| stage.replicas = 64);
+    let of_all = found(&|s| everywhere(s));
+    assert!(of_all.iter().any(|v| matches!(v, Violation::TooManyParts { microbatches: 64, .. })), "{of_all:?}");
+    assert!(of_all.iter().any(|v| matches!(v, Violation::TooManyDevices { available: 16, .. })), "{of_all:?}");
+    let mut small = spec.clone();
+    small.platform.accelerators[0].memory = Some(1e9);
+    let violations = verify::check(&instance, &small, split).expect_err("too little memory");
+    assert!(violations.iter().all(|v| matches!(v, Violation::MemoryExceeded { .. })), "{violations:?}");
+    let without = ProblemSpec { degrees: None, ..spec };
+    let violations = verify::check(&instance, &without, split).expect_err("degrees are not asked for");
+    assert!(violations.iter().any(|v| matches!(v, Violation::Stage { fault: StageFault::NotAskedFor, .. })));
+}
+
+#[test]
+fn other_methods_refuse_by_name() {
+    let instance = layers(2);
+    let problem = Problem::new(&instance, spec(&instance, 4, 4)).expect("valid");
+    for method in registry::methods().iter().filter(|method| !method.needs_more() && method.name != "degrees") {
+        let refusal = method.solver().solve(&problem, &mut SearchContext::new()).expect_err(method.name).to_string();
+        assert!(refusal.contains(method.name) && refusal.contains("degrees"), "{refusal}");
+    }
+    assert_eq!(registry::automatic(&problem).expect("a method").name(), "degrees");
+    let without = Problem::new(&instance, ProblemSpec::of(&instance)).expect("valid");
+    assert!(DegreeDp::default().supports(&without).is_err());
+}
+
+#[test]
+fn requests_that_do_not_go_together_are_listed() {
+    let instance = layers(2);
+    let mut wrong = spec(&instance, 4, 6);
+    wrong.platform.cpus = 1;
+    let options = Some(vec!["reversible".into()]);
+    wrong.degrees = Some(Degrees { tensor: Some(vec![3]), data: Some(vec![4]), options, ..Degrees::any(6) });
+    let problems = Problem::new(&instance, wrong).expect_err("nothing of this");
+    insta::assert_snapshot!(problems, @"");
+    let bare = Instance { parallelism: None, ..instance };
+    insta::assert_snapshot!(Problem::new(&bare, spec(&bare, 4, 6)).expect_err("no options"), @"");
+}
+
+/// Published figures of Piper's program (`published-results.md` of the workloads): devices, GiB, time per sample.
+const PUBLISHED: [(usize, f64, f64); 5] = [
+    (8, 8.0, 0.16585575),
+    (8, 80.0, 0.12200726935),
+    (64, 8.0, 0.0202005502945),
+    (512, 8.0, 0.00256112784601),
+    (2048, 8.0, 0.000703591184443),
+];
+
+#[path = "workloads/mod.rs"]
+mod workloads;
+
+#[test]
+fn no_published_split_is_better() {
+    let Some(path) = workloads::find("piper2021/bert32a100.json") else { return };
+    let mut instance = dagsplit::formats::read_instance(&path, &ReadOptions::default()).expect("valid");
+    let gibibyte = f64::from(1 << 30);
+    instance.parallelism.as_mut().expect("options").bandwidth = 25.0 * gibibyte;
+    for (devices, memory, published) in PUBLISHED {
+        let mut spec = spec(&instance, devices, 1920);
+        spec.platform.accelerators[0].memory = Some(memory * gibibyte);
+        let started = std::time::Instant::now();
+        let run = solved(&instance, &spec);
+        let seconds = started.elapsed().as_secs_f64();
+        let Outcome::Optimal { solution, .. } = &run.outcome else { panic!("{:?}", run.outcome) };
+        let objective = verified(&instance, &spec, solution).objective();
+        println!("k = {devices}, {memory} GiB: {objective} in {seconds:.3} s, published {published}");
+        assert!(objective <= published * (1.0 + 1e-9), "k = {devices}: {objective}, published {published}");
+    }
+}
+
+/// Seconds for files of Piper's shape, and for the published one where it is at hand.
+#[test]
+#[ignore = "prints times"]
+fn layers_take_their_time() {
+    for count in [32, 64, 96] {
+        let instance = layers(count);
+        for (devices, memory) in [(64, 2e9), (64, 8e9), (512, 8e9), (2048, 2e9), (2048, 8e9), (2048, 80e9)] {
+            let mut spec = spec(&instance, devices, 1920);
+            spec.platform.accelerators[0].memory = Some(memory);
+            let started = std::time::Instant::now();
+            let run = solved(&instance, &spec);
+            println!("{count} layers, {devices} devices of {memory:e} bytes: {:.3} s", started.elapsed().as_secs_f64());
+            assert_eq!(run.outcome.status(), Status::Optimal);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Small instances with options, drawn from a seed.
+
+use dagsplit::instance::{Edge, EdgeBytes, Instance, Node, NodeOption, Parallelism, Platform};
+use dagsplit::problem::{Degrees, ProblemSpec};
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.draw() % n
+    }
+
+    fn amount(&mut self, n: u64) -> f64 {
+        self.below(n) as f64
+    }
+
+    fn one_of<T: Clone>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize].clone()
+    }
+}
+
+/// An instance of up to five nodes with up to three options for each of two tensor degrees, and what is asked of it.
+pub fn problem(seed: u64) -> (Instance, ProblemSpec) {
+    let random = &mut Random(seed);
+    let nodes = 1 + random.below(5);
+    let density = random.one_of(&[1, 2, 4]);
+    let is_chain = random.below(3) == 0;
+    let pairs = (0..nodes).flat_map(|target| (0..target).map(move |source| Edge { source, target }));
+    let edges: Vec<Edge> =
+        pairs.filter(|e| if is_chain { e.source + 1 == e.target } else { random.below(4) < density }).collect();
+    let mut options = Vec::new();
+    for node in 0..nodes {
+        for tensor_degree in [1, 2] {
+            // Now and then a node has none of a degree, but never none at all.
+            if tensor_degree == 2 && random.below(6) == 0 {
+                continue;
+            }
+            for name in &["vanilla", "recompute", "offload"][..1 + random.below(3) as usize] {
+                options.push(option(random, node, tensor_degree, name, &edges));
+            }
+        }
+    }
+    let mut moved = |e: &Edge| EdgeBytes { source: e.source, target: e.target, bytes: random.amount(20) };
+    let moved: Vec<EdgeBytes> = edges.iter().map(&mut moved).collect();
+    let parallelism =
+        Parallelism { bandwidth: random.one_of(&[0.5, 4.0, 1000.0]), edges: moved, options, ..Parallelism::default() };
+    let devices = 1 + random.below(6) as usize;
+    let memory = random.one_of(&[None, Some(12.0), Some(30.0), Some(60.0), Some(150.0)]);
+    let instance = Instance {
+        platform: Platform::uniform(devices, memory, 0),
+        nodes: (0..nodes).map(Node::new).collect(),
+        edges,
+        parallelism: Some(parallelism),
+        ..Instance::default()
+    };
+    let microbatches = random.one_of(&[1, 2, 3, 4, 6, 12]);
+    let mut degrees = Degrees::any(microbatches);
+    if random.below(5) == 0 {
+        degrees.data = Some(vec![1, microbatches]);
+    }
+    if random.below(5) == 0 {
+        degrees.tensor = Some(vec![1]);
+    }
+    let spec = ProblemSpec { degrees: Some(degrees), ..ProblemSpec::of(&instance) };
+    (instance, spec)
+}
+
+fn option(random: &mut Random, node: u64, tensor_degree: usize, name: &str, edges: &[Edge]) -> NodeOption {
+    let mut exchanged = |edges: Vec<u64>| {
+        let some: Vec<u64> = edges.into_iter().filter(|_| random.below(2) == 0).collect();
+        some.into_iter().map(|id| (id, random.amount(10))).collect()
+    };
+    let sync_in = exchanged(edges.iter().filter(|e| e.target == node).map(|e| e.source).collect());
+    let sync_out = exchanged(edges.iter().filter(|e| e.source == node).map(|e| e.target).collect());
+    // One decimal, so that sums are not exact.
+    let time = random.amount(100) / (10.0 * tensor_degree as f64);
+    NodeOption {
+        node,
+        tensor_degree,
+        name: name.into(),
+        time,
+        parameter_bytes: random.amount(30),
+        memory_per_microbatch: random.amount(10),
+        memory: random.amount(10),
+        sync_in,
+        sync_out,
+    }
+}
