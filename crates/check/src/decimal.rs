@@ -7,15 +7,6 @@ pub struct Decimal {
     exponent: i32,
 }
 
-/// Where what a scale cannot hold goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rounding {
-    /// To the next smaller whole number: what stands on the left of "exceeds".
-    Down,
-    /// To the next larger one.
-    Up,
-}
-
 /// No number of a file has an exponent beyond this, or more decimals.
 const MOST_PLACES: i32 = 400;
 
@@ -80,20 +71,15 @@ impl Decimal {
     /// The number times 10^`places`, as a whole number.
     ///
     /// # Errors
-    /// It is too large.
-    pub fn scaled(self, places: u32, rounding: Rounding) -> Result<i128, String> {
-        let shift = self.exponent + places as i32;
-        if shift >= 0 {
-            let scaled = power_of_ten(shift as u32).and_then(|power| self.digits.checked_mul(power));
-            return if self.digits == 0 { Some(0) } else { scaled }
-                .filter(|&scaled| scaled < LARGEST)
-                .ok_or_else(|| format!("a number is too large for {places} decimals"));
-        }
-        let Some(power) = power_of_ten(shift.unsigned_abs()) else {
-            return Ok(i128::from(rounding == Rounding::Up && self.digits > 0));
+    /// It has more decimals, or is too large.
+    pub fn scaled(self, places: u32) -> Result<i128, String> {
+        let shift = u32::try_from(self.exponent + places as i32);
+        let shift = shift.map_err(|_| format!("a number has more than {places} decimals"))?;
+        let scaled = match self.digits {
+            0 => Some(0),
+            digits => power_of_ten(shift).and_then(|power| digits.checked_mul(power)),
         };
-        let remainder = self.digits % power;
-        Ok(self.digits / power + i128::from(rounding == Rounding::Up && remainder > 0))
+        scaled.filter(|&scaled| scaled < LARGEST).ok_or_else(|| format!("a number is too large for {places} decimals"))
     }
 }
 
@@ -108,18 +94,15 @@ mod tests {
 
     #[test]
     fn decimals_are_scaled_without_error() {
-        let scaled = |text: &str, places| Decimal::parse(text).unwrap().scaled(places, Rounding::Down).unwrap();
+        let scaled = |text: &str, places| Decimal::parse(text).unwrap().scaled(places).unwrap();
         assert_eq!(scaled("6.959999999999999", 15), 6_959_999_999_999_999);
         assert_eq!(scaled("17185374208.0", 0), 17_185_374_208);
         assert_eq!(scaled("1.5e-3", 6), 1500);
         assert_eq!(scaled("25E+2", 1), 25_000);
-        assert_eq!(scaled("0.019", 2), 1);
-        assert_eq!(Decimal::parse("0.011").unwrap().scaled(2, Rounding::Up), Ok(2));
-        assert_eq!(Decimal::parse("1e-300").unwrap().scaled(2, Rounding::Up), Ok(1));
         assert_eq!([scaled("-0.0", 3), scaled("0e9", 3), scaled("1200", 0)], [0, 0, 1200]);
         assert_eq!(Decimal::parse("0.250").unwrap().places(), 2);
         let product = Decimal::parse("0.25").unwrap().times(Decimal::parse("1000").unwrap()).unwrap();
-        assert_eq!(product.scaled(0, Rounding::Down), Ok(250));
+        assert_eq!(product.scaled(0), Ok(250));
     }
 
     #[test]
@@ -127,6 +110,8 @@ mod tests {
         for text in ["-1", "1e401", "1234567890123456789012345678901234567", "1e-500"] {
             assert!(Decimal::parse(text).is_err(), "{text}");
         }
-        assert!(Decimal::parse("1e30").unwrap().scaled(20, Rounding::Down).is_err());
+        for (text, places) in [("1e30", 20), ("0.011", 2), ("1e-300", 30)] {
+            assert!(Decimal::parse(text).unwrap().scaled(places).is_err(), "{text}");
+        }
     }
 }

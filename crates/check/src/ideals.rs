@@ -9,6 +9,9 @@ use crate::work::Work;
 const MOST_IDEALS: usize = 1_000_000;
 const MOST_USES: usize = 4096;
 
+/// The most steps of all walks: about a minute.
+const MOST_STEPS: u64 = 300_000_000;
+
 /// Says that a number of devices is not reached.
 const NEVER: u32 = u32::MAX;
 
@@ -176,6 +179,8 @@ struct Walk<'a> {
     pins: Vec<Pins>,
     /// For each unit that is not to join, the depth of the walk from which on; else 0.
     excluded: Vec<usize>,
+    /// How many ideals were looked at.
+    steps: u64,
 }
 
 impl<'a> Walk<'a> {
@@ -186,7 +191,7 @@ impl<'a> Walk<'a> {
         }
         let pins = vec![Pins::default(); problem.nets.len()];
         let lattice = Lattice::new(&problem.order);
-        Self { problem, work, lattice, nets_of, pins, excluded: vec![0; problem.order.units] }
+        Self { problem, work, lattice, nets_of, pins, excluded: vec![0; problem.order.units], steps: 0 }
     }
 
     /// Tells of each stage within the target above the ideal `from`.
@@ -205,6 +210,7 @@ impl<'a> Walk<'a> {
                 self.leave(&mut path);
                 continue;
             };
+            self.steps += 1;
             let Some(time) = kind.time[u].filter(|_| self.excluded[u] == 0) else { continue };
             let sums = self.join(u, time, sums);
             if self.may_grow(kind, (larger, path.len()), &sums, tell) {
@@ -213,8 +219,8 @@ impl<'a> Walk<'a> {
                 self.take_out(u);
                 self.excluded[u] = path.len();
             }
-            if self.lattice.count() > MOST_IDEALS {
-                return Err(format!("there are more than {MOST_IDEALS} ideals within the target"));
+            if self.lattice.count() > MOST_IDEALS || self.steps > MOST_STEPS {
+                return Err(format!("it takes more than {MOST_IDEALS} ideals or {MOST_STEPS} steps"));
             }
         }
         Ok(())

@@ -105,6 +105,20 @@ pub fn check(instance: &str, proof: &str, split: Option<&str>) -> Result<Accepte
     Ok(Accepted { claim: question.claim, digits: question.digits })
 }
 
+/// The decimals that a claim about an instance has to count: those of its times, and of transfer times times `scale`, where
+/// that is a decimal number.
+///
+/// # Errors
+/// What cannot be read.
+pub fn digits(instance: &str, scale: &str) -> Result<u32, Error> {
+    let instance = instance::Instance::parse(instance).map_err(Error::instance)?;
+    let scale = Decimal::parse(scale).map_err(|cause| Error::unreadable(1, cause))?;
+    let moved = instance.nodes.iter().map(|node| node.transfer.times(scale)).collect::<Result<Vec<_>, _>>();
+    let moved = moved.map_err(Error::instance)?;
+    let times = instance.nodes.iter().flat_map(|node| node.times.iter().flatten());
+    Ok(times.chain(&moved).map(|time| time.places()).max().unwrap_or_default())
+}
+
 /// The largest load of a split, in units of the claim of a proof's first line, whose claim itself does not matter: what the
 /// claim of an optimal split is.
 ///

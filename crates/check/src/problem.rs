@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::decimal::{Decimal, LARGEST, Rounding, power_of_ten};
+use crate::decimal::{Decimal, LARGEST, power_of_ten};
 use crate::instance::Instance;
 use crate::order::Order;
 use crate::question::{Class, Question, Scope};
@@ -87,11 +87,11 @@ fn upward(dividend: i128, divisor: i128) -> i128 {
 }
 
 impl Problem {
-    /// The problem, with what is not whole in units of the claim rounded as told. O(n + m log m).
+    /// The problem. O(n + m log m).
     ///
     /// # Errors
-    /// The question does not fit the instance, or numbers are too large.
-    pub fn new(instance: &Instance, question: &Question, rounding: Rounding) -> Result<Self, String> {
+    /// The question does not fit the instance, a time is no whole number of the claim's units, or numbers are too large.
+    pub fn new(instance: &Instance, question: &Question) -> Result<Self, String> {
         if question.accelerators.len() != instance.classes {
             return Err(format!("the instance has {} classes of accelerators", instance.classes));
         }
@@ -102,12 +102,13 @@ impl Problem {
             Scope::Acyclic => whole.contracted(),
         };
         let bytes = instance.nodes.iter().flat_map(|node| [node.memory, node.parameters]);
+        let limits = question.accelerators.iter().filter_map(|class| class.memory);
         let bandwidth = question.replication.map(|replication| replication.bandwidth);
-        let byte_places = bytes.chain(bandwidth).map(Decimal::places).max().unwrap_or_default();
-        let scaler = Scaler { order: &order, digits: question.digits, byte_places, rounding };
+        let byte_places = bytes.chain(limits).chain(bandwidth).map(Decimal::places).max().unwrap_or_default();
+        let scaler = Scaler { order: &order, digits: question.digits, byte_places };
         let ring = question.replication.map(|replication| {
             let time = power_of_ten(question.digits).ok_or("there are too many digits")?;
-            let bandwidth = replication.bandwidth.scaled(byte_places, rounding)?;
+            let bandwidth = replication.bandwidth.scaled(byte_places)?;
             Ok::<_, String>(Ring { time, bandwidth, is_overlapped: replication.is_overlapped })
         });
         let most = question.replication.map_or(1, |replication| replication.most);
@@ -205,7 +206,6 @@ struct Scaler<'a> {
     order: &'a Order,
     digits: u32,
     byte_places: u32,
-    rounding: Rounding,
 }
 
 impl Scaler<'_> {
@@ -213,7 +213,7 @@ impl Scaler<'_> {
     fn of_units(&self, values: impl Iterator<Item = Decimal>, places: u32) -> Result<Vec<i128>, String> {
         let mut sums = vec![0_i128; self.order.units];
         for (value, &unit) in values.zip(&self.order.unit_of) {
-            let sum = sums[unit].checked_add(value.scaled(places, self.rounding)?);
+            let sum = sums[unit].checked_add(value.scaled(places)?);
             sums[unit] = sum.ok_or("a sum is too large")?;
         }
         Ok(sums)
@@ -229,21 +229,17 @@ impl Scaler<'_> {
         }
         let places = class.load.iter().flatten().map(|coefficient| coefficient.places()).max().unwrap_or_default();
         let piece = |piece: &[Decimal; 3]| {
-            let scaled = |i: usize| piece[i].scaled(places, self.rounding);
+            let scaled = |i: usize| piece[i].scaled(places);
             Ok([scaled(0)?, scaled(1)?, scaled(2)?])
         };
         // A billionth more than the limit fits: `docs/format.md`.
-        let capacity = class.memory.map(|bytes| {
-            let limit = bytes.scaled(self.byte_places + 9, Rounding::Up)?;
-            let more = limit.checked_mul(1_000_000_001).ok_or("a memory limit is too large")?;
-            Ok::<_, String>(more / 1_000_000_000_000_000_000)
-        });
+        let capacity = class.memory.map(|bytes| bytes.scaled(self.byte_places)).transpose()?;
         Ok(Kind {
             count: class.count,
             time,
             pieces: class.load.iter().map(piece).collect::<Result<_, String>>()?,
             one: power_of_ten(places).ok_or("a coefficient has too many decimals")?,
-            capacity: capacity.transpose()?,
+            capacity: capacity.map(|bytes| bytes + bytes / 1_000_000_000),
             most_replicas,
         })
     }
@@ -257,7 +253,7 @@ impl Scaler<'_> {
             let sinks: BTreeSet<usize> =
                 edges.iter().map(|&(_, b)| unit_of[b]).filter(|&unit| unit != source).collect();
             let time = instance.nodes[edges[0].0].transfer.times(transfer_scale)?;
-            let cost = time.scaled(self.digits, self.rounding)?;
+            let cost = time.scaled(self.digits)?;
             if cost > 0 && !sinks.is_empty() {
                 let sum = costs.entry((source, sinks.into_iter().collect())).or_default();
                 *sum = sum.checked_add(cost).ok_or("a sum is too large")?;

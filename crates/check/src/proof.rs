@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use crate::cases::{self, Decision};
-use crate::decimal::Rounding;
 use crate::instance::Instance;
 use crate::json::{self, Object, Value};
 use crate::problem::Problem;
@@ -25,7 +24,7 @@ pub fn check(instance_text: &str, proof_text: &str) -> Result<(Instance, Questio
     if question.instance != found {
         return Err(Error::refused(1, format!("it is about an instance of hash {}, not {found}", question.instance)));
     }
-    let problem = Problem::new(&instance, &question, Rounding::Down).map_err(|cause| Error::refused(1, cause))?;
+    let problem = Problem::new(&instance, &question).map_err(|cause| Error::refused(1, cause))?;
     let mut refuted = BTreeSet::new();
     let mut last = 1;
     for (text, line) in lines {

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::decimal::Rounding;
 use crate::instance::Instance;
 use crate::json::{self, Object, Value};
 use crate::problem::{Problem, Terms};
@@ -20,7 +19,7 @@ struct Device {
 /// # Errors
 /// It is no split, or none of those that are asked for.
 pub fn value(instance: &Instance, question: &Question, text: &str) -> Result<i128, String> {
-    let problem = Problem::new(instance, question, Rounding::Up)?;
+    let problem = Problem::new(instance, question)?;
     let devices = read(text, instance)?;
     let device_of = placed(instance, &devices)?;
     let mut of_unit = vec![usize::MAX; problem.order.units];

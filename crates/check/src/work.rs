@@ -10,6 +10,12 @@ pub struct Work {
     pub of_device: Vec<i128>,
 }
 
+/// What a unit takes at least that no device can run: any number is a lower bound there.
+const NEVER: i128 = 1 << 100;
+
+/// All units together take, and all devices together do, less than this.
+const LARGEST_SUM: i128 = 1 << 125;
+
 /// The largest weight of a kind.
 const MOST_WEIGHT: i128 = 1 << 40;
 
@@ -32,25 +38,33 @@ impl Work {
         let least = |unit: usize| {
             let kinds = problem.kinds.iter().zip(&prices).filter(|(kind, _)| kind.count > 0);
             let times = kinds.filter_map(|(kind, price)| Some((kind.time[unit]?, *price)));
-            times.map(|(time, price)| time.checked_mul(price)).try_fold(i128::MAX, |least, time| Some(least.min(time?)))
+            times.map(|(time, price)| time.checked_mul(price)).try_fold(NEVER, |least, time| Some(least.min(time?)))
         };
         let of_unit = (0..problem.order.units).map(least).collect::<Option<Vec<i128>>>();
         let device = |weight: &i128| problem.target.checked_mul(one)?.checked_mul(*weight);
         let of_device = weights.iter().map(device).collect::<Option<Vec<i128>>>();
         let (of_unit, of_device) = of_unit.zip(of_device).ok_or("the weights are too large")?;
-        Ok(Self { of_unit, of_device })
+        let work = Self { of_unit, of_device };
+        let [least, most] = work.sums(problem).ok_or("the weights are too large")?;
+        (least.max(most.abs()) < LARGEST_SUM).then_some(work).ok_or_else(|| "the weights are too large".into())
+    }
+
+    /// What all units take at least, and what all devices can do within the target.
+    fn sums(&self, problem: &Problem) -> Option<[i128; 2]> {
+        let least = self.of_unit.iter().try_fold(0_i128, |sum, &least| sum.checked_add(least))?;
+        let devices = problem.kinds.iter().zip(&self.of_device);
+        let parts = devices.map(|(kind, &device)| device.checked_mul(i128::from(kind.count)));
+        Some([least, parts.into_iter().try_fold(0_i128, |sum, part| sum.checked_add(part?))?])
     }
 
     /// Whether the devices cannot do all units within the target.
     ///
     /// # Errors
-    /// Numbers are too large, or they can.
+    /// They can.
     pub fn refutes(&self, problem: &Problem) -> Result<(), String> {
-        let sum = self.of_unit.iter().try_fold(0_i128, |sum, &least| sum.checked_add(least));
-        let counts = problem.kinds.iter().map(|kind| i128::from(kind.count));
-        let parts = counts.zip(&self.of_device).map(|(count, &device)| count.checked_mul(device));
-        let most = parts.into_iter().try_fold(0_i128, |sum, part| sum.checked_add(part?));
-        let (sum, most) = sum.zip(most).ok_or("the weights are too large")?;
-        if sum > most { Ok(()) } else { Err(format!("the work {sum} does not exceed what devices can do, {most}")) }
+        match self.sums(problem) {
+            Some([least, most]) if least > most => Ok(()),
+            _ => Err("the work does not exceed what devices can do".into()),
+        }
     }
 }
