@@ -1,12 +1,12 @@
 //! Reasons to try, as lines of a proof: what the checker accepts is one.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::statement::Statement;
 use crate::graph::order_graph::Groups;
 use crate::problem::{DeviceKind, NodeId, Problem, Scope};
 use crate::search::SearchContext;
-use crate::solve::certify::{self, Profits};
+use crate::solve::certify::{self, Case, Choice, Profits};
 
 /// Heavy units of which is asked whether few of them fit together, and the most of them in a crowd.
 const HEAVIEST: usize = 20;
@@ -79,45 +79,49 @@ fn crowds(problem: &Problem) -> Vec<String> {
     crowds
 }
 
-/// The order of nodes and the line of profits that refute every load below the claim, where branch and price finds some.
+/// The order of nodes and lines of profits that refute every load below the claim, where branch and price finds some.
 pub fn profits(problem: &Problem, statement: &Statement, cx: &SearchContext) -> Option<(Vec<NodeId>, String)> {
     certify::takes(problem).ok()?;
     let value = statement.claim as f64 * 0.1_f64.powi(statement.digits as i32);
     let found = Profits::refuting(problem, value * BELOW, cx)?;
-    let scale = TOTAL_PROFIT / found.of_nodes.iter().sum::<f64>();
-    let of_nodes: Vec<i128> = found.of_nodes.iter().map(|profit| (profit * scale).round() as i128).collect();
-    let most = |kind: DeviceKind| {
-        let known = found.most.iter().find(|(known, _)| *known == kind);
-        known.map_or(0, |(_, most)| (most * scale).ceil() as i128)
-    };
-    let kinds = kinds(problem);
-    let devices: i128 = kinds.iter().map(|&kind| problem.device_count(kind) as i128).sum();
-    let held: i128 = kinds.iter().map(|&kind| most(kind) * problem.device_count(kind) as i128).sum();
-    // What all units are worth beyond what the devices hold may as well be held: sets need not be told apart so finely.
-    let slack = (of_nodes.iter().sum::<i128>() - 1 - held).max(0) / devices;
-    let earning = |&kind: &DeviceKind| {
-        let pieces = problem.costs.kind(kind).pieces.len();
-        let weights: Vec<u8> = std::iter::once(1).chain(std::iter::repeat_n(0, pieces)).collect();
-        let most = if problem.device_count(kind) > 0 { most(kind) + slack } else { 0 };
-        let worth = (statement.claim.saturating_mul(PRICE) / most.max(1)).max(1);
-        json!({"weights": weights, "price": [PRICE.to_string(), worth.to_string()], "most": most.to_string()})
-    };
-    let line = json!({
-        "reason": "profits",
-        "profits": of_nodes.iter().map(i128::to_string).collect::<Vec<_>>(),
-        "kinds": kinds.iter().map(earning).collect::<Vec<_>>(),
-    });
-    Some((found.order, unquoted(&line.to_string())))
+    let lines: Vec<String> = found.cases.iter().map(|case| line(problem, statement.claim, case)).collect();
+    Some((found.order, lines.join("\n")))
 }
 
-/// The line with its numbers as numbers: those beyond 64 bits were written as text.
-fn unquoted(line: &str) -> String {
-    let mut parts = line.split('"');
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    while let (Some(text), Some(between)) = (parts.next(), parts.next()) {
-        let is_number = !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit() || c == b'-');
-        let quote = if is_number { "" } else { "\"" };
-        out.extend([quote, text, quote, between]);
+/// The line of a case: its profits in whole numbers, and what devices can hold of them.
+fn line(problem: &Problem, claim: i128, case: &Case) -> String {
+    let scale = TOTAL_PROFIT / case.of_nodes.iter().sum::<f64>();
+    let of_nodes: Vec<i64> = case.of_nodes.iter().map(|profit| (profit * scale).round() as i64).collect();
+    let kinds = kinds(problem);
+    let count = |kind: DeviceKind| problem.device_count(kind) as i64;
+    let most = |kind: DeviceKind| {
+        let known = case.most.iter().find(|(known, _)| *known == kind);
+        known.map_or(0, |(_, most)| (most * scale).ceil() as i64)
+    };
+    let held: i64 = kinds.iter().map(|&kind| most(kind) * count(kind)).sum();
+    // What all units are worth beyond what the devices hold may as well be held: sets need not be told apart so finely.
+    let slack = (of_nodes.iter().sum::<i64>() - 1 - held).max(0) / kinds.iter().map(|&kind| count(kind)).sum::<i64>();
+    let earning = |&kind: &DeviceKind| {
+        let pieces = problem.costs.kind(kind).pieces.len();
+        let weights: Vec<String> = (0..=pieces).map(|i| u8::from(i == 0).to_string()).collect();
+        let most = if count(kind) > 0 { most(kind) + slack } else { 0 };
+        // Earnings grow about as loads do. Prices may leave 64 bits, so that the numbers are written one by one.
+        let per_profit = claim.saturating_mul(PRICE) / i128::from(most.max(1));
+        format!(r#"{{"weights":[{}],"price":[{PRICE},{}],"most":{most}}}"#, weights.join(","), per_profit.max(1))
+    };
+    let under: Vec<Value> = case.decisions.iter().map(|&choice| decision(choice, &kinds)).collect();
+    let earnings: Vec<String> = kinds.iter().map(earning).collect();
+    let (under, of_nodes) = (json!(under), json!(of_nodes));
+    format!(r#"{{"reason":"profits","under":{under},"profits":{of_nodes},"kinds":[{}]}}"#, earnings.join(","))
+}
+
+/// A decision as a line states it.
+fn decision(choice: Choice, kinds: &[DeviceKind]) -> Value {
+    let number = |kind| kinds.iter().position(|&known| known == kind);
+    match choice {
+        Choice::Together(u, v) => json!(["together", u, v]),
+        Choice::Apart(u, v) => json!(["apart", u, v]),
+        Choice::On(v, kind) => json!(["on", v, number(kind)]),
+        Choice::NotOn(v, kind) => json!(["not_on", v, number(kind)]),
     }
-    out
 }

@@ -68,11 +68,6 @@ impl<'a> Root<'a> {
         Some((verdict, shown))
     }
 
-    /// The most that a device of each kind can hold of the best profits within `target`.
-    pub fn most(&mut self, target: f64) -> Vec<f64> {
-        self.generation.most(&self.center, target, &mut self.pricers)
-    }
-
     /// A target between two that the best profits so far refute; `low` is refuted.
     pub fn refuted_by_profits(&mut self, low: f64, high: f64) -> f64 {
         self.generation.refuted_by(&self.center, (low, high), &mut self.pricers)
