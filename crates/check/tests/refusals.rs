@@ -59,7 +59,7 @@ fn reasons_that_do_not_hold_are_refused_for_what_is_wrong_with_them() {
     refused(&proof(4, "arbitrary", &[&crowd("[0,0]", "[0,0]")]), 2, "a unit counts twice");
     let profits =
         |profits: &str, kind: &str| format!(r#"{{"reason":"profits","profits":{profits},"kinds":[{kind},{FREE}]}}"#);
-    refused(&proof(4, "arbitrary", &[&profits("[1,0,0]", FREE)]), 2, "kind 0: a set earns 1, more than 0");
+    refused(&proof(5, "arbitrary", &[&profits("[1,0,0]", FREE)]), 2, "kind 0: a set earns 1, more than 0");
     refused(
         &proof(4, "arbitrary", &[&profits("[0,0,0]", FREE)]),
         2,
