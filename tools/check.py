@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""A second checker of proofs, dagsplit-proof/1, written from docs/proofs.md alone: slow, exact, without dependencies.
+"""A second checker of proofs, dagsplit-proof/1, written from docs/proofs.md: slow, exact, without dependencies.
 
-usage: check.py INSTANCE PROOF
-
-Exit codes: 0 accepted, 1 refused, 2 usage, 3 a file cannot be read. Splits are dagsplit-check's business.
+usage: check.py INSTANCE PROOF    (exit codes: 0 accepted, 1 refused, 2 usage, 3 a file cannot be read)
 """
 
 import itertools
 import json
+import pathlib
 import sys
 from fractions import Fraction
 
@@ -16,23 +15,15 @@ class Refused(Exception):
     """The proof does not prove its claim."""
 
 
-class Unreadable(Exception):
-    """A file is not what it should be."""
-
-
 def refuse_unless(condition, cause):
     if not condition:
         raise Refused(cause)
 
 
 def whole(x):
-    if isinstance(x, bool) or not isinstance(x, int):
-        raise Unreadable(f"{x!r} is no whole number")
+    if type(x) is not int:
+        raise ValueError(f"{x!r} is no whole number")
     return x
-
-
-def exact(text):
-    return Fraction(text)
 
 
 def fnv(data):
@@ -42,52 +33,37 @@ def fnv(data):
     return f"{value:016x}"
 
 
-def scaled_to_whole(values):
-    """The least power of ten that makes all values whole numbers."""
-    power = 1
-    while any((value * power).denominator != 1 for value in values):
-        power *= 10
-        refuse_unless(power < 10**400, "a number is no decimal")
-    return power
-
-
 class Instance:
     """Nodes with exact costs, and distinct edges between positions."""
 
     def __init__(self, data):
-        file = json.loads(data, parse_float=exact)
+        file = json.loads(data, parse_float=Fraction)
+        nodes, edges = file["nodes"], file["edges"]
         if "schema" in file:
             if file["schema"] != "dagsplit-instance/1":
-                raise Unreadable("the schema is unknown")
+                raise ValueError("the schema is unknown")
+            names = ("source", "target", "memory", "backward", "color_class")
             self.classes = len(file["platform"]["accelerators"])
-            nodes = file["nodes"]
             self.times = [[*node["accelerator_times"], node.get("cpu_time")] for node in nodes]
             self.transfer = [node.get("transfer_time", 0) for node in nodes]
-            self.memory = [node.get("memory", 0) for node in nodes]
-            self.parameters = [node.get("parameter_bytes", 0) for node in nodes]
-            self.backward = [bool(node.get("backward", False)) for node in nodes]
-            self.color = [node.get("color_class") for node in nodes]
-            pairs = [(edge["source"], edge["target"]) for edge in file["edges"]]
         else:
-            self.classes = 1
-            nodes = file["nodes"]
-            costs = {}
-            for edge in file["edges"]:
+            names = ("sourceId", "destId", "size", "isBackwardNode", "colorClass")
+            self.classes, costs = 1, {}
+            for edge in edges:
                 if costs.setdefault(edge["sourceId"], edge["cost"]) != edge["cost"]:
-                    raise Unreadable("edges that leave one node cost differently")
-            self.times = [
-                [node["fpgaLatency"] if node["supportedOnFpga"] else None, node["cpuLatency"]] for node in nodes
-            ]
+                    raise ValueError("edges that leave one node cost differently")
+            runs = [node["fpgaLatency"] if node["supportedOnFpga"] else None for node in nodes]
+            self.times = [[time, node["cpuLatency"]] for time, node in zip(runs, nodes)]
             self.transfer = [costs.get(node["id"], 0) for node in nodes]
-            self.memory = [node["size"] for node in nodes]
-            self.parameters = [0] * len(nodes)
-            self.backward = [bool(node.get("isBackwardNode", False)) for node in nodes]
-            self.color = [node.get("colorClass") for node in nodes]
-            pairs = [(edge["sourceId"], edge["destId"]) for edge in file["edges"]]
+        source, target, memory, backward, color = names
+        self.memory = [node.get(memory, 0) for node in nodes]
+        self.parameters = [node.get("parameter_bytes", 0) for node in nodes]
+        self.backward = [bool(node.get(backward, False)) for node in nodes]
+        self.color = [node.get(color) for node in nodes]
         position = {node["id"]: v for v, node in enumerate(nodes)}
         if len(position) < len(nodes) or not nodes:
-            raise Unreadable("there is no node, or an id occurs twice")
-        self.edges = sorted({(position[a], position[b]) for a, b in pairs})
+            raise ValueError("there is no node, or an id occurs twice")
+        self.edges = sorted({(position[edge[source]], position[edge[target]]) for edge in edges})
         self.count = len(nodes)
 
 
@@ -100,44 +76,39 @@ def strong_components(count, edges):
     def reach(start):
         seen, stack = {start}, [start]
         while stack:
-            for v in after[stack.pop()]:
-                if v not in seen:
-                    seen.add(v)
-                    stack.append(v)
+            new = after[stack.pop()] - seen
+            seen |= new
+            stack.extend(new)
         return seen
 
     reached = [reach(v) for v in range(count)]
     return [min(w for w in reached[v] if v in reached[w]) for v in range(count)]
 
 
+FIELDS = set("format instance objective scope accelerators cpus transfer_scale replication digits claim order".split())
+
+
 class Problem:
     """Units, order nodes, nets and kinds of devices, in whole numbers."""
 
     def __init__(self, instance, line):
-        known = {"format", "instance", "objective", "scope", "accelerators", "cpus", "transfer_scale", "replication"}
-        if set(line) - known - {"digits", "claim", "order"}:
-            raise Unreadable("the first line has unknown fields")
-        if line["format"] != "dagsplit-proof/1" or line["objective"] != "throughput":
-            raise Unreadable("the format or the objective is unknown")
         self.scope = line["scope"]
-        if self.scope not in ("arbitrary", "convex", "acyclic"):
-            raise Unreadable("the scope is unknown")
+        is_named = (line["format"], line["objective"]) == ("dagsplit-proof/1", "throughput")
+        if set(line) - FIELDS or not is_named or self.scope not in ("arbitrary", "convex", "acyclic"):
+            raise ValueError("the first line has something unknown")
         refuse_unless(len(line["accelerators"]) == instance.classes, "the classes are not those of the instance")
-        self.target = whole(line["claim"]) - 1
-        self.time_unit = 10 ** whole(line["digits"])
-        self.sequence = line.get("order") or []
+        self.target, self.time_unit = whole(line["claim"]) - 1, 10 ** whole(line["digits"])
+        self.sequence, scale = line.get("order") or [], line.get("transfer_scale")
         self.make_units(instance)
-        self.make_nets(instance, line.get("transfer_scale") or 1)
+        self.make_nets(instance, 1 if scale is None else scale)
         self.make_kinds(instance, line)
 
     def make_units(self, instance):
-        mark = [("color", c) if c is not None else ("node", v) for v, c in enumerate(instance.color)]
-        number = {}
+        mark, number = [("node", v) if c is None else ("color", c) for v, c in enumerate(instance.color)], {}
         self.unit_of = [number.setdefault(m, len(number)) for m in mark]
         self.units = len(number)
         has_forward = {u for u, backward in zip(self.unit_of, instance.backward) if not backward}
-        self.variable_of = [None] * instance.count
-        self.unit_of_variable = []
+        self.variable_of, self.unit_of_variable = [None] * instance.count, []
         of_unit = [[] for _ in range(self.units)]
         for v, unit in enumerate(self.unit_of):
             if not instance.backward[v] or unit not in has_forward and not of_unit[unit]:
@@ -146,33 +117,25 @@ class Problem:
                 self.unit_of_variable.append(unit)
         edges = set()
         for a, b in instance.edges:
-            unit_a, unit_b = self.unit_of[a], self.unit_of[b]
+            ends = {self.unit_of[a], self.unit_of[b]}
             if not instance.backward[a] and not instance.backward[b]:
                 edges.add((self.variable_of[a], self.variable_of[b]))
-            elif instance.backward[a] and instance.backward[b] and unit_a != unit_b:
-                if unit_a not in has_forward or unit_b not in has_forward:
-                    edges.update(itertools.product(of_unit[unit_b], of_unit[unit_a]))
-        if self.scope != "convex":
+            elif instance.backward[a] and instance.backward[b] and len(ends) == 2 and not ends <= has_forward:
+                edges.update(itertools.product(of_unit[self.unit_of[b]], of_unit[self.unit_of[a]]))
+        self.order_edges = edges if self.scope == "convex" else set()
+        if self.scope == "acyclic":
             between = {(self.unit_of_variable[a], self.unit_of_variable[b]) for a, b in edges}
-            if self.scope == "acyclic":
-                component = strong_components(self.units, between)
-                number = {}
-                new = [0] * self.units
-                for v, unit in enumerate(self.unit_of):
-                    new[unit] = number.setdefault(component[unit], len(number))
-                self.unit_of = [new[unit] for unit in self.unit_of]
-                self.units = len(number)
-                edges = {(new[a], new[b]) for a, b in between if new[a] != new[b]}
-            else:
-                edges = set()
-            self.variable_of = list(self.unit_of)
-            self.unit_of_variable = list(range(self.units))
-        self.order_edges = edges
+            component, number = strong_components(self.units, between), {}
+            self.unit_of = [number.setdefault(component[unit], len(number)) for unit in self.unit_of]
+            self.units = len(number)
+            joined = {(number[component[a]], number[component[b]]) for a, b in between}
+            self.order_edges = {(a, b) for a, b in joined if a != b}
+        if self.scope != "convex":
+            self.variable_of, self.unit_of_variable = list(self.unit_of), list(range(self.units))
 
     def units_of_time(self, time):
-        value = time * self.time_unit
-        refuse_unless(Fraction(value).denominator == 1, "a time is no whole number of units")
-        return int(value)
+        refuse_unless((time * self.time_unit).denominator == 1, "a time is no whole number of units")
+        return int(time * self.time_unit)
 
     def make_nets(self, instance, scale):
         consumers = {}
@@ -188,8 +151,9 @@ class Problem:
     def make_kinds(self, instance, line):
         self.replication = line.get("replication")
         limits = [c.get("memory") for c in line["accelerators"] if c.get("memory") is not None]
-        bandwidth = [self.replication["bandwidth"]] if self.replication else []
-        self.byte = scaled_to_whole([*instance.memory, *instance.parameters, *limits, *bandwidth])
+        limits += [self.replication["bandwidth"]] if self.replication else []
+        stated = [*instance.memory, *instance.parameters, *limits]
+        self.byte = next(10**p for p in range(400) if all((x * 10**p).denominator == 1 for x in stated))
         self.memory = [0] * self.units
         self.parameters = [0] * self.units
         for v, unit in enumerate(self.unit_of):
@@ -200,31 +164,26 @@ class Problem:
         self.kinds = []
         for k, kind in enumerate([*line["accelerators"], cpus]):
             if set(kind) - {"count", "memory", "load"}:
-                raise Unreadable("a class has unknown fields")
+                raise ValueError("a class has unknown fields")
             time = [0] * self.units
             for v, unit in enumerate(self.unit_of):
                 own = instance.times[v][k]
                 time[unit] = None if own is None or time[unit] is None else time[unit] + self.units_of_time(own)
             limit = kind.get("memory")
             limit = None if limit is None else int(limit * self.byte)
-            self.kinds.append({
-                "count": whole(kind["count"]),
-                "time": time,
-                "pieces": kind["load"],
-                "capacity": None if limit is None else limit + limit // 10**9,
-                "replicas": min(most, kind["count"]) if k < instance.classes else 1,
-            })
+            capacity = None if limit is None else limit + limit // 10**9
+            replicas = min(most, whole(kind["count"])) if k < instance.classes else 1
+            more = {"pieces": kind["load"], "time": time, "capacity": capacity, "replicas": replicas}
+            self.kinds.append({**kind, **more})
 
     def is_within(self, kind, replicas, terms, parameters):
         """Whether devices with these sums are within the target."""
-        load = max(sum(c * t for c, t in zip(piece, terms)) for piece in kind["pieces"])
+        load = Fraction(max(sum(c * t for c, t in zip(piece, terms)) for piece in kind["pieces"]), replicas)
         if replicas == 1:
             return load <= self.target
-        moved = Fraction(2 * (replicas - 1) * parameters * self.time_unit, replicas)
-        moved /= Fraction(self.replication["bandwidth"] * self.byte)
-        share = Fraction(load) / replicas
+        moved = 2 * (replicas - 1) * parameters * self.time_unit / Fraction(self.replication["bandwidth"] * self.byte)
         added = self.replication["synchronisation"] == "added"
-        return (share + moved if added else max(share, moved)) <= self.target
+        return (load + moved / replicas if added else max(load, moved / replicas)) <= self.target
 
     def terms(self, kind, units):
         into = sum(x for s, t, x in self.nets if s not in units and t & units)
@@ -245,7 +204,7 @@ def work_of(problem, weights):
     return [least(u) for u in range(problem.units)], [w * problem.target for w in weights]
 
 
-def check_work(problem, line, _decisions):
+def check_work(problem, line, _):
     of_unit, of_device = work_of(problem, line["weights"])
     most = sum(kind["count"] * w for kind, w in zip(problem.kinds, of_device))
     refuse_unless(sum(of_unit) > most, "the work does not exceed what devices can do")
@@ -270,21 +229,18 @@ def least_cut(problem, kind, piece, group):
         for v in sinks:
             arc(v, ("in", i), unlimited)
             arc(("out", i), v, unlimited)
-    total = 0
-    while total < unlimited:
+    total, before = 0, {"sink": None}
+    while "sink" in before and total < unlimited:
         before, queue = {"source": None}, ["source"]
         for v in queue:
-            for w, rest in residual[v].items():
-                if rest > 0 and w not in before:
-                    before[w] = v
-                    queue.append(w)
-        if "sink" not in before:
-            return total
+            new = [w for w, rest in residual[v].items() if rest > 0 and w not in before]
+            before.update((w, v) for w in new)
+            queue.extend(new)
         path, v = [], "sink"
-        while before[v] is not None:
+        while before.get(v) is not None:
             path.append((before[v], v))
             v = before[v]
-        sent = min(residual[a][b] for a, b in path)
+        sent = min((residual[a][b] for a, b in path), default=0)
         for a, b in path:
             residual[a][b] -= sent
             residual[b][a] += sent
@@ -302,9 +258,8 @@ def check_crowd(problem, line, _decisions):
     refuse_unless(len(units) > held and min(most) >= 0, "the devices can hold as many")
     for kind, m in zip(problem.kinds, most):
         for group in itertools.combinations(units, m + 1) if kind["count"] else ():
-            runs = all(kind["time"][u] is not None for u in group)
             fits = kind["capacity"] is None or sum(problem.memory[u] for u in group) <= kind["capacity"]
-            if runs and fits:
+            if fits and all(kind["time"][u] is not None for u in group):
                 cuts = (least_cut(problem, kind, piece, group) for piece in kind["pieces"])
                 refuse_unless(any(cut > problem.target for cut in cuts), f"a device may hold the units {group}")
 
@@ -341,68 +296,60 @@ def stages(problem, kind, ideal, before):
         current = stack.pop()
         for u in range(problem.units):
             larger = current | {u}
-            if u in current or not before[u] <= current or larger in seen or kind["time"][u] is None:
+            if not before[u] <= current or larger in seen or kind["time"][u] is None:
                 continue
             seen.add(larger)
             stage = larger - ideal
             if kind["capacity"] is not None and sum(problem.memory[v] for v in stage) > kind["capacity"]:
                 continue
-            parameters = sum(problem.parameters[v] for v in stage)
-            compute = sum(kind["time"][v] for v in stage)
+            parameters, terms = sum(problem.parameters[v] for v in stage), problem.terms(kind, stage)
             counts = range(1, kind["replicas"] + 1)
-            if not any(problem.is_within(kind, r, [compute, 0, 0], parameters) for r in counts):
-                continue
-            stack.append(larger)
-            terms = problem.terms(kind, stage)
-            yield from ((larger, r) for r in counts if problem.is_within(kind, r, terms, parameters))
+            if any(problem.is_within(kind, r, [terms[0], 0, 0], parameters) for r in counts):
+                stack.append(larger)
+                yield from ((larger, r) for r in counts if problem.is_within(kind, r, terms, parameters))
 
 
 def check_profits(problem, line, decisions):
-    refuse_unless(len(line["profits"]) == len(problem.unit_of), "there has to be a profit for each node")
-    refuse_unless(len(line["kinds"]) == len(problem.kinds), "there has to be an entry for each kind")
+    counts = len(problem.unit_of), len(problem.kinds)
+    refuse_unless((len(line["profits"]), len(line["kinds"])) == counts, "there are not as many profits or kinds")
     refuse_unless(all(kind["replicas"] <= 1 for kind in problem.kinds), "profits say nothing of replicas")
     profit = [0] * problem.units
     for unit, value in zip(problem.unit_of, line["profits"]):
         profit[unit] += whole(value)
     held = sum(kind["count"] * whole(own["most"]) for kind, own in zip(problem.kinds, line["kinds"]))
     refuse_unless(sum(profit) > held, "the profits do not exceed what the devices hold")
-    for k, (kind, own) in enumerate(zip(problem.kinds, line["kinds"])):
-        if kind["count"]:
-            most = own["most"]
-            refuse_unless(most >= 0 and most_profit(problem, k, own, profit, decisions) <= most, f"kind {k} earns more")
+    for k, own in enumerate(line["kinds"]):
+        if problem.kinds[k]["count"]:
+            earned = most_profit(problem, k, own, profit, decisions)
+            refuse_unless(0 <= own["most"] >= earned, f"kind {k} earns more")
 
 
 def most_profit(problem, k, own, profit, decisions):
     """The largest profit above what is claimed of a set within the capacity, else at most that."""
     kind, weights, (numerator, denominator) = problem.kinds[k], own["weights"], own["price"]
     refuse_unless(len(weights) == len(kind["pieces"]) + 1, "there has to be a weight for each piece, and for memory")
-    refuse_unless(all(0 <= whole(w) < 2**40 for w in weights) and whole(numerator) >= 0 < whole(denominator), "a weight or a price is out of range")
+    refuse_unless(all(0 <= whole(w) < 2**40 for w in weights), "a weight is out of range")
+    refuse_unless(whole(numerator) >= 0 < whole(denominator), "a price is out of range")
     refuse_unless(weights[-1] == 0 or kind["capacity"] is not None, "unlimited memory has a weight")
     per = [sum(w * piece[i] for w, piece in zip(weights, kind["pieces"])) for i in range(3)]
     capacity = sum(weights[:-1]) * problem.target + weights[-1] * (kind["capacity"] or 0)
     steps, nets = plan(problem, per, decisions)
-    states = [{((), (), ()): None}]
-    moves = []
+    labels = (0, 1) if problem.scope == "arbitrary" else (0, 1, 2)
+    states, moves = [((), (), ())], []
     for step in steps:
-        following, move = {}, []
-        for state in states[-1]:
-            for label in (0, 1) if problem.scope == "arbitrary" else (0, 1, 2):
-                found = extend(problem, kind, k, per, weights[-1], profit, decisions, nets, state, step, label)
-                if found:
-                    following[found[0]] = None
-                    move.append((state, *found))
-        states.append(following)
-        moves.append(move)
+        given = (problem, kind, k, per, weights[-1], profit, decisions, nets)
+        tried = ((state, extend(*given, state, step, label)) for state in states for label in labels)
+        moves.append([(state, *found) for state, found in tried if found])
+        states = list(dict.fromkeys(move[1] for move in moves[-1]))
     worth = lambda used, gain: denominator * gain - numerator * used
-    future = [{state: 0 for state in states[-1]}]
+    future = [dict.fromkeys(states, 0)]
     for move in reversed(moves):
         best = {}
         for state, to, used, gain in move:
-            if to in future[-1]:
-                value = worth(used, gain) + future[-1][to]
+            if to in future[0]:
+                value = worth(used, gain) + future[0][to]
                 best[state] = max(best.get(state, value), value)
-        future.append(best)
-    future.reverse()
+        future.insert(0, best)
     bound = denominator * own["most"] - numerator * capacity
     fronts = {((), (), ()): [(0, 0)]}
     for i, move in enumerate(moves):
@@ -417,15 +364,14 @@ def most_profit(problem, k, own, profit, decisions):
 
 
 def undominated(entries):
-    kept = []
+    kept = [(0, -(2**200))]
     for used, gain in sorted(entries, key=lambda entry: (entry[0], -entry[1])):
-        if not kept or gain > kept[-1][1]:
-            kept.append((used, gain))
-    return kept
+        kept += [(used, gain)] if gain > kept[-1][1] else []
+    return kept[1:]
 
 
 def plan(problem, per, decisions):
-    """For each step the order node, whether its unit is new, and what is known no more after it; and the nets of each unit."""
+    """Each step: the order node, whether its unit is new, until when what is known; and the nets of each unit."""
     sequence = []
     for node in problem.sequence:
         refuse_unless(0 <= whole(node) < len(problem.variable_of), "the order names no node")
@@ -435,13 +381,11 @@ def plan(problem, per, decisions):
     refuse_unless(len(sequence) == len(problem.unit_of_variable), "the order lacks a node")
     at = {variable: i for i, variable in enumerate(sequence)}
     first, last = {}, {}
-    for variable, unit in enumerate(problem.unit_of_variable):
-        first[unit] = min(first.get(unit, at[variable]), at[variable])
-        last[unit] = max(last.get(unit, 0), at[variable])
-    for name, u, v in decisions:
-        if name in ("together", "apart"):
-            both = max(first[u], first[v])
-            last[u], last[v] = max(last[u], both), max(last[v], both)
+    for step, variable in enumerate(sequence):
+        first.setdefault(problem.unit_of_variable[variable], step)
+        last[problem.unit_of_variable[variable]] = step
+    for u, v in ((u, v) for name, u, v in decisions if name in ("together", "apart")):
+        last[u], last[v] = max(last[u], first[v]), max(last[v], first[u])
     labels = dict(at)
     for a, b in problem.order_edges:
         labels[a], labels[b] = max(labels[a], at[b]), max(labels[b], at[a])
@@ -460,9 +404,9 @@ def extend(problem, kind, k, per, memory_weight, profit, decisions, nets, state,
     i, variable, is_new, last, label_ends, closes = step
     unit, inside = problem.unit_of_variable[variable], label == 1
     units, labels, open_nets = dict(state[0]), dict(state[1]), dict(state[2])
-    for other, own in labels.items():
-        if (other, variable) in problem.order_edges and own > label or (variable, other) in problem.order_edges and own < label:
-            return None
+    falls = lambda a, b: any((v, w) in problem.order_edges and x > y for v, x in a.items() for w, y in b.items())
+    if falls(labels, {variable: label}) or falls({variable: label}, labels):
+        return None
     used = gain = 0
     if not is_new:
         if units[unit] != inside:
@@ -481,59 +425,45 @@ def extend(problem, kind, k, per, memory_weight, profit, decisions, nets, state,
             used += per[0] * kind["time"][unit] + memory_weight * problem.memory[unit]
             gain += profit[unit]
         units[unit] = inside
+        pays = lambda where, ins, outs: where is True and outs or where is False and ins
         for e in nets[unit]:
             source, _, cost = problem.nets[e]
-            where, ins, outs = open_nets.get(e, (None, False, False))
-            paid = where is True and outs or where is False and ins
-            if unit == source:
-                where = inside
-            else:
-                ins, outs = ins or inside, outs or not inside
-            pays = where is True and outs or where is False and ins
-            if pays and not paid:
-                used += cost * (per[2] if where else per[1])
-            open_nets[e] = (where, ins, outs)
+            known = where, ins, outs = open_nets.get(e, (None, False, False))
+            new = (inside, ins, outs) if unit == source else (where, ins or inside, outs or not inside)
+            if pays(*new) and not pays(*known):
+                used += cost * (per[2] if new[0] else per[1])
+            open_nets[e] = new
     labels[variable] = label
-    keep = lambda known, ends: tuple(sorted((x, y) for x, y in known.items() if ends[x] > i))
-    ending = tuple(sorted(((e, y) for e, y in open_nets.items() if closes[e] > i), key=lambda entry: entry[0]))
-    return (keep(units, last), keep(labels, label_ends), ending), used, gain
+    keep = lambda known, ends: tuple((x, known[x]) for x in sorted(known) if ends[x] > i)
+    return (keep(units, last), keep(labels, label_ends), keep(open_nets, closes)), used, gain
 
 
-REASONS = {
-    "work": (check_work, {"weights"}),
-    "crowd": (check_crowd, {"nodes", "most"}),
-    "ideals": (check_ideals, {"weights"}),
-    "profits": (check_profits, {"profits", "kinds"}),
-}
+REASONS = {"work": (check_work, {"weights"}), "crowd": (check_crowd, {"nodes", "most"})}
+REASONS |= {"ideals": (check_ideals, {"weights"}), "profits": (check_profits, {"profits", "kinds"})}
 OPPOSITE = {"on": "not_on", "not_on": "on", "together": "apart", "apart": "together"}
 
 
 def decision(problem, entry):
-    name, first, second = entry
-    if name not in OPPOSITE:
-        raise Unreadable(f"there is no decision {name!r}")
-    first = problem.unit(first)
+    name, unit, other = entry[0], problem.unit(entry[1]), entry[2]
     if name in ("on", "not_on"):
-        refuse_unless(0 <= whole(second) < len(problem.kinds), "there is no such kind")
-        return name, first, second
-    second = problem.unit(second)
-    refuse_unless(first != second, "a pair is of two units")
-    return name, min(first, second), max(first, second)
+        refuse_unless(0 <= whole(other) < len(problem.kinds), "there is no such kind")
+        return name, unit, other
+    other = problem.unit(other)
+    refuse_unless(name in OPPOSITE and unit != other, "there is no such decision")
+    return name, min(unit, other), max(unit, other)
 
 
 def check(instance_data, proof_text):
-    lines = proof_text.splitlines()
-    if not lines:
-        raise Unreadable("the proof is empty")
-    first = json.loads(lines[0], parse_float=exact)
-    refuse_unless(first["instance"] == fnv(instance_data), "line 1: it is about another instance")
-    problem = Problem(Instance(instance_data), first)
+    statement, *lines = proof_text.splitlines()
+    statement = json.loads(statement, parse_float=Fraction)
+    refuse_unless(statement["instance"] == fnv(instance_data), "line 1: it is about another instance")
+    problem = Problem(Instance(instance_data), statement)
     proven = set()
-    for number, text in enumerate(lines[1:], 2):
+    for number, text in enumerate(lines, 2):
         line = json.loads(text)
-        reason, fields = REASONS.get(line.get("reason"), (None, None))
-        if reason is None or set(line) - fields - {"reason", "under"}:
-            raise Unreadable(f"line {number}: the reason or a field is unknown")
+        reason, fields = REASONS[line["reason"]]
+        if set(line) - fields - {"reason", "under"}:
+            raise ValueError(f"line {number} has unknown fields")
         decisions = tuple(decision(problem, entry) for entry in line.get("under") or [])
         try:
             reason(problem, line, decisions)
@@ -546,7 +476,7 @@ def check(instance_data, proof_text):
             if (*case[:-1], (OPPOSITE[name], u, v)) in proven:
                 proven.add(case[:-1])
     refuse_unless(() in proven, "a case is missing")
-    return first["claim"], first["digits"]
+    return f"every split has a load of at least {statement['claim']} · 10^-{statement['digits']}"
 
 
 def main():
@@ -554,16 +484,15 @@ def main():
         print(__doc__, file=sys.stderr)
         return 2
     try:
-        with open(sys.argv[1], "rb") as instance, open(sys.argv[2], encoding="utf-8") as proof:
-            claim, digits = check(instance.read(), proof.read())
+        instance, proof = (pathlib.Path(path).read_bytes() for path in sys.argv[1:])
+        print("accepted:", check(instance, proof.decode()))
+        return 0
     except Refused as cause:
         print(f"refused: {cause}", file=sys.stderr)
         return 1
-    except (OSError, KeyError, TypeError, ValueError, Unreadable) as cause:
+    except (OSError, KeyError, TypeError, ValueError) as cause:
         print(f"unreadable: {cause!r}", file=sys.stderr)
         return 3
-    print(f"accepted: every split has a load of at least {claim} · 10^-{digits}")
-    return 0
 
 
 if __name__ == "__main__":

@@ -76,7 +76,8 @@ struct Uses {
 
 impl Uses {
     fn new(problem: &Problem) -> Result<Self, String> {
-        let useful = |kind: &Kind| kind.count.min(problem.order.units as u32 * kind.most_replicas.max(1));
+        let useful =
+            |kind: &Kind| kind.count.min((problem.order.units as u32).saturating_mul(kind.most_replicas.max(1)));
         let counts: Vec<u32> = problem.kinds.iter().map(useful).collect();
         let (mut strides, mut len) = (vec![0], 1_usize);
         for &count in &counts[1..] {

@@ -1,6 +1,6 @@
 //! What a proof is about: the question, as the first line of a proof file states it.
 
-use crate::decimal::Decimal;
+use crate::decimal::{Decimal, LARGEST};
 use crate::json::{self, Object, Value};
 
 /// The name and version of the format.
@@ -79,6 +79,9 @@ const FIELDS: [&str; 11] = [
 /// More devices than any machine room holds.
 const MOST_DEVICES: u32 = 1_000_000;
 
+/// More decimals than whole numbers of 120 bits leave room for.
+const MOST_DIGITS: u32 = 36;
+
 impl Question {
     /// Reads the first line.
     ///
@@ -104,6 +107,9 @@ impl Question {
             order: line.or("order", Vec::new(), |value| json::list(value, json::whole))?,
         };
         let devices = question.accelerators.iter().fold(question.cpus, |sum, class| sum.saturating_add(class.count));
+        if question.digits > MOST_DIGITS || question.claim.checked_abs().is_none_or(|claim| claim >= LARGEST) {
+            return Err(format!("a claim has at most {MOST_DIGITS} decimals, and is below 2^120"));
+        }
         if devices == 0 || devices > MOST_DEVICES {
             return Err(format!("there are {devices} devices; known are from 1 to {MOST_DEVICES}"));
         }

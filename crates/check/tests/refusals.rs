@@ -131,6 +131,10 @@ fn splits_are_held_against_the_claim() {
     }
 }
 
+fn good_claim(claim: &str) -> String {
+    proof(4, "acyclic", &[IDEALS]).replace("\"claim\":4", &format!("\"claim\":{claim}"))
+}
+
 /// Numbers that no sum can hold, and times that are no whole number of units, are refused and never rounded.
 #[test]
 fn nothing_is_rounded() {
@@ -144,5 +148,7 @@ fn nothing_is_rounded() {
     assert!(said("1").unwrap_err().contains("a number has more than 1 decimals"));
     assert!(said("2").is_ok());
     assert!(said("36").unwrap_err().contains("too large"));
-    assert!(said("4000000000").is_err());
+    assert!(said("2147483647").unwrap_err().contains("at most 36 decimals"));
+    let beyond = good_claim(&i128::MIN.to_string());
+    unreadable(&beyond, "is below 2^120");
 }
