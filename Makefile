@@ -6,6 +6,7 @@ export CARGO_TARGET_DIR := $(DAGSPLIT_TARGET_DIR)
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 
 DAGSPLIT := $(CARGO_TARGET_DIR)/release/dagsplit
+CHECK := $(CARGO_TARGET_DIR)/release/dagsplit-check
 DEMO_INSTANCE := instances/bert12_inference.json
 DEMO_METHODS := dp,dpl,certify
 DEMO_SCOPES := acyclic,arbitrary
@@ -31,6 +32,8 @@ demo: build
 	$(DAGSPLIT) solve $(DEMO_INSTANCE) --scope $(DEMO_SCOPES) --method $(DEMO_METHODS) \
 		--time-limit 60 --output $(DEMO_OUTPUT)/split.json
 	$(DAGSPLIT) verify $(DEMO_INSTANCE) $(DEMO_OUTPUT)/split.json
+	$(DAGSPLIT) solve $(DEMO_INSTANCE) --output $(DEMO_OUTPUT)/best.json --proof $(DEMO_OUTPUT)/best.proof
+	$(CHECK) $(DEMO_INSTANCE) $(DEMO_OUTPUT)/best.proof $(DEMO_OUTPUT)/best.json
 	$(DAGSPLIT) draw $(DEMO_INSTANCE) --split $(DEMO_OUTPUT)/split.json --output $(DEMO_OUTPUT)/split.svg
 	@echo "the picture of the split is $(DEMO_OUTPUT)/split.svg"
 
@@ -67,7 +70,7 @@ miri: toolchain
 	bash tools/miri.sh
 
 build: toolchain
-	cargo build --locked --release
+	cargo build --locked --release --package dagsplit --package dagsplit-check
 
 toolchain:
 	@bash tools/ensure-toolchain.sh

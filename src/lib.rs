@@ -82,6 +82,7 @@ pub mod mapping;
 pub mod plan;
 mod preprocess;
 mod process;
+pub mod proof;
 pub mod registry;
 #[cfg(feature = "cli")]
 mod report;

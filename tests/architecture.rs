@@ -176,7 +176,7 @@ fn root(folder: &str) -> PathBuf {
 
 #[test]
 fn modules_form_no_cycles() {
-    for folder in ["src", "crates/model/src", "crates/verify/src"] {
+    for folder in ["src", "crates/check/src", "crates/model/src", "crates/verify/src"] {
         let sources = Sources::read(&root(folder));
         assert!(sources.texts.len() > 5, "{folder} has hardly any modules");
         let cycles = sources.cycles();
@@ -215,6 +215,20 @@ fn the_verifier_sees_the_model_alone() {
         for name in ["CostModel", "ProfiledCost", "OrderGraph", "Solver"] {
             assert!(!text.contains(name), "{} names {name}", module.join("::"));
         }
+    }
+}
+
+/// The checker of proofs shares no code with anything: its manifest names a JSON reader alone.
+#[test]
+fn the_checker_depends_on_a_json_reader_alone() {
+    let manifest = std::fs::read_to_string(root("crates/check/Cargo.toml")).unwrap();
+    let dependencies = manifest.split("[dependencies]").nth(1).and_then(|rest| rest.split('[').next()).unwrap();
+    let names: Vec<&str> = dependencies.lines().filter_map(|line| line.split([' ', '=']).next()).collect();
+    let names: Vec<&str> = names.into_iter().filter(|name| !name.is_empty()).collect();
+    assert_eq!(names, ["serde_json"]);
+    assert!(!manifest.contains("dev-dependencies"), "{manifest}");
+    for (module, text) in Sources::read(&root("crates/check/src")).texts {
+        assert!(!text.contains("f64") && !text.contains("f32"), "{} counts in floating point", module.join("::"));
     }
 }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use crate::formats;
 use crate::problem::Problem;
+use crate::proof::{Asked, Proof, Unproven};
 use crate::registry;
 use crate::report::method::{self, MethodRecord};
 use crate::report::{Attempt, InstanceRecord, RunRecord};
@@ -12,7 +14,7 @@ use crate::solve::{SearchContext, Solver};
 use crate::verify::Verified;
 
 use super::problem_args::ProblemArgs;
-use super::reading_args::Workload;
+use super::reading_args::{ReadingArgs, Workload};
 use super::search_args::SearchArgs;
 use super::{Exit, Failure, OrFail, bug, listed};
 
@@ -66,6 +68,29 @@ impl Question {
         }
         tell_rejections(&attempts)?;
         best(workload, &problems[0], attempts)
+    }
+
+    /// A proof that no split of the first scope is better than the verified one, as the checker has accepted it.
+    ///
+    /// # Errors
+    /// Why there is none; or the workload's file cannot be read again.
+    pub fn prove(
+        &self,
+        reading: &ReadingArgs,
+        workload: &Workload,
+        verified: &Verified,
+        watch: Watch,
+    ) -> Result<Result<Proof, Unproven>, Failure> {
+        if self.problem.other_costs().is_some() {
+            return Ok(Err(Unproven::Inexpressible("other cost models than that of profiled workloads")));
+        }
+        let spec = self.problem.specs(workload)?.swap_remove(0);
+        let problem = self.problem.problem(workload, spec)?;
+        let text = formats::read_text(reading.file()).or_fail(Exit::BadInput)?;
+        let transfer_scale = reading.options().transfer_scale();
+        let asked = Asked { instance: &workload.instance, text: &text, transfer_scale, problem: &problem };
+        let context = (watch.watched)(self.search.context(watch.cancelled, Instant::now()));
+        Ok(asked.prove(&verified.to_solution(), &context))
     }
 
     /// Each problem with each method that takes it; every method has to take one, and every problem needs one.
@@ -149,7 +174,6 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::cli::reading_args::ReadingArgs;
 
     #[derive(Parser)]
     struct Line {

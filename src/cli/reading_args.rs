@@ -146,6 +146,11 @@ impl ReadingOptions {
         self.on_its_platform(parse_instance(text, &self.options()).or_fail(Exit::BadInput)?)
     }
 
+    /// By what transfer times are multiplied.
+    pub fn transfer_scale(&self) -> f64 {
+        self.transfer_scale
+    }
+
     /// Whether the backward pass is asked for.
     pub fn training(&self) -> bool {
         self.pipedream.training

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use crate::formats::write_split;
-use crate::report::table;
+use crate::report::{RunRecord, table};
 use crate::solve::Status;
+use crate::verify::Verified;
 
 use super::question::{Answer, Question, Watch};
-use super::reading_args::ReadingArgs;
-use super::{Exit, Failure, print, print_json, progress, started, write_out};
+use super::reading_args::{ReadingArgs, Workload};
+use super::{Exit, Failure, note, print, print_json, progress, started, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -16,6 +17,7 @@ Examples:
   dagsplit solve bert.json --accelerators 4 --memory 16GiB --json
   dagsplit solve bert.json --method dp,dpl              # compare methods
   dagsplit solve bert.json --scope acyclic,arbitrary    # what contiguity costs, with proofs
+  dagsplit solve bert.json --proof bert.proof           # why no split is better, for others to check
   dagsplit solve bert.json --objective latency          # one sample, no pipeline
   dagsplit solve gnmt.txt --training --bandwidth 10GB --time-limit 60 --output split.json
 
@@ -40,6 +42,15 @@ pub struct Args {
     #[arg(long, value_name = "SPLIT", help_heading = "Output")]
     output: Option<PathBuf>,
 
+    /// Have the independent checker confirm a proof that no split is better: the status of the record is then
+    /// `certified`. Proofs have a time limit of their own, the same again.
+    #[arg(long, help_heading = "Search")]
+    certify: bool,
+
+    /// Write that proof to this file (`dagsplit-proof/1`), for `dagsplit-check` or a checker of yours.
+    #[arg(long, value_name = "PROOF", help_heading = "Output")]
+    proof: Option<PathBuf>,
+
     /// Show no progress line.
     #[arg(long, help_heading = "Output")]
     quiet: bool,
@@ -51,9 +62,12 @@ impl Args {
         let cancelled = progress::interrupt_flag()?;
         let watched = |context| progress::with_progress_line(context, self.quiet);
         let watch = Watch { cancelled: &cancelled, watched: &watched };
-        let Answer { record, verified } = self.question.answer(&workload, started(), watch)?;
+        let Answer { mut record, verified } = self.question.answer(&workload, started(), watch)?;
         if let (Some(path), Some(verified)) = (&self.output, &verified) {
             write_out(Some(path), &write_split(&workload.instance, &verified.to_solution()))?;
+        }
+        if self.certify || self.proof.is_some() {
+            self.certify(&workload, &mut record, verified.as_ref(), watch)?;
         }
         if self.json {
             print_json(&record)?
@@ -65,5 +79,29 @@ impl Args {
             Status::Unknown => Exit::NothingFound,
             _ => Exit::Done,
         })
+    }
+
+    /// Enters into the record whether there is a proof that the checker accepts, and writes it where that is asked for.
+    fn certify(
+        &self,
+        workload: &Workload,
+        record: &mut RunRecord,
+        verified: Option<&Verified>,
+        watch: Watch,
+    ) -> Result<(), Failure> {
+        let proof = match verified.filter(|_| record.status == Status::Optimal) {
+            Some(verified) => {
+                let proof = self.question.prove(&self.reading, workload, verified, watch)?;
+                proof.map_err(|unproven| unproven.to_string())
+            }
+            None => Err("no split was found that is known to be optimal".to_owned()),
+        };
+        record.certify(proof.is_ok());
+        match (proof, &self.proof) {
+            (Ok(proof), Some(path)) => write_out(Some(path), &proof.text)?,
+            (Ok(_), None) => {}
+            (Err(cause), _) => note(&format!("not certified: {cause}")),
+        }
+        Ok(())
     }
 }

@@ -206,6 +206,9 @@ pub struct RunRecord {
     pub bound_by: Option<&'static str>,
     /// Whether the independent verifier has passed the split; false only where there is no split.
     pub verified: bool,
+    /// Whether the checker has accepted a proof that no split is better; only where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certified: Option<bool>,
     /// Every method in every scope, where more than one ran; the record itself is that of the best in the first scope.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<MethodRecord>,
@@ -238,7 +241,16 @@ impl RunRecord {
             bound_by: stats.bound_by,
             stats,
             verified: verified.is_some(),
+            certified: None,
             compared: Vec::new(),
+        }
+    }
+
+    /// Enters whether the checker has accepted a proof.
+    pub fn certify(&mut self, is_accepted: bool) {
+        self.certified = Some(is_accepted);
+        if is_accepted {
+            self.status = Status::Certified;
         }
     }
 }

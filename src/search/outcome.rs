@@ -107,6 +107,8 @@ impl<S, B> Outcome<S, B> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
+    /// Its solution is proven optimal, and the checker has accepted the proof (`docs/proofs.md`).
+    Certified,
     /// Its solution is proven optimal.
     Optimal,
     /// It found a solution.
@@ -131,6 +133,7 @@ impl Status {
     /// Its name in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Certified => "certified",
             Self::Optimal => "optimal",
             Self::Feasible => "feasible",
             Self::Infeasible => "infeasible",

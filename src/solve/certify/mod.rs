@@ -11,6 +11,7 @@ mod crowding;
 pub mod multilevel;
 mod pricing;
 mod primal;
+mod profits;
 mod proof;
 mod resplit;
 mod root;
@@ -21,4 +22,5 @@ mod tree;
 
 pub use annealing::Annealing;
 pub use assignment::{Assignment, Setting};
+pub use profits::{Case, Choice, Profits};
 pub use solver::{Certify, takes};

@@ -1,7 +1,7 @@
 //! The kinds of devices, what limits the sets they hold, and a pricer for each.
 
 use super::super::assignment::Setting;
-use super::super::pricing::{INSIDE, LinePricer, Network, Plan, Pricer, Pricing, Resource};
+use super::super::pricing::{INSIDE, LinePricer, Network, Plan, Pricer, Pricing, Resource, narrow};
 use crate::cost::MAX_PIECES;
 use crate::preprocess::{KindCosts, Reduced};
 use crate::solve::SearchContext;
@@ -112,6 +112,16 @@ impl<'a> Devices<'a> {
         let has_work = self.work().iter().any(|&work| work > 0.0);
         let has_time = !cx.should_stop();
         (has_work && has_time).then(|| (0..self.counts.len()).map(line).collect()).flatten()
+    }
+
+    /// The units in an order that leaves few of them tied to later ones, for the kind whose pricing takes most.
+    pub fn narrow_order(&self) -> Vec<usize> {
+        let costs = |kind: usize| (self.resources[kind][0].net_out.iter().sum::<f64>(), kind);
+        let kind = (0..self.counts.len()).map(costs).max_by(|a, b| a.0.total_cmp(&b.0)).map_or(0, |(_, kind)| kind);
+        let network = Network::new(self.setting.unordered, &|_| true, &self.resources[kind][..1], self.most_pins[kind]);
+        let mut order = narrow::<1>(&network);
+        order.retain(|&variable| variable < network.units);
+        order
     }
 
     /// The load of a device of this kind that holds `units`, ascending.

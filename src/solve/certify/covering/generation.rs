@@ -207,6 +207,15 @@ impl<'a> Generation<'a> {
         })
     }
 
+    /// The most that a device of each kind can hold of the best profits within a target, as exactly as it takes to tell
+    /// whether they refute it.
+    pub fn most(&mut self, center: &Center, target: f64, pricers: &mut Pricers) -> Vec<f64> {
+        let mut trial = self.price(center.profit.clone(), target, pricers);
+        self.tighten(&mut trial, target, pricers, STEPS);
+        self.tighten(&mut trial, target, pricers, LAST_STEPS);
+        trial.priced.iter().map(|priced| priced.upper).collect()
+    }
+
     /// Prices the profits for each kind, quickly.
     fn price(&mut self, profit: Vec<f64>, target: f64, pricers: &mut Pricers) -> Trial {
         let priced = pricers.iter_mut().map(|pricer| pricer.relax(&profit, target)).collect();

@@ -1,0 +1,132 @@
+//! Checks proofs that no split of a workload is better than one that is known.
+//!
+//! A proof file (`dagsplit-proof/1`, see `docs/proofs.md`) states a question about an instance and a claim: *every split has
+//! a load of at least so much*. Its lines give reasons, which this crate recomputes in whole numbers by the plainest code
+//! there is. It shares nothing with the solvers and depends on a JSON reader alone; decisions take no floating-point number.
+
+mod cases;
+mod crowd;
+mod decimal;
+mod flow;
+mod ideals;
+mod instance;
+mod json;
+mod lattice;
+mod order;
+mod problem;
+mod profits;
+mod proof;
+mod question;
+mod split;
+mod work;
+
+use std::fmt;
+
+pub use decimal::Decimal;
+pub use question::{FORMAT, hash};
+
+/// A proof that holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Accepted {
+    /// Every split has a load of at least this many units of 10^-`digits` of the instance's time unit.
+    pub claim: i128,
+    /// The decimals that the claim counts.
+    pub digits: u32,
+}
+
+impl fmt::Display for Accepted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "every split has a load of at least {} · 10^-{}", self.claim, self.digits)
+    }
+}
+
+/// Why a proof is not accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Error {
+    /// A file is not what it should be.
+    Unreadable {
+        /// Which file it is: instance, proof or split.
+        file: &'static str,
+        /// The line, where the file has lines.
+        line: Option<usize>,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// The proof does not prove its claim, or the split does not reach it.
+    Refused {
+        /// The line of the proof.
+        line: usize,
+        /// Why it does not hold.
+        cause: String,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable { file, line: Some(line), cause } => write!(f, "unreadable: {file}, line {line}: {cause}"),
+            Self::Unreadable { file, line: None, cause } => write!(f, "unreadable: {file}: {cause}"),
+            Self::Refused { line, cause } => write!(f, "refused: line {line}: {cause}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Error {
+    fn instance(cause: String) -> Self {
+        Self::Unreadable { file: "instance", line: None, cause }
+    }
+
+    fn unreadable(line: usize, cause: impl Into<String>) -> Self {
+        Self::Unreadable { file: "proof", line: Some(line), cause: cause.into() }
+    }
+
+    fn refused(line: usize, cause: impl Into<String>) -> Self {
+        Self::Refused { line, cause: cause.into() }
+    }
+}
+
+/// Checks that a proof proves its claim about an instance and, where a split is given, that this reaches the claim: then no
+/// split is better.
+///
+/// # Errors
+/// What cannot be read, or the first line of the proof that does not hold, and why.
+pub fn check(instance: &str, proof: &str, split: Option<&str>) -> Result<Accepted, Error> {
+    let (instance, question) = proof::check(instance, proof)?;
+    if let Some(split) = split {
+        let value = split::value(&instance, &question, split);
+        let value = value.map_err(|cause| Error::Unreadable { file: "split", line: None, cause })?;
+        if value > question.claim {
+            let cause = format!("the split has a load of {value}, above the claim {}", question.claim);
+            return Err(Error::refused(1, cause));
+        }
+    }
+    Ok(Accepted { claim: question.claim, digits: question.digits })
+}
+
+/// The decimals that a claim about an instance has to count: those of its times, and of transfer times times `scale`, where
+/// that is a decimal number.
+///
+/// # Errors
+/// What cannot be read.
+pub fn digits(instance: &str, scale: &str) -> Result<u32, Error> {
+    let instance = instance::Instance::parse(instance).map_err(Error::instance)?;
+    let scale = Decimal::parse(scale).map_err(|cause| Error::unreadable(1, cause))?;
+    let moved = instance.nodes.iter().map(|node| node.transfer.times(scale)).collect::<Result<Vec<_>, _>>();
+    let moved = moved.map_err(Error::instance)?;
+    let times = instance.nodes.iter().flat_map(|node| node.times.iter().flatten());
+    Ok(times.chain(&moved).map(|time| time.places()).max().unwrap_or_default())
+}
+
+/// The largest load of a split, in units of the claim of a proof's first line, whose claim itself does not matter: what the
+/// claim of an optimal split is.
+///
+/// # Errors
+/// What cannot be read, or why the split is none of those that are asked for.
+pub fn split_value(instance: &str, first_line: &str, split: &str) -> Result<i128, Error> {
+    let instance = instance::Instance::parse(instance).map_err(Error::instance)?;
+    let question = question::Question::parse(first_line).map_err(|cause| Error::unreadable(1, cause))?;
+    let value = split::value(&instance, &question, split);
+    value.map_err(|cause| Error::Unreadable { file: "split", line: None, cause })
+}

@@ -1,0 +1,162 @@
+//! Small generated workloads, and their optima by looking at every split.
+
+use dagsplit_check::{Error, check, hash, split_value};
+
+/// Numbers that look random, the same each time (Knuth's MMIX generator).
+pub struct Draw(pub u64);
+
+impl Draw {
+    pub fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most
+    }
+
+    pub fn is(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    pub fn decimal(&mut self, most: u64) -> String {
+        format!("{}.{}", self.below(most), self.below(10))
+    }
+}
+
+/// A workload, and a question about it.
+pub struct Case {
+    pub instance: String,
+    pub nodes: usize,
+    /// How many devices there are of each class, then CPUs.
+    pub counts: Vec<usize>,
+    pub most_replicas: usize,
+    scope: &'static str,
+    question: String,
+    /// How many pieces the load of each class has, and whether its memory is limited.
+    limits: Vec<(usize, bool)>,
+}
+
+impl Case {
+    /// A workload of up to `most` nodes.
+    pub fn drawn(draw: &mut Draw, most: u64, scope: &'static str, replicas: bool) -> Self {
+        let nodes = 2 + draw.below(most - 1) as usize;
+        let classes = 1 + usize::from(draw.is(30));
+        let has_passes = draw.is(40);
+        let backward: Vec<bool> = (0..nodes).map(|v| has_passes && 2 * v >= nodes).collect();
+        let node = |v: usize, draw: &mut Draw| {
+            let times: Vec<String> =
+                (0..classes).map(|c| if c > 0 && draw.is(20) { "null".into() } else { draw.decimal(9) }).collect();
+            let cpu = if draw.is(80) { draw.decimal(20) } else { "null".into() };
+            let color = if draw.is(30) { format!(",\"color_class\":{}", draw.below(3)) } else { String::new() };
+            format!(
+                "{{\"id\":{},\"accelerator_times\":[{}],\"cpu_time\":{cpu},\"memory\":{},\"transfer_time\":{},\"parameter_bytes\":{},\"backward\":{}{color}}}",
+                7 * v + 1,
+                times.join(","),
+                draw.below(6),
+                draw.decimal(3),
+                draw.below(9),
+                backward[v],
+            )
+        };
+        let list: Vec<String> = (0..nodes).map(|v| node(v, draw)).collect();
+        let mut edges = Vec::new();
+        for b in 0..nodes {
+            for a in (0..b).filter(|&a| !(backward[a] && !backward[b])) {
+                if draw.is(40) {
+                    edges.push(format!("{{\"source\":{},\"target\":{}}}", 7 * a + 1, 7 * b + 1));
+                }
+            }
+        }
+        let mut counts: Vec<usize> = (0..classes).map(|_| 1 + draw.below(2) as usize).collect();
+        let mut limits = Vec::new();
+        let mut of_class = |count: &usize, draw: &mut Draw| {
+            limits.push((1 + usize::from(draw.is(40)), draw.is(50)));
+            let (pieces, is_limited) = limits[limits.len() - 1];
+            let memory = if is_limited { format!("{}", 5 + draw.below(12)) } else { "null".into() };
+            let load = if pieces == 1 { "[[1,1,1]]" } else { "[[1,0,0.5],[0,1,1]]" };
+            format!("{{\"count\":{count},\"memory\":{memory},\"load\":{load}}}")
+        };
+        let classes: Vec<String> = counts.iter().map(|count| of_class(count, draw)).collect();
+        counts.push(draw.below(2) as usize);
+        let how = if draw.is(50) { "added" } else { "overlapped" };
+        let replication = format!("{{\"most\":2,\"bandwidth\":7.5,\"synchronisation\":\"{how}\"}}");
+        let platform: Vec<&str> = classes.iter().map(|_| "{\"count\":1}").collect();
+        let instance = format!(
+            "{{\"schema\":\"dagsplit-instance/1\",\"platform\":{{\"accelerators\":[{}],\"cpus\":0}},\"nodes\":[{}],\"edges\":[{}]}}",
+            platform.join(","),
+            list.join(","),
+            edges.join(","),
+        );
+        let question = format!(
+            "\"accelerators\":[{}],\"cpus\":{},\"replication\":{}",
+            classes.join(","),
+            counts[counts.len() - 1],
+            if replicas { replication.as_str() } else { "null" },
+        );
+        Self { instance, nodes, counts, most_replicas: 1 + usize::from(replicas), scope, question, limits }
+    }
+
+    /// The first line of a proof of this claim.
+    pub fn first_line(&self, claim: i128) -> String {
+        let order: Vec<String> = (0..self.nodes).map(|v| v.to_string()).collect();
+        format!(
+            "{{\"format\":\"dagsplit-proof/1\",\"instance\":\"{}\",\"objective\":\"throughput\",\"scope\":\"{}\",{},\"digits\":1,\"order\":[{}],\"claim\":{claim}}}",
+            hash(self.instance.as_bytes()),
+            self.scope,
+            self.question,
+            order.join(","),
+        )
+    }
+
+    /// A proof of these lines.
+    pub fn proof(&self, claim: i128, lines: &[String]) -> String {
+        let all: Vec<String> = std::iter::once(self.first_line(claim)).chain(lines.iter().cloned()).collect();
+        all.join("\n") + "\n"
+    }
+
+    pub fn check(&self, claim: i128, lines: &[String]) -> Result<(), Error> {
+        check(&self.instance, &self.proof(claim, lines), None).map(|_| ())
+    }
+
+    /// The best split and its largest load; `None` where no split is possible.
+    pub fn optimum(&self) -> Option<(i128, String)> {
+        let first_line = self.first_line(0);
+        let mut devices: Vec<(usize, usize)> = Vec::new();
+        for (kind, &count) in self.counts.iter().enumerate() {
+            devices.extend((0..count).map(|_| (kind, 1)));
+            if self.most_replicas > 1 && count > 1 && kind + 1 < self.counts.len() {
+                devices.push((kind, 2));
+            }
+        }
+        let mut best: Option<(i128, String)> = None;
+        for number in 0..devices.len().pow(self.nodes as u32) {
+            let of = |v: usize| number / devices.len().pow(v as u32) % devices.len();
+            let list = |is_cpu: bool| {
+                let own = (0..devices.len()).filter(|&d| (devices[d].0 + 1 == self.counts.len()) == is_cpu);
+                let entry = |d: usize| {
+                    let ids: Vec<String> =
+                        (0..self.nodes).filter(|&v| of(v) == d).map(|v| (7 * v + 1).to_string()).collect();
+                    let (class, replicas) = devices[d];
+                    let about =
+                        if is_cpu { String::new() } else { format!("\"class\":{class},\"replicas\":{replicas},") };
+                    format!("{{{about}\"nodes\":[{}]}}", ids.join(","))
+                };
+                own.map(entry).collect::<Vec<_>>().join(",")
+            };
+            let split = format!("{{\"fpgas\":[{}],\"cpus\":[{}]}}", list(false), list(true));
+            if let Ok(value) = split_value(&self.instance, &first_line, &split)
+                && best.as_ref().is_none_or(|(least, _)| value < *least)
+            {
+                best = Some((value, split));
+            }
+        }
+        best
+    }
+
+    /// How many pieces the load of a kind has, and whether its memory is limited.
+    pub fn limits(&self, kind: usize) -> (usize, bool) {
+        self.limits.get(kind).copied().unwrap_or((1, false))
+    }
+
+    /// As many numbers as there are kinds of devices, as a list.
+    pub fn for_kinds(&self, number: usize) -> String {
+        format!("[{}]", vec![number.to_string(); self.counts.len()].join(","))
+    }
+}

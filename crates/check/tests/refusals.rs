@@ -1,0 +1,154 @@
+//! What is refused is refused for the reason expected, and what cannot be read is told from it.
+
+use dagsplit_check::{Error, check, hash};
+
+/// Two chained nodes and one beside them, for two accelerators of 10 bytes and a CPU: 4 is optimal.
+const INSTANCE: &str = r#"{"schema": "dagsplit-instance/1", "platform": {"accelerators": [{"count": 2}], "cpus": 0}, "nodes": [
+    {"id": 5, "accelerator_times": [3], "cpu_time": 9, "memory": 4, "transfer_time": 1},
+    {"id": 6, "accelerator_times": [3], "cpu_time": 9, "memory": 4},
+    {"id": 7, "accelerator_times": [1], "cpu_time": 4, "memory": 4}],
+    "edges": [{"source": 5, "target": 6}]}"#;
+
+const IDEALS: &str = r#"{"reason":"ideals","weights":[1,1]}"#;
+const FREE: &str = r#"{"weights":[1,0],"price":[0,1],"most":0}"#;
+
+fn statement(claim: i64, scope: &str) -> String {
+    format!(
+        r#"{{"format":"dagsplit-proof/1","instance":"{}","objective":"throughput","scope":"{scope}","accelerators":[{{"count":2,"memory":10,"load":[[1,1,1]]}}],"cpus":1,"digits":0,"order":[0,1,2],"claim":{claim}}}"#,
+        hash(INSTANCE.as_bytes())
+    )
+}
+
+fn proof(claim: i64, scope: &str, lines: &[&str]) -> String {
+    [&[statement(claim, scope).as_str()], lines].concat().join("\n")
+}
+
+#[track_caller]
+fn refused(proof: &str, at: usize, why: &str) {
+    match check(INSTANCE, proof, None) {
+        Err(Error::Refused { line, cause }) if line == at && cause.contains(why) => {}
+        other => panic!("{other:?}, expected `{why}` at line {at}"),
+    }
+}
+
+#[track_caller]
+fn unreadable(proof: &str, why: &str) {
+    match check(INSTANCE, proof, None) {
+        Err(Error::Unreadable { cause, .. }) if cause.contains(why) => {}
+        other => panic!("{other:?}, expected `{why}`"),
+    }
+}
+
+#[test]
+fn what_holds_is_accepted() {
+    assert!(check(INSTANCE, &proof(4, "acyclic", &[IDEALS]), None).is_ok());
+    // A device that holds the first node takes 3 and sends its output, or takes 6.
+    let cut = r#"{"reason":"crowd","nodes":[0],"most":[0,0]}"#;
+    assert!(check(INSTANCE, &proof(4, "arbitrary", &[cut]), None).is_ok());
+}
+
+#[test]
+fn reasons_that_do_not_hold_are_refused_for_what_is_wrong_with_them() {
+    refused(&proof(5, "acyclic", &[IDEALS]), 2, "a chain of ideals has every load within the target");
+    refused(&proof(4, "convex", &[IDEALS]), 2, "chains of ideals are the acyclic splits alone");
+    refused(&proof(4, "acyclic", &[r#"{"reason":"ideals","weights":[1]}"#]), 2, "there have to be 2 weights");
+    refused(&proof(4, "arbitrary", &[r#"{"reason":"work","weights":[1,1]}"#]), 2, "the work does not exceed");
+    let crowd = |nodes: &str, most: &str| format!(r#"{{"reason":"crowd","nodes":{nodes},"most":{most}}}"#);
+    refused(&proof(5, "arbitrary", &[&crowd("[0]", "[0,0]")]), 2, "a device of kind 0 may hold the units [0]");
+    refused(&proof(4, "arbitrary", &[&crowd("[0,1]", "[1,0]")]), 2, "the devices can hold 2 of these 2 units");
+    refused(&proof(4, "arbitrary", &[&crowd("[0,0]", "[0,0]")]), 2, "a unit counts twice");
+    let profits =
+        |profits: &str, kind: &str| format!(r#"{{"reason":"profits","profits":{profits},"kinds":[{kind},{FREE}]}}"#);
+    refused(&proof(5, "arbitrary", &[&profits("[1,0,0]", FREE)]), 2, "kind 0: a set earns 1, more than 0");
+    refused(
+        &proof(4, "arbitrary", &[&profits("[0,0,0]", FREE)]),
+        2,
+        "the profits 0 do not exceed what the devices hold, 0",
+    );
+    let unlimited = FREE.replace("[1,0]", "[1,0,0]");
+    refused(&proof(4, "arbitrary", &[&profits("[1,0,0]", &unlimited)]), 2, "there have to be 2 weights");
+    let short = proof(4, "arbitrary", &[&profits("[1,0,0]", FREE)]).replace("[0,1,2]", "[0,1]");
+    refused(&short, 2, "the order of the first line lacks a node");
+}
+
+#[test]
+fn a_proof_about_something_else_is_refused() {
+    let good = proof(4, "acyclic", &[IDEALS]);
+    refused(&good.replace(&hash(INSTANCE.as_bytes()), "0000000000000000"), 1, "it is about an instance of hash");
+    refused(
+        &good
+            .replace("\"memory\":10,\"load\"", "\"memory\":10.5,\"load\"")
+            .replace("[{\"count\"", "[{\"count\":1,\"load\":[[1,1,1]]},{\"count\""),
+        1,
+        "1 classes",
+    );
+    refused(&proof(4, "acyclic", &[]), 1, "no reason is given");
+    refused(
+        &proof(4, "acyclic", &[&IDEALS.replace("{\"reason\"", "{\"under\":[[\"on\",0,0]],\"reason\"")]),
+        2,
+        "no reason is given for the case",
+    );
+}
+
+#[test]
+fn what_is_no_proof_is_unreadable() {
+    let good = proof(4, "acyclic", &[IDEALS]);
+    unreadable("", "the file is empty");
+    unreadable("no JSON", "expected");
+    unreadable(&good.replace("proof/1", "proof/2"), "is not \"dagsplit-proof/1\"");
+    unreadable(&good.replace("\"cpus\"", "\"cpu\""), "there is no field \"cpu\"");
+    unreadable(&good.replace("throughput", "latency"), "is not \"throughput\"");
+    unreadable(&good.replace("\"claim\":4", "\"claim\":4.5"), "claim: 4.5 is no whole number");
+    unreadable(&good.replace("ideals", "idols"), "there is no reason \"idols\"");
+    unreadable(&proof(4, "acyclic", &[r#"{"reason":"crowd","nodes":[3],"most":[0,0]}"#]), "there is no node 3");
+    unreadable(
+        &proof(4, "acyclic", &[r#"{"reason":"work","weights":[1,1],"under":[["near",0,1]]}"#]),
+        "no decision \"near\"",
+    );
+    unreadable(
+        &proof(4, "acyclic", &[r#"{"reason":"work","weights":[1,1],"under":[["apart",1,1]]}"#]),
+        "a pair is of two units",
+    );
+}
+
+#[test]
+fn splits_are_held_against_the_claim() {
+    let good = proof(4, "acyclic", &[IDEALS]);
+    let best = r#"{"fpgas": [{"nodes": [5]}, {"nodes": [6]}], "cpus": [{"nodes": [7]}]}"#;
+    assert!(check(INSTANCE, &good, Some(best)).is_ok());
+    let said = |split: &str| check(INSTANCE, &good, Some(split)).unwrap_err().to_string();
+    let cases = [
+        (r#"{"fpgas": [{"nodes": [5, 7]}, {"nodes": [6]}]}"#, "the split has a load of 5, above the claim 4"),
+        (r#"{"fpgas": [{"nodes": [5, 6, 7]}]}"#, "device 0: its memory is exceeded"),
+        (r#"{"fpgas": [{"nodes": [5]}, {"nodes": [6]}]}"#, "node 7 is on no device"),
+        (r#"{"fpgas": [{"nodes": [5, 6]}, {"nodes": [6, 7]}]}"#, "node 6 is on two devices"),
+        (r#"{"fpgas": [{"nodes": [5]}, {"nodes": [6]}, {"nodes": [7]}]}"#, "it takes 3 devices of kind 0"),
+        (r#"{"fpgas": [{"nodes": [5], "replicas": 2}], "cpus": [{"nodes": [6, 7]}]}"#, "a set has 2 replicas"),
+        (r#"{"fpgas": [{"nodes": [5, 6, 8]}], "cpus": [{"nodes": [7]}]}"#, "there is no node 8"),
+    ];
+    for (split, why) in cases {
+        assert!(said(split).contains(why), "{}, expected `{why}`", said(split));
+    }
+}
+
+fn good_claim(claim: &str) -> String {
+    proof(4, "acyclic", &[IDEALS]).replace("\"claim\":4", &format!("\"claim\":{claim}"))
+}
+
+/// Numbers that no sum can hold, and times that are no whole number of units, are refused and never rounded.
+#[test]
+fn nothing_is_rounded() {
+    let fine = INSTANCE.replace("[1], \"cpu_time\": 4", "[1.25], \"cpu_time\": 4");
+    let of = |digits: &str| {
+        proof(4, "acyclic", &[IDEALS])
+            .replace(&hash(INSTANCE.as_bytes()), &hash(fine.as_bytes()))
+            .replace("\"digits\":0", &format!("\"digits\":{digits}"))
+    };
+    let said = |digits: &str| check(&fine, &of(digits), None).map_err(|error| error.to_string());
+    assert!(said("1").unwrap_err().contains("a number has more than 1 decimals"));
+    assert!(said("2").is_ok());
+    assert!(said("36").unwrap_err().contains("too large"));
+    assert!(said("2147483647").unwrap_err().contains("at most 36 decimals"));
+    let beyond = good_claim(&i128::MIN.to_string());
+    unreadable(&beyond, "is below 2^120");
+}

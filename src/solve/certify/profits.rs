@@ -1,0 +1,107 @@
+//! Profits that refute a target, case by case, for whoever checks proofs.
+
+use super::assignment::Setting;
+use super::branching::{Branching, Fractions};
+use super::covering::{Decision, Devices, Query, Verdict};
+use super::root::Root;
+use crate::preprocess::{Reduced, Unordered};
+use crate::problem::{DeviceKind, NodeId, Problem};
+use crate::search::SearchContext;
+
+/// Why no split is within a target: in each of some cases, which are all that there are, all devices together cannot hold as
+/// much profit as there is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Profits {
+    /// The cases; one without decisions where the root refutes the target.
+    pub cases: Vec<Case>,
+    /// The nodes in an order that leaves few of them tied to later ones.
+    pub order: Vec<NodeId>,
+}
+
+/// What profits show where some decisions hold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// The decisions, in the order in which they were taken.
+    pub decisions: Vec<Choice>,
+    /// Profit of each node.
+    pub of_nodes: Vec<f64>,
+    /// The kinds of devices with the most profit that one of each can hold within the target.
+    pub most: Vec<(DeviceKind, f64)>,
+}
+
+/// A decision on splits, by a node of each unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// Both nodes share a device.
+    Together(NodeId, NodeId),
+    /// They are on different devices.
+    Apart(NodeId, NodeId),
+    /// The node is on a device of this kind.
+    On(NodeId, DeviceKind),
+    /// It is on no device of this kind.
+    NotOn(NodeId, DeviceKind),
+}
+
+/// A proof of more cases is too long for anybody.
+const MOST_CASES: usize = 4096;
+
+impl Profits {
+    /// Profits that refute `target` for a problem that [`takes`](super::takes) accepts; `None` where none are found, or `cx`
+    /// says to stop.
+    pub fn refuting(problem: &Problem, target: f64, cx: &SearchContext) -> Option<Self> {
+        let unordered = Unordered::new(problem);
+        let setting = Setting::new(problem, &unordered);
+        let devices = Devices::new(&setting, cx)?;
+        let mut root = Root::new(&devices, cx)?;
+        // Good profits to begin with, where they are quickly found.
+        root.ascend((target, target), &mut || true, cx);
+        let units = &unordered.units;
+        let order = devices.narrow_order().into_iter().flat_map(|unit| units.members[unit].iter().copied()).collect();
+        Some(Self { cases: cases(&mut root, &devices, target, cx)?, order })
+    }
+}
+
+/// The cases that the tree of branch and price comes to, depth first.
+fn cases(root: &mut Root, devices: &Devices, target: f64, cx: &SearchContext) -> Option<Vec<Case>> {
+    let mut cases = Vec::new();
+    let mut stack: Vec<Vec<Decision>> = vec![Vec::new()];
+    while let Some(decisions) = stack.pop() {
+        if cx.should_stop() || cases.len() + stack.len() > MOST_CASES {
+            return None;
+        }
+        let mut pricers = devices.pricers(&decisions, cx)?;
+        let mut center = root.center.clone();
+        let query = Query { target, decisions: &decisions, max_rounds: usize::MAX };
+        if root.generation.refute(query, &mut pricers, &mut center, &mut || true) == Verdict::Refuted {
+            let most = root.generation.most(&center, target, &mut pricers);
+            cases.push(Case::new(&devices.setting().unordered.units, &decisions, &center.profit, most));
+            continue;
+        }
+        let columns = root.generation.pool.below(target, &decisions);
+        match Fractions::new(devices, &columns)?.branching(devices) {
+            Branching::Decide(first, second) => {
+                for decision in [second, first] {
+                    stack.push(decisions.iter().copied().chain([decision]).collect());
+                }
+            }
+            Branching::Split(_) | Branching::Nothing => return None,
+        }
+    }
+    Some(cases)
+}
+
+impl Case {
+    fn new(units: &Reduced, decisions: &[Decision], profit: &[f64], most: Vec<f64>) -> Self {
+        let (node, kind) = (|u: usize| units.members[u][0], |k: usize| units.kinds[k].kind);
+        let choice = |decision: &Decision| match *decision {
+            Decision::Together(u, v) => Choice::Together(node(u), node(v)),
+            Decision::Apart(u, v) => Choice::Apart(node(u), node(v)),
+            Decision::On(u, k) => Choice::On(node(u), kind(k)),
+            Decision::NotOn(u, k) => Choice::NotOn(node(u), kind(k)),
+        };
+        let mut of_nodes = vec![0.0; units.members.iter().map(Vec::len).sum()];
+        profit.iter().enumerate().for_each(|(u, &profit)| of_nodes[node(u)] = profit);
+        let most = units.kinds.iter().map(|kind| kind.kind).zip(most).collect();
+        Self { decisions: decisions.iter().map(choice).collect(), of_nodes, most }
+    }
+}

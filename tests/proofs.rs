@@ -1,0 +1,146 @@
+//! Proofs that others can check, from the solver to the checker: generated problems and published workloads.
+
+mod bench;
+mod common;
+mod workloads;
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use bench::Bench;
+use common::{InstanceOptions, config};
+use dagsplit::conformance::strategies::problems;
+use dagsplit::formats::{OutputFormat, ReadOptions, parse_instance, read_instance, write_instance};
+use dagsplit::problem::{MemoryModel, Objective, Problem, ProblemSpec, Scope};
+use dagsplit::proof::{Asked, Unproven};
+use dagsplit::solve::{BruteForce, Certify, IdealDp, SearchContext, Solver, Status};
+use dagsplit::{Instance, Solution};
+use dagsplit_check::{Error, check};
+use proptest::prelude::*;
+
+/// What a proof of this split says, where there is one.
+fn prove(instance: &Instance, text: &str, spec: &ProblemSpec, split: &Solution) -> Result<String, Unproven> {
+    let problem = Problem::new(instance, spec.clone()).unwrap();
+    let asked = Asked { instance, text, transfer_scale: 1.0, problem: &problem };
+    let cx = SearchContext::new().with_time_limit(Duration::from_secs(60));
+    asked.prove(split, &cx).map(|proof| proof.text)
+}
+
+fn asked_of(spec: ProblemSpec, scope: Scope) -> ProblemSpec {
+    let replication = spec.replication.filter(|_| scope == Scope::Acyclic);
+    let (objective, memory) = (Objective::Throughput, MemoryModel::Additive);
+    ProblemSpec { scope, objective, memory, replication, interconnect: None, ..spec }
+}
+
+/// A split that is not the best one, and so is none that the checker may call so: the first line's claim one unit up.
+fn raised(proof: &str) -> String {
+    let (before, after) = proof.split_once("\"claim\":").unwrap();
+    let end = after.find(|c: char| !c.is_ascii_digit()).unwrap();
+    let claim: i128 = after[..end].parse().unwrap();
+    format!("{before}\"claim\":{}{}", claim + 1, &after[end..])
+}
+
+proptest! {
+    #![proptest_config(config(150))]
+
+    /// Where chains are few every optimum of acyclic splits has a proof, and one unit more has none.
+    #[test]
+    fn every_acyclic_optimum_is_certified((instance, spec) in problems(5, InstanceOptions::ALL)) {
+        let text = write_instance(&instance, OutputFormat::Native).unwrap();
+        let instance = parse_instance(&text, &ReadOptions::default()).unwrap();
+        let spec = asked_of(spec, Scope::Acyclic);
+        let problem = Problem::new(&instance, spec.clone()).unwrap();
+        let run = BruteForce.solve(&problem, &mut SearchContext::new()).unwrap();
+        if let Some(split) = run.outcome.solution() {
+            let proof = prove(&instance, &text, &spec, split);
+            let proof = proof.unwrap_or_else(|unproven| panic!("{unproven}: {text}"));
+            let above = check(&text, &raised(&proof), None);
+            prop_assert!(matches!(above, Err(Error::Refused { line: 2, .. })), "{above:?}");
+        }
+    }
+
+    /// Branch and price proves what it claims, in any scope.
+    #[test]
+    fn most_other_optima_are_certified((instance, spec) in problems(5, InstanceOptions::ALL), convex: bool) {
+        let text = write_instance(&instance, OutputFormat::Native).unwrap();
+        let instance = parse_instance(&text, &ReadOptions::default()).unwrap();
+        let spec = asked_of(spec, if convex { Scope::Convex } else { Scope::Arbitrary });
+        let problem = Problem::new(&instance, spec.clone()).unwrap();
+        let run = Certify.solve(&problem, &mut SearchContext::new()).unwrap();
+        if let Some(split) = run.outcome.solution().filter(|_| run.outcome.status() == Status::Optimal)
+            && let Ok(proof) = prove(&instance, &text, &spec, split)
+        {
+            prop_assert!(check(&text, &raised(&proof), None).is_err());
+        }
+    }
+}
+
+/// Table 1, with the scopes for which the optimum is certified.
+const CERTIFIED: [(&str, &[&str]); 4] = [
+    ("layer/bert24_inference", &["acyclic", "arbitrary"]),
+    ("layer/bert24_training", &["acyclic", "arbitrary"]),
+    ("layer/resnet50_inference", &["acyclic"]),
+    ("operator/bert_l-3_inference", &["acyclic", "arbitrary"]),
+];
+
+#[test]
+fn published_workloads_are_certified() {
+    for (name, scopes) in CERTIFIED {
+        let Some(path) = workloads::find(&format!("tarnawski2020/throughput/{name}.json")) else { continue };
+        let text = std::fs::read_to_string(&path).unwrap();
+        let instance = read_instance(&path, &ReadOptions::default()).unwrap();
+        for scope in scopes.iter() {
+            let (scope, solver): (Scope, &dyn Solver) = match *scope {
+                "acyclic" => (Scope::Acyclic, &IdealDp::default()),
+                _ => (Scope::Arbitrary, &Certify),
+            };
+            let spec = ProblemSpec { scope, ..ProblemSpec::of(&instance) };
+            let problem = Problem::new(&instance, spec.clone()).unwrap();
+            let run = solver.solve(&problem, &mut SearchContext::new()).unwrap();
+            let proof = prove(&instance, &text, &spec, run.outcome.solution().unwrap());
+            let proof = proof.unwrap_or_else(|unproven| panic!("{name}, {:?}: {unproven}", spec.scope));
+            assert!(proof.len() < 5 << 20 && check(&text, &raised(&proof), None).is_err(), "{name}");
+        }
+    }
+}
+
+fn dagsplit(folder: &Path, arguments: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dagsplit"));
+    command.args(arguments.split_whitespace()).current_dir(folder).output().unwrap()
+}
+
+#[test]
+fn the_program_writes_what_the_checker_accepts() {
+    let bench = Bench::new();
+    let arguments = "solve diamond.json --json --quiet --output split.json --proof diamond.proof";
+    let output = dagsplit(bench.directory.path(), arguments);
+    let record: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((record["status"].as_str(), record["certified"].as_bool()), (Some("certified"), Some(true)), "{record}");
+    let (instance, proof, split) = (bench.read("diamond.json"), bench.read("diamond.proof"), bench.read("split.json"));
+    let accepted = check(&instance, &proof, Some(&split)).unwrap();
+    assert_eq!((accepted.claim, accepted.digits), (7, 0));
+    let schema: serde_json::Value = serde_json::from_str(include_str!("../docs/proof.schema.json")).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    for line in proof.lines() {
+        assert!(schema.is_valid(&serde_json::from_str(line).unwrap()), "{line}");
+    }
+}
+
+#[test]
+fn what_has_no_proof_says_so_and_writes_nothing() {
+    let bench = Bench::new();
+    for (options, cause) in [
+        ("--objective gpipe", "objectives other than throughput"),
+        ("--cost-model per-edge", "other cost models"),
+        ("--method annealing --scope arbitrary", "no split was found that is known to be optimal"),
+    ] {
+        let arguments = format!("solve diamond.json --json --quiet --proof none.proof {options}");
+        let output = dagsplit(bench.directory.path(), &arguments);
+        let record: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((output.status.code(), record["certified"].as_bool()), (Some(0), Some(false)), "{options}: {record}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("not certified") && said.contains(cause), "{options}: {said}");
+        assert!(!bench.path("none.proof").exists(), "{options}");
+    }
+}

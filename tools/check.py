@@ -1,0 +1,499 @@
+#!/usr/bin/env python3
+"""A second checker of proofs, dagsplit-proof/1, written from docs/proofs.md: slow, exact, without dependencies.
+
+usage: check.py INSTANCE PROOF    (exit codes: 0 accepted, 1 refused, 2 usage, 3 a file cannot be read)
+"""
+
+import itertools
+import json
+import pathlib
+import sys
+from fractions import Fraction
+
+
+class Refused(Exception):
+    """The proof does not prove its claim."""
+
+
+def refuse_unless(condition, cause):
+    if not condition:
+        raise Refused(cause)
+
+
+def whole(x):
+    if type(x) is not int:
+        raise ValueError(f"{x!r} is no whole number")
+    return x
+
+
+def fnv(data):
+    value = 0xCBF29CE484222325
+    for byte in data:
+        value = (value ^ byte) * 0x100000001B3 % 2**64
+    return f"{value:016x}"
+
+
+class Instance:
+    """Nodes with exact costs, and distinct edges between positions."""
+
+    def __init__(self, data):
+        file = json.loads(data, parse_float=Fraction)
+        nodes, edges = file["nodes"], file["edges"]
+        if "schema" in file:
+            if file["schema"] != "dagsplit-instance/1":
+                raise ValueError("the schema is unknown")
+            names = ("source", "target", "memory", "backward", "color_class")
+            self.classes = len(file["platform"]["accelerators"])
+            self.times = [[*node["accelerator_times"], node.get("cpu_time")] for node in nodes]
+            self.transfer = [node.get("transfer_time", 0) for node in nodes]
+        else:
+            names = ("sourceId", "destId", "size", "isBackwardNode", "colorClass")
+            self.classes, costs = 1, {}
+            for edge in edges:
+                if costs.setdefault(edge["sourceId"], edge["cost"]) != edge["cost"]:
+                    raise ValueError("edges that leave one node cost differently")
+            runs = [node["fpgaLatency"] if node["supportedOnFpga"] else None for node in nodes]
+            self.times = [[time, node["cpuLatency"]] for time, node in zip(runs, nodes)]
+            self.transfer = [costs.get(node["id"], 0) for node in nodes]
+        source, target, memory, backward, color = names
+        self.memory = [node.get(memory, 0) for node in nodes]
+        self.parameters = [node.get("parameter_bytes", 0) for node in nodes]
+        self.backward = [bool(node.get(backward, False)) for node in nodes]
+        self.color = [node.get(color) for node in nodes]
+        position = {node["id"]: v for v, node in enumerate(nodes)}
+        if len(position) < len(nodes) or not nodes:
+            raise ValueError("there is no node, or an id occurs twice")
+        self.edges = sorted({(position[edge[source]], position[edge[target]]) for edge in edges})
+        self.count = len(nodes)
+
+
+def strong_components(count, edges):
+    """A mark for each vertex, the same for those on common cycles."""
+    after = [set() for _ in range(count)]
+    for a, b in edges:
+        after[a].add(b)
+
+    def reach(start):
+        seen, stack = {start}, [start]
+        while stack:
+            new = after[stack.pop()] - seen
+            seen |= new
+            stack.extend(new)
+        return seen
+
+    reached = [reach(v) for v in range(count)]
+    return [min(w for w in reached[v] if v in reached[w]) for v in range(count)]
+
+
+FIELDS = set("format instance objective scope accelerators cpus transfer_scale replication digits claim order".split())
+
+
+class Problem:
+    """Units, order nodes, nets and kinds of devices, in whole numbers."""
+
+    def __init__(self, instance, line):
+        self.scope = line["scope"]
+        is_named = (line["format"], line["objective"]) == ("dagsplit-proof/1", "throughput")
+        if set(line) - FIELDS or not is_named or self.scope not in ("arbitrary", "convex", "acyclic"):
+            raise ValueError("the first line has something unknown")
+        refuse_unless(len(line["accelerators"]) == instance.classes, "the classes are not those of the instance")
+        self.target, self.time_unit = whole(line["claim"]) - 1, 10 ** whole(line["digits"])
+        self.sequence, scale = line.get("order") or [], line.get("transfer_scale")
+        self.make_units(instance)
+        self.make_nets(instance, 1 if scale is None else scale)
+        self.make_kinds(instance, line)
+
+    def make_units(self, instance):
+        mark, number = [("node", v) if c is None else ("color", c) for v, c in enumerate(instance.color)], {}
+        self.unit_of = [number.setdefault(m, len(number)) for m in mark]
+        self.units = len(number)
+        has_forward = {u for u, backward in zip(self.unit_of, instance.backward) if not backward}
+        self.variable_of, self.unit_of_variable = [None] * instance.count, []
+        of_unit = [[] for _ in range(self.units)]
+        for v, unit in enumerate(self.unit_of):
+            if not instance.backward[v] or unit not in has_forward and not of_unit[unit]:
+                self.variable_of[v] = len(self.unit_of_variable)
+                of_unit[unit].append(len(self.unit_of_variable))
+                self.unit_of_variable.append(unit)
+        edges = set()
+        for a, b in instance.edges:
+            ends = {self.unit_of[a], self.unit_of[b]}
+            if not instance.backward[a] and not instance.backward[b]:
+                edges.add((self.variable_of[a], self.variable_of[b]))
+            elif instance.backward[a] and instance.backward[b] and len(ends) == 2 and not ends <= has_forward:
+                edges.update(itertools.product(of_unit[self.unit_of[b]], of_unit[self.unit_of[a]]))
+        self.order_edges = edges if self.scope == "convex" else set()
+        if self.scope == "acyclic":
+            between = {(self.unit_of_variable[a], self.unit_of_variable[b]) for a, b in edges}
+            component, number = strong_components(self.units, between), {}
+            self.unit_of = [number.setdefault(component[unit], len(number)) for unit in self.unit_of]
+            self.units = len(number)
+            joined = {(number[component[a]], number[component[b]]) for a, b in between}
+            self.order_edges = {(a, b) for a, b in joined if a != b}
+        if self.scope != "convex":
+            self.variable_of, self.unit_of_variable = list(self.unit_of), list(range(self.units))
+
+    def units_of_time(self, time):
+        refuse_unless((time * self.time_unit).denominator == 1, "a time is no whole number of units")
+        return int(time * self.time_unit)
+
+    def make_nets(self, instance, scale):
+        consumers = {}
+        for a, b in instance.edges:
+            consumers.setdefault(a, set()).add(self.unit_of[b])
+        self.nets = []
+        for a, units in consumers.items():
+            sinks = units - {self.unit_of[a]}
+            cost = self.units_of_time(instance.transfer[a] * scale)
+            if sinks and cost:
+                self.nets.append((self.unit_of[a], frozenset(sinks), cost))
+
+    def make_kinds(self, instance, line):
+        self.replication = line.get("replication")
+        limits = [c.get("memory") for c in line["accelerators"] if c.get("memory") is not None]
+        limits += [self.replication["bandwidth"]] if self.replication else []
+        stated = [*instance.memory, *instance.parameters, *limits]
+        self.byte = next(10**p for p in range(400) if all((x * 10**p).denominator == 1 for x in stated))
+        self.memory = [0] * self.units
+        self.parameters = [0] * self.units
+        for v, unit in enumerate(self.unit_of):
+            self.memory[unit] += int(instance.memory[v] * self.byte)
+            self.parameters[unit] += int(instance.parameters[v] * self.byte)
+        most = self.replication["most"] if self.replication else 1
+        cpus = {"count": line["cpus"], "load": [[1, 0, 0]]}
+        self.kinds = []
+        for k, kind in enumerate([*line["accelerators"], cpus]):
+            if set(kind) - {"count", "memory", "load"}:
+                raise ValueError("a class has unknown fields")
+            time = [0] * self.units
+            for v, unit in enumerate(self.unit_of):
+                own = instance.times[v][k]
+                time[unit] = None if own is None or time[unit] is None else time[unit] + self.units_of_time(own)
+            limit = kind.get("memory")
+            limit = None if limit is None else int(limit * self.byte)
+            capacity = None if limit is None else limit + limit // 10**9
+            replicas = min(most, whole(kind["count"])) if k < instance.classes else 1
+            more = {"pieces": kind["load"], "time": time, "capacity": capacity, "replicas": replicas}
+            self.kinds.append({**kind, **more})
+
+    def is_within(self, kind, replicas, terms, parameters):
+        """Whether devices with these sums are within the target."""
+        load = Fraction(max(sum(c * t for c, t in zip(piece, terms)) for piece in kind["pieces"]), replicas)
+        if replicas == 1:
+            return load <= self.target
+        moved = 2 * (replicas - 1) * parameters * self.time_unit / Fraction(self.replication["bandwidth"] * self.byte)
+        added = self.replication["synchronisation"] == "added"
+        return (load + moved / replicas if added else max(load, moved / replicas)) <= self.target
+
+    def terms(self, kind, units):
+        into = sum(x for s, t, x in self.nets if s not in units and t & units)
+        out = sum(x for s, t, x in self.nets if s in units and not t <= units)
+        return [sum(kind["time"][u] for u in units), into, out]
+
+    def unit(self, node):
+        refuse_unless(0 <= whole(node) < len(self.unit_of), f"there is no node {node}")
+        return self.unit_of[node]
+
+
+def work_of(problem, weights):
+    refuse_unless(len(weights) == len(problem.kinds), "there has to be a weight for each kind")
+    refuse_unless(all(0 <= whole(w) <= 2**40 for w in weights), "a weight is out of range")
+    price = [w * max(piece[0] for piece in kind["pieces"]) for kind, w in zip(problem.kinds, weights)]
+    usable = [(kind, p) for kind, p in zip(problem.kinds, price) if kind["count"]]
+    least = lambda u: min((p * kind["time"][u] for kind, p in usable if kind["time"][u] is not None), default=2**100)
+    return [least(u) for u in range(problem.units)], [w * problem.target for w in weights]
+
+
+def check_work(problem, line, _):
+    of_unit, of_device = work_of(problem, line["weights"])
+    most = sum(kind["count"] * w for kind, w in zip(problem.kinds, of_device))
+    refuse_unless(sum(of_unit) > most, "the work does not exceed what devices can do")
+
+
+def least_cut(problem, kind, piece, group):
+    """The least value of a piece over the sets that hold the group: augmenting paths along shortest ones."""
+    unlimited, residual = 2**124, {}
+
+    def arc(a, b, capacity):
+        residual.setdefault(a, {}).setdefault(b, 0)
+        residual[a][b] += capacity
+        residual.setdefault(b, {}).setdefault(a, 0)
+
+    for u in range(problem.units):
+        arc(u, "sink", unlimited if kind["time"][u] is None else piece[0] * kind["time"][u])
+    for u in group:
+        arc("source", u, unlimited)
+    for i, (source, sinks, cost) in enumerate(problem.nets):
+        arc(("in", i), source, piece[1] * cost)
+        arc(source, ("out", i), piece[2] * cost)
+        for v in sinks:
+            arc(v, ("in", i), unlimited)
+            arc(("out", i), v, unlimited)
+    total, before = 0, {"sink": None}
+    while "sink" in before and total < unlimited:
+        before, queue = {"source": None}, ["source"]
+        for v in queue:
+            new = [w for w, rest in residual[v].items() if rest > 0 and w not in before]
+            before.update((w, v) for w in new)
+            queue.extend(new)
+        path, v = [], "sink"
+        while before.get(v) is not None:
+            path.append((before[v], v))
+            v = before[v]
+        sent = min((residual[a][b] for a, b in path), default=0)
+        for a, b in path:
+            residual[a][b] -= sent
+            residual[b][a] += sent
+        total += sent
+    return total
+
+
+def check_crowd(problem, line, _decisions):
+    units = [problem.unit(node) for node in line["nodes"]]
+    most = line["most"]
+    refuse_unless(len(set(units)) == len(units), "a unit counts twice")
+    refuse_unless(len(most) == len(problem.kinds), "there has to be a number for each kind")
+    refuse_unless(all(kind["replicas"] <= 1 for kind in problem.kinds), "a crowd says nothing of replicas")
+    held = sum(kind["count"] * whole(m) for kind, m in zip(problem.kinds, most))
+    refuse_unless(len(units) > held and min(most) >= 0, "the devices can hold as many")
+    for kind, m in zip(problem.kinds, most):
+        for group in itertools.combinations(units, m + 1) if kind["count"] else ():
+            fits = kind["capacity"] is None or sum(problem.memory[u] for u in group) <= kind["capacity"]
+            if fits and all(kind["time"][u] is not None for u in group):
+                cuts = (least_cut(problem, kind, piece, group) for piece in kind["pieces"])
+                refuse_unless(any(cut > problem.target for cut in cuts), f"a device may hold the units {group}")
+
+
+def check_ideals(problem, line, _decisions):
+    """All chains, stage by stage, by sets: the plainest program there is."""
+    refuse_unless(problem.scope == "acyclic", "chains of ideals are the acyclic splits alone")
+    of_unit, of_device = work_of(problem, line["weights"])
+    before = [set() for _ in range(problem.units)]
+    for a, b in problem.order_edges:
+        before[b].add(a)
+    all_units = frozenset(range(problem.units))
+    reached = {frozenset(): {(0,) * len(problem.kinds)}}
+    for size in range(problem.units):
+        for ideal in [i for i in reached if len(i) == size]:
+            uses = reached.pop(ideal)
+            for k, kind in enumerate(problem.kinds):
+                if not kind["count"]:
+                    continue
+                for larger, replicas in stages(problem, kind, ideal, before):
+                    rest = sum(of_unit[u] for u in all_units - larger)
+                    for use in uses:
+                        use = tuple(n + replicas * (i == k) for i, n in enumerate(use))
+                        left = [kind["count"] - n for kind, n in zip(problem.kinds, use)]
+                        if min(left) >= 0 and sum(n * w for n, w in zip(left, of_device)) >= rest:
+                            reached.setdefault(larger, set()).add(use)
+    refuse_unless(all_units not in reached, "a chain of ideals has every load within the target")
+
+
+def stages(problem, kind, ideal, before):
+    """The ideals above one up to which a stage is within the target, each with a number of replicas."""
+    seen, stack = {ideal}, [ideal]
+    while stack:
+        current = stack.pop()
+        for u in range(problem.units):
+            larger = current | {u}
+            if not before[u] <= current or larger in seen or kind["time"][u] is None:
+                continue
+            seen.add(larger)
+            stage = larger - ideal
+            if kind["capacity"] is not None and sum(problem.memory[v] for v in stage) > kind["capacity"]:
+                continue
+            parameters, terms = sum(problem.parameters[v] for v in stage), problem.terms(kind, stage)
+            counts = range(1, kind["replicas"] + 1)
+            if any(problem.is_within(kind, r, [terms[0], 0, 0], parameters) for r in counts):
+                stack.append(larger)
+                yield from ((larger, r) for r in counts if problem.is_within(kind, r, terms, parameters))
+
+
+def check_profits(problem, line, decisions):
+    counts = len(problem.unit_of), len(problem.kinds)
+    refuse_unless((len(line["profits"]), len(line["kinds"])) == counts, "there are not as many profits or kinds")
+    refuse_unless(all(kind["replicas"] <= 1 for kind in problem.kinds), "profits say nothing of replicas")
+    profit = [0] * problem.units
+    for unit, value in zip(problem.unit_of, line["profits"]):
+        profit[unit] += whole(value)
+    held = sum(kind["count"] * whole(own["most"]) for kind, own in zip(problem.kinds, line["kinds"]))
+    refuse_unless(sum(profit) > held, "the profits do not exceed what the devices hold")
+    for k, own in enumerate(line["kinds"]):
+        if problem.kinds[k]["count"]:
+            earned = most_profit(problem, k, own, profit, decisions)
+            refuse_unless(0 <= own["most"] >= earned, f"kind {k} earns more")
+
+
+def most_profit(problem, k, own, profit, decisions):
+    """The largest profit above what is claimed of a set within the capacity, else at most that."""
+    kind, weights, (numerator, denominator) = problem.kinds[k], own["weights"], own["price"]
+    refuse_unless(len(weights) == len(kind["pieces"]) + 1, "there has to be a weight for each piece, and for memory")
+    refuse_unless(all(0 <= whole(w) < 2**40 for w in weights), "a weight is out of range")
+    refuse_unless(whole(numerator) >= 0 < whole(denominator), "a price is out of range")
+    refuse_unless(weights[-1] == 0 or kind["capacity"] is not None, "unlimited memory has a weight")
+    per = [sum(w * piece[i] for w, piece in zip(weights, kind["pieces"])) for i in range(3)]
+    capacity = sum(weights[:-1]) * problem.target + weights[-1] * (kind["capacity"] or 0)
+    steps, nets = plan(problem, per, decisions)
+    labels = (0, 1) if problem.scope == "arbitrary" else (0, 1, 2)
+    states, moves = [((), (), ())], []
+    for step in steps:
+        given = (problem, kind, k, per, weights[-1], profit, decisions, nets)
+        tried = ((state, extend(*given, state, step, label)) for state in states for label in labels)
+        moves.append([(state, *found) for state, found in tried if found])
+        states = list(dict.fromkeys(move[1] for move in moves[-1]))
+    worth = lambda used, gain: denominator * gain - numerator * used
+    future = [dict.fromkeys(states, 0)]
+    for move in reversed(moves):
+        best = {}
+        for state, to, used, gain in move:
+            if to in future[0]:
+                value = worth(used, gain) + future[0][to]
+                best[state] = max(best.get(state, value), value)
+        future.insert(0, best)
+    bound = denominator * own["most"] - numerator * capacity
+    fronts = {((), (), ()): [(0, 0)]}
+    for i, move in enumerate(moves):
+        following = {}
+        for state, to, used, gain in move:
+            if to in future[i + 1]:
+                for u, g in fronts.get(state, ()):
+                    if u + used <= capacity and worth(u + used, g + gain) + future[i + 1][to] > bound:
+                        following.setdefault(to, []).append((u + used, g + gain))
+        fronts = {state: undominated(entries) for state, entries in following.items()}
+    return max((gain for entries in fronts.values() for _, gain in entries), default=0)
+
+
+def undominated(entries):
+    kept = [(0, -(2**200))]
+    for used, gain in sorted(entries, key=lambda entry: (entry[0], -entry[1])):
+        kept += [(used, gain)] if gain > kept[-1][1] else []
+    return kept[1:]
+
+
+def plan(problem, per, decisions):
+    """Each step: the order node, whether its unit is new, until when what is known; and the nets of each unit."""
+    sequence = []
+    for node in problem.sequence:
+        refuse_unless(0 <= whole(node) < len(problem.variable_of), "the order names no node")
+        variable = problem.variable_of[node]
+        if variable is not None and variable not in sequence:
+            sequence.append(variable)
+    refuse_unless(len(sequence) == len(problem.unit_of_variable), "the order lacks a node")
+    at = {variable: i for i, variable in enumerate(sequence)}
+    first, last = {}, {}
+    for step, variable in enumerate(sequence):
+        first.setdefault(problem.unit_of_variable[variable], step)
+        last[problem.unit_of_variable[variable]] = step
+    for u, v in ((u, v) for name, u, v in decisions if name in ("together", "apart")):
+        last[u], last[v] = max(last[u], first[v]), max(last[v], first[u])
+    labels = dict(at)
+    for a, b in problem.order_edges:
+        labels[a], labels[b] = max(labels[a], at[b]), max(labels[b], at[a])
+    nets, closes = [[] for _ in range(problem.units)], {}
+    for i, (source, sinks, _) in enumerate(problem.nets):
+        if per[1] or per[2]:
+            closes[i] = max(first[u] for u in {source, *sinks})
+            for u in {source, *sinks}:
+                nets[u].append(i)
+    steps = [(i, v, first[problem.unit_of_variable[v]] == i, last, labels, closes) for i, v in enumerate(sequence)]
+    return steps, nets
+
+
+def extend(problem, kind, k, per, memory_weight, profit, decisions, nets, state, step, label):
+    """The state after an order node has a label, with use and profit; nothing where it may not have it."""
+    i, variable, is_new, last, label_ends, closes = step
+    unit, inside = problem.unit_of_variable[variable], label == 1
+    units, labels, open_nets = dict(state[0]), dict(state[1]), dict(state[2])
+    falls = lambda a, b: any((v, w) in problem.order_edges and x > y for v, x in a.items() for w, y in b.items())
+    if falls(labels, {variable: label}) or falls({variable: label}, labels):
+        return None
+    used = gain = 0
+    if not is_new:
+        if units[unit] != inside:
+            return None
+    else:
+        for name, u, v in decisions:
+            if inside and u == unit and (name == "on" and v != k or name == "not_on" and v == k):
+                return None
+            if name in ("together", "apart") and unit in (u, v):
+                partner = units.get(v if unit == u else u)
+                if partner is not None and (partner != inside if name == "together" else partner and inside):
+                    return None
+        if inside:
+            if kind["time"][unit] is None:
+                return None
+            used += per[0] * kind["time"][unit] + memory_weight * problem.memory[unit]
+            gain += profit[unit]
+        units[unit] = inside
+        pays = lambda where, ins, outs: where is True and outs or where is False and ins
+        for e in nets[unit]:
+            source, _, cost = problem.nets[e]
+            known = where, ins, outs = open_nets.get(e, (None, False, False))
+            new = (inside, ins, outs) if unit == source else (where, ins or inside, outs or not inside)
+            if pays(*new) and not pays(*known):
+                used += cost * (per[2] if new[0] else per[1])
+            open_nets[e] = new
+    labels[variable] = label
+    keep = lambda known, ends: tuple((x, known[x]) for x in sorted(known) if ends[x] > i)
+    return (keep(units, last), keep(labels, label_ends), keep(open_nets, closes)), used, gain
+
+
+REASONS = {"work": (check_work, {"weights"}), "crowd": (check_crowd, {"nodes", "most"})}
+REASONS |= {"ideals": (check_ideals, {"weights"}), "profits": (check_profits, {"profits", "kinds"})}
+OPPOSITE = {"on": "not_on", "not_on": "on", "together": "apart", "apart": "together"}
+
+
+def decision(problem, entry):
+    name, unit, other = entry[0], problem.unit(entry[1]), entry[2]
+    if name in ("on", "not_on"):
+        refuse_unless(0 <= whole(other) < len(problem.kinds), "there is no such kind")
+        return name, unit, other
+    other = problem.unit(other)
+    refuse_unless(name in OPPOSITE and unit != other, "there is no such decision")
+    return name, min(unit, other), max(unit, other)
+
+
+def check(instance_data, proof_text):
+    statement, *lines = proof_text.splitlines()
+    statement = json.loads(statement, parse_float=Fraction)
+    refuse_unless(statement["instance"] == fnv(instance_data), "line 1: it is about another instance")
+    problem = Problem(Instance(instance_data), statement)
+    proven = set()
+    for number, text in enumerate(lines, 2):
+        line = json.loads(text)
+        reason, fields = REASONS[line["reason"]]
+        if set(line) - fields - {"reason", "under"}:
+            raise ValueError(f"line {number} has unknown fields")
+        decisions = tuple(decision(problem, entry) for entry in line.get("under") or [])
+        try:
+            reason(problem, line, decisions)
+        except Refused as cause:
+            raise Refused(f"line {number}: {cause}") from None
+        proven.add(decisions)
+    for depth in range(max(map(len, proven), default=0), 0, -1):
+        for case in [case for case in proven if len(case) == depth]:
+            name, u, v = case[-1]
+            if (*case[:-1], (OPPOSITE[name], u, v)) in proven:
+                proven.add(case[:-1])
+    refuse_unless(() in proven, "a case is missing")
+    return f"every split has a load of at least {statement['claim']} · 10^-{statement['digits']}"
+
+
+def main():
+    if len(sys.argv) != 3:
+        print(__doc__, file=sys.stderr)
+        return 2
+    try:
+        instance, proof = (pathlib.Path(path).read_bytes() for path in sys.argv[1:])
+        print("accepted:", check(instance, proof.decode()))
+        return 0
+    except Refused as cause:
+        print(f"refused: {cause}", file=sys.stderr)
+        return 1
+    except (OSError, KeyError, TypeError, ValueError) as cause:
+        print(f"unreadable: {cause!r}", file=sys.stderr)
+        return 3
+
+
+if __name__ == "__main__":
+    sys.exit(main())
