@@ -43,6 +43,7 @@ fn layers(count: u64, output: f64, parameters: f64) -> Instance {
         platform: Platform::uniform(1, None, 0),
         nodes: (0..count).map(forward).chain((0..count).map(backward)).collect(),
         edges,
+        ..Instance::default()
     }
 }
 
