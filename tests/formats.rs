@@ -6,7 +6,10 @@ use dagsplit::formats::{
     OutputFormat, Pass, PipeDreamOptions, PiperOptions, ReadOptions, content_hash, parse_instance, parse_split,
     read_instance, read_split, write_atomically, write_instance, write_split,
 };
-use dagsplit::instance::{AcceleratorClass, Edge, Instance, Metadata, Node, Platform, Provenance, Setting};
+use dagsplit::instance::{
+    AcceleratorClass, Edge, EdgeBytes, Instance, Metadata, Node, NodeOption, Parallelism, Platform, Provenance,
+    Setting, TimeUnit,
+};
 use dagsplit::problem::{DeviceAssignment, DeviceKind, Solution};
 
 /// Every field of the native format at work.
@@ -56,6 +59,34 @@ fn everything() -> Instance {
             Edge { source: 0, target: 12 },
             Edge { source: 0, target: 12 },
         ],
+        ..Instance::default()
+    }
+}
+
+/// Two nodes with options, and every field of these at work.
+fn with_options() -> Instance {
+    let option = |node, tensor_degree, name: &str| NodeOption {
+        node,
+        tensor_degree,
+        name: name.to_owned(),
+        time: 0.1 * tensor_degree as f64,
+        parameter_bytes: 8.0,
+        memory_per_microbatch: 2.5,
+        memory: 32.0,
+        sync_in: if node == 1 { [(0, 4.0)].into() } else { Default::default() },
+        sync_out: if node == 0 { [(1, 1.0)].into() } else { Default::default() },
+    };
+    Instance {
+        platform: Platform::uniform(4, Some(1024.0), 0),
+        nodes: vec![Node::new(0), Node::new(1)],
+        edges: vec![Edge { source: 0, target: 1 }],
+        parallelism: Some(Parallelism {
+            time: TimeUnit::Seconds,
+            bandwidth: 1e9,
+            options: vec![option(0, 1, "vanilla"), option(0, 2, "recompute"), option(1, 1, "vanilla")],
+            edges: vec![EdgeBytes { source: 0, target: 1, bytes: 64.0 }],
+        }),
+        ..Instance::default()
     }
 }
 
@@ -84,7 +115,7 @@ fn write(instance: &Instance, format: OutputFormat) -> String {
 
 #[test]
 fn native_round_trip_keeps_everything() {
-    for instance in [everything(), tarnawski()] {
+    for instance in [everything(), with_options(), tarnawski()] {
         assert_eq!(parse(&write(&instance, OutputFormat::Native)), Ok(instance));
     }
 }
