@@ -58,7 +58,7 @@ impl Case {
         let list: Vec<String> = (0..nodes).map(|v| node(v, draw)).collect();
         let mut edges = Vec::new();
         for b in 0..nodes {
-            for a in (0..b).filter(|&a| !(backward[a] && !backward[b])) {
+            for a in (0..b).filter(|&a| !backward[a] || backward[b]) {
                 if draw.is(40) {
                     edges.push(format!("{{\"source\":{},\"target\":{}}}", 7 * a + 1, 7 * b + 1));
                 }
