@@ -130,14 +130,30 @@ pub fn run(allocated: fn() -> usize) -> ExitCode {
     result
         .unwrap_or_else(|failure| {
             tell("error", &failure.to_string());
+            tell_program(&failure.to_string(), failure.exit as i32);
             failure.exit
         })
         .into()
 }
 
+/// The schema of an error as JSON.
+const ERROR_SCHEMA: &str = "dagsplit-error/1";
+
+/// Tells on standard output why there is no answer, where JSON was asked for.
+fn tell_program(error: &str, exit_code: i32) {
+    if std::env::args_os().skip(1).any(|argument| argument == "--json") {
+        let object = serde_json::json!({"schema": ERROR_SCHEMA, "error": error, "exit_code": exit_code});
+        // The exit code says the same to whoever does not read it.
+        let _ = writeln!(std::io::stdout(), "{object:#}");
+    }
+}
+
 /// Ends the program with what clap says of the command line. Its colours go where a word holds what a terminal acts on.
 fn refuse(error: &clap::Error) -> ! {
     let plain = error.render().to_string();
+    if error.use_stderr() {
+        tell_program(plain.strip_prefix("error: ").unwrap_or(&plain).trim_end(), error.exit_code());
+    }
     if let shown @ Cow::Owned(_) = escaped_lines(&plain) {
         let _ = write!(std::io::stderr(), "{shown}");
         std::process::exit(error.exit_code());

@@ -13,7 +13,7 @@ use super::{Exit, Failure, OrFail};
 #[derive(Debug, clap::Args)]
 pub struct ReadingArgs {
     /// The workload: dagsplit's, Tarnawski's or Piper's JSON, a PipeDream profile, a TensorFlow cost graph, or a HyperDAG
-    /// file.
+    /// file; `-` is standard input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
 

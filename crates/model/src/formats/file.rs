@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::{ReadCause, ReadError};
@@ -10,7 +11,7 @@ use super::{ReadCause, ReadError};
 /// Files above this size are refused before they are read: half a GiB, millions of nodes.
 pub const MAX_FILE_BYTES: u64 = 1 << 29;
 
-/// The text of a file of at most [`MAX_FILE_BYTES`].
+/// The text of a file of at most [`MAX_FILE_BYTES`]; that of standard input for the name `-`.
 ///
 /// # Errors
 /// A [`ReadError`] when the file cannot be read, is larger, or is not UTF-8.
@@ -18,7 +19,7 @@ pub fn read_text(path: &Path) -> Result<String, ReadError> {
     text(path).map_err(ReadError::at(path))
 }
 
-/// The bytes of a file of at most `most` bytes.
+/// The bytes of a file of at most `most` bytes; those of standard input for the name `-`.
 ///
 /// # Errors
 /// A [`ReadError`] when the file cannot be read or is larger.
@@ -34,15 +35,36 @@ pub fn text(path: &Path) -> Result<String, ReadCause> {
     String::from_utf8(bytes(path, MAX_FILE_BYTES)?).map_err(|e| ReadCause::NotUtf8(e.utf8_error().valid_up_to()))
 }
 
+/// The file name that stands for standard input.
+const STANDARD_INPUT: &str = "-";
+
 fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, ReadCause> {
+    if path == Path::new(STANDARD_INPUT) {
+        return standard_input(most);
+    }
     let file = File::open(path)?;
     let size = file.metadata()?.len();
     if size > most {
         return Err(ReadCause::TooLarge { size, most });
     }
-    // Pipes and devices have no size of their own, so the limit holds while reading, too.
+    read_at_most(file, most)
+}
+
+/// What came on standard input, however often it is asked for.
+fn standard_input(most: u64) -> Result<Vec<u8>, ReadCause> {
+    static READ: Mutex<Option<Vec<u8>>> = Mutex::new(None);
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*read {
+        Some(bytes) => Ok(bytes.clone()),
+        None => read_at_most(std::io::stdin().lock(), most).inspect(|bytes| *read = Some(bytes.clone())),
+    }
+}
+
+/// All that comes from `source`, if that is not too much. Pipes and devices have no size of their own, so the limit holds
+/// while reading.
+fn read_at_most(source: impl Read, most: u64) -> Result<Vec<u8>, ReadCause> {
     let mut bytes = Vec::new();
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    source.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     match bytes.len() as u64 {
         size if size > most => Err(ReadCause::TooLarge { size, most }),
         _ => Ok(bytes),
