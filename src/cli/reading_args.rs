@@ -64,8 +64,9 @@ pub struct PlatformArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "PipeDream profiles, cost graphs and HyperDAG files")]
 struct PipeDreamArgs {
-    /// Link bandwidth in bytes per second: turns activation sizes into transfer times [default: 10GB]. For degrees of stages,
-    /// that of each device of any file [default: the file's].
+    /// Link bandwidth in bytes per second: turns activation sizes into transfer times [default: 10GB].
+    ///
+    /// Where degrees of stages are chosen it is that of each device, whatever the file [default: the file's].
     #[arg(long, value_name = "BYTES/S", value_parser = values::bandwidth)]
     bandwidth: Option<f64>,
 

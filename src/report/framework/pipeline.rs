@@ -41,6 +41,12 @@ impl Pipeline {
         let index: HashMap<u64, usize> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
         let mut stages: Vec<Stage> = Vec::new();
         for (d, device) in verified.devices().iter().enumerate() {
+            if device.in_flight().is_some() {
+                let cure =
+                    "export a split without --microbatches, and set the framework's own degrees and recomputation";
+                found.add(format!("device {d}"), "it has degrees and options, which settings do not state", cure);
+                continue;
+            }
             if device.replicas() > 1 {
                 let cure = "split without --replicas, and let the framework add data parallelism";
                 found.add(format!("device {d}"), format!("it stands for {} replicas", device.replicas()), cure);

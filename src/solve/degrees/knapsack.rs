@@ -26,11 +26,10 @@ impl Bounds {
 
     /// Whether the least value is at most `cutoff`, where that is known.
     pub fn is_within(&self, cutoff: f64) -> Option<bool> {
-        match self {
-            _ if self.lower.is_infinite() || self.lower > cutoff => Some(false),
-            _ if self.upper <= cutoff => Some(true),
-            _ => None,
+        if self.lower.is_infinite() || self.lower > cutoff {
+            return Some(false);
         }
+        (self.upper <= cutoff).then_some(true)
     }
 }
 

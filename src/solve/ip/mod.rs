@@ -110,7 +110,7 @@ impl IntegerProgram {
     /// # Errors
     /// Where the program does not take `problem`, or the file cannot be written.
     pub fn write(&self, problem: &Problem, path: &Path, cx: &mut SearchContext) -> Result<(), SolveError> {
-        self.supports(problem)?;
+        self.takes(problem)?;
         let start = if self.starts_from_known() { self.known(problem, cx)? } else { None };
         let layout = Layout::new(problem);
         let bounds = self.bounds(start.as_ref(), None);
@@ -170,7 +170,7 @@ fn split_of(
     problem: &Problem,
     cx: &SearchContext,
 ) -> Result<Option<Solution>, SolveError> {
-    if method.supports(asked).is_err() {
+    if method.takes(asked).is_err() {
         return Ok(None);
     }
     let mut part = cx.silent();
