@@ -138,7 +138,11 @@ fn what_has_no_proof_says_so_and_writes_nothing() {
         let arguments = format!("solve diamond.json --json --quiet --proof none.proof {options}");
         let output = dagsplit(bench.directory.path(), &arguments);
         let record: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!((output.status.code(), record["certified"].as_bool()), (Some(0), Some(false)), "{options}: {record}");
+        assert_eq!(
+            (output.status.code(), record["certified"].as_bool()),
+            (Some(0), Some(false)),
+            "{options}: {record}"
+        );
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains("not certified") && said.contains(cause), "{options}: {said}");
         assert!(!bench.path("none.proof").exists(), "{options}");
