@@ -10,7 +10,8 @@ use std::path::Path;
 use std::process::Command;
 
 /// Programs that are not there wherever tests run.
-const NOT_HERE: [&str; 8] = ["make", "cargo", "pip", "torchrun", "python", "pytest", "dagsplit-profile", "highs"];
+const NOT_HERE: [&str; 9] =
+    ["dagsplit-check", "make", "cargo", "pip", "torchrun", "python", "pytest", "dagsplit-profile", "highs"];
 
 /// A command of a page.
 #[derive(Debug)]
@@ -190,6 +191,7 @@ pages! {
     integer_programs: "docs/integer-programs.md",
     mapping: "docs/mapping.md",
     planning: "docs/plan.md",
+    proofs: "docs/proofs.md",
     simulating: "docs/simulate.md",
     your_model: "docs/your-model.md",
     your_partitioner: "docs/your-partitioner.md",

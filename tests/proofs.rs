@@ -91,10 +91,9 @@ fn published_workloads_are_certified() {
         let text = std::fs::read_to_string(&path).unwrap();
         let instance = read_instance(&path, &ReadOptions::default()).unwrap();
         for scope in scopes.iter() {
-            let (scope, solver): (Scope, &dyn Solver) = match *scope {
-                "acyclic" => (Scope::Acyclic, &IdealDp::default()),
-                _ => (Scope::Arbitrary, &Certify),
-            };
+            let scope = if *scope == "acyclic" { Scope::Acyclic } else { Scope::Arbitrary };
+            let solver: Box<dyn Solver> =
+                if scope == Scope::Acyclic { Box::new(IdealDp::default()) } else { Box::new(Certify) };
             let spec = ProblemSpec { scope, ..ProblemSpec::of(&instance) };
             let problem = Problem::new(&instance, spec.clone()).unwrap();
             let run = solver.solve(&problem, &mut SearchContext::new()).unwrap();

@@ -11,11 +11,11 @@ use crate::solve::certify::{self, Case, Choice, Profits};
 /// Heavy units of which is asked whether few of them fit together, and the most of them in a crowd.
 const HEAVIEST: usize = 20;
 
-/// What the profits of all nodes are scaled to.
-const TOTAL_PROFIT: f64 = 1e10;
+/// What the profits of all nodes are scaled to: so much that roundings are nothing beside what refutes a target.
+const TOTAL_PROFIT: f64 = 1e15;
 
 /// A price is a quotient of whole numbers of which the numerator is about this.
-const PRICE: i128 = 1_000_000;
+const PRICE: f64 = 1e6;
 
 /// How far below the split's load profits are looked for: further than the room that pricing leaves for rounding.
 const BELOW: f64 = 1.0 - 2e-10;
@@ -84,20 +84,18 @@ pub fn profits(problem: &Problem, statement: &Statement, cx: &SearchContext) -> 
     certify::takes(problem).ok()?;
     let value = statement.claim as f64 * 0.1_f64.powi(statement.digits as i32);
     let found = Profits::refuting(problem, value * BELOW, cx)?;
-    let lines: Vec<String> = found.cases.iter().map(|case| line(problem, statement.claim, case)).collect();
+    let lines: Vec<String> = found.cases.iter().map(|case| line(problem, statement.digits, case)).collect();
     Some((found.order, lines.join("\n")))
 }
 
 /// The line of a case: its profits in whole numbers, and what devices can hold of them.
-fn line(problem: &Problem, claim: i128, case: &Case) -> String {
+fn line(problem: &Problem, digits: u32, case: &Case) -> String {
     let scale = TOTAL_PROFIT / case.of_nodes.iter().sum::<f64>();
     let of_nodes: Vec<i64> = case.of_nodes.iter().map(|profit| (profit * scale).round() as i64).collect();
     let kinds = kinds(problem);
     let count = |kind: DeviceKind| problem.device_count(kind) as i64;
-    let most = |kind: DeviceKind| {
-        let known = case.most.iter().find(|(known, _)| *known == kind);
-        known.map_or(0, |(_, most)| (most * scale).ceil() as i64)
-    };
+    let of = |kind: DeviceKind| case.earnings.iter().find(|earning| earning.kind == kind);
+    let most = |kind: DeviceKind| of(kind).map_or(0, |earning| (earning.most * scale).ceil() as i64);
     let held: i64 = kinds.iter().map(|&kind| most(kind) * count(kind)).sum();
     // What all units are worth beyond what the devices hold may as well be held: sets need not be told apart so finely.
     let slack = (of_nodes.iter().sum::<i64>() - 1 - held).max(0) / kinds.iter().map(|&kind| count(kind)).sum::<i64>();
@@ -105,9 +103,11 @@ fn line(problem: &Problem, claim: i128, case: &Case) -> String {
         let pieces = problem.costs.kind(kind).pieces.len();
         let weights: Vec<String> = (0..=pieces).map(|i| u8::from(i == 0).to_string()).collect();
         let most = if count(kind) > 0 { most(kind) + slack } else { 0 };
-        // Earnings grow about as loads do. Prices may leave 64 bits, so that the numbers are written one by one.
-        let per_profit = claim.saturating_mul(PRICE) / i128::from(most.max(1));
-        format!(r#"{{"weights":[{}],"price":[{PRICE},{}],"most":{most}}}"#, weights.join(","), per_profit.max(1))
+        // Of load in units of the claim: such numbers may leave 64 bits, so that they are written one by one.
+        let per_unit = of(kind).map_or(0.0, |earning| earning.price * scale) * 0.1_f64.powi(digits as i32);
+        let price = if per_unit > 0.0 { (PRICE as i128, (PRICE / per_unit) as i128) } else { (0, 1) };
+        let weights = weights.join(",");
+        format!(r#"{{"weights":[{weights}],"price":[{},{}],"most":{most}}}"#, price.0, price.1.max(1))
     };
     let under: Vec<Value> = case.decisions.iter().map(|&choice| decision(choice, &kinds)).collect();
     let earnings: Vec<String> = kinds.iter().map(earning).collect();

@@ -1,4 +1,6 @@
-//! Maximum flows in whole numbers: Dinic's algorithm, without recursion.
+//! Maximum flows in whole numbers, along shortest paths (Edmonds and Karp 1972).
+
+use std::collections::VecDeque;
 
 /// Stands for capacities without limit; sums of all others are smaller.
 pub const UNLIMITED: i128 = 1 << 124;
@@ -31,65 +33,35 @@ impl Flow {
         }
     }
 
-    /// Whether a flow above `most` goes from `source` to `sink`. O(V² E) at worst.
+    /// Whether a flow above `most` goes from `source` to `sink`. O(V E²).
     pub fn exceeds(mut self, source: usize, sink: usize, most: i128) -> bool {
         let mut total = 0;
         while total <= most {
-            let level = self.levels(source);
-            if level[sink] == usize::MAX {
-                return false;
+            let Some(path) = self.shortest_path(source, sink) else { return false };
+            let sent = path.iter().map(|&arc| self.arcs[arc].1).min().unwrap_or_default();
+            for arc in path {
+                self.arcs[arc].1 -= sent;
+                self.arcs[arc ^ 1].1 += sent;
             }
-            let mut next = vec![0; self.out.len()];
-            while total <= most {
-                match self.augment(source, sink, &level, &mut next) {
-                    0 => break,
-                    more => total += more,
-                }
-            }
+            total += sent;
         }
         true
     }
 
-    /// How many arcs each vertex is from the source.
-    fn levels(&self, source: usize) -> Vec<usize> {
-        let mut level = vec![usize::MAX; self.out.len()];
-        level[source] = 0;
-        let mut queue = std::collections::VecDeque::from([source]);
-        while let Some(v) = queue.pop_front() {
+    /// The arcs, last one first, of a shortest path with capacity left.
+    fn shortest_path(&self, source: usize, sink: usize) -> Option<Vec<usize>> {
+        let mut into = vec![usize::MAX; self.out.len()];
+        let mut queue = VecDeque::from([source]);
+        while let Some(v) = queue.pop_front().filter(|_| into[sink] == usize::MAX) {
             for &arc in &self.out[v] {
                 let (to, rest) = self.arcs[arc];
-                if rest > 0 && level[to] == usize::MAX {
-                    level[to] = level[v] + 1;
+                if rest > 0 && to != source && into[to] == usize::MAX {
+                    into[to] = arc;
                     queue.push_back(to);
                 }
             }
         }
-        level
-    }
-
-    /// Sends as much as goes along one shortest path; 0 where there is none left.
-    fn augment(&mut self, source: usize, sink: usize, level: &[usize], next: &mut [usize]) -> i128 {
-        let (mut path, mut v) = (Vec::new(), source);
-        while v != sink {
-            let arc = self.out[v].get(next[v]).copied();
-            match arc {
-                Some(arc) if self.arcs[arc].1 > 0 && level[self.arcs[arc].0] == level[v] + 1 => {
-                    path.push(arc);
-                    v = self.arcs[arc].0;
-                }
-                Some(_) => next[v] += 1,
-                None => {
-                    let Some(arc) = path.pop() else { return 0 };
-                    v = self.arcs[arc ^ 1].0;
-                    next[v] += 1;
-                }
-            }
-        }
-        let sent = path.iter().map(|&arc| self.arcs[arc].1).min().unwrap_or_default();
-        for arc in path {
-            self.arcs[arc].1 -= sent;
-            self.arcs[arc ^ 1].1 += sent;
-        }
-        sent
+        let back = |arc: &usize| Some(into[self.arcs[arc ^ 1].0]).filter(|&before| before != usize::MAX);
+        (into[sink] != usize::MAX).then(|| std::iter::successors(Some(into[sink]), back).collect())
     }
 }

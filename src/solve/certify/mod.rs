@@ -22,5 +22,5 @@ mod tree;
 
 pub use annealing::Annealing;
 pub use assignment::{Assignment, Setting};
-pub use profits::{Case, Choice, Profits};
+pub use profits::{Case, Choice, Earning, Profits};
 pub use solver::{Certify, takes};

@@ -4,7 +4,7 @@ use super::assignment::Setting;
 use super::branching::{Branching, Fractions};
 use super::covering::{Decision, Devices, Query, Verdict};
 use super::root::Root;
-use crate::preprocess::{Reduced, Unordered};
+use crate::preprocess::{KindCosts, Reduced, Unordered};
 use crate::problem::{DeviceKind, NodeId, Problem};
 use crate::search::SearchContext;
 
@@ -25,8 +25,19 @@ pub struct Case {
     pub decisions: Vec<Choice>,
     /// Profit of each node.
     pub of_nodes: Vec<f64>,
-    /// The kinds of devices with the most profit that one of each can hold within the target.
-    pub most: Vec<(DeviceKind, f64)>,
+    /// What each kind of device can hold of them.
+    pub earnings: Vec<Earning>,
+}
+
+/// What one device can hold within the target.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Earning {
+    /// The kind of device.
+    pub kind: DeviceKind,
+    /// The most profit.
+    pub most: f64,
+    /// The price of the first piece of its load at which profits less prices bound that best.
+    pub price: f64,
 }
 
 /// A decision on splits, by a node of each unit.
@@ -74,7 +85,8 @@ fn cases(root: &mut Root, devices: &Devices, target: f64, cx: &SearchContext) ->
         let query = Query { target, decisions: &decisions, max_rounds: usize::MAX };
         if root.generation.refute(query, &mut pricers, &mut center, &mut || true) == Verdict::Refuted {
             let most = root.generation.most(&center, target, &mut pricers);
-            cases.push(Case::new(&devices.setting().unordered.units, &decisions, &center.profit, most));
+            let earned: Vec<(f64, f64)> = most.into_iter().zip(pricers.iter().map(|p| p.price_of_load())).collect();
+            cases.push(Case::new(&devices.setting().unordered.units, &decisions, &center.profit, &earned));
             continue;
         }
         let columns = root.generation.pool.below(target, &decisions);
@@ -91,7 +103,7 @@ fn cases(root: &mut Root, devices: &Devices, target: f64, cx: &SearchContext) ->
 }
 
 impl Case {
-    fn new(units: &Reduced, decisions: &[Decision], profit: &[f64], most: Vec<f64>) -> Self {
+    fn new(units: &Reduced, decisions: &[Decision], profit: &[f64], earned: &[(f64, f64)]) -> Self {
         let (node, kind) = (|u: usize| units.members[u][0], |k: usize| units.kinds[k].kind);
         let choice = |decision: &Decision| match *decision {
             Decision::Together(u, v) => Choice::Together(node(u), node(v)),
@@ -101,7 +113,8 @@ impl Case {
         };
         let mut of_nodes = vec![0.0; units.members.iter().map(Vec::len).sum()];
         profit.iter().enumerate().for_each(|(u, &profit)| of_nodes[node(u)] = profit);
-        let most = units.kinds.iter().map(|kind| kind.kind).zip(most).collect();
-        Self { decisions: decisions.iter().map(choice).collect(), of_nodes, most }
+        let earning = |(kind, &(most, price)): (&KindCosts, &(f64, f64))| Earning { kind: kind.kind, most, price };
+        let earnings = units.kinds.iter().zip(earned).map(earning).collect();
+        Self { decisions: decisions.iter().map(choice).collect(), of_nodes, earnings }
     }
 }

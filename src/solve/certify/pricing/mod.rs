@@ -86,6 +86,9 @@ pub trait Pricing: Send {
     /// above it without rounding. `None` where it takes too many labels, or `cx` says to stop.
     fn search(&mut self, query: Profits<'_>, cx: &SearchContext) -> Option<Priced>;
 
+    /// The price of the first resource, a piece of the load, at which the last relaxation was tightest.
+    fn price_of_load(&self) -> f64;
+
     /// How many entries the tables of its dynamic program hold.
     fn entry_count(&self) -> usize;
 }
@@ -280,6 +283,10 @@ impl<const D: usize> Pricing for Pricer<D> {
             }
         }
         Some(priced)
+    }
+
+    fn price_of_load(&self) -> f64 {
+        self.lambda[0]
     }
 
     fn entry_count(&self) -> usize {
