@@ -2,6 +2,7 @@
 
 mod bench;
 
+use std::io::Write;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -559,4 +560,32 @@ fn a_written_program_and_a_solution_of_it_make_a_split() {
     bench.run("formulate diamond.json --scope convex --out model.txt").exits(2).complains(&[".mps", ".lp"]);
     bench.run("formulate diamond.json --out model.mps").exits(2).complains(&["--scope convex"]);
     bench.run("formulate diamond.json --scope convex --out no/model.mps").exits(74).complains(&["no/model.mps"]);
+}
+
+#[test]
+fn a_dash_is_standard_input() {
+    let bench = Bench::new();
+    let run = |arguments: &str, input: &str| {
+        let mut child = bench.command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        Ran { arguments: arguments.into(), output: child.wait_with_output().unwrap() }
+    };
+    let record = run("solve - --json --output split.json --proof diamond.proof", DIAMOND).exits(0).json();
+    assert_eq!((&record["objective"], &record["certified"]), (&json!(7.0), &json!(true)));
+    run("verify diamond.json - --json", &bench.read("split.json")).exits(0);
+}
+
+#[test]
+fn programs_are_told_of_errors_in_json() {
+    let bench = Bench::new();
+    for (arguments, code, part) in [
+        ("solve missing.json --json", 3, "missing.json"),
+        ("solve diamond.json --json --method dpp", 2, "dpp"),
+        ("info diamond.json --json --cpus many", 2, "--cpus"),
+    ] {
+        let error = bench.run(arguments).exits(code).json();
+        assert_eq!((&error["schema"], &error["exit_code"]), (&json!("dagsplit-error/1"), &json!(code)), "{arguments}");
+        assert!(error["error"].as_str().unwrap().contains(part), "{error}");
+    }
+    assert!(bench.run("solve missing.json").exits(3).out().is_empty());
 }
