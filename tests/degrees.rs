@@ -171,7 +171,7 @@ fn requests_that_do_not_go_together_are_listed() {
     wrong.platform.cpus = 1;
     let options = Some(vec!["reversible".into()]);
     wrong.degrees = Some(Degrees { tensor: Some(vec![3]), data: Some(vec![4]), options, ..Degrees::any(6) });
-    let problems = Problem::new(&instance, wrong).expect_err("nothing of this").to_string();
+    let problems = Problem::new(&instance, wrong).err().expect("nothing of this").to_string();
     for part in [
         "4 problems found",
         "tensor degrees: no node has an option of degree 3",
@@ -182,7 +182,7 @@ fn requests_that_do_not_go_together_are_listed() {
         assert!(problems.contains(part), "no `{part}` in {problems}");
     }
     let bare = Instance { parallelism: None, ..instance };
-    let problems = Problem::new(&bare, spec(&bare, 4, 6)).expect_err("no options").to_string();
+    let problems = Problem::new(&bare, spec(&bare, 4, 6)).err().expect("no options").to_string();
     assert!(problems.contains("the file states no options of nodes"), "{problems}");
 }
 
