@@ -76,7 +76,7 @@ proptest! {
 /// The samples ask what they are meant to: there are all kinds of answers among them.
 #[test]
 fn samples_are_of_all_kinds() {
-    let runs: Vec<Run> = (0..60).map(|seed| sample::problem(seed)).map(|(i, s)| solved(&i, &s)).collect();
+    let runs: Vec<Run> = (0..60).map(sample::problem).map(|(i, s)| solved(&i, &s)).collect();
     let splits: Vec<&Solution> = runs.iter().filter_map(|run| run.outcome.solution()).collect();
     let stages = || splits.iter().flat_map(|split| &split.devices);
     assert!(runs.iter().any(|run| run.outcome == Outcome::Infeasible));

@@ -44,7 +44,7 @@ impl Plans<'_> {
             for tensor in 1..=self.devices {
                 for data in 1..=self.degrees.microbatches {
                     let (parts, used) = (parts + data, used + tensor * data);
-                    let is_allowed = self.degrees.microbatches % data == 0
+                    let is_allowed = self.degrees.microbatches.is_multiple_of(data)
                         && parts <= self.degrees.microbatches
                         && used <= self.devices
                         && self.degrees.data.as_ref().is_none_or(|d| d.contains(&data))

@@ -264,6 +264,7 @@ fn spec(rng: &mut Rng, instance: &Instance, magnitudes: Magnitudes) -> ProblemSp
         } else {
             MemoryModel::Additive
         },
+        degrees: None,
     }
 }
 
