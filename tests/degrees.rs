@@ -101,7 +101,8 @@ fn spec(instance: &Instance, devices: usize, microbatches: usize) -> ProblemSpec
 #[test]
 fn fewer_choices_are_never_better() {
     let instance = layers(8);
-    let asked = spec(&instance, 16, 64);
+    let mut asked = spec(&instance, 16, 64);
+    asked.platform.accelerators[0].memory = Some(2e9);
     let objective = |degrees: Degrees| {
         let spec = ProblemSpec { degrees: Some(degrees), ..asked.clone() };
         let run = solved(&instance, &spec);
@@ -127,9 +128,12 @@ fn what_is_wrong_with_a_split_is_named() {
         change(&mut changed);
         verify::check(&instance, &spec, &changed).expect_err("a corrupted split")
     };
-    let fault = |change: &dyn Fn(&mut Solution)| match &found(change)[..] {
-        [Violation::Stage { device: 0, fault }, ..] => fault.clone(),
-        other => panic!("{other:?}"),
+    let fault = |change: &dyn Fn(&mut Solution)| {
+        let fault = found(change).into_iter().find_map(|violation| match violation {
+            Violation::Stage { device: 0, fault } => Some(fault),
+            _ => None,
+        });
+        fault.expect("a fault of the first stage")
     };
     assert!(matches!(fault(&|s| s.devices[0].tensor_degree = 3), StageFault::TensorDegree { degree: 3, .. }));
     assert!(matches!(fault(&|s| s.devices[0].replicas = 3), StageFault::DataDegree { degree: 3, .. }));
@@ -171,7 +175,7 @@ fn requests_that_do_not_go_together_are_listed() {
     wrong.platform.cpus = 1;
     let options = Some(vec!["reversible".into()]);
     wrong.degrees = Some(Degrees { tensor: Some(vec![3]), data: Some(vec![4]), options, ..Degrees::any(6) });
-    let problems = Problem::new(&instance, wrong).expect_err("nothing of this").to_string();
+    let problems = Problem::new(&instance, wrong).err().expect("nothing of this").to_string();
     for part in [
         "4 problems found",
         "tensor degrees: no node has an option of degree 3",
@@ -182,7 +186,7 @@ fn requests_that_do_not_go_together_are_listed() {
         assert!(problems.contains(part), "no `{part}` in {problems}");
     }
     let bare = Instance { parallelism: None, ..instance };
-    let problems = Problem::new(&bare, spec(&bare, 4, 6)).expect_err("no options").to_string();
+    let problems = Problem::new(&bare, spec(&bare, 4, 6)).err().expect("no options").to_string();
     assert!(problems.contains("the file states no options of nodes"), "{problems}");
 }
 

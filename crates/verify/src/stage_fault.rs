@@ -5,7 +5,9 @@
 #[non_exhaustive]
 pub enum StageFault {
     /// Degrees or options are stated, but not asked for.
-    #[error("states a tensor degree or options, which are not asked for; ask for them by the microbatches of a batch, or take a split without")]
+    #[error(
+        "states a tensor degree or options, which are not asked for; ask for them by the microbatches of a batch, or take a split without"
+    )]
     NotAskedFor,
     /// Its tensor degree is not allowed.
     #[error("has tensor degree {degree}, but {allowed:?} are allowed; take one of these")]
