@@ -101,7 +101,8 @@ fn spec(instance: &Instance, devices: usize, microbatches: usize) -> ProblemSpec
 #[test]
 fn fewer_choices_are_never_better() {
     let instance = layers(8);
-    let asked = spec(&instance, 16, 64);
+    let mut asked = spec(&instance, 16, 64);
+    asked.platform.accelerators[0].memory = Some(2e9);
     let objective = |degrees: Degrees| {
         let spec = ProblemSpec { degrees: Some(degrees), ..asked.clone() };
         let run = solved(&instance, &spec);
@@ -127,9 +128,12 @@ fn what_is_wrong_with_a_split_is_named() {
         change(&mut changed);
         verify::check(&instance, &spec, &changed).expect_err("a corrupted split")
     };
-    let fault = |change: &dyn Fn(&mut Solution)| match &found(change)[..] {
-        [Violation::Stage { device: 0, fault }, ..] => fault.clone(),
-        other => panic!("{other:?}"),
+    let fault = |change: &dyn Fn(&mut Solution)| {
+        let fault = found(change).into_iter().find_map(|violation| match violation {
+            Violation::Stage { device: 0, fault } => Some(fault),
+            _ => None,
+        });
+        fault.expect("a fault of the first stage")
     };
     assert!(matches!(fault(&|s| s.devices[0].tensor_degree = 3), StageFault::TensorDegree { degree: 3, .. }));
     assert!(matches!(fault(&|s| s.devices[0].replicas = 3), StageFault::DataDegree { degree: 3, .. }));
