@@ -4,6 +4,7 @@ use super::linear::ROUNDING;
 use super::prices::improved;
 use super::shares::Shares;
 use crate::preprocess::Reduced;
+use crate::problem::most_bytes;
 
 /// Graphs with more units have their bytes priced once, for prices of the devices that know no memory.
 const MOST_UNITS: usize = 20_000;
@@ -11,7 +12,7 @@ const MOST_UNITS: usize = 20_000;
 /// A kind of device that cannot hold all units that it can run.
 struct Scarce {
     kind: usize,
-    /// Bytes that all its devices have together.
+    /// Bytes that fit on all its devices together, rounding included.
     capacity: f64,
 }
 
@@ -35,7 +36,7 @@ pub fn work_within_memory(reduced: &Reduced, shares: &Shares, prices: &[f64]) ->
 impl Scarce {
     fn new(reduced: &Reduced, shares: &Shares, kind: usize) -> Option<Self> {
         let costs = &reduced.kinds[kind];
-        let capacity = costs.memory_limit? * costs.count as f64;
+        let capacity = most_bytes(costs.memory_limit?) * costs.count as f64 * (1.0 + ROUNDING);
         let can_run = |u: &usize| shares.kinds[kind].of[*u].is_some();
         let all: f64 = (0..reduced.unit_count()).filter(can_run).map(|u| costs.memory[u]).sum();
         (all > capacity).then_some(Self { kind, capacity })
@@ -127,6 +128,12 @@ mod tests {
         let times = [(1.0, 10.0), (1.0, 20.0), (1.0, 30.0), (1.0, 40.0)];
         assert!(near(bound(1.0, &times), 30.0), "the CPU has the two that it is best at: {}", bound(1.0, &times));
         assert!(bound(2.0, &times) < 2.0, "all fit");
+    }
+
+    #[test]
+    fn what_fits_but_for_rounding_is_held() {
+        let memory = 1.0 - 0.9e-9;
+        assert!(bound(memory, &[(1.0, 1e15), (1.0, 1e15)]) <= 1.0);
     }
 
     #[test]

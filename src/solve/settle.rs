@@ -35,10 +35,7 @@ pub(super) fn solve(
         let keeps_splits = keeps_boundaries(problem, &rounded);
         let Run { outcome, stats } = search(&rounded, cx)?;
         let is_rough = outcome.solution().is_some_and(|split| is_rough(problem, &rounded, split));
-        let mut outcome = settled(problem, outcome);
-        if !keeps_splits {
-            outcome = outcome.without_proof();
-        }
+        let mut outcome = settled(problem, if keeps_splits { outcome } else { outcome.without_proof() });
         if let Some(before) = known.take() {
             outcome = better(problem, &before.outcome, outcome);
         }
