@@ -17,7 +17,7 @@ Examples:
   dagsplit solve bert.json --accelerators 4 --memory 16GiB --json
   dagsplit solve bert.json --method dp,dpl              # compare methods
   dagsplit solve bert.json --scope acyclic,arbitrary    # what contiguity costs, with proofs
-  dagsplit solve bert.json --proof bert.proof           # why no split is better, for others to check
+  dagsplit solve bert.json --proof bert.proof           # why no split is better
   dagsplit solve bert.json --objective latency          # one sample, no pipeline
   dagsplit solve gnmt.txt --training --bandwidth 10GB --time-limit 60 --output split.json
 
