@@ -193,6 +193,7 @@ pages! {
     planning: "docs/plan.md",
     proofs: "docs/proofs.md",
     simulating: "docs/simulate.md",
+    tutorial: "docs/tutorial.md",
     your_model: "docs/your-model.md",
     your_partitioner: "docs/your-partitioner.md",
 }

@@ -30,7 +30,10 @@ pub fn work_within_memory(reduced: &Reduced, shares: &Shares, prices: &[f64]) ->
         return 0.0;
     }
     let at = |prices: &[f64]| priced(reduced, shares, &scarce, prices);
-    if reduced.unit_count() > MOST_UNITS { at(prices) } else { at(&improved(shares, prices.to_vec(), &at)) }
+    let bound =
+        if reduced.unit_count() > MOST_UNITS { at(prices) } else { at(&improved(shares, prices.to_vec(), &at)) };
+    // Where nothing fits, prices go up without end; a search takes no bound above what any split costs.
+    bound.min(shares.kinds.iter().map(|kind| kind.of.iter().flatten().sum()).fold(0.0, f64::max))
 }
 
 impl Scarce {
@@ -101,6 +104,7 @@ mod tests {
     use crate::instance::{Instance, Node, Platform};
     use crate::preprocess::Unordered;
     use crate::problem::{Problem, ProblemSpec};
+    use crate::solve::{IdealDp, SearchContext, Solver, Status};
 
     /// Two accelerators with this memory each and a CPU, for units of 1 byte with these times on either.
     fn bound(memory: f64, times: &[(f64, f64)]) -> f64 {
@@ -128,6 +132,17 @@ mod tests {
         let times = [(1.0, 10.0), (1.0, 20.0), (1.0, 30.0), (1.0, 40.0)];
         assert!(near(bound(1.0, &times), 30.0), "the CPU has the two that it is best at: {}", bound(1.0, &times));
         assert!(bound(2.0, &times) < 2.0, "all fit");
+    }
+
+    #[test]
+    fn nothing_fits() {
+        let node = Node { accelerator_times: vec![Some(1.0)], memory: 1.0, ..Node::new(0) };
+        let nodes = (0..3).map(|id| Node { id, ..node.clone() }).collect();
+        let instance = Instance { platform: Platform::uniform(2, Some(1.0), 0), nodes, ..Instance::default() };
+        let problem = Problem::new(&instance, ProblemSpec::of(&instance)).unwrap();
+        assert!(bound::work(&Unordered::new(&problem).units) <= 3.0);
+        let run = IdealDp::default().solve(&problem, &mut SearchContext::new()).unwrap();
+        assert_eq!(run.outcome.status(), Status::Infeasible);
     }
 
     #[test]
