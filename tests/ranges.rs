@@ -32,11 +32,24 @@ const MEMORY: u64 = 3_000_000;
 /// No run takes so long, on a busy machine either: all have a time limit of a second.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Two nodes with an option each.
+const OPTIONS: &str = r#"{"schema": "dagsplit-instance/1",
+    "platform": {"accelerators": [{"count": 4, "memory": 1024}], "cpus": 0},
+    "nodes": [{"id": 0, "accelerator_times": [1]}, {"id": 1, "accelerator_times": [1]}],
+    "edges": [{"source": 0, "target": 1}],
+    "parallelism": {"bandwidth": 1000, "edges": [{"source": 0, "target": 1, "bytes": 1}], "options": [
+        {"node": 0, "tensor_degree": 1, "name": "vanilla", "time": 1},
+        {"node": 1, "tensor_degree": 1, "name": "vanilla", "time": 1}]}}"#;
+
 fn setup() -> Bench {
     let bench = Bench::new();
-    for (name, content) in
-        [("stages.json", STAGES), ("nodes.csv", NODES), ("mapping.json", MAPPING), ("split.json", SPLIT)]
-    {
+    for (name, content) in [
+        ("stages.json", STAGES),
+        ("nodes.csv", NODES),
+        ("mapping.json", MAPPING),
+        ("split.json", SPLIT),
+        ("options.json", OPTIONS),
+    ] {
         bench.file(name, content);
     }
     for (file, family) in [("model.json", "transformer --layers 1 --training"), ("chain.json", "chain --nodes 6")] {
@@ -225,7 +238,11 @@ fn try_parameter(bench: &Bench, parameter: &Parameter, verb: &str, spec: impl Fn
 fn parameters_of_methods() {
     let bench = setup();
     for method in methods() {
-        let file = if method.objectives.contains(&"sharding") { "chain.json" } else { "diamond.json" };
+        let file = match method.name {
+            "degrees" => "options.json --microbatches=4",
+            _ if method.objectives.contains(&"sharding") => "chain.json",
+            _ => "diamond.json",
+        };
         let (scope, objective) = (method.scopes[0], method.objectives[0]);
         let verb = format!("solve {file} --scope={scope} --objective={objective} --time-limit=0.3 --quiet");
         if method.needs_more() {
