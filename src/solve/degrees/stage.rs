@@ -6,6 +6,7 @@ use super::knapsack::{self, Answer, Bounds, Item};
 use super::model::{Model, Sums};
 use crate::graph::ones;
 use crate::search::{SearchContext, Stopped};
+use crate::solve::dp::loads::contains;
 
 /// A set of units between two ideals, with degrees.
 #[derive(Debug, Clone, Copy)]
@@ -35,8 +36,7 @@ pub struct Chooser<'a> {
 
 impl Stage<'_> {
     fn contains(&self, unit: usize) -> bool {
-        let bit = 1 << (unit % 64);
-        self.with[unit / 64] & bit != 0 && self.without[unit / 64] & bit == 0
+        contains(self.with, unit) && !contains(self.without, unit)
     }
 
     /// Its units, ascending.

@@ -10,6 +10,7 @@ use super::model::{Model, Sums};
 use super::stage::{Chooser, Stage};
 use crate::search::{SearchContext, Stopped};
 use crate::solve::dp::lattice::Lattice;
+use crate::solve::dp::loads::{contains, zeros};
 
 /// Sums of floats that are off by less than this part count as equal.
 const ROUNDING: f64 = 1e-12;
@@ -28,7 +29,7 @@ pub struct Found {
 }
 
 /// One search below one target.
-struct Search<'a, 'b> {
+struct LabelSearch<'a, 'b> {
     lattice: &'a Lattice,
     chooser: &'a mut Chooser<'b>,
     target: f64,
@@ -48,6 +49,18 @@ struct Reached {
     sums: Vec<Sums>,
 }
 
+/// The first stage of a label, which lies before the stages that hold the units of `set`.
+fn stage_before(lattice: &Lattice, set: u32, label: Label) -> Stage<'_> {
+    Stage {
+        sets: (set, label.set),
+        without: lattice.bits(set as usize),
+        with: lattice.bits(label.set as usize),
+        tensor: label.tensor,
+        data: label.data,
+        in_flight: label.parts.div_ceil(label.data),
+    }
+}
+
 /// The stages of a split within `target`, in pipeline order; `None` where no split into sets of the lattice has one. The
 /// lattice is one of the sets that may lie at the end of the pipeline.
 ///
@@ -63,7 +76,7 @@ pub fn split_within(
     let none = Label { parts: 0, devices: 0, set: 0, behind: 0, tensor: 0, data: 0 };
     let mut fronts = vec![Front::default(); count];
     fronts[0].insert(0, 0, 0);
-    let mut search = Search {
+    let mut search = LabelSearch {
         lattice,
         chooser,
         target: target * (1.0 + ROUNDING),
@@ -84,7 +97,7 @@ pub fn split_within(
     Ok(None)
 }
 
-impl<'b> Search<'_, 'b> {
+impl<'b> LabelSearch<'_, 'b> {
     fn model(&self) -> &'b Model<'b> {
         self.chooser.model
     }
@@ -125,7 +138,7 @@ impl<'b> Search<'_, 'b> {
 
     fn grown(&self, sums: &[Sums], unit: usize, (set, reached): (usize, usize)) -> Vec<Sums> {
         let (without, with) = (self.lattice.bits(set), self.lattice.bits(reached));
-        let is_inside = |u: usize| (with[u / 64] & !without[u / 64]) >> (u % 64) & 1 == 1;
+        let is_inside = |u: usize| contains(with, u) && !contains(without, u);
         let all = sums.iter().enumerate();
         all.map(|(t, sums)| if sums.is_possible { self.model().grown(t, sums, unit, is_inside) } else { *sums })
             .collect()
@@ -184,17 +197,11 @@ impl<'b> Search<'_, 'b> {
             if parts > model.parts || devices > left || self.fronts[reached as usize].dominates(parts, devices) {
                 return Ok(());
             }
-            let stage = Stage {
-                sets: (set as u32, reached),
-                without: self.lattice.bits(set),
-                with: self.lattice.bits(reached as usize),
-                tensor: behind.tensor,
-                data,
-                in_flight: parts.div_ceil(data),
-            };
+            let label = Label { parts, devices, data, ..behind };
+            let stage = stage_before(self.lattice, set as u32, label);
             if self.chooser.is_within(&stage, sums, self.target, self.cx)? {
                 self.fronts[reached as usize].insert(parts, devices, self.labels.len() as u32);
-                self.labels.push(Label { parts, devices, data, ..behind });
+                self.labels.push(label);
                 return Ok(());
             }
         }
@@ -205,8 +212,7 @@ impl<'b> Search<'_, 'b> {
     fn devices_left(&self, set: usize) -> usize {
         let model = self.model();
         let bits = self.lattice.bits(set);
-        let is_outside = |u: &usize| bits[u / 64] >> (u % 64) & 1 == 0;
-        let work: f64 = (0..model.work.len()).filter(is_outside).map(|unit| model.work[unit]).sum();
+        let work: f64 = zeros(bits, model.work.len()).map(|unit| model.work[unit]).sum();
         let needed = work / self.target * (1.0 - ROUNDING);
         // Without a target there is no need; work without time, at a target of none, needs nothing either.
         let needed = if needed.is_finite() { (needed - ROUNDING).ceil().max(0.0) as usize } else { 0 };
@@ -220,14 +226,7 @@ impl<'b> Search<'_, 'b> {
         while at != 0 {
             let label = self.labels[at as usize];
             let set = self.labels[label.behind as usize].set;
-            let stage = Stage {
-                sets: (set, label.set),
-                without: self.lattice.bits(set as usize),
-                with: self.lattice.bits(label.set as usize),
-                tensor: label.tensor,
-                data: label.data,
-                in_flight: label.parts.div_ceil(label.data),
-            };
+            let stage = stage_before(self.lattice, set, label);
             let Some((time, options)) = self.chooser.options(&stage, self.target, self.cx)? else { return Ok(None) };
             let tensor = self.model().degrees[label.tensor].degree;
             found.push(Found { units: stage.units().collect(), options, tensor, data: label.data, time });
