@@ -59,8 +59,9 @@ fn refined(problem: &Problem, rounded: &Problem, mut run: Run, cx: &SearchContex
     let Some(value) = split.objective else { return run };
     let value_of =
         |problem: &Problem, split: &Solution| held(problem, split).and_then(|held| objective(problem, &held));
-    let on_grid = Solution { objective: value_of(rounded, split), ..split.clone() };
-    if let Some(mut better) = secondary::improved(rounded, &on_grid, cx) {
+    let needed = secondary::fewest_devices(problem, value);
+    let on_grid = value_of(rounded, split);
+    if let Some(mut better) = on_grid.and_then(|objective| secondary::improved(rounded, split, objective, needed, cx)) {
         better.objective = value_of(problem, &better).filter(|&new| new <= value * (1.0 + secondary::SLACK));
         let bound = run.outcome.bound().cloned();
         let status = run.outcome.status();
@@ -69,7 +70,7 @@ fn refined(problem: &Problem, rounded: &Problem, mut run: Run, cx: &SearchContex
             run.outcome = outcome;
         }
     }
-    run.stats.set(FEWEST_DEVICES, secondary::fewest_devices(problem, value) as f64);
+    run.stats.set(FEWEST_DEVICES, needed as f64);
     run
 }
 

@@ -32,8 +32,15 @@ const MOST_CELLS: usize = 1 << 21;
 /// loads' squares, in this order: the best one for the order of its stages and for some others. `None` where the stages
 /// follow no order, where other things than loads are asked for, or where it would take long.
 ///
-/// `problem` has its costs on a grid, and `split` its objective by them. O(n² · uses of devices) for an order.
-pub fn improved(problem: &Problem, split: &Solution, cx: &SearchContext) -> Option<Solution> {
+/// `problem` has its costs on a grid, by which `value` is the split's objective; `needed` devices are the fewest that any split as
+/// good has ([`fewest_devices`]). O(n² · uses of devices) for an order.
+pub fn improved(
+    problem: &Problem,
+    split: &Solution,
+    value: f64,
+    needed: usize,
+    cx: &SearchContext,
+) -> Option<Solution> {
     let spec = &problem.spec;
     if spec.objective != Objective::Throughput
         || spec.interconnect.is_some()
@@ -41,16 +48,16 @@ pub fn improved(problem: &Problem, split: &Solution, cx: &SearchContext) -> Opti
     {
         return None;
     }
-    let target = split.objective? * (1.0 + SLACK);
+    let target = value * (1.0 + SLACK);
     let reduced = Reduced::contracted_only(problem);
     let own = order_of(problem, &reduced, split, cx)?;
     let setting = Setting::new(problem, &reduced);
-    let needed = fewest_devices(problem, target);
+    let shares = Shares::new(&reduced);
     let mut most_devices = split.devices.iter().map(|device| device.replicas).sum();
     let (mut steps, mut best) = (0, None);
-    for number in 0..=MORE_ORDERS {
-        let order = if number == 0 { own.clone() } else { orders::numbered(&reduced, number - 1, cx.seed, cx) };
-        match fewest(&setting, &order, (target, most_devices), &mut steps, cx) {
+    let others = (0..MORE_ORDERS).map(|number| orders::numbered(&reduced, number, cx.seed, cx));
+    for order in std::iter::once(own).chain(others) {
+        match fewest(&setting, &shares, &order, (target, most_devices), &mut steps, cx) {
             Ok(Some((devices, chain))) => {
                 best = Some((order, chain));
                 most_devices = devices.saturating_sub(1);
@@ -122,8 +129,8 @@ struct Way {
 const NO_WAY: Way = Way { rank: [f64::INFINITY; 2], from: (0, 0), stage: 0 };
 
 /// How many devices the units from each position on need at least, as [`fewest_devices`] has it.
-fn needed_after(reduced: &Reduced, order: &[usize], target: f64) -> Vec<usize> {
-    let (shares, mut work) = (Shares::new(reduced), 0.0);
+fn needed_after(shares: &Shares, order: &[usize], target: f64) -> Vec<usize> {
+    let mut work = 0.0;
     let mut needed = vec![0; order.len() + 1];
     for (i, &u) in order.iter().enumerate().rev() {
         work += shares.least(u).unwrap_or(0.0);
@@ -139,6 +146,7 @@ fn needed_after(reduced: &Reduced, order: &[usize], target: f64) -> Vec<usize> {
 /// [`Stopped`] where it takes too many steps, or too much memory.
 fn fewest(
     setting: &Setting,
+    shares: &Shares,
     order: &[usize],
     (target, most_devices): (f64, usize),
     steps: &mut usize,
@@ -150,7 +158,7 @@ fn fewest(
         return Err(Stopped);
     }
     let line = Line::new(&setting.loads, &setting.stages, consumption, order, cx)?;
-    let needed = needed_after(setting.reduced, order, target);
+    let needed = needed_after(shares, order, target);
     // The uses of one position lie side by side: an interval leads from all uses at its start to some at its end.
     let uses = consumption.count();
     let cell = |used: usize, position: usize| position * uses + used;
