@@ -58,7 +58,9 @@ impl CostModel for Strange {
             kind.pieces = pieces[..rng.random_range(1..=4)].to_vec();
         }
         if self.has_boundaries && !matches!(spec.objective, Objective::Latency { .. }) {
-            costs.memory.boundary = instance.nodes.iter().map(|_| f64::from(rng.random_range(0..=2u8))).collect();
+            for kind in &mut costs.kinds[..classes] {
+                kind.boundary = instance.nodes.iter().map(|_| f64::from(rng.random_range(0..=2u8))).collect();
+            }
             costs.memory.is_shared = rng.random_bool(0.5);
         }
         costs
@@ -184,7 +186,7 @@ fn data_that_is_no_cost_is_refused_with_all_that_is_wrong() {
             costs.kinds[0].pieces = vec![Piece::new(-1.0, 0.0, 0.0)];
             costs.kinds[1].transfers[0] = 1.0;
             costs.transfers[0].consumers = vec![3, 2];
-            costs.memory.boundary = vec![1.0];
+            costs.kinds[0].boundary = vec![1.0];
             costs
         }
     }

@@ -1,8 +1,9 @@
-//! The bytes that devices keep for what passes between them, where memory depends on what a split cuts.
+//! The bytes that devices of one kind keep for what passes between them, where memory depends on what a split cuts.
 
 use std::collections::BTreeMap;
 
-use crate::problem::{DeviceKind, Problem};
+use crate::cost::KindCost;
+use crate::graph::Graph;
 
 /// For each unit the units that it shares edges with, and the bytes of those edges. Without entries where memory is
 /// the units' own alone.
@@ -12,14 +13,15 @@ pub struct Boundary {
 }
 
 impl Boundary {
-    /// The bytes between the units of `problem`, of which node v lies in `unit_of[v]`. O(n + m log m).
-    pub(super) fn new(problem: &Problem, unit_of: &[usize], units: usize) -> Self {
-        let has_accelerators = problem.device_kinds().iter().any(|&kind| kind != DeviceKind::Cpu);
-        let bytes = |u| if has_accelerators { problem.costs.memory.boundary_bytes(u) } else { 0.0 };
+    /// The bytes between the `units` of `graph`, of which node v lies in `unit_of[v]`. O(n + m log m).
+    pub(super) fn new(graph: &Graph, costs: &KindCost, unit_of: &[usize], units: usize) -> Self {
+        if costs.boundary.iter().all(|&bytes| bytes == 0.0) {
+            return Self::default();
+        }
         let mut rows = vec![BTreeMap::new(); units];
         let mut any = false;
-        for (u, v) in problem.graph.edges() {
-            let (a, b, bytes) = (unit_of[u], unit_of[v], bytes(u));
+        for (u, v) in graph.edges() {
+            let (a, b, bytes) = (unit_of[u], unit_of[v], costs.boundary_bytes(u));
             if a != b && bytes > 0.0 {
                 *rows[a].entry(b as u32).or_insert(0.0) += bytes;
                 *rows[b].entry(a as u32).or_insert(0.0) += bytes;

@@ -52,7 +52,7 @@ fn only_neighbour(reduced: &Reduced, u: usize) -> Option<usize> {
         return None;
     }
     let on_every_net = |e: &u32| reduced.nets[*e as usize].pins.binary_search(&v).is_ok();
-    if reduced.boundary.of(u).iter().any(|&(w, _)| w != v) {
+    if reduced.kinds.iter().flat_map(|kind| kind.boundary.of(u)).any(|&(w, _)| w != v) {
         return None;
     }
     reduced.nets_of.row(u).iter().all(on_every_net).then_some(v as usize)

@@ -60,8 +60,10 @@ pub struct KindCosts {
     pub shares_memory: bool,
     /// Compute time of each unit; `None` where the kind cannot run it.
     pub times: Vec<Option<UnitTime>>,
-    /// Bytes of each unit by itself: see [`Reduced::boundary`].
+    /// Bytes of each unit by itself: see [`Self::boundary`].
     pub memory: Vec<f64>,
+    /// What a device keeps beside its units' own memory for the edges that it cuts.
+    pub boundary: Boundary,
     /// Communication of each unit by pass that its device pays wherever the other units are.
     pub fixed: Vec<[Terms; 2]>,
     /// The pieces of a load.
@@ -81,8 +83,6 @@ pub struct Reduced {
     pub nets: Vec<Net>,
     /// For each unit the nets that touch it.
     pub nets_of: Csr,
-    /// What accelerators keep beside their units' own memory for the edges that they cut.
-    pub boundary: Boundary,
     /// For each net how many times its transfer time it costs where it leaves the server of the device that pays.
     pub between: Vec<f64>,
     /// Costs by device kind, as in [`Problem::device_kinds`].
@@ -136,8 +136,7 @@ impl Reduced {
 
     /// Whether a device of every kind can hold the whole graph, so that memory never matters.
     pub fn memory_is_slack(&self) -> bool {
-        let boundary = self.boundary.total();
-        self.kinds.iter().all(|k| fits(k.memory.iter().sum::<f64>() + boundary, k.memory_limit))
+        self.kinds.iter().all(|k| fits(k.memory.iter().sum::<f64>() + k.boundary.total(), k.memory_limit))
     }
 
     /// Builds the reduced problem whose unit of each original node is `unit_of`, with these order edges.
@@ -150,20 +149,18 @@ impl Reduced {
         let kinds = problem
             .device_kinds()
             .into_iter()
-            .map(|kind| KindCosts::new(problem, kind, &members, &transfers))
+            .map(|kind| KindCosts::new(problem, kind, (unit_of, &members), &transfers))
             .collect();
         let parameter_bytes =
             members.iter().map(|nodes| nodes.iter().map(|&v| problem.parameter_bytes[v]).sum()).collect();
         let training = problem.backward.contains(&true);
         let nets_of = Csr::default();
-        let boundary = Boundary::new(problem, unit_of, unit_count);
         // Where factors differ, the least one belongs to a transfer that costs too much with any.
         let price =
             |of: &Vec<usize>| of.iter().map(|&t| problem.costs.transfers[t].between).fold(f64::INFINITY, f64::min);
         let between = transfers.iter().map(price).collect();
         let closure = Arc::default();
-        let mut reduced =
-            Self { members, order, nets, nets_of, boundary, between, kinds, parameter_bytes, training, closure };
+        let mut reduced = Self { members, order, nets, nets_of, between, kinds, parameter_bytes, training, closure };
         reduced.index_nets();
         reduced
     }
@@ -176,7 +173,12 @@ impl Reduced {
 }
 
 impl KindCosts {
-    fn new(problem: &Problem, kind: DeviceKind, members: &[Vec<NodeId>], transfers: &[Vec<usize>]) -> Self {
+    fn new(
+        problem: &Problem,
+        kind: DeviceKind,
+        (unit_of, members): (&[usize], &[Vec<NodeId>]),
+        transfers: &[Vec<usize>],
+    ) -> Self {
         let costs = problem.costs.kind(kind);
         let unit_time = |nodes: &Vec<NodeId>| {
             nodes.iter().try_fold(UnitTime::default(), |mut time, &v| {
@@ -197,6 +199,7 @@ impl KindCosts {
             shares_memory: problem.costs.memory.is_shared,
             times: members.iter().map(unit_time).collect(),
             memory: members.iter().map(unit_memory).collect(),
+            boundary: Boundary::new(&problem.graph, costs, unit_of, members.len()),
             fixed: vec![[Terms::default(); 2]; members.len()],
             pieces: costs.pieces.clone(),
             transfers: transfers.iter().map(|of| of.iter().map(|&t| costs.transfers[t]).sum()).collect(),

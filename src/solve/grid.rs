@@ -15,8 +15,8 @@
 //!   that are measured to a few decimals stay such, which [`super::certify`] makes use of.
 //!
 //! Both lower costs: whatever is a bound on the grid bounds the costs themselves. What a split costs on the grid is less
-//! than what it costs by no more than a step for each addend. Bytes of memory are rounded up instead, so that what fits
-//! on the grid fits; whole bytes are kept as they are.
+//! than what it costs by no more than a step for each addend. Bytes of memory are rounded up instead, on a grid of each
+//! kind's own, so that what fits on the grid fits; whole bytes are kept as they are.
 
 use std::sync::Arc;
 
@@ -35,9 +35,6 @@ const CUT_OFF: f64 = 2.0;
 
 /// Sums that are off by no more than this part of the least objective need no grid.
 const HARMLESS: f64 = 1e-10;
-
-/// What rounding may add to all boundaries together, as a part of the least memory.
-const FEW_BYTES: f64 = 1e-8;
 
 /// Amounts up to `most`, in whole multiples of `step`.
 #[derive(Debug, Clone, Copy)]
@@ -155,37 +152,13 @@ fn parameter_bytes(problem: &Problem, upper: Option<f64>) -> Vec<f64> {
 fn costs(problem: &Problem, upper: Option<f64>) -> Costs {
     let classes = problem.spec.platform.accelerators.len();
     let kinds: Vec<DeviceKind> = (0..classes).map(DeviceKind::Accelerator).chain([DeviceKind::Cpu]).collect();
-    let bytes: Vec<Option<Grid>> = kinds.iter().map(|&kind| bytes_of(problem, kind)).collect();
-    // One unit's boundary is kept for all kinds together: the coarsest grid of those with devices serves each of them.
-    let has_devices = |&(&kind, _): &(&DeviceKind, _)| problem.device_count(kind) > 0;
-    let with_devices = kinds.iter().zip(&bytes).filter(has_devices).filter_map(|(_, bytes)| *bytes);
-    let coarser = |a: Grid, b: Grid| Grid { step: a.step.max(b.step), most: a.most.max(b.most) };
-    let on_boundary = with_devices.reduce(coarser).unwrap_or(Grid::none(f64::INFINITY));
-    let boundary = problem.costs.memory.boundary.iter().map(|&bytes| on_boundary.up(bytes)).collect();
     let known = (upper, least_objective(problem));
     let mut costs = (*problem.costs).clone();
-    costs.kinds = kinds.iter().zip(&bytes).map(|(&kind, bytes)| kind_cost(problem, kind, known, *bytes)).collect();
-    costs.memory.boundary = boundary;
+    costs.kinds = kinds.iter().map(|&kind| kind_cost(problem, kind, known)).collect();
     costs
 }
 
-/// Whether rounding adds so few bytes to boundaries, which all kinds have on one grid, that each split that fits `problem`
-/// fits on the grid. Where one accelerator has a million million times the memory of another, it may not.
-pub(super) fn keeps_boundaries(problem: &Problem, rounded: &Problem) -> bool {
-    // No byte fits where there is no memory, rounded or not.
-    let limits =
-        problem.device_kinds().into_iter().filter_map(|kind| problem.memory_limit(kind)).filter(|&limit| limit > 0.0);
-    let boundaries = rounded.costs.memory.boundary.iter().zip(&problem.costs.memory.boundary);
-    let added: f64 = boundaries.map(|(rounded, bytes)| (rounded - bytes).max(0.0)).sum();
-    limits.fold(f64::INFINITY, f64::min) * FEW_BYTES >= added
-}
-
-fn kind_cost(
-    problem: &Problem,
-    kind: DeviceKind,
-    (upper, least_objective): (Option<f64>, f64),
-    bytes: Option<Grid>,
-) -> KindCost {
+fn kind_cost(problem: &Problem, kind: DeviceKind, (upper, least_objective): (Option<f64>, f64)) -> KindCost {
     let (costs, given) = (&problem.costs, problem.costs.kind(kind));
     let most_compute = most(problem, upper, largest(&given.pieces, |piece| piece.compute));
     let most_transfer = most_transfer(problem, kind, upper);
@@ -199,11 +172,13 @@ fn kind_cost(
     let far = costs.transfers.iter().map(|transfer| transfer.between).fold(1.0, f64::max);
     let on_compute = grid(compute, most_compute, TIME_STEPS);
     let on_transfer = grid(communication, most_transfer, TIME_STEPS * far);
+    let bytes = bytes_of(problem, kind).unwrap_or(Grid::none(f64::INFINITY));
     let mut on_grid = given.clone();
     for cost in on_grid.nodes.iter_mut().flatten() {
         cost.compute = on_compute.down(cost.compute);
-        cost.memory = bytes.map_or(cost.memory, |grid| grid.up(cost.memory));
+        cost.memory = bytes.up(cost.memory);
     }
+    on_grid.boundary.iter_mut().for_each(|kept| *kept = bytes.up(*kept));
     on_grid.transfers.iter_mut().for_each(|time| *time = on_transfer.down(*time));
     on_grid
 }
@@ -220,7 +195,8 @@ fn bytes_of(problem: &Problem, kind: DeviceKind) -> Option<Grid> {
     let capacity = problem.costs.memory.capacity(Some(limit), replicas)?;
     let most = if capacity > 0.0 { cut_off(capacity) } else { 1.0 };
     let own = (0..problem.node_count()).filter_map(|v| problem.costs.node(v, kind)).map(|cost| cost.memory.min(most));
-    let crossing = problem.graph.edges().map(|(u, _)| problem.costs.memory.boundary_bytes(u).min(most));
+    let costs = problem.costs.kind(kind);
+    let crossing = problem.graph.edges().map(|(u, _)| costs.boundary_bytes(u).min(most));
     Some(Grid::new(own.sum::<f64>() + 2.0 * crossing.sum::<f64>(), most, BYTE_STEPS))
 }
 

@@ -87,7 +87,7 @@ fn refuse_sharding(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
 
 /// Refuses memory that depends on what is cut on behalf of solvers that add it up over nodes.
 fn refuse_recomputation(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
-    if problem.costs.memory.is_additive() {
+    if problem.costs.has_additive_memory() {
         return Ok(());
     }
     let reason = "it adds up the memory of nodes; use dp, dpl or parmesan for memory with recomputation".into();

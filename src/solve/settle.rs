@@ -1,7 +1,7 @@
 //! How every solver is run: on costs whose sums are exact, and judged by the costs as they are given.
 
 use super::dp::secondary;
-use super::grid::{keeps_boundaries, on_grid};
+use super::grid::on_grid;
 use super::objective::{Held, fits_on, held, objective};
 use super::{Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, found};
 use crate::bound::work_bound;
@@ -32,10 +32,9 @@ pub(super) fn solve(
     let mut known: Option<Run> = None;
     loop {
         let rounded = on_grid(problem, upper);
-        let keeps_splits = keeps_boundaries(problem, &rounded);
         let Run { outcome, stats } = search(&rounded, cx)?;
         let is_rough = outcome.solution().is_some_and(|split| is_rough(problem, &rounded, split));
-        let mut outcome = settled(problem, if keeps_splits { outcome } else { outcome.without_proof() });
+        let mut outcome = settled(problem, outcome);
         if let Some(before) = known.take() {
             outcome = better(problem, &before.outcome, outcome);
         }

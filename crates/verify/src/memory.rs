@@ -15,10 +15,11 @@ pub(super) fn of_devices(split: &Split) -> Vec<f64> {
     let law = &split.costs.memory;
     // Each edge by itself; one given twice counts once.
     let distinct: BTreeSet<(usize, usize)> = split.edges.iter().copied().collect();
-    for (u, v) in distinct.into_iter().filter(|_| !law.boundary.is_empty()) {
+    for (u, v) in distinct {
         let ends = [split.device_of[u], split.device_of[v]];
         if ends[0] != ends[1] {
-            ends.into_iter().for_each(|d| bytes[d] += law.boundary[u]);
+            let kept = |d: usize| split.costs.kind(split.devices[d].kind).boundary.get(u);
+            ends.into_iter().for_each(|d| bytes[d] += kept(d).copied().unwrap_or(0.0));
         }
     }
     let of_one = |(bytes, d): (f64, usize)| match split.devices[d].kind {

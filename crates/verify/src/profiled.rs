@@ -11,21 +11,19 @@ use dagsplit_model::problem::{CostKind, Degrees, DeviceKind, MemoryModel, Proble
 /// What a valid instance costs for a valid spec.
 pub(super) fn costs(instance: &Instance, spec: &ProblemSpec) -> Costs {
     let transfers = transfers(instance, spec);
-    let memory: Vec<f64> = match spec.memory {
-        MemoryModel::Additive => instance.nodes.iter().map(|node| node.memory).collect(),
+    let (memory, boundary, law): (Vec<f64>, Vec<f64>, MemoryLaw) = match spec.memory {
+        MemoryModel::Additive => {
+            (instance.nodes.iter().map(|node| node.memory).collect(), Vec::new(), MemoryLaw::default())
+        }
         MemoryModel::Recomputation { microbatches } => {
-            peaks(instance).into_iter().map(|bytes| bytes / microbatches as f64).collect()
+            let share = |bytes: f64| bytes / microbatches as f64;
+            let outputs = instance.nodes.iter().map(|node| share(node.output_bytes.unwrap_or(0.0)));
+            (peaks(instance).into_iter().map(share).collect(), outputs.collect(), MemoryLaw::shared())
         }
     };
     let classes = (0..spec.platform.accelerators.len()).map(DeviceKind::Accelerator);
-    let kinds = classes.chain([DeviceKind::Cpu]).map(|kind| kind_cost(instance, spec, kind, &memory, &transfers));
-    let law = match spec.memory {
-        MemoryModel::Additive => MemoryLaw::default(),
-        MemoryModel::Recomputation { microbatches } => {
-            let bytes = instance.nodes.iter().map(|node| node.output_bytes.unwrap_or(0.0) / microbatches as f64);
-            MemoryLaw::shared(bytes.collect())
-        }
-    };
+    let kinds =
+        classes.chain([DeviceKind::Cpu]).map(|kind| kind_cost(instance, spec, kind, (&memory, &boundary), &transfers));
     let synchronisation = match spec.cost {
         CostKind::Additive => Synchronisation::Added,
         CostKind::Overlap | CostKind::Duplex => Synchronisation::Overlapped,
@@ -82,7 +80,7 @@ fn kind_cost(
     instance: &Instance,
     spec: &ProblemSpec,
     kind: DeviceKind,
-    memory: &[f64],
+    (memory, boundary): (&[f64], &[f64]),
     transfers: &[Transfer],
 ) -> KindCost {
     let piece = |compute, comm_in, comm_out| Piece { compute, comm_in, comm_out };
@@ -101,7 +99,7 @@ fn kind_cost(
         (None, CostKind::Duplex) => vec![piece(1.0, 0.0, 0.0), piece(0.0, 1.0, 0.0), piece(0.0, 0.0, 1.0)],
     };
     let times = transfers.iter().map(|transfer| instance.nodes[transfer.source].transfer_time);
-    KindCost::new(memory.iter().enumerate().map(node).collect(), times.collect(), pieces)
+    KindCost::new(memory.iter().enumerate().map(node).collect(), times.collect(), pieces).keeping(boundary.to_vec())
 }
 
 /// One for each producer that has consumers.

@@ -120,7 +120,7 @@ fn unit(problem: &Problem, nodes: &[usize]) -> Stage {
 
 fn nets(instance: &Instance, problem: &Problem, unit_of: &[usize]) -> Result<Vec<UnitNet>, Problems> {
     let mut problems = Problems::default();
-    if !problem.costs.memory.is_additive() {
+    if !problem.costs.has_additive_memory() {
         let cure = "ask for the memory model `additive`";
         problems.add("memory", "that of a stage is more than its nodes' together", cure);
     }

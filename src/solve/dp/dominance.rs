@@ -100,7 +100,7 @@ impl<'a> Dominance<'a> {
     /// Whether no ideal without `u` holds a pin of `u`'s nets, so that all of them are the same to it.
     fn is_first(&self, u: usize) -> bool {
         let follows = |p: u32| p as usize == u || self.reduced.order.successors(u).binary_search(&p).is_ok();
-        self.reduced.boundary.is_empty()
+        self.reduced.kinds.iter().all(|kind| kind.boundary.is_empty())
             && self
                 .reduced
                 .nets_of
@@ -160,7 +160,7 @@ impl<'a> Dominance<'a> {
     fn neighbours(&self, u: usize) -> impl Iterator<Item = usize> + '_ {
         let pins = |&e: &u32| self.reduced.nets[e as usize].pins.iter().copied();
         let sharing = self.reduced.nets_of.row(u).iter().flat_map(pins);
-        let keeping = self.reduced.boundary.of(u).iter().map(|&(v, _)| v);
+        let keeping = self.reduced.kinds.iter().flat_map(move |kind| kind.boundary.of(u)).map(|&(v, _)| v);
         let following = self.reduced.order.successors(u).iter().copied();
         sharing.chain(keeping).chain(following).map(|v| v as usize)
     }
@@ -179,9 +179,9 @@ impl<'a> Dominance<'a> {
     /// Whether no later stage loses when `u` joins `ideal`.
     fn is_free(&self, u: usize, ideal: &Bits) -> bool {
         let mut accelerators = self.reduced.kinds.iter().filter(|kind| kind.kind != DeviceKind::Cpu);
-        let bytes = self.reduced.boundary.added(u, |v| contains(ideal, v));
         accelerators.all(|kind| {
-            bytes <= kind.memory[u] && self.passes.clone().all(|pass| self.is_harmless(kind, u, ideal, pass))
+            kind.boundary.added(u, |v| contains(ideal, v)) <= kind.memory[u]
+                && self.passes.clone().all(|pass| self.is_harmless(kind, u, ideal, pass))
         }) && self.reduced.nets_of.row(u).iter().all(|&e| self.keeps_price(e as usize, u, ideal))
     }
 

@@ -13,7 +13,7 @@ use super::loads::{Loads, Value, objective, worse};
 use super::relaxation::{Relaxation, Windows};
 use super::stage::{Boundary, Potential, StageKind};
 use crate::cost::Terms;
-use crate::preprocess::Reduced;
+use crate::preprocess::{KindCosts, Reduced};
 use crate::problem::fits;
 use crate::search::{SearchContext, Stopped};
 
@@ -31,8 +31,8 @@ pub struct Line<'a> {
     prefixes: Vec<[Vec<Prefix>; 2]>,
     parameter_bytes: Vec<f64>,
     open: OpenNets,
-    /// Where memory depends on what an interval cuts.
-    memory: Option<LineMemory>,
+    /// By kind of device, where memory depends on what an interval cuts.
+    memory: Vec<Option<LineMemory>>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -93,10 +93,11 @@ impl<'a> Line<'a> {
         let inside = |kind| if has_servers { prefixes(reduced, kind, order, &open, Boundary::Inside) } else { vec![] };
         let prefixes = |kind| [prefixes(reduced, kind, order, &open, Boundary::Between), inside(kind)];
         let prefixes = (0..reduced.kinds.len()).map(prefixes).collect();
-        let memory = match reduced.boundary.is_empty() {
-            true => None,
-            false => Some(LineMemory::new(&reduced.boundary, order, cx)?),
+        let cut = |kind: &KindCosts| {
+            let boundary = Some(&kind.boundary).filter(|boundary| !boundary.is_empty());
+            boundary.map(|boundary| LineMemory::new(boundary, order, cx)).transpose()
         };
+        let memory = reduced.kinds.iter().map(cut).collect::<Result<_, Stopped>>()?;
         Ok(Self { loads, stages, consumption, order, prefixes, parameter_bytes, open, memory })
     }
 
@@ -251,7 +252,7 @@ impl<'a> Line<'a> {
             term.comm_out -= fixed.comm_out;
         }
         let mut pending = events.into_iter().peekable();
-        let mut boundaries = self.memory.as_ref().map(|memory| memory.from(i));
+        let mut boundaries = self.memory[stage.kind].as_ref().map(|memory| memory.from(i));
         let mut rest = Some(i + 1);
         while let Some(first) = rest {
             // What `next` looks at stays as it is until the interval has been handed on.

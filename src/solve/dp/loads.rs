@@ -122,7 +122,7 @@ impl Loads<'_> {
         let mut sums = *sums;
         sums.add_unit(self.reduced, kind, unit)?;
         let in_set = |p: usize| contains(to, p) && !contains(from, p);
-        sums.boundary += self.reduced.boundary.added(unit, in_set);
+        sums.boundary += kind.boundary.added(unit, in_set);
         for &e in self.reduced.nets_of.row(unit) {
             let e = e as usize;
             let net = &self.reduced.nets[e];
@@ -221,7 +221,7 @@ impl<'a> SetLoads<'a> {
         let mut sums = Sums::default();
         for u in ones(set) {
             sums.add_unit(reduced, kind, u)?;
-            let cut = reduced.boundary.of(u).iter().filter(|&&(v, _)| !contains(set, v as usize));
+            let cut = kind.boundary.of(u).iter().filter(|&&(v, _)| !contains(set, v as usize));
             sums.boundary += cut.map(|&(_, bytes)| bytes).sum::<f64>();
             for &e in reduced.nets_of.row(u) {
                 let e = e as usize;

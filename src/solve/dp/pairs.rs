@@ -210,7 +210,6 @@ impl<'a> Walk<'a> {
 
     /// The stage's sums once it holds `u`, too; `None` where the kind of device cannot run that, or not in time.
     fn join(&mut self, costs: &Costs, u: usize, sums: &Sums) -> Option<Sums> {
-        let reduced = self.pairs.setting.reduced;
         let own = costs.own[u].as_ref()?;
         let computed: f64 = sums.terms.iter().chain(own).map(|terms| terms.compute).sum();
         if computed > self.most_compute {
@@ -222,8 +221,8 @@ impl<'a> Walk<'a> {
             sums.lasting[pass].add(own);
         }
         sums.memory += costs.kind.memory[u];
-        sums.boundary += reduced.boundary.added(u, |v| contains(&self.set, v));
-        sums.parameter_bytes += reduced.parameter_bytes[u];
+        sums.boundary += costs.kind.boundary.added(u, |v| contains(&self.set, v));
+        sums.parameter_bytes += self.pairs.setting.reduced.parameter_bytes[u];
         self.set[u / 64] |= 1 << (u % 64);
         for pin in &costs.pins[u] {
             self.nets[pin.net as usize].add(pin, &mut sums);

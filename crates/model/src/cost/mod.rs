@@ -87,12 +87,27 @@ pub struct KindCost {
     pub transfers: Vec<f64>,
     /// The linear pieces whose maximum is the load; at least one.
     pub pieces: Vec<Piece>,
+    /// Bytes that a device keeps for each edge from a node that enters or leaves it, by node; empty where only the nodes
+    /// themselves take memory.
+    pub boundary: Vec<f64>,
 }
 
 impl KindCost {
     /// A kind that takes this for each node and each transfer, under the load that the pieces make.
     pub fn new(nodes: Vec<Option<NodeCost>>, transfers: Vec<f64>, pieces: Vec<Piece>) -> Self {
-        Self { nodes, transfers, pieces }
+        Self { nodes, transfers, pieces, boundary: Vec::new() }
+    }
+
+    /// The same, with so many bytes kept for each edge that enters or leaves a device, by the edge's source.
+    #[must_use]
+    pub fn keeping(self, boundary: Vec<f64>) -> Self {
+        Self { boundary, ..self }
+    }
+
+    /// Bytes that a device keeps for each edge from `v` that enters or leaves it.
+    #[inline]
+    pub fn boundary_bytes(&self, v: NodeId) -> f64 {
+        self.boundary.get(v).copied().unwrap_or(0.0)
     }
 }
 
@@ -100,9 +115,6 @@ impl KindCost {
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct MemoryLaw {
-    /// Bytes that an accelerator keeps for each edge from a node that enters or leaves it, by node; empty where only the
-    /// nodes themselves take memory.
-    pub boundary: Vec<f64>,
     /// Whether replicas share what their stage needs; else each of them needs all of it.
     pub is_shared: bool,
 }
@@ -115,26 +127,15 @@ pub fn stage_capacity(of_one: Option<f64>, replicas: usize, is_shared: bool) -> 
 }
 
 impl MemoryLaw {
-    /// Memory that is shared by the replicas of a stage, and kept for each edge from a node, by node, that enters or leaves it.
-    pub fn shared(boundary: Vec<f64>) -> Self {
-        Self { boundary, is_shared: true }
+    /// Memory that is shared by the replicas of a stage.
+    pub fn shared() -> Self {
+        Self { is_shared: true }
     }
 
     /// What `replicas` devices with this much memory each have for the stage that they share.
     #[inline]
     pub fn capacity(&self, of_one: Option<f64>, replicas: usize) -> Option<f64> {
         stage_capacity(of_one, replicas, self.is_shared)
-    }
-
-    /// Whether memory is the sum over nodes, and each replica needs all of it.
-    pub fn is_additive(&self) -> bool {
-        !self.is_shared && self.boundary.iter().all(|&bytes| bytes == 0.0)
-    }
-
-    /// Bytes that an accelerator keeps for each edge from `v` that enters or leaves it.
-    #[inline]
-    pub fn boundary_bytes(&self, v: NodeId) -> f64 {
-        self.boundary.get(v).copied().unwrap_or(0.0)
     }
 }
 
@@ -238,15 +239,21 @@ impl Costs {
         on.iter().map(|&kind| self.kind(kind).transfers[t]).fold(0.0, f64::max)
     }
 
+    /// Whether memory is the sum over nodes, and each replica needs all of it.
+    pub fn has_additive_memory(&self) -> bool {
+        !self.memory.is_shared && self.kinds.iter().flat_map(|kind| &kind.boundary).all(|&bytes| bytes == 0.0)
+    }
+
     /// Bytes that a stage of kind `on` that holds `set` needs, all its replicas together where they share them. `set`
     /// holds whole colour classes. `None` when the device kind cannot run a node of it. O(n + m).
     pub fn memory_of(&self, g: &Graph, set: &NodeSet, on: DeviceKind) -> Option<f64> {
         let own = set.iter().map(|v| Some(self.node(v, on)?.memory)).sum::<Option<f64>>()?;
-        if on == DeviceKind::Cpu || self.memory.boundary.is_empty() {
+        let kind = self.kind(on);
+        if kind.boundary.is_empty() {
             return Some(own);
         }
         let crossing = g.edges().filter(|&(u, v)| set.contains(u) != set.contains(v));
-        Some(own + crossing.map(|(u, _)| self.memory.boundary_bytes(u)).sum::<f64>())
+        Some(own + crossing.map(|(u, _)| kind.boundary_bytes(u)).sum::<f64>())
     }
 
     /// Compute and communication of `set`, counting only what `part` selects: nodes for compute, producers for
@@ -299,23 +306,24 @@ impl Costs {
             if let Some(wrong) = amounts.chain(kind.transfers.iter().copied()).find(|&amount| !is_amount(amount)) {
                 found.add(place.as_str(), format!("one of them is {wrong}"), "give finite numbers that are at least 0");
             }
+            let is_one_for_each = kind.boundary.is_empty() || kind.boundary.len() == n;
+            if !is_one_for_each || !kind.boundary.iter().all(|&bytes| is_amount(bytes)) {
+                let cause = "the bytes of boundaries are not one number that is at least 0 for each node";
+                found.add(place.as_str(), cause, "give one for each node, or none");
+            }
             if let Some((cause, cure)) = wrong_pieces(&kind.pieces) {
                 found.add(place, cause, cure);
             }
         }
         if let Some(cpu) = self.kinds.last()
-            && (cpu.pieces != [Piece::COMPUTE] || cpu.transfers.iter().any(|&time| time != 0.0))
+            && (cpu.pieces != [Piece::COMPUTE]
+                || cpu.transfers.iter().chain(&cpu.boundary).any(|&amount| amount != 0.0))
         {
-            let cure = "give CPUs one piece, compute time alone, and transfers that take no time";
+            let cure =
+                "give CPUs one piece, compute time alone, transfers that take no time, and no bytes of boundaries";
             found.add("costs of CPUs", "they count more than compute time", cure);
         }
-        if !(self.memory.boundary.is_empty() || self.memory.boundary.len() == n)
-            || !self.memory.boundary.iter().all(|&bytes| is_amount(bytes))
-        {
-            let cause = "the bytes of boundaries are not one number that is at least 0 for each node";
-            found.add("costs", cause, "give one for each node, or none");
-        }
-        if matches!(spec.objective, Objective::Latency { .. } | Objective::Sharding(_)) && !self.memory.is_additive() {
+        if matches!(spec.objective, Objective::Latency { .. } | Objective::Sharding(_)) && !self.has_additive_memory() {
             let cure = "ask for a pipeline's objective, or for memory that is the nodes' own";
             found.add(
                 "costs",

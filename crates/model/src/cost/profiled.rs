@@ -19,17 +19,19 @@ pub struct ProfiledCost;
 impl CostModel for ProfiledCost {
     fn costs(&self, instance: &Instance, spec: &ProblemSpec) -> Costs {
         let transfers = transfers(instance, spec);
-        let (bytes, memory) = memory(instance, spec.memory);
+        let (bytes, boundary, memory) = memory(instance, spec.memory);
         let times = |class: usize| move |v: &Node| v.accelerator_times[class];
         let accelerator = |class: usize| KindCost {
             nodes: nodes(instance.nodes.iter().map(times(class)), bytes.iter().copied()),
             transfers: transfers.iter().map(|transfer| instance.nodes[transfer.source].transfer_time).collect(),
             pieces: pieces(spec, class),
+            boundary: boundary.clone(),
         };
         let cpu = KindCost {
             nodes: nodes(instance.nodes.iter().map(|v| v.cpu_time), std::iter::repeat(0.0)),
             transfers: vec![0.0; transfers.len()],
             pieces: vec![Piece::COMPUTE],
+            boundary: Vec::new(),
         };
         let synchronisation = match spec.cost {
             CostKind::Additive => Synchronisation::Added,
@@ -78,15 +80,15 @@ fn bytes(node: &Node, bandwidth: Option<f64>) -> Option<f64> {
     node.output_bytes.or_else(by_time).or(nothing)
 }
 
-/// The bytes of each node by itself, and how they add up.
-fn memory(instance: &Instance, model: MemoryModel) -> (Vec<f64>, MemoryLaw) {
+/// The bytes of each node by itself, those kept for each edge from it that is cut, and how they add up.
+fn memory(instance: &Instance, model: MemoryModel) -> (Vec<f64>, Vec<f64>, MemoryLaw) {
     match model {
-        MemoryModel::Additive => (instance.nodes.iter().map(|v| v.memory).collect(), MemoryLaw::default()),
+        MemoryModel::Additive => (instance.nodes.iter().map(|v| v.memory).collect(), Vec::new(), MemoryLaw::default()),
         MemoryModel::Recomputation { microbatches } => {
             let share = 1.0 / microbatches as f64;
             let boundary = instance.nodes.iter().map(|v| v.output_bytes.unwrap_or(0.0) * share).collect();
             let own = peaks(instance).into_iter().map(|bytes| bytes * share).collect();
-            (own, MemoryLaw::shared(boundary))
+            (own, boundary, MemoryLaw::shared())
         }
     }
 }

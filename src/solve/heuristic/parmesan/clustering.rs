@@ -261,7 +261,10 @@ fn traffic(reduced: &Reduced) -> Vec<BTreeMap<u32, Traffic>> {
         net.pins.iter().filter(|&&v| v != net.source).for_each(|&v| add(net.source as usize, v as usize, time));
     }
     for (u, beside) in traffic.iter_mut().enumerate() {
-        reduced.boundary.of(u).iter().for_each(|&(v, bytes)| beside.entry(v).or_default().bytes += bytes);
+        for &(v, bytes) in reduced.kinds.iter().flat_map(|kind| kind.boundary.of(u)) {
+            let between = beside.entry(v).or_default();
+            between.bytes = between.bytes.max(bytes);
+        }
     }
     traffic
 }
