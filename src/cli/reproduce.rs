@@ -26,7 +26,8 @@ use super::{Exit, Failure, OrFail, print, write_out};
 const EXAMPLES: &str = "\
 Examples:
   dagsplit reproduce                              # what there is
-  dagsplit reproduce table1 --workloads ~/workloads
+  dagsplit reproduce table1                       # in a clone, where instances/profiled is
+  dagsplit reproduce table1 --workloads ~/dnn-partitioning    # the authors' repository
   dagsplit reproduce table1 --only GNMT --time-limit 600 --results table1.jsonl --resume
   dagsplit reproduce chen-hierarchy --export-latex hierarchy.tex
 
@@ -46,7 +47,8 @@ pub struct Args {
     #[arg(value_name = "STUDY")]
     study: Option<String>,
 
-    /// The folder with the published workloads [default: $DAGSPLIT_WORKLOADS].
+    /// The folder with the published workloads, laid out as `instances/profiled` or a clone of the authors' repository
+    /// [default: $DAGSPLIT_WORKLOADS, else instances/profiled where that is].
     #[arg(long, value_name = "DIR")]
     workloads: Option<PathBuf>,
 
@@ -92,6 +94,9 @@ struct RunRecord<'a> {
     options: &'a [String],
     result: &'a Ran,
 }
+
+/// Where the published workloads stand in a clone of this project.
+const IN_CLONE: &str = "instances/profiled";
 
 /// Where workloads are: those published, and those made here.
 struct Shelf {
@@ -210,17 +215,23 @@ impl Shelf {
         if let Some(missing) = published.as_ref().filter(|folder| !folder.is_dir()) {
             return Err(Failure::message(Exit::BadInput, format!("{}: there is no such folder", text::path(missing))));
         }
+        let published = published.or_else(|| Some(PathBuf::from(IN_CLONE)).filter(|folder| folder.is_dir()));
         Ok(Self { published, made: tempfile::tempdir().or_fail(Exit::Output)?, files: BTreeMap::new() })
     }
 
     /// The workload's file, if it is at hand.
     fn file(&mut self, workload: &Workload) -> Result<Option<PathBuf>, Failure> {
         match workload {
-            Workload::Published { path, .. } => {
-                Ok(self.published.as_ref().map(|folder| folder.join(path)).filter(|file| file.is_file()))
-            }
+            Workload::Published { path, .. } => Ok(self.published(path)),
             Workload::Generated(recipe) => self.make(recipe).map(Some),
         }
+    }
+
+    /// The published file that stands at this place of `instances/profiled`.
+    fn published(&self, path: &str) -> Option<PathBuf> {
+        let folder = self.published.as_ref()?;
+        let places = [Some(path.to_owned()), reproduce::place_at_authors(path)];
+        places.into_iter().flatten().map(|path| folder.join(path)).find(|file| file.is_file())
     }
 
     fn make(&mut self, recipe: &Recipe) -> Result<PathBuf, Failure> {
@@ -250,12 +261,11 @@ impl Shelf {
 
     /// The method's spec string, or the place of a file that it names and that is not at hand.
     fn method(&self, run: &Run) -> Result<String, String> {
-        let (Some(folder), Workload::Published { origin, .. }) = (&self.published, &run.workload) else {
+        let (Some((method, path)), Workload::Published { origin, .. }) = (run.method.split_once(FOLDER), &run.workload)
+        else {
             return Ok(run.method.clone());
         };
-        match run.method.split_once(FOLDER) {
-            Some((_, path)) if !folder.join(path).is_file() => Err(format!("{path}, from {origin}")),
-            _ => Ok(run.method.replace(FOLDER, &format!("{}/", folder.display()))),
-        }
+        let file = self.published(path).ok_or_else(|| format!("{path}, from {origin}"))?;
+        Ok(format!("{method}{}", file.display()))
     }
 }

@@ -111,6 +111,26 @@ pub enum Workload {
     Generated(Box<Recipe>),
 }
 
+/// Files and folders of `instances/profiled`, and where they stand in their authors' repositories.
+const AT_AUTHORS: [(&str, &str); 7] = [
+    // The one file whose name is written otherwise.
+    (
+        "tarnawski2020/throughput/operator/bert_l-12_training.json",
+        "throughput-inputs/OperatorGraphs/bert_L-12_training.json",
+    ),
+    ("tarnawski2020/throughput/layer/", "throughput-inputs/LayerGraphs/"),
+    ("tarnawski2020/throughput/operator/", "throughput-inputs/OperatorGraphs/"),
+    ("tarnawski2020/latency/layer/", "latency-inputs/LayerGraphs/"),
+    ("tarnawski2020/latency/operator/", "latency-inputs/OperatorGraphs/"),
+    ("tarnawski2020/expert/", "human-experts/"),
+    ("piper2021/", "inputs/"),
+];
+
+/// Where the file at `path` of `instances/profiled` stands in its authors' repository.
+pub fn place_at_authors(path: &str) -> Option<String> {
+    AT_AUTHORS.iter().find_map(|(ours, theirs)| Some(format!("{theirs}{}", path.strip_prefix(ours)?)))
+}
+
 /// One figure of a table.
 #[derive(Debug, Clone)]
 pub struct Figure {

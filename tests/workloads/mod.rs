@@ -1,7 +1,8 @@
-//! Finds the published workloads, which are not part of the repository.
+//! Finds the published workloads.
 //!
-//! They are looked for in `$DAGSPLIT_WORKLOADS`, else in `../shared/instances`. A test that does without them
-//! says so aloud: the message goes past the test harness, which would hide it.
+//! They are looked for in `$DAGSPLIT_WORKLOADS`, else in `../shared/instances`, else in `instances/profiled`, which has all
+//! of them but the texts of PipeDream's profiles. A test that does without one says so aloud: the message goes past the
+//! test harness, which would hide it.
 
 #![allow(dead_code, reason = "each test file uses some of these")]
 
@@ -10,9 +11,10 @@ use std::path::{Path, PathBuf};
 
 /// The folder with the published workloads, if there is one.
 pub fn root() -> Option<PathBuf> {
-    let folder = std::env::var_os("DAGSPLIT_WORKLOADS")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/instances"), PathBuf::from);
-    folder.is_dir().then_some(folder)
+    let clone = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let beside = || ["../shared/instances", "instances/profiled"].map(|folder| clone.join(folder)).into();
+    let folders = std::env::var_os("DAGSPLIT_WORKLOADS").map_or_else(beside, |folder| vec![PathBuf::from(folder)]);
+    folders.into_iter().find(|folder| folder.is_dir())
 }
 
 /// The workload at `relative`, such as `tarnawski2020/throughput/layer/gnmt_inference.json`; says aloud when it
