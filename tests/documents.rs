@@ -192,6 +192,7 @@ pages! {
     mapping: "docs/mapping.md",
     planning: "docs/plan.md",
     proofs: "docs/proofs.md",
+    reproducing: "docs/reproduce.md",
     simulating: "docs/simulate.md",
     tutorial: "docs/tutorial.md",
     your_model: "docs/your-model.md",

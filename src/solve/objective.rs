@@ -101,14 +101,14 @@ fn terms(problem: &Problem, held: &[Held]) -> Option<Vec<[Terms; 2]>> {
     let mut pins: Vec<usize> = Vec::new();
     for (t, transfer) in costs.transfers.iter().enumerate() {
         let source = transfer.source;
+        if transfer.consumers.iter().all(|&v| device_of[v] == device_of[source]) {
+            continue;
+        }
         pins.clear();
         pins.extend(transfer.consumers.iter().map(|&v| device_of[v]));
         pins.push(device_of[source]);
         pins.sort_unstable();
         pins.dedup();
-        if pins.len() == 1 {
-            continue;
-        }
         for &d in &pins {
             let price = if is_far(held, &pins, d) { transfer.between } else { 1.0 };
             let time = costs.kind(held[d].kind).transfers[t];

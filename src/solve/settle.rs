@@ -33,8 +33,12 @@ pub(super) fn solve(
     loop {
         let rounded = on_grid(problem, upper);
         let Run { outcome, stats } = search(&rounded, cx)?;
-        let is_rough = outcome.solution().is_some_and(|split| is_rough(problem, &rounded, split));
-        let mut outcome = settled(problem, outcome);
+        let held = outcome.solution().and_then(|split| held(problem, split));
+        let value = held.as_ref().and_then(|held| objective(problem, held));
+        let on_grid = held.as_ref().and_then(|held| objective(&rounded, held));
+        // Whether rounding to the grid hides more of the split's objective than a search may leave open.
+        let is_rough = value.zip(on_grid).is_some_and(|(value, on_grid)| value - on_grid > ROUGH * value);
+        let mut outcome = settled(problem, outcome, value);
         if let Some(before) = known.take() {
             outcome = better(problem, &before.outcome, outcome);
         }
@@ -93,19 +97,12 @@ fn of_one_device(problem: &Problem) -> Option<Solution> {
     splits.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, split)| split)
 }
 
-/// Whether rounding to the grid hides more of the split's objective than a search may leave open.
-fn is_rough(problem: &Problem, rounded: &Problem, split: &Solution) -> bool {
-    let Some(held) = held(problem, split) else { return false };
-    let values = objective(problem, &held).zip(objective(rounded, &held));
-    values.is_some_and(|(value, on_grid)| value - on_grid > ROUGH * value)
-}
-
-/// The outcome with its split's objective by the costs of `problem`, and optimal where its bound meets that; that of work
-/// alone where its maker has none.
+/// The outcome with its split's objective by the costs of `problem`, which is `value`, and optimal where its bound meets that;
+/// that of work alone where its maker has none.
 ///
 /// A latency is kept as it is claimed where a device's nodes have yet to be cut into subgraphs. A sharding cost is no sum
 /// of the costs that were rounded.
-fn settled(problem: &Problem, outcome: Outcome) -> Outcome {
+fn settled(problem: &Problem, outcome: Outcome, value: Option<f64>) -> Outcome {
     if let Objective::Sharding(_) = problem.spec.objective {
         return outcome;
     }
@@ -114,8 +111,7 @@ fn settled(problem: &Problem, outcome: Outcome) -> Outcome {
         Outcome::Feasible { solution, bound } => (solution, bound),
         Outcome::Infeasible | Outcome::Unknown { .. } => return outcome,
     };
-    let recomputed = held(problem, &solution).and_then(|held| objective(problem, &held));
-    solution.objective = recomputed.or(solution.objective);
+    solution.objective = value.or(solution.objective);
     let is_of_loads = matches!(problem.spec.objective, Objective::Throughput | Objective::GPipe);
     let bound = bound.or_else(|| is_of_loads.then(|| work_bound(&Unordered::new(problem))));
     judged(problem, solution, bound)

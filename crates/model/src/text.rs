@@ -37,7 +37,9 @@ pub fn path(path: &Path) -> String {
 pub fn escaped_json(json: &str) -> Cow<'_, str> {
     // Between its strings JSON has no such characters but line breaks, and inside them no line breaks.
     let stays = |c: char| c == '\n' || !acts(c);
-    if json.chars().all(stays) {
+    // Most texts are plain ASCII, which is seen by many bytes at a time.
+    let is_plain = |bytes: &[u8]| bytes.iter().fold(true, |plain, b| plain & matches!(b, b'\n' | b' '..=b'~'));
+    if json.as_bytes().chunks(64).all(is_plain) || json.chars().all(stays) {
         return json.into();
     }
     json.chars().map(|c| if stays(c) { c.into() } else { format!("\\u{:04x}", u32::from(c)) }).collect()

@@ -1,5 +1,6 @@
 //! What the JSON formats share: lists whose every malformed entry is reported, and one entry per line.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -108,57 +109,63 @@ pub fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error
 }
 
 /// A JSON object with `fields` first and then each list with one entry per line.
-pub struct Object(String);
+pub struct Object(Vec<u8>);
 
 impl Object {
     /// An object without fields.
     #[must_use]
     pub fn begin() -> Self {
-        Self("{".to_owned())
+        Self(b"{".to_vec())
     }
 
     /// Adds a field on a line of its own.
     pub fn field(mut self, name: &str, value: &impl Serialize) -> Self {
         self.key(name);
-        self.0.push_str(&compact(value));
+        self.value(value);
         self
     }
 
     /// Adds a list with one entry per line.
     pub fn list<T: Serialize>(mut self, name: &str, entries: impl IntoIterator<Item = T>) -> Self {
         self.key(name);
-        self.0.push('[');
+        self.0.push(b'[');
         let mut separator = "\n    ";
         for entry in entries {
-            self.0.push_str(separator);
-            self.0.push_str(&compact(&entry));
+            self.0.extend_from_slice(separator.as_bytes());
+            self.value(&entry);
             separator = ",\n    ";
         }
-        self.0.push_str("\n  ]");
+        self.0.extend_from_slice(b"\n  ]");
         self
     }
 
     /// Adds an object whose fields `fill` adds.
     pub fn object(mut self, name: &str, fill: impl FnOnce(Self) -> Self) -> Self {
         self.key(name);
-        self.0.push_str(fill(Self::begin()).finish().trim_end());
+        self.0.extend_from_slice(fill(Self::begin()).finish().trim_end().as_bytes());
         self
     }
 
     /// The text, with a line break at its end.
     pub fn finish(mut self) -> String {
-        self.0.push_str("\n}\n");
-        self.0
+        self.0.extend_from_slice(b"\n}\n");
+        let text = String::from_utf8(self.0).unwrap_or_else(|error| unreachable!("JSON is text: {error}"));
+        match escaped_json(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(escaped) => escaped,
+        }
     }
 
     fn key(&mut self, name: &str) {
-        let separator = if self.0.len() == 1 { "" } else { "," };
-        self.0.push_str(&format!("{separator}\n  {}: ", compact(&name)));
+        let separator = if self.0.len() == 1 { "\n  " } else { ",\n  " };
+        self.0.extend_from_slice(separator.as_bytes());
+        self.value(&name);
+        self.0.extend_from_slice(b": ");
     }
-}
 
-/// Compact JSON of a value whose serialisation cannot fail: plain data with string keys.
-fn compact(value: &impl Serialize) -> String {
-    let json = serde_json::to_string(value).unwrap_or_else(|error| unreachable!("plain data serialises: {error}"));
-    escaped_json(&json).into_owned()
+    /// Adds the compact JSON of a value whose serialisation cannot fail: plain data with string keys.
+    fn value(&mut self, value: &impl Serialize) {
+        let written = serde_json::to_writer(&mut self.0, value);
+        written.unwrap_or_else(|error| unreachable!("plain data serialises: {error}"));
+    }
 }

@@ -96,10 +96,14 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Result<Instance, Rea
 }
 
 pub(super) fn write(instance: &Instance) -> String {
+    with_metadata(instance, &instance.metadata)
+}
+
+fn with_metadata(instance: &Instance, metadata: &Metadata) -> String {
     let object = Object::begin()
         .field("schema", &SCHEMA)
         .field("units", &Units::standard())
-        .field("metadata", &instance.metadata)
+        .field("metadata", metadata)
         .field("platform", &instance.platform)
         .list("nodes", &instance.nodes)
         .list("edges", &instance.edges);
@@ -120,8 +124,7 @@ fn write_parallelism(object: Object, parallelism: &Parallelism) -> Object {
 /// A stable hash of what an instance states, its metadata aside: 16 hexadecimal digits (64-bit FNV-1a of the
 /// native form). For records that tell which instance a result belongs to; not for security.
 pub fn content_hash(instance: &Instance) -> String {
-    let bare = Instance { metadata: Metadata::default(), ..instance.clone() };
-    let hash = write(&bare)
+    let hash = with_metadata(instance, &Metadata::default())
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     format!("{hash:016x}")
