@@ -1,9 +1,9 @@
 //! The commands that README and docs show do what is shown.
 //!
-//! A page's commands run in order, in a folder that begins with the project's `instances` and `examples`: those of blocks
-//! that are indented or fenced as `sh`, all lines where the first begins with `dagsplit`, else those behind `$`. What stands
-//! below these is what they print, but for seconds; `…` stands for any lines. A line `<!-- before: COMMAND -->` runs as
-//! well, and `<!-- not run: REASON -->` leaves out the next block.
+//! A page's commands run in order, in a folder that begins with the project's `instances`, `examples` and `docs/gallery`:
+//! those of blocks that are indented or fenced as `sh`, all lines where the first begins with `dagsplit`, else those behind
+//! `$`. What stands below these is what they print, but for seconds; `…` stands for any lines. A line
+//! `<!-- before: COMMAND -->` runs as well, and `<!-- not run: REASON -->` leaves out the next block.
 #![cfg(feature = "conformance")]
 
 use std::path::Path;
@@ -131,7 +131,7 @@ fn without_seconds(line: &str) -> String {
 fn run(page: &str) {
     let project = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = tempfile::tempdir().unwrap();
-    for name in ["instances", "examples"] {
+    for name in ["instances", "examples", "docs/gallery"] {
         let copied = Command::new("cp").arg("-R").args([project.join(name), folder.path().into()]).status().unwrap();
         assert!(copied.success());
     }
@@ -187,6 +187,7 @@ macro_rules! pages {
 pages! {
     readme: "README.md",
     comparing: "docs/compare.md",
+    gallery: "docs/gallery.md",
     #[cfg_attr(not(feature = "highs"), ignore = "its commands use HiGHS")]
     integer_programs: "docs/integer-programs.md",
     mapping: "docs/mapping.md",
