@@ -1,5 +1,7 @@
 """What tests share, and what examples in docstrings know without import."""
 
+import dataclasses
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,21 @@ from dagsplit import Instance, Node, Platform
 PROJECT = Path(__file__).parents[1]
 
 
+def has_torch() -> bool:
+    """Whether PyTorch is installed, without which nothing can be traced."""
+    return importlib.util.find_spec("torch") is not None
+
+
 @pytest.fixture(autouse=True)
-def _in_examples(doctest_namespace: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_examples(
+    doctest_namespace: dict[str, Any], monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     """The package's names, in the project's folder."""
+    if request.node.name == "dagsplit.tracing.trace" and not has_torch():
+        pytest.skip("there is no PyTorch: `dagsplit.trace` is not tried")
     monkeypatch.chdir(PROJECT)
     doctest_namespace.update({name: getattr(dagsplit, name) for name in dagsplit.__all__})
+    doctest_namespace["replace"] = dataclasses.replace
 
 
 @pytest.fixture

@@ -18,18 +18,20 @@ INTRODUCTION = """# In Python
     pip install .
 
 builds the package `dagsplit` from the checkout; it needs Python 3.10 and Rust alone, for the solvers that need HiGHS
-are left out. Extras are `graphs` (networkx, rustworkx), `frames` (pandas, polars) and `progress` (tqdm), as in
-`pip install '.[graphs]'`.
+are left out. Extras are `graphs` (networkx, rustworkx), `frames` (pandas, polars), `progress` (tqdm), `torch` (`dagsplit.trace`
+and the command `dagsplit-profile`) and `models` (the same, with the libraries of its built-in models), as in `pip install
+'.[graphs]'`.
 Searches run in the process, without the interpreter's lock, and stop at Ctrl-C with their best split.
 
-Two notebooks begin at the beginning: [a first split](notebooks/first-split.ipynb), and
-[a heuristic of your own against the optimum](notebooks/own-heuristic.ipynb).
+Four notebooks begin at the beginning: [a first split](notebooks/first-split.ipynb), [a heuristic of your own against the
+optimum](notebooks/own-heuristic.ipynb), [from a PyTorch model to a running pipeline](notebooks/pytorch-pipeline.ipynb), and
+[plans](notebooks/plans.ipynb) for an interconnect.
 
 This page is made of the docstrings (`tools/python_reference.py`), whose examples are run by tests.
 """
 
 SECTIONS = {
-    "Workloads": ["Instance", "Node", "Platform", "AcceleratorClass", "generate"],
+    "Workloads": ["Instance", "Node", "Platform", "AcceleratorClass", "generate", "trace"],
     "Solving": ["solve", "Run", "Status", "Progress", "methods", "Method"],
     "Splits": [
         "Split",
@@ -42,6 +44,7 @@ SECTIONS = {
         "Violation",
         "ViolationKind",
     ],
+    "A cost model of your own": ["Costs", "KindCost", "Piece", "Transfer", "CostModel"],
     "A partitioner of your own": [
         "Partitioner",
         "compare",
@@ -52,6 +55,7 @@ SECTIONS = {
         "Finding",
         "Law",
     ],
+    "Published tables": ["reproduce", "Reproduction", "Figure", "Verdict", "studies", "Study"],
     "Interconnects and pipelines": ["Topology", "map", "MappingRun", "plan", "Plan", "simulate", "Simulation"],
     "Keywords": [
         "Devices",

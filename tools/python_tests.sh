@@ -44,5 +44,11 @@ export PATH=$environment/bin:$PATH
 python -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
 maturin develop --quiet --locked --extras test
 program=$target/debug/dagsplit
-[ -x "$program" ] && export DAGSPLIT_COMMAND=$program
+[ -x "$program" ] && export DAGSPLIT_COMMAND=$program DAGSPLIT=$program
 python -m pytest "$@"
+[ $# -eq 0 ] || exit 0
+if python -c 'import torch' 2>/dev/null; then
+    OMP_NUM_THREADS=1 python -m pytest tools/profile
+else
+    say 'there is no PyTorch here: the tests of dagsplit-profile (tools/profile) are skipped'
+fi

@@ -1,4 +1,4 @@
-"""Makes every workload of this directory again; see README.md. Needs `pip install './tools/profile[models]'`.
+"""Makes every workload of this directory again; see README.md. Needs `pip install '.[models]'`.
 
 With `--device NAME` the models are measured on that device in place of being modelled: `generate.py --device cuda`
 writes `*_measured.json` beside the modelled files.

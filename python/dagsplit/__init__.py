@@ -22,22 +22,28 @@ from ._native import (
 from ._options import Devices, Limits, Mapped, Objective, Planned, Reading, Request, Scope, Search, Simulated
 from .comparing import Comparison, Row, compare
 from .conforming import Conformance, Finding, Law, conform
+from .costs import CostModel, Costs, KindCost, Piece, Transfer
 from .instances import AcceleratorClass, Instance, Node, Platform
 from .pictures import Picture
 from .pipelines import MappingRun, Plan, Simulation, Topology, generate, map, plan, simulate
 from .progress import Progress
+from .reproducing import Figure, Reproduction, Study, Verdict, reproduce, studies
 from .solving import Method, Partitioner, Run, Status, methods, solve
 from .splits import Detail, Device, Framework, Split, SplitLike
+from .tracing import trace
 from .verifying import Violation, ViolationKind, verify
 
 __all__ = [
     "AcceleratorClass",
     "Comparison",
     "Conformance",
+    "CostModel",
+    "Costs",
     "Detail",
     "Device",
     "Devices",
     "Error",
+    "Figure",
     "Finding",
     "Framework",
     "Instance",
@@ -45,6 +51,7 @@ __all__ = [
     "InvalidInstance",
     "InvalidOption",
     "InvalidSplit",
+    "KindCost",
     "Law",
     "Limits",
     "Mapped",
@@ -55,11 +62,13 @@ __all__ = [
     "OutputError",
     "Partitioner",
     "Picture",
+    "Piece",
     "Plan",
     "Planned",
     "Platform",
     "Progress",
     "Reading",
+    "Reproduction",
     "Request",
     "Row",
     "Run",
@@ -70,7 +79,10 @@ __all__ = [
     "Split",
     "SplitLike",
     "Status",
+    "Study",
     "Topology",
+    "Transfer",
+    "Verdict",
     "Violation",
     "ViolationKind",
     "__version__",
@@ -80,7 +92,10 @@ __all__ = [
     "map",
     "methods",
     "plan",
+    "reproduce",
     "simulate",
     "solve",
+    "studies",
+    "trace",
     "verify",
 ]

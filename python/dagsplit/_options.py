@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+if TYPE_CHECKING:
+    from .costs import CostModel
 
 Scope = Literal["acyclic", "convex", "arbitrary"]
 """Which splits count: `acyclic` (pipelines, the default), `convex`, or `arbitrary`."""
@@ -45,12 +48,14 @@ class Request(Devices, total=False):
     """For the sharding cost: the cost of an edge between two devices."""
     cost: Literal["additive", "overlap", "duplex"]
     """How compute and communication of an accelerator combine to its load."""
-    costs: Literal["profiled", "per-edge"]
-    """What splits cost: an output is paid for once by each device, or once for each edge."""
+    costs: Literal["profiled", "per-edge"] | CostModel
+    """What splits cost: an output is paid for once by each device (`profiled`, the default), or once for each edge; or
+    a model given as data, which `solve`, `verify` and `compare` take."""
     recomputation: int
     """Count memory as training with activation recomputation needs it, over so many microbatches."""
     microbatches: int
-    """Choose a tensor and a data degree for each stage and an option for each node, for so many microbatches of a batch."""
+    """Choose a tensor and a data degree for each stage and an option for each node, for so many microbatches of a
+    batch."""
     tensor_degrees: int | Sequence[int]
     """Tensor degrees that a stage may have."""
     data_degrees: int | Sequence[int]

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _native
+from ._frames import pandas_of, polars_of
 from ._native import InvalidSplit
-from ._words import words
+from ._words import costs_for, question
 from .instances import Instance
 from .pictures import Picture
 from .progress import steps
@@ -75,16 +76,11 @@ class Comparison(Sequence[Row]):
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a data frame of pandas."""
-        import pandas
-
-        frame: pandas.DataFrame = pandas.DataFrame(self._columns())
-        return frame
+        return pandas_of(Row, self.rows)
 
     def to_polars(self) -> polars.DataFrame:
         """The rows as a data frame of polars."""
-        import polars
-
-        return polars.DataFrame(self._columns(), strict=False)
+        return polars_of(Row, self.rows)
 
     def to_text(self, form: Literal["text", "markdown", "latex", "csv"] = "text") -> str:
         """The table for people, for papers (LaTeX with booktabs) or for programs."""
@@ -93,10 +89,6 @@ class Comparison(Sequence[Row]):
     def plot(self) -> Picture:
         """Gap against time, and the gaps by workload."""
         return Picture(_native.compared(self._records, "plot"))
-
-    def _columns(self) -> dict[str, list[Any]]:
-        names = [field.name for field in dataclasses.fields(Row)]
-        return {name: [getattr(row, name) for row in self.rows] for name in names}
 
     def _repr_markdown_(self) -> str:
         return self.to_text("markdown")
@@ -159,15 +151,16 @@ def _trials(
     given = search.get("scope", "acyclic")
     scopes = [given] if isinstance(given, str) else list(given)
     for instance in instances:
+        costs = costs_for(instance, search.get("costs"))
+        asked = [{**search, "costs": costs, "scope": scope} for scope in scopes]
         for method in methods:
-            asked = [{**search, "scope": scope} for scope in scopes]
             taken = [each for each in asked if _refusal(instance, method, each) is None]
             yield from ((instance, method, each) for each in taken or asked[:1])
 
 
 def _refusal(instance: Instance, method: str | Partitioner, asked: Mapping[str, object]) -> str | None:
     """Why the method does not take the problem."""
-    return _native.refusal_of(instance._native, words(asked), method) if isinstance(method, str) else None
+    return _native.refusal_of(instance._native, question(instance, asked), method) if isinstance(method, str) else None
 
 
 def _record(instance: Instance, method: str | Partitioner, asked: dict[str, Any]) -> tuple[str, bool]:
@@ -175,7 +168,7 @@ def _record(instance: Instance, method: str | Partitioner, asked: dict[str, Any]
 
     def record(answer: str | None, refusal: tuple[str, str] | None) -> str:
         name = method if isinstance(method, str) else name_of(method)
-        return _native.record(instance._native, words(asked), name, answer, refusal)
+        return _native.record(instance._native, question(instance, asked), name, answer, refusal)
 
     refusal = _refusal(instance, method, asked)
     if refusal is not None:

@@ -65,17 +65,36 @@ def counted(progress: bool | Callable[[int, int], object]) -> Iterator[Watcher |
     if callable(progress):
         yield lambda _, done, of: progress(int(done or 0), int(of or 0))
     elif progress:
-        from tqdm.auto import tqdm
-
-        with tqdm(leave=False) as bar:
-
-            def show(_: str, done: float | None, of: float | None) -> None:
-                bar.total = of
-                bar.update(int(done or 0) - bar.n)
-
-            yield show
+        with _bar() as watcher:
+            yield watcher
     else:
         yield None
+
+
+@contextmanager
+def staged(progress: bool | Callable[[str], object]) -> Iterator[Watcher | None]:
+    """Whoever is told what runs, of runs that the native module counts."""
+    if callable(progress):
+        yield lambda step, _, __: progress(step)
+    elif progress:
+        with _bar() as watcher:
+            yield watcher
+    else:
+        yield None
+
+
+@contextmanager
+def _bar() -> Iterator[Watcher]:
+    from tqdm.auto import tqdm
+
+    with tqdm(leave=False) as bar:
+
+        def show(step: str, done: float | None, of: float | None) -> None:
+            bar.total = of
+            bar.set_description_str(step)
+            bar.update(int(done or 0) - bar.n)
+
+        yield show
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from . import _native
 from ._native import InvalidSplit
-from ._words import words
+from ._words import question
 from .instances import Instance
 from .progress import Progress, told
 from .splits import Split, SplitLike
@@ -107,7 +107,8 @@ def solve(
     if callable(method):
         return _run_of(instance, method, search)
     with told(progress) as watcher:
-        record, devices, interrupted = _native.solve(instance._native, words({"method": method, **search}), watcher)
+        asked = question(instance, {"method": method, **search})
+        record, devices, interrupted = _native.solve(instance._native, asked, watcher)
     return _run(instance, record, devices, interrupted)
 
 
@@ -131,8 +132,8 @@ def _run(instance: Instance, text: str, devices: str | None, interrupted: bool) 
 
 
 def _run_of(instance: Instance, function: Partitioner, search: Mapping[str, object]) -> Run:
-    options = words(search)
-    asked = _native.asked(instance._native, options)
+    options = question(instance, search)
+    asked = _native.asked(instance._native, options[0])
     started = time.perf_counter()
     answer = partition(function, instance, asked)
     seconds = time.perf_counter() - started

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _native
-from ._words import words
+from ._words import question
 from .instances import Instance
 from .splits import Split, SplitLike
 
@@ -93,7 +93,7 @@ def verify(instance: Instance, split: SplitLike, **request: Unpack[Request]) -> 
     outside = _outside(split)
     if outside:
         return outside
-    _, found = _native.verify(instance._native, split._devices(), split.objective, words(request))
+    _, found = _native.verify(instance._native, split._devices(), split.objective, question(instance, request))
     return [_violation(json.loads(each)) for each in found]
 
 

@@ -6,23 +6,25 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use clap::{Args, Command};
+use clap::{Args, Command, Parser};
 
 use crate::conformance::{Case, Partitioner, Program, Report};
+use crate::cost::Costs;
 use crate::formats::{OutputFormat, write_instance};
 use crate::instance::Instance;
 use crate::mapping::Topology;
 use crate::problem::{CostKind, ProblemSpec, Solution};
 use crate::registry;
-use crate::report::comparison::{COMPARE_SCHEMA, Ending, Machine, Record, Trial, Versions};
+use crate::report::comparison::{self, COMPARE_SCHEMA, Ending, Machine, Record, Trial, Versions};
 use crate::report::facts::Facts;
 use crate::report::method::MethodRecord;
 use crate::report::record::{InstanceRecord, RunRecord};
 use crate::report::simulation::{SimulationRecord, gantt};
-use crate::solve::{Outcome, Run, Stats};
+use crate::reproduce::studies as studies_of_papers;
+use crate::solve::{Outcome, Run, Stats, Status};
 use crate::verify::{Verified, Violation};
 
 use super::any_split;
@@ -33,18 +35,52 @@ use super::export::TargetArgs;
 use super::generate;
 use super::info;
 use super::map::{Mapped, PlacingArgs};
-use super::mapping_args::{LinkArgs, stages_of};
+use super::mapping_args::{LinkArgs, TopologyArgs, stages_of};
 use super::model_args::ModelArgs;
 use super::plan::{Planned, PlanningArgs};
 use super::problem_args::ProblemArgs;
 use super::question::{Answer, Question, Watch};
-use super::reading_args::{PlatformArgs, ReadingOptions, Workload};
+use super::reading_args::{PlatformArgs, ReadingArgs, ReadingOptions, Workload};
+use super::reproduce::{Reproduced, StudyArgs};
 use super::search_args::SearchArgs;
 use super::simulate::{SimulationArgs, VIRTUAL_DEVICES};
+use super::task::Task;
 use super::{Exit, Failure, OrFail};
 
 /// What errors call a split that is no file.
 const SPLIT: &str = "the split";
+
+/// What is asked: words, and the costs of splits where they are given as data.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// The words.
+    pub words: Vec<String>,
+    /// The costs, in place of those of the model that the words name.
+    pub costs: Option<Costs>,
+}
+
+/// Options that say what is asked of a workload.
+trait OfProblem {
+    fn problem(&mut self) -> &mut ProblemArgs;
+}
+
+impl OfProblem for ProblemArgs {
+    fn problem(&mut self) -> &mut ProblemArgs {
+        self
+    }
+}
+
+impl OfProblem for Question {
+    fn problem(&mut self) -> &mut ProblemArgs {
+        &mut self.problem
+    }
+}
+
+impl OfProblem for TrialArgs {
+    fn problem(&mut self) -> &mut ProblemArgs {
+        &mut self.problem
+    }
+}
 
 /// Options of which `T` has some, and devices in place of those of the workload.
 #[derive(Debug, Args)]
@@ -75,6 +111,41 @@ struct FileArgs {
 struct WritingArgs {
     #[arg(long, value_enum, default_value = "native")]
     to: FormatArg,
+}
+
+/// A published table, and the limits of each of its runs.
+#[derive(Debug, Args)]
+struct ReproduceArgs {
+    #[command(flatten)]
+    wanted: StudyArgs,
+
+    #[command(flatten)]
+    search: SearchArgs,
+}
+
+/// What the words of a task that solves say.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+struct Solving {
+    #[command(flatten)]
+    reading: ReadingArgs,
+
+    #[command(flatten)]
+    question: Question,
+}
+
+/// What the words of a task that plans say.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+struct Planning {
+    #[command(flatten)]
+    reading: ReadingArgs,
+
+    #[command(flatten)]
+    topology: TopologyArgs,
+
+    #[command(flatten)]
+    planning: PlanningArgs,
 }
 
 /// What is asked of a split, and under which limits others look for one.
@@ -108,6 +179,17 @@ impl<T: Args> On<T> {
         let Self { devices, asked } = read(words)?;
         let platform = devices.applied_to(&instance.platform)?;
         Ok((Workload { instance: instance.clone(), platform }, asked))
+    }
+}
+
+impl<T: Args + OfProblem> On<T> {
+    /// The same, where costs may be given.
+    fn asked(instance: &Instance, asked: &Asked) -> Result<(Workload, T), Failure> {
+        let (workload, mut options) = Self::read(instance, &asked.words)?;
+        if let Some(costs) = &asked.costs {
+            options.problem().count(costs.clone());
+        }
+        Ok((workload, options))
     }
 }
 
@@ -149,15 +231,15 @@ pub fn facts(instance: &Instance, words: &[String]) -> Result<Facts, Failure> {
 }
 
 /// What `solve` answers.
-pub fn solve(instance: &Instance, words: &[String], watch: Watch) -> Result<Answer, Failure> {
+pub fn solve(instance: &Instance, asked: &Asked, watch: Watch) -> Result<Answer, Failure> {
     let begun = Instant::now();
-    let (workload, question) = On::<Question>::read(instance, words)?;
+    let (workload, question) = On::<Question>::asked(instance, asked)?;
     question.answer(&workload, begun, watch)
 }
 
 /// Why the method does not take the problem; `None` where it does.
-pub fn refusal_of(instance: &Instance, words: &[String], method: &str) -> Result<Option<String>, Failure> {
-    let (workload, TrialArgs { problem, .. }) = On::read(instance, words)?;
+pub fn refusal_of(instance: &Instance, asked: &Asked, method: &str) -> Result<Option<String>, Failure> {
+    let (workload, TrialArgs { problem, .. }) = On::asked(instance, asked)?;
     let problem = problem.problem(&workload, problem.spec(&workload)?)?;
     Ok(registry::solver_for(method, &problem).or_fail(Exit::Usage)?.err())
 }
@@ -173,15 +255,20 @@ pub fn environment(instance: &Instance, words: &[String]) -> Result<Vec<(&'stati
     Ok(environment)
 }
 
+/// What splits cost by the model that is asked for.
+pub fn costs(instance: &Instance, words: &[String]) -> Result<Costs, Failure> {
+    let (workload, problem) = On::<ProblemArgs>::read(instance, words)?;
+    Ok(Arc::unwrap_or_clone(problem.problem(&workload, problem.spec(&workload)?)?.costs))
+}
+
 /// What the verifier says of a split, and by what it judges.
 pub fn verify(
     instance: &Instance,
     split: &Solution,
-    words: &[String],
+    asked: &Asked,
 ) -> Result<(ProblemSpec, Result<Verified, Vec<Violation>>), Failure> {
-    let (workload, problem) = On::<ProblemArgs>::read(instance, words)?;
-    let spec = problem.spec(&workload)?;
-    spec.validate(instance).or_fail(Exit::Usage)?;
+    let (workload, problem) = On::<ProblemArgs>::asked(instance, asked)?;
+    let spec = problem.problem(&workload, problem.spec(&workload)?)?.spec;
     let result = problem.check(&workload, &spec, split);
     Ok((spec, result))
 }
@@ -191,10 +278,10 @@ pub fn verify(
 pub fn run_of(
     instance: &Instance,
     split: Option<Solution>,
-    words: &[String],
+    asked: &Asked,
     (method, seconds): (&str, f64),
 ) -> Result<Result<Answer, Vec<Violation>>, Failure> {
-    let (workload, TrialArgs { problem, .. }) = On::read(instance, words)?;
+    let (workload, TrialArgs { problem, .. }) = On::asked(instance, asked)?;
     let problem_of = problem.problem(&workload, problem.spec(&workload)?)?;
     let spec = &problem_of.spec;
     let verified = match split.as_ref().map(|split| problem.check(&workload, spec, split)).transpose() {
@@ -213,8 +300,8 @@ pub fn run_of(
 }
 
 /// What `compare` keeps of a method that was run with these words.
-pub fn record(instance: &Instance, words: &[String], method: &str, ending: Ending) -> Result<Record, Failure> {
-    let (workload, TrialArgs { problem, search }) = On::read(instance, words)?;
+pub fn record(instance: &Instance, asked: &Asked, method: &str, ending: Ending) -> Result<Record, Failure> {
+    let (workload, TrialArgs { problem, search }) = On::asked(instance, asked)?;
     let problem = problem.problem(&workload, problem.spec(&workload)?)?;
     let about = InstanceRecord::new(instance, problem.graph.edge_count());
     Ok(Record {
@@ -233,6 +320,54 @@ pub fn record(instance: &Instance, words: &[String], method: &str, ending: Endin
         machine: Machine::here(),
         versions: Versions::of_this_program(),
     })
+}
+
+/// What `reproduce` makes, each run in this process. `tell` hears what runs, how many runs were before it, and how many
+/// there are.
+pub fn reproduce(
+    words: &[String],
+    watch: Watch,
+    mut tell: impl FnMut(String, usize, usize),
+) -> Result<Reproduced, Failure> {
+    let ReproduceArgs { wanted, mut search } = read(words)?;
+    let mut asked = wanted.asked()?;
+    let (mut before, count) = (0, asked.count());
+    asked.made(&mut search, &mut |task| {
+        if watch.cancelled.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        tell(format!("{}: {}", task.trial.instance.name, task.trial.method), before, count);
+        before += 1;
+        let ending = task.refused().unwrap_or_else(|| ending(task, watch));
+        Ok(Some(task.record(ending, Machine::here(), Versions::of_this_program())))
+    })
+}
+
+/// How a task ends that is run in this process, as it would in one of its own.
+fn ending(task: &Task, watch: Watch) -> Ending {
+    let ending = answer(task, watch).map(comparison::Answer::into_ending).unwrap_or_else(|failure| {
+        let status = if failure.exit == Exit::Usage { Status::Unsupported } else { Status::Crashed };
+        Ending::without_result(status, failure.to_string())
+    });
+    let interrupted = watch.cancelled.load(Ordering::Relaxed);
+    Ending { status: if interrupted { Status::Interrupted } else { ending.status }, ..ending }
+}
+
+fn answer(task: &Task, watch: Watch) -> Result<comparison::Answer, Failure> {
+    let (begun, words) = (Instant::now(), task.words());
+    let record = if task.is_plan() {
+        let Planning { reading, topology, planning } = Planning::try_parse_from(words).map_err(|error| told(&error))?;
+        serde_json::to_value(planning.plan(&reading.read()?, topology.read()?, begun, watch)?.record)
+    } else {
+        let Solving { reading, question } = Solving::try_parse_from(words).map_err(|error| told(&error))?;
+        serde_json::to_value(question.answer(&reading.read()?, begun, watch)?.record)
+    };
+    record.and_then(serde_json::from_value).or_fail(Exit::Bug)
+}
+
+/// The tables and figures that `reproduce` makes again: name, paper, and what it shows.
+pub fn studies() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    studies_of_papers().map(|study| (study.name, study.source, study.title))
 }
 
 /// What `export` writes.

@@ -52,6 +52,7 @@ use clap::{Parser, Subcommand};
 
 pub use exit::{Exit, Failure, OrFail};
 pub use question::{Answer, Watch};
+pub use reproduce::Reproduced;
 
 const AFTER_HELP: &str = "\
 Exit codes:

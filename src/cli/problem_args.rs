@@ -9,8 +9,8 @@ use super::reading_args::Workload;
 use super::values;
 use super::{Exit, Failure, OrFail};
 use crate::checked::checked;
-use crate::cost::CostModel;
-use crate::instance::Platform;
+use crate::cost::{CostModel, Costs};
+use crate::instance::{Instance, Platform};
 use crate::problem::{
     CostKind, Degrees, Interconnect, MemoryModel, NodeWeight, Objective, Problem, ProblemSpec, Replication, Scope,
     Sharding, Solution,
@@ -93,6 +93,16 @@ pub struct ProblemArgs {
     /// How many times longer a transfer between servers takes than one inside a server.
     #[arg(long, value_name = "F", value_parser = values::number(1.0..=values::MOST), requires = "server_size")]
     between_factor: Option<f64>,
+}
+
+/// Costs that are there before anybody asks for them.
+#[derive(Debug)]
+struct Given(Costs);
+
+impl CostModel for Given {
+    fn costs(&self, _: &Instance, _: &ProblemSpec) -> Costs {
+        self.0.clone()
+    }
 }
 
 /// The model whose data the verifier puts together by itself.
@@ -208,6 +218,12 @@ impl ProblemArgs {
                 options: self.options.clone(),
             }),
         })
+    }
+
+    /// Takes `costs` for what splits cost.
+    pub fn count(&mut self, costs: Costs) {
+        let (name, summary) = ("given", "costs given as data");
+        self.costs = CostModelEntry { name, summary, model: Arc::new(Given(costs)) };
     }
 
     /// The problem of a workload, by the costs that are asked for.

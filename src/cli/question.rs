@@ -22,7 +22,7 @@ use super::{Exit, Failure, OrFail, bug, listed};
 #[derive(Debug, clap::Args)]
 pub struct Question {
     #[command(flatten)]
-    problem: ProblemArgs,
+    pub problem: ProblemArgs,
 
     /// How to search: `auto` takes the first exact method that takes the problem, or else the first heuristic. Several
     /// specs, separated by commas, run one after the other and are compared. A spec is a name, with parameters after a

@@ -9,6 +9,8 @@ use crate::formats::{OutputFormat, write_instance};
 use crate::generate::topology::{TopologyRecipe, generate as generate_topology};
 use crate::generate::{Recipe, generate};
 use crate::registry;
+use crate::report::comparison::Record;
+use crate::report::sheet::Sheet;
 use crate::report::table;
 use crate::reproduce::{self, Outcome, Plan, Ran, Run, Study, Workload, outcomes, studies};
 use crate::text;
@@ -18,7 +20,7 @@ use serde::Serialize;
 use super::problem_args::ProblemArgs;
 use super::reading_args::ReadingOptions;
 use super::runs_args::RunsArgs;
-use super::series::Series;
+use super::search_args::SearchArgs;
 use super::task::{PlanTask, Question, Task};
 use super::verbatim::Verbatim;
 use super::{Exit, Failure, OrFail, print, write_out};
@@ -43,6 +45,16 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
+    #[command(flatten)]
+    wanted: StudyArgs,
+
+    #[command(flatten)]
+    runs: RunsArgs,
+}
+
+/// What to make again, and where its workloads are.
+#[derive(Debug, clap::Args)]
+pub struct StudyArgs {
     /// The table or figure; without one, those that there are.
     #[arg(value_name = "STUDY")]
     study: Option<String>,
@@ -59,9 +71,6 @@ pub struct Args {
     /// Only columns whose name holds one of these.
     #[arg(long, value_name = "TEXT,...", value_delimiter = ',')]
     columns: Vec<String>,
-
-    #[command(flatten)]
-    runs: RunsArgs,
 }
 
 /// The options of a run.
@@ -77,23 +86,36 @@ struct RunOptions {
 
 /// What `--export-json` writes.
 #[derive(Serialize)]
-struct Reproduction<'a> {
+pub struct Reproduction {
     schema: &'static str,
     study: &'static str,
     source: &'static str,
-    figures: &'a [Outcome],
-    runs: Vec<RunRecord<'a>>,
+    figures: Vec<Outcome>,
+    runs: Vec<RunRecord>,
 }
 
 #[derive(Serialize)]
-struct RunRecord<'a> {
+struct RunRecord {
     workload: String,
-    method: &'a str,
+    method: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     topology: Option<String>,
-    options: &'a [String],
-    result: &'a Ran,
+    options: Vec<String>,
+    result: Ran,
 }
+
+/// What came of a study.
+pub struct Reproduced {
+    /// All that is known of it.
+    pub record: Reproduction,
+    /// The table for people.
+    pub table: Sheet,
+    /// One line per figure, for programs.
+    pub data: Sheet,
+}
+
+/// Runs a task; `None` once Ctrl-C came.
+pub type Runner<'a> = dyn FnMut(&Task) -> Result<Option<Record>, Failure> + 'a;
 
 /// Where the published workloads stand in a clone of this project.
 const IN_CLONE: &str = "instances/profiled";
@@ -107,87 +129,102 @@ struct Shelf {
 
 impl Args {
     pub fn run(mut self) -> Result<Exit, Failure> {
-        let Some(name) = &self.study else {
+        if self.wanted.study.is_none() {
             print(&listing())?;
             return Ok(Exit::Done);
-        };
+        }
+        let mut asked = self.wanted.asked()?;
+        let mut series = self.runs.series.start(asked.count())?;
+        let reproduced = asked.made(&mut self.runs.search, &mut |task| series.run(task))?;
+        drop(series);
+        print(&table::sheet(&reproduced.table))?;
+        self.runs.export.write(&reproduced.record, &reproduced.data, &reproduced.table)?;
+        let any = reproduced.record.figures.iter().any(|figure| figure.ours.is_some());
+        Ok(if any { Exit::Done } else { Exit::NothingFound })
+    }
+}
+
+impl StudyArgs {
+    /// The rows and columns asked for, and where their workloads are.
+    pub fn asked(self) -> Result<Asked, Failure> {
+        let name = self.study.unwrap_or_default();
         let study = studies().find(|study| study.name == name).ok_or_else(|| {
             Failure::message(Exit::Usage, format!("there is no study `{name}`; there are:\n{}", listing()))
         })?;
-        self.runs.search.default_time_limit(TIME_LIMIT);
-        let plan = self.selected((study.plan)())?;
-        let ran = self.ran(&plan)?;
-        self.report(study, &plan, &ran)
-    }
-
-    /// The rows and columns asked for.
-    fn selected(&self, mut plan: Plan) -> Result<Plan, Failure> {
+        let mut plan = (study.plan)();
         let asked = |column: &str| self.columns.is_empty() || self.columns.iter().any(|text| column.contains(text));
         plan.figures.retain(|figure| figure.row.contains(&self.only) && asked(&figure.column));
         match plan.figures.is_empty() {
             true => Err(Failure::message(Exit::Usage, "no row and column has such a name")),
-            false => Ok(plan),
+            false => Ok(Asked { study, plan, shelf: Shelf::new(self.workloads)? }),
         }
     }
+}
 
-    fn ran(&self, plan: &Plan) -> Result<Vec<Ran>, Failure> {
-        let needed: Vec<bool> = (0..plan.runs.len()).map(|run| plan.uses(run)).collect();
-        let mut shelf = Shelf::new(self.workloads.clone())?;
-        let mut series = self.runs.series.start(needed.iter().filter(|needed| **needed).count())?;
-        let ran = plan.runs.iter().zip(needed).map(|(run, needed)| match needed {
-            true => self.result(run, &mut shelf, &mut series),
+/// Rows and columns of a study.
+pub struct Asked {
+    study: &'static Study,
+    plan: Plan,
+    shelf: Shelf,
+}
+
+impl Asked {
+    /// How many runs they come of.
+    pub fn count(&self) -> usize {
+        (0..self.plan.runs.len()).filter(|&run| self.plan.uses(run)).count()
+    }
+
+    /// The figures, of runs within the limits of `search`.
+    pub fn made(&mut self, search: &mut SearchArgs, runner: &mut Runner) -> Result<Reproduced, Failure> {
+        search.default_time_limit(TIME_LIMIT);
+        let runs = self.plan.runs.iter().enumerate().map(|(index, run)| match self.plan.uses(index) {
+            true => result(run, &mut self.shelf, search, runner),
             false => Ok(Ran::Skipped),
         });
-        ran.collect()
+        let ran = runs.collect::<Result<_, _>>()?;
+        Ok(self.reproduced(ran))
     }
 
-    fn result(&self, run: &Run, shelf: &mut Shelf, series: &mut Series) -> Result<Ran, Failure> {
-        let Some(file) = shelf.file(&run.workload)? else { return Ok(Ran::Missing(place(&run.workload))) };
-        let method = match shelf.method(run) {
-            Ok(method) => method,
-            Err(place) => return Ok(Ran::Missing(place)),
-        };
-        if let Err(error) = registry::solver(&method) {
-            return Ok(Ran::Unavailable(cause(&error.to_string())));
-        }
-        if let Some(recipe) = &run.topology {
-            let topology = shelf.topology(recipe)?;
-            let task = PlanTask { file: &file, topology: &topology, name: &recipe.command_line(), method: &method };
-            let record = series.run(&task.task(&run.options, &self.runs.search)?)?;
-            return Ok(record.map_or(Ran::Skipped, |record| Ran::Record(Box::new(record))));
-        }
-        let options = match RunOptions::try_parse_from(&run.options) {
-            Ok(options) => options,
-            Err(error) => return Ok(Ran::Unavailable(cause(&error.to_string()))),
-        };
-        let question = Question { reading: &options.reading, problem: &options.problem, search: &self.runs.search };
-        let tasks: Vec<Task> = question.tasks(&file, &[method])?;
-        let record = tasks.first().map(|task| series.run(task)).transpose()?.flatten();
-        Ok(record.map_or(Ran::Skipped, |record| Ran::Record(Box::new(record))))
-    }
-
-    fn report(&self, study: &'static Study, plan: &Plan, ran: &[Ran]) -> Result<Exit, Failure> {
-        let figures = outcomes(plan, ran);
-        let sheet = reproduce::sheet(study, plan, &figures);
-        print(&table::sheet(&sheet))?;
+    fn reproduced(&self, ran: Vec<Ran>) -> Reproduced {
+        let Self { study, plan, .. } = self;
+        let figures = outcomes(plan, &ran);
+        let (table, data) = (reproduce::sheet(study, plan, &figures), reproduce::data(study, &figures));
         let runs = plan.runs.iter().zip(ran).map(|(run, result)| RunRecord {
             workload: place(&run.workload),
-            method: &run.method,
+            method: run.method.clone(),
             topology: run.topology.as_ref().map(|recipe| recipe.command_line()),
-            options: &run.options,
+            options: run.options.clone(),
             result,
         });
-        let record = Reproduction {
-            schema: "dagsplit-reproduce/1",
-            study: study.name,
-            source: study.source,
-            figures: &figures,
-            runs: runs.collect(),
-        };
-        self.runs.export.write(&record, &reproduce::data(study, &figures), &sheet)?;
-        let any = figures.iter().any(|figure| figure.ours.is_some());
-        Ok(if any { Exit::Done } else { Exit::NothingFound })
+        let (schema, runs) = ("dagsplit-reproduce/1", runs.collect());
+        let record = Reproduction { schema, study: study.name, source: study.source, figures, runs };
+        Reproduced { record, table, data }
     }
+}
+
+fn result(run: &Run, shelf: &mut Shelf, search: &SearchArgs, runner: &mut Runner) -> Result<Ran, Failure> {
+    let Some(file) = shelf.file(&run.workload)? else { return Ok(Ran::Missing(place(&run.workload))) };
+    let method = match shelf.method(run) {
+        Ok(method) => method,
+        Err(place) => return Ok(Ran::Missing(place)),
+    };
+    if let Err(error) = registry::solver(&method) {
+        return Ok(Ran::Unavailable(cause(&error.to_string())));
+    }
+    if let Some(recipe) = &run.topology {
+        let topology = shelf.topology(recipe)?;
+        let task = PlanTask { file: &file, topology: &topology, name: &recipe.command_line(), method: &method };
+        let record = runner(&task.task(&run.options, search)?)?;
+        return Ok(record.map_or(Ran::Skipped, |record| Ran::Record(Box::new(record))));
+    }
+    let options = match RunOptions::try_parse_from(&run.options) {
+        Ok(options) => options,
+        Err(error) => return Ok(Ran::Unavailable(cause(&error.to_string()))),
+    };
+    let question = Question { reading: &options.reading, problem: &options.problem, search };
+    let tasks: Vec<Task> = question.tasks(&file, &[method])?;
+    let record = tasks.first().map(runner).transpose()?.flatten();
+    Ok(record.map_or(Ran::Skipped, |record| Ran::Record(Box::new(record))))
 }
 
 fn listing() -> String {

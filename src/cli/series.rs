@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::process::{Order, in_own_group, watch};
-use crate::registry;
-use crate::report::comparison::{COMPARE_SCHEMA, Ending, Journal, JournalError, Machine, Record, Status, Versions};
+use crate::report::comparison::{Ending, Journal, JournalError, Machine, Record, Versions};
 use crate::text::escaped;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -90,7 +89,7 @@ impl Series {
             Some(known) => Some(known),
             None if self.is_interrupted() => None,
             None => {
-                let record = self.record(task)?;
+                let record = self.record(task);
                 self.journal.add(record.clone()).map_err(journal_failure)?;
                 Some(record)
             }
@@ -99,22 +98,9 @@ impl Series {
         Ok(record)
     }
 
-    fn record(&self, task: &Task) -> Result<Record, Failure> {
-        let ending = match &task.refusal {
-            Some(refusal) => Ending::without_result(Status::Unsupported, refusal.clone()),
-            None => self.ending(task),
-        };
-        Ok(Record {
-            schema: COMPARE_SCHEMA.into(),
-            file: task.file.clone(),
-            trial: task.trial.clone(),
-            // `auto` stands for no method where none takes the problem.
-            steps: registry::settings(&task.trial.method).unwrap_or_default(),
-            ending,
-            command: std::iter::once("dagsplit".to_owned()).chain(task.arguments.iter().cloned()).collect(),
-            machine: self.machine.clone(),
-            versions: self.versions.clone(),
-        })
+    fn record(&self, task: &Task) -> Record {
+        let ending = task.refused().unwrap_or_else(|| self.ending(task));
+        task.record(ending, self.machine.clone(), self.versions.clone())
     }
 
     fn ending(&self, task: &Task) -> Ending {

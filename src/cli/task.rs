@@ -6,7 +6,8 @@ use crate::formats::{ReadOptions, read_instance};
 use crate::problem::{Problem, ProblemSpec};
 use crate::registry;
 use crate::report::InstanceRecord;
-use crate::report::comparison::{Limits, Trial};
+use crate::report::comparison::{COMPARE_SCHEMA, Ending, Limits, Machine, Record, Trial, Versions};
+use crate::solve::Status;
 
 use super::problem_args::ProblemArgs;
 use super::reading_args::ReadingOptions;
@@ -24,6 +25,38 @@ pub struct Task {
     pub arguments: Vec<String>,
     /// Why the method does not take the problem; then there is nothing to run.
     pub refusal: Option<String>,
+}
+
+impl Task {
+    /// The record of how it ended, here or elsewhere.
+    pub fn record(&self, ending: Ending, machine: Machine, versions: Versions) -> Record {
+        Record {
+            schema: COMPARE_SCHEMA.into(),
+            file: self.file.clone(),
+            trial: self.trial.clone(),
+            // `auto` stands for no method where none takes the problem.
+            steps: registry::settings(&self.trial.method).unwrap_or_default(),
+            ending,
+            command: std::iter::once("dagsplit".to_owned()).chain(self.arguments.iter().cloned()).collect(),
+            machine,
+            versions,
+        }
+    }
+
+    /// Whether the verb is `plan`; else it is `solve`.
+    pub fn is_plan(&self) -> bool {
+        self.arguments.first().is_some_and(|verb| verb == "plan")
+    }
+
+    /// The words after the verb.
+    pub fn words(&self) -> &[String] {
+        self.arguments.get(1..).unwrap_or_default()
+    }
+
+    /// Why it is not run.
+    pub fn refused(&self) -> Option<Ending> {
+        self.refusal.clone().map(|refusal| Ending::without_result(Status::Unsupported, refusal))
+    }
 }
 
 /// What is asked of each workload.

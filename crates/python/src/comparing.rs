@@ -9,15 +9,16 @@ use report::plot::plot;
 use report::table;
 use serde_json::{Value, json};
 
+use crate::costs::Question;
 use crate::errors::{InternalError, InvalidOption, mismatch, raised};
 use crate::workloads::Instance;
 
 /// The record of a run: `answer` is what `solve` answered, `refusal` why it did not, with the run's status.
 #[pyfunction]
-#[pyo3(signature = (instance, words, method, answer, refusal))]
+#[pyo3(signature = (instance, question, method, answer, refusal))]
 pub fn record(
     instance: &Instance,
-    words: Vec<String>,
+    question: Question,
     method: &str,
     answer: Option<&str>,
     refusal: Option<(String, String)>,
@@ -29,7 +30,8 @@ pub fn record(
         (None, Some((status, message))) => Ending::without_result(named(&status)?, message),
         (None, None) => Ending::without_result(Status::Unknown, "it was not run".into()),
     };
-    let record = embedded::record(&instance.0, &words, method, ending).map_err(|failure| raised(&failure))?;
+    let record = embedded::record(&instance.0, &question.about(&instance.0), method, ending)
+        .map_err(|failure| raised(&failure))?;
     serde_json::to_string(&record).map_err(|error| mismatch(&error))
 }
 

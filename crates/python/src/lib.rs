@@ -5,8 +5,10 @@
 
 mod comparing;
 mod conforming;
+mod costs;
 mod errors;
 mod pipelines;
+mod reproducing;
 mod running;
 mod solving;
 mod splits;
@@ -21,9 +23,13 @@ mod _native {
     #[pymodule_export]
     use super::conforming::conform;
     #[pymodule_export]
+    use super::costs::costs;
+    #[pymodule_export]
     use super::errors::{Error, InternalError, InvalidInstance, InvalidOption, InvalidSplit, OutputError};
     #[pymodule_export]
     use super::pipelines::{Topology, map, plan, simulate};
+    #[pymodule_export]
+    use super::reproducing::{reproduce, studies};
     #[pymodule_export]
     use super::solving::{asked, refusal_of, run_of, solve, verify};
     #[pymodule_export]

@@ -8,6 +8,7 @@ use dagsplit::problem::Solution;
 use dagsplit::verify::Violation;
 use pyo3::prelude::*;
 
+use crate::costs::Question;
 use crate::errors::{mismatch, raised};
 use crate::running::{Line, run};
 use crate::splits::{devices, split};
@@ -24,17 +25,17 @@ fn texts(answer: &Answer) -> PyResult<RunTexts> {
 
 /// Solves, and says whether Ctrl-C ended it early.
 #[pyfunction]
-#[pyo3(signature = (instance, words, progress))]
+#[pyo3(signature = (instance, question, progress))]
 pub fn solve(
     py: Python<'_>,
     instance: &Instance,
-    words: Vec<String>,
+    question: Question,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Option<String>, bool)> {
-    let instance = Arc::clone(&instance.0);
+    let (instance, asked) = (Arc::clone(&instance.0), question.about(&instance.0));
     let work = move |line: &Line<Result<Answer, Failure>>| {
         let watched = |context| line.watched(context);
-        embedded::solve(&instance, &words, Watch { cancelled: &line.cancelled, watched: &watched })
+        embedded::solve(&instance, &asked, Watch { cancelled: &line.cancelled, watched: &watched })
     };
     let (answer, interrupted) = run(py, progress, work)?;
     let (record, devices) = texts(&answer.map_err(|failure| raised(&failure))?)?;
@@ -43,8 +44,8 @@ pub fn solve(
 
 /// Why a method does not take what is asked; `None` where it does.
 #[pyfunction]
-pub fn refusal_of(instance: &Instance, words: Vec<String>, method: &str) -> PyResult<Option<String>> {
-    embedded::refusal_of(&instance.0, &words, method).map_err(|failure| raised(&failure))
+pub fn refusal_of(instance: &Instance, question: Question, method: &str) -> PyResult<Option<String>> {
+    embedded::refusal_of(&instance.0, &question.about(&instance.0), method).map_err(|failure| raised(&failure))
 }
 
 /// What is asked, in the words that partitioners are told it.
@@ -64,17 +65,18 @@ type Judged = (Option<RunTexts>, Vec<String>);
 
 /// The run of a method that found this split (devices, and the objective claimed), or what is wrong with the split.
 #[pyfunction]
-#[pyo3(signature = (instance, split, words, method, seconds))]
+#[pyo3(signature = (instance, split, question, method, seconds))]
 pub fn run_of(
     py: Python<'_>,
     instance: &Instance,
     split: Option<(String, Option<f64>)>,
-    words: Vec<String>,
+    question: Question,
     method: &str,
     seconds: f64,
 ) -> PyResult<Judged> {
     let split = split.map(|(devices, objective)| claimed(&devices, objective)).transpose()?;
-    let judged = py.detach(|| embedded::run_of(&instance.0, split, &words, (method, seconds)));
+    let asked = question.about(&instance.0);
+    let judged = py.detach(|| embedded::run_of(&instance.0, split, &asked, (method, seconds)));
     match judged.map_err(|failure| raised(&failure))? {
         Ok(answer) => Ok((Some(texts(&answer)?), Vec::new())),
         Err(violations) => Ok((None, listed(&violations)?)),
@@ -86,16 +88,16 @@ type Checked = (Option<(f64, String)>, Vec<String>);
 
 /// What the verifier says of a split: its objective and devices, and what is wrong with it.
 #[pyfunction]
-#[pyo3(signature = (instance, devices, objective, words))]
+#[pyo3(signature = (instance, devices, objective, question))]
 pub fn verify(
     py: Python<'_>,
     instance: &Instance,
     devices: &str,
     objective: Option<f64>,
-    words: Vec<String>,
+    question: Question,
 ) -> PyResult<Checked> {
-    let split = claimed(devices, objective)?;
-    let judged = py.detach(|| embedded::verify(&instance.0, &split, &words));
+    let (split, asked) = (claimed(devices, objective)?, question.about(&instance.0));
+    let judged = py.detach(|| embedded::verify(&instance.0, &split, &asked));
     match judged.map_err(|failure| raised(&failure))?.1 {
         Ok(verified) => Ok((Some((verified.objective(), crate::splits::devices(&verified)?)), Vec::new())),
         Err(violations) => Ok((None, listed(&violations)?)),

@@ -2,7 +2,7 @@
 
     DAGSPLIT=$(which dagsplit) OMP_NUM_THREADS=1 python tools/profile/tests/models_table.py
 
-Needs `pip install './tools/profile[test]' diffusers`; takes about 15 minutes of CPU time.
+Needs `pip install '.[test-models]'`; takes about 15 minutes of CPU time.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
@@ -54,6 +55,8 @@ class Job:
     cpus: int | None = None
     tied: str = "copy"
     optimizer: str = "none"
+    live: models.Built | None = None
+    """A model that is there already, with its inputs; else it is built by its name."""
 
 
 @dataclass
@@ -89,10 +92,32 @@ def traced_model(job: Job) -> Trace:
     """The model of the job, traced on the job's device with its seed."""
     if job.device.type == "cuda" and not torch.cuda.is_available():
         raise ProfileError("there is no CUDA device; give `--device cpu`, or model one with `--roofline`")
+    if job.live is not None:
+        return _traced_live(job, *job.live)
     torch.manual_seed(job.seed)
     model, inputs = _built(job)
-    args, kwargs = ((), inputs) if isinstance(inputs, dict) else (inputs, {})
-    return trace(model.train(job.training), args, kwargs)
+    return trace(model.train(job.training), *_arguments(inputs))
+
+
+def _traced_live(job: Job, model: torch.nn.Module, inputs: models.Inputs) -> Trace:
+    """The model of somebody else, which is left as it is: on another device it is a copy that is traced."""
+    modes = {module: module.training for module in model.modules()}
+    tensors = [*model.parameters(), *model.buffers()]
+    if any(tensor.device != job.device for tensor in tensors):
+        model, inputs = copy.deepcopy(model).to(job.device), _moved(inputs, job.device)
+    try:
+        return trace(model.train(job.training), *_arguments(inputs))
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+
+
+def _arguments(inputs: models.Inputs) -> tuple[tuple[object, ...], dict[str, object]]:
+    return ((), inputs) if isinstance(inputs, dict) else (inputs, {})
+
+
+def _moved(inputs: models.Inputs, device: torch.device) -> models.Inputs:
+    return pytree.tree_map_only(torch.Tensor, lambda x: x.to(device), inputs)
 
 
 def _built(job: Job) -> models.Built:
@@ -105,7 +130,7 @@ def _built(job: Job) -> models.Built:
             raise
         return models.build(job.model, job.settings)
     # A model of the user's own may have been made elsewhere.
-    return model.to(job.device), pytree.tree_map_only(torch.Tensor, lambda x: x.to(job.device), inputs)
+    return model.to(job.device), _moved(inputs, job.device)
 
 
 def _costs(job: Job, traced: Trace, groups: list[Group], bar: Bar | None) -> list[Cost]:

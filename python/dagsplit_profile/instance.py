@@ -94,8 +94,8 @@ def build(
     return {"platform": platform, "nodes": builder.nodes, "edges": builder.edges}
 
 
-def write(instance: Json, metadata: Json, path: Path | None) -> None:
-    """Writes the instance, one node or edge a line, to `path` or standard output."""
+def text(instance: Json, metadata: Json) -> str:
+    """The instance's file, one node or edge a line."""
     fields = {"schema": "dagsplit-instance/1", "units": {"time": "ms", "memory": "bytes"}, "metadata": metadata}
     fields["platform"] = instance["platform"]
     lines = [f"  {json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in fields.items()]
@@ -103,11 +103,15 @@ def write(instance: Json, metadata: Json, path: Path | None) -> None:
     for name, entries in (("nodes", instance["nodes"]), ("edges", edges)):
         rows = ",\n    ".join(json.dumps(entry, allow_nan=False) for entry in entries)
         lines.append(f'  "{name}": [\n    {rows}\n  ]')
-    text = "{\n" + ",\n".join(lines) + "\n}\n"
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def write(instance: Json, metadata: Json, path: Path | None) -> None:
+    """Writes the instance's file to `path` or standard output."""
     if path is None:
-        print(text, end="")
+        print(text(instance, metadata), end="")
     else:
-        path.write_text(text)
+        path.write_text(text(instance, metadata))
 
 
 def _add_inputs(builder: Builder, trace: Trace, groups: Sequence[Group], with_cpu: bool) -> dict[fx.Node, int]:

@@ -86,7 +86,7 @@ def _needs(library: str) -> object:
     try:
         return importlib.import_module(library)
     except ImportError as error:
-        raise ProfileError(f"this model needs {library}: pip install './tools/profile[models]'") from error
+        raise ProfileError(f"this model needs {library}: pip install '.[models]'") from error
 
 
 def _image(settings: Settings, model: nn.Module, resolution: int) -> Built:

@@ -15,8 +15,30 @@ import torch.multiprocessing as mp
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 from torch.utils import _pytree as pytree
 
+from .grouping import Granularity, group
+from .stages import pipeline_stage
+from .trace import trace
+
 # Gives the stage of a rank; called in the process of that rank.
 MakeStage = Callable[[int], PipelineStage]
+
+
+@dataclass(frozen=True)
+class StagesOf:
+    """Makes the stages of a model that is there already; every process traces it anew.
+
+    `inputs` are those of a microbatch, `nodes` the names on each stage, as `read_stages` gives them.
+    """
+
+    model: torch.nn.Module
+    inputs: Sequence[object]
+    nodes: Sequence[Sequence[str]]
+    granularity: Granularity = field(default_factory=Granularity)
+
+    def __call__(self, rank: int) -> PipelineStage:
+        """The stage of a rank."""
+        traced = trace(self.model, self.inputs)
+        return pipeline_stage(traced, group(traced, self.granularity), self.nodes, rank)
 
 
 @dataclass(frozen=True)
