@@ -14,14 +14,13 @@ pub fn studies() -> Vec<(&'static str, &'static str, &'static str)> {
     embedded::studies().collect()
 }
 
+/// A table in forms by name.
+type Forms = [(&'static str, String); 4];
+
 /// Makes a table again: its record, its forms by name, and whether Ctrl-C ended it early.
 #[pyfunction]
 #[pyo3(signature = (words, progress))]
-pub fn reproduce(
-    py: Python<'_>,
-    words: Vec<String>,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<(String, [(&'static str, String); 4], bool)> {
+pub fn reproduce(py: Python<'_>, words: Vec<String>, progress: Option<Py<PyAny>>) -> PyResult<(String, Forms, bool)> {
     let work = move |line: &Line<Result<Reproduced, Failure>>| {
         let tell = |step, before: usize, of: usize| line.tell((step, Some(before as f64), Some(of as f64)));
         embedded::reproduce(&words, Watch { cancelled: &line.cancelled, watched: &|context| context }, tell)
