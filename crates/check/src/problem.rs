@@ -51,7 +51,7 @@ pub struct Problem {
     pub target: i128,
     /// What a coefficient of 1 is.
     pub one: i128,
-    /// No piece of a load, no target times `one` and no bytes of a device are larger.
+    /// No piece of a load is larger, nor the target or the bytes of a device times `one`.
     pub largest: i128,
     /// Positions of the nodes in the order of passes.
     pub sequence: Vec<usize>,
@@ -141,7 +141,7 @@ impl Problem {
             let coefficient = kind.pieces.iter().flatten().copied().max().unwrap_or(1).max(self.one);
             load = load.max(product([4 * replicas, all, coefficient])?);
         }
-        sum([load, bytes, synchronised])
+        sum([load, product([bytes, self.one])?, synchronised])
     }
 
     /// The least whole target within which `replicas` devices of a kind are whose set has these sums of compute, in and out.

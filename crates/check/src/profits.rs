@@ -111,7 +111,9 @@ impl<'a> Pass<'a> {
         // No use, no profit and none of their differences by price is larger than these, nor overflows.
         let used = product([2, sum(earning.weights.iter().copied())?, problem.largest])?;
         let earned = sum(profits.iter().map(|profit| profit.abs()).chain([earning.most]))?;
-        sum([product([used, numerator])?, product([earned, denominator])?])?;
+        sum([product([used, numerator])?, product([earned, denominator, problem.one])?])?;
+        // Loads count parts of `one`, and so does whatever is added to them.
+        let of_memory = of_memory * problem.one;
         let per = [0, 1, 2].map(|i| of_pieces.iter().zip(&kind.pieces).map(|(w, piece)| w * piece[i]).sum::<i128>());
         let may_hold = |u: usize| {
             under.iter().all(|decision| match *decision {
@@ -169,9 +171,9 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// What is left of a profit when its use is paid for, times the price's denominator.
+    /// What is left of a profit when its use is paid for, in parts that make it whole.
     fn worth(&self, used: i128, profit: i128) -> i128 {
-        self.earning.price[1] * profit - self.earning.price[0] * used
+        self.earning.price[1] * self.problem.one * profit - self.earning.price[0] * used
     }
 
     /// Whether no set within the capacity earns more than is said.
