@@ -160,7 +160,12 @@ impl Args {
             Ok(options) => options,
             Err(error) => return Ok(Ran::Unavailable(cause(&error.to_string()))),
         };
-        let question = Question { reading: &options.reading, problem: &options.problem, search: &self.runs.search };
+        let question = Question {
+            reading: &options.reading,
+            problem: &options.problem,
+            search: &self.runs.search,
+            certify: self.runs.certify,
+        };
         let tasks: Vec<Task> = question.tasks(&file, &[method])?;
         let record = tasks.first().map(|task| series.run(task)).transpose()?.flatten();
         Ok(record.map_or(Ran::Skipped, |record| Ran::Record(Box::new(record))))

@@ -40,13 +40,10 @@ impl Decision {
     }
 }
 
-/// Whether the refuted cases, each by its decisions in their order, are all that there are.
+/// Whether the refuted cases, each by its decisions in their order, are all that there are; else one that is missing.
 ///
 /// Two cases that differ in the last decision alone, which one takes and the other does not, are all of the case without it.
 /// So cases are joined, those of most decisions first, until the one without decisions is left or nothing can be joined.
-///
-/// # Errors
-/// A case that is missing.
 pub fn are_complete(mut known: BTreeSet<Vec<Decision>>) -> Result<(), Vec<Decision>> {
     let mut missing = Vec::new();
     for depth in (1..=known.iter().map(Vec::len).max().unwrap_or_default()).rev() {

@@ -20,10 +20,7 @@ impl Decimal {
     /// One.
     pub const ONE: Self = Self { digits: 1, exponent: 0 };
 
-    /// The number that a JSON number states.
-    ///
-    /// # Errors
-    /// It is below zero, has more than 36 digits, or an exponent beyond 400.
+    /// The number that a JSON number states; it has at most 36 digits, and no exponent beyond 400.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = |cause: &str| format!("{text} {cause}");
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
@@ -48,19 +45,13 @@ impl Decimal {
         self.exponent.min(0).unsigned_abs()
     }
 
-    /// The product.
-    ///
-    /// # Errors
-    /// It has too many digits.
+    /// The product, unless it has too many digits.
     pub fn times(self, other: Self) -> Result<Self, String> {
         let digits = self.digits.checked_mul(other.digits).ok_or("a product has too many digits")?;
         Ok(Self { digits, exponent: if digits == 0 { 0 } else { self.exponent + other.exponent } })
     }
 
-    /// The number times 10^`places`, as a whole number.
-    ///
-    /// # Errors
-    /// It has more decimals, or is too large.
+    /// The number times 10^`places`, as a whole number, unless it has more decimals or is too large.
     pub fn scaled(self, places: u32) -> Result<i128, String> {
         let shift = u32::try_from(self.exponent + places as i32);
         let shift = shift.map_err(|_| format!("a number has more than {places} decimals"))?;

@@ -128,6 +128,9 @@ struct Sums {
 /// A set of units, as bits.
 type Bits = Rc<[u64]>;
 
+/// The units that may join an ideal, each with the ideal that results.
+type Above = Rc<[(usize, usize)]>;
+
 fn holds(bits: &[u64], unit: usize) -> bool {
     bits[unit / 64] >> (unit % 64) & 1 == 1
 }
@@ -140,8 +143,8 @@ struct Walk<'a> {
     before: Vec<Vec<usize>>,
     ideals: Vec<Bits>,
     number: HashMap<Bits, usize>,
-    /// The units that may join an ideal, each with the ideal that results, once these have been asked for.
-    above: Vec<Option<Rc<[(usize, usize)]>>>,
+    /// What is above each ideal, once that has been asked for.
+    above: Vec<Option<Above>>,
     /// The last walk that came to an ideal, and how many there were.
     seen: Vec<usize>,
     walks: usize,
@@ -167,8 +170,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The units that may join an ideal, with the ideal that results. O(units + edges) at the first call, O(1) later.
-    fn above(&mut self, ideal: usize) -> Rc<[(usize, usize)]> {
+    /// What is above an ideal. O(units + edges) at the first call, O(1) later.
+    fn above(&mut self, ideal: usize) -> Above {
         if let Some(above) = &self.above[ideal] {
             return above.clone();
         }
@@ -187,7 +190,7 @@ impl<'a> Walk<'a> {
             }
             (u, number)
         };
-        let above: Rc<[(usize, usize)]> = joining.into_iter().map(with).collect();
+        let above: Above = joining.into_iter().map(with).collect();
         self.above[ideal] = Some(above.clone());
         above
     }

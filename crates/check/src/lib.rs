@@ -75,12 +75,8 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Error {
-    fn instance(cause: String) -> Self {
-        Self::Unreadable { file: "instance", line: None, cause }
-    }
-
-    fn split(cause: String) -> Self {
-        Self::Unreadable { file: "split", line: None, cause }
+    fn file(file: &'static str) -> impl Fn(String) -> Self {
+        move |cause| Self::Unreadable { file, line: None, cause }
     }
 
     fn unreadable(line: usize, cause: impl Into<String>) -> Self {
@@ -99,7 +95,8 @@ impl Error {
 /// What cannot be read, or the first line of the proof that does not hold, and why.
 pub fn check(instance: &str, proof: &str, split: Option<&str>) -> Result<Accepted, Error> {
     let (instance, question) = proof::check(instance, proof)?;
-    let value = split.map(|split| split::value(&instance, &question, split)).transpose().map_err(Error::split)?;
+    let value =
+        split.map(|split| split::value(&instance, &question, split)).transpose().map_err(Error::file("split"))?;
     match value.filter(|&value| value > question.claim) {
         Some(value) => {
             Err(Error::refused(1, format!("the split has a load of {value}, above the claim {}", question.claim)))
@@ -114,10 +111,10 @@ pub fn check(instance: &str, proof: &str, split: Option<&str>) -> Result<Accepte
 /// # Errors
 /// What cannot be read.
 pub fn digits(instance: &str, scale: &str) -> Result<u32, Error> {
-    let instance = Instance::parse(instance).map_err(Error::instance)?;
+    let instance = Instance::parse(instance).map_err(Error::file("instance"))?;
     let scale = Decimal::parse(scale).map_err(|cause| Error::unreadable(1, cause))?;
     let moved = instance.nodes.iter().map(|node| node.transfer.times(scale)).collect::<Result<Vec<_>, _>>();
-    let moved = moved.map_err(Error::instance)?;
+    let moved = moved.map_err(Error::file("instance"))?;
     let times = instance.nodes.iter().flat_map(|node| node.times.iter().flatten());
     Ok(times.chain(&moved).map(|time| time.places()).max().unwrap_or_default())
 }
@@ -128,7 +125,7 @@ pub fn digits(instance: &str, scale: &str) -> Result<u32, Error> {
 /// # Errors
 /// What cannot be read, or why the split is none of those that are asked for.
 pub fn split_value(instance: &str, first_line: &str, split: &str) -> Result<i128, Error> {
-    let instance = Instance::parse(instance).map_err(Error::instance)?;
+    let instance = Instance::parse(instance).map_err(Error::file("instance"))?;
     let question = Question::parse(first_line).map_err(|cause| Error::unreadable(1, cause))?;
-    split::value(&instance, &question, split).map_err(Error::split)
+    split::value(&instance, &question, split).map_err(Error::file("split"))
 }

@@ -75,10 +75,8 @@ fn places(numbers: impl Iterator<Item = Decimal>) -> u32 {
 }
 
 impl Problem {
-    /// The problem. O(n + m log m).
-    ///
-    /// # Errors
-    /// The question does not fit the instance, a time is no whole number of the claim's units, or numbers are too large.
+    /// The problem; or how the question does not fit the instance, or which numbers are not whole or too large.
+    /// O(n + m log m).
     pub fn new(instance: &Instance, question: &Question) -> Result<Self, String> {
         if question.accelerators.len() != instance.classes {
             return Err(format!("the instance has {} classes of accelerators", instance.classes));

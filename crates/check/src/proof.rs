@@ -12,12 +12,9 @@ use crate::question::{Question, hash};
 use crate::work::Work;
 use crate::{Error, crowd, ideals};
 
-/// Checks all lines of a proof, and returns the question whose claim it proves.
-///
-/// # Errors
-/// The line that is wrong first, and why.
+/// Checks all lines of a proof, and returns the question whose claim it proves; else the line that is wrong first, and why.
 pub fn check(instance_text: &str, proof_text: &str) -> Result<(Instance, Question), Error> {
-    let instance = Instance::parse(instance_text).map_err(Error::instance)?;
+    let instance = Instance::parse(instance_text).map_err(Error::file("instance"))?;
     let mut lines = proof_text.lines().zip(1..);
     let (first, _) = lines.next().ok_or_else(|| Error::unreadable(1, "the file is empty"))?;
     let question = Question::parse(first).map_err(|cause| Error::unreadable(1, cause))?;

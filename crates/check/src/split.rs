@@ -15,10 +15,8 @@ struct Device {
     nodes: Vec<u64>,
 }
 
-/// The least whole number of the claim's units that no load of the split in `text` exceeds.
-///
-/// # Errors
-/// It is no split, or none of those that are asked for.
+/// The least whole number of the claim's units that no load of the split in `text` exceeds; or why it is none of the splits
+/// that are asked for.
 pub fn value(instance: &Instance, question: &Question, text: &str) -> Result<i128, String> {
     let problem = Problem::new(instance, question)?;
     let devices = read(text, instance)?;

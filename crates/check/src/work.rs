@@ -18,10 +18,7 @@ const NEVER: i128 = 1 << 100;
 pub const MOST_WEIGHT: i128 = 1 << 40;
 
 impl Work {
-    /// What weights of the kinds make of the problem. O(units · kinds).
-    ///
-    /// # Errors
-    /// There is not one weight for each kind, from 0 to 2⁴⁰, or numbers are too large.
+    /// What weights of the kinds make of the problem, one for each. O(units · kinds).
     pub fn new(problem: &Problem, weights: &[i128]) -> Result<Self, String> {
         if weights.len() != problem.kinds.len() || weights.iter().any(|w| !(0..=MOST_WEIGHT).contains(w)) {
             return Err(format!("there have to be {} weights from 0 to 2^40", problem.kinds.len()));
@@ -42,9 +39,6 @@ impl Work {
     }
 
     /// Whether the devices cannot do all units within the target.
-    ///
-    /// # Errors
-    /// They can.
     pub fn refutes(&self, problem: &Problem) -> Result<(), String> {
         let devices = problem.kinds.iter().zip(&self.of_device);
         let most: i128 = devices.map(|(kind, device)| i128::from(kind.count) * device).sum();
