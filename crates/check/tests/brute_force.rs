@@ -104,7 +104,7 @@ fn certify(seed: u64, cases: usize) -> usize {
     let (mut certified, mut proofs) = (0, Vec::new());
     for number in 0..cases {
         let scope = ["acyclic", "arbitrary", "convex"][number % 3];
-        let case = Case::drawn(&mut draw, if scope == "acyclic" { 5 } else { 3 }, scope, number % 6 == 0);
+        let case = Case::drawn(&mut draw, if scope == "acyclic" { 5 } else { 3 }, scope, number.is_multiple_of(6));
         if let Some((optimum, split)) = case.optimum() {
             let mut tree = Tree::new(&case, optimum);
             let lines = match scope {
