@@ -44,9 +44,17 @@ impl<'a> Tree<'a> {
         let pairs = (0..nodes).flat_map(|u| {
             (u + 1..nodes).map(move |v| (format!("[\"together\",{u},{v}]"), format!("[\"apart\",{u},{v}]")))
         });
-        let open = on.chain(pairs).find(|(yes, no)| !under.contains(yes) && !under.contains(no));
+        let open =
+            on.chain(pairs).find(|(yes, no)| !under.contains(yes) && !under.contains(no) && self.is_decision(yes));
         let Some((yes, no)) = open else { return false };
         [yes, no].into_iter().all(|side| self.refute(&[under, &[side]].concat()))
+    }
+
+    /// Whether the checker reads this as a decision: nodes of one unit are no pair.
+    fn is_decision(&self, decision: &str) -> bool {
+        let weights = self.case.for_kinds(1);
+        let line = format!("{{\"reason\":\"work\",\"under\":[{decision}],\"weights\":{weights}}}");
+        !matches!(self.case.check(self.claim, &[line]), Err(Error::Unreadable { .. }))
     }
 
     /// Profits of one node that nothing can hold; of one node of each part of a kind of device.
@@ -54,7 +62,10 @@ impl<'a> Tree<'a> {
         let nodes = self.case.nodes;
         let mut profits: Vec<(Vec<u8>, Option<usize>)> =
             (0..nodes).map(|v| ((0..nodes).map(|w| u8::from(v == w)).collect(), None)).collect();
-        let together = |u: usize, v: usize| under.contains(&format!("[\"together\",{u},{v}]"));
+        let together = |u: usize, v: usize| {
+            let pair = format!("[\"together\",{u},{v}]");
+            under.contains(&pair) || !self.is_decision(&pair)
+        };
         for kind in 0..self.case.counts.len() {
             let is_first =
                 |v: usize| under.contains(&format!("[\"on\",{v},{kind}]")) && !(0..v).any(|u| together(u, v));
