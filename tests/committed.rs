@@ -24,6 +24,7 @@ fn folder() -> PathBuf {
 fn files(place: &str) -> BTreeMap<String, PathBuf> {
     let entries = std::fs::read_dir(folder().join(place)).unwrap().map(|entry| entry.unwrap().path());
     let workloads = entries.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+    let workloads = workloads.filter(|path| !path.ends_with("instances/ledger.json"));
     workloads.map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), path)).collect()
 }
 

@@ -4,6 +4,7 @@
 usage: check.py INSTANCE PROOF    (exit codes: 0 accepted, 1 refused, 2 usage, 3 a file cannot be read)
 """
 
+import collections
 import itertools
 import json
 import pathlib
@@ -74,11 +75,9 @@ def strong_components(count, edges):
         after[a].add(b)
 
     def reach(start):
-        seen, stack = {start}, [start]
-        while stack:
-            new = after[stack.pop()] - seen
+        seen, new = {start}, {start}
+        while new := set().union(*(after[v] for v in new)) - seen:
             seen |= new
-            stack.extend(new)
         return seen
 
     reached = [reach(v) for v in range(count)]
@@ -97,11 +96,23 @@ class Problem:
         if set(line) - FIELDS or not is_named or self.scope not in ("arbitrary", "convex", "acyclic"):
             raise ValueError("the first line has something unknown")
         refuse_unless(len(line["accelerators"]) == instance.classes, "the classes are not those of the instance")
-        self.target, self.time_unit = whole(line["claim"]) - 1, 10 ** whole(line["digits"])
+        self.check_range(line)
+        self.target, self.time_unit = whole(line["claim"]) - 1, 10 ** line["digits"]
         self.sequence, scale = line.get("order") or [], line.get("transfer_scale")
         self.make_units(instance)
         self.make_nets(instance, 1 if scale is None else scale)
         self.make_kinds(instance, line)
+
+    def check_range(self, line):
+        kinds, alone = line["accelerators"], {"most": 1, "bandwidth": 1, "synchronisation": "added"}
+        counts = [whole(n) for n in (line["cpus"], *(kind["count"] for kind in kinds))]
+        stated = [*counts, line.get("transfer_scale") or 0, 36 - whole(line["digits"]), line["digits"], sum(counts) - 1]
+        stated += map(whole, line.get("order") or [])
+        stated += [x for kind in kinds for x in (kind.get("memory") or 0, *itertools.chain(*kind["load"]))]
+        self.ring = ring = line.get("replication") or alone
+        is_ring = whole(ring["most"]) > 0 < ring["bandwidth"] and ring["synchronisation"] in ("added", "overlapped")
+        if min(stated) < 0 or not is_ring or set(ring) - set(alone):
+            raise ValueError("a number of the first line is out of range")
 
     def make_units(self, instance):
         mark, number = [("node", v) if c is None else ("color", c) for v, c in enumerate(instance.color)], {}
@@ -145,21 +156,16 @@ class Problem:
         for a, units in consumers.items():
             sinks = units - {self.unit_of[a]}
             cost = self.units_of_time(instance.transfer[a] * scale)
-            if sinks and cost:
-                self.nets.append((self.unit_of[a], frozenset(sinks), cost))
+            self.nets += [(self.unit_of[a], frozenset(sinks), cost)] if sinks and cost else []
 
     def make_kinds(self, instance, line):
-        self.replication = line.get("replication")
-        limits = [c.get("memory") for c in line["accelerators"] if c.get("memory") is not None]
-        limits += [self.replication["bandwidth"]] if self.replication else []
-        stated = [*instance.memory, *instance.parameters, *limits]
+        limits = [kind.get("memory") or 0 for kind in line["accelerators"]]
+        stated = [*instance.memory, *instance.parameters, *limits, self.ring["bandwidth"]]
         self.byte = next(10**p for p in range(400) if all((x * 10**p).denominator == 1 for x in stated))
-        self.memory = [0] * self.units
-        self.parameters = [0] * self.units
+        self.memory, self.parameters = [0] * self.units, [0] * self.units
         for v, unit in enumerate(self.unit_of):
             self.memory[unit] += int(instance.memory[v] * self.byte)
             self.parameters[unit] += int(instance.parameters[v] * self.byte)
-        most = self.replication["most"] if self.replication else 1
         cpus = {"count": line["cpus"], "load": [[1, 0, 0]]}
         self.kinds = []
         for k, kind in enumerate([*line["accelerators"], cpus]):
@@ -169,10 +175,9 @@ class Problem:
             for v, unit in enumerate(self.unit_of):
                 own = instance.times[v][k]
                 time[unit] = None if own is None or time[unit] is None else time[unit] + self.units_of_time(own)
-            limit = kind.get("memory")
-            limit = None if limit is None else int(limit * self.byte)
+            limit = None if kind.get("memory") is None else int(kind["memory"] * self.byte)
             capacity = None if limit is None else limit + limit // 10**9
-            replicas = min(most, whole(kind["count"])) if k < instance.classes else 1
+            replicas = min(self.ring["most"], kind["count"]) if k < instance.classes else 1
             more = {"pieces": kind["load"], "time": time, "capacity": capacity, "replicas": replicas}
             self.kinds.append({**kind, **more})
 
@@ -181,8 +186,8 @@ class Problem:
         load = Fraction(max(sum(c * t for c, t in zip(piece, terms)) for piece in kind["pieces"]), replicas)
         if replicas == 1:
             return load <= self.target
-        moved = 2 * (replicas - 1) * parameters * self.time_unit / Fraction(self.replication["bandwidth"] * self.byte)
-        added = self.replication["synchronisation"] == "added"
+        moved = 2 * (replicas - 1) * parameters * self.time_unit / Fraction(self.ring["bandwidth"] * self.byte)
+        added = self.ring["synchronisation"] == "added"
         return (load + moved / replicas if added else max(load, moved / replicas)) <= self.target
 
     def terms(self, kind, units):
@@ -196,8 +201,8 @@ class Problem:
 
 
 def work_of(problem, weights):
-    refuse_unless(len(weights) == len(problem.kinds), "there has to be a weight for each kind")
-    refuse_unless(all(0 <= whole(w) <= 2**40 for w in weights), "a weight is out of range")
+    are_right = len(weights) == len(problem.kinds) and all(0 <= whole(w) <= 2**40 for w in weights)
+    refuse_unless(are_right, "there has to be a weight from 0 to 2^40 for each kind")
     price = [w * max(piece[0] for piece in kind["pieces"]) for kind, w in zip(problem.kinds, weights)]
     usable = [(kind, p) for kind, p in zip(problem.kinds, price) if kind["count"]]
     least = lambda u: min((p * kind["time"][u] for kind, p in usable if kind["time"][u] is not None), default=2**100)
@@ -212,12 +217,11 @@ def check_work(problem, line, _):
 
 def least_cut(problem, kind, piece, group):
     """The least value of a piece over the sets that hold the group: augmenting paths along shortest ones."""
-    unlimited, residual = 2**124, {}
+    unlimited, residual = 2**124, collections.defaultdict(collections.Counter)
 
     def arc(a, b, capacity):
-        residual.setdefault(a, {}).setdefault(b, 0)
         residual[a][b] += capacity
-        residual.setdefault(b, {}).setdefault(a, 0)
+        residual[b][a] += 0
 
     for u in range(problem.units):
         arc(u, "sink", unlimited if kind["time"][u] is None else piece[0] * kind["time"][u])
@@ -249,8 +253,7 @@ def least_cut(problem, kind, piece, group):
 
 
 def check_crowd(problem, line, _decisions):
-    units = [problem.unit(node) for node in line["nodes"]]
-    most = line["most"]
+    units, most = [problem.unit(node) for node in line["nodes"]], line["most"]
     refuse_unless(len(set(units)) == len(units), "a unit counts twice")
     refuse_unless(len(most) == len(problem.kinds), "there has to be a number for each kind")
     refuse_unless(all(kind["replicas"] <= 1 for kind in problem.kinds), "a crowd says nothing of replicas")
@@ -276,9 +279,7 @@ def check_ideals(problem, line, _decisions):
     for size in range(problem.units):
         for ideal in [i for i in reached if len(i) == size]:
             uses = reached.pop(ideal)
-            for k, kind in enumerate(problem.kinds):
-                if not kind["count"]:
-                    continue
+            for k, kind in [(k, kind) for k, kind in enumerate(problem.kinds) if kind["count"]]:
                 for larger, replicas in stages(problem, kind, ideal, before):
                     rest = sum(of_unit[u] for u in all_units - larger)
                     for use in uses:
@@ -327,8 +328,8 @@ def check_profits(problem, line, decisions):
 def most_profit(problem, k, own, profit, decisions):
     """The largest profit above what is claimed of a set within the capacity, else at most that."""
     kind, weights, (numerator, denominator) = problem.kinds[k], own["weights"], own["price"]
-    refuse_unless(len(weights) == len(kind["pieces"]) + 1, "there has to be a weight for each piece, and for memory")
-    refuse_unless(all(0 <= whole(w) < 2**40 for w in weights), "a weight is out of range")
+    are_right = len(weights) == len(kind["pieces"]) + 1 and all(0 <= whole(w) <= 2**40 for w in weights)
+    refuse_unless(are_right, "there has to be a weight from 0 to 2^40 for each piece, and for memory")
     refuse_unless(whole(numerator) >= 0 < whole(denominator), "a price is out of range")
     refuse_unless(weights[-1] == 0 or kind["capacity"] is not None, "unlimited memory has a weight")
     per = [sum(w * piece[i] for w, piece in zip(weights, kind["pieces"])) for i in range(3)]
@@ -364,10 +365,10 @@ def most_profit(problem, k, own, profit, decisions):
 
 
 def undominated(entries):
-    kept = [(0, -(2**200))]
+    kept = []
     for used, gain in sorted(entries, key=lambda entry: (entry[0], -entry[1])):
-        kept += [(used, gain)] if gain > kept[-1][1] else []
-    return kept[1:]
+        kept += [(used, gain)] if not kept or gain > kept[-1][1] else []
+    return kept
 
 
 def plan(problem, per, decisions):
@@ -408,10 +409,9 @@ def extend(problem, kind, k, per, memory_weight, profit, decisions, nets, state,
     if falls(labels, {variable: label}) or falls({variable: label}, labels):
         return None
     used = gain = 0
-    if not is_new:
-        if units[unit] != inside:
-            return None
-    else:
+    if not is_new and units[unit] != inside:
+        return None
+    if is_new:
         for name, u, v in decisions:
             if inside and u == unit and (name == "on" and v != k or name == "not_on" and v == k):
                 return None

@@ -1,11 +1,14 @@
 //! `dagsplit compare`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use crate::formats::read_text;
+use crate::proof::Asked;
 use crate::registry;
-use crate::report::comparison::{self, Measured, Record, Status, contradiction, measured};
+use crate::report::comparison::{self, Ending, Measured, Record, Status, contradiction, measured};
 use crate::report::plot::plot;
 use crate::report::table;
+use crate::text;
 
 use super::problem_args::ProblemArgs;
 use super::reading_args::ReadingOptions;
@@ -18,6 +21,7 @@ const EXAMPLES: &str = "\
 Examples:
   dagsplit compare bert.json gnmt.json --methods dp,dpl
   dagsplit compare bert.json --methods dp,certify,annealing:patience=50 --scope acyclic,arbitrary
+  dagsplit compare bert.json --methods dpl --proof bert.proof    # a bound that others proved
   dagsplit compare *.json --methods dp,dpl --time-limit 60 --results runs.jsonl --resume --plot gaps.svg
 
 Each method runs in a process of its own: one that dies, or does not stop, is a row of the table. Its split is \
@@ -45,6 +49,11 @@ pub struct Args {
     #[command(flatten)]
     runs: RunsArgs,
 
+    /// Measure gaps against the bound of this proof (`dagsplit-proof/1`), too, whoever wrote it, once the checker has
+    /// accepted it. It counts for the workload and question that it is about; may be given several times.
+    #[arg(long = "proof", value_name = "PROOF", help_heading = "Search")]
+    proofs: Vec<PathBuf>,
+
     /// Draw gap against time, and the gaps by workload, as SVG.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     plot: Option<PathBuf>,
@@ -64,20 +73,67 @@ impl Args {
 
     fn tasks(&self) -> Result<Vec<Task>, Failure> {
         let methods = registry::split_list(&self.methods);
-        let question = Question { reading: &self.reading, problem: &self.problem, search: &self.runs.search };
+        let question = Question {
+            reading: &self.reading,
+            problem: &self.problem,
+            search: &self.runs.search,
+            certify: self.runs.certify,
+        };
         let tasks = self.files.iter().map(|file| question.tasks(file, &methods));
         Ok(tasks.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
+    /// The bounds of the given proofs, as records that only bounds are known of.
+    fn references(&self, records: &[Record]) -> Result<Vec<Record>, Failure> {
+        let mut references: Vec<Record> = Vec::new();
+        for path in &self.proofs {
+            let proof = read_text(path).or_fail(Exit::BadInput)?;
+            let before = references.len();
+            for record in records {
+                if !references[before..].iter().any(|known| known.is_comparable(record)) {
+                    references.extend(self.reference(record, &proof, path)?);
+                }
+            }
+            if references.len() == before && !records.is_empty() {
+                let cause = format!("{}: the proof is about none of these runs", text::path(path));
+                return Err(Failure::message(Exit::BadInput, cause));
+            }
+        }
+        Ok(references)
+    }
+
+    /// What a proof shows of the question of a run, where it is about that.
+    fn reference(&self, run: &Record, proof: &str, path: &Path) -> Result<Option<Record>, Failure> {
+        let file = Path::new(&run.file);
+        let content = read_text(file).or_fail(Exit::BadInput)?;
+        let workload = self.reading.options.read(file)?;
+        let problem = self.problem.options.problem(&workload, run.trial.problem.clone())?;
+        if self.problem.options.other_costs().is_some() {
+            return Ok(None);
+        }
+        let transfer_scale = self.reading.options.transfer_scale();
+        let asked = Asked { instance: &workload.instance, text: &content, transfer_scale, problem: &problem };
+        let bound = asked.bound(proof).map_err(|error| anyhow::anyhow!("{}: {error}", text::path(path)));
+        let Some((bound, scope)) = bound.or_fail(Exit::InvalidSplit)? else { return Ok(None) };
+        let mut reference = run.clone();
+        reference.trial.method = format!("proof:{}", path.display());
+        reference.trial.problem.scope = scope;
+        let ending = Ending::without_result(Status::Unknown, "a proof of a bound".into());
+        reference.ending = Ending { lower_bound: Some(bound), ..ending };
+        Ok(Some(reference))
+    }
+
     fn report(&self, records: &[Record], tasks: usize) -> Result<Exit, Failure> {
-        let runs = measured(records);
+        let known: Vec<Record> = records.iter().cloned().chain(self.references(records)?).collect();
+        let mut runs = measured(&known);
+        runs.truncate(records.len());
         let sheet = comparison::sheet(&runs);
         print(&table::sheet(&sheet))?;
         self.runs.export.write(&records, &sheet, &sheet)?;
         if let Some(path) = &self.plot {
             write_out(Some(path), &plot(&runs).or_fail(Exit::Bug)?)?;
         }
-        match contradiction(records) {
+        match contradiction(&known) {
             Some(contradiction) => Err(Failure::new(Exit::Bug, contradiction.into())),
             None if records.len() < tasks => Ok(Exit::NothingFound),
             None => Ok(exit(&runs)),

@@ -1,6 +1,7 @@
 //! The command line: one file per verb.
 
 mod any_split;
+mod check;
 mod compare;
 #[cfg(feature = "conformance")]
 mod conform;
@@ -18,6 +19,7 @@ mod generate_topology;
 #[cfg(feature = "highs")]
 mod import_solution;
 mod info;
+mod ledger;
 mod map;
 mod mapping_args;
 mod memory;
@@ -57,7 +59,7 @@ pub use reproduce::Reproduced;
 const AFTER_HELP: &str = "\
 Exit codes:
   0  solved, or the split is valid        4  no split or mapping exists (infeasible)
-  1  a split is invalid, a law is broken  5  nothing found within the limit
+  1  a split, law or proof does not hold  5  nothing found within the limit
   2  usage                               70  a bug in dagsplit: please report it
   3  an input file is bad                74  output cannot be written
 
@@ -86,6 +88,8 @@ enum Verb {
     Compare(Box<compare::Args>),
     Reproduce(reproduce::Args),
     Verify(verify::Args),
+    Check(check::Args),
+    Ledger(ledger::Args),
     Info(info::Args),
     Convert(convert::Args),
     Generate(generate::Args),
@@ -114,6 +118,8 @@ pub fn run(allocated: fn() -> usize) -> ExitCode {
         Verb::Compare(args) => args.run(),
         Verb::Reproduce(args) => args.run(),
         Verb::Verify(args) => args.run(),
+        Verb::Check(args) => args.run(),
+        Verb::Ledger(args) => args.run(),
         Verb::Info(args) => args.run(),
         Verb::Convert(args) => args.run(),
         Verb::Generate(args) => args.run(),

@@ -134,6 +134,7 @@ impl Args {
             return Ok(Exit::Done);
         }
         let mut asked = self.wanted.asked()?;
+        asked.certify = self.runs.certify;
         let mut series = self.runs.series.start(asked.count())?;
         let reproduced = asked.made(&mut self.runs.search, &mut |task| series.run(task))?;
         drop(series);
@@ -156,7 +157,7 @@ impl StudyArgs {
         plan.figures.retain(|figure| figure.row.contains(&self.only) && asked(&figure.column));
         match plan.figures.is_empty() {
             true => Err(Failure::message(Exit::Usage, "no row and column has such a name")),
-            false => Ok(Asked { study, plan, shelf: Shelf::new(self.workloads)? }),
+            false => Ok(Asked { study, plan, shelf: Shelf::new(self.workloads)?, certify: false }),
         }
     }
 }
@@ -166,6 +167,8 @@ pub struct Asked {
     study: &'static Study,
     plan: Plan,
     shelf: Shelf,
+    /// Whether a checker has to accept a proof of what is optimal.
+    pub certify: bool,
 }
 
 impl Asked {
@@ -178,7 +181,7 @@ impl Asked {
     pub fn made(&mut self, search: &mut SearchArgs, runner: &mut Runner) -> Result<Reproduced, Failure> {
         search.default_time_limit(TIME_LIMIT);
         let runs = self.plan.runs.iter().enumerate().map(|(index, run)| match self.plan.uses(index) {
-            true => result(run, &mut self.shelf, search, runner),
+            true => result(run, &mut self.shelf, (search, self.certify), runner),
             false => Ok(Ran::Skipped),
         });
         let ran = runs.collect::<Result<_, _>>()?;
@@ -202,7 +205,12 @@ impl Asked {
     }
 }
 
-fn result(run: &Run, shelf: &mut Shelf, search: &SearchArgs, runner: &mut Runner) -> Result<Ran, Failure> {
+fn result(
+    run: &Run,
+    shelf: &mut Shelf,
+    (search, certify): (&SearchArgs, bool),
+    runner: &mut Runner,
+) -> Result<Ran, Failure> {
     let Some(file) = shelf.file(&run.workload)? else { return Ok(Ran::Missing(place(&run.workload))) };
     let method = match shelf.method(run) {
         Ok(method) => method,
@@ -221,7 +229,7 @@ fn result(run: &Run, shelf: &mut Shelf, search: &SearchArgs, runner: &mut Runner
         Ok(options) => options,
         Err(error) => return Ok(Ran::Unavailable(cause(&error.to_string()))),
     };
-    let question = Question { reading: &options.reading, problem: &options.problem, search };
+    let question = Question { reading: &options.reading, problem: &options.problem, search, certify };
     let tasks: Vec<Task> = question.tasks(&file, &[method])?;
     let record = tasks.first().map(runner).transpose()?.flatten();
     Ok(record.map_or(Ran::Skipped, |record| Ran::Record(Box::new(record))))

@@ -10,6 +10,11 @@ pub struct RunsArgs {
     #[command(flatten)]
     pub search: SearchArgs,
 
+    /// Have the independent checker confirm a proof of each optimum, as `solve --certify` does: the status is then
+    /// `certified`.
+    #[arg(long, help_heading = "Search")]
+    pub certify: bool,
+
     #[command(flatten)]
     pub series: SeriesArgs,
 

@@ -65,7 +65,8 @@ impl SearchArgs {
     /// The limits, with the number of threads that are used.
     pub fn limits(&self) -> Limits {
         let time_limit = self.time_limit.map(|limit| limit.as_secs_f64());
-        Limits { time_limit, gap: self.gap, threads: self.used_threads(), memory_limit: self.memory_limit }
+        let (threads, memory_limit) = (self.used_threads(), self.memory_limit);
+        Limits { time_limit, gap: self.gap, threads, memory_limit, certify: false }
     }
 
     /// The threads asked for, or all cores; threads beyond these only wait for each other, which is said once.

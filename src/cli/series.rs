@@ -105,8 +105,10 @@ impl Series {
 
     fn ending(&self, task: &Task) -> Ending {
         let limit = task.trial.limits.time_limit.and_then(|limit| Duration::try_from_secs_f64(limit).ok());
+        // A proof has the same time again.
+        let searches = if task.trial.limits.certify { 2 } else { 1 };
         let supervision = Supervision {
-            patience: limit.and_then(|limit| limit.checked_add(self.grace)),
+            patience: limit.and_then(|limit| limit.checked_mul(searches)?.checked_add(self.grace)),
             interrupted: &self.interrupted,
         };
         let mut arguments = task.arguments.clone();

@@ -1,9 +1,10 @@
 //! `dagsplit solve`
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use crate::formats::write_split;
-use crate::report::{RunRecord, table};
+use crate::report::{ProofRecord, RunRecord, table};
 use crate::solve::Status;
 use crate::verify::Verified;
 
@@ -89,6 +90,7 @@ impl Args {
         verified: Option<&Verified>,
         watch: Watch,
     ) -> Result<(), Failure> {
+        let begun = Instant::now();
         let proof = match verified.filter(|_| record.status == Status::Optimal) {
             Some(verified) => {
                 let proof = self.question.prove(&self.reading, workload, verified, watch)?;
@@ -96,7 +98,11 @@ impl Args {
             }
             None => Err("no split was found that is known to be optimal".to_owned()),
         };
-        record.certify(proof.is_ok());
+        record.certify(proof.as_ref().ok().map(|proof| ProofRecord {
+            bytes: proof.text.len(),
+            seconds: begun.elapsed().as_secs_f64(),
+            check_seconds: proof.checked_in.as_secs_f64(),
+        }));
         match (proof, &self.proof) {
             (Ok(proof), Some(path)) => write_out(Some(path), &proof.text)?,
             (Ok(_), None) => {}

@@ -67,6 +67,8 @@ pub struct Question<'a> {
     pub problem: &'a Verbatim<ProblemArgs>,
     /// When to stop.
     pub search: &'a SearchArgs,
+    /// Whether optima are to be certified.
+    pub certify: bool,
 }
 
 impl Question<'_> {
@@ -106,7 +108,7 @@ impl Question<'_> {
         method: &str,
         refusal: Option<String>,
     ) -> Task {
-        let (limits, seed) = (self.search.limits(), self.search.seed);
+        let (limits, seed) = (Limits { certify: self.certify, ..self.search.limits() }, self.search.seed);
         let file = file.to_string_lossy().into_owned();
         let mut arguments = vec!["solve".to_owned(), file.clone()];
         arguments.extend(self.reading.words_without(""));
@@ -162,5 +164,6 @@ fn limit_words(limits: &Limits) -> Vec<String> {
     let time_limit = limits.time_limit.map(|seconds| format!("--time-limit={seconds}"));
     let memory_limit = limits.memory_limit.map(|bytes| format!("--memory-limit={bytes}"));
     let others = [format!("--gap={}", limits.gap), format!("--threads={}", limits.threads)];
-    time_limit.into_iter().chain(memory_limit).chain(others).collect()
+    let certify = limits.certify.then(|| "--certify".to_owned());
+    time_limit.into_iter().chain(memory_limit).chain(others).chain(certify).collect()
 }

@@ -3,14 +3,17 @@
 //!
 //! Nothing here has to be right for a proof to hold: what the checker does not accept is no proof.
 
+pub mod ledger;
 mod reasons;
 mod statement;
 
-use dagsplit_check::{Error, check, split_value};
+use std::time::{Duration, Instant};
+
+use dagsplit_check::{Accepted, Error, check, split_value};
 
 use crate::formats::write_split;
 use crate::instance::Instance;
-use crate::problem::{Problem, Solution};
+use crate::problem::{Problem, Scope, Solution};
 use crate::search::SearchContext;
 
 use statement::Statement;
@@ -20,6 +23,8 @@ use statement::Statement;
 pub struct Proof {
     /// The file's text.
     pub text: String,
+    /// What the checker took to accept it.
+    pub checked_in: Duration,
 }
 
 /// Why there is no proof.
@@ -74,9 +79,26 @@ impl Asked<'_> {
         Err(last.map_or(Unproven::Inexpressible("this question"), Unproven::NoReason))
     }
 
+    /// The lower bound that a proof shows, whoever wrote it, and the scope in which it holds; `None` where it is about
+    /// another workload, other devices or other costs.
+    ///
+    /// # Errors
+    /// The checker does not accept it.
+    pub fn bound(&self, proof: &str) -> Result<Option<(f64, Scope)>, Error> {
+        let first_line = proof.lines().next().unwrap_or_default();
+        let scope = Statement::new(self).ok().and_then(|statement| statement.scope_of_same(first_line));
+        scope.map(|scope| check(self.text, proof, None).map(|accepted| (time(&accepted), scope))).transpose()
+    }
+
     /// The proof of one reason, where the checker accepts it.
     fn checked(&self, statement: &Statement, reason: &str, split: &str) -> Result<Proof, Error> {
         let text = format!("{}\n{reason}\n", statement.line());
-        check(self.text, &text, Some(split)).map(|_| Proof { text })
+        let begun = Instant::now();
+        check(self.text, &text, Some(split)).map(|_| Proof { text, checked_in: begun.elapsed() })
     }
+}
+
+/// The claim of an accepted proof in the instance's time unit: the floating-point number next to it.
+pub fn time(accepted: &Accepted) -> f64 {
+    format!("{}e-{}", accepted.claim, accepted.digits).parse().unwrap_or(f64::NEG_INFINITY)
 }

@@ -58,12 +58,40 @@ impl Statement {
         Ok(Self { fields, digits, claim: 0, order: Vec::new() })
     }
 
+    /// The scope of the question in another first line, where that is this one but for the scope.
+    pub fn scope_of_same(&self, first_line: &str) -> Option<Scope> {
+        let mut other: Value = serde_json::from_str(first_line).ok()?;
+        let scope = match other["scope"].as_str()? {
+            "arbitrary" => Scope::Arbitrary,
+            "convex" => Scope::Convex,
+            "acyclic" => Scope::Acyclic,
+            _ => return None,
+        };
+        if other["transfer_scale"].is_null() {
+            other["transfer_scale"] = json!(1.0);
+        }
+        let names = ["instance", "objective", "accelerators", "cpus", "transfer_scale", "replication"];
+        names.iter().all(|name| same(&self.fields[name], &other[name])).then_some(scope)
+    }
+
     /// The line. The claim may be larger than what other numbers of JSON hold, so it is written digit by digit.
     pub fn line(&self) -> String {
         let mut fields = self.fields.to_string();
         fields.truncate(fields.len() - 1);
         let order = if self.order.is_empty() { String::new() } else { format!(",\"order\":{}", json!(self.order)) };
         format!("{fields},\"claim\":{}{order}}}", self.claim)
+    }
+}
+
+/// Whether two values say the same, however their numbers are written; what is absent is null.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(of_a), Value::Object(of_b)) => {
+            of_a.keys().chain(of_b.keys()).all(|name| same(&a[name], &b[name]))
+        }
+        _ => a == b,
     }
 }
 

@@ -209,9 +209,23 @@ pub struct RunRecord {
     /// Whether the checker has accepted a proof that no split is better; only where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certified: Option<bool>,
+    /// How long that proof is, and what it took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proof: Option<ProofRecord>,
     /// Every method in every scope, where more than one ran; the record itself is that of the best in the first scope.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<MethodRecord>,
+}
+
+/// A proof that the checker has accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ProofRecord {
+    /// Bytes of its file.
+    pub bytes: usize,
+    /// Seconds that it took to find it, with all reasons that were tried.
+    pub seconds: f64,
+    /// Seconds of these that the checker took to accept it.
+    pub check_seconds: f64,
 }
 
 impl RunRecord {
@@ -242,16 +256,18 @@ impl RunRecord {
             stats,
             verified: verified.is_some(),
             certified: None,
+            proof: None,
             compared: Vec::new(),
         }
     }
 
-    /// Enters whether the checker has accepted a proof.
-    pub fn certify(&mut self, is_accepted: bool) {
-        self.certified = Some(is_accepted);
-        if is_accepted {
+    /// Enters the proof that the checker has accepted, or that there is none.
+    pub fn certify(&mut self, proof: Option<ProofRecord>) {
+        self.certified = Some(proof.is_some());
+        if proof.is_some() {
             self.status = Status::Certified;
         }
+        self.proof = proof;
     }
 }
 

@@ -51,6 +51,10 @@ pub fn run(record: &RunRecord) -> String {
     if record.verified {
         facts.push(("verified", "yes, from the original file".into()));
     }
+    if let Some(proof) = record.proof {
+        let (size, checked) = (bytes(proof.bytes as f64), seconds(proof.check_seconds));
+        facts.push(("proof", format!("{size}, found in {}, checked in {checked}", seconds(proof.seconds))));
+    }
     out += &listed(&facts);
     if !record.compared.is_empty() {
         out += &format!("\n{}", comparison(&record.compared));

@@ -40,7 +40,12 @@ impl Ran {
 
     /// Whether its split is proven optimal.
     fn is_proven(&self) -> bool {
-        self.record().is_some_and(|record| record.ending.status == Status::Optimal)
+        self.record().is_some_and(|record| record.ending.status.is_proven())
+    }
+
+    /// Whether the checker has accepted a proof of that.
+    fn is_certified(&self) -> bool {
+        self.record().is_some_and(|record| record.ending.status == Status::Certified)
     }
 
     /// Whether it is an exact method's that had to stop before its proof.
@@ -101,6 +106,8 @@ pub struct Outcome {
     pub ours: Option<f64>,
     /// Whether ours is the objective of a split that is proven optimal.
     pub is_proven: bool,
+    /// Whether the checker has accepted a proof of that.
+    pub is_certified: bool,
     /// The published one, where it is a number.
     pub published: Option<f64>,
     /// Whether the published number is a least value.
@@ -147,6 +154,7 @@ fn outcome(figure: &Figure, ran: &[Ran]) -> Outcome {
         column: figure.column.clone(),
         ours,
         is_proven: run.is_some_and(Ran::is_proven),
+        is_certified: run.is_some_and(Ran::is_certified),
         published,
         is_least,
         deviation,
@@ -227,7 +235,7 @@ mod tests {
         let runs = runs.map(|record| Ran::Record(Box::new(record)));
         let of = |run| outcome(&figure(Quantity::Objective(run), Published::printed(27.92)), &runs);
         assert!(!of(0).is_proven && of(0).reason.is_some_and(|reason| reason.contains("limit")));
-        assert!(of(1).is_proven && of(1).reason.is_some_and(|reason| !reason.contains("limit")));
+        assert!(of(1).is_proven && !of(1).is_certified && of(1).reason.is_some_and(|reason| !reason.contains("limit")));
         assert!(!of(2).is_proven && of(2).reason.is_some_and(|reason| !reason.contains("limit")), "a heuristic's");
     }
 

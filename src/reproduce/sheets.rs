@@ -18,7 +18,7 @@ pub fn sheet(study: &Study, plan: &Plan, outcomes: &[Outcome]) -> Sheet {
         std::iter::once(Cell::from(name)).chain(columns.iter().map(cell)).collect()
     };
     let remarks = reasons.iter().enumerate().map(|(i, reason)| format!("[{}] {reason}", letter(i)));
-    let explanation = "Ours, * where proven optimal (published, with the deviation where the two do not agree)";
+    let explanation = "Ours, * where proven optimal, ** where a proof was checked (published, with the deviation where the two do not agree)";
     Sheet {
         caption: format!("{}: {}. {explanation}.", study.source, study.title),
         columns: std::iter::once(Column::words("workload"))
@@ -32,7 +32,7 @@ pub fn sheet(study: &Study, plan: &Plan, outcomes: &[Outcome]) -> Sheet {
 /// One line per figure, for programs.
 pub fn data(study: &Study, outcomes: &[Outcome]) -> Sheet {
     let words = ["study", "row", "column"].map(Column::words);
-    let ours = [Column::figures("ours"), Column::words("proven optimal")];
+    let ours = [Column::figures("ours"), Column::words("proven optimal"), Column::words("certified")];
     let figures = ["published", "deviation"].map(Column::figures);
     let row = |outcome: &Outcome| {
         vec![
@@ -41,6 +41,7 @@ pub fn data(study: &Study, outcomes: &[Outcome]) -> Sheet {
             outcome.column.as_str().into(),
             Cell::of(Cell::Number, outcome.ours),
             if outcome.is_proven { "yes" } else { "no" }.into(),
+            if outcome.is_certified { "yes" } else { "no" }.into(),
             Cell::of(Cell::Number, outcome.published),
             Cell::of(Cell::Ratio, outcome.deviation),
             outcome.verdict.name().into(),
@@ -57,7 +58,11 @@ pub fn data(study: &Study, outcomes: &[Outcome]) -> Sheet {
 
 fn cell(outcome: &Outcome, reasons: &[&str]) -> Cell {
     let mut text = outcome.ours.map_or_else(|| "–".into(), rounded);
-    text += if outcome.is_proven { "*" } else { "" };
+    text += match (outcome.is_certified, outcome.is_proven) {
+        (true, _) => "**",
+        (false, true) => "*",
+        (false, false) => "",
+    };
     if let Some(published) = outcome.published {
         let least = if outcome.is_least { "≥ " } else { "" };
         let deviation = outcome.deviation.filter(|_| outcome.verdict != Verdict::Agrees);
@@ -104,6 +109,7 @@ mod tests {
             column: column.into(),
             ours,
             is_proven: verdict == Verdict::Agrees,
+            is_certified: false,
             published,
             is_least: false,
             deviation,
@@ -123,6 +129,8 @@ mod tests {
         let plan = Plan { columns: vec!["DP", "Scotch"], ..Plan::default() };
         let table = sheet(study, &plan, &outcomes);
         let shown: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(Cell::shown).collect()).collect();
+        let certified = Outcome { is_certified: true, ..outcomes[1].clone() };
+        assert_eq!(cell(&certified, &[]).shown(), "20.00** (20.00)");
         assert_eq!(shown[0], ["BERT-3", "20.00* (20.00)", "25.00 (20.00, +25.00 %) [a]"]);
         assert_eq!(shown[1], ["GNMT", "", "– (20.00) [b]"]);
         assert_eq!(table.notes, ["[a] another version", "[b] not at hand"]);

@@ -130,6 +130,11 @@ pub enum Status {
 }
 
 impl Status {
+    /// Whether the solution is proven optimal, be it by the method's word alone.
+    pub fn is_proven(self) -> bool {
+        matches!(self, Self::Certified | Self::Optimal)
+    }
+
     /// Its name in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {

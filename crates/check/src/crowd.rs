@@ -1,24 +1,20 @@
 //! The reason `crowd`: units of which no device holds more than a few, and which are more than that. A crowd of one unit
 //! that no device can hold is a cut.
 
-use crate::flow::{Flow, UNLIMITED};
+use std::collections::{BTreeSet, VecDeque};
+
 use crate::problem::{Kind, Problem};
 
 /// The most groups of units of which one crowd asks whether they fit together.
 const MOST_GROUPS: usize = 20_000;
 
-/// Whether the `units` are more than all devices hold, where no device of a kind can hold more than `most` of them.
-///
-/// # Errors
-/// Why they need not be.
+/// Whether the `units` are more than all devices hold, where no device of a kind can hold more than `most` of them; else why
+/// not.
 pub fn refutes(problem: &Problem, units: &[usize], most: &[usize]) -> Result<(), String> {
     if most.len() != problem.kinds.len() {
         return Err(format!("there have to be {} numbers of units", problem.kinds.len()));
     }
-    let mut distinct = units.to_vec();
-    distinct.sort_unstable();
-    distinct.dedup();
-    if distinct.len() < units.len() {
+    if units.iter().collect::<BTreeSet<_>>().len() < units.len() {
         return Err("a unit counts twice".into());
     }
     if problem.kinds.iter().any(|kind| kind.most_replicas > 1) {
@@ -31,78 +27,108 @@ pub fn refutes(problem: &Problem, units: &[usize], most: &[usize]) -> Result<(),
     }
     let mut left = MOST_GROUPS;
     for (k, (kind, &most)) in problem.kinds.iter().zip(most).enumerate().filter(|(_, (kind, _))| kind.count > 0) {
-        let mut groups = Groups::new(units.len(), most + 1);
-        while let Some(group) = groups.next() {
+        // There are so many units: a device of the kind alone would hold `most` of them.
+        let mut next = Some((0..=most).collect::<Vec<usize>>());
+        while let Some(chosen) = next {
             left = left.checked_sub(1).ok_or("there are too many groups of units")?;
-            let group: Vec<usize> = group.iter().map(|&i| units[i]).collect();
+            let group: Vec<usize> = chosen.iter().map(|&i| units[i]).collect();
             if may_hold(problem, kind, &group) {
                 return Err(format!("a device of kind {k} may hold the units {group:?}"));
             }
+            next = following(chosen, units.len());
         }
     }
     Ok(())
 }
 
+/// The next way to choose as many of the first `count` numbers, ascending.
+fn following(mut chosen: Vec<usize>, count: usize) -> Option<Vec<usize>> {
+    let size = chosen.len();
+    let at = (0..size).rev().find(|&i| chosen[i] + size - i < count)?;
+    let first = chosen[at] + 1;
+    chosen[at..].iter_mut().zip(first..).for_each(|(entry, number)| *entry = number);
+    Some(chosen)
+}
+
 /// Whether a device's memory and load within the target do not exclude that it holds these units.
-pub fn may_hold(problem: &Problem, kind: &Kind, group: &[usize]) -> bool {
+fn may_hold(problem: &Problem, kind: &Kind, group: &[usize]) -> bool {
     let bytes: i128 = group.iter().map(|&u| problem.memory[u]).sum();
-    let runs = group.iter().all(|&u| kind.time[u].is_some());
-    let most = problem.target * kind.one;
-    runs && kind.capacity.is_none_or(|capacity| bytes <= capacity)
-        && (0..kind.pieces.len()).all(|piece| !least_exceeds(problem, kind, piece, group, most))
+    group.iter().all(|&u| kind.time[u].is_some())
+        && kind.capacity.is_none_or(|capacity| bytes <= capacity)
+        && kind.pieces.iter().all(|piece| !least_exceeds(problem, kind, piece, group))
 }
 
-/// Whether a piece of the load is above `most` on every device of this kind that holds the group: a minimum cut between
+/// Whether a piece of the load is above the target on every device of this kind that holds the group: a minimum cut between
 /// what is inside, with the source, and what is outside, with the sink.
-fn least_exceeds(problem: &Problem, kind: &Kind, piece: usize, group: &[usize], most: i128) -> bool {
-    let units = problem.order.units;
-    let (source, sink) = (units, units + 1);
-    let mut flow = Flow::new(units + 2);
-    let [compute, into, out] = kind.pieces[piece];
+fn least_exceeds(problem: &Problem, kind: &Kind, &[compute, into, out]: &[i128; 3], group: &[usize]) -> bool {
+    let (units, nets) = (problem.order.units, problem.nets.len());
+    let mut flow = Flow { arcs: Vec::new(), out: vec![Vec::new(); 2 + units + 2 * nets] };
     for (u, time) in kind.time.iter().enumerate() {
-        match time {
-            Some(time) => flow.add(u, sink, time * compute),
-            None => flow.add(u, sink, UNLIMITED),
+        flow.add(2 + u, SINK, time.map_or(UNLIMITED, |time| time * compute));
+    }
+    group.iter().for_each(|&u| flow.add(SOURCE, 2 + u, UNLIMITED));
+    for (e, net) in problem.nets.iter().enumerate() {
+        let (reads, stays) = (2 + units + e, 2 + units + nets + e);
+        flow.add(reads, 2 + net.source, net.cost * into);
+        flow.add(2 + net.source, stays, net.cost * out);
+        for &v in &net.sinks {
+            flow.add(2 + v, reads, UNLIMITED);
+            flow.add(stays, 2 + v, UNLIMITED);
         }
     }
-    group.iter().for_each(|&u| flow.add(source, u, UNLIMITED));
-    for net in &problem.nets {
-        if into > 0 {
-            let reads = flow.add_vertex();
-            net.sinks.iter().for_each(|&v| flow.add(v, reads, UNLIMITED));
-            flow.add(reads, net.source, net.cost * into);
-        }
-        if out > 0 {
-            let stays = flow.add_vertex();
-            flow.add(net.source, stays, net.cost * out);
-            net.sinks.iter().for_each(|&v| flow.add(stays, v, UNLIMITED));
-        }
-    }
-    flow.exceeds(source, sink, most)
+    flow.exceeds(problem.target * problem.one)
 }
 
-/// All ways to choose some of the first whole numbers, ascending.
-struct Groups {
-    count: usize,
-    chosen: Vec<usize>,
-    is_first: bool,
+const SOURCE: usize = 0;
+const SINK: usize = 1;
+
+/// Stands for capacities without limit; sums of all others are smaller.
+const UNLIMITED: i128 = 1 << 124;
+
+/// A network with capacities.
+struct Flow {
+    /// Head and rest of the capacity; an arc and its reverse are neighbours.
+    arcs: Vec<(usize, i128)>,
+    out: Vec<Vec<usize>>,
 }
 
-impl Groups {
-    fn new(count: usize, size: usize) -> Self {
-        Self { count, chosen: (0..size).collect(), is_first: true }
+impl Flow {
+    fn add(&mut self, from: usize, to: usize, capacity: i128) {
+        for (from, to, capacity) in [(from, to, capacity), (to, from, 0)] {
+            self.out[from].push(self.arcs.len());
+            self.arcs.push((to, capacity));
+        }
     }
 
-    fn next(&mut self) -> Option<&[usize]> {
-        let size = self.chosen.len();
-        if std::mem::take(&mut self.is_first) {
-            return (size <= self.count).then_some(&self.chosen[..]);
+    /// Whether a flow above `most` goes from source to sink, along shortest paths (Edmonds and Karp 1972). O(V E²).
+    fn exceeds(mut self, most: i128) -> bool {
+        let mut total = 0;
+        while total <= most {
+            let Some(path) = self.shortest_path() else { return false };
+            let sent = path.iter().map(|&arc| self.arcs[arc].1).min().unwrap_or_default();
+            for arc in path {
+                self.arcs[arc].1 -= sent;
+                self.arcs[arc ^ 1].1 += sent;
+            }
+            total += sent;
         }
-        let at = (0..size).rev().find(|&i| self.chosen[i] + size - i < self.count)?;
-        self.chosen[at] += 1;
-        for i in at + 1..size {
-            self.chosen[i] = self.chosen[i - 1] + 1;
+        true
+    }
+
+    /// The arcs, last one first, of a shortest path with capacity left.
+    fn shortest_path(&self) -> Option<Vec<usize>> {
+        let mut into = vec![None; self.out.len()];
+        let mut queue = VecDeque::from([SOURCE]);
+        while let Some(v) = queue.pop_front().filter(|_| into[SINK].is_none()) {
+            for &arc in &self.out[v] {
+                let (to, rest) = self.arcs[arc];
+                if rest > 0 && to != SOURCE && into[to].is_none() {
+                    into[to] = Some(arc);
+                    queue.push_back(to);
+                }
+            }
         }
-        Some(&self.chosen)
+        let last = into[SINK]?;
+        Some(std::iter::successors(Some(last), |&arc| into[self.arcs[arc ^ 1].0]).collect())
     }
 }

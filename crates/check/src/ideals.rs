@@ -1,7 +1,9 @@
 //! The reason `ideals`: no chain of ideals has stages within the target (Tarnawski et al. 2020, section 5.1.1).
 
-use crate::lattice::{Above, Lattice, holds};
-use crate::problem::{Kind, Problem, Terms};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::problem::{Kind, Problem};
 use crate::question::Scope;
 use crate::work::Work;
 
@@ -9,24 +11,17 @@ use crate::work::Work;
 const MOST_IDEALS: usize = 1_000_000;
 const MOST_USES: usize = 4096;
 
-/// The most steps of all walks: about a minute.
-const MOST_STEPS: u64 = 300_000_000;
+/// The most ideals that are looked at from all others: about a minute.
+const MOST_STEPS: usize = 300_000_000;
 
-/// Says that a number of devices is not reached.
-const NEVER: u32 = u32::MAX;
-
-/// Whether no chain of stages within the target holds all units. `weights` of the kinds bound what stages to come take.
-///
-/// O(pairs of ideals within the target · kinds) and memory for all ideals.
-///
-/// # Errors
-/// There is such a chain, or the problem is too large for this reason.
+/// Whether no chain of stages within the target holds all units; else why not. `weights` of the kinds bound what stages to
+/// come take. O(pairs of ideals within the target · kinds), and memory for all ideals.
 pub fn refutes(problem: &Problem, weights: &[i128]) -> Result<(), String> {
     if problem.scope != Scope::Acyclic {
         return Err("chains of ideals are the acyclic splits alone".into());
     }
     let work = Work::new(problem, weights)?;
-    let uses = Uses::new(problem)?;
+    let uses = Uses::new(problem, &work)?;
     let mut walk = Walk::new(problem, &work);
     // The uses of devices with which chains reach each ideal, and the ideals that are reached, by their size.
     let mut reached = vec![uses.none()];
@@ -36,17 +31,15 @@ pub fn refutes(problem: &Problem, weights: &[i128]) -> Result<(), String> {
         for from in std::mem::take(&mut of_size[size]) {
             let chains = std::mem::take(&mut reached[from]);
             for (k, kind) in problem.kinds.iter().enumerate().filter(|(_, kind)| kind.count > 0) {
-                walk.run(from, kind, &mut |stage| {
-                    if reached.len() <= stage.to {
-                        reached.resize(stage.to + 1, Vec::new());
-                    }
-                    let known = &mut reached[stage.to];
-                    let is_new = known.is_empty();
-                    uses.extend(&chains, (k, stage.replicas), known, &mut |left| may_do(&work, left) >= stage.rest);
-                    if is_new && !known.is_empty() {
+                let stages = walk.stages(from, kind)?;
+                reached.resize(walk.ideals.len(), Vec::new());
+                for stage in stages {
+                    let is_new = reached[stage.to].is_empty();
+                    uses.extend(&chains, (k, &stage), &mut reached[stage.to]);
+                    if is_new && !reached[stage.to].is_empty() {
                         of_size[size + stage.units].push(stage.to);
                     }
-                })?;
+                }
             }
         }
     }
@@ -56,28 +49,21 @@ pub fn refutes(problem: &Problem, weights: &[i128]) -> Result<(), String> {
     }
 }
 
-/// How much the devices left do within the target.
-fn may_do(work: &Work, left: &[u32]) -> i128 {
-    left.iter().zip(&work.of_device).map(|(&left, device)| i128::from(left) * device).sum()
-}
-
-/// What the units outside an ideal take at least.
-fn rest(work: &Work, bits: &[u64]) -> i128 {
-    work.of_unit.iter().enumerate().filter(|&(u, _)| !holds(bits, u)).map(|(_, least)| least).sum()
-}
-
-/// Uses of devices: for each number of devices of the other kinds the least number of the first kind.
+/// Uses of devices: for each number of devices of the other kinds the least number of the first kind, where there is any.
 struct Uses {
-    counts: Vec<u32>,
-    /// What one device of each kind but the first adds to an index.
+    first: u32,
+    /// What a device of the first kind does within the target.
+    of_first: i128,
+    /// What one device of each kind adds to an index.
     strides: Vec<usize>,
-    len: usize,
+    /// For each index how many devices of each kind are left, and what those of the other kinds do.
+    left: Vec<(Vec<u32>, i128)>,
 }
 
 impl Uses {
-    fn new(problem: &Problem) -> Result<Self, String> {
-        let useful =
-            |kind: &Kind| kind.count.min((problem.order.units as u32).saturating_mul(kind.most_replicas.max(1)));
+    fn new(problem: &Problem, work: &Work) -> Result<Self, String> {
+        let units = problem.order.units as u32;
+        let useful = |kind: &Kind| kind.count.min(units.saturating_mul(kind.most_replicas.max(1)));
         let counts: Vec<u32> = problem.kinds.iter().map(useful).collect();
         let (mut strides, mut len) = (vec![0], 1_usize);
         for &count in &counts[1..] {
@@ -87,210 +73,187 @@ impl Uses {
         if len > MOST_USES {
             return Err("there are too many devices of several kinds".into());
         }
-        Ok(Self { counts, strides, len })
+        let left = (0..len).map(|index| {
+            let used = |k: usize| (index / strides[k].max(1)) as u32 % (counts[k] + 1);
+            let left: Vec<u32> = (0..counts.len()).map(|k| counts[k] - if k > 0 { used(k) } else { 0 }).collect();
+            let others =
+                left.iter().zip(&work.of_device).skip(1).map(|(&left, device)| i128::from(left) * device).sum();
+            (left, others)
+        });
+        Ok(Self { left: left.collect(), first: counts[0], of_first: work.of_device[0], strides })
     }
 
     /// What the chain of no stage uses.
-    fn none(&self) -> Vec<u32> {
-        let mut none = vec![NEVER; self.len];
-        none[0] = 0;
-        none
+    fn none(&self) -> Vec<Option<u32>> {
+        (0..self.left.len()).map(|index| (index == 0).then_some(0)).collect()
     }
 
-    /// Extends chains by a stage, where `is_enough` says that the devices left may do what is left.
-    fn extend(
-        &self,
-        chains: &[u32],
-        (kind, replicas): (usize, u32),
-        reached: &mut Vec<u32>,
-        is_enough: &mut dyn FnMut(&[u32]) -> bool,
-    ) {
-        let mut left = self.counts.clone();
-        for (index, &first) in chains.iter().enumerate().filter(|&(_, &first)| first != NEVER) {
-            left[0] = self.counts[0] - first;
-            for ((left, count), stride) in left.iter_mut().zip(&self.counts).zip(&self.strides).skip(1) {
-                *left = count - (index / stride) as u32 % (count + 1);
-            }
-            if left[kind] < replicas {
+    /// Extends chains by a stage on devices of a kind, where those that are left then may do the rest.
+    fn extend(&self, chains: &[Option<u32>], (kind, stage): (usize, &Stage), reached: &mut Vec<Option<u32>>) {
+        for (index, first) in chains.iter().enumerate().filter_map(|(index, first)| Some((index, (*first)?))) {
+            let first = if kind == 0 { first + stage.replicas } else { first };
+            if first > self.first || self.left[index].0[kind] < stage.replicas {
                 continue;
             }
-            left[kind] -= replicas;
-            let first = self.counts[0] - left[0];
-            let to = index + self.strides[kind] * replicas as usize;
-            if reached.get(to).is_some_and(|&known| known <= first) || !is_enough(&left) {
-                continue;
+            let to = index + self.strides[kind] * stage.replicas as usize;
+            let may_do = self.left[to].1 + i128::from(self.first - first) * self.of_first;
+            if may_do >= stage.rest && reached.get(to).is_none_or(|known| known.is_none_or(|known| first < known)) {
+                reached.resize(self.left.len(), None);
+                reached[to] = Some(first);
             }
-            if reached.is_empty() {
-                reached.resize(self.len, NEVER);
-            }
-            reached[to] = reached[to].min(first);
         }
     }
 }
 
-/// A stage within the target.
+/// A stage within the target: the ideal that it ends at, how many units it holds and devices share it, and what the units
+/// outside the ideal take at least.
 struct Stage {
-    /// The ideal that it ends at.
     to: usize,
-    /// How many units it holds.
     units: usize,
-    /// How many devices share it.
     replicas: u32,
-    /// What the units outside the ideal take at least.
     rest: i128,
 }
 
-/// How a net lies to the stage.
-#[derive(Clone, Copy, Default)]
-struct Pins {
-    is_source_below: bool,
-    is_source_in: bool,
-    sinks_in: usize,
-    sinks_below: usize,
-}
-
-/// Sums over the stage; what lasts is what every larger stage of the walk pays, too.
+/// Sums over a stage; what lasts is what every larger stage from the same ideal pays, too.
 #[derive(Clone, Copy, Default)]
 struct Sums {
-    terms: Terms,
-    lasting: Terms,
+    units: usize,
+    terms: [i128; 3],
+    lasting: [i128; 3],
     memory: i128,
     parameters: i128,
-    /// What the units outside the stage's ideal take at least.
     rest: i128,
 }
 
-/// An ideal on the way of a walk.
-struct Step {
-    above: Above,
-    /// The unit that led to it.
-    joined: Option<usize>,
-    sums: Sums,
-    /// The next ideal above to look at.
-    next: usize,
+/// A set of units, as bits.
+type Bits = Rc<[u64]>;
+
+/// The units that may join an ideal, each with the ideal that results.
+type Above = Rc<[(usize, usize)]>;
+
+fn holds(bits: &[u64], unit: usize) -> bool {
+    bits[unit / 64] >> (unit % 64) & 1 == 1
 }
 
-/// A walk through all ideals above one, each looked at once, with the stage between.
+/// Looks at all ideals above one, with the stage between. Ideals are numbered as they are found, the empty one first.
 struct Walk<'a> {
     problem: &'a Problem,
     work: &'a Work,
-    lattice: Lattice,
-    /// The nets that each unit makes or needs.
     nets_of: Vec<Vec<usize>>,
-    pins: Vec<Pins>,
-    /// For each unit that is not to join, the depth of the walk from which on; else 0.
-    excluded: Vec<usize>,
-    /// How many ideals were looked at.
-    steps: u64,
+    before: Vec<Vec<usize>>,
+    ideals: Vec<Bits>,
+    number: HashMap<Bits, usize>,
+    /// What is above each ideal, once that has been asked for.
+    above: Vec<Option<Above>>,
+    /// The last walk that came to an ideal, and how many there were.
+    seen: Vec<usize>,
+    walks: usize,
+    steps: usize,
 }
 
 impl<'a> Walk<'a> {
     fn new(problem: &'a Problem, work: &'a Work) -> Self {
-        let mut nets_of = vec![Vec::new(); problem.order.units];
-        for (e, net) in problem.nets.iter().enumerate() {
-            net.sinks.iter().chain([&net.source]).for_each(|&u| nets_of[u].push(e));
+        let mut before = vec![Vec::new(); problem.order.units];
+        problem.order.edges.iter().for_each(|&(a, b)| before[b].push(a));
+        let empty: Bits = vec![0; problem.order.units.div_ceil(64)].into();
+        Self {
+            problem,
+            work,
+            nets_of: problem.nets_of(),
+            before,
+            number: HashMap::from([(empty.clone(), 0)]),
+            ideals: vec![empty],
+            above: vec![None],
+            seen: vec![0],
+            walks: 0,
+            steps: 0,
         }
-        let pins = vec![Pins::default(); problem.nets.len()];
-        let lattice = Lattice::new(&problem.order);
-        Self { problem, work, lattice, nets_of, pins, excluded: vec![0; problem.order.units], steps: 0 }
     }
 
-    /// Tells of each stage within the target above the ideal `from`.
-    fn run(&mut self, from: usize, kind: &Kind, tell: &mut dyn FnMut(Stage)) -> Result<(), String> {
-        for (pins, net) in self.pins.iter_mut().zip(&self.problem.nets) {
-            let below = |u: usize| holds(self.lattice.bits(from), u);
-            let sinks_below = net.sinks.iter().filter(|&&u| below(u)).count();
-            *pins = Pins { is_source_below: below(net.source), sinks_below, ..Pins::default() };
+    /// What is above an ideal. O(units + edges) at the first call, O(1) later.
+    fn above(&mut self, ideal: usize) -> Above {
+        if let Some(above) = &self.above[ideal] {
+            return above.clone();
         }
-        let sums = Sums { rest: rest(self.work, self.lattice.bits(from)), ..Sums::default() };
-        let mut path = vec![Step { above: self.lattice.above(from), joined: None, sums, next: 0 }];
-        while let Some(step) = path.last_mut() {
-            let (sums, next) = (step.sums, step.next);
-            step.next += 1;
-            let Some(&(u, larger)) = step.above.get(next) else {
-                self.leave(&mut path);
-                continue;
-            };
-            self.steps += 1;
-            let Some(time) = kind.time[u].filter(|_| self.excluded[u] == 0) else { continue };
-            let sums = self.join(u, time, sums);
-            if self.may_grow(kind, (larger, path.len()), &sums, tell) {
-                path.push(Step { above: self.lattice.above(larger), joined: Some(u), sums, next: 0 });
-            } else {
-                self.take_out(u);
-                self.excluded[u] = path.len();
+        let bits = self.ideals[ideal].clone();
+        let joins = |u: &usize| !holds(&bits, *u) && self.before[*u].iter().all(|&v| holds(&bits, v));
+        let joining: Vec<usize> = (0..self.before.len()).filter(joins).collect();
+        let with = |u: usize| {
+            let mut larger = bits.to_vec();
+            larger[u / 64] |= 1 << (u % 64);
+            let larger: Bits = larger.into();
+            let number = *self.number.entry(larger.clone()).or_insert(self.ideals.len());
+            if number == self.ideals.len() {
+                self.ideals.push(larger);
+                self.above.push(None);
+                self.seen.push(0);
             }
-            if self.lattice.count() > MOST_IDEALS || self.steps > MOST_STEPS {
+            (u, number)
+        };
+        let above: Above = joining.into_iter().map(with).collect();
+        self.above[ideal] = Some(above.clone());
+        above
+    }
+
+    /// The stages within the target from an ideal on.
+    fn stages(&mut self, from: usize, kind: &Kind) -> Result<Vec<Stage>, String> {
+        self.walks += 1;
+        let below = self.ideals[from].clone();
+        let outside = self.work.of_unit.iter().enumerate().filter(|&(u, _)| !holds(&below, u));
+        let empty = Sums { rest: outside.map(|(_, least)| least).sum(), ..Sums::default() };
+        let (mut stages, mut open) = (Vec::new(), vec![(from, empty)]);
+        while let Some((ideal, sums)) = open.pop() {
+            let above = self.above(ideal);
+            self.steps += above.len();
+            if self.ideals.len() > MOST_IDEALS || self.steps > MOST_STEPS {
                 return Err(format!("it takes more than {MOST_IDEALS} ideals or {MOST_STEPS} steps"));
             }
-        }
-        Ok(())
-    }
-
-    /// Goes back from the last ideal of the path: what holds its unit has been looked at.
-    fn leave(&mut self, path: &mut Vec<Step>) {
-        let depth = path.len();
-        let Some(Step { above, joined, .. }) = path.pop() else { return };
-        for &(u, _) in above.iter() {
-            if self.excluded[u] == depth {
-                self.excluded[u] = 0;
+            for &(u, larger) in above.iter() {
+                let is_new = std::mem::replace(&mut self.seen[larger], self.walks) < self.walks;
+                let Some(time) = kind.time[u].filter(|_| is_new) else { continue };
+                let sums = self.join(sums, (u, time), &below, &self.ideals[larger]);
+                if self.may_grow(kind, larger, &sums, &mut stages) {
+                    open.push((larger, sums));
+                }
             }
         }
-        if let Some(u) = joined {
-            self.take_out(u);
-            self.excluded[u] = path.len();
-        }
+        Ok(stages)
     }
 
-    /// The sums of the stage with `u`.
-    fn join(&mut self, u: usize, time: i128, mut sums: Sums) -> Sums {
+    /// The sums of a stage that `u` joins, so that it then holds the units of `ideal` that are not `below`.
+    fn join(&self, mut sums: Sums, (u, time): (usize, i128), below: &[u64], ideal: &[u64]) -> Sums {
+        sums.units += 1;
         sums.terms[0] += time;
         sums.lasting[0] += time;
         sums.memory += self.problem.memory[u];
-        sums.rest -= self.work.of_unit[u];
         sums.parameters += self.problem.parameters[u];
-        for &e in &self.nets_of[u] {
-            let (net, pins) = (&self.problem.nets[e], &mut self.pins[e]);
+        sums.rest -= self.work.of_unit[u];
+        let is_in = |&v: &usize| holds(ideal, v) && !holds(below, v);
+        for net in self.nets_of[u].iter().map(|&e| &self.problem.nets[e]) {
+            let cost_if = |is_paid: bool| if is_paid { net.cost } else { 0 };
             if net.source == u {
-                pins.is_source_in = true;
-                sums.terms[1] -= if pins.sinks_in > 0 { net.cost } else { 0 };
-                sums.terms[2] += if pins.sinks_in < net.sinks.len() { net.cost } else { 0 };
-                sums.lasting[2] += if pins.sinks_below > 0 { net.cost } else { 0 };
-            } else {
-                pins.sinks_in += 1;
-                let is_new = !pins.is_source_in && pins.sinks_in == 1;
-                sums.terms[1] += if is_new { net.cost } else { 0 };
-                sums.lasting[1] += if is_new && pins.is_source_below { net.cost } else { 0 };
-                let is_last = pins.is_source_in && pins.sinks_in == net.sinks.len();
-                sums.terms[2] -= if is_last { net.cost } else { 0 };
+                sums.terms[1] -= cost_if(net.sinks.iter().any(is_in));
+                sums.terms[2] += cost_if(!net.sinks.iter().all(is_in));
+                sums.lasting[2] += cost_if(net.sinks.iter().any(|&v| holds(below, v)));
+            } else if is_in(&net.source) {
+                sums.terms[2] -= cost_if(net.sinks.iter().all(is_in));
+            } else if !net.sinks.iter().any(|v| *v != u && is_in(v)) {
+                sums.terms[1] += net.cost;
+                sums.lasting[1] += cost_if(holds(below, net.source));
             }
         }
         sums
     }
 
-    /// Takes `u` out of the nets' counts again.
-    fn take_out(&mut self, u: usize) {
-        for &e in &self.nets_of[u] {
-            if self.problem.nets[e].source == u {
-                self.pins[e].is_source_in = false;
-            } else {
-                self.pins[e].sinks_in -= 1;
-            }
-        }
-    }
-
-    /// Tells of the present stage, up to the ideal `to`, where it is within the target; whether a larger one may be.
-    fn may_grow(&self, kind: &Kind, (to, units): (usize, usize), sums: &Sums, tell: &mut dyn FnMut(Stage)) -> bool {
-        if kind.capacity.is_some_and(|capacity| sums.memory > capacity) {
-            return false;
-        }
-        let (load, lasting) = (kind.largest_piece(&sums.terms), kind.largest_piece(&sums.lasting));
+    /// Adds the stage of these sums that ends at `to`, where it is within the target; whether a larger one may be.
+    fn may_grow(&self, kind: &Kind, to: usize, sums: &Sums, stages: &mut Vec<Stage>) -> bool {
+        let fits = kind.capacity.is_none_or(|capacity| sums.memory <= capacity);
         let mut may_grow = false;
-        for replicas in 1..=kind.most_replicas {
-            let Some(most) = self.problem.allowance(kind, replicas, sums.parameters) else { continue };
-            may_grow |= lasting <= most;
-            if load <= most {
-                tell(Stage { to, units, replicas, rest: sums.rest });
+        for replicas in 1..=if fits { kind.most_replicas } else { 0 } {
+            let is_within = |terms| self.problem.load(kind, replicas, terms, sums.parameters) <= self.problem.target;
+            may_grow |= is_within(&sums.lasting);
+            if is_within(&sums.terms) {
+                stages.push(Stage { to, units: sums.units, replicas, rest: sums.rest });
             }
         }
         may_grow

@@ -6,9 +6,7 @@ use crate::decimal::Decimal;
 use crate::json::{self, Object, Value};
 
 /// A node as far as a split's cost goes.
-#[derive(Debug, Clone)]
 pub struct Node {
-    /// Its id in the file.
     pub id: u64,
     /// Time on each class of accelerators, then on a CPU; `None` where that cannot run it.
     pub times: Vec<Option<Decimal>>,
@@ -18,14 +16,12 @@ pub struct Node {
     pub transfer: Decimal,
     /// Bytes that replicas synchronise.
     pub parameters: Decimal,
-    /// Whether it belongs to the backward pass.
     pub backward: bool,
     /// Nodes of one class share a device.
     pub color: Option<u64>,
 }
 
 /// A workload.
-#[derive(Debug, Clone)]
 pub struct Instance {
     /// The nodes in the order of the file.
     pub nodes: Vec<Node>,
@@ -37,13 +33,10 @@ pub struct Instance {
 
 impl Instance {
     /// Reads a file's text. O(n + m log m).
-    ///
-    /// # Errors
-    /// What is wrong with it first.
     pub fn parse(text: &str) -> Result<Self, String> {
         let file = Object::parse(text)?;
         if !file.has("schema") {
-            return tarnawski(&file);
+            return published(&file);
         }
         match file.get("schema", json::text)?.as_str() {
             "dagsplit-instance/1" => native(&file),
@@ -51,7 +44,7 @@ impl Instance {
         }
     }
 
-    fn new(nodes: Vec<Node>, edges: Vec<(u64, u64)>, classes: usize) -> Result<Self, String> {
+    fn new(nodes: Vec<Node>, edges: impl Iterator<Item = (u64, u64)>, classes: usize) -> Result<Self, String> {
         let position: HashMap<u64, usize> = nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
         if position.len() < nodes.len() || nodes.is_empty() {
             return Err("there is no node, or two nodes have one id".into());
@@ -60,7 +53,7 @@ impl Instance {
             return Err(format!("node {}: it has no time for each of {classes} classes", node.id));
         }
         let of = |id: u64| position.get(&id).copied().ok_or_else(|| format!("an edge names {id}, which is no node"));
-        let mut edges = edges.into_iter().map(|(a, b)| Ok((of(a)?, of(b)?))).collect::<Result<Vec<_>, String>>()?;
+        let mut edges = edges.map(|(a, b)| Ok((of(a)?, of(b)?))).collect::<Result<Vec<_>, String>>()?;
         edges.sort_unstable();
         edges.dedup();
         Ok(Self { nodes, edges, classes })
@@ -68,38 +61,38 @@ impl Instance {
 }
 
 fn native(file: &Object) -> Result<Instance, String> {
-    let platform = file.get("platform", |value| Object::parse(value.get()))?;
-    let classes = platform.get("accelerators", |value| json::list(value, |_| Ok(())))?.len();
-    let nodes = file.get("nodes", |value| json::list(value, native_node))?;
+    let classes = file.get("platform", |value| Object::parse(value.get())?.get("accelerators", json::list(Ok)))?.len();
+    let node = |value: Value| {
+        let node = Object::parse(value.get())?;
+        let number = |name| Ok::<_, String>(node.optional(name, json::decimal)?.unwrap_or(Decimal::ZERO));
+        let time = |value: Value| if value.get() == "null" { Ok(None) } else { json::decimal(value).map(Some) };
+        let mut times = node.get("accelerator_times", json::list(time))?;
+        times.push(node.optional("cpu_time", json::decimal)?);
+        Ok(Node {
+            id: node.get("id", json::whole)?,
+            times,
+            memory: number("memory")?,
+            transfer: number("transfer_time")?,
+            parameters: number("parameter_bytes")?,
+            backward: node.optional("backward", json::flag)?.unwrap_or(false),
+            color: node.optional("color_class", json::whole)?,
+        })
+    };
     let edge = |value: Value| {
         let edge = Object::parse(value.get())?;
         Ok((edge.get("source", json::whole)?, edge.get("target", json::whole)?))
     };
-    Instance::new(nodes, file.get("edges", |value| json::list(value, edge))?, classes)
+    let edges = file.get("edges", json::list(edge))?;
+    Instance::new(file.get("nodes", json::list(node))?, edges.into_iter(), classes)
 }
 
-fn native_node(value: Value) -> Result<Node, String> {
-    let node = Object::parse(value.get())?;
-    let time = |value: Value| if value.get() == "null" { Ok(None) } else { json::decimal(value).map(Some) };
-    let mut times = node.get("accelerator_times", |value| json::list(value, time))?;
-    times.push(node.or("cpu_time", None, time)?);
-    Ok(Node {
-        id: node.get("id", json::whole)?,
-        times,
-        memory: node.or("memory", Decimal::ZERO, json::decimal)?,
-        transfer: node.or("transfer_time", Decimal::ZERO, json::decimal)?,
-        parameters: node.or("parameter_bytes", Decimal::ZERO, json::decimal)?,
-        backward: node.or("backward", false, json::flag)?,
-        color: node.or("color_class", None, |value| json::whole(value).map(Some))?,
-    })
-}
-
-fn tarnawski(file: &Object) -> Result<Instance, String> {
+/// The format of Tarnawski et al., where the edges that leave a node say what it takes to move its output.
+fn published(file: &Object) -> Result<Instance, String> {
     let edge = |value: Value| {
         let edge = Object::parse(value.get())?;
         Ok((edge.get("sourceId", json::whole)?, edge.get("destId", json::whole)?, edge.get("cost", json::decimal)?))
     };
-    let edges: Vec<(u64, u64, Decimal)> = file.get("edges", |value| json::list(value, edge))?;
+    let edges: Vec<(u64, u64, Decimal)> = file.get("edges", json::list(edge))?;
     let mut transfers: HashMap<u64, Decimal> = HashMap::new();
     for &(source, _, cost) in &edges {
         if *transfers.entry(source).or_insert(cost) != cost {
@@ -117,10 +110,9 @@ fn tarnawski(file: &Object) -> Result<Instance, String> {
             memory: node.get("size", json::decimal)?,
             transfer: transfers.get(&id).copied().unwrap_or(Decimal::ZERO),
             parameters: Decimal::ZERO,
-            backward: node.or("isBackwardNode", false, json::flag)?,
-            color: node.or("colorClass", None, |value| json::whole(value).map(Some))?,
+            backward: node.optional("isBackwardNode", json::flag)?.unwrap_or(false),
+            color: node.optional("colorClass", json::whole)?,
         })
     };
-    let nodes = file.get("nodes", |value| json::list(value, node))?;
-    Instance::new(nodes, edges.into_iter().map(|(source, target, _)| (source, target)).collect(), 1)
+    Instance::new(file.get("nodes", json::list(node))?, edges.iter().map(|&(source, target, _)| (source, target)), 1)
 }

@@ -14,18 +14,12 @@ pub type Value<'a> = &'a RawValue;
 pub struct Object<'a>(BTreeMap<String, Value<'a>>);
 
 impl<'a> Object<'a> {
-    /// The object in `text`.
-    ///
-    /// # Errors
-    /// It is no JSON object.
+    /// The object in `text`, whatever its fields.
     pub fn parse(text: &'a str) -> Result<Self, String> {
         serde_json::from_str(text).map(Self).map_err(|error| error.to_string())
     }
 
-    /// The same for an object of these fields alone.
-    ///
-    /// # Errors
-    /// It is no JSON object, or has other fields.
+    /// The object in `text`, which may have these fields alone.
     pub fn of_fields(text: &'a str, known: &[&str]) -> Result<Self, String> {
         let object = Self::parse(text)?;
         match object.0.keys().find(|name| !known.contains(&name.as_str())) {
@@ -39,70 +33,54 @@ impl<'a> Object<'a> {
         self.0.contains_key(name)
     }
 
-    /// A field's value; `None` where it is absent or null.
-    pub fn optional(&self, name: &str) -> Option<Value<'a>> {
-        self.0.get(name).copied().filter(|value| value.get() != "null")
-    }
-
-    /// What `read` makes of a field.
-    ///
-    /// # Errors
-    /// It is absent, or not of this kind.
+    /// What `read` makes of a field that has to be there.
     pub fn get<T>(&self, name: &str, read: impl Fn(Value<'a>) -> Result<T, String>) -> Result<T, String> {
-        let value = self.optional(name).ok_or_else(|| format!("the field {name:?} is missing"))?;
-        read(value).map_err(|cause| format!("{name}: {cause}"))
+        self.optional(name, read)?.ok_or_else(|| format!("the field {name:?} is missing"))
     }
 
-    /// What `read` makes of a field, or `absent` where there is none.
-    ///
-    /// # Errors
-    /// It is not of this kind.
-    pub fn or<T>(&self, name: &str, absent: T, read: impl Fn(Value<'a>) -> Result<T, String>) -> Result<T, String> {
-        if self.optional(name).is_some() { self.get(name, read) } else { Ok(absent) }
+    /// What `read` makes of a field; `None` where it is absent or null.
+    pub fn optional<T>(&self, name: &str, read: impl Fn(Value<'a>) -> Result<T, String>) -> Result<Option<T>, String> {
+        let value = self.0.get(name).copied().filter(|value| value.get() != "null");
+        value.map(read).transpose().map_err(|cause| format!("{name}: {cause}"))
     }
 }
 
-/// What `read` makes of each entry of a list.
-///
-/// # Errors
-/// It is no list, or an entry is not of this kind.
-pub fn list<'a, T>(value: Value<'a>, read: impl Fn(Value<'a>) -> Result<T, String>) -> Result<Vec<T>, String> {
-    let values: Vec<Value> = serde_json::from_str(value.get()).map_err(|error| error.to_string())?;
-    let entry = |(i, value)| read(value).map_err(|cause| format!("entry {i}: {cause}"));
-    values.into_iter().enumerate().map(entry).collect()
+/// Reads a list by what `read` makes of each entry.
+pub fn list<'a, T>(read: impl Fn(Value<'a>) -> Result<T, String>) -> impl Fn(Value<'a>) -> Result<Vec<T>, String> {
+    move |value| {
+        let values: Vec<Value> = serde_json::from_str(value.get()).map_err(|error| error.to_string())?;
+        let entry = |(i, value)| read(value).map_err(|cause| format!("entry {i}: {cause}"));
+        values.into_iter().enumerate().map(entry).collect()
+    }
 }
 
-/// A whole number.
-///
-/// # Errors
-/// It is none that `T` holds.
+/// Reads a list of `N` entries.
+pub fn array<'a, T, const N: usize>(
+    read: impl Fn(Value<'a>) -> Result<T, String>,
+) -> impl Fn(Value<'a>) -> Result<[T; N], String> {
+    let read = list(read);
+    move |value| read(value)?.try_into().map_err(|_| format!("{} has not {N} entries", shown(value)))
+}
+
+/// A whole number that `T` holds.
 pub fn whole<T: FromStr>(value: Value) -> Result<T, String> {
     value.get().parse().map_err(|_| format!("{} is no whole number in range", shown(value)))
 }
 
 /// A decimal number of at least zero.
-///
-/// # Errors
-/// See [`Decimal::parse`]; or it is no number.
 pub fn decimal(value: Value) -> Result<Decimal, String> {
-    if !value.get().starts_with(|c: char| c.is_ascii_digit() || c == '-') {
-        return Err(format!("{} is no number", shown(value)));
+    match value.get().starts_with(|c: char| c.is_ascii_digit() || c == '-') {
+        true => Decimal::parse(value.get()),
+        false => Err(format!("{} is no number", shown(value))),
     }
-    Decimal::parse(value.get())
 }
 
 /// A text.
-///
-/// # Errors
-/// It is none.
 pub fn text(value: Value) -> Result<String, String> {
     serde_json::from_str(value.get()).map_err(|_| format!("{} is no text", shown(value)))
 }
 
 /// A flag: true or false, 1 or 0.
-///
-/// # Errors
-/// It is none.
 pub fn flag(value: Value) -> Result<bool, String> {
     match value.get() {
         "true" | "1" => Ok(true),

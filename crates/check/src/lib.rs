@@ -7,11 +7,9 @@
 mod cases;
 mod crowd;
 mod decimal;
-mod flow;
 mod ideals;
 mod instance;
 mod json;
-mod lattice;
 mod order;
 mod problem;
 mod profits;
@@ -22,8 +20,11 @@ mod work;
 
 use std::fmt;
 
-pub use decimal::Decimal;
 pub use question::{FORMAT, hash};
+
+use decimal::Decimal;
+use instance::Instance;
+use question::Question;
 
 /// A proof that holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,8 +75,8 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Error {
-    fn instance(cause: String) -> Self {
-        Self::Unreadable { file: "instance", line: None, cause }
+    fn file(file: &'static str) -> impl Fn(String) -> Self {
+        move |cause| Self::Unreadable { file, line: None, cause }
     }
 
     fn unreadable(line: usize, cause: impl Into<String>) -> Self {
@@ -94,15 +95,14 @@ impl Error {
 /// What cannot be read, or the first line of the proof that does not hold, and why.
 pub fn check(instance: &str, proof: &str, split: Option<&str>) -> Result<Accepted, Error> {
     let (instance, question) = proof::check(instance, proof)?;
-    if let Some(split) = split {
-        let value = split::value(&instance, &question, split);
-        let value = value.map_err(|cause| Error::Unreadable { file: "split", line: None, cause })?;
-        if value > question.claim {
-            let cause = format!("the split has a load of {value}, above the claim {}", question.claim);
-            return Err(Error::refused(1, cause));
+    let value =
+        split.map(|split| split::value(&instance, &question, split)).transpose().map_err(Error::file("split"))?;
+    match value.filter(|&value| value > question.claim) {
+        Some(value) => {
+            Err(Error::refused(1, format!("the split has a load of {value}, above the claim {}", question.claim)))
         }
+        None => Ok(Accepted { claim: question.claim, digits: question.digits }),
     }
-    Ok(Accepted { claim: question.claim, digits: question.digits })
 }
 
 /// The decimals that a claim about an instance has to count: those of its times, and of transfer times times `scale`, where
@@ -111,10 +111,10 @@ pub fn check(instance: &str, proof: &str, split: Option<&str>) -> Result<Accepte
 /// # Errors
 /// What cannot be read.
 pub fn digits(instance: &str, scale: &str) -> Result<u32, Error> {
-    let instance = instance::Instance::parse(instance).map_err(Error::instance)?;
+    let instance = Instance::parse(instance).map_err(Error::file("instance"))?;
     let scale = Decimal::parse(scale).map_err(|cause| Error::unreadable(1, cause))?;
     let moved = instance.nodes.iter().map(|node| node.transfer.times(scale)).collect::<Result<Vec<_>, _>>();
-    let moved = moved.map_err(Error::instance)?;
+    let moved = moved.map_err(Error::file("instance"))?;
     let times = instance.nodes.iter().flat_map(|node| node.times.iter().flatten());
     Ok(times.chain(&moved).map(|time| time.places()).max().unwrap_or_default())
 }
@@ -125,8 +125,7 @@ pub fn digits(instance: &str, scale: &str) -> Result<u32, Error> {
 /// # Errors
 /// What cannot be read, or why the split is none of those that are asked for.
 pub fn split_value(instance: &str, first_line: &str, split: &str) -> Result<i128, Error> {
-    let instance = instance::Instance::parse(instance).map_err(Error::instance)?;
-    let question = question::Question::parse(first_line).map_err(|cause| Error::unreadable(1, cause))?;
-    let value = split::value(&instance, &question, split);
-    value.map_err(|cause| Error::Unreadable { file: "split", line: None, cause })
+    let instance = Instance::parse(instance).map_err(Error::file("instance"))?;
+    let question = Question::parse(first_line).map_err(|cause| Error::unreadable(1, cause))?;
+    split::value(&instance, &question, split).map_err(Error::file("split"))
 }

@@ -19,45 +19,40 @@ const MOST_BYTES: u64 = 1 << 29;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (instance, proof, split) = match &arguments[..] {
-        [help] if help == "-h" || help == "--help" => {
-            println!("{USAGE}");
-            return ExitCode::SUCCESS;
-        }
-        [instance, proof] => (instance, proof, None),
-        [instance, proof, split] => (instance, proof, Some(split)),
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments[..] {
+        ["-h" | "--help"] => Ok(USAGE.to_owned()),
+        [instance, proof] => run(instance, proof, None),
+        [instance, proof, split] => run(instance, proof, Some(split)),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
         }
     };
-    match run(instance, proof, split.map(String::as_str)) {
-        Ok(accepted) => {
-            println!("{accepted}");
-            ExitCode::SUCCESS
-        }
+    match result {
+        Ok(said) => println!("{said}"),
         Err(error) => {
             eprintln!("{error}");
-            ExitCode::from(if matches!(error, Error::Refused { .. }) { 1 } else { 3 })
+            return ExitCode::from(if matches!(error, Error::Refused { .. }) { 1 } else { 3 });
         }
     }
+    ExitCode::SUCCESS
 }
 
 fn run(instance: &str, proof: &str, split: Option<&str>) -> Result<String, Error> {
     let (instance, proof) = (read("instance", instance)?, read("proof", proof)?);
     let split = split.map(|split| read("split", split)).transpose()?;
     let accepted = check(&instance, &proof, split.as_deref())?;
-    let optimal = if split.is_some() { ", and the split has no more" } else { "" };
-    Ok(format!("accepted: {accepted}{optimal}"))
+    Ok(format!("accepted: {accepted}{}", if split.is_some() { ", and the split has no more" } else { "" }))
 }
 
 fn read(file: &'static str, path: &str) -> Result<String, Error> {
-    let unreadable = |cause: String| Error::Unreadable { file, line: None, cause: format!("{path}: {cause}") };
-    let opened = File::open(path).map_err(|error| unreadable(error.to_string()))?;
-    let mut bytes = Vec::new();
-    opened.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(error.to_string()))?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(unreadable(format!("it is larger than {MOST_BYTES} bytes")));
-    }
-    String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))
+    let mut text = String::new();
+    let read = File::open(path).and_then(|opened| opened.take(MOST_BYTES + 1).read_to_string(&mut text));
+    let cause = match read {
+        Ok(bytes) if bytes as u64 <= MOST_BYTES => return Ok(text),
+        Ok(_) => format!("it is larger than {MOST_BYTES} bytes"),
+        Err(error) => error.to_string(),
+    };
+    Err(Error::Unreadable { file, line: None, cause: format!("{path}: {cause}") })
 }

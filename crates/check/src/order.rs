@@ -1,11 +1,11 @@
 //! The order graph, on which contiguity is defined (`docs/format.md`, `docs/proofs.md`), and its strong components.
 
 use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
 
 use crate::instance::Instance;
 
 /// Which nodes share a device, and how these units are ordered.
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
     /// The unit of each node. Units are numbered by their first node.
     pub unit_of: Vec<usize>,
@@ -24,33 +24,32 @@ impl Order {
     /// has a bounded number of forward nodes.
     pub fn new(instance: &Instance) -> Self {
         let nodes = &instance.nodes;
-        let (unit_of, units) = numbered(&groups(instance));
+        let marks = nodes.iter().enumerate().map(|(v, node)| (node.color.is_some(), node.color.unwrap_or(v as u64)));
+        let (unit_of, units) = numbered(marks);
+        let mut has_forward = vec![false; units];
+        nodes.iter().zip(&unit_of).for_each(|(node, &unit)| has_forward[unit] |= !node.backward);
         let mut variable_of = vec![None; nodes.len()];
         let mut unit_of_variable = Vec::new();
-        let mut forward: Vec<Vec<usize>> = vec![Vec::new(); units];
-        let has_forward: BTreeSet<usize> =
-            (0..nodes.len()).filter(|&v| !nodes[v].backward).map(|v| unit_of[v]).collect();
-        for v in 0..nodes.len() {
-            let unit = unit_of[v];
-            let is_stand_in = !has_forward.contains(&unit) && forward[unit].is_empty();
+        let mut variables: Vec<Vec<usize>> = vec![Vec::new(); units];
+        for (v, &unit) in unit_of.iter().enumerate() {
+            let is_stand_in = !has_forward[unit] && variables[unit].is_empty();
             if !nodes[v].backward || is_stand_in {
                 variable_of[v] = Some(unit_of_variable.len());
-                forward[unit].push(unit_of_variable.len());
+                variables[unit].push(unit_of_variable.len());
                 unit_of_variable.push(unit);
             }
         }
-        let is_orphan = |v: usize| !has_forward.contains(&unit_of[v]);
         let mut edges = BTreeSet::new();
         for &(a, b) in &instance.edges {
-            if !nodes[a].backward && !nodes[b].backward {
-                edges.extend(variable_of[a].zip(variable_of[b]));
-            } else if nodes[a].backward
-                && nodes[b].backward
-                && unit_of[a] != unit_of[b]
-                && (is_orphan(a) || is_orphan(b))
-            {
-                let (after, before) = (&forward[unit_of[a]], &forward[unit_of[b]]);
-                edges.extend(before.iter().flat_map(|&u| after.iter().map(move |&v| (u, v))));
+            let (unit_a, unit_b) = (unit_of[a], unit_of[b]);
+            let has_orphan = unit_a != unit_b && !(has_forward[unit_a] && has_forward[unit_b]);
+            match (nodes[a].backward, nodes[b].backward) {
+                (false, false) => edges.extend(variable_of[a].zip(variable_of[b])),
+                (true, true) if has_orphan => {
+                    edges
+                        .extend(variables[unit_b].iter().flat_map(|&u| variables[unit_a].iter().map(move |&v| (u, v))));
+                }
+                _ => {}
             }
         }
         Self { unit_of, units, variable_of, unit_of_variable, edges: edges.into_iter().collect() }
@@ -58,90 +57,77 @@ impl Order {
 
     /// The same with the units of each cycle of the units' graph as one, and one order node for each unit: what splits into
     /// successive ideals see.
-    #[must_use]
     pub fn contracted(&self) -> Self {
         let between = |&(a, b): &(usize, usize)| (self.unit_of_variable[a], self.unit_of_variable[b]);
         let edges: BTreeSet<(usize, usize)> = self.edges.iter().map(between).collect();
-        let component = components(self.units, &edges);
-        let roots: Vec<usize> = self.unit_of.iter().map(|&unit| component[unit]).collect();
-        let (unit_of, units) = numbered(&roots);
+        let component = components(self.units, edges.iter().copied());
+        let (unit_of, units) = numbered(self.unit_of.iter().map(|&unit| component[unit]));
         let mut new_unit = vec![0; self.units];
         self.unit_of.iter().zip(&unit_of).for_each(|(&old, &new)| new_unit[old] = new);
-        let edges: BTreeSet<(usize, usize)> =
-            edges.into_iter().map(|(a, b)| (new_unit[a], new_unit[b])).filter(|(a, b)| a != b).collect();
-        Self {
-            variable_of: unit_of.iter().map(|&unit| Some(unit)).collect(),
-            unit_of_variable: (0..units).collect(),
-            edges: edges.into_iter().collect(),
-            unit_of,
-            units,
-        }
+        let edges: BTreeSet<_> = edges.into_iter().map(|(a, b)| (new_unit[a], new_unit[b])).collect();
+        Self::of_units(unit_of, units, edges.into_iter().filter(|(a, b)| a != b).collect())
     }
 
     /// The same without order: one order node for each unit.
-    #[must_use]
     pub fn unordered(&self) -> Self {
-        Self {
-            variable_of: self.unit_of.iter().map(|&unit| Some(unit)).collect(),
-            unit_of_variable: (0..self.units).collect(),
-            edges: Vec::new(),
-            ..self.clone()
-        }
+        Self::of_units(self.unit_of.clone(), self.units, Vec::new())
     }
-}
 
-/// A representative of each node's colour class.
-fn groups(instance: &Instance) -> Vec<usize> {
-    let mut first: HashMap<u64, usize> = HashMap::new();
-    let of = |(v, color): (usize, Option<u64>)| color.map_or(v, |color| *first.entry(color).or_insert(v));
-    instance.nodes.iter().map(|node| node.color).enumerate().map(of).collect()
+    /// Units with one order node each.
+    fn of_units(unit_of: Vec<usize>, units: usize, edges: Vec<(usize, usize)>) -> Self {
+        let variable_of = unit_of.iter().map(|&unit| Some(unit)).collect();
+        Self { unit_of, units, variable_of, unit_of_variable: (0..units).collect(), edges }
+    }
 }
 
 /// Numbers from 0 for these marks, by first appearance, and how many there are.
-fn numbered(marks: &[usize]) -> (Vec<usize>, usize) {
-    let mut numbers: HashMap<usize, usize> = HashMap::new();
-    let mut of = |&mark: &usize| {
+fn numbered<T: Eq + Hash>(marks: impl Iterator<Item = T>) -> (Vec<usize>, usize) {
+    let mut numbers: HashMap<T, usize> = HashMap::new();
+    let number = |mark| {
         let fresh = numbers.len();
         *numbers.entry(mark).or_insert(fresh)
     };
-    let numbered = marks.iter().map(&mut of).collect();
+    let numbered = marks.map(number).collect();
     (numbered, numbers.len())
 }
 
-/// A mark of the strong component of each vertex: Kosaraju's two passes, with stacks in place of recursion. O(n + m).
-fn components(count: usize, edges: &BTreeSet<(usize, usize)>) -> Vec<usize> {
+/// A number for each vertex, the same for those of one strong component: Kosaraju's two searches. O(n + m).
+pub fn components(count: usize, edges: impl Iterator<Item = (usize, usize)>) -> Vec<usize> {
     let (mut out, mut into) = (vec![Vec::new(); count], vec![Vec::new(); count]);
-    for &(a, b) in edges {
+    for (a, b) in edges {
         out[a].push(b);
         into[b].push(a);
     }
-    let mut finished = Vec::with_capacity(count);
-    let mut next = vec![0; count];
-    let mut seen = vec![false; count];
-    for root in 0..count {
-        let mut stack = if seen[root] { Vec::new() } else { vec![root] };
-        seen[root] = true;
-        while let Some(&v) = stack.last() {
-            match out[v].get(next[v]) {
-                None => finished.extend(stack.pop()),
+    let finished: Vec<usize> = trees(&out, 0..count).concat();
+    let mut component = vec![0; count];
+    for (number, tree) in trees(&into, finished.into_iter().rev()).into_iter().enumerate() {
+        tree.into_iter().for_each(|v| component[v] = number);
+    }
+    component
+}
+
+/// The trees of a depth-first search from these roots in turn, each as its vertices in the order in which they are left.
+fn trees(after: &[Vec<usize>], roots: impl Iterator<Item = usize>) -> Vec<Vec<usize>> {
+    let mut seen = vec![false; after.len()];
+    let mut next = vec![0; after.len()];
+    let mut trees = Vec::new();
+    for root in roots {
+        if std::mem::replace(&mut seen[root], true) {
+            continue;
+        }
+        let (mut tree, mut path) = (Vec::new(), vec![root]);
+        while let Some(&v) = path.last() {
+            match after[v].get(next[v]) {
+                None => tree.extend(path.pop()),
                 Some(&w) => {
                     next[v] += 1;
                     if !std::mem::replace(&mut seen[w], true) {
-                        stack.push(w);
+                        path.push(w);
                     }
                 }
             }
         }
+        trees.push(tree);
     }
-    let mut component = vec![usize::MAX; count];
-    for &root in finished.iter().rev() {
-        let mut stack = vec![root];
-        while let Some(v) = stack.pop() {
-            if component[v] == usize::MAX {
-                component[v] = root;
-                stack.extend(into[v].iter().filter(|&&w| component[w] == usize::MAX));
-            }
-        }
-    }
-    component
+    trees
 }

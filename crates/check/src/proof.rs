@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::cases::{self, Decision};
+use crate::decimal::sum;
 use crate::instance::Instance;
 use crate::json::{self, Object, Value};
 use crate::problem::Problem;
@@ -11,12 +12,9 @@ use crate::question::{Question, hash};
 use crate::work::Work;
 use crate::{Error, crowd, ideals};
 
-/// Checks all lines of a proof, and returns the question whose claim it proves.
-///
-/// # Errors
-/// The line that is wrong first, and why.
+/// Checks all lines of a proof, and returns the question whose claim it proves; else the line that is wrong first, and why.
 pub fn check(instance_text: &str, proof_text: &str) -> Result<(Instance, Question), Error> {
-    let instance = Instance::parse(instance_text).map_err(Error::instance)?;
+    let instance = Instance::parse(instance_text).map_err(Error::file("instance"))?;
     let mut lines = proof_text.lines().zip(1..);
     let (first, _) = lines.next().ok_or_else(|| Error::unreadable(1, "the file is empty"))?;
     let question = Question::parse(first).map_err(|cause| Error::unreadable(1, cause))?;
@@ -33,7 +31,7 @@ pub fn check(instance_text: &str, proof_text: &str) -> Result<(Instance, Questio
         refuted.insert(reason.under);
         last = line;
     }
-    match cases::are_complete(&refuted) {
+    match cases::are_complete(refuted) {
         Ok(()) => Ok((instance, question)),
         Err(missing) if missing.is_empty() => Err(Error::refused(last, "no reason is given")),
         Err(missing) => Err(Error::refused(last, format!("no reason is given for the case {missing:?}"))),
@@ -63,21 +61,21 @@ impl Reason {
             other => return Err(format!("there is no reason {other:?}; known are work, crowd, ideals and profits")),
         };
         let line = Object::of_fields(text, &[&["reason", "under"], fields].concat())?;
-        let under = line.or("under", Vec::new(), |value| json::list(value, |case| Decision::parse(case, problem)))?;
-        let weights = || line.get("weights", whole_numbers);
+        let under = line.optional("under", json::list(|case| Decision::parse(case, problem)))?;
+        let numbers = |field| line.get(field, json::list(json::whole));
         let kind = match name.as_str() {
-            "work" => ReasonKind::Work { weights: weights()? },
-            "ideals" => ReasonKind::Ideals { weights: weights()? },
+            "work" => ReasonKind::Work { weights: numbers("weights")? },
+            "ideals" => ReasonKind::Ideals { weights: numbers("weights")? },
             "crowd" => ReasonKind::Crowd {
-                units: line.get("nodes", |value| json::list(value, |node| problem.unit(json::whole(node)?)))?,
-                most: line.get("most", |value| json::list(value, json::whole))?,
+                units: line.get("nodes", json::list(|node| problem.unit(json::whole(node)?)))?,
+                most: line.get("most", json::list(json::whole))?,
             },
             _ => ReasonKind::Profits {
-                of_units: of_units(problem, &line.get("profits", whole_numbers)?)?,
-                earnings: line.get("kinds", |value| json::list(value, earning))?,
+                of_units: of_units(problem, &numbers("profits")?)?,
+                earnings: line.get("kinds", json::list(earning))?,
             },
         };
-        Ok(Self { under, kind })
+        Ok(Self { under: under.unwrap_or_default(), kind })
     }
 
     fn check(&self, problem: &Problem) -> Result<(), String> {
@@ -90,29 +88,23 @@ impl Reason {
     }
 }
 
-fn whole_numbers(value: Value) -> Result<Vec<i128>, String> {
-    json::list(value, json::whole)
-}
-
 /// The profit of each unit: what its nodes have together.
 fn of_units(problem: &Problem, of_nodes: &[i128]) -> Result<Vec<i128>, String> {
     if of_nodes.len() != problem.order.unit_of.len() {
         return Err(format!("there have to be {} profits", problem.order.unit_of.len()));
     }
-    let mut of_units = vec![0_i128; problem.order.units];
+    let mut of_units = vec![0; problem.order.units];
     for (&profit, &unit) in of_nodes.iter().zip(&problem.order.unit_of) {
-        of_units[unit] = of_units[unit].checked_add(profit).ok_or("the profits are too large")?;
+        of_units[unit] = sum([of_units[unit], profit])?;
     }
     Ok(of_units)
 }
 
 fn earning(value: Value) -> Result<Earning, String> {
     let kind = Object::of_fields(value.get(), &["weights", "price", "most"])?;
-    let price = kind.get("price", whole_numbers)?;
-    let [numerator, denominator] = price[..] else { return Err("a price is a quotient of two numbers".into()) };
     Ok(Earning {
-        weights: kind.get("weights", whole_numbers)?,
-        price: (numerator, denominator),
+        weights: kind.get("weights", json::list(json::whole))?,
+        price: kind.get("price", json::array(json::whole))?,
         most: kind.get("most", json::whole)?,
     })
 }

@@ -6,74 +6,45 @@ use crate::json::{self, Object, Value};
 /// The name and version of the format.
 pub const FORMAT: &str = "dagsplit-proof/1";
 
-/// Which splits count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Which splits count: any assignment, those of convex sets, or those of successive ideals of the order graph.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Any assignment.
     Arbitrary,
-    /// Each device holds a convex set of the order graph.
     Convex,
-    /// Devices hold successive ideals of the order graph.
     Acyclic,
 }
 
-/// A class of accelerators.
-#[derive(Debug, Clone)]
+/// A class of accelerators: how many there are, bytes of each where they are limited, and the pieces of its load.
 pub struct Class {
-    /// How many there are.
     pub count: u32,
-    /// Bytes of each; `None` is unlimited.
     pub memory: Option<Decimal>,
-    /// The coefficients of compute, in and out of the linear pieces whose maximum is its load.
     pub load: Vec<[Decimal; 3]>,
 }
 
-/// Replicas that may share a device's nodes.
-#[derive(Debug, Clone, Copy)]
+/// Replicas that may share a device's nodes; synchronisation is added to the load, or hidden behind it.
 pub struct Replication {
-    /// The most replicas of a set.
     pub most: u32,
-    /// Bytes per time unit of the ring.
     pub bandwidth: Decimal,
-    /// Whether synchronisation is hidden behind the load in place of being added to it.
     pub is_overlapped: bool,
 }
 
-/// The first line of a proof.
-#[derive(Debug, Clone)]
+/// The first line of a proof; its fields are those of the file.
 pub struct Question {
-    /// The hash of the instance's file.
     pub instance: String,
-    /// Which splits count.
     pub scope: Scope,
-    /// The accelerators.
     pub accelerators: Vec<Class>,
-    /// How many CPUs there are.
     pub cpus: u32,
-    /// By what every transfer time is multiplied.
     pub transfer_scale: Decimal,
-    /// Replicas, where they are allowed.
     pub replication: Option<Replication>,
-    /// The decimals of a time unit that the claim counts.
     pub digits: u32,
-    /// No split has a load below this many units of 10^-`digits`.
     pub claim: i128,
-    /// In which order passes over the graph take the nodes.
     pub order: Vec<usize>,
 }
 
+#[rustfmt::skip]
 const FIELDS: [&str; 11] = [
-    "format",
-    "instance",
-    "objective",
-    "scope",
-    "accelerators",
-    "cpus",
-    "transfer_scale",
-    "replication",
-    "digits",
-    "claim",
-    "order",
+    "format", "instance", "objective", "scope", "accelerators", "cpus", "transfer_scale", "replication", "digits",
+    "claim", "order",
 ];
 
 /// More devices than any machine room holds.
@@ -84,30 +55,27 @@ const MOST_DIGITS: u32 = 36;
 
 impl Question {
     /// Reads the first line.
-    ///
-    /// # Errors
-    /// What is wrong with it first.
     pub fn parse(line: &str) -> Result<Self, String> {
         let line = Object::of_fields(line, &FIELDS)?;
-        let expect = |name: &str, wanted: &str| match line.get(name, json::text)? {
-            found if found == wanted => Ok(()),
-            found => Err(format!("{name}: {found:?} is not {wanted:?}")),
-        };
-        expect("format", FORMAT)?;
-        expect("objective", "throughput")?;
+        for (name, wanted) in [("format", FORMAT), ("objective", "throughput")] {
+            let found = line.get(name, json::text)?;
+            if found != wanted {
+                return Err(format!("{name}: {found:?} is not {wanted:?}"));
+            }
+        }
         let question = Self {
             instance: line.get("instance", json::text)?,
             scope: line.get("scope", scope)?,
-            accelerators: line.get("accelerators", |value| json::list(value, class))?,
+            accelerators: line.get("accelerators", json::list(class))?,
             cpus: line.get("cpus", json::whole)?,
-            transfer_scale: line.or("transfer_scale", Decimal::ONE, json::decimal)?,
-            replication: line.or("replication", None, |value| replication(value).map(Some))?,
+            transfer_scale: line.optional("transfer_scale", json::decimal)?.unwrap_or(Decimal::ONE),
+            replication: line.optional("replication", replication)?,
             digits: line.get("digits", json::whole)?,
             claim: line.get("claim", json::whole)?,
-            order: line.or("order", Vec::new(), |value| json::list(value, json::whole))?,
+            order: line.optional("order", json::list(json::whole))?.unwrap_or_default(),
         };
         let devices = question.accelerators.iter().fold(question.cpus, |sum, class| sum.saturating_add(class.count));
-        if question.digits > MOST_DIGITS || question.claim.checked_abs().is_none_or(|claim| claim >= LARGEST) {
+        if question.digits > MOST_DIGITS || question.claim.unsigned_abs() >= LARGEST.unsigned_abs() {
             return Err(format!("a claim has at most {MOST_DIGITS} decimals, and is below 2^120"));
         }
         if devices == 0 || devices > MOST_DEVICES {
@@ -128,36 +96,23 @@ fn scope(value: Value) -> Result<Scope, String> {
 
 fn class(value: Value) -> Result<Class, String> {
     let class = Object::of_fields(value.get(), &["count", "memory", "load"])?;
-    let piece = |value| {
-        let piece = json::list(value, json::decimal)?;
-        <[Decimal; 3]>::try_from(piece).map_err(|_| "a piece has three coefficients".to_owned())
-    };
-    let load = class.get("load", |value| json::list(value, piece))?;
+    let load = class.get("load", json::list(json::array(json::decimal)))?;
     if load.is_empty() {
         return Err("a load has at least one piece".into());
     }
-    Ok(Class {
-        count: class.get("count", json::whole)?,
-        memory: class.or("memory", None, |value| json::decimal(value).map(Some))?,
-        load,
-    })
+    Ok(Class { count: class.get("count", json::whole)?, memory: class.optional("memory", json::decimal)?, load })
 }
 
 fn replication(value: Value) -> Result<Replication, String> {
     let replication = Object::of_fields(value.get(), &["most", "bandwidth", "synchronisation"])?;
-    let found = Replication {
-        most: replication.get("most", json::whole)?,
-        bandwidth: replication.get("bandwidth", json::decimal)?,
-        is_overlapped: match replication.get("synchronisation", json::text)?.as_str() {
-            "added" => false,
-            "overlapped" => true,
-            other => return Err(format!("synchronisation {other:?} is neither added nor overlapped")),
-        },
-    };
-    if found.most == 0 || found.bandwidth == Decimal::ZERO {
+    let (most, bandwidth) = (replication.get("most", json::whole)?, replication.get("bandwidth", json::decimal)?);
+    if most == 0 || bandwidth == Decimal::ZERO {
         return Err("there is no replica, or no bandwidth".into());
     }
-    Ok(found)
+    match replication.get("synchronisation", json::text)?.as_str() {
+        how @ ("added" | "overlapped") => Ok(Replication { most, bandwidth, is_overlapped: how == "overlapped" }),
+        other => Err(format!("synchronisation {other:?} is neither added nor overlapped")),
+    }
 }
 
 /// The 64-bit FNV-1a hash of a file's bytes, as 16 hexadecimal digits. It tells files apart and guards nothing.

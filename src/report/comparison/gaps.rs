@@ -2,7 +2,6 @@
 
 use super::record::Record;
 use crate::report::method::{Contradiction, MethodRecord, consistent, gap};
-use crate::solve::Status;
 
 /// What a gap is measured against.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,7 +52,7 @@ fn ends(path: &str) -> impl Iterator<Item = &str> {
 fn reference(records: &[Record], of: &Record) -> Option<Reference> {
     let comparable: Vec<&Record> = records.iter().filter(|other| other.is_comparable(of)).collect();
     let scope = &of.trial.problem.scope;
-    let proven = comparable.iter().filter(|r| r.ending.status == Status::Optimal && r.trial.problem.scope == *scope);
+    let proven = comparable.iter().filter(|r| r.ending.status.is_proven() && r.trial.problem.scope == *scope);
     let optimum = proven.filter_map(|record| record.ending.objective).min_by(f64::total_cmp);
     if let Some(value) = optimum {
         return Some(Reference { value, is_optimum: true });
@@ -78,6 +77,7 @@ mod tests {
     use super::super::tests::record;
     use super::*;
     use crate::problem::Scope;
+    use crate::solve::Status;
 
     fn proven(objective: f64, scope: Scope) -> Record {
         let mut record = record("dp", Some(objective));
@@ -93,6 +93,9 @@ mod tests {
         let gaps = measured(&records);
         assert_eq!(gaps[0].reference, Some(Reference { value: 8.0, is_optimum: true }));
         assert_eq!([gaps[0].gap, gaps[1].gap, gaps[2].gap], [Some(0.2), Some(0.0), Some(0.0)]);
+        let mut certified = records;
+        certified[1].ending.status = Status::Certified;
+        assert_eq!(measured(&certified)[0].reference, Some(Reference { value: 8.0, is_optimum: true }));
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub(crate) mod tests {
                 problem: ProblemSpec::default(),
                 method: method.into(),
                 seed: 0,
-                limits: Limits { time_limit: Some(60.0), gap: 0.0, threads: 1, memory_limit: None },
+                limits: Limits { time_limit: Some(60.0), gap: 0.0, threads: 1, memory_limit: None, certify: false },
             },
             steps: registry::settings(method).unwrap(),
             ending: Ending {

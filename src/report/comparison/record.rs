@@ -25,6 +25,9 @@ pub struct Limits {
     /// Bytes that it may use, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<u64>,
+    /// Whether a proof of the optimum is sought and checked afterwards, for which there is the same time again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub certify: bool,
 }
 
 /// What is run. Equal trials are not run again when a comparison is resumed.

@@ -1,6 +1,11 @@
 //! Small generated workloads, and their optima by looking at every split.
 
+#[allow(dead_code)] // Each test takes what it needs.
+pub mod python;
+pub mod tree;
+
 use dagsplit_check::{Error, check, hash, split_value};
+use serde_json::Value;
 
 /// Numbers that look random, the same each time (Knuth's MMIX generator).
 pub struct Draw(pub u64);
@@ -26,7 +31,6 @@ pub struct Case {
     pub nodes: usize,
     /// How many devices there are of each class, then CPUs.
     pub counts: Vec<usize>,
-    pub most_replicas: usize,
     scope: &'static str,
     question: String,
     /// How many pieces the load of each class has, and whether its memory is limited.
@@ -90,7 +94,7 @@ impl Case {
             counts[counts.len() - 1],
             if replicas { replication.as_str() } else { "null" },
         );
-        Self { instance, nodes, counts, most_replicas: 1 + usize::from(replicas), scope, question, limits }
+        Self { instance, nodes, counts, scope, question, limits }
     }
 
     /// The first line of a proof of this claim.
@@ -117,19 +121,27 @@ impl Case {
 
     /// The best split and its largest load; `None` where no split is possible.
     pub fn optimum(&self) -> Option<(i128, String)> {
-        let first_line = self.first_line(0);
+        self.optimum_of(&self.first_line(0))
+    }
+
+    /// The same for the question of another first line.
+    pub fn optimum_of(&self, first_line: &str) -> Option<(i128, String)> {
+        let question: Value = serde_json::from_str(first_line).unwrap();
+        let count = |value: &Value| value.as_u64().unwrap() as usize;
+        let mut counts: Vec<usize> =
+            question["accelerators"].as_array().unwrap().iter().map(|class| count(&class["count"])).collect();
+        counts.push(count(&question["cpus"]));
+        let most = question["replication"].as_object().map_or(1, |replication| count(&replication["most"]));
         let mut devices: Vec<(usize, usize)> = Vec::new();
-        for (kind, &count) in self.counts.iter().enumerate() {
-            devices.extend((0..count).map(|_| (kind, 1)));
-            if self.most_replicas > 1 && count > 1 && kind + 1 < self.counts.len() {
-                devices.push((kind, 2));
-            }
+        for (kind, &count) in counts.iter().enumerate() {
+            let most = if kind + 1 < counts.len() { most.min(count) } else { 1 };
+            devices.extend((1..=most).flat_map(|replicas| (0..count / replicas).map(move |_| (kind, replicas))));
         }
         let mut best: Option<(i128, String)> = None;
         for number in 0..devices.len().pow(self.nodes as u32) {
             let of = |v: usize| number / devices.len().pow(v as u32) % devices.len();
             let list = |is_cpu: bool| {
-                let own = (0..devices.len()).filter(|&d| (devices[d].0 + 1 == self.counts.len()) == is_cpu);
+                let own = (0..devices.len()).filter(|&d| (devices[d].0 + 1 == counts.len()) == is_cpu);
                 let entry = |d: usize| {
                     let ids: Vec<String> =
                         (0..self.nodes).filter(|&v| of(v) == d).map(|v| (7 * v + 1).to_string()).collect();
@@ -141,7 +153,7 @@ impl Case {
                 own.map(entry).collect::<Vec<_>>().join(",")
             };
             let split = format!("{{\"fpgas\":[{}],\"cpus\":[{}]}}", list(false), list(true));
-            if let Ok(value) = split_value(&self.instance, &first_line, &split)
+            if let Ok(value) = split_value(&self.instance, first_line, &split)
                 && best.as_ref().is_none_or(|(least, _)| value < *least)
             {
                 best = Some((value, split));
