@@ -8,7 +8,7 @@ use crate::report::sheet::{Cell, Column, Sheet};
 use crate::report::table;
 use dagsplit_check::Accepted;
 
-use super::{Exit, Failure, OrFail, note, print, print_json};
+use super::{Exit, Failure, note, print, print_json};
 
 const EXAMPLES: &str = "\
 Examples:
