@@ -42,7 +42,7 @@ fn ours_stand_beside_the_published_and_what_is_missing_is_named() {
     assert!(!table.contains("BERT-3") && !table.contains("Scotch"), "{table}");
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     let csv = read("t.csv");
-    assert!(csv.contains("table1,\"GNMT, layers\",DP,5,yes,32.91,-0.848"), "{csv}");
+    assert!(csv.contains("table1,\"GNMT, layers\",DP,5,yes,no,32.91,-0.848"), "{csv}");
     assert!(
         csv.contains(",lower,") && csv.contains("not at hand: tarnawski2020/throughput/layer/resnet50_inference.json")
     );

@@ -216,3 +216,34 @@ fn trace(ways: &[Way], uses: usize, (mut position, mut used): (usize, usize)) ->
     chain.reverse();
     chain
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::instance::{Edge, Instance, Node, Platform};
+    use crate::problem::{DeviceAssignment, DeviceKind, ProblemSpec};
+
+    #[test]
+    fn devices_come_before_traffic() {
+        // The last four nodes take two devices that send much, or three that send little.
+        let node = |(id, &(time, transfer_time)): (usize, &(f64, f64))| Node {
+            accelerator_times: vec![Some(time)],
+            transfer_time,
+            ..Node::new(id as u64)
+        };
+        let nodes = [(10.0, 0.0), (4.0, 0.1), (4.0, 1.0), (4.0, 0.1), (4.0, 0.0)];
+        let instance = Instance {
+            platform: Platform::uniform(4, None, 0),
+            nodes: nodes.iter().enumerate().map(node).collect(),
+            edges: (1..5).map(|id| Edge { source: id - 1, target: id }).collect(),
+            ..Instance::default()
+        };
+        let problem = Problem::new(&instance, ProblemSpec::of(&instance)).unwrap();
+        let device = |nodes: &[u64]| DeviceAssignment::new(DeviceKind::Accelerator(0), nodes.to_vec());
+        let devices = [&[0][..], &[1], &[2, 3], &[4]].map(device).to_vec();
+        let needed = fewest_devices(&problem, 10.0);
+        let split = Solution { devices, objective: Some(10.0) };
+        let better = improved(&problem, &split, 10.0, needed, &SearchContext::new()).unwrap();
+        assert_eq!((needed, better.devices.len()), (3, 3));
+    }
+}
