@@ -50,6 +50,8 @@ class Figure:
     """Ours, in the unit of the publication; None where the run found nothing or could not be made."""
     is_proven: bool
     """Whether ours is the objective of a split that is proven optimal."""
+    is_certified: bool
+    """Whether the checker has accepted a proof of that; only the program's `--certify` asks for one."""
     published: float | None
     """The published one, where it is a number."""
     is_least: bool
