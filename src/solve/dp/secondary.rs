@@ -225,25 +225,31 @@ mod tests {
 
     #[test]
     fn devices_come_before_traffic() {
-        // The last four nodes take two devices that send much, or three that send little.
-        let node = |(id, &(time, transfer_time)): (usize, &(f64, f64))| Node {
+        // Behind each node that fills a device come four that take two devices that send much, or three that send little.
+        // There are more such parts than orders that are looked at.
+        let part = [(10.0, 0.0), (4.0, 0.1), (4.0, 1.0), (4.0, 0.1), (4.0, 0.0)];
+        let parts = MORE_ORDERS + 2;
+        let node = |(id, (time, transfer_time)): (usize, (f64, f64))| Node {
             accelerator_times: vec![Some(time)],
             transfer_time,
             ..Node::new(id as u64)
         };
-        let nodes = [(10.0, 0.0), (4.0, 0.1), (4.0, 1.0), (4.0, 0.1), (4.0, 0.0)];
+        let nodes: Vec<Node> = part.repeat(parts).into_iter().enumerate().map(node).collect();
         let instance = Instance {
-            platform: Platform::uniform(4, None, 0),
-            nodes: nodes.iter().enumerate().map(node).collect(),
-            edges: (1..5).map(|id| Edge { source: id - 1, target: id }).collect(),
+            platform: Platform::uniform(4 * parts, None, 0),
+            edges: (1..nodes.len() as u64).map(|id| Edge { source: id - 1, target: id }).collect(),
+            nodes,
             ..Instance::default()
         };
         let problem = Problem::new(&instance, ProblemSpec::of(&instance)).unwrap();
-        let device = |nodes: &[u64]| DeviceAssignment::new(DeviceKind::Accelerator(0), nodes.to_vec());
-        let devices = [&[0][..], &[1], &[2, 3], &[4]].map(device).to_vec();
+        let device = |nodes: Vec<u64>| DeviceAssignment::new(DeviceKind::Accelerator(0), nodes);
+        let sending_little = |part: u64| {
+            [vec![0], vec![1], vec![2, 3], vec![4]].map(|nodes| nodes.iter().map(|v| 5 * part + v).collect())
+        };
+        let devices = (0..parts as u64).flat_map(sending_little).map(device).collect();
         let needed = fewest_devices(&problem, 10.0);
         let split = Solution { devices, objective: Some(10.0) };
         let better = improved(&problem, &split, 10.0, needed, &SearchContext::new()).unwrap();
-        assert_eq!((needed, better.devices.len()), (3, 3));
+        assert_eq!(better.devices.len(), 3 * parts);
     }
 }
