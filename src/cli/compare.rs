@@ -85,14 +85,19 @@ impl Args {
 
     /// The bounds of the given proofs, as records that only bounds are known of.
     fn references(&self, records: &[Record]) -> Result<Vec<Record>, Failure> {
+        // One run of each workload and problem.
+        let mut asked: Vec<&Record> = Vec::new();
+        for record in records.iter().filter(|_| !self.proofs.is_empty()) {
+            if !asked.iter().any(|known| known.is_comparable(record)) {
+                asked.push(record);
+            }
+        }
         let mut references: Vec<Record> = Vec::new();
         for path in &self.proofs {
             let proof = read_text(path).or_fail(Exit::BadInput)?;
             let before = references.len();
-            for record in records {
-                if !references[before..].iter().any(|known| known.is_comparable(record)) {
-                    references.extend(self.reference(record, &proof, path)?);
-                }
+            for record in &asked {
+                references.extend(self.reference(record, &proof, path)?);
             }
             if references.len() == before && !records.is_empty() {
                 let cause = format!("{}: the proof is about none of these runs", text::path(path));

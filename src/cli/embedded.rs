@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use clap::{Args, Command, Parser};
+use clap::{Args, Command};
 
 use crate::conformance::{Case, Partitioner, Program, Report};
 use crate::cost::Costs;
@@ -35,9 +35,9 @@ use super::export::TargetArgs;
 use super::generate;
 use super::info;
 use super::map::{Mapped, PlacingArgs};
-use super::mapping_args::{LinkArgs, TopologyArgs, stages_of};
+use super::mapping_args::{LinkArgs, stages_of};
 use super::model_args::ModelArgs;
-use super::plan::{Planned, PlanningArgs};
+use super::plan::{PlanQuestion, Planned, PlanningArgs};
 use super::problem_args::ProblemArgs;
 use super::question::{Answer, Question, Watch};
 use super::reading_args::{PlatformArgs, ReadingArgs, ReadingOptions, Workload};
@@ -124,28 +124,13 @@ struct ReproduceArgs {
 }
 
 /// What the words of a task that solves say.
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true)]
+#[derive(Debug, Args)]
 struct Solving {
     #[command(flatten)]
     reading: ReadingArgs,
 
     #[command(flatten)]
     question: Question,
-}
-
-/// What the words of a task that plans say.
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true)]
-struct Planning {
-    #[command(flatten)]
-    reading: ReadingArgs,
-
-    #[command(flatten)]
-    topology: TopologyArgs,
-
-    #[command(flatten)]
-    planning: PlanningArgs,
 }
 
 /// What is asked of a split, and under which limits others look for one.
@@ -356,10 +341,10 @@ fn ending(task: &Task, watch: Watch) -> Ending {
 fn answer(task: &Task, watch: Watch) -> Result<comparison::Answer, Failure> {
     let (begun, words) = (Instant::now(), task.words());
     let record = if task.is_plan() {
-        let Planning { reading, topology, planning } = Planning::try_parse_from(words).map_err(|error| told(&error))?;
+        let PlanQuestion { reading, topology, planning } = read(words)?;
         serde_json::to_value(planning.plan(&reading.read()?, topology.read()?, begun, watch)?.record)
     } else {
-        let Solving { reading, question } = Solving::try_parse_from(words).map_err(|error| told(&error))?;
+        let Solving { reading, question } = read(words)?;
         serde_json::to_value(question.answer(&reading.read()?, begun, watch)?.record)
     };
     record.and_then(serde_json::from_value).or_fail(Exit::Bug)

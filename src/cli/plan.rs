@@ -37,19 +37,26 @@ that fits in memory is the plan. Ctrl-C keeps the best so far. docs/plan.md tell
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
-    reading: ReadingArgs,
-
-    #[command(flatten)]
-    topology: TopologyArgs,
-
-    #[command(flatten)]
-    planning: PlanningArgs,
+    question: PlanQuestion,
 
     #[command(flatten)]
     output: OutputArgs,
 
     #[command(flatten)]
     export: ExportArgs,
+}
+
+/// What to use, and how.
+#[derive(Debug, clap::Args)]
+pub struct PlanQuestion {
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+
+    #[command(flatten)]
+    pub topology: TopologyArgs,
+
+    #[command(flatten)]
+    pub planning: PlanningArgs,
 }
 
 /// How to use an interconnect, and how to search.
@@ -202,13 +209,14 @@ pub struct Planned {
 
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
-        refuse_topology(self.reading.file())?;
-        let workload = self.reading.read()?;
-        let topology = self.topology.read()?;
+        let PlanQuestion { reading, topology, planning } = &self.question;
+        refuse_topology(reading.file())?;
+        let workload = reading.read()?;
+        let topology = topology.read()?;
         let cancelled = progress::interrupt_flag()?;
         let watched = |context| progress::with_progress_line(context, self.output.quiet);
         let watch = Watch { cancelled: &cancelled, watched: &watched };
-        let Planned { record, plan, topology } = self.planning.plan(&workload, topology, super::started(), watch)?;
+        let Planned { record, plan, topology } = planning.plan(&workload, topology, super::started(), watch)?;
         self.write(&workload, &topology, &plan)?;
         let sheet = record.sheet();
         self.export.write(&record, &sheet, &sheet)?;

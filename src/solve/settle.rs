@@ -35,9 +35,9 @@ pub(super) fn solve(
         let Run { outcome, stats } = search(&rounded, cx)?;
         let held = outcome.solution().and_then(|split| held(problem, split));
         let value = held.as_ref().and_then(|held| objective(problem, held));
-        let on_grid = held.as_ref().and_then(|held| objective(&rounded, held));
+        let rounded_value = held.as_ref().and_then(|held| objective(&rounded, held));
         // Whether rounding to the grid hides more of the split's objective than a search may leave open.
-        let is_rough = value.zip(on_grid).is_some_and(|(value, on_grid)| value - on_grid > ROUGH * value);
+        let is_rough = value.zip(rounded_value).is_some_and(|(value, rounded)| value - rounded > ROUGH * value);
         let mut outcome = settled(problem, outcome, value);
         if let Some(before) = known.take() {
             outcome = better(problem, &before.outcome, outcome);

@@ -14,7 +14,8 @@ pub(super) fn of_devices(split: &Split) -> Vec<f64> {
     }
     let law = &split.costs.memory;
     // Each edge by itself; one given twice counts once.
-    let distinct: BTreeSet<(usize, usize)> = split.edges.iter().copied().collect();
+    let is_kept = split.costs.kinds.iter().any(|kind| !kind.boundary.is_empty());
+    let distinct: BTreeSet<(usize, usize)> = split.edges.iter().copied().filter(|_| is_kept).collect();
     for (u, v) in distinct {
         let ends = [split.device_of[u], split.device_of[v]];
         if ends[0] != ends[1] {
