@@ -1,6 +1,6 @@
 //! How every solver is run: on costs whose sums are exact, and judged by the costs as they are given.
 
-use super::dp::secondary;
+use super::dp::secondary::{self, Refined};
 use super::grid::on_grid;
 use super::objective::{Held, fits_on, held, objective};
 use super::{Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, found};
@@ -62,9 +62,9 @@ fn refined(problem: &Problem, rounded: &Problem, mut run: Run, cx: &SearchContex
     let Some(value) = split.objective else { return run };
     let value_of =
         |problem: &Problem, split: &Solution| held(problem, split).and_then(|held| objective(problem, &held));
-    let needed = secondary::fewest_devices(problem, value);
     let on_grid = value_of(rounded, split);
-    if let Some(mut better) = on_grid.and_then(|objective| secondary::improved(rounded, split, objective, needed, cx)) {
+    let Refined { better, fewest_devices } = secondary::refined(rounded, split, (on_grid, value), cx);
+    if let Some(mut better) = better {
         better.objective = value_of(problem, &better).filter(|&new| new <= value * (1.0 + secondary::SLACK));
         let bound = run.outcome.bound().cloned();
         let status = run.outcome.status();
@@ -73,7 +73,7 @@ fn refined(problem: &Problem, rounded: &Problem, mut run: Run, cx: &SearchContex
             run.outcome = outcome;
         }
     }
-    run.stats.set(FEWEST_DEVICES, needed as f64);
+    run.stats.set(FEWEST_DEVICES, fewest_devices as f64);
     run
 }
 

@@ -34,6 +34,9 @@ pub fn by_priority<K: Ord>(graph: &Graph, priority: impl Fn(NodeId) -> K) -> Vec
 ///
 /// The cycle is a shortest one through the first node that lies on any, so that people can read it.
 pub fn find_cycle(graph: &Graph) -> Option<Vec<NodeId>> {
+    if is_acyclic(graph) {
+        return None;
+    }
     // Kosaraju's algorithm is the iterative one: petgraph's Tarjan overflows the stack on long paths.
     let on_cycle = petgraph::algo::kosaraju_scc(graph.as_petgraph())
         .into_iter()
@@ -59,6 +62,24 @@ pub fn find_cycle(graph: &Graph) -> Option<Vec<NodeId>> {
         }
     }
     None
+}
+
+/// Whether all nodes can be taken, each after all that it consumes: several times as fast as looking for components. O(n + m).
+fn is_acyclic(graph: &Graph) -> bool {
+    let mut missing: Vec<usize> = (0..graph.node_count()).map(|v| graph.predecessors(v).len()).collect();
+    let mut ready: Vec<usize> = (0..graph.node_count()).filter(|&v| missing[v] == 0).collect();
+    let mut taken = 0;
+    while let Some(u) = ready.pop() {
+        taken += 1;
+        for &v in graph.successors(u) {
+            let v = v as usize;
+            missing[v] -= 1;
+            if missing[v] == 0 {
+                ready.push(v);
+            }
+        }
+    }
+    taken == graph.node_count()
 }
 
 #[cfg(test)]
