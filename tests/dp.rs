@@ -375,6 +375,44 @@ fn gpipe_keeps_what_an_extension_is_worse_than() {
     }
 }
 
+/// A gradient between units that no forward edge puts in order is cut by many ideals: 20, where taking it for a bridge gave
+/// 22. Found by running a property test fifty times.
+#[test]
+fn a_gradient_across_the_order_is_no_bridge() {
+    // Time on an accelerator and on the CPU, transfer, backward pass, colour; ids fall from 100.
+    let nodes = [
+        (1, Some(0), 4, false, Some(50)),
+        (8, Some(13), 2, false, Some(1)),
+        (6, Some(0), 3, false, Some(2)),
+        (6, Some(7), 2, false, Some(50)),
+        (5, Some(11), 1, true, Some(50)),
+        (1, Some(2), 2, true, Some(1)),
+        (4, Some(12), 1, true, Some(2)),
+        (7, None, 0, true, None),
+    ];
+    let node =
+        |(id, (time, cpu, transfer, backward, color_class)): (u64, (u8, Option<u8>, u8, bool, Option<u64>))| Node {
+            accelerator_times: vec![Some(time.into())],
+            cpu_time: cpu.map(f64::from),
+            transfer_time: transfer.into(),
+            backward,
+            color_class,
+            ..Node::new(id)
+        };
+    let edges = [(98, 100), (100, 97), (100, 96), (99, 95), (98, 94), (96, 94), (93, 94), (95, 94)];
+    let instance = Instance {
+        platform: Platform::uniform(2, None, 1),
+        nodes: (93..=100).rev().zip(nodes).map(node).collect(),
+        edges: edges.map(|(source, target)| Edge { source, target }).into(),
+        ..Instance::default()
+    };
+    let interconnect = Some(Interconnect { server_size: 1, between_factor: 2.0 });
+    let spec = ProblemSpec { interconnect, ..ProblemSpec::of(&instance) };
+    for solver in [&BruteForce as &dyn Solver, &IdealDp { orders: 0, ..IdealDp::default() }, &IdealDp::default()] {
+        assert_eq!(solve_and_verify(solver, &instance, &spec), Some(20.0), "{}", solver.name());
+    }
+}
+
 #[test]
 fn the_long_search_is_reached() {
     let dp = IdealDp { orders: 0, look: 0, ..IdealDp::default() };

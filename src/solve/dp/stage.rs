@@ -295,8 +295,9 @@ impl<'a> Variants<'a> {
 
     /// The nets that whatever boundary cuts them cuts alone: no net bypasses a stage that ends there.
     ///
-    /// Only one ideal cuts a net of two units when every other unit precedes the one or follows the other. That ideal
-    /// comes first where units are sorted by how many precede them.
+    /// Only one ideal cuts a net of two units of which one precedes the other, when every other unit precedes the one or
+    /// follows the other. That ideal comes first where units are sorted by how many precede them. A gradient may join units
+    /// that no forward edge puts in order: many ideals cut such a net.
     fn bridges(&self) -> Vec<usize> {
         let n = self.reduced.unit_count();
         let (before, after) = self.ideals.cones(&vec![1.0; n]);
@@ -323,7 +324,10 @@ impl<'a> Variants<'a> {
         let is_bridge = |e: &usize| {
             let (first, last) = spans[*e];
             let covered = before[order[first]] + after[order[last]];
-            self.reduced.nets[*e].pins.len() == 2 && covered == n as f64 && live[first] == 1
+            self.reduced.nets[*e].pins.len() == 2
+                && covered == n as f64
+                && live[first] == 1
+                && self.ideals.precedes(order[first], order[last])
         };
         (0..spans.len()).filter(is_bridge).collect()
     }
