@@ -379,8 +379,10 @@ fn gpipe_keeps_what_an_extension_is_worse_than() {
 /// 22. Found by running a property test fifty times.
 #[test]
 fn a_gradient_across_the_order_is_no_bridge() {
-    // Time on an accelerator and on the CPU, transfer, backward pass, colour; ids fall from 100.
-    let nodes = [
+    /// Time on an accelerator and on the CPU, transfer, backward pass, colour.
+    type Costs = (u8, Option<u8>, u8, bool, Option<u64>);
+    // Ids fall from 100.
+    let nodes: [Costs; 8] = [
         (1, Some(0), 4, false, Some(50)),
         (8, Some(13), 2, false, Some(1)),
         (6, Some(0), 3, false, Some(2)),
@@ -390,15 +392,14 @@ fn a_gradient_across_the_order_is_no_bridge() {
         (4, Some(12), 1, true, Some(2)),
         (7, None, 0, true, None),
     ];
-    let node =
-        |(id, (time, cpu, transfer, backward, color_class)): (u64, (u8, Option<u8>, u8, bool, Option<u64>))| Node {
-            accelerator_times: vec![Some(time.into())],
-            cpu_time: cpu.map(f64::from),
-            transfer_time: transfer.into(),
-            backward,
-            color_class,
-            ..Node::new(id)
-        };
+    let node = |(id, (time, cpu, transfer, backward, color_class)): (u64, Costs)| Node {
+        accelerator_times: vec![Some(time.into())],
+        cpu_time: cpu.map(f64::from),
+        transfer_time: transfer.into(),
+        backward,
+        color_class,
+        ..Node::new(id)
+    };
     let edges = [(98, 100), (100, 97), (100, 96), (99, 95), (98, 94), (96, 94), (93, 94), (95, 94)];
     let instance = Instance {
         platform: Platform::uniform(2, None, 1),
