@@ -17,7 +17,7 @@ use crate::bound::Shares;
 use crate::graph::{Graph, topological};
 use crate::preprocess::{Reduced, Unordered};
 use crate::problem::{Problem, Scope, Solution};
-use crate::search::{SearchContext, Stopped};
+use crate::search::SearchContext;
 
 /// More steps than these, each an interval for one use of the devices, would take as long as many a search: some
 /// milliseconds, in which nobody has to look at limits.
@@ -35,9 +35,9 @@ pub struct Refined {
 }
 
 /// The best split for the order of the stages of `split`, and how many devices all as good have at least. None is better where
-/// the stages follow no order, where other things than loads are asked for, or where it would take long.
+/// the stages follow no order, where servers or an order of nodes are asked for, or where it would take long.
 ///
-/// `problem` has its costs on a grid, by which `on_grid` is the split's objective; `value` is that by the costs themselves.
+/// `problem` asks for throughput. It has its costs on a grid, by which `on_grid` is the split's objective; `value` is that by the costs themselves.
 /// O(n² · uses of devices).
 pub fn refined(
     problem: &Problem,
@@ -71,7 +71,7 @@ fn improved(
     let order = order_of(problem, reduced, split, cx)?;
     let setting = Setting::new(problem, reduced);
     let most_devices = split.devices.iter().map(|device| device.replicas).sum();
-    let chain = fewest(&setting, shares, &order, (target, most_devices), cx).ok()??;
+    let chain = fewest(&setting, shares, &order, (target, most_devices), cx)?;
     let stages = differences(reduced, &ideals(&order, &chain));
     Some(setting.lift(&Incumbent { value: [target, 0.0], stages }, target))
 }
@@ -141,23 +141,20 @@ fn needed_after(shares: &Shares, order: &[usize], target: f64) -> Vec<usize> {
 }
 
 /// The chain of intervals of an order, each within a target, that has the fewest devices, so many at most, then the least
-/// traffic, then the evenest loads. `None` where there is none.
-///
-/// # Errors
-/// [`Stopped`] where it takes too many steps, or too much memory.
+/// traffic, then the evenest loads. `None` where there is none, or where it takes too many steps or too much memory.
 fn fewest(
     setting: &Setting,
     shares: &Shares,
     order: &[usize],
     (target, most_devices): (f64, usize),
     cx: &SearchContext,
-) -> Result<Option<Chain>, Stopped> {
+) -> Option<Chain> {
     let (consumption, n) = (&setting.consumption, order.len());
-    let cells = consumption.count().checked_mul(n + 1).filter(|&cells| cells <= MOST_CELLS).ok_or(Stopped)?;
+    let cells = consumption.count().checked_mul(n + 1).filter(|&cells| cells <= MOST_CELLS)?;
     if !cx.admits(cells * size_of::<Way>()) {
-        return Err(Stopped);
+        return None;
     }
-    let line = Line::new(&setting.loads, &setting.stages, consumption, order, cx)?;
+    let line = Line::new(&setting.loads, &setting.stages, consumption, order, cx).ok()?;
     let needed = needed_after(shares, order, target);
     // The uses of one position lie side by side: an interval leads from all uses at its start to some at its end.
     let uses = consumption.count();
@@ -198,13 +195,13 @@ fn fewest(
             line.scan(i, stage, &|j| j.max(first_end), &mut extend, target);
         }
         if steps > MOST_STEPS {
-            return Err(Stopped);
+            return None;
         }
     }
     let ends = consumption.all().map(|used| (consumption.device_count(used), ways[cell(used, n)].rank, used));
     let reached = ends.filter(|(_, rank, _)| rank[0] < f64::INFINITY);
     let best = reached.reduce(|best, next| if (next.0, next.1) < (best.0, best.1) { next } else { best });
-    Ok(best.map(|(.., used)| trace(&ways, uses, (n, used))))
+    best.map(|(.., used)| trace(&ways, uses, (n, used)))
 }
 
 /// The chain of intervals that leads to a position and a use of devices.

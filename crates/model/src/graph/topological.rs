@@ -30,11 +30,12 @@ pub fn by_priority<K: Ord>(graph: &Graph, priority: impl Fn(NodeId) -> K) -> Vec
     order
 }
 
-/// A cycle of the graph, as its nodes in order, or `None` when it is acyclic. O(n + m).
+/// A cycle of the graph, as its nodes in order, or `None` when it is acyclic. O((n + m) log n).
 ///
 /// The cycle is a shortest one through the first node that lies on any, so that people can read it.
 pub fn find_cycle(graph: &Graph) -> Option<Vec<NodeId>> {
-    if is_acyclic(graph) {
+    // Mostly there is none, and an order is several times as quick to find as the components are.
+    if smallest_first(graph).len() == graph.node_count() {
         return None;
     }
     // Kosaraju's algorithm is the iterative one: petgraph's Tarjan overflows the stack on long paths.
@@ -62,24 +63,6 @@ pub fn find_cycle(graph: &Graph) -> Option<Vec<NodeId>> {
         }
     }
     None
-}
-
-/// Whether all nodes can be taken, each after all that it consumes: several times as fast as looking for components. O(n + m).
-fn is_acyclic(graph: &Graph) -> bool {
-    let mut missing: Vec<usize> = (0..graph.node_count()).map(|v| graph.predecessors(v).len()).collect();
-    let mut ready: Vec<usize> = (0..graph.node_count()).filter(|&v| missing[v] == 0).collect();
-    let mut taken = 0;
-    while let Some(u) = ready.pop() {
-        taken += 1;
-        for &v in graph.successors(u) {
-            let v = v as usize;
-            missing[v] -= 1;
-            if missing[v] == 0 {
-                ready.push(v);
-            }
-        }
-    }
-    taken == graph.node_count()
 }
 
 #[cfg(test)]
