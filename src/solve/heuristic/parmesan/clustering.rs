@@ -62,8 +62,10 @@ impl Clustering for OperatorClustering {
         let reduced = Reduced::contracted_only(problem);
         let stop = || cx.should_stop();
         let mut found: Vec<Vec<usize>> = in_pool(cx, || {
+            // What begins after the end would cost its tables, and join nothing.
+            let wanted = self.alphas.par_iter().enumerate().filter(|&(which, _)| which == 0 || !stop());
             let of_alpha = |&alpha: &f64| by_node(problem, &reduced, &cluster(&reduced, self.clusters, alpha, &stop));
-            self.alphas.par_iter().map(of_alpha).collect()
+            wanted.map(|(_, alpha)| of_alpha(alpha)).collect()
         });
         found.dedup();
         let mut best = (None, found.first().cloned().unwrap_or_else(|| (0..problem.node_count()).collect()));

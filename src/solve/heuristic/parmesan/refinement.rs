@@ -42,6 +42,9 @@ impl Refinement for IterativeRefinement {
 
     fn refine(&self, problem: &Problem, solution: Solution, cx: &mut SearchContext) -> Result<Solution, SolveError> {
         self.supports(problem)?;
+        if cx.should_stop() {
+            return Ok(solution);
+        }
         let reduced = match problem.spec.scope {
             Scope::Arbitrary => Unordered::new(problem).units,
             _ => Reduced::contracted_only(problem),
