@@ -191,6 +191,7 @@ pages! {
     #[cfg_attr(not(feature = "highs"), ignore = "its commands use HiGHS")]
     integer_programs: "docs/integer-programs.md",
     mapping: "docs/mapping.md",
+    pipelines: "docs/pipelines.md",
     planning: "docs/plan.md",
     proofs: "docs/proofs.md",
     reproducing: "docs/reproduce.md",

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashSet};
 
 use dagsplit::generate::{
-    Accelerator, Architecture, Chain, Costs, Cpu, Dnn, ErdosRenyi, Hardware, Head, Inception, Layered, Link, Model,
-    Nasnet, OperatorKind, Precision, RandomDag, RandomFamily, Recipe, Resnet, SemanticFpn, SeriesParallel, Style, Swin,
-    Transformer, generate,
+    Accelerator, Architecture, Chain, Costs, Cpu, Dnn, ErdosRenyi, Granularity, Hardware, Head, Inception,
+    LanguageModel, Layered, Link, Llm, Model, Nasnet, OperatorKind, Precision, RandomDag, RandomFamily, Recipe, Resnet,
+    SemanticFpn, SeriesParallel, Style, Swin, Transformer, generate,
 };
-use dagsplit::instance::{Instance, Node, Provenance};
+use dagsplit::instance::{Instance, Node, NodeOption, Provenance};
 use dagsplit::problem::Graph;
 use proptest::prelude::*;
 
@@ -226,7 +226,15 @@ fn models() -> Vec<Architecture> {
         Swin::default().into(),
         Swin::ultra().into(),
         SemanticFpn::default().into(),
+        llm(LanguageModel::Llama32_1b).into(),
+        llm(LanguageModel::Mixtral8x7b).into(),
+        llm(LanguageModel::Jamba).into(),
     ]
+}
+
+/// A language model, operator by operator.
+fn llm(model: LanguageModel) -> Llm {
+    Llm { model, granularity: Granularity::Operator, ..Llm::default() }
 }
 
 #[test]
@@ -278,6 +286,13 @@ fn parameter_counts_are_those_published() {
         (Swin { width: 128, blocks: 18, ..Swin::tiny() }.into(), 87_768_224.0),
         (Swin::large().into(), 196_532_476.0),
         (SemanticFpn::default().into(), 28_495_574.0),
+        (llm(LanguageModel::Llama2_7b).into(), 6_738_415_616.0),
+        (llm(LanguageModel::Llama32_1b).into(), 1_235_814_400.0 + 128_256.0 * 2048.0),
+        (llm(LanguageModel::Llama3_8b).into(), 8_030_261_248.0),
+        (Llm { model: LanguageModel::Llama3_70b, ..Llm::default() }.into(), 70_553_706_496.0),
+        (Llm { model: LanguageModel::Llama3_405b, ..Llm::default() }.into(), 405_853_388_800.0),
+        (llm(LanguageModel::Mixtral8x7b).into(), 46_702_792_704.0),
+        (llm(LanguageModel::Jamba).into(), 51_570_323_328.0),
     ] {
         let name = architecture.name();
         assert_eq!(architecture.operators().unwrap().parameters(), parameters, "{name}");
@@ -285,6 +300,98 @@ fn parameter_counts_are_those_published() {
         let instance = made(&Recipe::new(model));
         assert_eq!(instance.nodes.iter().map(|node| node.parameter_bytes).sum::<f64>(), 2.0 * parameters, "{name}");
     }
+}
+
+/// DeepSeek's module for a second token comes on top: a layer with experts, a projection, and copies of embedding and head.
+#[test]
+fn deepseek_is_as_large_as_published() {
+    let operators = Architecture::from(llm(LanguageModel::DeepseekV3)).operators().unwrap().operators;
+    let of_module = |of: bool| {
+        let within = operators.iter().filter(|op| op.name.starts_with("second_token/") == of);
+        within.map(|op| op.parameters).sum::<f64>()
+    };
+    assert_eq!(of_module(false), 671_026_404_352.0);
+    let embedding = 129_280.0 * 7168.0;
+    let own = of_module(true) - 2.0 * embedding;
+    assert!((11.5e9..11.7e9).contains(&own), "{own}");
+}
+
+/// Six digits of each time are kept.
+fn nearly(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-4 * a.max(b)
+}
+
+#[test]
+fn layers_are_their_operators_together() {
+    for (model, training) in [(LanguageModel::Llama3_8b, true), (LanguageModel::DeepseekV3, false)] {
+        let tensor_degrees = if training { vec![] } else { vec![1, 4] };
+        let operators = Llm { layers: Some(5), tensor_degrees, ..llm(model) };
+        let layers = Llm { granularity: Granularity::Layer, ..operators.clone() };
+        let [operators, layers] = [operators, layers].map(|llm| made(&Recipe { training, ..Recipe::new(llm) }));
+        assert_well_formed(&layers);
+        let (passes, modules) = if training { (2, 0) } else { (1, 1) };
+        assert_eq!(layers.nodes.len(), passes * (5 + 2 + modules));
+        let sums: [fn(&Node) -> f64; 4] = [
+            |node| node.accelerator_times[0].unwrap(),
+            |node| node.cpu_time.unwrap(),
+            |node| node.memory,
+            |node| node.parameter_bytes,
+        ];
+        for sum in sums {
+            let total = |instance: &Instance| instance.nodes.iter().map(sum).sum::<f64>();
+            assert!(nearly(total(&operators), total(&layers)), "{model:?}");
+        }
+        // One hidden state goes from layer to layer, and one gradient back.
+        let hidden = layers.nodes[1].output_bytes;
+        let handed_on = layers.nodes.iter().filter(|node| node.output_bytes == hidden && hidden > Some(0.0)).count();
+        assert_eq!(handed_on, passes * (5 + 1), "{model:?}");
+        let Some((of_operators, of_layers)) = operators.parallelism.zip(layers.parallelism) else { continue };
+        for (degree, name) in [(1, "vanilla"), (4, "vanilla")] {
+            let time = |options: &[NodeOption]| {
+                let these = options.iter().filter(|option| option.tensor_degree == degree && option.name == name);
+                these.map(|option| option.time).sum::<f64>()
+            };
+            assert!(nearly(time(&of_operators.options), time(&of_layers.options)));
+        }
+        assert!(of_layers.edges.iter().all(|edge| Some(edge.bytes) == hidden), "{:?}", of_layers.edges);
+    }
+}
+
+/// Alone, a device takes what the nodes of a training graph take; several share it, and pay for sums.
+#[test]
+fn options_are_passes_and_what_devices_sum_up() {
+    let plain = Llm { layers: Some(2), ..llm(LanguageModel::Llama3_8b) };
+    let training = made(&Recipe { training: true, ..Recipe::new(plain.clone()) });
+    let instance = made(&Recipe::new(Llm { tensor_degrees: vec![1, 8], ..plain }));
+    let options = instance.parallelism.unwrap().options;
+    let of = |node: u64, degree: usize, name: &str| {
+        options.iter().find(|o| (o.node, o.tensor_degree, o.name.as_str()) == (node, degree, name))
+    };
+    let mut sums = 0;
+    for node in &instance.nodes {
+        let alone = of(node.id, 1, "vanilla").unwrap();
+        let backward = training.nodes.iter().find(|other| other.backward && other.color_class == Some(node.id));
+        let time = |node: &Node| node.accelerator_times[0].unwrap();
+        let (forward, backward) = (time(node), backward.map_or(0.0, time));
+        assert!(nearly(alone.time, forward + backward), "{node:?}");
+        let shared = of(node.id, 8, "vanilla").unwrap();
+        assert_eq!(shared.parameter_bytes, (alone.parameter_bytes / 8.0).round());
+        assert_eq!(alone.memory, 4.0 * alone.parameter_bytes, "weights, gradients and two moments of four bytes");
+        if let Some(again) = of(node.id, 1, "recompute") {
+            assert!(nearly(again.time, alone.time + forward));
+            assert_eq!((again.memory_per_microbatch, alone.memory_per_microbatch), (0.0, node.output_bytes.unwrap()));
+        }
+        // A reduction and a collection of the output over NVLink in each pass, 150 GB/s.
+        let both = 2.0 * 2.0 * 7.0 / 8.0 * node.output_bytes.unwrap() / 150e6;
+        let name = node.name.as_deref().unwrap();
+        if ["words", "attention/output", "feed_forward/down"].iter().any(|end| name.ends_with(end)) {
+            assert!(shared.time > both && shared.time < both + alone.time, "{name}");
+            sums += 1;
+        } else {
+            assert!(shared.time <= alone.time, "{name}");
+        }
+    }
+    assert_eq!(sums, 5);
 }
 
 /// The networks of Parmesan's Tables VII and VIII.
@@ -496,6 +603,10 @@ fn senseless_networks_are_refused() {
     assert_eq!(refused(&Recipe::new(Swin { width: 100, window: 0, ..Swin::default() })), ["--width", "--window"]);
     assert_eq!(refused(&Recipe::new(Swin { resolution: 384, ..Swin::default() })), ["--resolution"]);
     assert_eq!(refused(&Recipe::new(SemanticFpn { resolution: 500, ..Default::default() })), ["--resolution"]);
+    let shared = Recipe::new(Llm { tensor_degrees: vec![3, 2, 16], ..Llm::default() });
+    assert_eq!(refused(&shared), ["--tensor-degrees"; 2]);
+    let both = Recipe { training: true, ..Recipe::new(Llm { tensor_degrees: vec![2], ..Llm::default() }) };
+    assert_eq!(refused(&both), ["--tensor-degrees"]);
     assert_eq!(refused(&Recipe::new(Nasnet { filters: 1000, ..Nasnet::mobile() })), ["--filters"]);
     assert_eq!(refused(&Recipe::new(Nasnet { repeats: 0, ..Nasnet::mobile() })), ["--repeats"]);
     for efficiency in [0.0, -1.0, 1.5, f64::NAN] {

@@ -64,6 +64,17 @@ proptest! {
     }
 
     #[test]
+    fn bounds_of_heuristics_hold(problem in problem(6)) {
+        if let Some(optimum) = optimum(&problem) {
+            for name in ["consecutive", "p2p", "greedy", "random", "swap"] {
+                let run = registry::mapper(name).expect("it is listed").map(&problem, &SearchContext::new());
+                let bound = run.outcome.bound().copied();
+                prop_assert!(bound.is_some_and(|bound| bound <= optimum * (1.0 + 1e-12)), "{name}: {bound:?}");
+            }
+        }
+    }
+
+    #[test]
     fn local_search_is_no_worse_than_its_starts(problem in problem(8)) {
         let objective = |name: &str| {
             let run = registry::mapper(name).expect("it is listed").map(&problem, &SearchContext::new());
@@ -292,7 +303,7 @@ fn rules_and_local_search_keep_limits() {
     let problem = two_nodes(20.0, 10.0, Counted::Both);
     let cx = SearchContext::new().with_time_limit(std::time::Duration::ZERO);
     let run = |name: &str| registry::mapper(name).expect("it is listed").map(&problem, &cx);
-    assert_eq!(run("greedy").outcome, MappingOutcome::Unknown { bound: None });
+    assert_eq!(run("greedy").outcome, MappingOutcome::Unknown { bound: Some(3.0) }, "what a stage computes");
     // The consecutive mapping, as it is.
     let swapped = run("swap");
     assert_eq!((verified(&problem, &swapped), &swapped.stats.figures[..]), (Some(25.0), &[("swaps", 0.0)][..]));

@@ -185,6 +185,7 @@ verbs! {
     nasnet: "generate nasnet", "";
     swin: "generate swin", "";
     semantic_fpn: "generate semantic-fpn", "";
+    llm: "generate llm", "--layers=1";
     chain: "generate chain", "";
     series_parallel: "generate series-parallel", "";
     layered: "generate layered", "";

@@ -227,7 +227,7 @@ def simulate(split: Split, **simulation: Unpack[Simulated]) -> Simulation:
 
 def generate(family: str, **options: object) -> Instance:
     """A workload of a family: a model graph with modelled costs (`transformer`, `resnet`, `inception`, `nasnet`,
-    `swin`, `semantic-fpn`) or a seeded random DAG (`chain`, `series-parallel`, `layered`, `dnn`, `erdos-renyi`).
+    `swin`, `semantic-fpn`, `llm`) or a seeded random DAG (`chain`, `series-parallel`, `layered`, `dnn`, `erdos-renyi`).
     Keywords are the options that `dagsplit generate FAMILY --help` lists; equal ones give equal workloads.
 
     Raises:

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use crate::formats::{OutputFormat, write_instance};
 use crate::generate::{
-    Architecture, Chain, Costs, Dnn, ErdosRenyi, Hardware, Inception, Layered, Model, Nasnet, RandomDag, RandomFamily,
-    Recipe, Resnet, SemanticFpn, SeriesParallel, Swin, Transformer, Workload, generate,
+    Architecture, Chain, Costs, Dnn, ErdosRenyi, Hardware, Inception, Layered, Llm, Model, Nasnet, RandomDag,
+    RandomFamily, Recipe, Resnet, SemanticFpn, SeriesParallel, Swin, Transformer, Workload, generate,
 };
 use clap::Subcommand;
 
@@ -17,6 +17,8 @@ const EXAMPLES: &str = "\
 Examples:
   dagsplit generate transformer --layers 24 --hidden 1024 --heads 16 --feed-forward 4096 --output bert-large.json
   dagsplit generate resnet --depth 50 --training --accelerator a100 --output resnet50.json
+  dagsplit generate llm --model llama3-70b --tensor-degrees 1,2,4,8 --accelerator h100 --precision fp16 \
+      --accelerators 64 --cpus 0 --output llama.json
   dagsplit generate dnn --nodes 10000 --seed 7 --output random.json
   dagsplit generate topology dgx1 --nodes 4 --output dgx1.json
 
@@ -52,6 +54,8 @@ enum Family {
     Swin(ModelArgs<Swin>),
     /// SemanticFPN: segmentation by a feature pyramid on ResNet-50.
     SemanticFpn(ModelArgs<SemanticFpn>),
+    /// A language model of today (Llama, Mixtral, DeepSeek, Jamba), with the options that tensor parallelism gives.
+    Llm(ModelArgs<Llm>),
     /// One path.
     Chain(RandomArgs<Chain>),
     /// A two-terminal series-parallel graph.
@@ -137,6 +141,7 @@ impl Args {
             Family::Nasnet(args) => args.made(Architecture::Nasnet),
             Family::Swin(args) => args.made(Architecture::Swin),
             Family::SemanticFpn(args) => args.made(Architecture::SemanticFpn),
+            Family::Llm(args) => args.made(Architecture::Llm),
             Family::Chain(args) => args.made(RandomFamily::Chain),
             Family::SeriesParallel(args) => args.made(RandomFamily::SeriesParallel),
             Family::Layered(args) => args.made(RandomFamily::Layered),

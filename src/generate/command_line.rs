@@ -22,11 +22,12 @@ pub(super) fn command_line(command: &str, recipe: &impl Serialize) -> String {
     words.join(" ")
 }
 
-/// A string as it is, a number without needless decimals.
+/// A string as it is, a number without needless decimals, several with commas.
 fn text(value: &Value) -> String {
     match value {
         Value::String(string) => string.clone(),
         Value::Number(number) if number.is_f64() => number.as_f64().unwrap_or_default().to_string(),
+        Value::Array(values) => values.iter().map(text).collect::<Vec<_>>().join(","),
         other => other.to_string(),
     }
 }

@@ -28,8 +28,8 @@ mod training;
 
 pub use fx::read_fx_graph;
 pub use model::{
-    Accelerator, Architecture, Cpu, Hardware, Head, Inception, Link, Model, Nasnet, Operator, OperatorGraph,
-    OperatorKind, Precision, Resnet, SemanticFpn, Style, Swin, Transformer,
+    Accelerator, Architecture, Cpu, Granularity, Hardware, Head, Inception, LanguageModel, Link, Llm, Model, Nasnet,
+    Operator, OperatorGraph, OperatorKind, Precision, Resnet, SemanticFpn, Style, Swin, Transformer,
 };
 pub use model_file::ModelFileOptions;
 pub use onnx::read_onnx;

@@ -32,8 +32,8 @@ pub use dagsplit_model::mapping::{
 pub use exhaustive::Exhaustive;
 pub use heuristic::{Consecutive, GreedyMapping, MappingAnnealing, PointToPoint, RandomMapping, SwapSearch};
 pub use joint::{JointError, JointOutcome, JointProblem, JointRun, JointSearch, UnitGraph, UnitNet};
-use mapper::MappingRace;
 pub use mapper::{Mapper, MappingOutcome, MappingRun};
+use mapper::{MappingRace, compute_bound};
 pub use parmesan2024::Parmesan2024;
 
 /// Sums of few terms are exact to this part.

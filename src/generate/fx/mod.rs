@@ -144,7 +144,7 @@ fn operators(nodes: &[FxNode]) -> OperatorGraph {
         };
         roles.push(role);
     }
-    OperatorGraph { operators }
+    OperatorGraph { operators, ..OperatorGraph::default() }
 }
 
 /// A piece of a tuple is part of what the operator before it gives.

@@ -75,6 +75,12 @@ impl ModelBuilder {
         gather
     }
 
+    /// Says that the devices which share operator `x` sum up its output.
+    pub fn summed(&mut self, x: Index) -> Index {
+        self.graph.summed.push(x);
+        x
+    }
+
     /// Elements of the output of `x`.
     pub fn elements(&self, x: Index) -> f64 {
         self.graph.operators[x].output

@@ -119,7 +119,8 @@ impl Accelerator {
         Roofline { matrix_flops, vector_flops: fp32, bandwidth, launch: 5e-6 }
     }
 
-    fn nvlink(self) -> f64 {
+    /// Bytes per second of all its NVLink lanes, one direction.
+    pub(super) fn nvlink(self) -> f64 {
         match self {
             Self::V100 => 150e9,
             Self::A100 => 300e9,

@@ -1,20 +1,24 @@
 //! Operator graphs of published networks with modelled costs.
 
 mod builder;
+mod by_layer;
 mod dense;
 mod hardware;
 mod image;
 mod inception;
+mod llm;
 mod nasnet;
 mod operator;
 mod resnet;
 pub(super) mod roofline;
 mod semantic_fpn;
 mod swin;
+mod tensor_parallel;
 mod transformer;
 
 pub use hardware::{Accelerator, Cpu, Hardware, Link, Precision};
 pub use inception::Inception;
+pub use llm::{Granularity, LanguageModel, Llm};
 pub use nasnet::Nasnet;
 pub use operator::{Operator, OperatorGraph, OperatorKind};
 pub use resnet::Resnet;
@@ -44,6 +48,8 @@ pub enum Architecture {
     Swin(Swin),
     /// SemanticFPN.
     SemanticFpn(SemanticFpn),
+    /// Language models of today.
+    Llm(Llm),
 }
 
 impl Architecture {
@@ -55,6 +61,7 @@ impl Architecture {
             Self::Nasnet(network) => network,
             Self::Swin(network) => network,
             Self::SemanticFpn(network) => network,
+            Self::Llm(network) => network,
         }
     }
 
@@ -84,6 +91,10 @@ impl Architecture {
         network.check(checks);
         let nodes = network.most_operators();
         checks.size(training, nodes, 2.0 * nodes);
+        if training && !network.tensor_degrees().is_empty() {
+            let cause = "options are of both passes, and --training adds nodes of the second";
+            checks.problem("tensor-degrees", cause, "leave one of them out");
+        }
     }
 }
 
@@ -97,6 +108,14 @@ trait Network {
     fn most_operators(&self) -> f64;
     /// The operators of one forward pass, for settings that passed [`Network::check`].
     fn operators(&self) -> OperatorGraph;
+    /// How many devices may share each operator in the options of its nodes; none where there are no options.
+    fn tensor_degrees(&self) -> &[u32] {
+        &[]
+    }
+    /// Whether nodes are layers.
+    fn is_by_layer(&self) -> bool {
+        false
+    }
 }
 
 /// A published network on given hardware.
@@ -117,11 +136,17 @@ impl Model {
     }
 
     pub(super) fn build(&self, training: bool) -> Instance {
-        let mut operators = self.architecture.network().operators();
+        let network = self.architecture.network();
+        let mut operators = network.operators();
         if training {
             operators.add_loss();
         }
-        roofline::instance(&operators, &self.hardware, training)
+        let mut instance = roofline::instance(&operators, &self.hardware, training);
+        let degrees = network.tensor_degrees();
+        if !degrees.is_empty() {
+            instance.parallelism = Some(tensor_parallel::options(&operators, &self.hardware, degrees));
+        }
+        if network.is_by_layer() { by_layer::joined(&instance) } else { instance }
     }
 }
 
@@ -148,4 +173,4 @@ macro_rules! networks_are_workloads {
     )*};
 }
 
-networks_are_workloads!(Transformer, Resnet, Inception, Nasnet, Swin, SemanticFpn);
+networks_are_workloads!(Transformer, Resnet, Inception, Nasnet, Swin, SemanticFpn, Llm);

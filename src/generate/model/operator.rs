@@ -53,6 +53,8 @@ pub struct Operator {
 pub struct OperatorGraph {
     /// The operators.
     pub operators: Vec<Operator>,
+    /// Operators whose output the devices of a tensor-parallel group sum up, ascending.
+    pub summed: Vec<usize>,
 }
 
 impl OperatorGraph {

@@ -15,12 +15,7 @@ use crate::instance::{Edge, Instance, Node};
 /// product that has a gradient; other operators take one pass over what the forward one read and wrote, and the
 /// gradient of its output. O(operators).
 pub(in crate::generate) fn instance(graph: &OperatorGraph, hardware: &Hardware, training: bool) -> Instance {
-    let model = CostModel {
-        accelerator: hardware.accelerator_roofline(),
-        cpu: hardware.cpu_roofline(),
-        link_bandwidth: hardware.link_bandwidth(),
-        element_bytes: hardware.precision.bytes(),
-    };
+    let model = CostModel::new(hardware);
     let nodes = graph.operators.iter().enumerate().map(|(v, op)| model.node(v, op)).collect();
     let edges = graph
         .operators
@@ -61,7 +56,19 @@ impl Work {
     }
 }
 
-struct CostModel {
+/// The work of each operator's backward pass, where it has one.
+fn backward_work(graph: &OperatorGraph) -> Vec<Option<Work>> {
+    let has_gradient = graph.has_gradient();
+    let work = |(v, op): (usize, &Operator)| {
+        let inputs = op.inputs.iter().filter(|&&u| has_gradient[u]).count();
+        let own = usize::from(op.parameters > 0.0);
+        has_gradient[v].then(|| Work::backward(op, (inputs + own) as f64))
+    };
+    graph.operators.iter().enumerate().map(work).collect()
+}
+
+/// What operators take on given hardware.
+pub(super) struct CostModel {
     accelerator: Roofline,
     cpu: Roofline,
     link_bandwidth: f64,
@@ -69,6 +76,23 @@ struct CostModel {
 }
 
 impl CostModel {
+    pub fn new(hardware: &Hardware) -> Self {
+        Self {
+            accelerator: hardware.accelerator_roofline(),
+            cpu: hardware.cpu_roofline(),
+            link_bandwidth: hardware.link_bandwidth(),
+            element_bytes: hardware.precision.bytes(),
+        }
+    }
+
+    /// For each operator the milliseconds of its passes, forward and backward, where `degree` accelerators share its work.
+    pub fn passes(&self, graph: &OperatorGraph, degree: f64) -> Vec<[f64; 2]> {
+        let shared = |work: Work| Work { flops: work.flops / degree, traffic: work.traffic / degree, ..work };
+        let time = |work: Work| self.milliseconds(&shared(work), &self.accelerator);
+        let backward = backward_work(graph).into_iter().map(|work| work.map_or(0.0, time));
+        graph.operators.iter().zip(backward).map(|(op, backward)| [time(Work::forward(op)), backward]).collect()
+    }
+
     fn node(&self, id: usize, op: &Operator) -> Node {
         let output_bytes = op.output * self.element_bytes;
         let parameter_bytes = op.parameters * self.element_bytes;
@@ -88,18 +112,14 @@ impl CostModel {
     }
 
     fn backward(&self, graph: &OperatorGraph) -> Vec<Option<BackwardCost>> {
-        let has_gradient = graph.has_gradient();
-        let cost = |(v, op): (usize, &Operator)| {
-            let inputs = op.inputs.iter().filter(|&&u| has_gradient[u]).count();
-            let own = usize::from(op.parameters > 0.0);
-            let work = Work::backward(op, (inputs + own) as f64);
-            has_gradient[v].then(|| BackwardCost {
+        let cost = |(op, work): (&Operator, Option<Work>)| {
+            work.map(|work| BackwardCost {
                 accelerator_time: Some(self.milliseconds(&work, &self.accelerator)),
                 cpu_time: Some(self.milliseconds(&work, &self.cpu)),
                 gradient_bytes: op.parameters * self.element_bytes,
             })
         };
-        graph.operators.iter().enumerate().map(cost).collect()
+        graph.operators.iter().zip(backward_work(graph)).map(cost).collect()
     }
 
     fn milliseconds(&self, work: &Work, device: &Roofline) -> f64 {

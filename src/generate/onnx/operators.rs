@@ -29,7 +29,7 @@ pub(super) fn of_graph(graph: &Inferred, real_bytes: f64) -> OperatorGraph {
         let layer = *layers.entry(block(&step.node.name)).or_insert(next);
         builder.add(step, layer);
     }
-    OperatorGraph { operators: builder.operators }
+    OperatorGraph { operators: builder.operators, ..OperatorGraph::default() }
 }
 
 /// Which values are read on the way to what the graph gives.

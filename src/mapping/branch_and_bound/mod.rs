@@ -38,7 +38,7 @@ use super::annealing::Annealer;
 use super::covers::RingCover;
 use super::heuristic::MappingAnnealing;
 use super::sliding_windows::SlidingWindows;
-use super::{Counted, Mapper, Mapping, MappingOutcome, MappingProblem, MappingRace, MappingRun};
+use super::{Counted, Mapper, Mapping, MappingOutcome, MappingProblem, MappingRace, MappingRun, compute_bound};
 use crate::search::{SEARCH_TOLERANCE, SearchContext, Stats, Technique, Verdict};
 
 /// Branch and bound over targets.
@@ -144,7 +144,7 @@ impl<'p, const W: usize> Proof<'p, W> {
             annealer.allow_compound();
         }
         Self {
-            race: annealer.race(first, 0.0, cx),
+            race: annealer.race(first, compute_bound(problem), cx),
             annealer,
             configurations: None,
             actions: None,

@@ -18,7 +18,7 @@ impl Mapper for GreedyMapping {
     }
 
     fn map(&self, problem: &MappingProblem, cx: &SearchContext) -> MappingRun {
-        found(Self::place(problem, cx), Stats::default())
+        found(problem, Self::place(problem, cx), Stats::default())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Mappings by rule and by local search: fast, without a bound.
+//! Mappings by rule and by local search: fast, with no bound but that of what copies compute.
 
 mod annealing;
 mod greedy;
@@ -10,14 +10,18 @@ pub use greedy::GreedyMapping;
 pub use orders::{Consecutive, PointToPoint, RandomMapping};
 pub use swap::SwapSearch;
 
-use super::{Mapping, MappingProblem, MappingRun};
+use super::{Mapping, MappingProblem, MappingRun, compute_bound};
 use crate::search::{Outcome, Stats};
 
 /// What a heuristic says of the mapping it found, if any.
-fn found(mapping: Option<Mapping>, stats: Stats) -> MappingRun {
+fn found(problem: &MappingProblem, mapping: Option<Mapping>, stats: Stats) -> MappingRun {
+    let bound = compute_bound(problem);
     let outcome = match mapping {
-        Some(solution) => Outcome::Feasible { solution, bound: None },
-        None => Outcome::Unknown { bound: None },
+        Some(mapping) => {
+            let objective = problem.objective(&mapping);
+            Outcome::found(mapping, objective, bound)
+        }
+        None => Outcome::Unknown { bound: Some(bound) },
     };
     MappingRun { outcome, stats }
 }

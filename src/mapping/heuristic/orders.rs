@@ -66,7 +66,7 @@ impl Mapper for Consecutive {
     }
 
     fn map(&self, problem: &MappingProblem, _: &SearchContext) -> MappingRun {
-        found(Self::place(problem), Stats::default())
+        found(problem, Self::place(problem), Stats::default())
     }
 }
 
@@ -76,7 +76,7 @@ impl Mapper for PointToPoint {
     }
 
     fn map(&self, problem: &MappingProblem, _: &SearchContext) -> MappingRun {
-        found(Self::place(problem), Stats::default())
+        found(problem, Self::place(problem), Stats::default())
     }
 }
 
@@ -90,6 +90,6 @@ impl Mapper for RandomMapping {
         // One is drawn whatever the limit.
         let samples = (0..self.samples.max(1)).take_while(|&sample| sample == 0 || !cx.should_stop());
         let drawn = samples.filter_map(|_| Self::draw(problem, &mut rng));
-        found(best_of(problem, drawn), Stats::default())
+        found(problem, best_of(problem, drawn), Stats::default())
     }
 }

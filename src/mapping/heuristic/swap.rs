@@ -61,7 +61,7 @@ impl Mapper for SwapSearch {
                 }
             }
         }
-        found(best.map(|(mapping, _)| mapping), Stats::of([("swaps", swaps as f64)]))
+        found(problem, best.map(|(mapping, _)| mapping), Stats::of([("swaps", swaps as f64)]))
     }
 }
 

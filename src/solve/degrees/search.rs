@@ -18,6 +18,8 @@ struct Family<'a> {
     model: Model<'a>,
     /// Whether it has all such sets.
     is_all: bool,
+    /// Whether a stage may begin at each set; empty where it may at all of them.
+    ends: Vec<bool>,
 }
 
 /// The race of a search for splits.
@@ -28,6 +30,9 @@ const FIRST_TARGETS: [f64; 6] = [1.1, 1.3, 2.0, 4.0, 32.0, f64::INFINITY];
 
 /// Bound and split this near to each other are likely to meet: then the last target is tried.
 const NEAR: f64 = 1e-3;
+
+/// Along the first order of a large graph stages first begin at the so many places where they move least.
+const FEW_ENDS: usize = 128;
 
 /// How near a family of few sets brings its own bound to its best split.
 const COARSE: f64 = 1e-3;
@@ -44,10 +49,17 @@ pub fn run(problem: &Problem, costs: &StageCosts, max_ideals: usize, race: &mut 
         lattice,
         model: Model::new(problem, costs, nodes),
         is_all: true,
+        ends: Vec::new(),
     });
     stats.set("ideals", all.as_ref().map_or(0.0, |family| family.lattice.count() as f64));
     let is_narrow = |family: &Family| family.lattice.count() <= 8 * problem.node_count();
     let mut targets = 0;
+    if problem.node_count() > 2 * FEW_ENDS
+        && let Some(mut few) = Family::of_order(problem, costs, topological::smallest_first(&problem.graph), race)
+    {
+        few.ends = few.least_moving();
+        let _ = few.run(problem, race, &mut targets);
+    }
     if !all.as_ref().is_some_and(is_narrow) {
         for order in [topological::smallest_first(&problem.graph), depth_first(&problem.graph, |v| v)] {
             let Some(family) = Family::of_order(problem, costs, order, race) else { break };
@@ -67,7 +79,33 @@ impl<'a> Family<'a> {
         let path: Vec<(usize, usize)> = (1..order.len()).map(|i| (i - 1, i)).collect();
         let Ok(path) = Graph::new(order.len(), &path) else { unreachable!("a path is acyclic") };
         let lattice = Lattice::new(&path, order.len() + 1, race.cx).ok().flatten()?;
-        Some(Self { lattice, model: Model::new(problem, costs, order), is_all: false })
+        Some(Self { lattice, model: Model::new(problem, costs, order), is_all: false, ends: Vec::new() })
+    }
+
+    /// For the sets behind the positions of an order, whether they are among the few that move least, or the whole.
+    fn least_moving(&self) -> Vec<bool> {
+        let count = self.lattice.count();
+        let mut change = vec![0.0; count];
+        for (unit, incident) in self.model.incident.iter().enumerate() {
+            for at in incident.iter().filter(|at| at.leaves) {
+                let bytes = self.model.costs.edges[at.edge].bytes;
+                change[unit.min(at.other) + 1] += bytes;
+                change[unit.max(at.other) + 1] -= bytes;
+            }
+        }
+        let sum = |moved: &mut f64, change: f64| {
+            *moved += change;
+            Some(*moved)
+        };
+        let moved: Vec<f64> = change.into_iter().scan(0.0, sum).collect();
+        let mut sorted = moved[1..count - 1].to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let most = sorted[FEW_ENDS.min(sorted.len()) - 1];
+        let least: Vec<usize> = (1..count - 1).filter(|&set| moved[set] <= most).collect();
+        let mut ends = vec![false; count];
+        least.iter().step_by(least.len().div_ceil(FEW_ENDS)).for_each(|&set| ends[set] = true);
+        ends[count - 1] = true;
+        ends
     }
 
     /// Meets or refutes targets until bound and split meet; whether there is no split into these sets.
@@ -100,7 +138,7 @@ impl<'a> Family<'a> {
                 return Err(Stopped);
             }
             *targets += 1;
-            match split_within(&self.lattice, &mut chooser, target, race.cx)? {
+            match split_within(&self.lattice, &self.ends, &mut chooser, target, race.cx)? {
                 Some(stages) => self.offer(problem, &stages, race),
                 None if self.is_all => {
                     race.raise(target, BoundSource::Refuted);

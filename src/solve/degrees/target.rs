@@ -31,6 +31,8 @@ pub struct Found {
 /// One search below one target.
 struct LabelSearch<'a, 'b> {
     lattice: &'a Lattice,
+    /// Whether a stage may begin at each set; empty where it may at all of them.
+    ends: &'a [bool],
     chooser: &'a mut Chooser<'b>,
     target: f64,
     cx: &'a SearchContext,
@@ -62,12 +64,14 @@ fn stage_before(lattice: &Lattice, set: u32, label: Label) -> Stage<'_> {
 }
 
 /// The stages of a split within `target`, in pipeline order; `None` where no split into sets of the lattice has one. The
-/// lattice is one of the sets that may lie at the end of the pipeline.
+/// lattice is one of the sets that may lie at the end of the pipeline; `ends` says which of them a stage may begin at, all
+/// where it is empty.
 ///
 /// # Errors
 /// A limit came first.
 pub fn split_within(
     lattice: &Lattice,
+    ends: &[bool],
     chooser: &mut Chooser,
     target: f64,
     cx: &SearchContext,
@@ -78,6 +82,7 @@ pub fn split_within(
     fronts[0].insert(0, 0, 0);
     let mut search = LabelSearch {
         lattice,
+        ends,
         chooser,
         target: target * (1.0 + ROUNDING),
         cx,
@@ -121,7 +126,9 @@ impl<'b> LabelSearch<'_, 'b> {
             let (reached, sums) = (*reached, sums.clone());
             next += 1;
             if reached != set {
-                self.take(&front, (set, reached), &sums, behind)?;
+                if self.ends.get(reached).is_none_or(|&may| may) {
+                    self.take(&front, (set, reached), &sums, behind)?;
+                }
                 if !self.may_grow(&sums, behind) {
                     continue;
                 }

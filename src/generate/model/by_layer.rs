@@ -1,0 +1,132 @@
+//! Joins the operators of each layer to one node.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::generate::rounding::six_digits;
+use crate::instance::{Edge, EdgeBytes, Instance, Node, NodeOption, Parallelism};
+
+/// A layer, and whether it is its backward pass that is meant.
+type Pass = (Option<u64>, bool);
+
+/// The instance with one node for each layer, and one for its backward pass: times, memory and parameters add up. A layer
+/// hands on what its operators give to other layers, and its backward pass the gradients of what it got. Ids have to be
+/// `0..n`. O(nodes + edges + options), and sorting.
+pub(super) fn joined(instance: &Instance) -> Instance {
+    let pass = |node: &Node| (node.layer, node.backward);
+    let mut id_of: BTreeMap<Pass, u64> = BTreeMap::new();
+    let mut nodes: Vec<Node> = Vec::new();
+    let mut of = Vec::with_capacity(instance.nodes.len());
+    for node in &instance.nodes {
+        let id = *id_of.entry(pass(node)).or_insert_with(|| {
+            nodes.push(empty(node, nodes.len() as u64));
+            nodes.len() as u64 - 1
+        });
+        add(&mut nodes[id as usize], node);
+        of.push(id);
+    }
+    let mut handed_on = BTreeSet::new();
+    for edge in &instance.edges {
+        let [source, target] = [edge.source, edge.target].map(|id| &instance.nodes[id as usize]);
+        if source.layer == target.layer || source.backward || target.backward {
+            continue;
+        }
+        let gradient = |node: &Node| id_of.get(&(node.layer, true)).copied();
+        let back = gradient(source).and_then(|_| gradient(target));
+        for from in [Some(of[edge.source as usize]), back].into_iter().flatten() {
+            if handed_on.insert((from, source.id)) {
+                hand_on(&mut nodes[from as usize], source);
+            }
+        }
+    }
+    let ends = |edge: &Edge| (of[edge.source as usize], of[edge.target as usize]);
+    let between: BTreeSet<(u64, u64)> = instance.edges.iter().map(ends).filter(|(a, b)| a != b).collect();
+    Instance {
+        nodes,
+        edges: between.into_iter().map(|(source, target)| Edge { source, target }).collect(),
+        parallelism: instance.parallelism.as_ref().map(|parallelism| options(parallelism, &of)),
+        ..instance.clone()
+    }
+}
+
+/// A layer of which nothing is added yet, named by the first part of a node's name.
+fn empty(node: &Node, id: u64) -> Node {
+    let name = node.name.as_deref().and_then(|name| name.split('/').next());
+    let gradient = if node.backward { "/gradient" } else { "" };
+    Node {
+        name: name.map(|name| format!("{name}{gradient}")),
+        accelerator_times: vec![Some(0.0); node.accelerator_times.len()],
+        cpu_time: Some(0.0),
+        output_bytes: Some(0.0),
+        backward: node.backward,
+        layer: node.layer,
+        ..Node::new(id)
+    }
+}
+
+fn add(layer: &mut Node, node: &Node) {
+    let add_time = |sum: &mut Option<f64>, time: Option<f64>| {
+        *sum = sum.zip(time).map(|(sum, time)| six_digits(sum + time));
+    };
+    for (sum, &time) in layer.accelerator_times.iter_mut().zip(&node.accelerator_times) {
+        add_time(sum, time);
+    }
+    add_time(&mut layer.cpu_time, node.cpu_time);
+    layer.memory += node.memory;
+    layer.parameter_bytes += node.parameter_bytes;
+    // Both passes of a layer are one class.
+    layer.color_class = layer.color_class.or(node.color_class.and(node.layer));
+}
+
+fn hand_on(layer: &mut Node, node: &Node) {
+    layer.transfer_time = six_digits(layer.transfer_time + node.transfer_time);
+    layer.output_bytes = layer.output_bytes.zip(node.output_bytes).map(|(sum, bytes)| sum + bytes);
+}
+
+/// The options of layers, which are those of their operators together. An operator that has none of a name counts by its
+/// first.
+fn options(parallelism: &Parallelism, of: &[u64]) -> Parallelism {
+    let mut of_operator: BTreeMap<(u64, usize), Vec<&NodeOption>> = BTreeMap::new();
+    let mut names: BTreeMap<(u64, usize), Vec<&str>> = BTreeMap::new();
+    for option in &parallelism.options {
+        of_operator.entry((option.node, option.tensor_degree)).or_default().push(option);
+        let known = names.entry((of[option.node as usize], option.tensor_degree)).or_default();
+        if !known.contains(&option.name.as_str()) {
+            known.push(&option.name);
+        }
+    }
+    let mut layers: BTreeMap<(u64, usize, &str), NodeOption> = BTreeMap::new();
+    for (&(node, degree), own) in &of_operator {
+        let layer = of[node as usize];
+        for &name in &names[&(layer, degree)] {
+            let option = own.iter().find(|option| option.name == name).unwrap_or(&own[0]);
+            let none = || NodeOption {
+                node: layer,
+                name: name.into(),
+                time: 0.0,
+                parameter_bytes: 0.0,
+                memory_per_microbatch: 0.0,
+                memory: 0.0,
+                ..(*option).clone()
+            };
+            let sum = layers.entry((layer, degree, name)).or_insert_with(none);
+            sum.time = six_digits(sum.time + option.time);
+            sum.parameter_bytes += option.parameter_bytes;
+            sum.memory_per_microbatch += option.memory_per_microbatch;
+            sum.memory += option.memory;
+        }
+    }
+    let mut moved: BTreeMap<(u64, u64), BTreeMap<u64, f64>> = BTreeMap::new();
+    for edge in &parallelism.edges {
+        let (a, b) = (of[edge.source as usize], of[edge.target as usize]);
+        if a != b {
+            moved.entry((a, b)).or_default().insert(edge.source, edge.bytes);
+        }
+    }
+    let edge = |((source, target), producers): ((u64, u64), BTreeMap<u64, f64>)| EdgeBytes {
+        source,
+        target,
+        bytes: producers.values().sum(),
+    };
+    let edges = moved.into_iter().map(edge).collect();
+    Parallelism { options: layers.into_values().collect(), edges, ..*parallelism }
+}
