@@ -7,8 +7,12 @@ mod layers;
 #[path = "degrees/sample.rs"]
 mod sample;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use assert_cmd::Command;
 use dagsplit::formats::{OutputFormat, ReadOptions, parse_instance, parse_split, write_instance, write_split};
+use dagsplit::generate::{Accelerator, Granularity, Hardware, LanguageModel, Llm, Model, Precision, Recipe, generate};
 use dagsplit::instance::{Instance, validate};
 use dagsplit::problem::{Degrees, Problem, ProblemSpec, Solution};
 use dagsplit::registry;
@@ -96,6 +100,43 @@ fn spec(instance: &Instance, devices: usize, microbatches: usize) -> ProblemSpec
     spec.platform.accelerators[0].count = devices;
     spec.platform.accelerators[0].memory = Some(8e9);
     spec
+}
+
+/// A small Llama of 18 layers, whose operators are more than are split at once in all places.
+fn llama(granularity: Granularity) -> Instance {
+    let (model, layers, tensor_degrees) = (LanguageModel::Llama32_1b, Some(18), vec![1, 2]);
+    let llm = Llm { model, layers, granularity, tensor_degrees, ..Llm::default() };
+    let hardware = Hardware { accelerator: Accelerator::H100, precision: Precision::Fp16, ..Hardware::default() };
+    let model = Model { architecture: llm.into(), hardware };
+    generate(&Recipe { accelerators: 6, cpus: 0, ..Recipe::new(model) }).unwrap()
+}
+
+#[test]
+fn operators_split_no_worse_than_layers() {
+    let [operators, layers] = [Granularity::Operator, Granularity::Layer].map(|granularity| {
+        let instance = llama(granularity);
+        let spec = ProblemSpec { degrees: Some(Degrees::any(64)), ..ProblemSpec::of(&instance) };
+        let run = solved(&instance, &spec);
+        assert_eq!(run.outcome.status(), Status::Optimal);
+        verified(&instance, &spec, run.outcome.solution().unwrap()).objective()
+    });
+    // Times of layers are sums with six digits.
+    assert!(operators <= layers * (1.0 + 1e-4) && operators > 0.9 * layers, "{operators}, {layers}");
+}
+
+#[test]
+fn the_first_split_of_operators_is_a_good_one() {
+    let instance = llama(Granularity::Operator);
+    let spec = ProblemSpec { degrees: Some(Degrees::any(64)), ..ProblemSpec::of(&instance) };
+    let problem = Problem::new(&instance, spec.clone()).unwrap();
+    let found = Arc::new(AtomicBool::new(false));
+    let tell = Arc::clone(&found);
+    let cx = SearchContext::new().with_cancellation(found);
+    let mut cx = cx.with_report(move |progress| tell.store(progress.incumbent.is_some(), Ordering::Relaxed));
+    let run = DegreeDp::default().solve(&problem, &mut cx).unwrap();
+    assert_eq!(run.outcome.status(), Status::Feasible);
+    let objective = verified(&instance, &spec, run.outcome.solution().unwrap()).objective();
+    assert!(objective < 1.15 * run.outcome.bound().unwrap().value, "{objective}, {:?}", run.outcome.bound());
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn options(parallelism: &Parallelism, of: &[u64]) -> Parallelism {
     for edge in &parallelism.edges {
         let (a, b) = (of[edge.source as usize], of[edge.target as usize]);
         if a != b {
-            moved.entry((a, b)).or_default().insert(edge.source, edge.bytes);
+            *moved.entry((a, b)).or_default().entry(edge.source).or_default() += edge.bytes;
         }
     }
     let edge = |((source, target), producers): ((u64, u64), BTreeMap<u64, f64>)| EdgeBytes {

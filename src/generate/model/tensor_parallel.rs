@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::hardware::Hardware;
-use super::operator::{Operator, OperatorGraph};
+use super::operator::OperatorGraph;
 use super::roofline::CostModel;
 use crate::generate::rounding::six_digits;
 use crate::instance::{EdgeBytes, NodeOption, Parallelism, TimeUnit};
@@ -53,13 +53,21 @@ pub(super) fn options(graph: &OperatorGraph, hardware: &Hardware, degrees: &[u32
             }
         }
     }
-    let moved = |(v, op): (usize, &Operator)| {
-        let edge =
-            |&u: &usize| EdgeBytes { source: u as u64, target: v as u64, bytes: graph.operators[u].output * bytes };
-        op.inputs.iter().map(edge).collect::<Vec<_>>()
-    };
-    let edges = graph.operators.iter().enumerate().flat_map(moved).collect();
+    let edges = edges(graph, bytes);
     Parallelism { time: TimeUnit::Milliseconds, bandwidth: hardware.link_bandwidth() / 1e3, options, edges }
+}
+
+/// What edges move. An output is sent once, however many read it: all of it counts on the edge to the last of them, which every
+/// boundary cuts that it has to cross.
+fn edges(graph: &OperatorGraph, element_bytes: f64) -> Vec<EdgeBytes> {
+    let mut last = vec![0; graph.operators.len()];
+    let reads = || graph.operators.iter().enumerate().flat_map(|(v, op)| op.inputs.iter().map(move |&u| (u, v)));
+    reads().for_each(|(u, v)| last[u] = v);
+    let edge = |(u, v): (usize, usize)| {
+        let bytes = if last[u] == v { graph.operators[u].output * element_bytes } else { 0.0 };
+        EdgeBytes { source: u as u64, target: v as u64, bytes }
+    };
+    reads().map(edge).collect()
 }
 
 fn is_last_of_layer(graph: &OperatorGraph, v: usize) -> bool {
