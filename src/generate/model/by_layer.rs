@@ -11,7 +11,7 @@ type Pass = (Option<u64>, bool);
 /// The instance with one node for each layer, and one for its backward pass: times, memory and parameters add up. A layer
 /// hands on what its operators give to other layers, and its backward pass the gradients of what it got. Ids have to be
 /// `0..n`. O(nodes + edges + options), and sorting.
-pub(super) fn joined(instance: &Instance) -> Instance {
+pub(super) fn joined(instance: Instance) -> Instance {
     let pass = |node: &Node| (node.layer, node.backward);
     let mut id_of: BTreeMap<Pass, u64> = BTreeMap::new();
     let mut nodes: Vec<Node> = Vec::new();
@@ -40,12 +40,9 @@ pub(super) fn joined(instance: &Instance) -> Instance {
     }
     let ends = |edge: &Edge| (of[edge.source as usize], of[edge.target as usize]);
     let between: BTreeSet<(u64, u64)> = instance.edges.iter().map(ends).filter(|(a, b)| a != b).collect();
-    Instance {
-        nodes,
-        edges: between.into_iter().map(|(source, target)| Edge { source, target }).collect(),
-        parallelism: instance.parallelism.as_ref().map(|parallelism| options(parallelism, &of)),
-        ..instance.clone()
-    }
+    let edges = between.into_iter().map(|(source, target)| Edge { source, target }).collect();
+    let parallelism = instance.parallelism.as_ref().map(|parallelism| options(parallelism, &of));
+    Instance { nodes, edges, parallelism, ..instance }
 }
 
 /// A layer of which nothing is added yet, named by the first part of a node's name.
@@ -86,13 +83,10 @@ fn hand_on(layer: &mut Node, node: &Node) {
 /// first.
 fn options(parallelism: &Parallelism, of: &[u64]) -> Parallelism {
     let mut of_operator: BTreeMap<(u64, usize), Vec<&NodeOption>> = BTreeMap::new();
-    let mut names: BTreeMap<(u64, usize), Vec<&str>> = BTreeMap::new();
+    let mut names: BTreeMap<(u64, usize), BTreeSet<&str>> = BTreeMap::new();
     for option in &parallelism.options {
         of_operator.entry((option.node, option.tensor_degree)).or_default().push(option);
-        let known = names.entry((of[option.node as usize], option.tensor_degree)).or_default();
-        if !known.contains(&option.name.as_str()) {
-            known.push(&option.name);
-        }
+        names.entry((of[option.node as usize], option.tensor_degree)).or_default().insert(&option.name);
     }
     let mut layers: BTreeMap<(u64, usize, &str), NodeOption> = BTreeMap::new();
     for (&(node, degree), own) in &of_operator {

@@ -146,7 +146,7 @@ impl Model {
         if !degrees.is_empty() {
             instance.parallelism = Some(tensor_parallel::options(&operators, &self.hardware, degrees));
         }
-        if network.is_by_layer() { by_layer::joined(&instance) } else { instance }
+        if network.is_by_layer() { by_layer::joined(instance) } else { instance }
     }
 }
 

@@ -1,0 +1,106 @@
+//! Language models: their sizes, layers as operators together, and options of tensor parallelism.
+
+use dagsplit::generate::{Architecture, Granularity, LanguageModel, Llm, Recipe};
+use dagsplit::instance::{Instance, Node, NodeOption};
+
+use super::{assert_well_formed, made};
+
+/// A language model, operator by operator.
+pub fn llm(model: LanguageModel) -> Llm {
+    Llm { model, granularity: Granularity::Operator, ..Llm::default() }
+}
+
+/// DeepSeek's module for a second token comes on top: a layer with experts, a projection, and copies of embedding and head.
+#[test]
+fn deepseek_is_as_large_as_published() {
+    let operators = Architecture::from(llm(LanguageModel::DeepseekV3)).operators().unwrap().operators;
+    let of_module = |of: bool| {
+        let within = operators.iter().filter(|op| op.name.starts_with("second_token/") == of);
+        within.map(|op| op.parameters).sum::<f64>()
+    };
+    assert_eq!(of_module(false), 671_026_404_352.0);
+    let embedding = 129_280.0 * 7168.0;
+    let own = of_module(true) - 2.0 * embedding;
+    assert!((11.5e9..11.7e9).contains(&own), "{own}");
+}
+
+/// Six digits of each time are kept.
+fn nearly(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-4 * a.max(b)
+}
+
+#[test]
+fn layers_are_their_operators_together() {
+    for (model, training) in [(LanguageModel::Llama3_8b, true), (LanguageModel::DeepseekV3, false)] {
+        let tensor_degrees = if training { vec![] } else { vec![1, 4] };
+        let operators = Llm { layers: Some(5), tensor_degrees, ..llm(model) };
+        let layers = Llm { granularity: Granularity::Layer, ..operators.clone() };
+        let [operators, layers] = [operators, layers].map(|llm| made(&Recipe { training, ..Recipe::new(llm) }));
+        assert_well_formed(&layers);
+        let (passes, modules) = if training { (2, 0) } else { (1, 1) };
+        assert_eq!(layers.nodes.len(), passes * (5 + 2 + modules));
+        let sums: [fn(&Node) -> f64; 4] = [
+            |node| node.accelerator_times[0].unwrap(),
+            |node| node.cpu_time.unwrap(),
+            |node| node.memory,
+            |node| node.parameter_bytes,
+        ];
+        for sum in sums {
+            let total = |instance: &Instance| instance.nodes.iter().map(sum).sum::<f64>();
+            assert!(nearly(total(&operators), total(&layers)), "{model:?}");
+        }
+        // One hidden state goes from layer to layer, and one gradient back.
+        let hidden = layers.nodes[1].output_bytes;
+        let handed_on = layers.nodes.iter().filter(|node| node.output_bytes == hidden && hidden > Some(0.0)).count();
+        assert_eq!(handed_on, passes * (5 + 1), "{model:?}");
+        let Some((of_operators, of_layers)) = operators.parallelism.zip(layers.parallelism) else { continue };
+        for (degree, name) in [(1, "vanilla"), (4, "vanilla")] {
+            let time = |options: &[NodeOption]| {
+                let these = options.iter().filter(|option| option.tensor_degree == degree && option.name == name);
+                these.map(|option| option.time).sum::<f64>()
+            };
+            assert!(nearly(time(&of_operators.options), time(&of_layers.options)));
+        }
+        // What the module for a second token reads goes on to the head.
+        let unpaid: Vec<(u64, u64)> =
+            of_layers.edges.iter().filter(|edge| Some(edge.bytes) != hidden).map(|e| (e.source, e.target)).collect();
+        assert_eq!(unpaid, [(5, 6)], "{:?}", of_layers.edges);
+    }
+}
+
+/// Alone, a device takes what the nodes of a training graph take; several share it, and pay for sums.
+#[test]
+fn options_are_passes_and_what_devices_sum_up() {
+    let plain = Llm { layers: Some(2), ..llm(LanguageModel::Llama3_8b) };
+    let training = made(&Recipe { training: true, ..Recipe::new(plain.clone()) });
+    let instance = made(&Recipe::new(Llm { tensor_degrees: vec![1, 8], ..plain }));
+    let options = instance.parallelism.unwrap().options;
+    let of = |node: u64, degree: usize, name: &str| {
+        options.iter().find(|o| (o.node, o.tensor_degree, o.name.as_str()) == (node, degree, name))
+    };
+    let mut sums = 0;
+    for node in &instance.nodes {
+        let alone = of(node.id, 1, "vanilla").unwrap();
+        let backward = training.nodes.iter().find(|other| other.backward && other.color_class == Some(node.id));
+        let time = |node: &Node| node.accelerator_times[0].unwrap();
+        let (forward, backward) = (time(node), backward.map_or(0.0, time));
+        assert!(nearly(alone.time, forward + backward), "{node:?}");
+        let shared = of(node.id, 8, "vanilla").unwrap();
+        assert_eq!(shared.parameter_bytes, (alone.parameter_bytes / 8.0).round());
+        assert_eq!(alone.memory, 4.0 * alone.parameter_bytes, "weights, gradients and two moments of four bytes");
+        if let Some(again) = of(node.id, 1, "recompute") {
+            assert!(nearly(again.time, alone.time + forward));
+            assert_eq!((again.memory_per_microbatch, alone.memory_per_microbatch), (0.0, node.output_bytes.unwrap()));
+        }
+        // A reduction and a collection of the output over NVLink in each pass, 150 GB/s.
+        let both = 2.0 * 2.0 * 7.0 / 8.0 * node.output_bytes.unwrap() / 150e6;
+        let name = node.name.as_deref().unwrap();
+        if ["words", "attention/output", "feed_forward/down"].iter().any(|end| name.ends_with(end)) {
+            assert!(shared.time > both && shared.time < both + alone.time, "{name}");
+            sums += 1;
+        } else {
+            assert!(shared.time <= alone.time, "{name}");
+        }
+    }
+    assert_eq!(sums, 5);
+}
