@@ -159,6 +159,12 @@ impl SearchContext {
         is_settled || self.cancelled.load(Ordering::Relaxed) || self.deadline.is_some_and(|end| Instant::now() >= end)
     }
 
+    /// Whether the run is over and another search for the same answer has a solution: one that has yet to begin its work is
+    /// not missed.
+    pub(crate) fn is_late(&self) -> bool {
+        self.player.as_ref().is_some_and(|(player, _)| player.is_answered()) && self.is_over()
+    }
+
     /// What other searches for the same answer know.
     pub(super) fn known(&self) -> Known {
         match &self.player {

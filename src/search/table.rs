@@ -182,10 +182,10 @@ impl Player {
 
     /// Runs the search from its first turn on; not at all where the run is over before. A result that `closes` the question
     /// ends the run.
-    pub fn play<T>(&self, run: impl FnOnce() -> T, closes: impl Fn(&T) -> bool) -> Option<T> {
+    pub fn play<T>(&self, run: impl FnOnce() -> Option<T>, closes: impl Fn(&T) -> bool) -> Option<T> {
         self.begin(self.table.lock());
         let _leaves = Leaves(self);
-        let result = (!self.is_over.load(Ordering::Relaxed)).then(run);
+        let result = if self.is_over.load(Ordering::Relaxed) { None } else { run() };
         if self.looks_at_all && result.as_ref().is_some_and(closes) {
             self.table.lock().is_over = true;
         }
@@ -234,6 +234,13 @@ impl Player {
     pub fn known(&self) -> Known {
         let of = |bits: &AtomicU64| f64::from_bits(bits.load(Ordering::Relaxed));
         Known { objective: of(&self.objective), bound: of(&self.bound) }
+    }
+
+    /// Whether any search has told of a solution, known to all or not yet.
+    pub fn is_answered(&self) -> bool {
+        let state = self.table.lock();
+        let objectives = state.seats.iter().map(|seat| seat.found.objective);
+        objectives.chain([state.standing.known.objective]).any(f64::is_finite)
     }
 
     /// Tells what it has found, for others from the next round on.

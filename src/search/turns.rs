@@ -26,7 +26,8 @@ pub struct Entrant<'a, T> {
 /// Runs the entrants by turns, as many at a time as `cx` has threads, until they have an answer within the gap that is asked
 /// for, or a result of one that looks at all solutions `closes` the question, or all have ended, or a limit comes.
 ///
-/// Returns what was known at the end, and what the entrants returned, in their order; nothing of one that never began.
+/// Returns what was known at the end, and what the entrants returned, in their order; nothing of one that never began, as
+/// none does after the end where another has a solution.
 pub fn by_turns<T: Send>(
     cx: &SearchContext,
     entrants: Vec<Entrant<'_, T>>,
@@ -41,7 +42,7 @@ pub fn by_turns<T: Send>(
                 let looks = (entrant.first_looks, entrant.looks);
                 let player = Arc::new(Player::new(&table, index, entrant.looks_at_all, looks));
                 let mut part = cx.part(None).with_player(Arc::clone(&player));
-                scope.spawn(move || player.play(|| (entrant.run)(&mut part), closes))
+                scope.spawn(move || player.play(|| (!part.is_late()).then(|| (entrant.run)(&mut part)), closes))
             })
             .collect();
         table.attend(|known| tell(cx, known));
@@ -122,6 +123,23 @@ mod tests {
         let wide = walker("wide", (9.0, 1.0), 0.0);
         let (standing, _) = by_turns(&SearchContext::new(), vec![narrow, wide], |_| false);
         assert_eq!(standing.known, Known { objective: 8.0, bound: 1.0 });
+    }
+
+    #[test]
+    fn none_begins_after_the_end_where_another_has_a_solution() {
+        let results = |objective: Option<f64>| {
+            let long = move |cx: &mut SearchContext| {
+                let mut race = Race::new(0.0, (), cx);
+                objective.into_iter().for_each(|objective| _ = race.offer(objective, ()));
+                while !race.is_done() {}
+            };
+            let entrant =
+                |run| Entrant { name: "long", looks_at_all: true, looks: u64::MAX, first_looks: u64::MAX, run };
+            let cx = SearchContext::new().with_time_limit(Duration::from_millis(5));
+            by_turns(&cx, vec![entrant(Box::new(long)), entrant(Box::new(|_| ()))], |()| false).1
+        };
+        assert_eq!(results(Some(1.0)), [Some(()), None]);
+        assert_eq!(results(None), [Some(()), Some(())]);
     }
 
     #[test]

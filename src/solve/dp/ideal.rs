@@ -68,6 +68,9 @@ impl Solver for IdealDp {
 
     fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let reduced = Reduced::new(problem);
+        if cx.is_late() {
+            return Ok(Run { outcome: Outcome::Unknown { bound: None }, stats: Stats::default() });
+        }
         let setting = Setting::new(problem, &reduced);
         Ok(super::in_pool(cx, || State::new(&setting, self, cx).solve()))
     }
