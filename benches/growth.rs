@@ -94,7 +94,8 @@ impl Args {
     /// The ideal DP on each workload of the repository.
     fn networks(&self) -> Result<Vec<(String, Point)>> {
         let files = std::fs::read_dir(in_repository("instances"))?.filter_map(|entry| Some(entry.ok()?.path()));
-        let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|e| e == "json")).collect();
+        let is_workload = |path: &PathBuf| path.extension().is_some_and(|e| e == "json") && !path.ends_with("ledger.json");
+        let mut files: Vec<PathBuf> = files.filter(is_workload).collect();
         files.sort();
         let measured = files.into_iter().map(|path| {
             let name = path.file_stem().unwrap_or_default().display().to_string();
