@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Scope = Literal["acyclic", "convex", "arbitrary"]
 """Which splits count: `acyclic` (pipelines, the default), `convex`, or `arbitrary`."""
 
-Objective = Literal["throughput", "gpipe", "latency", "sharding"]
+Objective = Literal["throughput", "gpipe", "step", "latency", "sharding"]
 """What is minimised."""
 
 Path = str | os.PathLike[str]
@@ -37,7 +37,8 @@ class Request(Devices, total=False):
     scope: Scope | Sequence[Scope]
     """Which splits count. `solve` and `compare` take several."""
     objective: Objective
-    """What is minimised: `throughput` (the largest device load), `gpipe`, `latency` or `sharding`."""
+    """What is minimised: `throughput` (the largest device load), `gpipe`, `step` (of `microbatches`), `latency` or
+    `sharding`."""
     subgraphs: int
     """For the latency: the most subgraphs that one accelerator runs one after another."""
     shard_weight: Literal["parameters", "memory"]
@@ -54,8 +55,8 @@ class Request(Devices, total=False):
     recomputation: int
     """Count memory as training with activation recomputation needs it, over so many microbatches."""
     microbatches: int
-    """Choose a tensor and a data degree for each stage and an option for each node, for so many microbatches of a
-    batch."""
+    """With the objective `step`: the microbatches of a step. Else choose a tensor and a data degree for each stage and an
+    option for each node, for so many microbatches of a batch."""
     tensor_degrees: int | Sequence[int]
     """Tensor degrees that a stage may have."""
     data_degrees: int | Sequence[int]

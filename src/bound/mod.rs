@@ -1,7 +1,7 @@
 //! Lower bounds on the time per sample that need no search: by total work, by minimum cuts, by counting.
 //!
-//! All bounds hold for the objectives throughput and GPipe (whose two passes are at least the joint load of any
-//! device), with every cost model, replication and servers. They speak of the units of a
+//! Bounds of the largest load: they hold for the objectives throughput and GPipe (whose two passes are at least the joint load of any
+//! device), and [`least_objective`] makes them bounds of a step, with every cost model, replication and servers. They speak of the units of a
 //! [`Reduced`](crate::preprocess::Reduced): units of colour classes alone ([`Unordered`](crate::preprocess::Unordered))
 //! give bounds for arbitrary splits, units that acyclic splits keep whole give bounds for those only.
 //!
@@ -27,4 +27,4 @@ pub use forcing::refutes;
 pub use heaviest::heaviest;
 pub use shares::{Shares, leading_piece};
 pub use source::{BoundSource, LowerBound};
-pub use work::{work, work_bound};
+pub use work::{least_objective, work, work_bound};

@@ -61,8 +61,8 @@ pub struct ProblemArgs {
     #[arg(long, value_name = "MB", value_parser = values::count::<usize>())]
     recomputation: Option<usize>,
 
-    /// Choose a tensor degree and a data degree for each stage and an option for each node, of those that the file states, for
-    /// a batch of N microbatches.
+    /// With the objective `step`: the microbatches of a step. Else choose a tensor degree and a data degree for each stage and
+    /// an option for each node, of those that the file states, for a batch of N microbatches.
     #[arg(long, value_name = "N", value_parser = values::count::<usize>())]
     microbatches: Option<usize>,
 
@@ -131,6 +131,9 @@ enum ObjectiveArg {
     Throughput,
     /// The largest forward load plus the largest backward load.
     Gpipe,
+    /// The time of a step of so many --microbatches, with the pipeline emptied after it: all loads, and the largest one
+    /// for each microbatch but one.
+    Step,
     /// The time until one sample has passed, without a pipeline.
     Latency,
     /// How unevenly weights lie on the devices, plus what the edges between devices cost.
@@ -187,6 +190,7 @@ impl ProblemArgs {
             objective: match self.objective {
                 ObjectiveArg::Throughput => Objective::Throughput,
                 ObjectiveArg::Gpipe => Objective::GPipe,
+                ObjectiveArg::Step => Objective::Step { microbatches: self.microbatches_of_step()? },
                 ObjectiveArg::Latency => Objective::Latency { subgraphs: self.subgraphs },
                 ObjectiveArg::Sharding => Objective::Sharding(Sharding {
                     weight: match self.shard_weight {
@@ -211,13 +215,29 @@ impl ProblemArgs {
                 None => MemoryModel::Additive,
                 Some(microbatches) => MemoryModel::Recomputation { microbatches },
             },
-            degrees: self.microbatches.map(|microbatches| Degrees {
+            degrees: self.microbatches.filter(|_| !self.is_step()).map(|microbatches| Degrees {
                 microbatches,
                 tensor: self.tensor_degrees.clone(),
                 data: self.data_degrees.clone(),
                 options: self.options.clone(),
             }),
         })
+    }
+
+    fn is_step(&self) -> bool {
+        matches!(self.objective, ObjectiveArg::Step)
+    }
+
+    fn microbatches_of_step(&self) -> Result<usize, Failure> {
+        let narrows = self.tensor_degrees.is_some() || self.data_degrees.is_some() || self.options.is_some();
+        let wrong = match self.microbatches {
+            Some(microbatches) if !narrows => return Ok(microbatches),
+            Some(_) => {
+                "--objective step chooses no degrees and options; leave --tensor-degrees, --data-degrees and --options out"
+            }
+            None => "--objective step needs --microbatches, the number of those of a step",
+        };
+        Err(Failure::message(Exit::Usage, wrong))
     }
 
     /// Takes `costs` for what splits cost.

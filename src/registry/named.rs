@@ -22,6 +22,10 @@ impl Solver for Named {
         self.solver.chooses_degrees()
     }
 
+    fn knows_steps(&self) -> bool {
+        self.solver.knows_steps()
+    }
+
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
         self.solver.supports(problem)
     }
@@ -48,6 +52,10 @@ impl Solver for Seeded {
 
     fn chooses_degrees(&self) -> bool {
         self.solver.chooses_degrees()
+    }
+
+    fn knows_steps(&self) -> bool {
+        self.solver.knows_steps()
     }
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {

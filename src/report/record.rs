@@ -175,7 +175,7 @@ pub struct RunRecord {
     pub method: String,
     /// `arbitrary`, `convex` or `acyclic`.
     pub scope: &'static str,
-    /// `throughput`, `gpipe`, `latency` or `sharding`.
+    /// `throughput`, `gpipe`, `step`, `latency` or `sharding`.
     pub objective_kind: &'static str,
     /// How it ended.
     pub status: Status,

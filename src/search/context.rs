@@ -156,13 +156,18 @@ impl SearchContext {
     pub fn is_over(&self) -> bool {
         // A turn may end here, and time pass until the next one.
         let is_settled = self.player.as_ref().is_some_and(|(player, _)| player.look());
-        is_settled || self.cancelled.load(Ordering::Relaxed) || self.deadline.is_some_and(|end| Instant::now() >= end)
+        is_settled || self.has_ended()
     }
 
-    /// Whether the run is over and another search for the same answer has a solution: one that has yet to begin its work is
+    /// Whether time is up or the run was cancelled, without a look that counts for a turn.
+    fn has_ended(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed) || self.deadline.is_some_and(|end| Instant::now() >= end)
+    }
+
+    /// Whether time is up or the run was cancelled, and another search for the same answer has a solution: one that has yet to begin its work is
     /// not missed.
     pub(crate) fn is_late(&self) -> bool {
-        self.player.as_ref().is_some_and(|(player, _)| player.is_answered()) && self.is_over()
+        self.has_ended() && self.player.as_ref().is_some_and(|(player, _)| player.is_answered())
     }
 
     /// What other searches for the same answer know.

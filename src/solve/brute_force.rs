@@ -68,6 +68,10 @@ impl Solver for BruteForce {
         Guarantee::Exact
     }
 
+    fn knows_steps(&self) -> bool {
+        true
+    }
+
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
         let refuse = |reason| Err(Unsupported { solver: self.name().into(), reason });
         if let Objective::Latency { .. } = problem.spec.objective
@@ -137,7 +141,7 @@ impl<'a> Judge<'a> {
             Objective::Latency { subgraphs } => {
                 Self::Latency(problem, LatencyEvaluation::new(problem, groups, subgraphs))
             }
-            Objective::Throughput | Objective::GPipe | Objective::Sharding(_) => {
+            Objective::Throughput | Objective::GPipe | Objective::Step { .. } | Objective::Sharding(_) => {
                 Self::Pipeline(problem, groups, Evaluation::new(problem, groups))
             }
         }

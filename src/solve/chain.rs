@@ -58,6 +58,10 @@ impl Solver for Chain {
         if self.clusterings.is_empty() { self.solver.guarantee() } else { Guarantee::Heuristic }
     }
 
+    fn knows_steps(&self) -> bool {
+        self.refinements.is_empty() && self.solver.knows_steps()
+    }
+
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
         self.clusterings.iter().try_for_each(|step| step.supports(problem))?;
         self.solver.supports(problem)?;

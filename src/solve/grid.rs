@@ -131,7 +131,7 @@ fn least_objective(problem: &Problem) -> f64 {
     let replicas = problem.spec.replication.map_or(1, |replication| replication.max_replicas) as f64;
     let dearest = (0..problem.node_count()).map(least).fold(0.0, f64::max) / replicas;
     match problem.spec.objective {
-        Objective::Throughput | Objective::GPipe => {
+        Objective::Throughput | Objective::GPipe | Objective::Step { .. } => {
             let devices: usize = kinds.iter().map(|&(kind, _)| problem.device_count(kind)).sum();
             f64::max(dearest, (0..problem.node_count()).map(least).sum::<f64>() / devices as f64)
         }

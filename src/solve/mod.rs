@@ -81,7 +81,7 @@ fn refuse_sharding(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
             solver: solver.into(),
             reason: "it minimises times; use sharding-bb, kernighan-lin or hierarchical for the sharding cost".into(),
         }),
-        Objective::Throughput | Objective::GPipe | Objective::Latency { .. } => Ok(()),
+        Objective::Throughput | Objective::GPipe | Objective::Step { .. } | Objective::Latency { .. } => Ok(()),
     }
 }
 
@@ -133,6 +133,12 @@ pub trait Solver: Send + Sync {
         false
     }
 
+    /// Whether it minimises the time of a step ([`Objective::Step`]) by itself. A heuristic that does not is asked for the
+    /// throughput, and its split is valued as a step's; an exact method that does not takes no such problem.
+    fn knows_steps(&self) -> bool {
+        false
+    }
+
     /// Whether it takes `problem`, degrees and options included.
     ///
     /// # Errors
@@ -143,7 +149,16 @@ pub trait Solver: Send + Sync {
                 "it chooses no degrees of stages and no options of nodes, which the microbatches ask for; use degrees";
             return Err(Unsupported { solver: self.name().into(), reason: reason.into() });
         }
-        self.supports(problem)
+        match problem.spec.objective {
+            Objective::Step { .. } if !self.knows_steps() => {
+                if self.guarantee() == Guarantee::Exact {
+                    let reason = "it minimises the largest load, not the time of a step; use dp:plain or dpl";
+                    return Err(Unsupported { solver: self.name().into(), reason: reason.into() });
+                }
+                self.supports(&by_loads(problem))
+            }
+            _ => self.supports(problem),
+        }
     }
 
     /// Searches within the limits of `cx`, for [`Self::solve`]: `problem` is supported, and sums of its costs are exact in
@@ -166,6 +181,21 @@ pub trait Solver: Send + Sync {
         if problem.spec.degrees.is_some() {
             return self.search(problem, cx);
         }
-        settle::solve(&|problem, cx| self.search(problem, cx), self.guarantee(), problem, cx)
+        let is_by_loads = matches!(problem.spec.objective, Objective::Step { .. }) && !self.knows_steps();
+        let search = |problem: &Problem, cx: &mut SearchContext| {
+            if !is_by_loads {
+                return self.search(problem, cx);
+            }
+            let Run { outcome, stats } = self.search(&by_loads(problem), &mut cx.silent())?;
+            Ok(Run { outcome: outcome.without_proof(), stats })
+        };
+        settle::solve(&search, self.guarantee(), problem, cx)
     }
+}
+
+/// The problem with the largest load in place of the time of a step.
+fn by_loads(problem: &Problem) -> Problem {
+    let mut problem = problem.clone();
+    problem.spec.objective = Objective::Throughput;
+    problem
 }

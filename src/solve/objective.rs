@@ -57,16 +57,17 @@ pub(super) fn fits_on(problem: &Problem, device: &Held) -> Option<bool> {
 pub(super) fn objective(problem: &Problem, held: &[Held]) -> Option<f64> {
     match problem.spec.objective {
         Objective::Latency { .. } => latency(problem, held),
-        Objective::Throughput | Objective::GPipe => largest_loads(problem, held),
+        Objective::Throughput | Objective::GPipe | Objective::Step { .. } => of_loads(problem, held),
         Objective::Sharding(_) => None,
     }
 }
 
-/// The largest load; under GPipe the largest one of each pass, added up.
-fn largest_loads(problem: &Problem, held: &[Held]) -> Option<f64> {
+/// The largest load; under GPipe the largest one of each pass, added up; for a step all of them and the largest one for
+/// each microbatch but one.
+fn of_loads(problem: &Problem, held: &[Held]) -> Option<f64> {
     let Problem { costs, spec, .. } = problem;
     let has_backward = problem.backward.contains(&true);
-    let mut largest = [0.0f64; 2];
+    let (mut largest, mut once) = ([0.0f64; 2], 0.0);
     for (device, terms) in held.iter().zip(terms(problem, held)?) {
         let bytes = device.nodes().map(|v| problem.parameter_bytes[v]).sum();
         let all_reduce = spec.replication.map_or(0.0, |r| ring_all_reduce(bytes, device.replicas, r.bandwidth));
@@ -83,8 +84,12 @@ fn largest_loads(problem: &Problem, held: &[Held]) -> Option<f64> {
             _ => [load(&joint(&terms), all_reduce), 0.0],
         };
         largest = [0, 1].map(|pass| largest[pass].max(loads[pass]));
+        once += loads[0];
     }
-    Some(largest[0] + largest[1])
+    Some(match spec.objective {
+        Objective::Step { microbatches } => once + (microbatches - 1) as f64 * largest[0],
+        _ => largest[0] + largest[1],
+    })
 }
 
 /// What each device computes and moves, by pass.

@@ -99,6 +99,11 @@ impl Row {
         self.scope(asked) == asked
     }
 
+    /// Whether it minimises what is asked for, and not the largest load in its place.
+    fn minimises(&self, objective: Objective) -> bool {
+        !matches!(objective, Objective::Step { .. }) || (self.solver)().knows_steps()
+    }
+
     /// Its place at the table.
     fn entrant<'a>(&self, problem: &'a Problem) -> Entrant<'a, Result<Run, SolveError>> {
         let (solver, looks_at_all) = ((self.solver)(), self.looks_at_all(&problem.spec.scope));
@@ -124,6 +129,10 @@ impl Solver for Portfolio {
         Guarantee::Exact
     }
 
+    fn knows_steps(&self) -> bool {
+        true
+    }
+
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
         let refusal = |reason| Unsupported { solver: self.name().into(), reason };
         match (&problem.spec.scope, problem.spec.objective) {
@@ -133,7 +142,8 @@ impl Solver for Portfolio {
             (_, Objective::GPipe) => return Err(refusal("it minimises the largest load alone; use dp".into())),
             _ => {}
         }
-        let exact = ROWS.iter().filter(|row| row.looks_at_all(&problem.spec.scope));
+        let spec = &problem.spec;
+        let exact = ROWS.iter().filter(|row| row.looks_at_all(&spec.scope) && row.minimises(spec.objective));
         let takes = exact.map(|row| (row.takes)(problem));
         let first_reason = takes.reduce(|first, next| first.or_else(|reason| next.map_err(|_| reason)));
         first_reason.unwrap_or(Ok(())).map_err(|unsupported| refusal(unsupported.reason))
@@ -141,11 +151,13 @@ impl Solver for Portfolio {
 
     fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let asked = &problem.spec.scope;
+        let objective = problem.spec.objective;
         let is_of_use = |row: &Row| match asked {
-            Scope::Acyclic => problem.node_count() <= row.most_nodes,
+            // There is no other for a step.
+            Scope::Acyclic => problem.node_count() <= row.most_nodes || matches!(objective, Objective::Step { .. }),
             _ => row.looks_at_all(asked) || row.is_widely_good,
         };
-        let takes_part = |row: &&Row| is_of_use(row) && (row.takes)(problem).is_ok();
+        let takes_part = |row: &&Row| is_of_use(row) && row.minimises(objective) && (row.takes)(problem).is_ok();
         let mut rows: Vec<&Row> = ROWS.iter().filter(takes_part).collect();
         rows.sort_by_key(|row| !row.looks_at_all(asked));
         if cx.memory_left() < LEAST_MEMORY {

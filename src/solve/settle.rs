@@ -4,7 +4,7 @@ use super::dp::secondary::{self, Refined};
 use super::grid::on_grid;
 use super::objective::{Held, fits_on, held, objective};
 use super::{Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, found};
-use crate::bound::work_bound;
+use crate::bound::{least_objective, work_bound};
 use crate::preprocess::Unordered;
 use crate::problem::{DeviceAssignment, DeviceKind, Objective, Problem, Solution};
 
@@ -112,9 +112,16 @@ fn settled(problem: &Problem, outcome: Outcome, value: Option<f64>) -> Outcome {
         Outcome::Infeasible | Outcome::Unknown { .. } => return outcome,
     };
     solution.objective = value.or(solution.objective);
-    let is_of_loads = matches!(problem.spec.objective, Objective::Throughput | Objective::GPipe);
-    let bound = bound.or_else(|| is_of_loads.then(|| work_bound(&Unordered::new(problem))));
+    let is_of_loads = !matches!(problem.spec.objective, Objective::Latency { .. });
+    let bound = bound.or_else(|| is_of_loads.then(|| of_work(problem)));
     judged(problem, solution, bound)
+}
+
+/// What the work alone says of the objective.
+fn of_work(problem: &Problem) -> LowerBound {
+    let unordered = Unordered::new(problem);
+    let bound = work_bound(&unordered);
+    LowerBound { value: least_objective(problem, &unordered.units, bound.value), ..bound }
 }
 
 /// What a split and a bound say together of the scope that is asked for.

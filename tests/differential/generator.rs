@@ -89,8 +89,8 @@ fn is_small(instance: &Instance, spec: &ProblemSpec) -> bool {
         Objective::Latency { subgraphs: 1 } => 5,
         Objective::Latency { .. } => 4,
         Objective::Sharding(_) => 5,
-        Objective::Throughput | Objective::GPipe if spec.interconnect.is_some() => 5,
-        Objective::Throughput | Objective::GPipe => 8,
+        Objective::Throughput | Objective::GPipe | Objective::Step { .. } if spec.interconnect.is_some() => 5,
+        Objective::Throughput | Objective::GPipe | Objective::Step { .. } => 8,
     };
     groups <= most && (spec.objective != Objective::Latency { subgraphs: 2 } || instance.nodes.len() <= 5)
 }
@@ -252,11 +252,15 @@ fn spec(rng: &mut Rng, instance: &Instance, magnitudes: Magnitudes) -> ProblemSp
         between_factor: pick(rng, &[1.0, 1.5, 2.3, 10.0, 1e6]),
     });
     let recomputes = is_pipeline && rng.random_bool(0.15);
+    let cost = pick(rng, &[CostKind::Additive, CostKind::Additive, CostKind::Overlap, CostKind::Duplex]);
+    let has_steps = scope == Scope::Acyclic && objective == Objective::Throughput && rng.random_bool(0.3);
+    let objective =
+        if has_steps { Objective::Step { microbatches: pick(rng, &[1, 2, 3, 8, 1000]) } } else { objective };
     ProblemSpec {
         platform: instance.platform.clone(),
         scope,
         objective,
-        cost: pick(rng, &[CostKind::Additive, CostKind::Additive, CostKind::Overlap, CostKind::Duplex]),
+        cost,
         replication,
         interconnect,
         memory: if recomputes {

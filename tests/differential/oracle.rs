@@ -221,7 +221,8 @@ impl<'a> Oracle<'a> {
 
     /// Whether the stages alone are no better than the best split: loads are final without servers.
     fn is_hopeless(&mut self, stages: &[Stage]) -> bool {
-        let is_pipeline = matches!(self.spec.objective, Objective::Throughput | Objective::GPipe);
+        let is_pipeline =
+            matches!(self.spec.objective, Objective::Throughput | Objective::GPipe | Objective::Step { .. });
         if !is_pipeline || self.spec.interconnect.is_some() || self.best.is_none() {
             return false;
         }
@@ -249,18 +250,22 @@ impl<'a> Oracle<'a> {
         if let Objective::Sharding(_) = self.spec.objective {
             return self.sharding_cost(stages);
         }
-        let mut most = [BigInt::ZERO, BigInt::ZERO];
+        let (mut most, mut once) = ([BigInt::ZERO, BigInt::ZERO], BigInt::ZERO);
         for stage in stages {
             let server = stage.server.map(|_| {
                 let beside = stages.iter().filter(|other| other.server == stage.server);
                 beside.fold(0, |mask, other| mask | other.nodes)
             });
             for (most, load) in most.iter_mut().zip(self.load(stage.kind, stage.replicas, stage.nodes, server)) {
+                once += &load;
                 *most = std::mem::take(most).max(load);
             }
         }
         let [forward, backward] = most;
-        forward + backward
+        match self.spec.objective {
+            Objective::Step { microbatches } => once + forward * (microbatches - 1),
+            _ => forward + backward,
+        }
     }
 
     /// The loads of both passes under GPipe; else the load, and 0. `server` holds all nodes in the device's server.

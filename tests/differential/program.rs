@@ -70,6 +70,7 @@ fn words(case: &Case, seed: u64) -> Vec<String> {
             format!("--variance-weight={}", sharding.variance),
             format!("--edge-cost={}", sharding.edge),
         ]),
+        Objective::Step { microbatches } => words.push(format!("--microbatches={microbatches}")),
         Objective::Throughput | Objective::GPipe => {}
     }
     if let MemoryModel::Recomputation { microbatches } = spec.memory {

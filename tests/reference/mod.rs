@@ -186,7 +186,7 @@ pub fn best_on_nodes(problem: &Problem, units: &Reduced, sets: &[Mask]) -> Optio
             Some(dagsplit::cost::max_of_pieces(problem.costs.pieces(kind), &terms))
         };
         let value = match problem.spec.objective {
-            Objective::Throughput | Objective::Latency { .. } | Objective::Sharding(_) => {
+            Objective::Throughput | Objective::Step { .. } | Objective::Latency { .. } | Objective::Sharding(_) => {
                 [problem.costs.load(&held, kind)?, 0.0]
             }
             Objective::GPipe => [part(false)?, part(true)?],

@@ -157,6 +157,6 @@ impl Problem {
 fn shard_weight(node: &Node, objective: Objective) -> f64 {
     match objective {
         Objective::Sharding(sharding) => sharding.weight.of(node),
-        Objective::Throughput | Objective::GPipe | Objective::Latency { .. } => 0.0,
+        Objective::Throughput | Objective::GPipe | Objective::Step { .. } | Objective::Latency { .. } => 0.0,
     }
 }

@@ -271,7 +271,7 @@ fn of_devices(split: &Split) -> Result<Verified, Vec<Violation>> {
                 None
             }
         },
-        Objective::Throughput | Objective::GPipe | Objective::Sharding(_) => {
+        Objective::Throughput | Objective::GPipe | Objective::Step { .. } | Objective::Sharding(_) => {
             violations.extend(contiguity::violations(split));
             violations.is_empty().then(|| of_pipeline(split, &memory))
         }
@@ -286,7 +286,7 @@ fn of_pipeline(split: &Split, memory: &[f64]) -> Verified {
             let cost = sharding::cost(split, sharding);
             (cost.value, cost.rounding)
         }
-        objective => (loads::time_per_sample(&loads, *objective), 0.0),
+        objective => (loads::time(&loads, *objective), 0.0),
     };
     let devices = loads.into_iter().enumerate().map(|(d, passes)| VerifiedDevice {
         assignment: split.devices[d].clone(),

@@ -173,6 +173,14 @@ pub fn recomputation_problems(
     })
 }
 
+/// Instances with a request for the least time of a step of 1 to 9 microbatches.
+pub fn step_problems(max_groups: usize, options: InstanceOptions) -> impl Strategy<Value = (Instance, ProblemSpec)> {
+    (problems(max_groups, options), 1..=9usize).prop_map(|((instance, spec), microbatches)| {
+        let (scope, objective) = (Scope::Acyclic, Objective::Step { microbatches });
+        (instance, ProblemSpec { scope, objective, ..spec })
+    })
+}
+
 /// Instances whose latency is to be minimised, with 1 to `max_subgraphs` subgraphs on each accelerator.
 pub fn latency_problems(
     max_groups: usize,

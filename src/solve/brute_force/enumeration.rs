@@ -97,7 +97,7 @@ pub(super) fn enumeration_bound(problem: &Problem, groups: usize) -> f64 {
     }
     match problem.spec.objective {
         Objective::Latency { subgraphs } => splits[0] * (subgraphs as f64).powi(problem.node_count() as i32),
-        Objective::Throughput | Objective::GPipe | Objective::Sharding(_) => splits[0],
+        Objective::Throughput | Objective::GPipe | Objective::Step { .. } | Objective::Sharding(_) => splits[0],
     }
 }
 

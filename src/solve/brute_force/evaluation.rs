@@ -57,7 +57,7 @@ impl<'a> Evaluation<'a> {
             let fits = stages.iter().zip(&sets).all(|(stage, set)| self.fits(stage, set) == Some(true));
             return fits.then(|| self.sharding_cost(sharding, stages, &sets));
         }
-        let mut largest = [0.0f64; 2];
+        let (mut largest, mut sum) = ([0.0f64; 2], 0.0);
         for (stage, set) in stages.iter().zip(&sets) {
             if !self.fits(stage, set)? {
                 return None;
@@ -65,9 +65,13 @@ impl<'a> Evaluation<'a> {
             let far = self.far_transfers(stages, &sets, stage);
             for (largest, load) in largest.iter_mut().zip(self.loads(stage, set, &far)?) {
                 *largest = largest.max(load);
+                sum += load;
             }
         }
-        Some(largest[0] + largest[1])
+        match self.problem.spec.objective {
+            Objective::Step { microbatches } => Some(sum + (microbatches as f64 - 1.0) * largest[0]),
+            _ => Some(largest[0] + largest[1]),
+        }
     }
 
     fn sharding_cost(&self, sharding: Sharding, stages: &[Stage], sets: &[NodeSet]) -> f64 {
@@ -135,7 +139,7 @@ impl<'a> Evaluation<'a> {
     fn loads(&self, stage: &Stage, set: &NodeSet, far: &NodeSet) -> Option<[f64; 2]> {
         let backward = &self.problem.backward;
         match self.problem.spec.objective {
-            Objective::Throughput | Objective::Latency { .. } | Objective::Sharding(_) => {
+            Objective::Throughput | Objective::Step { .. } | Objective::Latency { .. } | Objective::Sharding(_) => {
                 Some([self.load(stage, set, far, &|_| true, self.all_reduce(stage, set))?, 0.0])
             }
             Objective::GPipe => {

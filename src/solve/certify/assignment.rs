@@ -62,7 +62,7 @@ impl<'a> Setting<'a> {
     /// What a device of this kind with these terms (forward, backward) contributes to the objective.
     pub fn value_of(&self, kind: &KindCosts, terms: &[Terms; 2]) -> Value {
         match self.problem.spec.objective {
-            Objective::Throughput | Objective::Latency { .. } | Objective::Sharding(_) => {
+            Objective::Throughput | Objective::Step { .. } | Objective::Latency { .. } | Objective::Sharding(_) => {
                 [max_of_pieces(&kind.pieces, &joint(terms)), 0.0]
             }
             Objective::GPipe => terms.each_ref().map(|pass| max_of_pieces(&kind.pieces, pass)),

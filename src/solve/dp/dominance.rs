@@ -84,7 +84,7 @@ impl<'a> Dominance<'a> {
     pub fn new(problem: &Problem, reduced: &'a Reduced) -> Option<Self> {
         let symmetric = reduced.kinds.iter().all(|k| k.pieces.iter().all(|p| p.comm_in == p.comm_out));
         let passes = match problem.spec.objective {
-            Objective::Throughput | Objective::Latency { .. } | Objective::Sharding(_) => 2..3,
+            Objective::Throughput | Objective::Step { .. } | Objective::Latency { .. } | Objective::Sharding(_) => 2..3,
             Objective::GPipe => 0..2,
         };
         let empty: Bits = vec![0; reduced.unit_count().div_ceil(64)].into();

@@ -7,7 +7,7 @@
 use super::Setting;
 use super::chain::{Bits, IdealChain};
 use super::consumption::Consumption;
-use super::loads::{Loads, SetLoads, Value, objective, worse};
+use super::loads::{Loads, SetLoads, Value, objective};
 use super::stage::{Boundary, StageKind};
 use crate::preprocess::Reduced;
 use crate::problem::{Problem, Replication};
@@ -69,8 +69,8 @@ impl Grouping<'_> {
     /// The grouping of least objective, with its value; `None` when no grouping has enough servers.
     ///
     /// Each stage of `chain` is the ideal after it and a stage kind, of which the boundaries do not matter. For
-    /// [`Objective::GPipe`](crate::problem::Objective::GPipe) the least objective of each prefix is kept, which need
-    /// not lead to the least of all. O(stages · server size · loads).
+    /// [`Objective::GPipe`](crate::problem::Objective::GPipe) and [`Objective::Step`](crate::problem::Objective::Step) the
+    /// least objective of each prefix is kept, which need not lead to the least of all. O(stages · server size · loads).
     pub fn best(&self, mut chain: Vec<(Bits, StageKind)>) -> Option<(Value, IdealChain)> {
         chain.retain(|(ideal, _)| ideal.iter().any(|&word| word != 0));
         chain.dedup_by(|next, stage| next.0 == stage.0);
@@ -91,7 +91,7 @@ impl Grouping<'_> {
                         let to = kinds.iter().try_fold(used, |used, &s| self.consumption.add(used, self.stages[s]));
                         if let Some(used) = to {
                             let from = (i, rank, kinds.clone());
-                            put(&mut table[j], Prefix { used, value: worse(before, value), from });
+                            put(&mut table[j], Prefix { used, value: self.loads.together(before, value), from });
                         }
                     }
                 }
@@ -124,13 +124,13 @@ impl Grouping<'_> {
     fn value(&self, sets: &mut SetLoads, start: &Bits, group: &[(Bits, StageKind)], kinds: &[usize]) -> Option<Value> {
         let end = &group.last()?.0;
         let mut from = start;
-        let mut worst = [0.0; 2];
+        let mut value = [0.0; 2];
         for ((to, _), &s) in group.iter().zip(kinds) {
             let set: Bits = to.iter().zip(from).map(|(j, a)| j & !a).collect();
-            worst = worse(worst, sets.value_in_server(self.stages[s], &set, Some(start), Some(end))?);
+            value = self.loads.together(value, sets.value_in_server(self.stages[s], &set, Some(start), Some(end))?);
             from = to;
         }
-        Some(worst)
+        Some(value)
     }
 }
 

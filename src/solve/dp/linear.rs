@@ -9,7 +9,7 @@ use std::cell::Cell;
 
 use super::consumption::Consumption;
 use super::line_memory::LineMemory;
-use super::loads::{Loads, Value, objective, worse};
+use super::loads::{Loads, Value, objective};
 use super::relaxation::{Relaxation, Windows};
 use super::stage::{Boundary, Potential, StageKind};
 use crate::cost::Terms;
@@ -182,13 +182,12 @@ impl<'a> Line<'a> {
                 for (from, cell) in moves.iter().filter(|(_, cell)| allowed.position(cell.get()) == j) {
                     let mut before = table.first[*from];
                     while before != NONE {
-                        let worst = worse(table.entries[before as usize].value, value);
-                        if objective(worst) < *upper {
-                            let entry =
-                                Entry { value: worst, from: before, position: i as u32, stage: s as u32, next: NONE };
+                        let value = self.loads.together(table.entries[before as usize].value, value);
+                        if objective(value) < *upper {
+                            let entry = Entry { value, from: before, position: i as u32, stage: s as u32, next: NONE };
                             table.put(cell.get(), entry);
                             if j == n {
-                                *upper = objective(worst);
+                                *upper = objective(value);
                             }
                         }
                         before = table.entries[before as usize].next;

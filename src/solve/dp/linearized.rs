@@ -44,6 +44,10 @@ impl Solver for LinearizedDp {
         Guarantee::Heuristic
     }
 
+    fn knows_steps(&self) -> bool {
+        true
+    }
+
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
         super::supports(self.name(), problem)
     }
@@ -51,7 +55,8 @@ impl Solver for LinearizedDp {
     fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let reduced = Reduced::new(problem);
         let setting = Setting::new(problem, &reduced);
-        let bound = LowerBound { value: bound::work(&reduced), scope: Scope::Acyclic, source: BoundSource::Work };
+        let value = bound::least_objective(problem, &reduced, bound::work(&reduced));
+        let bound = LowerBound { value, scope: Scope::Acyclic, source: BoundSource::Work };
         let found = super::in_pool(cx, || best_of_orders(&setting, self.orders, self.orders, bound.value, cx));
         let outcome = match found {
             Some(split) => {
@@ -165,15 +170,17 @@ fn best_chain(
     let line = Line::new(&setting.loads, &setting.stages, &setting.consumption, order, cx)?;
     let builder = Variants::new(setting.problem, setting.reduced, Ideals::Prefixes(&position), setting.ceiling);
     let upper = upper.min(setting.ceiling);
-    let bounds = builder.all(&setting.stages, upper, Variants::bounds(setting.reduced) - 1);
+    let most_load = setting.loads.most_load(upper);
+    let bounds = builder.all(&setting.stages, most_load, Variants::bounds(setting.reduced) - 1);
     let fronts = line_fronts(&line, &bounds, order.len(), cx)?;
     let fronts = fronts.iter().map(|front| Front::Labels(front)).collect();
     let relaxation =
         Relaxation::new(&setting.stages, &bounds, &setting.consumption, fronts, &vec![0.0; bounds.potentials.len()]);
-    if !relaxation.is_feasible(upper) {
+    if !relaxation.is_feasible(most_load) {
         return Ok(None);
     }
-    let low = relaxation.least_target(0.0, upper, cx);
+    let low = relaxation.least_target(0.0, most_load, cx);
+    let low = bound::least_objective(setting.problem, setting.reduced, low);
     // Just above its bound, where the optimum mostly lies, the relaxation admits few boundaries.
     let mut target = 0.0;
     for widening in [1.002, 1.02, 1.1, 1.5, 4.0, f64::INFINITY] {
@@ -181,7 +188,9 @@ fn best_chain(
             break;
         }
         target = (low * widening).min(upper);
-        if let Some(found) = line.solve(target, &relaxation, &relaxation.windows(target), cx)? {
+        if let Some(found) =
+            line.solve(target, &relaxation, &relaxation.windows(setting.loads.most_load(target)), cx)?
+        {
             return Ok(Some(found));
         }
     }

@@ -5,9 +5,10 @@ use crate::cost::{Synchronisation, Terms, max_of_pieces, replicated_load, ring_a
 use crate::preprocess::{KindCosts, Net, Reduced, joint};
 use crate::problem::{Objective, Problem, Replication, fits};
 
-/// What a stage contributes to the objective: for throughput (load, 0), for GPipe (forward, backward).
+/// What a stage contributes to the objective: for throughput (load, 0), for GPipe (forward, backward), for a step of m
+/// microbatches ((m - 1) · load, load).
 ///
-/// The objective of a split is the largest first entry plus the largest second one.
+/// The objective of a split is the largest first entry plus the largest second one; for a step plus all second ones.
 pub type Value = [f64; 2];
 
 /// The entry-wise larger of two values.
@@ -54,6 +55,26 @@ impl<'a> Loads<'a> {
         self.objective != Objective::GPipe
     }
 
+    /// The value of stages of one split together. Within [`Objective::Throughput`] and [`Objective::GPipe`] that is
+    /// [`worse`].
+    #[inline]
+    pub fn together(&self, a: Value, b: Value) -> Value {
+        if self.is_step() { [a[0].max(b[0]), a[1] + b[1]] } else { worse(a, b) }
+    }
+
+    /// Whether the objective is the time of a step.
+    pub fn is_step(&self) -> bool {
+        matches!(self.objective, Objective::Step { .. })
+    }
+
+    /// The largest load that a stage may have in a split of this objective: a step has it once for each microbatch.
+    pub fn most_load(&self, objective: f64) -> f64 {
+        match self.objective {
+            Objective::Step { microbatches } => objective / microbatches as f64,
+            _ => objective,
+        }
+    }
+
     /// The value of a stage with these terms (forward, backward) and parameter bytes.
     pub fn value(&self, stage: StageKind, terms: &[Terms; 2], parameter_bytes: f64) -> Value {
         let pieces = &self.reduced.kinds[stage.kind].pieces;
@@ -62,6 +83,10 @@ impl<'a> Loads<'a> {
         match self.objective {
             Objective::Throughput | Objective::Latency { .. } | Objective::Sharding(_) => {
                 [replicated(max_of_pieces(pieces, &joint(terms)), all_reduce), 0.0]
+            }
+            Objective::Step { microbatches } => {
+                let load = replicated(max_of_pieces(pieces, &joint(terms)), all_reduce);
+                [(microbatches - 1) as f64 * load, load]
             }
             Objective::GPipe => {
                 // Weights are synchronised once their gradients are there: in the backward pass, if there is one.

@@ -8,7 +8,7 @@
 
 use super::chain::IdealChain;
 use super::lattice::Lattice;
-use super::loads::{Value, contains, objective, ones, worse};
+use super::loads::{Value, contains, objective, ones};
 use super::pins::{Costs, Pins, Sums};
 use super::rests::Rests;
 use super::setting::Setting;
@@ -41,6 +41,8 @@ pub struct Pairs<'a> {
     rest: Vec<f64>,
     /// How much of that the devices left after each use can take, as a multiple of the largest load.
     left: Vec<f64>,
+    /// How often that counts in the objective, whatever the largest load is.
+    once: f64,
 }
 
 impl<'a> Pairs<'a> {
@@ -56,6 +58,7 @@ impl<'a> Pairs<'a> {
             kinds: kinds.clone().map(|kind| Costs::new(setting, kind)).collect(),
             rest: rests.above_each(reduced, lattice),
             left: consumption.all().map(left).collect(),
+            once: if setting.loads.is_step() { 1.0 / setting.most_replicas() as f64 } else { 0.0 },
         }
     }
 
@@ -107,6 +110,8 @@ struct Usable {
 struct Walk<'a> {
     pairs: &'a Pairs<'a>,
     target: f64,
+    /// No stage of a chain within the target has a larger load.
+    most_load: f64,
     cx: &'a SearchContext,
     steps: u64,
     /// The ideal below the stage.
@@ -127,6 +132,7 @@ impl<'a> Walk<'a> {
         Self {
             pairs,
             target,
+            most_load: pairs.setting.loads.most_load(target),
             cx,
             steps: 0,
             from: 0,
@@ -152,7 +158,7 @@ impl<'a> Walk<'a> {
         for costs in &pairs.kinds {
             self.usable = costs.stages.iter().filter_map(|&s| self.usable(s, chains)).collect();
             let a_unit = compute_load(&costs.kind.pieces, 1.0);
-            let most = self.usable.iter().map(|usable| usable.replicas * self.target / a_unit * ROUNDING);
+            let most = self.usable.iter().map(|usable| usable.replicas * self.most_load / a_unit * ROUNDING);
             if let Some(most) = most.max_by(f64::total_cmp) {
                 self.most_compute = most;
                 self.descend((costs, 1), from, &Sums::default(), chains, above)?;
@@ -168,7 +174,7 @@ impl<'a> Walk<'a> {
         let left = chains.iter().filter_map(|chain| consumption.add(chain.used as usize, kind));
         let most = left.map(|used| self.pairs.left[used]).max_by(f64::total_cmp)?;
         let limit = reduced.kinds[kind.kind].capacity(kind.replicas);
-        let time_left = most * self.target * ROUNDING;
+        let time_left = most * self.most_load * ROUNDING;
         Some(Usable { stage, replicas: kind.replicas as f64, limit, time_left })
     }
 
@@ -260,11 +266,12 @@ impl<'a> Walk<'a> {
 
     /// Keeps the chains that a stage of this value continues, as far as they are worth it.
     fn record(&self, (to, s): (usize, usize), value: Value, chains: &[Reached], reached: &mut Vec<Reached>) {
-        let Setting { consumption, stages, .. } = self.pairs.setting;
+        let Setting { consumption, stages, loads, .. } = self.pairs.setting;
         for (index, chain) in chains.iter().enumerate() {
             let Some(used) = consumption.add(chain.used as usize, stages[s]) else { continue };
-            let value = worse(value, chain.value);
-            let is_late = self.pairs.rest[to] > self.pairs.left[used] * self.target * ROUNDING;
+            let value = loads.together(value, chain.value);
+            let is_late = self.pairs.rest[to] > self.pairs.left[used] * self.most_load * ROUNDING;
+            let is_late = is_late || objective(value) + self.pairs.once * self.pairs.rest[to] > self.target * ROUNDING;
             if is_late || objective(value) > self.target {
                 continue;
             }

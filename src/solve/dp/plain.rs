@@ -39,6 +39,10 @@ impl Solver for PlainDp {
         Guarantee::Exact
     }
 
+    fn knows_steps(&self) -> bool {
+        true
+    }
+
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
         super::supports(self.name(), problem)?;
         takes(problem)
@@ -47,7 +51,8 @@ impl Solver for PlainDp {
     fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let reduced = Reduced::new(problem);
         let setting = Setting::new(problem, &reduced);
-        let mut race = Race::new(bound::work(&reduced), BoundSource::Work, cx);
+        let bound = bound::least_objective(problem, &reduced, bound::work(&reduced));
+        let mut race = Race::new(bound, BoundSource::Work, cx);
         let mut stats = Stats::default();
         stats.set("units", reduced.unit_count() as f64);
         let is_infeasible = self.run(&setting, &mut race, &mut stats);

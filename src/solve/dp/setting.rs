@@ -6,7 +6,7 @@ use super::stage::{Boundary, StageKind, stage_kinds};
 use crate::cost::Piece;
 use crate::graph::NodeId;
 use crate::preprocess::{KindCosts, Reduced};
-use crate::problem::{DeviceAssignment, DeviceKind, Problem, Solution};
+use crate::problem::{DeviceAssignment, DeviceKind, Objective, Problem, Solution};
 
 /// A problem prepared for dynamic programming.
 pub struct Setting<'a> {
@@ -46,8 +46,13 @@ impl<'a> Setting<'a> {
         let stages = stage_kinds(problem, reduced);
         let consumption = Consumption::new(problem, reduced, &stages);
         let loads = Loads::new(problem, reduced);
-        let ceiling = ceiling(problem, reduced);
+        let ceiling = ceiling(problem, reduced) * most_loads(problem, reduced);
         Self { problem, reduced, loads, stages, consumption, ceiling }
+    }
+
+    /// How many replicas a stage has at most.
+    pub fn most_replicas(&self) -> usize {
+        self.stages.iter().map(|stage| stage.replicas).max().unwrap_or(1)
     }
 
     /// The split on original nodes, with `objective` as its claim.
@@ -84,7 +89,15 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// A value that no split's objective exceeds: each pass of all units on the kind slowest at it, every net cut, and all
+/// How many times the largest load of a split its objective is at most: a step has it for each stage that a microbatch passes,
+/// and for each other microbatch.
+fn most_loads(problem: &Problem, reduced: &Reduced) -> f64 {
+    let Objective::Step { microbatches } = problem.spec.objective else { return 1.0 };
+    let devices: usize = reduced.kinds.iter().map(|kind| kind.count).sum();
+    (microbatches - 1 + devices.min(reduced.unit_count())) as f64
+}
+
+/// A value that no split's largest loads exceed: each pass of all units on the kind slowest at it, every net cut, and all
 /// weights synchronised. The worst passes of a split may lie on different kinds.
 fn ceiling(problem: &Problem, reduced: &Reduced) -> f64 {
     let worst = |pass: usize| reduced.kinds.iter().map(|kind| most(reduced, kind, pass)).fold(0.0, f64::max);

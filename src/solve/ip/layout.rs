@@ -32,7 +32,7 @@ impl<'a> Layout<'a> {
                 // CPU nodes run side by side, so one CPU does what several do.
                 (Unordered::new(&apart), Devices::new(problem, subgraphs, 1))
             }
-            Objective::Throughput | Objective::GPipe | Objective::Sharding(_) => {
+            Objective::Throughput | Objective::GPipe | Objective::Step { .. } | Objective::Sharding(_) => {
                 (Unordered::new(problem), Devices::new(problem, 1, usize::MAX))
             }
         };

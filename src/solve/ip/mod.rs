@@ -203,7 +203,9 @@ struct Asked<'a> {
 fn program(asked: &Asked) -> Model {
     match asked.layout.problem.spec.objective {
         Objective::Latency { .. } => latency::formulate(asked).model,
-        Objective::Throughput | Objective::GPipe | Objective::Sharding(_) => throughput::formulate(asked).model,
+        Objective::Throughput | Objective::GPipe | Objective::Step { .. } | Objective::Sharding(_) => {
+            throughput::formulate(asked).model
+        }
     }
 }
 

@@ -71,6 +71,16 @@ pub enum Objective {
     ///
     /// A node's compute and the transfers of its output belong to the pass of that node.
     GPipe,
+    /// The time of one step of a pipeline that is emptied after each: with T the load of a stage for one microbatch,
+    /// Σ T + (microbatches − 1) · max T.
+    ///
+    /// GPipe takes as long where all stages' forward and backward passes are in one ratio and messages are free;
+    /// elsewhere it is an estimate. It asks for stages that follow one another, so for the scopes [`Scope::Acyclic`] and
+    /// [`Scope::Linearized`].
+    Step {
+        /// Microbatches of a step, called m; at least 1.
+        microbatches: usize,
+    },
     /// The time until one sample has passed, with no pipelining (Tarnawski 2020, section 4).
     ///
     /// An accelerator holds at most `subgraphs` contiguous subgraphs, which run one after another and share its
@@ -95,6 +105,7 @@ impl Objective {
         match self {
             Objective::Throughput => "throughput",
             Objective::GPipe => "gpipe",
+            Objective::Step { .. } => "step",
             Objective::Latency { .. } => "latency",
             Objective::Sharding(_) => "sharding",
         }
@@ -240,6 +251,7 @@ impl ProblemSpec {
                     found.add("replication", "the sharding cost is not defined for replicas", cure);
                 }
             }
+            Objective::Step { microbatches } => self.validate_step(microbatches, &mut found),
             Objective::Throughput | Objective::GPipe => {}
         }
         self.memory.validate(instance, &mut found);
@@ -269,6 +281,19 @@ impl ProblemSpec {
             }
         }
         found.into_result()
+    }
+
+    fn validate_step(&self, microbatches: usize, found: &mut Problems) {
+        if microbatches == 0 {
+            found.add("objective", "a step of no microbatches", "ask for at least one microbatch");
+        }
+        if matches!(self.scope, Scope::Arbitrary | Scope::Convex) {
+            let wrong = format!(
+                "a step's microbatches pass stages one after another, which {} splits need not have",
+                self.scope.name()
+            );
+            found.add("scope", wrong, "ask for the scope `acyclic`");
+        }
     }
 
     fn validate_latency(&self, subgraphs: usize, found: &mut Problems) {
