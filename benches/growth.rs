@@ -94,7 +94,8 @@ impl Args {
     /// The ideal DP on each workload of the repository.
     fn networks(&self) -> Result<Vec<(String, Point)>> {
         let files = std::fs::read_dir(in_repository("instances"))?.filter_map(|entry| Some(entry.ok()?.path()));
-        let is_workload = |path: &PathBuf| path.extension().is_some_and(|e| e == "json") && !path.ends_with("ledger.json");
+        let is_workload =
+            |path: &PathBuf| path.extension().is_some_and(|e| e == "json") && !path.ends_with("ledger.json");
         let mut files: Vec<PathBuf> = files.filter(is_workload).collect();
         files.sort();
         let measured = files.into_iter().map(|path| {
