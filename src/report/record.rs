@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::method::MethodRecord;
 use crate::formats::content_hash;
 use crate::instance::Instance;
-use crate::problem::{DeviceKind, ProblemSpec};
+use crate::problem::{DeviceKind, Objective, ProblemSpec};
 use crate::search::Technique;
 use crate::solve::{Stats, Status};
 use crate::text::escaped;
@@ -177,6 +177,9 @@ pub struct RunRecord {
     pub scope: &'static str,
     /// `throughput`, `gpipe`, `step`, `latency` or `sharding`.
     pub objective_kind: &'static str,
+    /// The microbatches of a step, where its time is the objective.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub microbatches: Option<usize>,
     /// How it ended.
     pub status: Status,
     /// The verified value, in the unit of the objective.
@@ -243,6 +246,10 @@ impl RunRecord {
             method: outcome.method,
             scope: spec.scope.name(),
             objective_kind: spec.objective.name(),
+            microbatches: match spec.objective {
+                Objective::Step { microbatches } => Some(microbatches),
+                _ => None,
+            },
             status: outcome.status,
             objective: outcome.objective,
             time_unit: None,

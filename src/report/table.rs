@@ -29,13 +29,13 @@ pub fn run(record: &RunRecord) -> String {
     let optional = |value: Option<f64>, shown: fn(f64) -> String| value.map_or_else(|| "none known".into(), shown);
     let unit =
         record.time_unit.filter(|_| record.objective.is_some()).map_or_else(String::new, |unit| format!(" {unit}"));
+    let of = record.microbatches.map_or_else(String::new, |count| format!(" of {count} microbatches"));
     let mut facts = vec![
         (
             "objective",
             format!(
-                "{}{} ({}, {} splits)",
+                "{}{unit} ({}{of}, {} splits)",
                 optional(record.objective, number),
-                unit,
                 record.objective_kind,
                 record.scope
             ),

@@ -86,6 +86,9 @@ impl PlainDp {
         {
             race.offer(first.objective(), first);
         }
+        if setting.loads.is_step() {
+            raise_by_load(setting, race);
+        }
         let Ok(Some(lattice)) = lattice else { return false };
         stats.set("ideals", lattice.count() as f64);
         let program = Pairs::new(setting, &lattice);
@@ -115,6 +118,15 @@ impl PlainDp {
         stats.set("pairs", looked as f64);
         is_infeasible
     }
+}
+
+/// Raises the bound of a step to what the bounds of the largest load that need no search make of it. For the throughput
+/// others do so, whose bounds are shared.
+fn raise_by_load(setting: &Setting, race: &mut Race<Incumbent, BoundSource>) {
+    let Setting { problem, reduced, .. } = *setting;
+    let most_load = setting.loads.most_load(race.objective().unwrap_or(setting.ceiling));
+    let (load, source) = bound::best(problem, reduced, most_load, race.cx);
+    race.raise(bound::least_objective(problem, reduced, load), source);
 }
 
 /// From target to target.
