@@ -96,7 +96,8 @@ impl Potential {
         self.weight.iter().sum()
     }
 
-    /// The factor by which `self` is `other`, if it is a multiple of it up to rounding, from below.
+    /// The factor by which `self` is `other`, if it is a multiple of it up to what costs lose on their grid, from below: what
+    /// no part of `self` is less than.
     fn multiple_of(&self, other: &Self) -> Option<f64> {
         let parts = [(&self.weight, &other.weight), (&self.upper, &other.upper), (&self.lower, &other.lower)];
         if parts.iter().any(|(a, b)| a.len() != b.len()) {
@@ -108,9 +109,13 @@ impl Potential {
         }
         let ratios = || pairs().filter(|&(_, &b)| b != 0.0).map(|(&a, &b)| a / b);
         let (least, most) = (ratios().fold(f64::MAX, f64::min), ratios().fold(0.0, f64::max));
-        (most <= least * (1.0 + 1e-12)).then_some(least)
+        (most <= least * (1.0 + LOST_ON_GRID)).then_some(least)
     }
 }
+
+/// Costs of two kinds of device that are in proportion are so but for this part once each is rounded down to a grid. A
+/// potential of its own for each would make Pareto fronts of pairs that say nothing new, a hundred times as large.
+const LOST_ON_GRID: f64 = 1e-8;
 
 /// A lower bound of the load of one kind of stage: factor · (upper(J) − lower(A)) of a potential.
 #[derive(Debug, Clone, Copy, PartialEq)]
