@@ -382,3 +382,25 @@ fn mean(pieces: &[Piece]) -> Piece {
     let sum = |of: fn(&Piece) -> f64| pieces.iter().map(of).sum::<f64>() / n;
     Piece::new(sum(|p| p.compute), sum(|p| p.comm_in), sum(|p| p.comm_out))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn potentials_in_proportion_but_for_a_grid_are_one() {
+        let potential = |factor: f64, lost: f64| Potential {
+            weight: vec![factor * (1.0 - lost), factor * 3.0],
+            upper: vec![factor],
+            lower: vec![factor * 2.0],
+        };
+        let mut bounds = Bounds::default();
+        bounds.add(0, potential(1.0, 0.0), None);
+        bounds.add(1, potential(5.0, 1e-9), None);
+        bounds.add(2, potential(5.0, 1e-6), None);
+        let [_, near, far] = bounds.variants[..] else { panic!("three were added") };
+        assert_eq!((near.potential, far.potential, bounds.potentials.len()), (0, 1, 2));
+        // No part of it is less than the factor says.
+        assert!(near.factor <= 5.0 * (1.0 - 1e-9) && near.factor > 5.0 * (1.0 - 2e-9));
+    }
+}
