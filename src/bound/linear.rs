@@ -82,9 +82,7 @@ pub fn most_replicas(problem: &Problem, kind: &KindCosts) -> usize {
     let server = problem.spec.interconnect.map_or(usize::MAX, |i| i.server_size);
     match kind.kind {
         DeviceKind::Cpu => 1,
-        DeviceKind::Accelerator(_) => {
-            problem.spec.replication.map_or(1, |r| r.max_replicas).min(kind.count).min(server)
-        }
+        DeviceKind::Accelerator(_) => problem.spec.most_replicas().min(kind.count).min(server),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Lower bounds on the time per sample that need no search: by total work, by minimum cuts, by counting.
 //!
-//! Bounds of the largest load: they hold for the objectives throughput and GPipe (whose two passes are at least the joint load of any
-//! device), and [`least_objective`] makes them bounds of a step, with every cost model, replication and servers. They speak of the units of a
-//! [`Reduced`](crate::preprocess::Reduced): units of colour classes alone ([`Unordered`](crate::preprocess::Unordered))
+//! All bound the largest load, and so the objectives throughput and GPipe (whose two passes are at least the joint load of
+//! any device), with every cost model, replication and servers; [`least_objective`] makes bounds of a step of them. They
+//! speak of the units of a [`Reduced`](crate::preprocess::Reduced): units of colour classes alone ([`Unordered`](crate::preprocess::Unordered))
 //! give bounds for arbitrary splits, units that acyclic splits keep whole give bounds for those only.
 //!
 //! An accelerator pays compute for its units and a price for each net that it crosses. Each linear piece of that load

@@ -6,7 +6,7 @@ use super::prices::{best_prices, priced_work};
 use super::shares::Shares;
 use super::{BoundSource, LowerBound};
 use crate::preprocess::{Reduced, Unordered};
-use crate::problem::{Objective, Problem, Scope};
+use crate::problem::{Problem, Scope};
 
 /// A bound on the objective of any split: total work over total speed.
 ///
@@ -24,10 +24,10 @@ pub fn work(reduced: &Reduced) -> f64 {
 /// What no split's objective is below where its largest load is at least `load`: for a step that counts for each microbatch but
 /// one, and the loads of all stages together, which are at least the work by each unit's share, for that one. O(n · kinds).
 pub fn least_objective(problem: &Problem, reduced: &Reduced, load: f64) -> f64 {
-    let Objective::Step { microbatches } = problem.spec.objective else { return load };
+    let Some(microbatches) = problem.spec.objective.microbatches() else { return load };
     let shares = Shares::new(reduced);
     let work: f64 = (0..reduced.unit_count()).filter_map(|u| shares.least(u)).sum();
-    let replicas = problem.spec.replication.map_or(1, |replication| replication.max_replicas);
+    let replicas = problem.spec.most_replicas();
     let once = work / replicas as f64 * (1.0 - ROUNDING);
     (microbatches - 1) as f64 * load + once.max(load)
 }

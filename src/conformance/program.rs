@@ -65,8 +65,8 @@ impl Program {
 
     /// What the program is told about `case` besides the instance, as environment variables: `DAGSPLIT_SCOPE`,
     /// `DAGSPLIT_OBJECTIVE` and `DAGSPLIT_COST` as on the command line, `DAGSPLIT_SUBGRAPHS` for the latency,
-    /// `DAGSPLIT_MICROBATCHES` for a step, `DAGSPLIT_SHARD_WEIGHT`, `DAGSPLIT_VARIANCE_WEIGHT` and `DAGSPLIT_EDGE_COST` for the sharding cost,
-    /// `DAGSPLIT_REPLICAS` and `DAGSPLIT_SYNC_BANDWIDTH` where stages may be replicated, `DAGSPLIT_SERVER_SIZE` and
+    /// `DAGSPLIT_MICROBATCHES` for a step, `DAGSPLIT_SHARD_WEIGHT`, `DAGSPLIT_VARIANCE_WEIGHT` and `DAGSPLIT_EDGE_COST` for
+    /// the sharding cost, `DAGSPLIT_REPLICAS` and `DAGSPLIT_SYNC_BANDWIDTH` where stages may be replicated, `DAGSPLIT_SERVER_SIZE` and
     /// `DAGSPLIT_BETWEEN_FACTOR` where there are servers, `DAGSPLIT_RECOMPUTATION` (the microbatches of a batch) where memory
     /// is that of training with recomputation, `DAGSPLIT_SEED`, and `DAGSPLIT_TIME_LIMIT` in seconds.
     pub fn environment(case: &Case, seed: u64, time_limit: Duration) -> Vec<(&'static str, String)> {

@@ -22,7 +22,7 @@ use crate::problem::{DeviceKind, Problem, fits};
 /// Applies all rules and the lossless reductions until nothing changes. Where the graph is too large for its closure,
 /// pins are only fused.
 pub(super) fn reduce(problem: &Problem, mut reduced: Reduced, target: f64) -> Reduced {
-    let replicas = problem.spec.replication.map_or(1, |r| r.max_replicas) as f64;
+    let replicas = problem.spec.most_replicas() as f64;
     while let Some(label) = inseparable(&reduced, target, replicas) {
         reduced = leaves::join(problem, units::fuse(problem, &reduced, &label));
     }

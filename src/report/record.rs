@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::method::MethodRecord;
 use crate::formats::content_hash;
 use crate::instance::Instance;
-use crate::problem::{DeviceKind, Objective, ProblemSpec};
+use crate::problem::{DeviceKind, ProblemSpec};
 use crate::search::Technique;
 use crate::solve::{Stats, Status};
 use crate::text::escaped;
@@ -246,10 +246,7 @@ impl RunRecord {
             method: outcome.method,
             scope: spec.scope.name(),
             objective_kind: spec.objective.name(),
-            microbatches: match spec.objective {
-                Objective::Step { microbatches } => Some(microbatches),
-                _ => None,
-            },
+            microbatches: spec.objective.microbatches(),
             status: outcome.status,
             objective: outcome.objective,
             time_unit: None,

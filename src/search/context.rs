@@ -164,8 +164,8 @@ impl SearchContext {
         self.cancelled.load(Ordering::Relaxed) || self.deadline.is_some_and(|end| Instant::now() >= end)
     }
 
-    /// Whether time is up or the run was cancelled, and another search for the same answer has a solution: one that has yet to begin its work is
-    /// not missed.
+    /// Whether time is up or the run was cancelled, and another search for the same answer has a solution: one that has yet
+    /// to begin its work is not missed.
     pub(crate) fn is_late(&self) -> bool {
         self.has_ended() && self.player.as_ref().is_some_and(|(player, _)| player.is_answered())
     }

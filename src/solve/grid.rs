@@ -94,7 +94,7 @@ fn most_transfer(problem: &Problem, kind: DeviceKind, upper: Option<f64>) -> f64
 
 /// The largest amount that tells splits apart where so much of it is added to a load.
 fn most(problem: &Problem, upper: Option<f64>, coefficient: f64) -> f64 {
-    let replicas = problem.spec.replication.map_or(1, |replication| replication.max_replicas) as f64;
+    let replicas = problem.spec.most_replicas() as f64;
     match upper {
         Some(upper) if coefficient > 0.0 => cut_off(upper * replicas / coefficient),
         _ => f64::INFINITY,
@@ -128,7 +128,7 @@ fn least_objective(problem: &Problem) -> f64 {
         let loads = kinds.iter().filter_map(|&(kind, slope)| Some(slope * problem.costs.node(v, kind)?.compute));
         loads.min_by(f64::total_cmp).unwrap_or(0.0)
     };
-    let replicas = problem.spec.replication.map_or(1, |replication| replication.max_replicas) as f64;
+    let replicas = problem.spec.most_replicas() as f64;
     let dearest = (0..problem.node_count()).map(least).fold(0.0, f64::max) / replicas;
     match problem.spec.objective {
         Objective::Throughput | Objective::GPipe | Objective::Step { .. } => {
@@ -191,7 +191,7 @@ fn largest(pieces: &[Piece], coefficient: impl Fn(&Piece) -> f64) -> f64 {
 /// nothing, one byte is. `None` where memory is unlimited.
 fn bytes_of(problem: &Problem, kind: DeviceKind) -> Option<Grid> {
     let limit = problem.memory_limit(kind)?;
-    let replicas = problem.spec.replication.map_or(1, |replication| replication.max_replicas);
+    let replicas = problem.spec.most_replicas();
     let capacity = problem.costs.memory.capacity(Some(limit), replicas)?;
     let most = if capacity > 0.0 { cut_off(capacity) } else { 1.0 };
     let own = (0..problem.node_count()).filter_map(|v| problem.costs.node(v, kind)).map(|cost| cost.memory.min(most));

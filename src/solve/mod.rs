@@ -149,16 +149,14 @@ pub trait Solver: Send + Sync {
                 "it chooses no degrees of stages and no options of nodes, which the microbatches ask for; use degrees";
             return Err(Unsupported { solver: self.name().into(), reason: reason.into() });
         }
-        match problem.spec.objective {
-            Objective::Step { .. } if !self.knows_steps() => {
-                if self.guarantee() == Guarantee::Exact {
-                    let reason = "it minimises the largest load, not the time of a step; use dp:plain or dpl";
-                    return Err(Unsupported { solver: self.name().into(), reason: reason.into() });
-                }
-                self.supports(&by_loads(problem))
-            }
-            _ => self.supports(problem),
+        if !minimises_loads_for(self, problem) {
+            return self.supports(problem);
         }
+        if self.guarantee() == Guarantee::Exact {
+            let reason = "it minimises the largest load, not the time of a step; use dp:plain or dpl";
+            return Err(Unsupported { solver: self.name().into(), reason: reason.into() });
+        }
+        self.supports(&by_loads(problem))
     }
 
     /// Searches within the limits of `cx`, for [`Self::solve`]: `problem` is supported, and sums of its costs are exact in
@@ -181,9 +179,8 @@ pub trait Solver: Send + Sync {
         if problem.spec.degrees.is_some() {
             return self.search(problem, cx);
         }
-        let is_by_loads = matches!(problem.spec.objective, Objective::Step { .. }) && !self.knows_steps();
         let search = |problem: &Problem, cx: &mut SearchContext| {
-            if !is_by_loads {
+            if !minimises_loads_for(self, problem) {
                 return self.search(problem, cx);
             }
             let Run { outcome, stats } = self.search(&by_loads(problem), &mut cx.silent())?;
@@ -191,6 +188,11 @@ pub trait Solver: Send + Sync {
         };
         settle::solve(&search, self.guarantee(), problem, cx)
     }
+}
+
+/// Whether the time of a step is asked for, and the largest load is what the solver minimises in its place.
+fn minimises_loads_for<S: Solver + ?Sized>(solver: &S, problem: &Problem) -> bool {
+    problem.spec.objective.microbatches().is_some() && !solver.knows_steps()
 }
 
 /// The problem with the largest load in place of the time of a step.

@@ -101,7 +101,7 @@ impl Row {
 
     /// Whether it minimises what is asked for, and not the largest load in its place.
     fn minimises(&self, objective: Objective) -> bool {
-        !matches!(objective, Objective::Step { .. }) || (self.solver)().knows_steps()
+        objective.microbatches().is_none() || (self.solver)().knows_steps()
     }
 
     /// Its place at the table.
@@ -154,7 +154,7 @@ impl Solver for Portfolio {
         let objective = problem.spec.objective;
         let is_of_use = |row: &Row| match asked {
             // There is no other for a step.
-            Scope::Acyclic => problem.node_count() <= row.most_nodes || matches!(objective, Objective::Step { .. }),
+            Scope::Acyclic => problem.node_count() <= row.most_nodes || objective.microbatches().is_some(),
             _ => row.looks_at_all(asked) || row.is_widely_good,
         };
         let takes_part = |row: &&Row| is_of_use(row) && row.minimises(objective) && (row.takes)(problem).is_ok();

@@ -62,7 +62,7 @@ impl Pool {
 
 fn pools(problem: &Problem) -> Vec<Pool> {
     let size = problem.spec.interconnect.map(|interconnect| interconnect.server_size);
-    let replicas = problem.spec.replication.map_or(1, |replication| replication.max_replicas);
+    let replicas = problem.spec.most_replicas();
     let mut first_server = 0;
     let mut pools = Vec::new();
     for kind in problem.device_kinds() {

@@ -64,15 +64,12 @@ impl<'a> Loads<'a> {
 
     /// Whether the objective is the time of a step.
     pub fn is_step(&self) -> bool {
-        matches!(self.objective, Objective::Step { .. })
+        self.objective.microbatches().is_some()
     }
 
     /// The largest load that a stage may have in a split of this objective: a step has it once for each microbatch.
     pub fn most_load(&self, objective: f64) -> f64 {
-        match self.objective {
-            Objective::Step { microbatches } => objective / microbatches as f64,
-            _ => objective,
-        }
+        self.objective.microbatches().map_or(objective, |microbatches| objective / microbatches as f64)
     }
 
     /// The value of a stage with these terms (forward, backward) and parameter bytes.

@@ -270,8 +270,9 @@ impl<'a> Walk<'a> {
         for (index, chain) in chains.iter().enumerate() {
             let Some(used) = consumption.add(chain.used as usize, stages[s]) else { continue };
             let value = loads.together(value, chain.value);
-            let is_late = self.pairs.rest[to] > self.pairs.left[used] * self.most_load * ROUNDING;
-            let is_late = is_late || objective(value) + self.pairs.once * self.pairs.rest[to] > self.target * ROUNDING;
+            let rest = self.pairs.rest[to];
+            let is_late = rest > self.pairs.left[used] * self.most_load * ROUNDING
+                || objective(value) + self.pairs.once * rest > self.target * ROUNDING;
             if is_late || objective(value) > self.target {
                 continue;
             }

@@ -6,7 +6,7 @@ use super::stage::{Boundary, StageKind, stage_kinds};
 use crate::cost::Piece;
 use crate::graph::NodeId;
 use crate::preprocess::{KindCosts, Reduced};
-use crate::problem::{DeviceAssignment, DeviceKind, Objective, Problem, Solution};
+use crate::problem::{DeviceAssignment, DeviceKind, Problem, Solution};
 
 /// A problem prepared for dynamic programming.
 pub struct Setting<'a> {
@@ -92,7 +92,7 @@ impl<'a> Setting<'a> {
 /// How many times the largest load of a split its objective is at most: a step has it for each stage that a microbatch passes,
 /// and for each other microbatch.
 fn most_loads(problem: &Problem, reduced: &Reduced) -> f64 {
-    let Objective::Step { microbatches } = problem.spec.objective else { return 1.0 };
+    let Some(microbatches) = problem.spec.objective.microbatches() else { return 1.0 };
     let devices: usize = reduced.kinds.iter().map(|kind| kind.count).sum();
     (microbatches - 1 + devices.min(reduced.unit_count())) as f64
 }

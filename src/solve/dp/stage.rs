@@ -48,7 +48,7 @@ impl StageKind {
 /// The stage kinds of a problem: each device kind, with each admissible number of replicas and each way to lie in a
 /// server.
 pub fn stage_kinds(problem: &Problem, reduced: &Reduced) -> Vec<StageKind> {
-    let most = problem.spec.replication.map_or(1, |r| r.max_replicas);
+    let most = problem.spec.most_replicas();
     let group = problem.spec.interconnect.map_or(usize::MAX, |i| i.server_size);
     let kinds = reduced.kinds.iter().enumerate();
     kinds

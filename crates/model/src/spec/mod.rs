@@ -100,6 +100,14 @@ pub enum Objective {
 }
 
 impl Objective {
+    /// The microbatches of a step, where its time is minimised.
+    pub fn microbatches(&self) -> Option<usize> {
+        match *self {
+            Objective::Step { microbatches } => Some(microbatches),
+            _ => None,
+        }
+    }
+
     /// The objective's name on the command line and in JSON.
     pub fn name(&self) -> &'static str {
         match self {
@@ -189,6 +197,11 @@ impl ProblemSpec {
     /// The instance's own platform, contiguous splits (`Acyclic`), largest load, additive costs.
     pub fn of(instance: &Instance) -> Self {
         Self { platform: instance.platform.clone(), ..Self::default() }
+    }
+
+    /// How many accelerators may share a stage; 1 without replication.
+    pub fn most_replicas(&self) -> usize {
+        self.replication.map_or(1, |replication| replication.max_replicas)
     }
 
     /// Checks the spec against its instance.
