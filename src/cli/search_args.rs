@@ -9,8 +9,8 @@ use crate::solve::SearchContext;
 
 use super::{memory, note, values};
 
-/// To verify and write an answer takes about this part of the time that it took to read and check the problem.
-const REPORT_TIME: f64 = 1.0;
+/// To bound, verify and write an answer takes at most about so many times as long as to read and check the problem did.
+const REPORT_TIME: f64 = 1.25;
 
 /// When a method has to stop, and what it may use.
 #[derive(Debug, clap::Args)]

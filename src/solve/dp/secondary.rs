@@ -26,6 +26,9 @@ const MOST_STEPS: usize = 1 << 21;
 /// The most positions, each for every use of the devices, that are tabulated.
 const MOST_CELLS: usize = 1 << 21;
 
+/// A graph of more nodes is not contracted for it: the table has no room for so many positions with a handful of devices each.
+const MOST_NODES: usize = 1 << 17;
+
 /// What is found about the splits that are as good as one.
 pub struct Refined {
     /// A better one of them: with fewer devices, less traffic, or a smaller sum of its loads' squares, in this order.
@@ -35,7 +38,8 @@ pub struct Refined {
 }
 
 /// The best split for the order of the stages of `split`, and how many devices all as good have at least. None is better where
-/// the stages follow no order, where servers or an order of nodes are asked for, or where it would take long.
+/// the stages follow no order, where servers or an order of nodes are asked for, or where it would take long, as on very large
+/// graphs.
 ///
 /// `problem` asks for throughput. It has its costs on a grid, by which `on_grid` is the split's objective; `value` is that by the costs themselves.
 /// O(n² · uses of devices).
@@ -46,6 +50,10 @@ pub fn refined(
     cx: &SearchContext,
 ) -> Refined {
     let spec = &problem.spec;
+    if problem.node_count() > MOST_NODES {
+        let shares = Shares::new(&Unordered::new(problem).units);
+        return Refined { better: None, fewest_devices: fewest_devices(&shares, value) };
+    }
     let contracted = Reduced::contracted_only(problem);
     let shares = Shares::new(&contracted);
     let fewest_devices = match spec.scope {
