@@ -70,9 +70,7 @@ class Instance:
 
 def strong_components(count, edges):
     """A mark for each vertex, the same for those on common cycles."""
-    after = [set() for _ in range(count)]
-    for a, b in edges:
-        after[a].add(b)
+    after = [{b for a, b in edges if a == v} for v in range(count)]
 
     def reach(start):
         seen, new = {start}, {start}
@@ -91,10 +89,12 @@ class Problem:
     """Units, order nodes, nets and kinds of devices, in whole numbers."""
 
     def __init__(self, instance, line):
-        self.scope = line["scope"]
-        is_named = (line["format"], line["objective"]) == ("dagsplit-proof/1", "throughput")
-        if set(line) - FIELDS or not is_named or self.scope not in ("arbitrary", "convex", "acyclic"):
+        self.scope, self.is_gpipe = line["scope"], line["objective"] == "gpipe"
+        is_named = line["format"] == "dagsplit-proof/1" and line["objective"] in ("throughput", "gpipe")
+        is_known = is_named and self.scope in ("arbitrary", "convex", "acyclic")
+        if set(line) - FIELDS or not is_known or self.is_gpipe and line.get("replication"):
             raise ValueError("the first line has something unknown")
+        self.is_late = [instance.backward[v] and self.is_gpipe for v in range(instance.count)]
         refuse_unless(len(line["accelerators"]) == instance.classes, "the classes are not those of the instance")
         self.check_range(line)
         self.target, self.time_unit = whole(line["claim"]) - 1, 10 ** line["digits"]
@@ -139,7 +139,7 @@ class Problem:
             component, number = strong_components(self.units, between), {}
             self.unit_of = [number.setdefault(component[unit], len(number)) for unit in self.unit_of]
             self.units = len(number)
-            joined = {(number[component[a]], number[component[b]]) for a, b in between}
+            joined = ((number[component[a]], number[component[b]]) for a, b in between)
             self.order_edges = {(a, b) for a, b in joined if a != b}
         if self.scope != "convex":
             self.variable_of, self.unit_of_variable = list(self.unit_of), list(range(self.units))
@@ -156,7 +156,7 @@ class Problem:
         for a, units in consumers.items():
             sinks = units - {self.unit_of[a]}
             cost = self.units_of_time(instance.transfer[a] * scale)
-            self.nets += [(self.unit_of[a], frozenset(sinks), cost)] if sinks and cost else []
+            self.nets += [(self.unit_of[a], frozenset(sinks), cost, self.is_late[a])] if sinks and cost else []
 
     def make_kinds(self, instance, line):
         limits = [kind.get("memory") or 0 for kind in line["accelerators"]]
@@ -166,34 +166,35 @@ class Problem:
         for v, unit in enumerate(self.unit_of):
             self.memory[unit] += int(instance.memory[v] * self.byte)
             self.parameters[unit] += int(instance.parameters[v] * self.byte)
-        cpus = {"count": line["cpus"], "load": [[1, 0, 0]]}
-        self.kinds = []
+        cpus, self.kinds = {"count": line["cpus"], "load": [[1, 0, 0]]}, []
         for k, kind in enumerate([*line["accelerators"], cpus]):
             if set(kind) - {"count", "memory", "load"}:
                 raise ValueError("a class has unknown fields")
-            time = [0] * self.units
+            time, late = [0] * self.units, [0] * self.units
             for v, unit in enumerate(self.unit_of):
                 own = instance.times[v][k]
                 time[unit] = None if own is None or time[unit] is None else time[unit] + self.units_of_time(own)
-            limit = None if kind.get("memory") is None else int(kind["memory"] * self.byte)
-            capacity = None if limit is None else limit + limit // 10**9
+                late[unit] += self.units_of_time(own or 0) if self.is_late[v] else 0
+            limit = kind.get("memory")
+            capacity = None if limit is None else int(limit * self.byte) * (10**9 + 1) // 10**9
             replicas = min(self.ring["most"], kind["count"]) if k < instance.classes else 1
-            more = {"pieces": kind["load"], "time": time, "capacity": capacity, "replicas": replicas}
-            self.kinds.append({**kind, **more})
+            self.kinds.append(kind | {"time": time, "late": late, "capacity": capacity, "replicas": replicas})
 
-    def is_within(self, kind, replicas, terms, parameters):
-        """Whether devices with these sums are within the target."""
-        load = Fraction(max(sum(c * t for c, t in zip(piece, terms)) for piece in kind["pieces"]), replicas)
-        if replicas == 1:
-            return load <= self.target
-        moved = 2 * (replicas - 1) * parameters * self.time_unit / Fraction(self.ring["bandwidth"] * self.byte)
-        added = self.ring["synchronisation"] == "added"
-        return (load + moved / replicas if added else max(load, moved / replicas)) <= self.target
+    def loads(self, kind, replicas, passes, parameters):
+        """The load of each pass of devices with these sums."""
+        value = lambda terms: max(sum(c * t for c, t in zip(piece, terms)) for piece in kind["load"])
+        first, second = (Fraction(value(terms), replicas) for terms in passes)
+        moved = Fraction(2 * (replicas - 1) * parameters * self.time_unit, replicas) / self.ring["bandwidth"] / self.byte
+        return (first + moved if self.ring["synchronisation"] == "added" else max(first, moved)), second
 
     def terms(self, kind, units):
-        into = sum(x for s, t, x in self.nets if s not in units and t & units)
-        out = sum(x for s, t, x in self.nets if s in units and not t <= units)
-        return [sum(kind["time"][u] for u in units), into, out]
+        """Compute, in and out of each pass, all in the first one where the objective does not tell them apart."""
+        late = sum(kind["late"][u] for u in units)
+        passes = [[sum(kind["time"][u] for u in units) - late, 0, 0], [late, 0, 0]]
+        for source, sinks, cost, is_late in self.nets:
+            passes[is_late][1] += cost if source not in units and sinks & units else 0
+            passes[is_late][2] += cost if source in units and not sinks <= units else 0
+        return passes
 
     def unit(self, node):
         refuse_unless(0 <= whole(node) < len(self.unit_of), f"there is no node {node}")
@@ -203,7 +204,7 @@ class Problem:
 def work_of(problem, weights):
     are_right = len(weights) == len(problem.kinds) and all(0 <= whole(w) <= 2**40 for w in weights)
     refuse_unless(are_right, "there has to be a weight from 0 to 2^40 for each kind")
-    price = [w * max(piece[0] for piece in kind["pieces"]) for kind, w in zip(problem.kinds, weights)]
+    price = [w * max(piece[0] for piece in kind["load"]) for kind, w in zip(problem.kinds, weights)]
     usable = [(kind, p) for kind, p in zip(problem.kinds, price) if kind["count"]]
     least = lambda u: min((p * kind["time"][u] for kind, p in usable if kind["time"][u] is not None), default=2**100)
     return [least(u) for u in range(problem.units)], [w * problem.target for w in weights]
@@ -227,7 +228,7 @@ def least_cut(problem, kind, piece, group):
         arc(u, "sink", unlimited if kind["time"][u] is None else piece[0] * kind["time"][u])
     for u in group:
         arc("source", u, unlimited)
-    for i, (source, sinks, cost) in enumerate(problem.nets):
+    for i, (source, sinks, cost, _) in enumerate(problem.nets):
         arc(("in", i), source, piece[1] * cost)
         arc(source, ("out", i), piece[2] * cost)
         for v in sinks:
@@ -263,7 +264,7 @@ def check_crowd(problem, line, _decisions):
         for group in itertools.combinations(units, m + 1) if kind["count"] else ():
             fits = kind["capacity"] is None or sum(problem.memory[u] for u in group) <= kind["capacity"]
             if fits and all(kind["time"][u] is not None for u in group):
-                cuts = (least_cut(problem, kind, piece, group) for piece in kind["pieces"])
+                cuts = (least_cut(problem, kind, piece, group) for piece in kind["load"])
                 refuse_unless(any(cut > problem.target for cut in cuts), f"a device may hold the units {group}")
 
 
@@ -271,27 +272,27 @@ def check_ideals(problem, line, _decisions):
     """All chains, stage by stage, by sets: the plainest program there is."""
     refuse_unless(problem.scope == "acyclic", "chains of ideals are the acyclic splits alone")
     of_unit, of_device = work_of(problem, line["weights"])
-    before = [set() for _ in range(problem.units)]
-    for a, b in problem.order_edges:
-        before[b].add(a)
+    before = [{a for a, b in problem.order_edges if b == u} for u in range(problem.units)]
     all_units = frozenset(range(problem.units))
-    reached = {frozenset(): {(0,) * len(problem.kinds)}}
+    reached = {frozenset(): {((0,) * len(problem.kinds), (0, 0))}}
     for size in range(problem.units):
         for ideal in [i for i in reached if len(i) == size]:
             uses = reached.pop(ideal)
             for k, kind in [(k, kind) for k, kind in enumerate(problem.kinds) if kind["count"]]:
-                for larger, replicas in stages(problem, kind, ideal, before):
+                for larger, replicas, loads in stages(problem, kind, ideal, before):
                     rest = sum(of_unit[u] for u in all_units - larger)
-                    for use in uses:
+                    for use, largest in uses:
                         use = tuple(n + replicas * (i == k) for i, n in enumerate(use))
                         left = [kind["count"] - n for kind, n in zip(problem.kinds, use)]
-                        if min(left) >= 0 and sum(n * w for n, w in zip(left, of_device)) >= rest:
-                            reached.setdefault(larger, set()).add(use)
+                        largest = tuple(map(max, largest, loads)) if problem.is_gpipe else largest
+                        may_end = sum(n * w for n, w in zip(left, of_device)) >= rest
+                        if min(left) >= 0 and may_end and sum(largest) <= problem.target:
+                            reached.setdefault(larger, set()).add((use, largest))
     refuse_unless(all_units not in reached, "a chain of ideals has every load within the target")
 
 
 def stages(problem, kind, ideal, before):
-    """The ideals above one up to which a stage is within the target, each with a number of replicas."""
+    """The ideals above one up to which a stage is within the target, each with a number of replicas and its loads."""
     seen, stack = {ideal}, [ideal]
     while stack:
         current = stack.pop()
@@ -301,13 +302,13 @@ def stages(problem, kind, ideal, before):
                 continue
             seen.add(larger)
             stage = larger - ideal
-            if kind["capacity"] is not None and sum(problem.memory[v] for v in stage) > kind["capacity"]:
-                continue
             parameters, terms = sum(problem.parameters[v] for v in stage), problem.terms(kind, stage)
-            counts = range(1, kind["replicas"] + 1)
-            if any(problem.is_within(kind, r, [terms[0], 0, 0], parameters) for r in counts):
-                stack.append(larger)
-                yield from ((larger, r) for r in counts if problem.is_within(kind, r, terms, parameters))
+            fits = kind["capacity"] is None or sum(problem.memory[v] for v in stage) <= kind["capacity"]
+            loads = lambda r, factor: problem.loads(kind, r, [[c, factor * i, factor * o] for c, i, o in terms], parameters)
+            is_within = lambda r, factor: fits and sum(loads(r, factor)) <= problem.target
+            counts = [r for r in range(1, kind["replicas"] + 1) if is_within(r, 0)]
+            stack += [larger] if counts else []
+            yield from ((larger, r, loads(r, 1)) for r in counts if is_within(r, 1))
 
 
 def check_profits(problem, line, decisions):
@@ -328,11 +329,11 @@ def check_profits(problem, line, decisions):
 def most_profit(problem, k, own, profit, decisions):
     """The largest profit above what is claimed of a set within the capacity, else at most that."""
     kind, weights, (numerator, denominator) = problem.kinds[k], own["weights"], own["price"]
-    are_right = len(weights) == len(kind["pieces"]) + 1 and all(0 <= whole(w) <= 2**40 for w in weights)
+    are_right = len(weights) == len(kind["load"]) + 1 and all(0 <= whole(w) <= 2**40 for w in weights)
     refuse_unless(are_right, "there has to be a weight from 0 to 2^40 for each piece, and for memory")
     refuse_unless(whole(numerator) >= 0 < whole(denominator), "a price is out of range")
     refuse_unless(weights[-1] == 0 or kind["capacity"] is not None, "unlimited memory has a weight")
-    per = [sum(w * piece[i] for w, piece in zip(weights, kind["pieces"])) for i in range(3)]
+    per = [sum(w * piece[i] for w, piece in zip(weights, kind["load"])) for i in range(3)]
     capacity = sum(weights[:-1]) * problem.target + weights[-1] * (kind["capacity"] or 0)
     steps, nets = plan(problem, per, decisions)
     labels = (0, 1) if problem.scope == "arbitrary" else (0, 1, 2)
@@ -348,9 +349,8 @@ def most_profit(problem, k, own, profit, decisions):
         best = {}
         for state, to, used, gain in move:
             if to in future[0]:
-                value = worth(used, gain) + future[0][to]
-                best[state] = max(best.get(state, value), value)
-        future.insert(0, best)
+                best.setdefault(state, []).append(worth(used, gain) + future[0][to])
+        future.insert(0, {state: max(values) for state, values in best.items()})
     bound = denominator * own["most"] - numerator * capacity
     fronts = {((), (), ()): [(0, 0)]}
     for i, move in enumerate(moves):
@@ -391,7 +391,7 @@ def plan(problem, per, decisions):
     for a, b in problem.order_edges:
         labels[a], labels[b] = max(labels[a], at[b]), max(labels[b], at[a])
     nets, closes = [[] for _ in range(problem.units)], {}
-    for i, (source, sinks, _) in enumerate(problem.nets):
+    for i, (source, sinks, *_) in enumerate(problem.nets):
         if per[1] or per[2]:
             closes[i] = max(first[u] for u in {source, *sinks})
             for u in {source, *sinks}:
@@ -427,7 +427,7 @@ def extend(problem, kind, k, per, memory_weight, profit, decisions, nets, state,
         units[unit] = inside
         pays = lambda where, ins, outs: where is True and outs or where is False and ins
         for e in nets[unit]:
-            source, _, cost = problem.nets[e]
+            source, _, cost, _ = problem.nets[e]
             known = where, ins, outs = open_nets.get(e, (None, False, False))
             new = (inside, ins, outs) if unit == source else (where, ins or inside, outs or not inside)
             if pays(*new) and not pays(*known):

@@ -47,7 +47,7 @@ impl Statement {
         let fields = json!({
             "format": FORMAT,
             "instance": hash(asked.text.as_bytes()),
-            "objective": "throughput",
+            "objective": spec.objective.name(),
             "scope": spec.scope.name(),
             "accelerators": classes,
             "cpus": spec.platform.cpus,
@@ -98,8 +98,11 @@ fn same(a: &Value, b: &Value) -> bool {
 /// Whether the format has words for a problem.
 fn expressible(problem: &Problem) -> Result<(), Unproven> {
     let spec = &problem.spec;
-    let unknown = if spec.objective != Objective::Throughput {
-        "objectives other than throughput"
+    let is_gpipe = spec.objective == Objective::GPipe;
+    let unknown = if spec.objective != Objective::Throughput && !is_gpipe {
+        "objectives other than throughput and gpipe"
+    } else if is_gpipe && spec.replication.is_some() {
+        "replicas under gpipe"
     } else if matches!(spec.scope, Scope::Linearized(_)) {
         "given orders of nodes"
     } else if spec.memory != MemoryModel::Additive {

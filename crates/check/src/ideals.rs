@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::problem::{Kind, Problem};
-use crate::question::Scope;
+use crate::instance::Instance;
+use crate::leaves;
+use crate::order::components;
+use crate::problem::{Kind, Problem, Terms};
+use crate::question::{Question, Scope};
 use crate::work::Work;
 
 /// The most ideals that are listed, and the most uses of devices told apart.
@@ -16,26 +19,28 @@ const MOST_STEPS: usize = 300_000_000;
 
 /// Whether no chain of stages within the target holds all units; else why not. `weights` of the kinds bound what stages to
 /// come take. O(pairs of ideals within the target · kinds), and memory for all ideals.
-pub fn refutes(problem: &Problem, weights: &[i128]) -> Result<(), String> {
-    if problem.scope != Scope::Acyclic {
+pub fn refutes(instance: &Instance, question: &Question, weights: &[i128]) -> Result<(), String> {
+    if question.scope != Scope::Acyclic {
         return Err("chains of ideals are the acyclic splits alone".into());
     }
+    let whole = Problem::new(instance, question)?;
+    let problem = &Problem::of_order(instance, question, whole.order.joined(&leaves::hosts(&whole)))?;
     let work = Work::new(problem, weights)?;
-    let uses = Uses::new(problem, &work)?;
+    let chains = Chains::new(problem, &work)?;
     let mut walk = Walk::new(problem, &work);
-    // The uses of devices with which chains reach each ideal, and the ideals that are reached, by their size.
-    let mut reached = vec![uses.none()];
+    // The chains that reach each ideal, and the ideals that are reached, by their size.
+    let mut reached = vec![chains.empty()];
     let mut of_size = vec![Vec::new(); problem.order.units + 1];
     of_size[0].push(0);
     for size in 0..problem.order.units {
         for from in std::mem::take(&mut of_size[size]) {
-            let chains = std::mem::take(&mut reached[from]);
+            let shorter = std::mem::take(&mut reached[from]);
             for (k, kind) in problem.kinds.iter().enumerate().filter(|(_, kind)| kind.count > 0) {
                 let stages = walk.stages(from, kind)?;
                 reached.resize(walk.ideals.len(), Vec::new());
                 for stage in stages {
                     let is_new = reached[stage.to].is_empty();
-                    uses.extend(&chains, (k, &stage), &mut reached[stage.to]);
+                    chains.extend(&shorter, (k, &stage), &mut reached[stage.to]);
                     if is_new && !reached[stage.to].is_empty() {
                         of_size[size + stage.units].push(stage.to);
                     }
@@ -49,8 +54,20 @@ pub fn refutes(problem: &Problem, weights: &[i128]) -> Result<(), String> {
     }
 }
 
-/// Uses of devices: for each number of devices of the other kinds the least number of the first kind, where there is any.
-struct Uses {
+/// A chain of stages, as far as what follows it goes: how many devices of the first kind it takes, and what it asks of each
+/// of the maxima that the objective adds up.
+#[derive(Clone, Copy)]
+struct Chain {
+    first: u32,
+    largest: [i128; 2],
+}
+
+/// The chains that reach an ideal, for each number of devices of the other kinds: those of which no other one is as good.
+type Reached = Vec<Vec<Chain>>;
+
+/// How chains grow.
+struct Chains<'a> {
+    problem: &'a Problem,
     first: u32,
     /// What a device of the first kind does within the target.
     of_first: i128,
@@ -60,8 +77,8 @@ struct Uses {
     left: Vec<(Vec<u32>, i128)>,
 }
 
-impl Uses {
-    fn new(problem: &Problem, work: &Work) -> Result<Self, String> {
+impl<'a> Chains<'a> {
+    fn new(problem: &'a Problem, work: &Work) -> Result<Self, String> {
         let units = problem.order.units as u32;
         let useful = |kind: &Kind| kind.count.min(units.saturating_mul(kind.most_replicas.max(1)));
         let counts: Vec<u32> = problem.kinds.iter().map(useful).collect();
@@ -80,37 +97,49 @@ impl Uses {
                 left.iter().zip(&work.of_device).skip(1).map(|(&left, device)| i128::from(left) * device).sum();
             (left, others)
         });
-        Ok(Self { left: left.collect(), first: counts[0], of_first: work.of_device[0], strides })
+        Ok(Self { problem, left: left.collect(), first: counts[0], of_first: work.of_device[0], strides })
     }
 
-    /// What the chain of no stage uses.
-    fn none(&self) -> Vec<Option<u32>> {
-        (0..self.left.len()).map(|index| (index == 0).then_some(0)).collect()
+    /// The chain of no stage.
+    fn empty(&self) -> Reached {
+        let mut reached = vec![Vec::new(); self.left.len()];
+        reached[0].push(Chain { first: 0, largest: [0; 2] });
+        reached
     }
 
     /// Extends chains by a stage on devices of a kind, where those that are left then may do the rest.
-    fn extend(&self, chains: &[Option<u32>], (kind, stage): (usize, &Stage), reached: &mut Vec<Option<u32>>) {
-        for (index, first) in chains.iter().enumerate().filter_map(|(index, first)| Some((index, (*first)?))) {
-            let first = if kind == 0 { first + stage.replicas } else { first };
-            if first > self.first || self.left[index].0[kind] < stage.replicas {
-                continue;
-            }
-            let to = index + self.strides[kind] * stage.replicas as usize;
-            let may_do = self.left[to].1 + i128::from(self.first - first) * self.of_first;
-            if may_do >= stage.rest && reached.get(to).is_none_or(|known| known.is_none_or(|known| first < known)) {
-                reached.resize(self.left.len(), None);
-                reached[to] = Some(first);
+    fn extend(&self, chains: &Reached, (kind, stage): (usize, &Stage), reached: &mut Reached) {
+        let some = chains.iter().enumerate().filter(|&(index, _)| self.left[index].0[kind] >= stage.replicas);
+        for (to, chain) in some.flat_map(|(index, chains)| {
+            chains.iter().map(move |chain| (index + self.strides[kind] * stage.replicas as usize, chain))
+        }) {
+            let first = if kind == 0 { chain.first + stage.replicas } else { chain.first };
+            let largest = [0, 1].map(|i| chain.largest[i].max(stage.largest[i]));
+            let is_within = first <= self.first && self.problem.value(largest) <= self.problem.target;
+            if is_within && self.left[to].1 + i128::from(self.first - first) * self.of_first >= stage.rest {
+                reached.resize(self.left.len(), Vec::new());
+                keep(Chain { first, largest }, &mut reached[to]);
             }
         }
     }
 }
 
-/// A stage within the target: the ideal that it ends at, how many units it holds and devices share it, and what the units
-/// outside the ideal take at least.
+/// Adds a chain where no other one is as good, and drops those that are no better.
+fn keep(chain: Chain, front: &mut Vec<Chain>) {
+    let is_as_good = |a: &Chain, b: &Chain| a.first <= b.first && (0..2).all(|i| a.largest[i] <= b.largest[i]);
+    if !front.iter().any(|known| is_as_good(known, &chain)) {
+        front.retain(|known| !is_as_good(&chain, known));
+        front.push(chain);
+    }
+}
+
+/// A stage within the target: the ideal that it ends at, how many units it holds and devices share it, what it asks of the
+/// objective's maxima, and what the units outside the ideal take at least.
 struct Stage {
     to: usize,
     units: usize,
     replicas: u32,
+    largest: [i128; 2],
     rest: i128,
 }
 
@@ -118,8 +147,8 @@ struct Stage {
 #[derive(Clone, Copy, Default)]
 struct Sums {
     units: usize,
-    terms: [i128; 3],
-    lasting: [i128; 3],
+    terms: Terms,
+    lasting: Terms,
     memory: i128,
     parameters: i128,
     rest: i128,
@@ -141,13 +170,13 @@ struct Walk<'a> {
     work: &'a Work,
     nets_of: Vec<Vec<usize>>,
     before: Vec<Vec<usize>>,
+    /// All units, and the place of each, in an order in which they follow what they need.
+    sequence: Vec<usize>,
+    place: Vec<usize>,
     ideals: Vec<Bits>,
     number: HashMap<Bits, usize>,
-    /// What is above each ideal, once that has been asked for.
+    /// What is above each ideal, once that has been asked for; in the order of the units.
     above: Vec<Option<Above>>,
-    /// The last walk that came to an ideal, and how many there were.
-    seen: Vec<usize>,
-    walks: usize,
     steps: usize,
 }
 
@@ -155,17 +184,20 @@ impl<'a> Walk<'a> {
     fn new(problem: &'a Problem, work: &'a Work) -> Self {
         let mut before = vec![Vec::new(); problem.order.units];
         problem.order.edges.iter().for_each(|&(a, b)| before[b].push(a));
+        let place = components(problem.order.units, problem.order.edges.iter().copied());
+        let mut sequence: Vec<usize> = (0..problem.order.units).collect();
+        sequence.sort_unstable_by_key(|&u| place[u]);
         let empty: Bits = vec![0; problem.order.units.div_ceil(64)].into();
         Self {
             problem,
             work,
             nets_of: problem.nets_of(),
             before,
+            sequence,
+            place,
             number: HashMap::from([(empty.clone(), 0)]),
             ideals: vec![empty],
             above: vec![None],
-            seen: vec![0],
-            walks: 0,
             steps: 0,
         }
     }
@@ -177,7 +209,7 @@ impl<'a> Walk<'a> {
         }
         let bits = self.ideals[ideal].clone();
         let joins = |u: &usize| !holds(&bits, *u) && self.before[*u].iter().all(|&v| holds(&bits, v));
-        let joining: Vec<usize> = (0..self.before.len()).filter(joins).collect();
+        let joining: Vec<usize> = self.sequence.iter().copied().filter(joins).collect();
         let with = |u: usize| {
             let mut larger = bits.to_vec();
             larger[u / 64] |= 1 << (u % 64);
@@ -186,7 +218,6 @@ impl<'a> Walk<'a> {
             if number == self.ideals.len() {
                 self.ideals.push(larger);
                 self.above.push(None);
-                self.seen.push(0);
             }
             (u, number)
         };
@@ -195,25 +226,25 @@ impl<'a> Walk<'a> {
         above
     }
 
-    /// The stages within the target from an ideal on.
+    /// The stages within the target from an ideal on. Units join in their order, so that each stage is come to once: the last
+    /// one of a stage is needed by none of the others.
     fn stages(&mut self, from: usize, kind: &Kind) -> Result<Vec<Stage>, String> {
-        self.walks += 1;
         let below = self.ideals[from].clone();
         let outside = self.work.of_unit.iter().enumerate().filter(|&(u, _)| !holds(&below, u));
         let empty = Sums { rest: outside.map(|(_, least)| least).sum(), ..Sums::default() };
-        let (mut stages, mut open) = (Vec::new(), vec![(from, empty)]);
-        while let Some((ideal, sums)) = open.pop() {
+        let (mut stages, mut open) = (Vec::new(), vec![(from, 0, empty)]);
+        while let Some((ideal, first, sums)) = open.pop() {
             let above = self.above(ideal);
-            self.steps += above.len();
+            let later = above.iter().rev().take_while(|&&(u, _)| self.place[u] >= first);
+            self.steps += later.clone().count();
             if self.ideals.len() > MOST_IDEALS || self.steps > MOST_STEPS {
                 return Err(format!("it takes more than {MOST_IDEALS} ideals or {MOST_STEPS} steps"));
             }
-            for &(u, larger) in above.iter() {
-                let is_new = std::mem::replace(&mut self.seen[larger], self.walks) < self.walks;
-                let Some(time) = kind.time[u].filter(|_| is_new) else { continue };
-                let sums = self.join(sums, (u, time), &below, &self.ideals[larger]);
+            for &(u, larger) in later {
+                let Some(times) = kind.passes(u) else { continue };
+                let sums = self.join(sums, (u, times), &below, &self.ideals[larger]);
                 if self.may_grow(kind, larger, &sums, &mut stages) {
-                    open.push((larger, sums));
+                    open.push((larger, self.place[u] + 1, sums));
                 }
             }
         }
@@ -221,25 +252,28 @@ impl<'a> Walk<'a> {
     }
 
     /// The sums of a stage that `u` joins, so that it then holds the units of `ideal` that are not `below`.
-    fn join(&self, mut sums: Sums, (u, time): (usize, i128), below: &[u64], ideal: &[u64]) -> Sums {
+    fn join(&self, mut sums: Sums, (u, times): (usize, [i128; 2]), below: &[u64], ideal: &[u64]) -> Sums {
         sums.units += 1;
-        sums.terms[0] += time;
-        sums.lasting[0] += time;
+        for (pass, time) in times.into_iter().enumerate() {
+            sums.terms[pass][0] += time;
+            sums.lasting[pass][0] += time;
+        }
         sums.memory += self.problem.memory[u];
         sums.parameters += self.problem.parameters[u];
         sums.rest -= self.work.of_unit[u];
         let is_in = |&v: &usize| holds(ideal, v) && !holds(below, v);
         for net in self.nets_of[u].iter().map(|&e| &self.problem.nets[e]) {
             let cost_if = |is_paid: bool| if is_paid { net.cost } else { 0 };
+            let (terms, lasting) = (&mut sums.terms[net.pass], &mut sums.lasting[net.pass]);
             if net.source == u {
-                sums.terms[1] -= cost_if(net.sinks.iter().any(is_in));
-                sums.terms[2] += cost_if(!net.sinks.iter().all(is_in));
-                sums.lasting[2] += cost_if(net.sinks.iter().any(|&v| holds(below, v)));
+                terms[1] -= cost_if(net.sinks.iter().any(is_in));
+                terms[2] += cost_if(!net.sinks.iter().all(is_in));
+                lasting[2] += cost_if(net.sinks.iter().any(|&v| holds(below, v)));
             } else if is_in(&net.source) {
-                sums.terms[2] -= cost_if(net.sinks.iter().all(is_in));
+                terms[2] -= cost_if(net.sinks.iter().all(is_in));
             } else if !net.sinks.iter().any(|v| *v != u && is_in(v)) {
-                sums.terms[1] += net.cost;
-                sums.lasting[1] += cost_if(holds(below, net.source));
+                terms[1] += net.cost;
+                lasting[1] += cost_if(holds(below, net.source));
             }
         }
         sums
@@ -250,10 +284,13 @@ impl<'a> Walk<'a> {
         let fits = kind.capacity.is_none_or(|capacity| sums.memory <= capacity);
         let mut may_grow = false;
         for replicas in 1..=if fits { kind.most_replicas } else { 0 } {
-            let is_within = |terms| self.problem.load(kind, replicas, terms, sums.parameters) <= self.problem.target;
-            may_grow |= is_within(&sums.lasting);
-            if is_within(&sums.terms) {
-                stages.push(Stage { to, units: sums.units, replicas, rest: sums.rest });
+            let loads = |terms| self.problem.loads(kind, replicas, terms, sums.parameters);
+            let is_within = |loads| self.problem.value(loads) <= self.problem.target;
+            may_grow |= is_within(loads(&sums.lasting));
+            let largest = loads(&sums.terms);
+            if is_within(largest) {
+                let largest = self.problem.kept(largest);
+                stages.push(Stage { to, units: sums.units, replicas, largest, rest: sums.rest });
             }
         }
         may_grow

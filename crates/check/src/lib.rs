@@ -10,6 +10,7 @@ mod decimal;
 mod ideals;
 mod instance;
 mod json;
+mod leaves;
 mod order;
 mod problem;
 mod profits;

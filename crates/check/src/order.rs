@@ -60,12 +60,18 @@ impl Order {
     pub fn contracted(&self) -> Self {
         let between = |&(a, b): &(usize, usize)| (self.unit_of_variable[a], self.unit_of_variable[b]);
         let edges: BTreeSet<(usize, usize)> = self.edges.iter().map(between).collect();
-        let component = components(self.units, edges.iter().copied());
-        let (unit_of, units) = numbered(self.unit_of.iter().map(|&unit| component[unit]));
+        self.joined(&components(self.units, edges.into_iter()))
+    }
+
+    /// The same with the units of equal marks as one, and one order node for each unit.
+    pub fn joined(&self, marks: &[usize]) -> Self {
+        let (unit_of, units) = numbered(self.unit_of.iter().map(|&unit| marks[unit]));
         let mut new_unit = vec![0; self.units];
         self.unit_of.iter().zip(&unit_of).for_each(|(&old, &new)| new_unit[old] = new);
-        let edges: BTreeSet<_> = edges.into_iter().map(|(a, b)| (new_unit[a], new_unit[b])).collect();
-        Self::of_units(unit_of, units, edges.into_iter().filter(|(a, b)| a != b).collect())
+        let between =
+            |&(a, b): &(usize, usize)| (new_unit[self.unit_of_variable[a]], new_unit[self.unit_of_variable[b]]);
+        let edges: BTreeSet<_> = self.edges.iter().map(between).filter(|(a, b)| a != b).collect();
+        Self::of_units(unit_of, units, edges.into_iter().collect())
     }
 
     /// The same without order: one order node for each unit.

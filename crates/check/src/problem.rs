@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::decimal::{Decimal, product, sum};
-use crate::instance::Instance;
+use crate::instance::{Instance, Node};
 use crate::order::Order;
-use crate::question::{Class, Question, Scope};
+use crate::question::{Class, Objective, Question, Scope};
 
 /// A kind of device: a class of accelerators, or the CPUs.
 pub struct Kind {
@@ -13,6 +13,8 @@ pub struct Kind {
     pub count: u32,
     /// Time of each unit; `None` where it cannot run it.
     pub time: Vec<Option<i128>>,
+    /// How much of that is the backward pass, where the objective tells passes apart.
+    backward: Vec<i128>,
     /// The linear pieces of its load: coefficients of compute, in and out, in parts of [`Problem::one`].
     pub pieces: Vec<[i128; 3]>,
     /// The most bytes that fit; `None` where there is no limit.
@@ -29,10 +31,24 @@ pub struct Net {
     pub sinks: Vec<usize>,
     /// The time to move it.
     pub cost: i128,
+    /// The pass of the node that makes it: 1 for the backward one, where the objective tells them apart.
+    pub pass: usize,
+}
+
+/// Sums of compute, in and out, for each pass; all in the first one where the objective does not tell them apart.
+pub type Terms = [[i128; 3]; 2];
+
+impl Kind {
+    /// The time of a unit in each pass.
+    pub fn passes(&self, unit: usize) -> Option<[i128; 2]> {
+        self.time[unit].map(|time| [time - self.backward[unit], self.backward[unit]])
+    }
 }
 
 /// A question about an instance in whole numbers. No sum or product of loads, bytes, coefficients and replicas overflows.
 pub struct Problem {
+    /// What they are judged by.
+    objective: Objective,
     /// Which splits count.
     pub scope: Scope,
     /// The classes of accelerators, then the CPUs.
@@ -78,15 +94,20 @@ impl Problem {
     /// The problem; or how the question does not fit the instance, or which numbers are not whole or too large.
     /// O(n + m log m).
     pub fn new(instance: &Instance, question: &Question) -> Result<Self, String> {
-        if question.accelerators.len() != instance.classes {
-            return Err(format!("the instance has {} classes of accelerators", instance.classes));
-        }
         let whole = Order::new(instance);
         let order = match question.scope {
             Scope::Arbitrary => whole.unordered(),
             Scope::Convex => whole,
             Scope::Acyclic => whole.contracted(),
         };
+        Self::of_order(instance, question, order)
+    }
+
+    /// The same on the units of another order of the instance.
+    pub fn of_order(instance: &Instance, question: &Question, order: Order) -> Result<Self, String> {
+        if question.accelerators.len() != instance.classes {
+            return Err(format!("the instance has {} classes of accelerators", instance.classes));
+        }
         let bytes = instance.nodes.iter().flat_map(|node| [node.memory, node.parameters]);
         let limits = question.accelerators.iter().filter_map(|class| class.memory);
         let bandwidth = question.replication.iter().map(|replication| replication.bandwidth);
@@ -94,6 +115,7 @@ impl Problem {
         let one_places = places(coefficients);
         let scale = Scale {
             order: &order,
+            has_passes: question.objective == Objective::GPipe,
             time: question.digits,
             bytes: places(bytes.chain(limits).chain(bandwidth)),
             coefficients: one_places,
@@ -109,6 +131,7 @@ impl Problem {
         let classes = question.accelerators.iter().map(|class| (class, most)).chain([(&cpus, 1)]);
         let kinds = classes.enumerate().map(|(k, (class, most))| scale.kind(instance, k, class, most.min(class.count)));
         let mut problem = Self {
+            objective: question.objective,
             scope: question.scope,
             kinds: kinds.collect::<Result<_, _>>()?,
             nets: scale.nets(instance, question.transfer_scale)?,
@@ -142,12 +165,34 @@ impl Problem {
         sum([load, product([bytes, self.one])?, synchronised])
     }
 
-    /// The least whole target within which `replicas` devices of a kind are whose set has these sums of compute, in and out.
+    /// What `replicas` devices of a kind whose set has these sums ask of each of the two maxima that the objective adds up:
+    /// the least whole load and nothing, or for GPipe the passes' loads in parts of [`one`](Self::one).
+    pub fn loads(&self, kind: &Kind, replicas: u32, terms: &Terms, parameters: i128) -> [i128; 2] {
+        let value = |terms: &[i128; 3], piece: &[i128; 3]| piece.iter().zip(terms).map(|(a, b)| a * b).sum();
+        let passes = terms.map(|terms| kind.pieces.iter().map(|piece| value(&terms, piece)).max().unwrap_or_default());
+        match self.objective {
+            Objective::Throughput => [self.load(passes[0], replicas, parameters), 0],
+            Objective::GPipe => passes,
+        }
+    }
+
+    /// The least whole target within which splits are whose devices ask so much.
+    pub fn value(&self, largest: [i128; 2]) -> i128 {
+        match self.objective {
+            Objective::Throughput => largest[0],
+            Objective::GPipe => upward(largest[0] + largest[1], self.one),
+        }
+    }
+
+    /// What a chain of stages has to remember of their loads: nothing where each is within the target by itself.
+    pub fn kept(&self, loads: [i128; 2]) -> [i128; 2] {
+        if self.objective == Objective::GPipe { loads } else { [0; 2] }
+    }
+
+    /// The least whole target within which `replicas` devices are whose set has this load, in parts, for one of them.
     /// Synchronisation is rounded up: next to whole numbers that is no loss.
-    pub fn load(&self, kind: &Kind, replicas: u32, terms: &[i128; 3], parameters: i128) -> i128 {
-        let value = |piece: &[i128; 3]| piece.iter().zip(terms).map(|(coefficient, term)| coefficient * term).sum();
-        let largest: i128 = kind.pieces.iter().map(value).max().unwrap_or_default();
-        let (load, r) = (upward(largest, self.one), i128::from(replicas));
+    fn load(&self, of_one: i128, replicas: u32, parameters: i128) -> i128 {
+        let (load, r) = (upward(of_one, self.one), i128::from(replicas));
         let Some(ring) = self.ring.as_ref().filter(|_| replicas > 1) else { return upward(load, r) };
         let synchronised = upward(2 * (r - 1) * parameters * ring.time, ring.bandwidth);
         upward(if ring.is_overlapped { load.max(synchronised) } else { load + synchronised }, r)
@@ -171,12 +216,18 @@ impl Problem {
 /// From decimals to whole numbers: of how many decimals units of time, of bytes and of coefficients are.
 struct Scale<'a> {
     order: &'a Order,
+    has_passes: bool,
     time: u32,
     bytes: u32,
     coefficients: u32,
 }
 
 impl Scale<'_> {
+    /// The pass of a node, where they are told apart.
+    fn pass(&self, node: &Node) -> usize {
+        usize::from(self.has_passes && node.backward)
+    }
+
     /// Sums over the nodes of each unit.
     fn of_units(&self, values: impl Iterator<Item = Decimal>, places: u32) -> Result<Vec<i128>, String> {
         let mut sums = vec![0; self.order.units];
@@ -192,6 +243,8 @@ impl Scale<'_> {
         for (node, &unit) in instance.nodes.iter().zip(&self.order.unit_of) {
             time[unit] = time[unit].filter(|_| node.times[k].is_some());
         }
+        let in_backward = |v: &Node| v.times[k].filter(|_| self.pass(v) == 1).unwrap_or(Decimal::ZERO);
+        let backward = self.of_units(instance.nodes.iter().map(in_backward), self.time)?;
         let mut pieces = Vec::with_capacity(class.load.len());
         for [compute, into, out] in &class.load {
             let scaled = |coefficient: &Decimal| coefficient.scaled(self.coefficients);
@@ -200,22 +253,22 @@ impl Scale<'_> {
         // A billionth more than the limit fits: `docs/format.md`.
         let capacity = class.memory.map(|bytes| bytes.scaled(self.bytes)).transpose()?;
         let capacity = capacity.map(|bytes| bytes + bytes / 1_000_000_000);
-        Ok(Kind { count: class.count, time, pieces, capacity, most_replicas })
+        Ok(Kind { count: class.count, time, backward, pieces, capacity, most_replicas })
     }
 
     /// The transfers between units, those of equal ends as one.
     fn nets(&self, instance: &Instance, transfer_scale: Decimal) -> Result<Vec<Net>, String> {
         let unit_of = &self.order.unit_of;
-        let mut costs: BTreeMap<(usize, Vec<usize>), i128> = BTreeMap::new();
+        let mut costs: BTreeMap<(usize, Vec<usize>, usize), i128> = BTreeMap::new();
         for edges in instance.edges.chunk_by(|a, b| a.0 == b.0) {
-            let source = unit_of[edges[0].0];
+            let (source, maker) = (unit_of[edges[0].0], &instance.nodes[edges[0].0]);
             let sinks: BTreeSet<usize> = edges.iter().map(|&(_, b)| unit_of[b]).filter(|&u| u != source).collect();
-            let cost = instance.nodes[edges[0].0].transfer.times(transfer_scale)?.scaled(self.time)?;
+            let cost = maker.transfer.times(transfer_scale)?.scaled(self.time)?;
             if cost > 0 && !sinks.is_empty() {
-                let all = costs.entry((source, sinks.into_iter().collect())).or_default();
+                let all = costs.entry((source, sinks.into_iter().collect(), self.pass(maker))).or_default();
                 *all = sum([*all, cost])?;
             }
         }
-        Ok(costs.into_iter().map(|((source, sinks), cost)| Net { source, sinks, cost }).collect())
+        Ok(costs.into_iter().map(|((source, sinks, pass), cost)| Net { source, sinks, cost, pass }).collect())
     }
 }

@@ -27,7 +27,7 @@ pub fn check(instance_text: &str, proof_text: &str) -> Result<(Instance, Questio
     let mut last = 1;
     for (text, line) in lines {
         let reason = Reason::parse(text, &problem).map_err(|cause| Error::unreadable(line, cause))?;
-        reason.check(&problem).map_err(|cause| Error::refused(line, cause))?;
+        reason.check(&instance, &question, &problem).map_err(|cause| Error::refused(line, cause))?;
         refuted.insert(reason.under);
         last = line;
     }
@@ -78,11 +78,11 @@ impl Reason {
         Ok(Self { under: under.unwrap_or_default(), kind })
     }
 
-    fn check(&self, problem: &Problem) -> Result<(), String> {
+    fn check(&self, instance: &Instance, question: &Question, problem: &Problem) -> Result<(), String> {
         match &self.kind {
             ReasonKind::Work { weights } => Work::new(problem, weights)?.refutes(problem),
             ReasonKind::Crowd { units, most } => crowd::refutes(problem, units, most),
-            ReasonKind::Ideals { weights } => ideals::refutes(problem, weights),
+            ReasonKind::Ideals { weights } => ideals::refutes(instance, question, weights),
             ReasonKind::Profits { of_units, earnings } => profits::refutes(problem, of_units, earnings, &self.under),
         }
     }

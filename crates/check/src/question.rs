@@ -6,6 +6,13 @@ use crate::json::{self, Object, Value};
 /// The name and version of the format.
 pub const FORMAT: &str = "dagsplit-proof/1";
 
+/// What a split is judged by: its largest load, or the sum of the largest loads of the two passes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Objective {
+    Throughput,
+    GPipe,
+}
+
 /// Which splits count: any assignment, those of convex sets, or those of successive ideals of the order graph.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
@@ -31,6 +38,7 @@ pub struct Replication {
 /// The first line of a proof; its fields are those of the file.
 pub struct Question {
     pub instance: String,
+    pub objective: Objective,
     pub scope: Scope,
     pub accelerators: Vec<Class>,
     pub cpus: u32,
@@ -57,14 +65,13 @@ impl Question {
     /// Reads the first line.
     pub fn parse(line: &str) -> Result<Self, String> {
         let line = Object::of_fields(line, &FIELDS)?;
-        for (name, wanted) in [("format", FORMAT), ("objective", "throughput")] {
-            let found = line.get(name, json::text)?;
-            if found != wanted {
-                return Err(format!("{name}: {found:?} is not {wanted:?}"));
-            }
+        let format = line.get("format", json::text)?;
+        if format != FORMAT {
+            return Err(format!("format: {format:?} is not {FORMAT:?}"));
         }
         let question = Self {
             instance: line.get("instance", json::text)?,
+            objective: line.get("objective", objective)?,
             scope: line.get("scope", scope)?,
             accelerators: line.get("accelerators", json::list(class))?,
             cpus: line.get("cpus", json::whole)?,
@@ -78,10 +85,21 @@ impl Question {
         if question.digits > MOST_DIGITS || question.claim.unsigned_abs() >= LARGEST.unsigned_abs() {
             return Err(format!("a claim has at most {MOST_DIGITS} decimals, and is below 2^120"));
         }
+        if question.objective == Objective::GPipe && question.replication.is_some() {
+            return Err("the objective gpipe knows no replicas".into());
+        }
         if devices == 0 || devices > MOST_DEVICES {
             return Err(format!("there are {devices} devices; known are from 1 to {MOST_DEVICES}"));
         }
         Ok(question)
+    }
+}
+
+fn objective(value: Value) -> Result<Objective, String> {
+    match json::text(value)?.as_str() {
+        "throughput" => Ok(Objective::Throughput),
+        "gpipe" => Ok(Objective::GPipe),
+        other => Err(format!("{other:?} is neither throughput nor gpipe")),
     }
 }
 

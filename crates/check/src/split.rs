@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::instance::{Instance, Node};
 use crate::json::{self, Object, Value};
 use crate::order::components;
-use crate::problem::Problem;
+use crate::problem::{Problem, Terms};
 use crate::question::{Question, Scope};
 
 /// Devices that share a set of nodes.
@@ -15,7 +15,7 @@ struct Device {
     nodes: Vec<u64>,
 }
 
-/// The least whole number of the claim's units that no load of the split in `text` exceeds; or why it is none of the splits
+/// The least whole number of the claim's units within which the split in `text` is; or why it is none of the splits
 /// that are asked for.
 pub fn value(instance: &Instance, question: &Question, text: &str) -> Result<i128, String> {
     let problem = Problem::new(instance, question)?;
@@ -29,9 +29,13 @@ pub fn value(instance: &Instance, question: &Question, text: &str) -> Result<i12
     }
     are_there(&problem, &devices)?;
     is_in_scope(&problem, &of_unit, devices.len())?;
-    let load =
-        |(d, device)| load(&problem, device, |u| of_unit[u] == Some(d)).map_err(|cause| format!("device {d}: {cause}"));
-    devices.iter().enumerate().map(load).try_fold(0, |largest, load| Ok(largest.max(load?)))
+    let mut largest = [0; 2];
+    for (d, device) in devices.iter().enumerate() {
+        let loads =
+            loads(&problem, device, |u| of_unit[u] == Some(d)).map_err(|cause| format!("device {d}: {cause}"))?;
+        largest = [0, 1].map(|i| largest[i].max(loads[i]));
+    }
+    Ok(problem.value(largest))
 }
 
 fn read(text: &str, instance: &Instance) -> Result<Vec<Device>, String> {
@@ -89,24 +93,26 @@ fn are_there(problem: &Problem, devices: &[Device]) -> Result<(), String> {
     Ok(())
 }
 
-/// The load of a device that holds some units.
-fn load(problem: &Problem, device: &Device, is_in: impl Fn(usize) -> bool) -> Result<i128, String> {
+/// The loads of a device that holds some units.
+fn loads(problem: &Problem, device: &Device, is_in: impl Fn(usize) -> bool) -> Result<[i128; 2], String> {
     let kind = &problem.kinds[device.kind];
-    let (mut terms, mut memory, mut parameters) = ([0; 3], 0, 0);
+    let (mut terms, mut memory, mut parameters) = (Terms::default(), 0, 0);
     for u in (0..problem.order.units).filter(|&u| is_in(u)) {
-        terms[0] += kind.time[u].ok_or("it cannot run a node")?;
+        let times = kind.passes(u).ok_or("it cannot run a node")?;
+        terms.iter_mut().zip(times).for_each(|(terms, time)| terms[0] += time);
         memory += problem.memory[u];
         parameters += problem.parameters[u];
     }
     for net in &problem.nets {
         let cost_if = |is_paid: bool| if is_paid { net.cost } else { 0 };
+        let terms = &mut terms[net.pass];
         terms[1] += cost_if(!is_in(net.source) && net.sinks.iter().any(|&u| is_in(u)));
         terms[2] += cost_if(is_in(net.source) && net.sinks.iter().any(|&u| !is_in(u)));
     }
     if kind.capacity.is_some_and(|capacity| memory > capacity) {
         return Err("its memory is exceeded".into());
     }
-    Ok(problem.load(kind, device.replicas, &terms, parameters))
+    Ok(problem.loads(kind, device.replicas, &terms, parameters))
 }
 
 /// Whether the order graph, each device's nodes drawn together, has no cycle; for convex sets, where one device's are alone.

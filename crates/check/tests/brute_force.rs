@@ -18,7 +18,8 @@ fn chains_of_ideals_prove_the_optimum_and_no_more() {
     let mut draw = Draw(1);
     let mut solvable = 0;
     for number in 0..400 {
-        let case = Case::drawn(&mut draw, 5, "acyclic", number % 3 == 0);
+        let objective = if number % 3 == 1 { "gpipe" } else { "throughput" };
+        let case = Case::drawn(&mut draw, 5, "acyclic", number % 3 == 0).of_objective(objective);
         let Some((optimum, split)) = case.optimum() else {
             assert_eq!(case.check(1_000_000, &ideals(&case)), Ok(()), "{}", case.instance);
             continue;
@@ -64,7 +65,8 @@ fn no_profits_and_no_crowd_prove_more_than_is_true() {
     let mut accepted = [0; 2];
     for number in 0..1500 {
         let scope = ["arbitrary", "convex", "acyclic"][number % 3];
-        let case = Case::drawn(&mut draw, 4, scope, false);
+        let objective = if number % 2 == 1 { "gpipe" } else { "throughput" };
+        let case = Case::drawn(&mut draw, 4, scope, false).of_objective(objective);
         let Some((optimum, _)) = case.optimum() else { continue };
         let list = |draw: &mut Draw, count: usize, most: u64| {
             let numbers: Vec<String> = (0..count).map(|_| draw.below(most).to_string()).collect();
@@ -104,7 +106,9 @@ fn certify(seed: u64, cases: usize) -> usize {
     let (mut certified, mut proofs) = (0, Vec::new());
     for number in 0..cases {
         let scope = ["acyclic", "arbitrary", "convex"][number % 3];
-        let case = Case::drawn(&mut draw, if scope == "acyclic" { 5 } else { 3 }, scope, number.is_multiple_of(6));
+        let objective = if number % 6 == 3 { "gpipe" } else { "throughput" };
+        let most = if scope == "acyclic" { 5 } else { 3 };
+        let case = Case::drawn(&mut draw, most, scope, number % 6 == 0).of_objective(objective);
         if let Some((optimum, split)) = case.optimum() {
             let mut tree = Tree::new(&case, optimum);
             let lines = match scope {

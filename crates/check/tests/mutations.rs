@@ -40,7 +40,9 @@ fn changed(proof: &str) -> Vec<String> {
 /// A case with the proof of its optimum, where one is found.
 fn proven(draw: &mut Draw, number: usize) -> Option<(Case, i128, String)> {
     let scope = ["acyclic", "arbitrary", "convex"][number % 3];
-    let case = Case::drawn(draw, if scope == "acyclic" { 4 } else { 3 }, scope, number.is_multiple_of(6));
+    let objective = if number % 6 == 3 { "gpipe" } else { "throughput" };
+    let most = if scope == "acyclic" { 4 } else { 3 };
+    let case = Case::drawn(draw, most, scope, number.is_multiple_of(6)).of_objective(objective);
     let (optimum, _) = case.optimum()?;
     let mut tree = Tree::new(&case, optimum);
     let lines = match scope {

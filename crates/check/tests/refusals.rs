@@ -97,7 +97,9 @@ fn what_is_no_proof_is_unreadable() {
     unreadable("no JSON", "expected");
     unreadable(&good.replace("proof/1", "proof/2"), "is not \"dagsplit-proof/1\"");
     unreadable(&good.replace("\"cpus\"", "\"cpu\""), "there is no field \"cpu\"");
-    unreadable(&good.replace("throughput", "latency"), "is not \"throughput\"");
+    unreadable(&good.replace("throughput", "latency"), "\"latency\" is neither throughput nor gpipe");
+    let replicas = "\"objective\":\"gpipe\",\"replication\":{\"most\":2,\"bandwidth\":1,\"synchronisation\":\"added\"}";
+    unreadable(&good.replace("\"objective\":\"throughput\"", replicas), "the objective gpipe knows no replicas");
     unreadable(&good.replace("\"claim\":4", "\"claim\":4.5"), "claim: 4.5 is no whole number");
     unreadable(&good.replace("ideals", "idols"), "there is no reason \"idols\"");
     unreadable(&proof(4, "acyclic", &[r#"{"reason":"crowd","nodes":[3],"most":[0,0]}"#]), "there is no node 3");
@@ -151,4 +153,32 @@ fn nothing_is_rounded() {
     assert!(said("2147483647").unwrap_err().contains("at most 36 decimals"));
     let beyond = good_claim(&i128::MIN.to_string());
     unreadable(&beyond, "is below 2^120");
+}
+
+/// What `ideals` says of a workload of two nodes, the second one a leaf of the first that takes no time, on two accelerators.
+fn of_a_leaf(bytes: u64, parameters: u64, memory: u64, replication: &str, claim: i64) -> Result<(), String> {
+    let leaf =
+        format!(r#"{{"id":1,"accelerator_times":[0],"cpu_time":0,"memory":{bytes},"parameter_bytes":{parameters}}}"#);
+    let instance = format!(
+        r#"{{"schema":"dagsplit-instance/1","platform":{{"accelerators":[{{"count":3}}],"cpus":0}},"nodes":[{{"id":0,"accelerator_times":[4],"cpu_time":9,"memory":8}},{leaf}],"edges":[{{"source":0,"target":1}}]}}"#
+    );
+    let first = format!(
+        r#"{{"format":"dagsplit-proof/1","instance":"{}","objective":"throughput","scope":"acyclic","accelerators":[{{"count":3,"memory":{memory},"load":[[1,1,1]]}}],"cpus":0,"replication":{replication},"digits":0,"claim":{claim}}}"#,
+        hash(instance.as_bytes())
+    );
+    check(&instance, &format!("{first}\n{IDEALS}\n"), None).map(|_| ()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_leaf_that_takes_room_or_synchronisation_is_not_free() {
+    let too_much = "a chain of ideals has every load within the target";
+    let two = r#"{"most":2,"bandwidth":1,"synchronisation":"added"}"#;
+    for (bytes, parameters, memory, replication, optimum) in
+        [(0, 0, 10, "null", 4), (8, 0, 16, "null", 4), (8, 0, 10, "null", 4), (0, 9, 10, two, 2)]
+    {
+        let of = |claim| of_a_leaf(bytes, parameters, memory, replication, claim);
+        assert_eq!(of(optimum), Ok(()), "{bytes} bytes, {parameters} parameter bytes");
+        let above = of(optimum + 1);
+        assert!(above.as_ref().is_err_and(|cause| cause.contains(too_much)), "{bytes} and {parameters}: {above:?}");
+    }
 }

@@ -32,6 +32,7 @@ pub struct Case {
     /// How many devices there are of each class, then CPUs.
     pub counts: Vec<usize>,
     scope: &'static str,
+    objective: &'static str,
     question: String,
     /// How many pieces the load of each class has, and whether its memory is limited.
     limits: Vec<(usize, bool)>,
@@ -45,17 +46,24 @@ impl Case {
         let has_passes = draw.is(40);
         let backward: Vec<bool> = (0..nodes).map(|v| has_passes && 2 * v >= nodes).collect();
         let node = |v: usize, draw: &mut Draw| {
-            let times: Vec<String> =
-                (0..classes).map(|c| if c > 0 && draw.is(20) { "null".into() } else { draw.decimal(9) }).collect();
-            let cpu = if draw.is(80) { draw.decimal(20) } else { "null".into() };
+            // Some take no time anywhere, and some of these nothing else: they may be leaves that are free.
+            let (is_quick, is_free) = (draw.is(40), draw.is(40));
+            let timed = |draw: &mut Draw, percent, most| match () {
+                () if is_quick => "0".into(),
+                () if draw.is(percent) => "null".into(),
+                () => draw.decimal(most),
+            };
+            let times: Vec<String> = (0..classes).map(|c| timed(draw, if c > 0 { 20 } else { 0 }, 9)).collect();
+            let cpu = timed(draw, 20, 20);
+            let bytes = |draw: &mut Draw, most| if is_quick && is_free { 0 } else { draw.below(most) };
             let color = if draw.is(30) { format!(",\"color_class\":{}", draw.below(3)) } else { String::new() };
             format!(
                 "{{\"id\":{},\"accelerator_times\":[{}],\"cpu_time\":{cpu},\"memory\":{},\"transfer_time\":{},\"parameter_bytes\":{},\"backward\":{}{color}}}",
                 7 * v + 1,
                 times.join(","),
-                draw.below(6),
+                bytes(draw, 6),
                 draw.decimal(3),
-                draw.below(9),
+                bytes(draw, 9),
                 backward[v],
             )
         };
@@ -94,15 +102,21 @@ impl Case {
             counts[counts.len() - 1],
             if replicas { replication.as_str() } else { "null" },
         );
-        Self { instance, nodes, counts, scope, question, limits }
+        Self { instance, nodes, counts, scope, objective: "throughput", question, limits }
+    }
+
+    /// The same workload and question for another objective.
+    pub fn of_objective(self, objective: &'static str) -> Self {
+        Self { objective, ..self }
     }
 
     /// The first line of a proof of this claim.
     pub fn first_line(&self, claim: i128) -> String {
         let order: Vec<String> = (0..self.nodes).map(|v| v.to_string()).collect();
         format!(
-            "{{\"format\":\"dagsplit-proof/1\",\"instance\":\"{}\",\"objective\":\"throughput\",\"scope\":\"{}\",{},\"digits\":1,\"order\":[{}],\"claim\":{claim}}}",
+            "{{\"format\":\"dagsplit-proof/1\",\"instance\":\"{}\",\"objective\":\"{}\",\"scope\":\"{}\",{},\"digits\":1,\"order\":[{}],\"claim\":{claim}}}",
             hash(self.instance.as_bytes()),
+            self.objective,
             self.scope,
             self.question,
             order.join(","),
