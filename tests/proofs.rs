@@ -13,7 +13,7 @@ use common::{InstanceOptions, config};
 use dagsplit::conformance::strategies::problems;
 use dagsplit::formats::{OutputFormat, ReadOptions, parse_instance, read_instance, write_instance};
 use dagsplit::problem::{MemoryModel, Objective, Problem, ProblemSpec, Scope};
-use dagsplit::proof::{Asked, Unproven};
+use dagsplit::proof::{Asked, Unproven, time};
 use dagsplit::solve::{BruteForce, Certify, IdealDp, SearchContext, Solver, Status};
 use dagsplit::{Instance, Solution};
 use dagsplit_check::{Error, check};
@@ -57,6 +57,8 @@ proptest! {
         if let Some(split) = run.outcome.solution() {
             let proof = prove(&instance, &text, &spec, split);
             let proof = proof.unwrap_or_else(|unproven| panic!("{unproven}: {text}"));
+            let (claimed, objective) = (time(&check(&text, &proof, None).unwrap()), split.objective.unwrap());
+            prop_assert!((claimed - objective).abs() <= 1e-9 * objective, "{claimed} for {objective}");
             let above = check(&text, &raised(&proof), None);
             prop_assert!(matches!(above, Err(Error::Refused { line: 2, .. })), "{above:?}");
         }
