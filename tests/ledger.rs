@@ -27,6 +27,12 @@ fn every_committed_proof_holds() {
     let output = dagsplit(Path::new("."), &format!("ledger --check --json --ledger {COMMITTED}"));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let ledger: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let schema: Value = serde_json::from_str(include_str!("../docs/ledger.schema.json")).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    assert!(schema.is_valid(&ledger), "{:?}", schema.validate(&ledger));
+    let mut nameless = ledger.clone();
+    nameless["entries"][0]["bound"].as_object_mut().unwrap().remove("by");
+    assert!(!schema.is_valid(&nameless), "whoever found a bound has a name");
     let entries = ledger["entries"].as_array().unwrap();
     assert!(entries.len() >= 15, "{} entries", entries.len());
     assert!(entries.iter().all(|entry| entry["split"]["value"] == entry["bound"]["value"]), "each optimum is proven");

@@ -13,6 +13,7 @@ from torch import fx
 from .costs import Cost, Pass
 from .errors import ProfileError
 from .grouping import Group
+from .memory import working_set
 from .numbers import significant
 from .timing import Time
 from .trace import Trace, tensor_bytes
@@ -90,7 +91,7 @@ def build(
         builder.edges += [(source, node) for source in dict.fromkeys(producer[value] for value in entry.inputs)]
         producer.update(dict.fromkeys(entry.outputs, node))
     _add_backward(builder, costs, first=len(builder.nodes) - len(costs))
-    platform = _platform(devices, max(cost.footprint.working for cost in costs))
+    platform = _platform(devices, working_set([cost.footprint for cost in costs]))
     return {"platform": platform, "nodes": builder.nodes, "edges": builder.edges}
 
 

@@ -93,6 +93,33 @@ def peak(memory: Sequence[Footprint], stage: Sequence[int], state_bytes: int, gr
     return state_bytes + gradient_bytes + most
 
 
+def working_set(memory: Sequence[Footprint]) -> int:
+    """The most that a stage takes beside the model's tensors, their gradients and what its groups hold, wherever it begins and ends.
+
+    That is the working set of a group, and what its stage was given and keeps to the end: what autograd saves of it, and
+    while the group runs forward what nobody reads any more; while it runs backward all that the stage received and
+    sent. O(n²) for n groups.
+    """
+    # For each place where a stage may begin: what it receives, what it sends if it ends there, and what it keeps of the former.
+    received, sent, kept = ([0] * (len(memory) + 1) for _ in range(3))
+    read: list[list[tuple[int, Result]]] = [[] for _ in memory]
+    for index, entry in enumerate(memory):
+        for result in entry.results:
+            _add(received, index + 1, result.last, result.bytes)
+            _add(kept if result.is_held else sent, index + 1, result.last, result.bytes)
+            if not result.is_held:
+                read[result.last].append((index, result))
+    runs_backward = any(entry.backward for entry in memory)
+    most = 0
+    for index, entry in enumerate(memory):
+        most = max(most, entry.forward + max(kept[: index + 1]))
+        if runs_backward:
+            most = max(most, entry.backward + max(received[: index + 1]) + max(sent[index + 1 :]))
+        for made, result in read[index]:
+            _add(kept, made + 1, index, result.bytes)
+    return most
+
+
 class Tracker(TorchDispatchMode):
     """Counts the bytes of storages that operators allocate, as long as they live; `known` tensors were there before."""
 

@@ -17,6 +17,7 @@ from .execute import Show
 from .grouping import Granularity, Group, group
 from .hardware import Accelerator
 from .instance import Devices, Json, build
+from .memory import working_set
 from .models import Settings
 from .numbers import significant
 from .timing import Timer
@@ -188,7 +189,7 @@ def _metadata(job: Job, costs: list[Cost]) -> Json:
         "batch": job.settings.batch,
         "pass": "training" if job.training else "inference",
         "seed": job.seed,
-        "working_set_bytes": max(cost.footprint.working for cost in costs),
+        "working_set_bytes": working_set([cost.footprint for cost in costs]),
     }
     if job.training:
         settings["optimizer"] = job.optimizer

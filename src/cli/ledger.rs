@@ -7,6 +7,7 @@ use crate::proof::time;
 use crate::report::sheet::{Cell, Column, Sheet};
 use crate::report::table;
 use dagsplit_check::Accepted;
+use serde_json::Value;
 
 use super::{Exit, Failure, note, print, print_json};
 
@@ -67,12 +68,12 @@ impl Args {
         if let Some(Action::Add(add)) = &self.action {
             return add.run(&mut ledger, &self.ledger);
         }
+        let folder = self.ledger.parent().unwrap_or(Path::new(""));
         if self.json {
             print_json(&ledger)?;
         } else {
-            print(&table::sheet(&sheet(&ledger)))?;
+            print(&table::sheet(&sheet(&ledger, folder)))?;
         }
-        let folder = self.ledger.parent().unwrap_or(Path::new(""));
         let faults: Vec<_> = if self.check { ledger.faults(folder).collect() } else { Vec::new() };
         for (entry, cause) in &faults {
             note(&format!("{}: {cause}", entry.workload.display()));
@@ -106,33 +107,46 @@ fn failure(error: LedgerError) -> Failure {
     Failure::new(exit, error.into())
 }
 
-/// One row per entry.
-fn sheet(ledger: &Ledger) -> Sheet {
+/// One row per entry of a ledger in this folder.
+fn sheet(ledger: &Ledger, folder: &Path) -> Sheet {
     let columns = [
         Column::words("workload"),
+        Column::words("objective"),
         Column::words("splits"),
+        Column::words("devices"),
         Column::figures("best split"),
         Column::figures("best bound"),
         Column::words("status"),
+        Column::figures("proof [bytes]"),
         Column::words("bound by"),
     ];
     Sheet {
         caption: String::new(),
         columns: columns.into(),
-        rows: ledger.entries.iter().map(row).collect(),
+        rows: ledger.entries.iter().map(|entry| row(entry, folder)).collect(),
         notes: Vec::new(),
     }
 }
 
-fn row(entry: &Entry) -> Vec<Cell> {
-    let digits = entry.question.get("digits").and_then(serde_json::Value::as_u64).unwrap_or_default() as u32;
-    let shown = |held: &Held| time(&Accepted { claim: held.value, digits });
+fn row(entry: &Entry, folder: &Path) -> Vec<Cell> {
+    let asked = |name| entry.question.get(name).unwrap_or(&Value::Null);
+    let word = |name| asked(name).as_str().unwrap_or_default();
+    let shown = |held: &Held| {
+        let digits = asked("digits").as_u64().unwrap_or_default() as u32;
+        time(&Accepted { claim: held.value, digits })
+    };
+    let classes = asked("accelerators").as_array().into_iter().flatten();
+    let counts: Vec<String> = classes.map(|class| class["count"].to_string()).collect();
+    let bytes = std::fs::metadata(folder.join(&entry.bound.file)).ok().map(|file| file.len() as f64);
     vec![
         entry.workload.display().to_string().into(),
-        entry.question.get("scope").and_then(serde_json::Value::as_str).unwrap_or_default().into(),
+        word("objective").into(),
+        word("scope").into(),
+        format!("{}, {} CPU", counts.join(" + "), asked("cpus")).into(),
         Cell::of(Cell::Number, entry.split.as_ref().map(shown)),
         Cell::Number(shown(&entry.bound)),
         if entry.is_closed() { "certified" } else { "open" }.into(),
+        Cell::of(Cell::Number, bytes),
         entry.bound.by.as_str().into(),
     ]
 }

@@ -14,7 +14,7 @@ import torch
 
 from dagsplit_profile import Trace, group, trace
 from dagsplit_profile.execute import tensors
-from dagsplit_profile.memory import Tracker, footprints, peak
+from dagsplit_profile.memory import Tracker, footprints, peak, working_set
 from dagsplit_profile.stages import stage_modules
 from families import FAMILIES, Made
 
@@ -78,7 +78,7 @@ def compared(trace: Trace, nodes: list[list[str]], training: bool) -> list[tuple
     """For each stage, in bytes: the predicted peak, the most that its instance's nodes may take, the measured peak."""
     groups = group(trace)
     memory = footprints(trace, groups, training)
-    reserve = max(entry.working for entry in memory)
+    reserve = working_set(memory)
     rows: list[tuple[int, int, int]] = []
     values = [value.detach().clone() for value in trace.example]
     for module, names in zip(stage_modules(trace, groups, nodes), nodes, strict=True):
