@@ -98,7 +98,7 @@ def working_set(memory: Sequence[Footprint]) -> int:
 
     That is the working set of a group, and what its stage was given and keeps to the end: what autograd saves of it, and
     while the group runs forward what nobody reads any more; while it runs backward all that the stage received and
-    sent. O(n²) for n groups.
+    sent, where values that pass it by count as both. O(n²) for n groups.
     """
     # For each place where a stage may begin: what it receives, what it sends if it ends there, and what it keeps of the former.
     received, sent, kept = ([0] * (len(memory) + 1) for _ in range(3))

@@ -137,7 +137,12 @@ def _check_tensors(values: Sequence[fx.Node]) -> None:
 
 
 def _contiguous(module: fx.GraphModule) -> fx.GraphModule:
-    """The module with outputs that a process group can send: dense in memory."""
+    """The module with outputs that a process group can send: dense in memory.
+
+    Kernels lay out their results by what they take, so that a view of the whole model may be none here: it is reshaped.
+    """
+    for node in module.graph.find_nodes(op="call_function", target=torch.ops.aten.view.default):
+        node.target = torch.ops.aten.reshape.default
     return _with_outputs(module, lambda graph, value: graph.call_method("contiguous", (value,)))
 
 

@@ -287,3 +287,34 @@ impl<'a> Walk<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::instance::{Instance, Node, Platform};
+    use crate::preprocess::Reduced;
+    use crate::problem::{Objective, Problem, ProblemSpec, Replication};
+
+    #[test]
+    fn replicas_share_what_is_left_of_a_step() {
+        // Two microbatches take two devices half of 5 and two others half of 10: 2.5 + 5, and 5 for the second.
+        let node = |id, time| Node { accelerator_times: vec![Some(time)], ..Node::new(id) };
+        let instance = Instance {
+            platform: Platform::uniform(4, None, 0),
+            nodes: vec![node(0, 5.0), node(1, 10.0)],
+            edges: vec![crate::instance::Edge { source: 0, target: 1 }],
+            ..Instance::default()
+        };
+        let replication = Some(Replication { max_replicas: 2, bandwidth: 1.0 });
+        let objective = Objective::Step { microbatches: 2 };
+        let spec = ProblemSpec { objective, replication, ..ProblemSpec::of(&instance) };
+        let problem = Problem::new(&instance, spec).unwrap();
+        let reduced = Reduced::new(&problem);
+        let setting = Setting::new(&problem, &reduced);
+        let cx = SearchContext::new();
+        let lattice = Lattice::new(&reduced.order, 4, &cx).unwrap().unwrap();
+        let program = Pairs::new(&setting, &lattice);
+        assert!(matches!(program.best(12.5, &cx, &mut 0), Verdict::Found((_, value)) if super::objective(value) == 12.5));
+        assert!(matches!(program.best(12.4, &cx, &mut 0), Verdict::Refuted));
+    }
+}

@@ -11,6 +11,7 @@ from dagsplit_profile import ProfileError, group, instance, roofline, trace
 from dagsplit_profile.cli import main
 from dagsplit_profile.hardware import ACCELERATORS
 from dagsplit_profile.instance import Devices
+from dagsplit_profile.memory import Footprint, Result, peak, working_set
 from families import LIBRARY
 from stage_memory import MODELS, of_model
 
@@ -23,7 +24,7 @@ def test_the_predicted_peak_of_a_stage_is_within_a_tenth_of_the_measured_one(nam
     pytest.importorskip(LIBRARY.get(name, "transformers"))
     for predicted, most, measured in of_model(name, training):
         assert predicted == pytest.approx(measured, rel=0.1)
-        assert most >= 0.9 * measured
+        assert most >= predicted
 
 
 def test_devices_keep_room_for_one_working_set():
@@ -31,15 +32,33 @@ def test_devices_keep_room_for_one_working_set():
     traced = trace(model.train(), (x,))
     groups = group(traced)
     costs = roofline.model(traced, groups, ACCELERATORS["v100"], False, True)
-    working = max(cost.footprint.working for cost in costs)
     # Gradients of a layer's output, input, weight and bias.
-    assert working == 4 * (2 * 2 * 24 + 24 * 24 + 24)
+    assert max(cost.footprint.working for cost in costs) == 4 * (2 * 2 * 24 + 24 * 24 + 24)
+    working = working_set([cost.footprint for cost in costs])
     made = instance.build(traced, groups, costs, Devices("V100", 2, 10**6, 0, 1e9), 6, "copy")
     assert made["platform"]["accelerators"][0]["memory"] == 10**6 - working
     with pytest.raises(
         ProfileError, match=f"works with {working} bytes, more than the 1000 of a device; make the batch"
     ):
         instance.build(traced, groups, costs, Devices("V100", 2, 1000, 0, 1e9), 6, "copy")
+
+
+def test_a_stage_keeps_what_it_was_given():
+    # The first group's result is read by the last one, the second's by the third; autograd saves the third's.
+    memory = [
+        Footprint(0, 10, 0, (Result(100, 3, False),)),
+        Footprint(0, 20, 0, (Result(40, 2, False),)),
+        Footprint(0, 30, 0, (Result(7, 3, True),)),
+        Footprint(0, 50, 0),
+    ]
+    # A stage of the last two groups was given 140 bytes, of which the last group counts 100 as what it reads.
+    assert working_set(memory) == 50 + 40
+    trained = [*memory[:3], Footprint(0, 50, 60)]
+    # Backward, the third group by itself: it was given 140 bytes and sends on 100 of them, which count twice.
+    assert working_set(trained) == 140 + 100
+    ends = range(len(memory))
+    stages = [list(range(a, b + 1)) for a in ends for b in ends if a <= b]
+    assert max(peak(trained, stage, 0, 0) for stage in stages) <= working_set(trained)
 
 
 def held(model, x):
