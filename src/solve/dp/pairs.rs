@@ -314,7 +314,9 @@ mod tests {
         let cx = SearchContext::new();
         let lattice = Lattice::new(&reduced.order, 4, &cx).unwrap().unwrap();
         let program = Pairs::new(&setting, &lattice);
-        assert!(matches!(program.best(12.5, &cx, &mut 0), Verdict::Found((_, value)) if super::objective(value) == 12.5));
+        assert!(
+            matches!(program.best(12.5, &cx, &mut 0), Verdict::Found((_, value)) if super::objective(value) == 12.5)
+        );
         assert!(matches!(program.best(12.4, &cx, &mut 0), Verdict::Refuted));
     }
 }
