@@ -27,8 +27,12 @@ impl Statement {
         let problem = asked.problem;
         expressible(problem)?;
         let scale = asked.transfer_scale.to_string();
-        let digits = digits(asked.text, &scale).map_err(Unproven::Unreadable)?;
         let costs = &problem.costs;
+        // So many that what a coefficient makes of a time is a whole number of units, too: then the claim is the split's own load.
+        let pieces = costs.kinds.iter().flat_map(|kind| &kind.pieces);
+        let coefficients = pieces.flat_map(|piece| [piece.compute, piece.comm_in, piece.comm_out]);
+        let digits = digits(asked.text, &scale).map_err(Unproven::Unreadable)?
+            + coefficients.map(places).max().unwrap_or_default();
         let spec = &problem.spec;
         let class = |(c, class): (usize, &crate::instance::AcceleratorClass)| {
             let pieces = &costs.kind(DeviceKind::Accelerator(c)).pieces;
@@ -81,6 +85,11 @@ impl Statement {
         let order = if self.order.is_empty() { String::new() } else { format!(",\"order\":{}", json!(self.order)) };
         format!("{fields},\"claim\":{}{order}}}", self.claim)
     }
+}
+
+/// The decimals of a number.
+fn places(number: f64) -> u32 {
+    number.to_string().split_once('.').map_or(0, |(_, decimals)| decimals.len() as u32)
 }
 
 /// Whether two values say the same, however their numbers are written; what is absent is null.
