@@ -13,12 +13,7 @@ use serde_json::Value;
 use support::figures::{head, or_dash, row, seconds};
 use support::limits::Limits;
 use support::machine;
-use support::published::THROUGHPUT;
-
-/// PipeDream's profiles, over so many accelerators each.
-const PROFILES: [&str; 6] = ["inception_v3", "densenet121", "resnet50", "vgg16", "gnmt", "nasnetamobile"];
-
-const PROFILE_ACCELERATORS: [usize; 2] = [6, 16];
+use support::published::{PROFILE_ACCELERATORS, PROFILES, THROUGHPUT};
 
 /// Seconds that a solve may take.
 const SECONDS: f64 = 60.0;

@@ -10,13 +10,8 @@ use clap::Parser;
 use support::figures::{count, head, megabytes, or_dash, row, seconds, status, times_as_fast};
 use support::limits::Limits;
 use support::measure::{Measurement, Method, Source, Task, is_child};
-use support::published::THROUGHPUT;
+use support::published::{PROFILE_ACCELERATORS, PROFILES, THROUGHPUT};
 use support::{machine, workloads};
-
-/// Profiles, split over each of [`PROFILE_ACCELERATORS`].
-const PROFILES: [&str; 6] = ["inception_v3", "densenet121", "resnet50", "vgg16", "gnmt", "nasnetamobile"];
-
-const PROFILE_ACCELERATORS: [usize; 2] = [6, 16];
 
 /// Seconds that a solve may take.
 const SECONDS: f64 = 60.0;

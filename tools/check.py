@@ -90,9 +90,8 @@ class Problem:
 
     def __init__(self, instance, line):
         self.scope, self.is_gpipe = line["scope"], line["objective"] == "gpipe"
-        is_named = line["format"] == "dagsplit-proof/1" and line["objective"] in ("throughput", "gpipe")
-        is_known = is_named and self.scope in ("arbitrary", "convex", "acyclic")
-        if set(line) - FIELDS or not is_known or self.is_gpipe and line.get("replication"):
+        is_known = self.scope in ("arbitrary", "convex", "acyclic") and line["objective"] in ("throughput", "gpipe")
+        if set(line) - FIELDS or line["format"] != "dagsplit-proof/1" or not is_known:
             raise ValueError("the first line has something unknown")
         self.is_late = [instance.backward[v] and self.is_gpipe for v in range(instance.count)]
         refuse_unless(len(line["accelerators"]) == instance.classes, "the classes are not those of the instance")
@@ -111,7 +110,7 @@ class Problem:
         stated += [x for kind in kinds for x in (kind.get("memory") or 0, *itertools.chain(*kind["load"]))]
         self.ring = ring = line.get("replication") or alone
         is_ring = whole(ring["most"]) > 0 < ring["bandwidth"] and ring["synchronisation"] in ("added", "overlapped")
-        if min(stated) < 0 or not is_ring or set(ring) - set(alone):
+        if min(stated) < 0 or not is_ring or set(ring) - set(alone) or self.is_gpipe and ring is not alone:
             raise ValueError("a number of the first line is out of range")
 
     def make_units(self, instance):
@@ -180,11 +179,11 @@ class Problem:
             replicas = min(self.ring["most"], kind["count"]) if k < instance.classes else 1
             self.kinds.append(kind | {"time": time, "late": late, "capacity": capacity, "replicas": replicas})
 
-    def loads(self, kind, replicas, passes, parameters):
-        """The load of each pass of devices with these sums."""
+    def loads(self, kind, r, passes, parameters):
+        """The load of each pass of `r` devices with these sums."""
         value = lambda terms: max(sum(c * t for c, t in zip(piece, terms)) for piece in kind["load"])
-        first, second = (Fraction(value(terms), replicas) for terms in passes)
-        moved = Fraction(2 * (replicas - 1) * parameters * self.time_unit, replicas) / self.ring["bandwidth"] / self.byte
+        first, second = (Fraction(value(terms), r) for terms in passes)
+        moved = Fraction(2 * (r - 1) * parameters * self.time_unit, r) / self.ring["bandwidth"] / self.byte
         return (first + moved if self.ring["synchronisation"] == "added" else max(first, moved)), second
 
     def terms(self, kind, units):
@@ -304,7 +303,8 @@ def stages(problem, kind, ideal, before):
             stage = larger - ideal
             parameters, terms = sum(problem.parameters[v] for v in stage), problem.terms(kind, stage)
             fits = kind["capacity"] is None or sum(problem.memory[v] for v in stage) <= kind["capacity"]
-            loads = lambda r, factor: problem.loads(kind, r, [[c, factor * i, factor * o] for c, i, o in terms], parameters)
+            paid = lambda factor: [[compute, factor * into, factor * out] for compute, into, out in terms]
+            loads = lambda r, factor: problem.loads(kind, r, paid(factor), parameters)
             is_within = lambda r, factor: fits and sum(loads(r, factor)) <= problem.target
             counts = [r for r in range(1, kind["replicas"] + 1) if is_within(r, 0)]
             stack += [larger] if counts else []

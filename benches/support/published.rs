@@ -30,6 +30,12 @@ pub const THROUGHPUT: [(&str, [f64; 2]); 16] = [
     ("layer/gnmt_training", [88.47, 107.00]),
 ];
 
+/// PipeDream's profiles, split over each of [`PROFILE_ACCELERATORS`].
+pub const PROFILES: [&str; 6] = ["inception_v3", "densenet121", "resnet50", "vgg16", "gnmt", "nasnetamobile"];
+
+/// Over how many accelerators these are split.
+pub const PROFILE_ACCELERATORS: [usize; 2] = [6, 16];
+
 /// Which of the workloads at hand to look at, and what to ask of them.
 #[derive(clap::Args)]
 pub struct Selection {

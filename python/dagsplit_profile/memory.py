@@ -69,11 +69,6 @@ class Footprint:
     backward: int
     results: tuple[Result, ...] = ()
 
-    @property
-    def working(self) -> int:
-        """The larger of the working sets."""
-        return max(self.forward, self.backward)
-
 
 def peak(memory: Sequence[Footprint], stage: Sequence[int], state_bytes: int, gradient_bytes: int) -> int:
     """The most that a stage takes: the model's tensors, their gradients, and what its groups hold and work with.
@@ -94,13 +89,13 @@ def peak(memory: Sequence[Footprint], stage: Sequence[int], state_bytes: int, gr
 
 
 def working_set(memory: Sequence[Footprint]) -> int:
-    """The most that a stage takes beside the model's tensors, their gradients and what its groups hold, wherever it begins and ends.
+    """The most that a stage takes beside the model's tensors, their gradients and what its groups hold.
 
-    That is the working set of a group, and what its stage was given and keeps to the end: what autograd saves of it, and
-    while the group runs forward what nobody reads any more; while it runs backward all that the stage received and
-    sent, where values that pass it by count as both. O(n²) for n groups.
+    Wherever the stage begins and ends, that is the working set of a group, and what the stage was given and keeps to
+    the end: what autograd saves of it, and while the group runs forward what nobody reads any more; while it runs
+    backward all that the stage received and sent, where values that pass it by count as both. O(n²) for n groups.
     """
-    # For each place where a stage may begin: what it receives, what it sends if it ends there, and what it keeps of the former.
+    # For each place where a stage may begin: what it receives, what the one before it sends, and what it keeps.
     received, sent, kept = ([0] * (len(memory) + 1) for _ in range(3))
     read: list[list[tuple[int, Result]]] = [[] for _ in memory]
     for index, entry in enumerate(memory):

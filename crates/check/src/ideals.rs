@@ -17,14 +17,14 @@ const MOST_USES: usize = 4096;
 /// The most ideals that are looked at from all others: about a minute.
 const MOST_STEPS: usize = 300_000_000;
 
-/// Whether no chain of stages within the target holds all units; else why not. `weights` of the kinds bound what stages to
+/// Whether no chain of stages within the target holds all units of the `whole` problem, which is this question about this
+/// instance; else why not. `weights` of the kinds bound what stages to
 /// come take. O(pairs of ideals within the target · kinds), and memory for all ideals.
-pub fn refutes(instance: &Instance, question: &Question, weights: &[i128]) -> Result<(), String> {
-    if question.scope != Scope::Acyclic {
+pub fn refutes(whole: &Problem, (instance, question): (&Instance, &Question), weights: &[i128]) -> Result<(), String> {
+    if whole.scope != Scope::Acyclic {
         return Err("chains of ideals are the acyclic splits alone".into());
     }
-    let whole = Problem::new(instance, question)?;
-    let problem = &Problem::of_order(instance, question, whole.order.joined(&leaves::hosts(&whole)))?;
+    let problem = &Problem::of_order(instance, question, whole.order.joined(&leaves::hosts(whole)))?;
     let work = Work::new(problem, weights)?;
     let chains = Chains::new(problem, &work)?;
     let mut walk = Walk::new(problem, &work);

@@ -82,7 +82,7 @@ impl Reason {
         match &self.kind {
             ReasonKind::Work { weights } => Work::new(problem, weights)?.refutes(problem),
             ReasonKind::Crowd { units, most } => crowd::refutes(problem, units, most),
-            ReasonKind::Ideals { weights } => ideals::refutes(instance, question, weights),
+            ReasonKind::Ideals { weights } => ideals::refutes(problem, (instance, question), weights),
             ReasonKind::Profits { of_units, earnings } => profits::refutes(problem, of_units, earnings, &self.under),
         }
     }

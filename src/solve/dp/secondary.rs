@@ -50,16 +50,16 @@ pub fn refined(
     cx: &SearchContext,
 ) -> Refined {
     let spec = &problem.spec;
+    let fewest_of_any = || fewest_devices(&Shares::new(&Unordered::new(problem).units), value);
     if problem.node_count() > MOST_NODES {
-        let shares = Shares::new(&Unordered::new(problem).units);
-        return Refined { better: None, fewest_devices: fewest_devices(&shares, value) };
+        return Refined { better: None, fewest_devices: fewest_of_any() };
     }
     let contracted = Reduced::contracted_only(problem);
     let shares = Shares::new(&contracted);
     let fewest_devices = match spec.scope {
         Scope::Acyclic => fewest_devices(&shares, value),
         // These may part what an acyclic split may not.
-        _ => fewest_devices(&Shares::new(&Unordered::new(problem).units), value),
+        _ => fewest_of_any(),
     };
     let is_of_stages = spec.interconnect.is_none() && !matches!(spec.scope, Scope::Linearized(_));
     let better = on_grid

@@ -32,9 +32,10 @@ def test_devices_keep_room_for_one_working_set():
     traced = trace(model.train(), (x,))
     groups = group(traced)
     costs = roofline.model(traced, groups, ACCELERATORS["v100"], False, True)
+    memory = [cost.footprint for cost in costs]
     # Gradients of a layer's output, input, weight and bias.
-    assert max(cost.footprint.working for cost in costs) == 4 * (2 * 2 * 24 + 24 * 24 + 24)
-    working = working_set([cost.footprint for cost in costs])
+    assert max(max(entry.forward, entry.backward) for entry in memory) == 4 * (2 * 2 * 24 + 24 * 24 + 24)
+    working = working_set(memory)
     made = instance.build(traced, groups, costs, Devices("V100", 2, 10**6, 0, 1e9), 6, "copy")
     assert made["platform"]["accelerators"][0]["memory"] == 10**6 - working
     with pytest.raises(
