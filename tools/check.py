@@ -70,19 +70,18 @@ class Instance:
 
 def strong_components(count, edges):
     """A mark for each vertex, the same for those on common cycles."""
-    after = [{b for a, b in edges if a == v} for v in range(count)]
-
-    def reach(start):
-        seen, new = {start}, {start}
-        while new := set().union(*(after[v] for v in new)) - seen:
-            seen |= new
-        return seen
-
-    reached = [reach(v) for v in range(count)]
+    reached = [{v} | {b for a, b in edges if a == v} for v in range(count)]
+    for middle, v in itertools.product(range(count), repeat=2):
+        reached[v] |= reached[middle] if middle in reached[v] else set()
     return [min(w for w in reached[v] if v in reached[w]) for v in range(count)]
 
 
 FIELDS = set("format instance objective scope accelerators cpus transfer_scale replication digits claim order".split())
+
+
+def power(numbers):
+    """The least power of ten that makes all of them whole."""
+    return next(10**p for p in range(400) if all((x * 10**p).denominator == 1 for x in numbers))
 
 
 class Problem:
@@ -96,7 +95,8 @@ class Problem:
         self.is_late = [instance.backward[v] and self.is_gpipe for v in range(instance.count)]
         refuse_unless(len(line["accelerators"]) == instance.classes, "the classes are not those of the instance")
         self.check_range(line)
-        self.target, self.time_unit = whole(line["claim"]) - 1, 10 ** line["digits"]
+        coefficients = [x for kind in line["accelerators"] for piece in kind["load"] for x in piece]
+        self.claim, self.time_unit, self.parts = whole(line["claim"]), 10 ** line["digits"], power(coefficients)
         self.sequence, scale = line.get("order") or [], line.get("transfer_scale")
         self.make_units(instance)
         self.make_nets(instance, 1 if scale is None else scale)
@@ -144,8 +144,9 @@ class Problem:
             self.variable_of, self.unit_of_variable = list(self.unit_of), list(range(self.units))
 
     def units_of_time(self, time):
-        refuse_unless((time * self.time_unit).denominator == 1, "a time is no whole number of units")
-        return int(time * self.time_unit)
+        times = Fraction(time * self.time_unit, self.parts)
+        refuse_unless(times.denominator == 1, "what a coefficient makes of a time is no whole number of units")
+        return int(times)
 
     def make_nets(self, instance, scale):
         consumers = {}
@@ -159,8 +160,7 @@ class Problem:
 
     def make_kinds(self, instance, line):
         limits = [kind.get("memory") or 0 for kind in line["accelerators"]]
-        stated = [*instance.memory, *instance.parameters, *limits, self.ring["bandwidth"]]
-        self.byte = next(10**p for p in range(400) if all((x * 10**p).denominator == 1 for x in stated))
+        self.byte = power([*instance.memory, *instance.parameters, *limits, self.ring["bandwidth"]])
         self.memory, self.parameters = [0] * self.units, [0] * self.units
         for v, unit in enumerate(self.unit_of):
             self.memory[unit] += int(instance.memory[v] * self.byte)
@@ -177,7 +177,8 @@ class Problem:
             limit = kind.get("memory")
             capacity = None if limit is None else int(limit * self.byte) * (10**9 + 1) // 10**9
             replicas = min(self.ring["most"], kind["count"]) if k < instance.classes else 1
-            self.kinds.append(kind | {"time": time, "late": late, "capacity": capacity, "replicas": replicas})
+            own = {"time": time, "late": late, "capacity": capacity, "replicas": replicas}
+            self.kinds.append(kind | own | {"load": [[int(x * self.parts) for x in piece] for piece in kind["load"]]})
 
     def loads(self, kind, r, passes, parameters):
         """The load of each pass of `r` devices with these sums."""
@@ -206,7 +207,8 @@ def work_of(problem, weights):
     price = [w * max(piece[0] for piece in kind["load"]) for kind, w in zip(problem.kinds, weights)]
     usable = [(kind, p) for kind, p in zip(problem.kinds, price) if kind["count"]]
     least = lambda u: min((p * kind["time"][u] for kind, p in usable if kind["time"][u] is not None), default=2**100)
-    return [least(u) for u in range(problem.units)], [w * problem.target for w in weights]
+    of_device = [w * (problem.claim - (kind["replicas"] <= 1)) for kind, w in zip(problem.kinds, weights)]
+    return [least(u) for u in range(problem.units)], of_device
 
 
 def check_work(problem, line, _):
@@ -264,7 +266,7 @@ def check_crowd(problem, line, _decisions):
             fits = kind["capacity"] is None or sum(problem.memory[u] for u in group) <= kind["capacity"]
             if fits and all(kind["time"][u] is not None for u in group):
                 cuts = (least_cut(problem, kind, piece, group) for piece in kind["load"])
-                refuse_unless(any(cut > problem.target for cut in cuts), f"a device may hold the units {group}")
+                refuse_unless(any(cut >= problem.claim for cut in cuts), f"a device may hold the units {group}")
 
 
 def check_ideals(problem, line, _decisions):
@@ -285,7 +287,7 @@ def check_ideals(problem, line, _decisions):
                         left = [kind["count"] - n for kind, n in zip(problem.kinds, use)]
                         largest = tuple(map(max, largest, loads)) if problem.is_gpipe else largest
                         may_end = sum(n * w for n, w in zip(left, of_device)) >= rest
-                        if min(left) >= 0 and may_end and sum(largest) <= problem.target:
+                        if min(left) >= 0 and may_end and sum(largest) < problem.claim:
                             reached.setdefault(larger, set()).add((use, largest))
     refuse_unless(all_units not in reached, "a chain of ideals has every load within the target")
 
@@ -305,7 +307,7 @@ def stages(problem, kind, ideal, before):
             fits = kind["capacity"] is None or sum(problem.memory[v] for v in stage) <= kind["capacity"]
             paid = lambda factor: [[compute, factor * into, factor * out] for compute, into, out in terms]
             loads = lambda r, factor: problem.loads(kind, r, paid(factor), parameters)
-            is_within = lambda r, factor: fits and sum(loads(r, factor)) <= problem.target
+            is_within = lambda r, factor: fits and sum(loads(r, factor)) < problem.claim
             counts = [r for r in range(1, kind["replicas"] + 1) if is_within(r, 0)]
             stack += [larger] if counts else []
             yield from ((larger, r, loads(r, 1)) for r in counts if is_within(r, 1))
@@ -334,7 +336,7 @@ def most_profit(problem, k, own, profit, decisions):
     refuse_unless(whole(numerator) >= 0 < whole(denominator), "a price is out of range")
     refuse_unless(weights[-1] == 0 or kind["capacity"] is not None, "unlimited memory has a weight")
     per = [sum(w * piece[i] for w, piece in zip(weights, kind["load"])) for i in range(3)]
-    capacity = sum(weights[:-1]) * problem.target + weights[-1] * (kind["capacity"] or 0)
+    capacity = sum(weights[:-1]) * (problem.claim - 1) + weights[-1] * (kind["capacity"] or 0)
     steps, nets = plan(problem, per, decisions)
     labels = (0, 1) if problem.scope == "arbitrary" else (0, 1, 2)
     states, moves = [((), (), ())], []
@@ -409,7 +411,7 @@ def extend(problem, kind, k, per, memory_weight, profit, decisions, nets, state,
     if falls(labels, {variable: label}) or falls({variable: label}, labels):
         return None
     used = gain = 0
-    if not is_new and units[unit] != inside:
+    if kind["time"][unit] is None if is_new and inside else not is_new and units[unit] != inside:
         return None
     if is_new:
         for name, u, v in decisions:
@@ -420,8 +422,6 @@ def extend(problem, kind, k, per, memory_weight, profit, decisions, nets, state,
                 if partner is not None and (partner != inside if name == "together" else partner and inside):
                     return None
         if inside:
-            if kind["time"][unit] is None:
-                return None
             used += per[0] * kind["time"][unit] + memory_weight * problem.memory[unit]
             gain += profit[unit]
         units[unit] = inside

@@ -7,6 +7,9 @@ use super::{Asked, Unproven};
 use crate::cost::Synchronisation;
 use crate::problem::{DeviceKind, MemoryModel, NodeId, Objective, Problem, Scope};
 
+/// The least decimals of a claim about loads that replicas share.
+const DIGITS_OF_SHARES: u32 = 12;
+
 /// A question and a claim.
 pub struct Statement {
     fields: Value,
@@ -28,12 +31,14 @@ impl Statement {
         expressible(problem)?;
         let scale = asked.transfer_scale.to_string();
         let costs = &problem.costs;
-        // So many that what a coefficient makes of a time is a whole number of units, too: then the claim is the split's own load.
+        // So many that what a coefficient makes of a time is a whole number of units: the claim is the split's own load.
         let pieces = costs.kinds.iter().flat_map(|kind| &kind.pieces);
         let coefficients = pieces.flat_map(|piece| [piece.compute, piece.comm_in, piece.comm_out]);
-        let digits = digits(asked.text, &scale).map_err(Unproven::Unreadable)?
+        let exact = digits(asked.text, &scale).map_err(Unproven::Unreadable)?
             + coefficients.map(places).max().unwrap_or_default();
         let spec = &problem.spec;
+        // The share of a replica may be no decimal, and is rounded down.
+        let digits = if spec.replication.is_some() { exact.max(DIGITS_OF_SHARES) } else { exact };
         let class = |(c, class): (usize, &crate::instance::AcceleratorClass)| {
             let pieces = &costs.kind(DeviceKind::Accelerator(c)).pieces;
             let load: Vec<[f64; 3]> = pieces.iter().map(|p| [p.compute, p.comm_in, p.comm_out]).collect();

@@ -76,7 +76,7 @@ fn least_exceeds(problem: &Problem, kind: &Kind, &[compute, into, out]: &[i128; 
             flow.add(stays, 2 + v, UNLIMITED);
         }
     }
-    flow.exceeds(problem.target * problem.one)
+    flow.exceeds(problem.target)
 }
 
 const SOURCE: usize = 0;

@@ -115,7 +115,7 @@ impl<'a> Chains<'a> {
         }) {
             let first = if kind == 0 { chain.first + stage.replicas } else { chain.first };
             let largest = [0, 1].map(|i| chain.largest[i].max(stage.largest[i]));
-            let is_within = first <= self.first && self.problem.value(largest) <= self.problem.target;
+            let is_within = first <= self.first && self.problem.is_within(largest);
             if is_within && self.left[to].1 + i128::from(self.first - first) * self.of_first >= stage.rest {
                 reached.resize(self.left.len(), Vec::new());
                 keep(Chain { first, largest }, &mut reached[to]);
@@ -285,10 +285,9 @@ impl<'a> Walk<'a> {
         let mut may_grow = false;
         for replicas in 1..=if fits { kind.most_replicas } else { 0 } {
             let loads = |terms| self.problem.loads(kind, replicas, terms, sums.parameters);
-            let is_within = |loads| self.problem.value(loads) <= self.problem.target;
-            may_grow |= is_within(loads(&sums.lasting));
+            may_grow |= self.problem.is_within(loads(&sums.lasting));
             let largest = loads(&sums.terms);
-            if is_within(largest) {
+            if self.problem.is_within(largest) {
                 let largest = self.problem.kept(largest);
                 stages.push(Stage { to, units: sums.units, replicas, largest, rest: sums.rest });
             }

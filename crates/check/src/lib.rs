@@ -90,7 +90,7 @@ impl Error {
 }
 
 /// Checks that a proof proves its claim about an instance and, where a split is given, that this reaches the claim: then no
-/// split is better.
+/// split is better, where replicas share a load by a unit of the claim.
 ///
 /// # Errors
 /// What cannot be read, or the first line of the proof that does not hold, and why.
@@ -120,8 +120,8 @@ pub fn digits(instance: &str, scale: &str) -> Result<u32, Error> {
     Ok(times.chain(&moved).map(|time| time.places()).max().unwrap_or_default())
 }
 
-/// The largest load of a split, in units of the claim of a proof's first line, whose claim itself does not matter: what the
-/// claim of an optimal split is.
+/// The largest load of a split in units of the claim of a proof's first line, whose claim itself does not matter: what the
+/// claim of an optimal split is. Where replicas share it, it is rounded down.
 ///
 /// # Errors
 /// What cannot be read, or why the split is none of those that are asked for.

@@ -43,7 +43,7 @@ fn run(instance: &str, proof: &str, split: Option<&str>) -> Result<String, Error
     let (instance, proof) = (read("instance", instance)?, read("proof", proof)?);
     let split = split.map(|split| read("split", split)).transpose()?;
     let accepted = check(&instance, &proof, split.as_deref())?;
-    Ok(format!("accepted: {accepted}{}", if split.is_some() { ", and the split has no more" } else { "" }))
+    Ok(format!("accepted: {accepted}{}", if split.is_some() { ", and the split has that, in whole units" } else { "" }))
 }
 
 fn read(file: &'static str, path: &str) -> Result<String, Error> {

@@ -15,7 +15,7 @@ pub struct Kind {
     pub time: Vec<Option<i128>>,
     /// How much of that is the backward pass, where the objective tells passes apart.
     backward: Vec<i128>,
-    /// The linear pieces of its load: coefficients of compute, in and out, in parts of [`Problem::one`].
+    /// The linear pieces of its load: coefficients of compute, in and out, which make units of the claim of times.
     pub pieces: Vec<[i128; 3]>,
     /// The most bytes that fit; `None` where there is no limit.
     pub capacity: Option<i128>,
@@ -63,11 +63,9 @@ pub struct Problem {
     pub parameters: Vec<i128>,
     /// How replicas synchronise their weights.
     ring: Option<Ring>,
-    /// The largest load that is to be refuted.
+    /// The largest whole load that is to be refuted, in units of the claim.
     pub target: i128,
-    /// What a coefficient of 1 is.
-    pub one: i128,
-    /// No piece of a load is larger, nor the target or the bytes of a device times `one`.
+    /// No piece of a load is larger, nor the target or the bytes of a device.
     pub largest: i128,
     /// Positions of the nodes in the order of passes.
     pub sequence: Vec<usize>,
@@ -78,11 +76,6 @@ struct Ring {
     time: i128,
     bandwidth: i128,
     is_overlapped: bool,
-}
-
-/// The quotient, rounded up.
-fn upward(dividend: i128, divisor: i128) -> i128 {
-    if divisor == 1 { dividend } else { dividend / divisor + i128::from(dividend % divisor > 0) }
 }
 
 /// The most decimals of these numbers.
@@ -112,17 +105,18 @@ impl Problem {
         let limits = question.accelerators.iter().filter_map(|class| class.memory);
         let bandwidth = question.replication.iter().map(|replication| replication.bandwidth);
         let coefficients = question.accelerators.iter().flat_map(|class| class.load.iter().flatten().copied());
-        let one_places = places(coefficients);
+        let of_coefficients = places(coefficients);
+        let of_times = question.digits.checked_sub(of_coefficients);
         let scale = Scale {
             order: &order,
             has_passes: question.objective == Objective::GPipe,
-            time: question.digits,
+            time: of_times.ok_or_else(|| format!("a coefficient has more than {} decimals", question.digits))?,
             bytes: places(bytes.chain(limits).chain(bandwidth)),
-            coefficients: one_places,
+            coefficients: of_coefficients,
         };
         let ring = question.replication.as_ref().map(|replication| {
             let bandwidth = replication.bandwidth.scaled(scale.bytes)?;
-            let time = Decimal::ONE.scaled(scale.time)?;
+            let time = Decimal::ONE.scaled(question.digits)?;
             Ok::<_, String>(Ring { time, bandwidth, is_overlapped: replication.is_overlapped })
         });
         let most = question.replication.as_ref().map_or(1, |replication| replication.most);
@@ -139,7 +133,6 @@ impl Problem {
             parameters: scale.of_units(instance.nodes.iter().map(|node| node.parameters), scale.bytes)?,
             ring: ring.transpose()?,
             target: question.claim - 1,
-            one: Decimal::ONE.scaled(one_places)?,
             largest: 0,
             sequence: question.order.clone(),
             order,
@@ -159,14 +152,14 @@ impl Problem {
         for kind in &self.kinds {
             let times = kind.time.iter().flatten().copied();
             let all = sum(times.chain(moved.clone()).chain([self.target.abs(), 1]))?;
-            let coefficient = kind.pieces.iter().flatten().copied().max().unwrap_or(1).max(self.one);
+            let coefficient = kind.pieces.iter().flatten().copied().max().unwrap_or_default().max(1);
             load = load.max(product([4 * replicas, all, coefficient])?);
         }
-        sum([load, product([bytes, self.one])?, synchronised])
+        sum([load, bytes, synchronised])
     }
 
     /// What `replicas` devices of a kind whose set has these sums ask of each of the two maxima that the objective adds up:
-    /// the least whole load and nothing, or for GPipe the passes' loads in parts of [`one`](Self::one).
+    /// the load and nothing, or for GPipe the passes' loads.
     pub fn loads(&self, kind: &Kind, replicas: u32, terms: &Terms, parameters: i128) -> [i128; 2] {
         let value = |terms: &[i128; 3], piece: &[i128; 3]| piece.iter().zip(terms).map(|(a, b)| a * b).sum();
         let passes = terms.map(|terms| kind.pieces.iter().map(|piece| value(&terms, piece)).max().unwrap_or_default());
@@ -176,12 +169,9 @@ impl Problem {
         }
     }
 
-    /// The least whole target within which splits are whose devices ask so much.
-    pub fn value(&self, largest: [i128; 2]) -> i128 {
-        match self.objective {
-            Objective::Throughput => largest[0],
-            Objective::GPipe => upward(largest[0] + largest[1], self.one),
-        }
+    /// Whether splits whose devices ask so much are below the claim.
+    pub fn is_within(&self, largest: [i128; 2]) -> bool {
+        largest[0] + largest[1] <= self.target
     }
 
     /// What a chain of stages has to remember of their loads: nothing where each is within the target by itself.
@@ -189,13 +179,13 @@ impl Problem {
         if self.objective == Objective::GPipe { loads } else { [0; 2] }
     }
 
-    /// The least whole target within which `replicas` devices are whose set has this load, in parts, for one of them.
-    /// Synchronisation is rounded up: next to whole numbers that is no loss.
+    /// The load of `replicas` devices whose set has this load for one of them, rounded down: it is below a whole number
+    /// exactly where the load is. Synchronisation by itself may be rounded down first, next to a whole number.
     fn load(&self, of_one: i128, replicas: u32, parameters: i128) -> i128 {
-        let (load, r) = (upward(of_one, self.one), i128::from(replicas));
-        let Some(ring) = self.ring.as_ref().filter(|_| replicas > 1) else { return upward(load, r) };
-        let synchronised = upward(2 * (r - 1) * parameters * ring.time, ring.bandwidth);
-        upward(if ring.is_overlapped { load.max(synchronised) } else { load + synchronised }, r)
+        let Some(ring) = self.ring.as_ref().filter(|_| replicas > 1) else { return of_one };
+        let r = i128::from(replicas);
+        let synchronised = 2 * (r - 1) * parameters * ring.time / ring.bandwidth;
+        (if ring.is_overlapped { of_one.max(synchronised) } else { of_one + synchronised }) / r
     }
 
     /// The unit of the node at a position.
@@ -213,7 +203,7 @@ impl Problem {
     }
 }
 
-/// From decimals to whole numbers: of how many decimals units of time, of bytes and of coefficients are.
+/// From decimals to whole numbers: how many decimals times, bytes and coefficients keep.
 struct Scale<'a> {
     order: &'a Order,
     has_passes: bool,

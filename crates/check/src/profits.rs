@@ -111,9 +111,7 @@ impl<'a> Pass<'a> {
         // No use, no profit and none of their differences by price is larger than these, nor overflows.
         let used = product([2, sum(earning.weights.iter().copied())?, problem.largest])?;
         let earned = sum(profits.iter().map(|profit| profit.abs()).chain([earning.most]))?;
-        sum([product([used, numerator])?, product([earned, denominator, problem.one])?])?;
-        // Loads count parts of `one`, and so does whatever is added to them.
-        let of_memory = of_memory * problem.one;
+        sum([product([used, numerator])?, product([earned, denominator])?])?;
         let per = [0, 1, 2].map(|i| of_pieces.iter().zip(&kind.pieces).map(|(w, piece)| w * piece[i]).sum::<i128>());
         let may_hold = |u: usize| {
             under.iter().all(|decision| match *decision {
@@ -132,8 +130,7 @@ impl<'a> Pass<'a> {
             earning,
             unit_use: (0..problem.order.units).map(used).collect(),
             net_use: [per[1], per[2]],
-            capacity: of_pieces.iter().sum::<i128>() * problem.target * problem.one
-                + of_memory * kind.capacity.unwrap_or_default(),
+            capacity: of_pieces.iter().sum::<i128>() * problem.target + of_memory * kind.capacity.unwrap_or_default(),
             sequence: sequence(problem)?,
             pairs: pairs.collect(),
             nets_of: if per[1..] == [0, 0] { vec![Vec::new(); problem.order.units] } else { problem.nets_of() },
@@ -171,9 +168,9 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// What is left of a profit when its use is paid for, in parts that make it whole.
+    /// What is left of a profit when its use is paid for, times the price's denominator.
     fn worth(&self, used: i128, profit: i128) -> i128 {
-        self.earning.price[1] * self.problem.one * profit - self.earning.price[0] * used
+        self.earning.price[1] * profit - self.earning.price[0] * used
     }
 
     /// Whether no set within the capacity earns more than is said.

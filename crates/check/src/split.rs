@@ -15,8 +15,8 @@ struct Device {
     nodes: Vec<u64>,
 }
 
-/// The least whole number of the claim's units within which the split in `text` is; or why it is none of the splits
-/// that are asked for.
+/// The load of the split in `text` in units of the claim, rounded down where replicas share it; or why it is none of the
+/// splits that are asked for.
 pub fn value(instance: &Instance, question: &Question, text: &str) -> Result<i128, String> {
     let problem = Problem::new(instance, question)?;
     let devices = read(text, instance)?;
@@ -35,7 +35,7 @@ pub fn value(instance: &Instance, question: &Question, text: &str) -> Result<i12
             loads(&problem, device, |u| of_unit[u] == Some(d)).map_err(|cause| format!("device {d}: {cause}"))?;
         largest = [0, 1].map(|i| largest[i].max(loads[i]));
     }
-    Ok(problem.value(largest))
+    Ok(largest[0] + largest[1])
 }
 
 fn read(text: &str, instance: &Instance) -> Result<Vec<Device>, String> {

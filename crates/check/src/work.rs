@@ -35,7 +35,10 @@ impl Work {
             kinds.filter_map(|(kind, price)| Some(kind.time[unit]? * price)).min().unwrap_or(NEVER)
         };
         let of_unit = (0..problem.order.units).map(least).collect();
-        Ok(Self { of_unit, of_device: weights.iter().map(|weight| problem.target * problem.one * weight).collect() })
+        // What replicas share is below the claim, and no whole number.
+        let most = |kind: &Kind| problem.target + i128::from(kind.most_replicas > 1);
+        let of_device = problem.kinds.iter().zip(weights).map(|(kind, weight)| most(kind) * weight).collect();
+        Ok(Self { of_unit, of_device })
     }
 
     /// Whether the devices cannot do all units within the target.

@@ -140,7 +140,7 @@ fn every_optimum_is_certified_by_both_checkers() {
 }
 
 #[test]
-#[ignore = "hours; DAGSPLIT_CASES says how many other than 20,000"]
+#[ignore = "minutes; DAGSPLIT_CASES says how many other than 20,000"]
 fn every_optimum_of_many_cases_is_certified_by_both_checkers() {
     let cases = std::env::var("DAGSPLIT_CASES").map_or(20_000, |cases| cases.parse().unwrap());
     println!("{} of {cases} cases have a split, and its optimum is certified", certify(7, cases));

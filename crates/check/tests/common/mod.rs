@@ -114,7 +114,7 @@ impl Case {
     pub fn first_line(&self, claim: i128) -> String {
         let order: Vec<String> = (0..self.nodes).map(|v| v.to_string()).collect();
         format!(
-            "{{\"format\":\"dagsplit-proof/1\",\"instance\":\"{}\",\"objective\":\"{}\",\"scope\":\"{}\",{},\"digits\":1,\"order\":[{}],\"claim\":{claim}}}",
+            "{{\"format\":\"dagsplit-proof/1\",\"instance\":\"{}\",\"objective\":\"{}\",\"scope\":\"{}\",{},\"digits\":2,\"order\":[{}],\"claim\":{claim}}}",
             hash(self.instance.as_bytes()),
             self.objective,
             self.scope,
