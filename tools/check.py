@@ -43,20 +43,19 @@ class Instance:
         if "schema" in file:
             if file["schema"] != "dagsplit-instance/1":
                 raise ValueError("the schema is unknown")
-            names = ("source", "target", "memory", "backward", "color_class")
+            source, target, memory, backward, color = "source", "target", "memory", "backward", "color_class"
             self.classes = len(file["platform"]["accelerators"])
             self.times = [[*node["accelerator_times"], node.get("cpu_time")] for node in nodes]
             self.transfer = [node.get("transfer_time", 0) for node in nodes]
         else:
-            names = ("sourceId", "destId", "size", "isBackwardNode", "colorClass")
+            source, target, memory, backward, color = "sourceId", "destId", "size", "isBackwardNode", "colorClass"
             self.classes, costs = 1, {}
             for edge in edges:
                 if costs.setdefault(edge["sourceId"], edge["cost"]) != edge["cost"]:
                     raise ValueError("edges that leave one node cost differently")
-            runs = [node["fpgaLatency"] if node["supportedOnFpga"] else None for node in nodes]
-            self.times = [[time, node["cpuLatency"]] for time, node in zip(runs, nodes)]
+            runs = lambda node: node["fpgaLatency"] if node["supportedOnFpga"] else None
+            self.times = [[runs(node), node["cpuLatency"]] for node in nodes]
             self.transfer = [costs.get(node["id"], 0) for node in nodes]
-        source, target, memory, backward, color = names
         self.memory = [node.get(memory, 0) for node in nodes]
         self.parameters = [node.get("parameter_bytes", 0) for node in nodes]
         self.backward = [bool(node.get(backward, False)) for node in nodes]
@@ -65,7 +64,6 @@ class Instance:
         if len(position) < len(nodes) or not nodes:
             raise ValueError("there is no node, or an id occurs twice")
         self.edges = sorted({(position[edge[source]], position[edge[target]]) for edge in edges})
-        self.count = len(nodes)
 
 
 def strong_components(count, edges):
@@ -90,9 +88,10 @@ class Problem:
     def __init__(self, instance, line):
         self.scope, self.is_gpipe = line["scope"], line["objective"] == "gpipe"
         is_known = self.scope in ("arbitrary", "convex", "acyclic") and line["objective"] in ("throughput", "gpipe")
-        if set(line) - FIELDS or line["format"] != "dagsplit-proof/1" or not is_known:
+        unknown = set(line) - FIELDS or any(set(kind) - {"count", "memory", "load"} for kind in line["accelerators"])
+        if unknown or line["format"] != "dagsplit-proof/1" or not is_known:
             raise ValueError("the first line has something unknown")
-        self.is_late = [instance.backward[v] and self.is_gpipe for v in range(instance.count)]
+        self.is_late = [backward and self.is_gpipe for backward in instance.backward]
         refuse_unless(len(line["accelerators"]) == instance.classes, "the classes are not those of the instance")
         self.check_range(line)
         coefficients = [x for kind in line["accelerators"] for piece in kind["load"] for x in piece]
@@ -118,7 +117,7 @@ class Problem:
         self.unit_of = [number.setdefault(m, len(number)) for m in mark]
         self.units = len(number)
         has_forward = {u for u, backward in zip(self.unit_of, instance.backward) if not backward}
-        self.variable_of, self.unit_of_variable = [None] * instance.count, []
+        self.variable_of, self.unit_of_variable = [None] * len(self.unit_of), []
         of_unit = [[] for _ in range(self.units)]
         for v, unit in enumerate(self.unit_of):
             if not instance.backward[v] or unit not in has_forward and not of_unit[unit]:
@@ -149,12 +148,9 @@ class Problem:
         return int(times)
 
     def make_nets(self, instance, scale):
-        consumers = {}
-        for a, b in instance.edges:
-            consumers.setdefault(a, set()).add(self.unit_of[b])
         self.nets = []
-        for a, units in consumers.items():
-            sinks = units - {self.unit_of[a]}
+        for a in sorted({a for a, _ in instance.edges}):
+            sinks = {self.unit_of[b] for source, b in instance.edges if source == a} - {self.unit_of[a]}
             cost = self.units_of_time(instance.transfer[a] * scale)
             self.nets += [(self.unit_of[a], frozenset(sinks), cost, self.is_late[a])] if sinks and cost else []
 
@@ -167,15 +163,13 @@ class Problem:
             self.parameters[unit] += int(instance.parameters[v] * self.byte)
         cpus, self.kinds = {"count": line["cpus"], "load": [[1, 0, 0]]}, []
         for k, kind in enumerate([*line["accelerators"], cpus]):
-            if set(kind) - {"count", "memory", "load"}:
-                raise ValueError("a class has unknown fields")
             time, late = [0] * self.units, [0] * self.units
             for v, unit in enumerate(self.unit_of):
                 own = instance.times[v][k]
                 time[unit] = None if own is None or time[unit] is None else time[unit] + self.units_of_time(own)
                 late[unit] += self.units_of_time(own or 0) if self.is_late[v] else 0
-            limit = kind.get("memory")
-            capacity = None if limit is None else int(limit * self.byte) * (10**9 + 1) // 10**9
+            limit = int((kind.get("memory") or 0) * self.byte) * (10**9 + 1) // 10**9
+            capacity = None if kind.get("memory") is None else limit
             replicas = min(self.ring["most"], kind["count"]) if k < instance.classes else 1
             own = {"time": time, "late": late, "capacity": capacity, "replicas": replicas}
             self.kinds.append(kind | own | {"load": [[int(x * self.parts) for x in piece] for piece in kind["load"]]})
@@ -196,6 +190,13 @@ class Problem:
             passes[is_late][2] += cost if source in units and not sinks <= units else 0
         return passes
 
+    def pays(self, unit):
+        """Whether a unit takes as long as what has to be sent where it is apart, on each kind that has devices."""
+        sent = sum(cost for source, _, cost, _ in self.nets if source == unit)
+        given = sum(x for v, sinks, x, _ in self.nets if unit in sinks and (v, unit) not in self.order_edges)
+        loads = [(kind["time"][unit], kind["load"]) for kind in self.kinds if kind["count"]]
+        return all(t is None or a * t >= b * sent + c * given for t, load in loads for a, b, c in load)
+
     def unit(self, node):
         refuse_unless(0 <= whole(node) < len(self.unit_of), f"there is no node {node}")
         return self.unit_of[node]
@@ -204,8 +205,8 @@ class Problem:
 def work_of(problem, weights):
     are_right = len(weights) == len(problem.kinds) and all(0 <= whole(w) <= 2**40 for w in weights)
     refuse_unless(are_right, "there has to be a weight from 0 to 2^40 for each kind")
-    price = [w * max(piece[0] for piece in kind["load"]) for kind, w in zip(problem.kinds, weights)]
-    usable = [(kind, p) for kind, p in zip(problem.kinds, price) if kind["count"]]
+    present = [(kind, w) for kind, w in zip(problem.kinds, weights) if kind["count"]]
+    usable = [(kind, w * max(piece[0] for piece in kind["load"])) for kind, w in present]
     least = lambda u: min((p * kind["time"][u] for kind, p in usable if kind["time"][u] is not None), default=2**100)
     of_device = [w * (problem.claim - (kind["replicas"] <= 1)) for kind, w in zip(problem.kinds, weights)]
     return [least(u) for u in range(problem.units)], of_device
@@ -223,7 +224,6 @@ def least_cut(problem, kind, piece, group):
 
     def arc(a, b, capacity):
         residual[a][b] += capacity
-        residual[b][a] += 0
 
     for u in range(problem.units):
         arc(u, "sink", unlimited if kind["time"][u] is None else piece[0] * kind["time"][u])
@@ -256,8 +256,8 @@ def least_cut(problem, kind, piece, group):
 
 def check_crowd(problem, line, _decisions):
     units, most = [problem.unit(node) for node in line["nodes"]], line["most"]
-    refuse_unless(len(set(units)) == len(units), "a unit counts twice")
-    refuse_unless(len(most) == len(problem.kinds), "there has to be a number for each kind")
+    are_right = len(set(units)) == len(units) and len(most) == len(problem.kinds)
+    refuse_unless(are_right, "a unit counts twice, or there is no number for a kind")
     refuse_unless(all(kind["replicas"] <= 1 for kind in problem.kinds), "a crowd says nothing of replicas")
     held = sum(kind["count"] * whole(m) for kind, m in zip(problem.kinds, most))
     refuse_unless(len(units) > held and min(most) >= 0, "the devices can hold as many")
@@ -275,12 +275,15 @@ def check_ideals(problem, line, _decisions):
     of_unit, of_device = work_of(problem, line["weights"])
     before = [{a for a, b in problem.order_edges if b == u} for u in range(problem.units)]
     all_units = frozenset(range(problem.units))
+    paying = {u for u in all_units if problem.pays(u)}
     reached = {frozenset(): {((0,) * len(problem.kinds), (0, 0))}}
     for size in range(problem.units):
         for ideal in [i for i in reached if len(i) == size]:
             uses = reached.pop(ideal)
             for k, kind in [(k, kind) for k, kind in enumerate(problem.kinds) if kind["count"]]:
-                for larger, replicas, loads in stages(problem, kind, ideal, before):
+                found = list(stages(problem, kind, ideal, before))
+                ends = set() if problem.is_gpipe or kind["replicas"] > 1 else {larger for larger, *_ in found}
+                for larger, replicas, loads in (x for x in found if not any(x[0] | {u} in ends for u in paying - x[0])):
                     rest = sum(of_unit[u] for u in all_units - larger)
                     for use, largest in uses:
                         use = tuple(n + replicas * (i == k) for i, n in enumerate(use))
@@ -383,10 +386,8 @@ def plan(problem, per, decisions):
             sequence.append(variable)
     refuse_unless(len(sequence) == len(problem.unit_of_variable), "the order lacks a node")
     at = {variable: i for i, variable in enumerate(sequence)}
-    first, last = {}, {}
-    for step, variable in enumerate(sequence):
-        first.setdefault(problem.unit_of_variable[variable], step)
-        last[problem.unit_of_variable[variable]] = step
+    first = {problem.unit_of_variable[variable]: step for step, variable in reversed([*enumerate(sequence)])}
+    last = {problem.unit_of_variable[variable]: step for step, variable in enumerate(sequence)}
     for u, v in ((u, v) for name, u, v in decisions if name in ("together", "apart")):
         last[u], last[v] = max(last[u], first[v]), max(last[v], first[u])
     labels = dict(at)
@@ -422,8 +423,7 @@ def extend(problem, kind, k, per, memory_weight, profit, decisions, nets, state,
                 if partner is not None and (partner != inside if name == "together" else partner and inside):
                     return None
         if inside:
-            used += per[0] * kind["time"][unit] + memory_weight * problem.memory[unit]
-            gain += profit[unit]
+            used, gain = per[0] * kind["time"][unit] + memory_weight * problem.memory[unit], profit[unit]
         units[unit] = inside
         pays = lambda where, ins, outs: where is True and outs or where is False and ins
         for e in nets[unit]:

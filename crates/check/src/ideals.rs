@@ -7,7 +7,7 @@ use crate::instance::Instance;
 use crate::leaves;
 use crate::order::components;
 use crate::problem::{Kind, Problem, Terms};
-use crate::question::{Question, Scope};
+use crate::question::{Objective, Question, Scope};
 use crate::work::Work;
 
 /// The most ideals that are listed, and the most uses of devices told apart.
@@ -28,7 +28,7 @@ pub fn refutes(whole: &Problem, (instance, question): (&Instance, &Question), we
     let work = Work::new(problem, weights)?;
     let chains = Chains::new(problem, &work)?;
     let mut walk = Walk::new(problem, &work);
-    // The chains that reach each ideal, and the ideals that are reached, by their size.
+    // The chains that reach each ideal, and the ideals that are reached, by how many units they hold.
     let mut reached = vec![chains.empty()];
     let mut of_size = vec![Vec::new(); problem.order.units + 1];
     of_size[0].push(0);
@@ -36,13 +36,17 @@ pub fn refutes(whole: &Problem, (instance, question): (&Instance, &Question), we
         for from in std::mem::take(&mut of_size[size]) {
             let shorter = std::mem::take(&mut reached[from]);
             for (k, kind) in problem.kinds.iter().enumerate().filter(|(_, kind)| kind.count > 0) {
-                let stages = walk.stages(from, kind)?;
+                let stages = match problem.objective {
+                    Objective::Throughput => walk.stages::<1>(from, kind)?,
+                    Objective::GPipe => walk.stages::<2>(from, kind)?,
+                };
                 reached.resize(walk.ideals.len(), Vec::new());
                 for stage in stages {
                     let is_new = reached[stage.to].is_empty();
-                    chains.extend(&shorter, (k, &stage), &mut reached[stage.to]);
+                    let ideal = &walk.ideals[stage.to];
+                    chains.extend(&shorter, (k, &stage), ideal.rest, &mut reached[stage.to]);
                     if is_new && !reached[stage.to].is_empty() {
-                        of_size[size + stage.units].push(stage.to);
+                        of_size[ideal.size].push(stage.to);
                     }
                 }
             }
@@ -108,7 +112,7 @@ impl<'a> Chains<'a> {
     }
 
     /// Extends chains by a stage on devices of a kind, where those that are left then may do the rest.
-    fn extend(&self, chains: &Reached, (kind, stage): (usize, &Stage), reached: &mut Reached) {
+    fn extend(&self, chains: &Reached, (kind, stage): (usize, &Stage), rest: i128, reached: &mut Reached) {
         let some = chains.iter().enumerate().filter(|&(index, _)| self.left[index].0[kind] >= stage.replicas);
         for (to, chain) in some.flat_map(|(index, chains)| {
             chains.iter().map(move |chain| (index + self.strides[kind] * stage.replicas as usize, chain))
@@ -116,7 +120,7 @@ impl<'a> Chains<'a> {
             let first = if kind == 0 { chain.first + stage.replicas } else { chain.first };
             let largest = [0, 1].map(|i| chain.largest[i].max(stage.largest[i]));
             let is_within = first <= self.first && self.problem.is_within(largest);
-            if is_within && self.left[to].1 + i128::from(self.first - first) * self.of_first >= stage.rest {
+            if is_within && self.left[to].1 + i128::from(self.first - first) * self.of_first >= rest {
                 reached.resize(self.left.len(), Vec::new());
                 keep(Chain { first, largest }, &mut reached[to]);
             }
@@ -133,35 +137,51 @@ fn keep(chain: Chain, front: &mut Vec<Chain>) {
     }
 }
 
-/// A stage within the target: the ideal that it ends at, how many units it holds and devices share it, what it asks of the
-/// objective's maxima, and what the units outside the ideal take at least.
+/// A stage within the target: the ideal that it ends at, how many devices share it, and what it asks of the objective's maxima.
 struct Stage {
     to: usize,
-    units: usize,
     replicas: u32,
     largest: [i128; 2],
-    rest: i128,
 }
 
-/// Sums over a stage; what lasts is what every larger stage from the same ideal pays, too.
-#[derive(Clone, Copy, Default)]
-struct Sums {
-    units: usize,
-    terms: Terms,
-    lasting: Terms,
+/// Sums over a stage for each pass; of in and out some last: every larger stage from the same ideal pays these, too.
+#[derive(Clone, Copy)]
+struct Sums<const PASSES: usize> {
+    passes: [Terms; PASSES],
+    lasting: [[i128; 2]; PASSES],
     memory: i128,
     parameters: i128,
-    rest: i128,
 }
 
 /// A set of units, as bits.
 type Bits = Rc<[u64]>;
+
+/// An ideal: its units, how many they are, and what those outside take at least.
+struct Ideal {
+    bits: Bits,
+    size: usize,
+    rest: i128,
+}
 
 /// The units that may join an ideal, each with the ideal that results.
 type Above = Rc<[(usize, usize)]>;
 
 fn holds(bits: &[u64], unit: usize) -> bool {
     bits[unit / 64] >> (unit % 64) & 1 == 1
+}
+
+/// Whether a unit takes at least as long on each kind of device as, where it is apart from a stage, it costs that to be given
+/// what the unit sends, and to send what the unit is not before it in order for. O(nets · log edges).
+fn pays(problem: &Problem, unit: usize) -> bool {
+    let is_before = |source: usize| problem.order.edges.binary_search(&(source, unit)).is_ok();
+    let sent: i128 = problem.nets.iter().filter(|net| net.source == unit).map(|net| net.cost).sum();
+    let given = problem.nets.iter().filter(|net| net.sinks.contains(&unit) && !is_before(net.source));
+    let given: i128 = given.map(|net| net.cost).sum();
+    let on_kind = |kind: &Kind| {
+        let exceeds = |time: i128| kind.pieces.iter().any(|[a, b, c]| a * time < b * sent + c * given);
+        kind.count == 0 || !kind.time[unit].is_some_and(exceeds)
+    };
+    problem.kinds.iter().all(on_kind)
 }
 
 /// Looks at all ideals above one, with the stage between. Ideals are numbered as they are found, the empty one first.
@@ -173,10 +193,15 @@ struct Walk<'a> {
     /// All units, and the place of each, in an order in which they follow what they need.
     sequence: Vec<usize>,
     place: Vec<usize>,
-    ideals: Vec<Bits>,
+    ideals: Vec<Ideal>,
     number: HashMap<Bits, usize>,
     /// What is above each ideal, once that has been asked for; in the order of the units.
     above: Vec<Option<Above>>,
+    /// Whether each unit pays for its own edge: where it joins an ideal, what follows has no larger load.
+    pays: Vec<bool>,
+    /// From which ideal on a stage within the target was last found that ends at each one, and which walk that was.
+    found: Vec<usize>,
+    walks: usize,
     steps: usize,
 }
 
@@ -196,8 +221,11 @@ impl<'a> Walk<'a> {
             sequence,
             place,
             number: HashMap::from([(empty.clone(), 0)]),
-            ideals: vec![empty],
+            ideals: vec![Ideal { bits: empty, size: 0, rest: work.of_unit.iter().sum() }],
             above: vec![None],
+            pays: (0..problem.order.units).map(|unit| pays(problem, unit)).collect(),
+            found: Vec::new(),
+            walks: 0,
             steps: 0,
         }
     }
@@ -207,7 +235,8 @@ impl<'a> Walk<'a> {
         if let Some(above) = &self.above[ideal] {
             return above.clone();
         }
-        let bits = self.ideals[ideal].clone();
+        let Ideal { bits, size, rest } = &self.ideals[ideal];
+        let (bits, size, rest) = (bits.clone(), size + 1, *rest);
         let joins = |u: &usize| !holds(&bits, *u) && self.before[*u].iter().all(|&v| holds(&bits, v));
         let joining: Vec<usize> = self.sequence.iter().copied().filter(joins).collect();
         let with = |u: usize| {
@@ -216,7 +245,7 @@ impl<'a> Walk<'a> {
             let larger: Bits = larger.into();
             let number = *self.number.entry(larger.clone()).or_insert(self.ideals.len());
             if number == self.ideals.len() {
-                self.ideals.push(larger);
+                self.ideals.push(Ideal { bits: larger, size, rest: rest - self.work.of_unit[u] });
                 self.above.push(None);
             }
             (u, number)
@@ -228,11 +257,10 @@ impl<'a> Walk<'a> {
 
     /// The stages within the target from an ideal on. Units join in their order, so that each stage is come to once: the last
     /// one of a stage is needed by none of the others.
-    fn stages(&mut self, from: usize, kind: &Kind) -> Result<Vec<Stage>, String> {
-        let below = self.ideals[from].clone();
-        let outside = self.work.of_unit.iter().enumerate().filter(|&(u, _)| !holds(&below, u));
-        let empty = Sums { rest: outside.map(|(_, least)| least).sum(), ..Sums::default() };
-        let (mut stages, mut open) = (Vec::new(), vec![(from, 0, empty)]);
+    fn stages<const PASSES: usize>(&mut self, from: usize, kind: &Kind) -> Result<Vec<Stage>, String> {
+        let below = self.ideals[from].bits.clone();
+        let none = Sums { passes: [[0; 3]; PASSES], lasting: [[0; 2]; PASSES], memory: 0, parameters: 0 };
+        let (mut stages, mut open) = (Vec::new(), vec![(from, 0, none)]);
         while let Some((ideal, first, sums)) = open.pop() {
             let above = self.above(ideal);
             let later = above.iter().rev().take_while(|&&(u, _)| self.place[u] >= first);
@@ -242,54 +270,79 @@ impl<'a> Walk<'a> {
             }
             for &(u, larger) in later {
                 let Some(times) = kind.passes(u) else { continue };
-                let sums = self.join(sums, (u, times), &below, &self.ideals[larger]);
+                let sums = self.join(&sums, (u, times), &below, &self.ideals[larger].bits);
                 if self.may_grow(kind, larger, &sums, &mut stages) {
                     open.push((larger, self.place[u] + 1, sums));
                 }
             }
         }
+        if kind.most_replicas <= 1 && self.problem.objective == Objective::Throughput {
+            self.drop_dominated(&mut stages);
+        }
         Ok(stages)
     }
 
+    /// Drops stages from one ideal to which a unit that pays for its own edge can be added within the target.
+    fn drop_dominated(&mut self, stages: &mut Vec<Stage>) {
+        self.walks += 1;
+        self.found.resize(self.ideals.len(), 0);
+        stages.iter().for_each(|stage| self.found[stage.to] = self.walks);
+        let is_dominated = |above: &Above| {
+            above.iter().any(|&(u, larger)| self.pays[u] && self.found.get(larger) == Some(&self.walks))
+        };
+        stages.retain(|stage| !self.above[stage.to].as_ref().is_some_and(is_dominated));
+    }
+
     /// The sums of a stage that `u` joins, so that it then holds the units of `ideal` that are not `below`.
-    fn join(&self, mut sums: Sums, (u, times): (usize, [i128; 2]), below: &[u64], ideal: &[u64]) -> Sums {
-        sums.units += 1;
-        for (pass, time) in times.into_iter().enumerate() {
-            sums.terms[pass][0] += time;
-            sums.lasting[pass][0] += time;
-        }
+    fn join<const PASSES: usize>(
+        &self,
+        sums: &Sums<PASSES>,
+        (u, times): (usize, [i128; 2]),
+        below: &[u64],
+        ideal: &[u64],
+    ) -> Sums<PASSES> {
+        let mut sums = *sums;
+        sums.passes.iter_mut().zip(times).for_each(|(terms, time)| terms[0] += time);
         sums.memory += self.problem.memory[u];
         sums.parameters += self.problem.parameters[u];
-        sums.rest -= self.work.of_unit[u];
         let is_in = |&v: &usize| holds(ideal, v) && !holds(below, v);
         for net in self.nets_of[u].iter().map(|&e| &self.problem.nets[e]) {
             let cost_if = |is_paid: bool| if is_paid { net.cost } else { 0 };
-            let (terms, lasting) = (&mut sums.terms[net.pass], &mut sums.lasting[net.pass]);
+            let (terms, [lasting_in, lasting_out]) = (&mut sums.passes[net.pass], &mut sums.lasting[net.pass]);
             if net.source == u {
                 terms[1] -= cost_if(net.sinks.iter().any(is_in));
                 terms[2] += cost_if(!net.sinks.iter().all(is_in));
-                lasting[2] += cost_if(net.sinks.iter().any(|&v| holds(below, v)));
+                *lasting_out += cost_if(net.sinks.iter().any(|&v| holds(below, v)));
             } else if is_in(&net.source) {
                 terms[2] -= cost_if(net.sinks.iter().all(is_in));
             } else if !net.sinks.iter().any(|v| *v != u && is_in(v)) {
                 terms[1] += net.cost;
-                lasting[1] += cost_if(holds(below, net.source));
+                *lasting_in += cost_if(holds(below, net.source));
             }
         }
         sums
     }
 
     /// Adds the stage of these sums that ends at `to`, where it is within the target; whether a larger one may be.
-    fn may_grow(&self, kind: &Kind, to: usize, sums: &Sums, stages: &mut Vec<Stage>) -> bool {
+    fn may_grow<const PASSES: usize>(
+        &self,
+        kind: &Kind,
+        to: usize,
+        sums: &Sums<PASSES>,
+        stages: &mut Vec<Stage>,
+    ) -> bool {
         let fits = kind.capacity.is_none_or(|capacity| sums.memory <= capacity);
         let mut may_grow = false;
         for replicas in 1..=if fits { kind.most_replicas } else { 0 } {
-            let loads = |terms| self.problem.loads(kind, replicas, terms, sums.parameters);
-            may_grow |= self.problem.is_within(loads(&sums.lasting));
-            let largest = loads(&sums.terms);
+            let loads = |passes| self.problem.loads(kind, replicas, passes, sums.parameters);
+            let largest = loads(&sums.passes);
             if self.problem.is_within(largest) {
-                let largest = self.problem.kept(largest);
-                stages.push(Stage { to, units: sums.units, replicas, largest, rest: sums.rest });
+                may_grow = true;
+                stages.push(Stage { to, replicas, largest: self.problem.kept(largest) });
+            } else if !may_grow {
+                let lasting: [Terms; PASSES] =
+                    std::array::from_fn(|p| [sums.passes[p][0], sums.lasting[p][0], sums.lasting[p][1]]);
+                may_grow = self.problem.is_within(loads(&lasting));
             }
         }
         may_grow

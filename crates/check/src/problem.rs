@@ -35,8 +35,8 @@ pub struct Net {
     pub pass: usize,
 }
 
-/// Sums of compute, in and out, for each pass; all in the first one where the objective does not tell them apart.
-pub type Terms = [[i128; 3]; 2];
+/// Sums of compute, in and out of a pass; the first one has all where the objective does not tell passes apart.
+pub type Terms = [i128; 3];
 
 impl Kind {
     /// The time of a unit in each pass.
@@ -48,7 +48,7 @@ impl Kind {
 /// A question about an instance in whole numbers. No sum or product of loads, bytes, coefficients and replicas overflows.
 pub struct Problem {
     /// What they are judged by.
-    objective: Objective,
+    pub objective: Objective,
     /// Which splits count.
     pub scope: Scope,
     /// The classes of accelerators, then the CPUs.
@@ -160,12 +160,14 @@ impl Problem {
 
     /// What `replicas` devices of a kind whose set has these sums ask of each of the two maxima that the objective adds up:
     /// the load and nothing, or for GPipe the passes' loads.
-    pub fn loads(&self, kind: &Kind, replicas: u32, terms: &Terms, parameters: i128) -> [i128; 2] {
-        let value = |terms: &[i128; 3], piece: &[i128; 3]| piece.iter().zip(terms).map(|(a, b)| a * b).sum();
-        let passes = terms.map(|terms| kind.pieces.iter().map(|piece| value(&terms, piece)).max().unwrap_or_default());
+    pub fn loads(&self, kind: &Kind, replicas: u32, passes: &[Terms], parameters: i128) -> [i128; 2] {
+        let load = |terms: &Terms| {
+            let value = |piece: &[i128; 3]| piece.iter().zip(terms).map(|(a, b)| a * b).sum();
+            kind.pieces.iter().map(value).max().unwrap_or_default()
+        };
         match self.objective {
-            Objective::Throughput => [self.load(passes[0], replicas, parameters), 0],
-            Objective::GPipe => passes,
+            Objective::Throughput => [self.load(load(&passes[0]), replicas, parameters), 0],
+            Objective::GPipe => [load(&passes[0]), load(&passes[1])],
         }
     }
 

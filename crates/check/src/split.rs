@@ -96,23 +96,23 @@ fn are_there(problem: &Problem, devices: &[Device]) -> Result<(), String> {
 /// The loads of a device that holds some units.
 fn loads(problem: &Problem, device: &Device, is_in: impl Fn(usize) -> bool) -> Result<[i128; 2], String> {
     let kind = &problem.kinds[device.kind];
-    let (mut terms, mut memory, mut parameters) = (Terms::default(), 0, 0);
+    let (mut passes, mut memory, mut parameters) = ([Terms::default(); 2], 0, 0);
     for u in (0..problem.order.units).filter(|&u| is_in(u)) {
         let times = kind.passes(u).ok_or("it cannot run a node")?;
-        terms.iter_mut().zip(times).for_each(|(terms, time)| terms[0] += time);
+        passes.iter_mut().zip(times).for_each(|(terms, time)| terms[0] += time);
         memory += problem.memory[u];
         parameters += problem.parameters[u];
     }
     for net in &problem.nets {
         let cost_if = |is_paid: bool| if is_paid { net.cost } else { 0 };
-        let terms = &mut terms[net.pass];
+        let terms = &mut passes[net.pass];
         terms[1] += cost_if(!is_in(net.source) && net.sinks.iter().any(|&u| is_in(u)));
         terms[2] += cost_if(is_in(net.source) && net.sinks.iter().any(|&u| !is_in(u)));
     }
     if kind.capacity.is_some_and(|capacity| memory > capacity) {
         return Err("its memory is exceeded".into());
     }
-    Ok(problem.loads(kind, device.replicas, &terms, parameters))
+    Ok(problem.loads(kind, device.replicas, &passes, parameters))
 }
 
 /// Whether the order graph, each device's nodes drawn together, has no cycle; for convex sets, where one device's are alone.

@@ -182,3 +182,24 @@ fn a_leaf_that_takes_room_or_synchronisation_is_not_free() {
         assert!(above.as_ref().is_err_and(|cause| cause.contains(too_much)), "{bytes} and {parameters}: {above:?}");
     }
 }
+
+/// Stages {x} and {a, b} take 3 and 5. With a the first one takes no more than 4, and b takes 4, but then has to send 5 back.
+#[test]
+fn a_unit_that_is_sent_gradients_does_not_pay_for_its_edge() {
+    let instance = r#"{"schema": "dagsplit-instance/1", "platform": {"accelerators": [{"count": 2}], "cpus": 0}, "nodes": [
+        {"id": 0, "accelerator_times": [3]},
+        {"id": 1, "accelerator_times": [1], "color_class": 1},
+        {"id": 2, "accelerator_times": [4], "color_class": 2},
+        {"id": 3, "accelerator_times": [0], "color_class": 2, "backward": true, "transfer_time": 5},
+        {"id": 4, "accelerator_times": [0], "color_class": 1, "backward": true}],
+        "edges": [{"source": 0, "target": 1}, {"source": 1, "target": 2}, {"source": 3, "target": 4}]}"#;
+    let of = |claim: i64| {
+        let statement = format!(
+            r#"{{"format":"dagsplit-proof/1","instance":"{}","objective":"throughput","scope":"acyclic","accelerators":[{{"count":2,"load":[[1,0,1]]}}],"cpus":0,"digits":0,"claim":{claim}}}"#,
+            hash(instance.as_bytes())
+        );
+        check(instance, &format!("{statement}\n{IDEALS}"), None)
+    };
+    assert!(of(5).is_ok());
+    assert!(matches!(of(6), Err(Error::Refused { line: 2, .. })), "{:?}", of(6));
+}
