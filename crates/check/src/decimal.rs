@@ -51,6 +51,31 @@ impl Decimal {
         Ok(Self { digits, exponent: if digits == 0 { 0 } else { self.exponent + other.exponent } })
     }
 
+    /// The sum, unless it has too many digits.
+    pub fn plus(self, other: Self) -> Result<Self, String> {
+        self.with(other, i128::checked_add)
+    }
+
+    /// The difference, or nothing where `other` is larger.
+    pub fn minus(self, other: Self) -> Result<Self, String> {
+        let difference = self.with(other, i128::checked_sub)?;
+        Ok(if difference.digits > 0 { difference } else { Self::ZERO })
+    }
+
+    fn with(self, other: Self, combine: impl Fn(i128, i128) -> Option<i128>) -> Result<Self, String> {
+        let exponent = self.exponent.min(other.exponent);
+        let aligned = |number: Self| {
+            let power = 10_i128.checked_pow(number.exponent.abs_diff(exponent));
+            if number.digits == 0 { Some(0) } else { number.digits.checked_mul(power?) }
+        };
+        let digits = aligned(self).zip(aligned(other)).and_then(|(a, b)| combine(a, b));
+        let mut sum = Self { digits: digits.ok_or("a sum has too many digits")?, exponent };
+        while sum.digits != 0 && sum.digits % 10 == 0 {
+            sum = Self { digits: sum.digits / 10, exponent: sum.exponent + 1 };
+        }
+        Ok(sum)
+    }
+
     /// The number times 10^`places`, as a whole number, unless it has more decimals or is too large.
     pub fn scaled(self, places: u32) -> Result<i128, String> {
         let shift = u32::try_from(self.exponent + places as i32);

@@ -6,10 +6,13 @@ use crate::decimal::Decimal;
 use crate::json::{self, Object, Value};
 
 /// A node as far as a split's cost goes.
+#[derive(Clone)]
 pub struct Node {
     pub id: u64,
     /// Time on each class of accelerators, then on a CPU; `None` where that cannot run it.
     pub times: Vec<Option<Decimal>>,
+    /// How far measurements of its time on an accelerator lie apart.
+    pub spread: Decimal,
     /// Bytes on an accelerator.
     pub memory: Decimal,
     /// Time to move its output.
@@ -22,6 +25,7 @@ pub struct Node {
 }
 
 /// A workload.
+#[derive(Clone)]
 pub struct Instance {
     /// The nodes in the order of the file.
     pub nodes: Vec<Node>,
@@ -71,6 +75,7 @@ fn native(file: &Object) -> Result<Instance, String> {
         Ok(Node {
             id: node.get("id", json::whole)?,
             times,
+            spread: number("time_spread")?,
             memory: number("memory")?,
             transfer: number("transfer_time")?,
             parameters: number("parameter_bytes")?,
@@ -107,6 +112,7 @@ fn published(file: &Object) -> Result<Instance, String> {
         Ok(Node {
             id,
             times: vec![supported.then_some(on_accelerator), Some(node.get("cpuLatency", json::decimal)?)],
+            spread: Decimal::ZERO,
             memory: node.get("size", json::decimal)?,
             transfer: transfers.get(&id).copied().unwrap_or(Decimal::ZERO),
             parameters: Decimal::ZERO,

@@ -17,6 +17,7 @@ mod profits;
 mod proof;
 mod question;
 mod split;
+mod stability;
 mod work;
 
 use std::fmt;
@@ -30,15 +31,23 @@ use question::Question;
 /// A proof that holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accepted {
-    /// Every split has a load of at least this many units of 10^-`digits` of the instance's time unit.
+    /// Every split has a load of at least this many units of 10^-`digits` of the instance's time unit; or, of a proof of
+    /// stability, its split is never that much above the best one.
     pub claim: i128,
     /// The decimals that the claim counts.
     pub digits: u32,
+    /// Whether it is a proof of stability.
+    pub is_stability: bool,
 }
 
 impl fmt::Display for Accepted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "every split has a load of at least {} · 10^-{}", self.claim, self.digits)
+        let what = if self.is_stability {
+            "while times move so, the split is above the best one by at most"
+        } else {
+            "every split has a load of at least"
+        };
+        write!(f, "{what} {} · 10^-{}", self.claim, self.digits)
     }
 }
 
@@ -95,19 +104,31 @@ impl Error {
 /// # Errors
 /// What cannot be read, or the first line of the proof that does not hold, and why.
 pub fn check(instance: &str, proof: &str, split: Option<&str>) -> Result<Accepted, Error> {
-    let (instance, question) = proof::check(instance, proof)?;
-    let value =
-        split.map(|split| split::value(&instance, &question, split)).transpose().map_err(Error::file("split"))?;
-    match value.filter(|&value| value > question.claim) {
-        Some(value) => {
-            Err(Error::refused(1, format!("the split has a load of {value}, above the claim {}", question.claim)))
+    let (instance, question) = proof::check(instance, proof, None)?;
+    let is_stability = question.stability.is_some();
+    if let Some(split) = split {
+        if is_stability {
+            return Err(Error::refused(1, "a proof of stability has a split of its own"));
         }
-        None => Ok(Accepted { claim: question.claim, digits: question.digits }),
+        let value = split::value(&instance, &question, split).map_err(Error::file("split"))?;
+        if value > question.claim {
+            let cause = format!("the split has a load of {value}, above the claim {}", question.claim);
+            return Err(Error::refused(1, cause));
+        }
     }
+    Ok(Accepted { claim: question.claim, digits: question.digits, is_stability })
 }
 
-/// The decimals that a claim about an instance has to count: those of its times, and of transfer times times `scale`, where
-/// that is a decimal number.
+/// Checks what a proof of stability says of one device of its split.
+///
+/// # Errors
+/// As for [`check`].
+pub fn check_device(instance: &str, proof: &str, device: usize) -> Result<(), Error> {
+    proof::check(instance, proof, Some(device)).map(|_| ())
+}
+
+/// The decimals that a claim about an instance has to count: those of its times and their measured spread, and of transfer times
+/// times `scale`, where that is a decimal number.
 ///
 /// # Errors
 /// What cannot be read.
@@ -117,7 +138,8 @@ pub fn digits(instance: &str, scale: &str) -> Result<u32, Error> {
     let moved = instance.nodes.iter().map(|node| node.transfer.times(scale)).collect::<Result<Vec<_>, _>>();
     let moved = moved.map_err(Error::file("instance"))?;
     let times = instance.nodes.iter().flat_map(|node| node.times.iter().flatten());
-    Ok(times.chain(&moved).map(|time| time.places()).max().unwrap_or_default())
+    let spread = instance.nodes.iter().map(|node| &node.spread);
+    Ok(times.chain(spread).chain(&moved).map(|time| time.places()).max().unwrap_or_default())
 }
 
 /// The largest load of a split in units of the claim of a proof's first line, whose claim itself does not matter: what the

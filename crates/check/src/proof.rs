@@ -12,8 +12,12 @@ use crate::question::{Question, hash};
 use crate::work::Work;
 use crate::{Error, crowd, ideals};
 
-/// Checks all lines of a proof, and returns the question whose claim it proves; else the line that is wrong first, and why.
-pub fn check(instance_text: &str, proof_text: &str) -> Result<(Instance, Question), Error> {
+/// A reason: the number of its line, the device in whose scenario it holds where the proof is about stability, and the line.
+type Line<'a> = (usize, Option<usize>, &'a str);
+
+/// Checks all lines of a proof, or those of one device where it is about stability, and returns the question whose claim
+/// it proves; else the line that is wrong first, and why.
+pub fn check(instance_text: &str, proof_text: &str, only: Option<usize>) -> Result<(Instance, Question), Error> {
     let instance = Instance::parse(instance_text).map_err(Error::file("instance"))?;
     let mut lines = proof_text.lines().zip(1..);
     let (first, _) = lines.next().ok_or_else(|| Error::unreadable(1, "the file is empty"))?;
@@ -22,70 +26,89 @@ pub fn check(instance_text: &str, proof_text: &str) -> Result<(Instance, Questio
     if question.instance != found {
         return Err(Error::refused(1, format!("it is about an instance of hash {}, not {found}", question.instance)));
     }
-    let problem = Problem::new(&instance, &question).map_err(|cause| Error::refused(1, cause))?;
-    let mut refuted = BTreeSet::new();
-    let mut last = 1;
-    for (text, line) in lines {
-        let reason = Reason::parse(text, &problem).map_err(|cause| Error::unreadable(line, cause))?;
-        reason.check(&instance, &question, &problem).map_err(|cause| Error::refused(line, cause))?;
-        refuted.insert(reason.under);
+    let devices = question.stability.as_ref().map(|stability| stability.devices.len());
+    let line = |(text, line)| device(text, devices).map(|d| (line, d, text)).map_err(|e| Error::unreadable(line, e));
+    let lines = lines.map(line).collect::<Result<Vec<Line>, Error>>()?;
+    let Some(stability) = &question.stability else {
+        check_claim(&instance, &question, &lines)?;
+        return Ok((instance, question));
+    };
+    for device in (0..stability.devices.len()).filter(|&device| only.is_none_or(|only| only == device)) {
+        let scenario = stability.scenario(&instance, &question, device);
+        let (scenario, load) = scenario.map_err(|cause| Error::refused(1, cause))?;
+        let best = Question { claim: load - question.claim, ..question.clone() };
+        let lines: Vec<Line> = lines.iter().filter(|(_, of, _)| *of == Some(device)).copied().collect();
+        if best.claim > 0 {
+            check_claim(&scenario, &best, &lines)?;
+        }
+    }
+    Ok((instance, question))
+}
+
+/// The device that a line names: one of as many as there are, and none where there are none.
+fn device(text: &str, devices: Option<usize>) -> Result<Option<usize>, String> {
+    match (Object::parse(text)?.optional("device", json::whole)?, devices) {
+        (None, None) => Ok(None),
+        (Some(device), Some(devices)) if device < devices => Ok(Some(device)),
+        _ => Err("a line names one of the devices of the first line, where that has some".into()),
+    }
+}
+
+/// Whether these lines show that no split is below the claim.
+fn check_claim(instance: &Instance, question: &Question, lines: &[Line]) -> Result<(), Error> {
+    let problem = Problem::new(instance, question).map_err(|cause| Error::refused(1, cause))?;
+    let (mut refuted, mut last) = (BTreeSet::new(), 1);
+    for &(line, _, text) in lines {
+        let (under, reason) = reason(text, &problem).map_err(|cause| Error::unreadable(line, cause))?;
+        let result = match reason {
+            Reason::Work { weights } => Work::new(&problem, &weights).and_then(|work| work.refutes(&problem)),
+            Reason::Crowd { units, most } => crowd::refutes(&problem, &units, &most),
+            Reason::Ideals { weights } => ideals::refutes(&problem, (instance, question), &weights),
+            Reason::Profits { of_units, earnings } => profits::refutes(&problem, &of_units, &earnings, &under),
+        };
+        result.map_err(|cause| Error::refused(line, cause))?;
+        refuted.insert(under);
         last = line;
     }
-    match cases::are_complete(refuted) {
-        Ok(()) => Ok((instance, question)),
-        Err(missing) if missing.is_empty() => Err(Error::refused(last, "no reason is given")),
-        Err(missing) => Err(Error::refused(last, format!("no reason is given for the case {missing:?}"))),
-    }
+    cases::are_complete(refuted).map_err(|missing| match missing.is_empty() {
+        true => Error::refused(last, "no reason is given"),
+        false => Error::refused(last, format!("no reason is given for the case {missing:?}")),
+    })
 }
 
-/// A line: why no split of a case is within the target.
-struct Reason {
-    under: Vec<Decision>,
-    kind: ReasonKind,
-}
-
-enum ReasonKind {
+/// Why no split of a case is within the target.
+enum Reason {
     Work { weights: Vec<i128> },
     Crowd { units: Vec<usize>, most: Vec<usize> },
     Ideals { weights: Vec<i128> },
     Profits { of_units: Vec<i128>, earnings: Vec<Earning> },
 }
 
-impl Reason {
-    fn parse(text: &str, problem: &Problem) -> Result<Self, String> {
-        let name = Object::parse(text)?.get("reason", json::text)?;
-        let fields: &[&str] = match name.as_str() {
-            "work" | "ideals" => &["weights"],
-            "crowd" => &["nodes", "most"],
-            "profits" => &["profits", "kinds"],
-            other => return Err(format!("there is no reason {other:?}; known are work, crowd, ideals and profits")),
-        };
-        let line = Object::of_fields(text, &[&["reason", "under"], fields].concat())?;
-        let under = line.optional("under", json::list(|case| Decision::parse(case, problem)))?;
-        let numbers = |field| line.get(field, json::list(json::whole));
-        let kind = match name.as_str() {
-            "work" => ReasonKind::Work { weights: numbers("weights")? },
-            "ideals" => ReasonKind::Ideals { weights: numbers("weights")? },
-            "crowd" => ReasonKind::Crowd {
-                units: line.get("nodes", json::list(|node| problem.unit(json::whole(node)?)))?,
-                most: line.get("most", json::list(json::whole))?,
-            },
-            _ => ReasonKind::Profits {
-                of_units: of_units(problem, &numbers("profits")?)?,
-                earnings: line.get("kinds", json::list(earning))?,
-            },
-        };
-        Ok(Self { under: under.unwrap_or_default(), kind })
-    }
-
-    fn check(&self, instance: &Instance, question: &Question, problem: &Problem) -> Result<(), String> {
-        match &self.kind {
-            ReasonKind::Work { weights } => Work::new(problem, weights)?.refutes(problem),
-            ReasonKind::Crowd { units, most } => crowd::refutes(problem, units, most),
-            ReasonKind::Ideals { weights } => ideals::refutes(problem, (instance, question), weights),
-            ReasonKind::Profits { of_units, earnings } => profits::refutes(problem, of_units, earnings, &self.under),
-        }
-    }
+/// Reads a line: the decisions of its case, and the reason.
+fn reason(text: &str, problem: &Problem) -> Result<(Vec<Decision>, Reason), String> {
+    let name = Object::parse(text)?.get("reason", json::text)?;
+    let fields: &[&str] = match name.as_str() {
+        "work" | "ideals" => &["weights"],
+        "crowd" => &["nodes", "most"],
+        "profits" => &["profits", "kinds"],
+        other => return Err(format!("there is no reason {other:?}; known are work, crowd, ideals and profits")),
+    };
+    let line = Object::of_fields(text, &[&["reason", "device", "under"], fields].concat())?;
+    let under = line.optional("under", json::list(|case| Decision::parse(case, problem)))?;
+    let numbers = |field| line.get(field, json::list(json::whole));
+    let reason = match name.as_str() {
+        "work" => Reason::Work { weights: numbers("weights")? },
+        "ideals" => Reason::Ideals { weights: numbers("weights")? },
+        "crowd" => Reason::Crowd {
+            units: line.get("nodes", json::list(|node| problem.unit(json::whole(node)?)))?,
+            most: line.get("most", json::list(json::whole))?,
+        },
+        _ => Reason::Profits {
+            of_units: of_units(problem, &numbers("profits")?)?,
+            earnings: line.get("kinds", json::list(earning))?,
+        },
+    };
+    Ok((under.unwrap_or_default(), reason))
 }
 
 /// The profit of each unit: what its nodes have together.

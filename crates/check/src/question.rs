@@ -2,6 +2,7 @@
 
 use crate::decimal::{Decimal, LARGEST};
 use crate::json::{self, Object, Value};
+use crate::stability::Stability;
 
 /// The name and version of the format.
 pub const FORMAT: &str = "dagsplit-proof/1";
@@ -22,6 +23,7 @@ pub enum Scope {
 }
 
 /// A class of accelerators: how many there are, bytes of each where they are limited, and the pieces of its load.
+#[derive(Clone)]
 pub struct Class {
     pub count: u32,
     pub memory: Option<Decimal>,
@@ -29,6 +31,7 @@ pub struct Class {
 }
 
 /// Replicas that may share a device's nodes; synchronisation is added to the load, or hidden behind it.
+#[derive(Clone)]
 pub struct Replication {
     pub most: u32,
     pub bandwidth: Decimal,
@@ -36,6 +39,7 @@ pub struct Replication {
 }
 
 /// The first line of a proof; its fields are those of the file.
+#[derive(Clone)]
 pub struct Question {
     pub instance: String,
     pub objective: Objective,
@@ -47,12 +51,13 @@ pub struct Question {
     pub digits: u32,
     pub claim: i128,
     pub order: Vec<usize>,
+    pub stability: Option<Stability>,
 }
 
 #[rustfmt::skip]
-const FIELDS: [&str; 11] = [
+const FIELDS: [&str; 12] = [
     "format", "instance", "objective", "scope", "accelerators", "cpus", "transfer_scale", "replication", "digits",
-    "claim", "order",
+    "claim", "order", "stability",
 ];
 
 /// More devices than any machine room holds.
@@ -80,6 +85,7 @@ impl Question {
             digits: line.get("digits", json::whole)?,
             claim: line.get("claim", json::whole)?,
             order: line.optional("order", json::list(json::whole))?.unwrap_or_default(),
+            stability: line.optional("stability", Stability::parse)?,
         };
         let devices = question.accelerators.iter().fold(question.cpus, |sum, class| sum.saturating_add(class.count));
         if question.digits > MOST_DIGITS || question.claim.unsigned_abs() >= LARGEST.unsigned_abs() {

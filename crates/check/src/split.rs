@@ -2,43 +2,49 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::instance::{Instance, Node};
+use crate::instance::Instance;
 use crate::json::{self, Object, Value};
 use crate::order::components;
 use crate::problem::{Problem, Terms};
 use crate::question::{Question, Scope};
 
-/// Devices that share a set of nodes.
-struct Device {
-    kind: usize,
-    replicas: u32,
-    nodes: Vec<u64>,
+/// Devices that share a set of nodes, which are positions.
+#[derive(Clone)]
+pub struct Device {
+    pub kind: usize,
+    pub replicas: u32,
+    pub nodes: Vec<usize>,
 }
 
 /// The load of the split in `text` in units of the claim, rounded down where replicas share it; or why it is none of the
 /// splits that are asked for.
 pub fn value(instance: &Instance, question: &Question, text: &str) -> Result<i128, String> {
-    let problem = Problem::new(instance, question)?;
-    let devices = read(text, instance)?;
-    let device_of = placed(instance, &devices)?;
+    let loads = loads(instance, &Problem::new(instance, question)?, &read(text, instance)?)?;
+    Ok([0, 1].iter().filter_map(|&pass: &usize| loads.iter().map(|loads| loads[pass]).max()).sum())
+}
+
+/// The loads of each device of a split; or why it is none that is asked for.
+pub fn loads(instance: &Instance, problem: &Problem, devices: &[Device]) -> Result<Vec<[i128; 2]>, String> {
+    let device_of = placed(instance, devices)?;
     let mut of_unit = vec![None; problem.order.units];
     for (&unit, &d) in problem.order.unit_of.iter().zip(&device_of) {
         if *of_unit[unit].get_or_insert(d) != d {
             return Err("nodes that have to share a device are on two".into());
         }
     }
-    are_there(&problem, &devices)?;
-    is_in_scope(&problem, &of_unit, devices.len())?;
-    let mut largest = [0; 2];
-    for (d, device) in devices.iter().enumerate() {
-        let loads =
-            loads(&problem, device, |u| of_unit[u] == Some(d)).map_err(|cause| format!("device {d}: {cause}"))?;
-        largest = [0, 1].map(|i| largest[i].max(loads[i]));
-    }
-    Ok(largest[0] + largest[1])
+    are_there(problem, devices)?;
+    is_in_scope(problem, &of_unit, devices.len())?;
+    let loads = devices.iter().enumerate().map(|(d, device)| load(problem, device, |u| of_unit[u] == Some(d)));
+    loads.enumerate().map(|(d, loads)| loads.map_err(|cause| format!("device {d}: {cause}"))).collect()
 }
 
+/// Reads a split. A backward node that no device lists is where its colour class is.
 fn read(text: &str, instance: &Instance) -> Result<Vec<Device>, String> {
+    let positions: HashMap<u64, usize> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
+    let position = |value: Value| {
+        let id = json::whole(value)?;
+        positions.get(&id).copied().ok_or_else(|| format!("there is no node {id}"))
+    };
     let device = |value: Value, is_cpu: bool| {
         let device = Object::parse(value.get())?;
         let kind = if is_cpu { instance.classes } else { device.optional("class", json::whole)?.unwrap_or(0) };
@@ -46,34 +52,37 @@ fn read(text: &str, instance: &Instance) -> Result<Vec<Device>, String> {
             return Err(format!("there is no class {kind}"));
         }
         let replicas = if is_cpu { None } else { device.optional("replicas", json::whole)? };
-        Ok(Device { kind, replicas: replicas.unwrap_or(1), nodes: device.get("nodes", json::list(json::whole))? })
+        Ok(Device { kind, replicas: replicas.unwrap_or(1), nodes: device.get("nodes", json::list(position))? })
     };
     let file = Object::parse(text)?;
     let accelerators = file.optional("fpgas", json::list(|value| device(value, false)))?.unwrap_or_default();
     let cpus = file.optional("cpus", json::list(|value| device(value, true)))?.unwrap_or_default();
-    Ok(accelerators.into_iter().chain(cpus).filter(|device| !device.nodes.is_empty()).collect())
+    let mut devices: Vec<Device> =
+        accelerators.into_iter().chain(cpus).filter(|device| !device.nodes.is_empty()).collect();
+    let listed: BTreeSet<usize> = devices.iter().flat_map(|device| device.nodes.iter().copied()).collect();
+    for (v, node) in instance.nodes.iter().enumerate().filter(|(v, node)| node.backward && !listed.contains(v)) {
+        let has_class = |&v: &usize| node.color.is_some() && instance.nodes[v].color == node.color;
+        let with_class = |device: &&mut Device| device.nodes.iter().any(has_class);
+        if let Some(device) = devices.iter_mut().find(with_class) {
+            device.nodes.push(v);
+        }
+    }
+    Ok(devices)
 }
 
-/// The device of each node. A backward node that none lists is where its colour class is.
+/// The device of each node.
 fn placed(instance: &Instance, devices: &[Device]) -> Result<Vec<usize>, String> {
-    let mut device_of_id = HashMap::new();
+    let mut device_of = vec![None; instance.nodes.len()];
+    let id = |v: usize| instance.nodes[v].id;
     for (d, device) in devices.iter().enumerate() {
-        for &id in &device.nodes {
-            if device_of_id.insert(id, d).is_some() {
-                return Err(format!("node {id} is on two devices"));
+        for &v in &device.nodes {
+            if device_of[v].replace(d).is_some() {
+                return Err(format!("node {} is on two devices", id(v)));
             }
         }
     }
-    let ids: BTreeSet<u64> = instance.nodes.iter().map(|node| node.id).collect();
-    if let Some(id) = device_of_id.keys().find(|id| !ids.contains(id)) {
-        return Err(format!("there is no node {id}"));
-    }
-    let known = |node: &Node| device_of_id.get(&node.id).copied();
-    let of_color: HashMap<u64, usize> =
-        instance.nodes.iter().filter_map(|node| Some((node.color?, known(node)?))).collect();
-    let with_class = |node: &Node| of_color.get(&node.color.filter(|_| node.backward)?).copied();
-    let of = |node| known(node).or_else(|| with_class(node)).ok_or_else(|| format!("node {} is on no device", node.id));
-    instance.nodes.iter().map(of).collect()
+    let of = |(v, d): (usize, Option<usize>)| d.ok_or_else(|| format!("node {} is on no device", id(v)));
+    device_of.into_iter().enumerate().map(of).collect()
 }
 
 /// Whether there are as many devices as the split takes.
@@ -94,7 +103,7 @@ fn are_there(problem: &Problem, devices: &[Device]) -> Result<(), String> {
 }
 
 /// The loads of a device that holds some units.
-fn loads(problem: &Problem, device: &Device, is_in: impl Fn(usize) -> bool) -> Result<[i128; 2], String> {
+fn load(problem: &Problem, device: &Device, is_in: impl Fn(usize) -> bool) -> Result<[i128; 2], String> {
     let kind = &problem.kinds[device.kind];
     let (mut passes, mut memory, mut parameters) = ([Terms::default(); 2], 0, 0);
     for u in (0..problem.order.units).filter(|&u| is_in(u)) {

@@ -138,8 +138,17 @@ impl Case {
         self.optimum_of(&self.first_line(0))
     }
 
+    /// The load of the best split of a workload of the same nodes and edges.
+    pub fn optimum_on(&self, instance: &str) -> Option<i128> {
+        self.best(instance, &self.first_line(0)).map(|(value, _)| value)
+    }
+
     /// The same for the question of another first line.
     pub fn optimum_of(&self, first_line: &str) -> Option<(i128, String)> {
+        self.best(&self.instance, first_line)
+    }
+
+    fn best(&self, instance: &str, first_line: &str) -> Option<(i128, String)> {
         let question: Value = serde_json::from_str(first_line).unwrap();
         let count = |value: &Value| value.as_u64().unwrap() as usize;
         let mut counts: Vec<usize> =
@@ -167,7 +176,7 @@ impl Case {
                 own.map(entry).collect::<Vec<_>>().join(",")
             };
             let split = format!("{{\"fpgas\":[{}],\"cpus\":[{}]}}", list(false), list(true));
-            if let Ok(value) = split_value(&self.instance, first_line, &split)
+            if let Ok(value) = split_value(instance, first_line, &split)
                 && best.as_ref().is_none_or(|(least, _)| value < *least)
             {
                 best = Some((value, split));

@@ -1,0 +1,96 @@
+//! How far a split can be from the best one while times move.
+
+use crate::decimal::Decimal;
+use crate::instance::Instance;
+use crate::json::{self, Object, Value};
+use crate::problem::Problem;
+use crate::question::{Class, Objective, Question};
+use crate::split::{self, Device};
+
+/// By how much times move, up and down.
+#[derive(Clone)]
+pub enum Spread {
+    /// Each by this part of itself.
+    Part(Decimal),
+    /// Those of accelerators by what measurements spread, and no others.
+    Measured,
+}
+
+/// A split, and how times move.
+#[derive(Clone)]
+pub struct Stability {
+    pub spread: Spread,
+    pub devices: Vec<Device>,
+}
+
+impl Stability {
+    /// Reads `{"spread": number or "measured", "devices": [{"kind": number, "nodes": [positions]}]}`.
+    pub fn parse(value: Value) -> Result<Self, String> {
+        let stability = Object::of_fields(value.get(), &["spread", "devices"])?;
+        let spread = |value: Value| match value.get() {
+            "\"measured\"" => Ok(Spread::Measured),
+            _ => json::decimal(value).map(Spread::Part),
+        };
+        let device = |value: Value| {
+            let device = Object::of_fields(value.get(), &["kind", "nodes"])?;
+            let nodes = device.get("nodes", json::list(json::whole))?;
+            Ok(Device { kind: device.get("kind", json::whole)?, replicas: 1, nodes })
+        };
+        Ok(Self { spread: stability.get("spread", spread)?, devices: stability.get("devices", json::list(device))? })
+    }
+
+    /// The workload in the scenario of a device: what it pays for takes as long as it may, and all else as short. With it
+    /// the device's load there.
+    pub fn scenario(
+        &self,
+        instance: &Instance,
+        question: &Question,
+        device: usize,
+    ) -> Result<(Instance, i128), String> {
+        are_alike(question)?;
+        let Device { kind, nodes, .. } =
+            self.devices.get(device).ok_or_else(|| format!("there is no device {device}"))?;
+        let mut is_in = vec![false; instance.nodes.len()];
+        for &v in nodes {
+            *is_in.get_mut(v).ok_or_else(|| format!("there is no node {v}"))? = true;
+        }
+        let mut is_cut = vec![false; instance.nodes.len()];
+        instance.edges.iter().for_each(|&(a, b)| is_cut[a] |= is_in[a] != is_in[b] && *kind < instance.classes);
+        let mut scenario = instance.clone();
+        for (v, node) in scenario.nodes.iter_mut().enumerate() {
+            let (by, none) = (node.spread, Decimal::ZERO);
+            for (k, time) in node.times.iter_mut().enumerate() {
+                let measured = if k < instance.classes { by } else { none };
+                *time = time.map(|time| self.moved(time, measured, is_in[v] && k == *kind)).transpose()?;
+            }
+            node.transfer = self.moved(node.transfer, none, is_cut[v])?;
+        }
+        let loads = split::loads(instance, &Problem::new(&scenario, question)?, &self.devices)?;
+        Ok((scenario, loads[device][0]))
+    }
+
+    fn moved(&self, time: Decimal, measured: Decimal, up: bool) -> Result<Decimal, String> {
+        let by = match self.spread {
+            Spread::Part(part) => time.times(part)?,
+            Spread::Measured => measured,
+        };
+        if up { time.plus(by) } else { time.minus(by) }
+    }
+}
+
+/// Whether all devices pay for a transfer alike: what raises one load raises no other one more.
+fn are_alike(question: &Question) -> Result<(), String> {
+    let pays = |class: &Class| match class.load[..] {
+        [[_, into, out]] => (into == out).then_some(into),
+        _ => None,
+    };
+    let mut costs = question.accelerators.iter().map(pays);
+    let first = costs.next().unwrap_or(Some(Decimal::ZERO));
+    let is_simple = question.objective == Objective::Throughput && question.replication.is_none();
+    match is_simple && first.is_some() && costs.all(|cost| cost == first) {
+        true => Ok(()),
+        false => {
+            Err("stability is of throughput, without replicas, where all devices pay the same for each transfer".into())
+        }
+    }
+}
