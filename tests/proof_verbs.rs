@@ -88,3 +88,42 @@ fn runs_are_certified_and_measured_against_the_proofs_of_others() {
     let (code, _, said) = compare("--methods dpl --accelerators 1 --proof diamond.proof");
     assert!(code == 3 && said.contains("the proof is about none of these runs"), "{code}: {said}");
 }
+
+#[test]
+fn stability_is_told_and_proven() {
+    let bench = Bench::new();
+    let folder = bench.directory.path();
+    let solve = |options: &str| {
+        let output = dagsplit(folder, &format!("solve diamond.json --quiet {options}"));
+        let said = [&output.stdout[..], &output.stderr[..]].map(String::from_utf8_lossy).concat();
+        (output.status.code().unwrap(), said)
+    };
+    let (code, said) = solve("--json --stable 10% --stable-proof stable.proof");
+    let record: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let stability = &record["stability"];
+    assert_eq!(
+        (code, stability["certified"].as_bool(), stability["spread"].as_str()),
+        (0, Some(true), Some("10.00 %")),
+        "{said}"
+    );
+    let (regret, relative) = (stability["regret"].as_f64().unwrap(), stability["relative"].as_f64().unwrap());
+    // Of the optimum of seven nine tenths are left at least.
+    assert!((relative - regret / 6.3).abs() < 1e-9, "{said}");
+    let output = dagsplit(folder, "check diamond.json stable.proof --json");
+    let checked: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!((checked["regret"].as_f64().unwrap() - regret).abs() <= 1e-8, "{checked}");
+    assert!(checked.get("lower_bound").is_none(), "{checked}");
+    // A ledger keeps bounds of loads.
+    let refused = dagsplit(folder, "ledger add diamond.json stable.proof --by me --ledger ledger.json");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("a proof of stability bounds no load"), "{refused:?}");
+    // Nothing was measured: times stay what they are.
+    let (_, said) = solve("--stable measured");
+    assert!(said.contains("at most 0 % above the best split"), "{said}");
+    let (code, said) = solve("--stable 5% --objective gpipe");
+    assert!(code == 0 && said.contains("nothing is known of its stability"), "{said}");
+    for wrong in ["100%", "-1%", "much"] {
+        let (code, said) = solve(&format!("--stable={wrong}"));
+        assert!(code == 2 && said.contains("such as `5%`"), "{said}");
+    }
+}

@@ -13,7 +13,7 @@ use common::{InstanceOptions, config};
 use dagsplit::conformance::strategies::problems;
 use dagsplit::formats::{OutputFormat, ReadOptions, parse_instance, read_instance, write_instance};
 use dagsplit::problem::{MemoryModel, Objective, Problem, ProblemSpec, Scope};
-use dagsplit::proof::{Asked, Unproven, time};
+use dagsplit::proof::{Asked, Spread, Stability, Unproven, time};
 use dagsplit::solve::{BruteForce, Certify, IdealDp, SearchContext, Solver, Status};
 use dagsplit::{Instance, Solution};
 use dagsplit_check::{Error, check};
@@ -58,7 +58,7 @@ proptest! {
             let proof = prove(&instance, &text, &spec, split);
             let proof = proof.unwrap_or_else(|unproven| panic!("{unproven}: {text}"));
             let accepted = check(&text, &proof, None).unwrap();
-            let (claimed, objective) = (time(&accepted), split.objective.unwrap());
+            let (claimed, objective) = (time(accepted.claim, accepted.digits), split.objective.unwrap());
             prop_assert!((claimed - objective).abs() <= 1e-9 * objective, "{claimed} for {objective}");
             let above = check(&text, &raised(&proof), None);
             prop_assert!(matches!(above, Err(Error::Refused { line: 2, .. })), "{above:?}");
@@ -77,6 +77,55 @@ proptest! {
             && let Ok(proof) = prove(&instance, &text, &spec, split)
         {
             prop_assert!(check(&text, &raised(&proof), None).is_err());
+        }
+    }
+}
+
+/// The workload with each time moved by a quarter of itself, up where `is_up` says so.
+fn moved(instance: &Instance, mut is_up: impl FnMut() -> bool) -> Instance {
+    let mut moved = instance.clone();
+    for node in &mut moved.nodes {
+        let times = node.accelerator_times.iter_mut().flatten().chain(&mut node.cpu_time);
+        times.chain([&mut node.transfer_time]).for_each(|time| *time *= if is_up() { 1.25 } else { 0.75 });
+    }
+    moved
+}
+
+proptest! {
+    #![proptest_config(config(60))]
+
+    /// The regret of the best split is certified, and at no corner of the times is that further from the best one.
+    #[test]
+    fn no_times_within_the_spread_show_more_regret((instance, spec) in problems(5, InstanceOptions::ALL), corners: [u64; 4]) {
+        let text = write_instance(&instance, OutputFormat::Native).unwrap();
+        let instance = parse_instance(&text, &ReadOptions::default()).unwrap();
+        let spec = ProblemSpec { replication: None, objective: Objective::Throughput, ..asked_of(spec, Scope::Acyclic) };
+        let problem = Problem::new(&instance, spec.clone()).unwrap();
+        let best = |problem: &Problem| BruteForce.solve(problem, &mut SearchContext::new()).unwrap().outcome;
+        let outcome = best(&problem);
+        let asked = Asked { instance: &instance, text: &text, transfer_scale: 1.0, problem: &problem };
+        if let Some(split) = outcome.solution()
+            && let Ok(stability) = Stability::new(&asked, split, Spread::Part(0.25))
+        {
+            let value = |problem: &Problem| best(problem).solution().unwrap().objective.unwrap();
+            let bounds: Vec<f64> = stability.scenarios.iter().map(|scenario| value(&scenario.problem)).collect();
+            let regret = stability.regret(&bounds);
+            let unclaimed = Solution { objective: None, ..split.clone() };
+            for mut corner in corners {
+                let instance = moved(&instance, || { corner = corner.rotate_left(1); corner & 1 == 1 });
+                let load = dagsplit::verify::check(&instance, &spec, &unclaimed).unwrap().objective();
+                let other = value(&Problem::new(&instance, spec.clone()).unwrap());
+                prop_assert!(load - other <= regret * (1.0 + 1e-9) + 1e-9 * other, "{load} and {other}: {regret}");
+            }
+            let proof = stability.prove(regret, &SearchContext::new());
+            let proof = proof.unwrap_or_else(|unproven| panic!("{unproven}: {text}")).text;
+            let accepted = check(&text, &proof, None).unwrap();
+            prop_assert!(accepted.is_stability && (time(accepted.claim, accepted.digits) - regret).abs() <= 1e-8 * (1.0 + regret));
+            // What happens at worst is no less.
+            if regret > 1e-6 {
+                let less = stability.prove(regret * (1.0 - 1e-6), &SearchContext::new());
+                prop_assert!(matches!(less, Err(Unproven::NoReason(_))), "{less:?}");
+            }
         }
     }
 }

@@ -6,7 +6,6 @@ use crate::proof::ledger::{Addition, Entry, Held, Ledger, LedgerError};
 use crate::proof::time;
 use crate::report::sheet::{Cell, Column, Sheet};
 use crate::report::table;
-use dagsplit_check::Accepted;
 use serde_json::Value;
 
 use super::{Exit, Failure, note, print, print_json};
@@ -98,9 +97,9 @@ impl AddArgs {
 
 fn failure(error: LedgerError) -> Failure {
     let exit = match &error {
-        LedgerError::Checked(dagsplit_check::Error::Refused { .. }) | LedgerError::NoBetter { .. } => {
-            Exit::InvalidSplit
-        }
+        LedgerError::Checked(dagsplit_check::Error::Refused { .. })
+        | LedgerError::NoBound
+        | LedgerError::NoBetter { .. } => Exit::InvalidSplit,
         LedgerError::Write { .. } => Exit::Output,
         _ => Exit::BadInput,
     };
@@ -133,7 +132,7 @@ fn row(entry: &Entry, folder: &Path) -> Vec<Cell> {
     let word = |name| asked(name).as_str().unwrap_or_default();
     let shown = |held: &Held| {
         let digits = asked("digits").as_u64().unwrap_or_default() as u32;
-        time(&Accepted { claim: held.value, digits })
+        time(held.value, digits)
     };
     let classes = asked("accelerators").as_array().into_iter().flatten();
     let counts: Vec<String> = classes.map(|class| class["count"].to_string()).collect();

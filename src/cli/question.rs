@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use crate::formats;
 use crate::problem::Problem;
-use crate::proof::{Asked, Proof, Unproven};
+use crate::proof::{Asked, Proof, Scenario, Spread, Stability, Unproven};
 use crate::registry;
 use crate::report::method::{self, MethodRecord};
 use crate::report::{Attempt, InstanceRecord, RunRecord};
-use crate::solve::{SearchContext, Solver};
+use crate::solve::{SearchContext, Solver, Status};
 use crate::verify::Verified;
 
 use super::problem_args::ProblemArgs;
@@ -51,6 +51,16 @@ pub struct Answer {
     pub verified: Option<Verified>,
 }
 
+/// How far a split can be from the best one while times move.
+pub struct Stable {
+    /// The most that its load is above the best one, in the instance's time unit.
+    pub regret: f64,
+    /// The same in parts of that best load, where something is known of it.
+    pub relative: Option<f64>,
+    /// A proof of that.
+    pub proof: Result<Proof, Unproven>,
+}
+
 /// A problem, and a method that takes it.
 type Pair<'a> = (&'a Problem, Box<dyn Solver>);
 
@@ -81,6 +91,56 @@ impl Question {
         verified: &Verified,
         watch: Watch,
     ) -> Result<Result<Proof, Unproven>, Failure> {
+        self.with_asked(reading, workload, |asked| {
+            let context = (watch.watched)(self.search.context(watch.cancelled, Instant::now()));
+            Ok(asked.prove(&verified.to_solution(), &context))
+        })
+    }
+
+    /// How far a verified split of the first scope can be from the best one while times move, where no split has a load
+    /// below `bound` while they do not; and a proof, or why there is none. Each scenario has the time limit again, and so have
+    /// the proofs.
+    ///
+    /// # Errors
+    /// Why nothing is known; or the workload's file cannot be read again.
+    pub fn stability(
+        &self,
+        reading: &ReadingArgs,
+        workload: &Workload,
+        (verified, bound): (&Verified, Option<f64>),
+        spread: Spread,
+        watch: Watch,
+    ) -> Result<Result<Stable, Unproven>, Failure> {
+        self.with_asked(reading, workload, |asked| {
+            let split = verified.to_solution();
+            let stability = match Stability::new(asked, &split, spread) {
+                Ok(stability) => stability,
+                Err(unproven) => return Ok(Err(unproven)),
+            };
+            let mut bounds = Vec::with_capacity(stability.scenarios.len());
+            for Scenario { instance, problem, .. } in &stability.scenarios {
+                let pairs = self.pairs(std::slice::from_ref(problem))?;
+                let context = (watch.watched)(self.search.context(watch.cancelled, Instant::now()));
+                let solver = pairs[0].1.as_ref();
+                let run = Attempt::of(solver, instance, problem, None, context).or_fail(Exit::Usage)?.record;
+                // Bounds are rounded down; that of an optimum is the optimum.
+                let bound = if run.status == Status::Optimal { run.objective } else { run.lower_bound };
+                bounds.push(bound.unwrap_or_default());
+            }
+            let regret = stability.regret(&bounds);
+            let context = (watch.watched)(self.search.context(watch.cancelled, Instant::now()));
+            let proof = stability.prove(regret, &context);
+            Ok(Ok(Stable { regret, relative: bound.and_then(|bound| stability.relative(regret, bound)), proof }))
+        })
+    }
+
+    /// What `answer` makes of the first scope's question as proofs state it.
+    fn with_asked<T>(
+        &self,
+        reading: &ReadingArgs,
+        workload: &Workload,
+        answer: impl FnOnce(&Asked) -> Result<Result<T, Unproven>, Failure>,
+    ) -> Result<Result<T, Unproven>, Failure> {
         if self.problem.other_costs().is_some() {
             return Ok(Err(Unproven::Inexpressible("other cost models than that of profiled workloads")));
         }
@@ -88,9 +148,7 @@ impl Question {
         let problem = self.problem.problem(workload, spec)?;
         let text = formats::read_text(reading.file()).or_fail(Exit::BadInput)?;
         let transfer_scale = reading.options().transfer_scale();
-        let asked = Asked { instance: &workload.instance, text: &text, transfer_scale, problem: &problem };
-        let context = (watch.watched)(self.search.context(watch.cancelled, Instant::now()));
-        Ok(asked.prove(&verified.to_solution(), &context))
+        answer(&Asked { instance: &workload.instance, text: &text, transfer_scale, problem: &problem })
     }
 
     /// Each problem with each method that takes it; every method has to take one, and every problem needs one.

@@ -4,12 +4,15 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::formats::write_split;
-use crate::report::{ProofRecord, RunRecord, table};
+use crate::proof::{Proof, Spread};
+use crate::report::{ProofRecord, RunRecord, StabilityRecord, table};
 use crate::solve::Status;
+use crate::units::percent;
 use crate::verify::Verified;
 
 use super::question::{Answer, Question, Watch};
 use super::reading_args::{ReadingArgs, Workload};
+use super::values::spread;
 use super::{Exit, Failure, note, print, print_json, progress, started, write_out};
 
 const EXAMPLES: &str = "\
@@ -19,6 +22,7 @@ Examples:
   dagsplit solve bert.json --method dp,dpl              # compare methods
   dagsplit solve bert.json --scope acyclic,arbitrary    # what contiguity costs, with proofs
   dagsplit solve bert.json --proof bert.proof           # why no split is better
+  dagsplit solve bert.json --stable 5%                  # how far from optimal while times move so
   dagsplit solve bert.json --objective latency          # one sample, no pipeline
   dagsplit solve gnmt.txt --training --bandwidth 10GB --time-limit 60 --output split.json
 
@@ -52,6 +56,16 @@ pub struct Args {
     #[arg(long, value_name = "PROOF", help_heading = "Output")]
     proof: Option<PathBuf>,
 
+    /// Tell by how much the split can be above the best one while each time moves by this part of itself, such as `5%`, or
+    /// by what its measurements spread (`measured`), with a proof that the checker confirms. Every device's scenario has
+    /// the time limit again.
+    #[arg(long, value_name = "SPREAD", value_parser = spread, help_heading = "Search")]
+    stable: Option<Spread>,
+
+    /// Write the proof of that to this file.
+    #[arg(long, value_name = "PROOF", requires = "stable", help_heading = "Output")]
+    stable_proof: Option<PathBuf>,
+
     /// Show no progress line.
     #[arg(long, help_heading = "Output")]
     quiet: bool,
@@ -69,6 +83,9 @@ impl Args {
         }
         if self.certify || self.proof.is_some() {
             self.certify(&workload, &mut record, verified.as_ref(), watch)?;
+        }
+        if let (Some(spread), Some(verified)) = (self.stable, &verified) {
+            record.stability = self.stability(&workload, (verified, record.lower_bound), spread, watch)?;
         }
         if self.json {
             print_json(&record)?
@@ -98,16 +115,54 @@ impl Args {
             }
             None => Err("no split was found that is known to be optimal".to_owned()),
         };
-        record.certify(proof.as_ref().ok().map(|proof| ProofRecord {
-            bytes: proof.text.len(),
-            seconds: begun.elapsed().as_secs_f64(),
-            check_seconds: proof.checked_in.as_secs_f64(),
-        }));
+        record.certify(proof.as_ref().ok().map(|proof| proof_record(proof, begun)));
         match (proof, &self.proof) {
             (Ok(proof), Some(path)) => write_out(Some(path), &proof.text)?,
             (Ok(_), None) => {}
             (Err(cause), _) => note(&format!("not certified: {cause}")),
         }
         Ok(())
+    }
+
+    /// How far the split can be from the best one while times move; writes its proof where that is asked for.
+    fn stability(
+        &self,
+        workload: &Workload,
+        known: (&Verified, Option<f64>),
+        spread: Spread,
+        watch: Watch,
+    ) -> Result<Option<StabilityRecord>, Failure> {
+        let begun = Instant::now();
+        let stable = match self.question.stability(&self.reading, workload, known, spread, watch)? {
+            Ok(stable) => stable,
+            Err(unproven) => {
+                note(&format!("nothing is known of its stability: {unproven}"));
+                return Ok(None);
+            }
+        };
+        match (&stable.proof, &self.stable_proof) {
+            (Ok(proof), Some(path)) => write_out(Some(path), &proof.text)?,
+            (Ok(_), None) => {}
+            (Err(unproven), _) => note(&format!("its stability is not certified: {unproven}")),
+        }
+        Ok(Some(StabilityRecord {
+            spread: match spread {
+                Spread::Part(part) => percent(part),
+                Spread::Measured => "what was measured".into(),
+            },
+            regret: stable.regret,
+            relative: stable.relative,
+            certified: stable.proof.is_ok(),
+            proof: stable.proof.ok().map(|proof| proof_record(&proof, begun)),
+        }))
+    }
+}
+
+/// What is told of a proof that was sought from then on.
+fn proof_record(proof: &Proof, begun: Instant) -> ProofRecord {
+    ProofRecord {
+        bytes: proof.text.len(),
+        seconds: begun.elapsed().as_secs_f64(),
+        check_seconds: proof.checked_in.as_secs_f64(),
     }
 }

@@ -96,6 +96,9 @@ pub enum LedgerError {
     /// The checker does not accept what is to be added.
     #[error(transparent)]
     Checked(#[from] Error),
+    /// The proof is about how far a split can be from the best one.
+    #[error("a proof of stability bounds no load")]
+    NoBound,
     /// Neither bound nor split are better.
     #[error("nothing is better: the ledger has a bound of {bound} and {}", .split.map_or("no split".into(), |split| format!("a split of {split}")))]
     NoBetter {
@@ -143,7 +146,11 @@ impl Ledger {
     pub fn add(&mut self, path: &Path, addition: Addition) -> Result<Better, LedgerError> {
         let folder = path.parent().unwrap_or(Path::new(""));
         let (instance, proof) = (read_text(addition.workload)?, read_text(addition.proof)?);
-        let claim = check(&instance, &proof, None)?.claim;
+        let accepted = check(&instance, &proof, None)?;
+        if accepted.is_stability {
+            return Err(LedgerError::NoBound);
+        }
+        let claim = accepted.claim;
         let first_line = proof.lines().next().unwrap_or_default();
         let split = addition.split.map(read_text).transpose()?;
         let value = split.as_ref().map(|split| split_value(&instance, first_line, split)).transpose()?;

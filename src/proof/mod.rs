@@ -5,16 +5,19 @@
 
 pub mod ledger;
 mod reasons;
+mod stability;
 mod statement;
 
 use std::time::{Duration, Instant};
 
-use dagsplit_check::{Accepted, Error, check, split_value};
+use dagsplit_check::{Error, check, split_value};
 
 use crate::formats::write_split;
 use crate::instance::Instance;
 use crate::problem::{Problem, Scope, Solution};
 use crate::search::SearchContext;
+
+pub use stability::{Scenario, Spread, Stability};
 
 use statement::Statement;
 
@@ -62,21 +65,9 @@ impl Asked<'_> {
         let mut statement = Statement::new(self)?;
         let split = write_split(self.instance, split);
         statement.claim = split_value(self.text, &statement.line(), &split).map_err(Unproven::Unreadable)?;
-        let mut last = None;
-        for reason in reasons::without_search(self.problem) {
-            match self.checked(&statement, &reason, &split) {
-                Ok(proof) => return Ok(proof),
-                Err(error) => last = Some(error),
-            }
-        }
-        if let Some((order, reason)) = reasons::profits(self.problem, &statement, cx) {
-            statement.order = order;
-            match self.checked(&statement, &reason, &split) {
-                Ok(proof) => return Ok(proof),
-                Err(error) => last = Some(error),
-            }
-        }
-        Err(last.map_or(Unproven::Inexpressible("this question"), Unproven::NoReason))
+        let accepts = |statement: &Statement, reason: &str| self.checked(statement, reason, &split);
+        let target = statement.claim as f64 * 0.1_f64.powi(statement.digits as i32);
+        sought(self.problem, &mut statement, target, cx, accepts)
     }
 
     /// The lower bound that a proof shows, whoever wrote it, and the scope in which it holds; `None` where it is about
@@ -87,7 +78,9 @@ impl Asked<'_> {
     pub fn bound(&self, proof: &str) -> Result<Option<(f64, Scope)>, Error> {
         let first_line = proof.lines().next().unwrap_or_default();
         let scope = Statement::new(self).ok().and_then(|statement| statement.scope_of_same(first_line));
-        scope.map(|scope| check(self.text, proof, None).map(|accepted| (time(&accepted), scope))).transpose()
+        scope
+            .map(|scope| check(self.text, proof, None).map(|accepted| (time(accepted.claim, accepted.digits), scope)))
+            .transpose()
     }
 
     /// The proof of one reason, where the checker accepts it.
@@ -98,7 +91,33 @@ impl Asked<'_> {
     }
 }
 
-/// The claim of an accepted proof in the instance's time unit: the floating-point number next to it.
-pub fn time(accepted: &Accepted) -> f64 {
-    format!("{}e-{}", accepted.claim, accepted.digits).parse().unwrap_or(f64::NEG_INFINITY)
+/// What `accepts` makes of the first of the reasons why no split of a problem has a load below a target, in the instance's time
+/// unit, that it accepts. Tries the cheapest ones first.
+fn sought<T>(
+    problem: &Problem,
+    statement: &mut Statement,
+    target: f64,
+    cx: &SearchContext,
+    accepts: impl Fn(&Statement, &str) -> Result<T, Error>,
+) -> Result<T, Unproven> {
+    let mut last = None;
+    for reason in reasons::without_search(problem) {
+        match accepts(statement, &reason) {
+            Ok(found) => return Ok(found),
+            Err(error) => last = Some(error),
+        }
+    }
+    if let Some((order, reason)) = reasons::profits(problem, statement.digits, target, cx) {
+        statement.order = order;
+        match accepts(statement, &reason) {
+            Ok(found) => return Ok(found),
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.map_or(Unproven::Inexpressible("this question"), Unproven::NoReason))
+}
+
+/// So many units of 10^-`digits` in the instance's time unit: the floating-point number next to it.
+pub fn time(units: i128, digits: u32) -> f64 {
+    format!("{units}e-{digits}").parse().unwrap_or(f64::NEG_INFINITY)
 }

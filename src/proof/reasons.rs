@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use super::statement::Statement;
 use crate::graph::order_graph::Groups;
 use crate::problem::{DeviceKind, NodeId, Problem, Scope};
 use crate::search::SearchContext;
@@ -79,12 +78,12 @@ fn crowds(problem: &Problem) -> Vec<String> {
     crowds
 }
 
-/// The order of nodes and lines of profits that refute every load below the claim, where branch and price finds some.
-pub fn profits(problem: &Problem, statement: &Statement, cx: &SearchContext) -> Option<(Vec<NodeId>, String)> {
+/// The order of nodes and lines of profits that refute every load below the target, where branch and price finds some; loads
+/// count so many decimals.
+pub fn profits(problem: &Problem, digits: u32, target: f64, cx: &SearchContext) -> Option<(Vec<NodeId>, String)> {
     certify::takes(problem).ok()?;
-    let value = statement.claim as f64 * 0.1_f64.powi(statement.digits as i32);
-    let found = Profits::refuting(problem, value * BELOW, cx)?;
-    let lines: Vec<String> = found.cases.iter().map(|case| line(problem, statement.digits, case)).collect();
+    let found = Profits::refuting(problem, target * BELOW, cx)?;
+    let lines: Vec<String> = found.cases.iter().map(|case| line(problem, digits, case)).collect();
     Some((found.order, lines.join("\n")))
 }
 

@@ -7,8 +7,8 @@ use super::{Asked, Unproven};
 use crate::cost::Synchronisation;
 use crate::problem::{DeviceKind, MemoryModel, NodeId, Objective, Problem, Scope};
 
-/// The least decimals of a claim about loads that replicas share.
-const DIGITS_OF_SHARES: u32 = 12;
+/// The least decimals of a claim that is rounded.
+const FINE: u32 = 12;
 
 /// A question and a claim.
 pub struct Statement {
@@ -38,7 +38,7 @@ impl Statement {
             + coefficients.map(places).max().unwrap_or_default();
         let spec = &problem.spec;
         // The share of a replica may be no decimal, and is rounded down.
-        let digits = if spec.replication.is_some() { exact.max(DIGITS_OF_SHARES) } else { exact };
+        let digits = if spec.replication.is_some() { exact.max(FINE) } else { exact };
         let class = |(c, class): (usize, &crate::instance::AcceleratorClass)| {
             let pieces = &costs.kind(DeviceKind::Accelerator(c)).pieces;
             let load: Vec<[f64; 3]> = pieces.iter().map(|p| [p.compute, p.comm_in, p.comm_out]).collect();
@@ -67,6 +67,15 @@ impl Statement {
         Ok(Self { fields, digits, claim: 0, order: Vec::new() })
     }
 
+    /// The same about a split while times move by a spread of as many decimals as `part` has.
+    #[must_use]
+    pub fn about_stability(mut self, stability: Value, part: f64) -> Self {
+        self.digits = (self.digits + places(part)).max(FINE);
+        self.fields["digits"] = json!(self.digits);
+        self.fields["stability"] = stability;
+        self
+    }
+
     /// The scope of the question in another first line, where that is this one but for the scope.
     pub fn scope_of_same(&self, first_line: &str) -> Option<Scope> {
         let mut other: Value = serde_json::from_str(first_line).ok()?;
@@ -76,6 +85,9 @@ impl Statement {
             "acyclic" => Scope::Acyclic,
             _ => return None,
         };
+        if !other["stability"].is_null() {
+            return None;
+        }
         if other["transfer_scale"].is_null() {
             other["transfer_scale"] = json!(1.0);
         }

@@ -21,4 +21,4 @@ pub mod simulation;
 pub mod table;
 
 pub use attempt::{Attempt, MappingAttempt};
-pub use record::{DeviceRecord, InstanceRecord, ProofRecord, RunRecord};
+pub use record::{DeviceRecord, InstanceRecord, ProofRecord, RunRecord, StabilityRecord};

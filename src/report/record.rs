@@ -215,6 +215,9 @@ pub struct RunRecord {
     /// How long that proof is, and what it took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proof: Option<ProofRecord>,
+    /// How far the split can be from the best one while times move; only where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stability: Option<StabilityRecord>,
     /// Every method in every scope, where more than one ran; the record itself is that of the best in the first scope.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<MethodRecord>,
@@ -229,6 +232,22 @@ pub struct ProofRecord {
     pub seconds: f64,
     /// Seconds of these that the checker took to accept it.
     pub check_seconds: f64,
+}
+
+/// How far a split can be from the best one while times move.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StabilityRecord {
+    /// By how much times move, as it was asked for.
+    pub spread: String,
+    /// The most that the split's load is ever above that of the best split for the same times, in the instance's time unit.
+    pub regret: f64,
+    /// The same in parts of that best load; none where nothing is known of it.
+    pub relative: Option<f64>,
+    /// Whether the checker has accepted a proof of that.
+    pub certified: bool,
+    /// How long that proof is, and what it took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proof: Option<ProofRecord>,
 }
 
 impl RunRecord {
@@ -261,6 +280,7 @@ impl RunRecord {
             verified: verified.is_some(),
             certified: None,
             proof: None,
+            stability: None,
             compared: Vec::new(),
         }
     }

@@ -55,6 +55,12 @@ pub fn run(record: &RunRecord) -> String {
         let (size, checked) = (bytes(proof.bytes as f64), seconds(proof.check_seconds));
         facts.push(("proof", format!("{size}, found in {}, checked in {checked}", seconds(proof.seconds))));
     }
+    if let Some(stability) = &record.stability {
+        let relative = stability.relative.map_or_else(|| number(stability.regret), percent);
+        let proven = if stability.certified { ", certified" } else { "" };
+        let moves = &stability.spread;
+        facts.push(("stable", format!("at most {relative} above the best split while times move by {moves}{proven}")));
+    }
     out += &listed(&facts);
     if !record.compared.is_empty() {
         out += &format!("\n{}", comparison(&record.compared));
