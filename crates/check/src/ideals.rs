@@ -10,9 +10,10 @@ use crate::problem::{Kind, Problem, Terms};
 use crate::question::{Objective, Question, Scope};
 use crate::work::Work;
 
-/// The most ideals that are listed, and the most uses of devices told apart.
+/// The most ideals that are listed, chains that reach one of them, and kinds of devices of which these tell how many are left.
 const MOST_IDEALS: usize = 1_000_000;
-const MOST_USES: usize = 4096;
+const MOST_CHAINS: usize = 4096;
+const MOST_KINDS: usize = 8;
 
 /// The most ideals that are looked at from all others: about a minute.
 const MOST_STEPS: usize = 300_000_000;
@@ -26,10 +27,14 @@ pub fn refutes(whole: &Problem, (instance, question): (&Instance, &Question), we
     }
     let problem = &Problem::of_order(instance, question, whole.order.joined(&leaves::hosts(whole)))?;
     let work = Work::new(problem, weights)?;
-    let chains = Chains::new(problem, &work)?;
+    let mut left = [0; MOST_KINDS];
+    if problem.kinds.len() > MOST_KINDS {
+        return Err(format!("there are more than {MOST_KINDS} kinds of devices"));
+    }
+    left.iter_mut().zip(&problem.kinds).for_each(|(left, kind)| *left = kind.count);
     let mut walk = Walk::new(problem, &work);
     // The chains that reach each ideal, and the ideals that are reached, by how many units they hold.
-    let mut reached = vec![chains.empty()];
+    let mut reached = vec![vec![Chain { left, largest: [0; 2] }]];
     let mut of_size = vec![Vec::new(); problem.order.units + 1];
     of_size[0].push(0);
     for size in 0..problem.order.units {
@@ -42,10 +47,14 @@ pub fn refutes(whole: &Problem, (instance, question): (&Instance, &Question), we
                 };
                 reached.resize(walk.ideals.len(), Vec::new());
                 for stage in stages {
-                    let is_new = reached[stage.to].is_empty();
-                    let ideal = &walk.ideals[stage.to];
-                    chains.extend(&shorter, (k, &stage), ideal.rest, &mut reached[stage.to]);
-                    if is_new && !reached[stage.to].is_empty() {
+                    let (ideal, front) = (&walk.ideals[stage.to], &mut reached[stage.to]);
+                    let is_new = front.is_empty();
+                    let longer = shorter.iter().filter_map(|chain| chain.with((k, &stage), problem, &work, ideal.rest));
+                    longer.for_each(|chain| keep(chain, front));
+                    if front.len() > MOST_CHAINS {
+                        return Err(format!("more than {MOST_CHAINS} chains reach an ideal"));
+                    }
+                    if is_new && !front.is_empty() {
                         of_size[ideal.size].push(stage.to);
                     }
                 }
@@ -58,81 +67,33 @@ pub fn refutes(whole: &Problem, (instance, question): (&Instance, &Question), we
     }
 }
 
-/// A chain of stages, as far as what follows it goes: how many devices of the first kind it takes, and what it asks of each
-/// of the maxima that the objective adds up.
+/// A chain of stages, as far as what follows it goes: how many devices of each kind it leaves, and what it asks of each of
+/// the maxima that the objective adds up.
 #[derive(Clone, Copy)]
 struct Chain {
-    first: u32,
+    left: [u32; MOST_KINDS],
     largest: [i128; 2],
 }
 
-/// The chains that reach an ideal, for each number of devices of the other kinds: those of which no other one is as good.
-type Reached = Vec<Vec<Chain>>;
-
-/// How chains grow.
-struct Chains<'a> {
-    problem: &'a Problem,
-    first: u32,
-    /// What a device of the first kind does within the target.
-    of_first: i128,
-    /// What one device of each kind adds to an index.
-    strides: Vec<usize>,
-    /// For each index how many devices of each kind are left, and what those of the other kinds do.
-    left: Vec<(Vec<u32>, i128)>,
-}
-
-impl<'a> Chains<'a> {
-    fn new(problem: &'a Problem, work: &Work) -> Result<Self, String> {
-        let units = problem.order.units as u32;
-        let useful = |kind: &Kind| kind.count.min(units.saturating_mul(kind.most_replicas.max(1)));
-        let counts: Vec<u32> = problem.kinds.iter().map(useful).collect();
-        let (mut strides, mut len) = (vec![0], 1_usize);
-        for &count in &counts[1..] {
-            strides.push(len);
-            len = len.saturating_mul(count as usize + 1);
-        }
-        if len > MOST_USES {
-            return Err("there are too many devices of several kinds".into());
-        }
-        let left = (0..len).map(|index| {
-            let used = |k: usize| (index / strides[k].max(1)) as u32 % (counts[k] + 1);
-            let left: Vec<u32> = (0..counts.len()).map(|k| counts[k] - if k > 0 { used(k) } else { 0 }).collect();
-            let others =
-                left.iter().zip(&work.of_device).skip(1).map(|(&left, device)| i128::from(left) * device).sum();
-            (left, others)
-        });
-        Ok(Self { problem, left: left.collect(), first: counts[0], of_first: work.of_device[0], strides })
+impl Chain {
+    /// The chain with another stage on devices of a kind, where those that are left then may do the `rest`.
+    fn with(&self, (kind, stage): (usize, &Stage), problem: &Problem, work: &Work, rest: i128) -> Option<Self> {
+        let mut longer = *self;
+        longer.left[kind] = self.left[kind].checked_sub(stage.replicas)?;
+        longer.largest = [0, 1].map(|i| self.largest[i].max(stage.largest[i]));
+        let most: i128 = longer.left.iter().zip(&work.of_device).map(|(&left, device)| i128::from(left) * device).sum();
+        (most >= rest && problem.is_within(longer.largest)).then_some(longer)
     }
 
-    /// The chain of no stage.
-    fn empty(&self) -> Reached {
-        let mut reached = vec![Vec::new(); self.left.len()];
-        reached[0].push(Chain { first: 0, largest: [0; 2] });
-        reached
-    }
-
-    /// Extends chains by a stage on devices of a kind, where those that are left then may do the rest.
-    fn extend(&self, chains: &Reached, (kind, stage): (usize, &Stage), rest: i128, reached: &mut Reached) {
-        let some = chains.iter().enumerate().filter(|&(index, _)| self.left[index].0[kind] >= stage.replicas);
-        for (to, chain) in some.flat_map(|(index, chains)| {
-            chains.iter().map(move |chain| (index + self.strides[kind] * stage.replicas as usize, chain))
-        }) {
-            let first = if kind == 0 { chain.first + stage.replicas } else { chain.first };
-            let largest = [0, 1].map(|i| chain.largest[i].max(stage.largest[i]));
-            let is_within = first <= self.first && self.problem.is_within(largest);
-            if is_within && self.left[to].1 + i128::from(self.first - first) * self.of_first >= rest {
-                reached.resize(self.left.len(), Vec::new());
-                keep(Chain { first, largest }, &mut reached[to]);
-            }
-        }
+    fn is_as_good(&self, other: &Self) -> bool {
+        self.left.iter().zip(other.left).all(|(&a, b)| a >= b) && (0..2).all(|i| self.largest[i] <= other.largest[i])
     }
 }
 
 /// Adds a chain where no other one is as good, and drops those that are no better.
 fn keep(chain: Chain, front: &mut Vec<Chain>) {
-    let is_as_good = |a: &Chain, b: &Chain| a.first <= b.first && (0..2).all(|i| a.largest[i] <= b.largest[i]);
-    if !front.iter().any(|known| is_as_good(known, &chain)) {
-        front.retain(|known| !is_as_good(&chain, known));
+    if !front.iter().any(|known| known.is_as_good(&chain)) {
+        front.retain(|known| !chain.is_as_good(known));
         front.push(chain);
     }
 }
