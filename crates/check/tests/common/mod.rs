@@ -1,6 +1,7 @@
 //! Small generated workloads, and their optima by looking at every split.
 
-#[allow(dead_code)] // Each test takes what it needs.
+#![allow(dead_code)] // Each test takes what it needs.
+
 pub mod python;
 pub mod tree;
 
