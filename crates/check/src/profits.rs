@@ -212,29 +212,50 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// For each step the transitions from its states, and how many of those there are.
+    /// For each step the transitions from its states, and how many of those there are. States are left out whose use
+    /// exceeds the capacity, or of which no set to come can be worth enough, whatever the nets cost.
     fn transitions(&self) -> Result<Vec<(Vec<Transition>, usize)>, String> {
         let labels: &[u8] = if self.problem.scope == Scope::Arbitrary { &[0, INSIDE] } else { &[0, INSIDE, 2] };
-        let mut states = vec![State::default()];
+        let (rest, least) = (self.rest(), self.worth(self.capacity, self.earning.most));
+        // Each state with the least that is used and the most that it is worth.
+        let mut states = vec![(State::default(), 0, 0)];
         let mut steps = Vec::with_capacity(self.sequence.len());
         let mut left = MOST_TRANSITIONS;
-        for step in 0..self.sequence.len() {
+        for (step, rest) in rest.into_iter().enumerate() {
             let mut number: HashMap<State, usize> = HashMap::new();
-            let mut transitions = Vec::new();
-            for (from, state) in states.iter().enumerate() {
+            let (mut transitions, mut bounds) = (Vec::new(), Vec::new());
+            for (from, (state, used_before, worth_before)) in states.iter().enumerate() {
                 for &label in labels {
                     let Some((state, used, profit)) = self.extend(state, step, label) else { continue };
-                    let fresh = number.len();
-                    let to = *number.entry(state).or_insert(fresh);
+                    let (least_used, most_worth) = (used_before + used, worth_before + self.worth(used, profit));
+                    if least_used > self.capacity || most_worth + rest <= least {
+                        continue;
+                    }
+                    let to = *number.entry(state).or_insert(bounds.len());
+                    if to == bounds.len() {
+                        bounds.push((least_used, most_worth));
+                    }
+                    bounds[to] = (least_used.min(bounds[to].0), most_worth.max(bounds[to].1));
                     transitions.push(Transition { from, to, used, profit });
                 }
             }
             left = left.checked_sub(transitions.len()).ok_or("its order is too wide")?;
             steps.push((transitions, states.len()));
-            states = vec![State::default(); number.len()];
-            number.into_iter().for_each(|(state, to)| states[to] = state);
+            states = bounds.into_iter().map(|(used, worth)| (State::default(), used, worth)).collect();
+            number.into_iter().for_each(|(state, to)| states[to].0 = state);
         }
         Ok(steps)
+    }
+
+    /// After each step the most that the units to come can be worth.
+    fn rest(&self) -> Vec<i128> {
+        let unit_of = |&variable: &usize| self.problem.order.unit_of_variable[variable];
+        let worth = |u: usize| self.unit_use[u].map_or(0, |used| self.worth(used, self.profits[u]).max(0));
+        let mut rest = vec![0; self.sequence.len()];
+        for (step, unit) in self.sequence.iter().map(unit_of).enumerate().skip(1).rev() {
+            rest[step - 1] = rest[step] + if self.first[unit] == step { worth(unit) } else { 0 };
+        }
+        rest
     }
 
     /// The state once a step's order node has a label, with what that uses and earns; `None` where it may not have it.
