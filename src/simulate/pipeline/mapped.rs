@@ -1,6 +1,6 @@
 //! The pipeline of a stage graph whose copies are mapped to the devices of a topology.
 
-use super::{AllReduce, Block, Flow, Pass, Pipeline, Stage, Transfers, Way};
+use super::{AllReduce, Block, Flow, Pass, Pipeline, Stage, Transfers, WEIGHT_GRADIENT, Way};
 use crate::mapping::{Mapping, MappingProblem, StageGraph};
 use crate::simulate::error::SimulateError;
 
@@ -48,7 +48,7 @@ impl Pipeline {
             devices: used.iter().map(|&device| problem.topology.devices[device].name.clone()).collect(),
             memory: used.iter().map(|&device| problem.topology.devices[device].memory).collect(),
             stages: (0..copies).map(|copy| placed.stage(copy, index(copy))).collect(),
-            blocks: (0..copies).map(|copy| placed.block(copy, Pass::Forward)).collect(),
+            blocks: (0..copies).map(|copy| placed.block(copy, Pass::Forward, placed.of_copy(copy).forward)).collect(),
             flows: Vec::new(),
             all_reduces: Vec::new(),
             transfers: match links {
@@ -57,9 +57,11 @@ impl Pipeline {
                 Links::Contended => Transfers::Links { contended: true },
             },
             replicas,
+            weight_gradient: WEIGHT_GRADIENT,
         };
         if has_backward {
-            pipeline.blocks.extend((0..copies).rev().map(|copy| placed.block(copy, Pass::Backward)));
+            let backward = |copy| placed.block(copy, Pass::Backward, placed.of_copy(copy).backward);
+            pipeline.blocks.extend((0..copies).rev().map(backward));
             pipeline.all_reduces = placed.all_reduces();
         }
         placed.connect(&mut pipeline, has_backward);
@@ -107,12 +109,11 @@ impl Placed<'_> {
         }
     }
 
-    fn block(&self, copy: usize, pass: Pass) -> Block {
-        let stage = &self.graph().stages[copy / self.problem.replicas];
-        let time = match pass {
-            Pass::Forward => stage.forward,
-            Pass::Backward => stage.backward,
-        };
+    fn of_copy(&self, copy: usize) -> &crate::mapping::Stage {
+        &self.graph().stages[copy / self.problem.replicas]
+    }
+
+    fn block(&self, copy: usize, pass: Pass, time: f64) -> Block {
         let compute = time / self.problem.topology.devices[self.device(copy)].speed;
         Block { stage: copy, pass, input: 0.0, compute, output: 0.0 }
     }

@@ -7,6 +7,8 @@ mod interleaved;
 mod lines;
 mod one_forward_one_backward;
 mod virtual_devices;
+mod zb_h1;
+mod zb_h2;
 
 pub use asynchronous::Asynchronous;
 pub use gpipe::GPipe;
@@ -14,6 +16,8 @@ pub use inference::Inference;
 pub use interleaved::Interleaved;
 pub use one_forward_one_backward::OneForwardOneBackward;
 pub use virtual_devices::VirtualDevices;
+pub use zb_h1::ZbH1;
+pub use zb_h2::ZbH2;
 
 use super::error::Unsuitable;
 use super::pipeline::Pipeline;
@@ -79,6 +83,11 @@ pub trait Schedule: Sync {
         true
     }
 
+    /// Whether the gradients of the weights are work of their own, apart from the backward pass.
+    fn splits_backward(&self) -> bool {
+        false
+    }
+
     /// When the copies of a stage bring their gradients together.
     fn synchronise(&self) -> Synchronise;
 
@@ -95,6 +104,6 @@ pub trait Schedule: Sync {
 }
 
 /// Every schedule.
-pub fn all() -> [&'static dyn Schedule; 6] {
-    [&GPipe, &OneForwardOneBackward, &Asynchronous, &Interleaved, &Inference, &VirtualDevices]
+pub fn all() -> [&'static dyn Schedule; 8] {
+    [&GPipe, &OneForwardOneBackward, &Asynchronous, &Interleaved, &ZbH1, &ZbH2, &Inference, &VirtualDevices]
 }

@@ -1,0 +1,224 @@
+//! The bound on all schedules of a pipeline, against a search through all of them.
+
+use dagsplit::mapping::{Counted, Device, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology};
+use dagsplit::simulate::schedule::{self, GPipe, Order, Schedule, Setting, Synchronise};
+use dagsplit::simulate::{Links, Options, Pipeline, Simulation, Unsuitable, simulate};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+
+/// A tiny pipeline in which everything counts.
+#[derive(Debug, Clone)]
+struct Tiny {
+    /// The times of each stage's forward and backward pass.
+    times: Vec<(f64, f64)>,
+    /// The device of each stage.
+    devices: Vec<usize>,
+    /// The time of a message between neighbours.
+    message: f64,
+    /// How many microbatches' activations of a stage each device has room for.
+    room: Vec<usize>,
+    microbatches: usize,
+    /// The share of the backward pass that the gradients of the weights take, where they are apart.
+    weights: Option<f64>,
+}
+
+fn tiny() -> impl Strategy<Value = Tiny> {
+    let shape = prop_oneof![
+        (Just(vec![0, 1]), 2..5usize),
+        (Just(vec![0, 1, 2]), 2..4usize),
+        (Just(vec![0, 1, 0]), 2..3usize),
+        (Just(vec![0, 1, 1, 0]), 2..3usize),
+    ];
+    let weights = prop_oneof![Just(None), (0..5u8).prop_map(|quarters| Some(f64::from(quarters) / 4.0))];
+    (vec((1..4u8, 1..5u8), 4), shape, 0..3u8, vec(0..3usize, 3), weights).prop_map(
+        |(times, (devices, microbatches), message, spare, weights)| {
+            let stages_on = |device: usize| devices.iter().filter(|&&other| other == device).count();
+            let used = devices.iter().max().unwrap() + 1;
+            Tiny {
+                times: times[..devices.len()].iter().map(|&(f, b)| (f64::from(f), f64::from(b))).collect(),
+                message: f64::from(message),
+                room: (0..used).map(|device| stages_on(device) + spare[device]).collect(),
+                devices,
+                microbatches,
+                weights,
+            }
+        },
+    )
+}
+
+impl Tiny {
+    fn pipeline(&self) -> Pipeline {
+        let stage = |&(forward, backward): &(f64, f64)| Stage {
+            name: "stage".into(),
+            forward,
+            backward,
+            parameter_bytes: 0.0,
+            memory: 1.0,
+        };
+        let message = |source, target| Message { source, target, bytes: self.message };
+        let device = |&room: &usize| Device { memory: Some(room as f64), ..Device::new("GPU") };
+        let problem = MappingProblem {
+            stages: StageGraph {
+                name: "tiny".into(),
+                stages: self.times.iter().map(stage).collect(),
+                messages: (1..self.times.len()).flat_map(|i| [message(i - 1, i), message(i, i - 1)]).collect(),
+            },
+            replicas: 1,
+            topology: Topology::new("links", "made up", self.room.iter().map(device).collect(), |_, _| 1.0),
+            cost: StageCost::additive(Counted::Both),
+        };
+        let mapping = Mapping { devices: self.devices.clone() };
+        let mut pipeline = Pipeline::of_mapping(&problem, &mapping, Links::Overlapped).unwrap();
+        pipeline.weight_gradient = self.weights.unwrap_or_default();
+        pipeline
+    }
+
+    fn simulate(&self, schedule: &dyn Schedule) -> Option<Simulation> {
+        simulate(&self.pipeline(), schedule, Options { microbatches: self.microbatches, recompute: false }).ok()
+    }
+
+    /// The bound of all schedules within the memory, from one that keeps within it.
+    fn bound(&self) -> f64 {
+        self.simulate(&OneByOne { splits: self.weights.is_some() }).unwrap().lower_bound()
+    }
+
+    /// The kinds of a stage's tasks and their times: forward, backward, gradients of the weights.
+    fn durations(&self, stage: usize) -> Vec<f64> {
+        let (forward, backward) = self.times[stage];
+        match self.weights {
+            Some(share) => vec![forward, backward * (1.0 - share), backward * share],
+            None => vec![forward, backward],
+        }
+    }
+}
+
+/// One microbatch after another, so that no device holds more than one.
+struct OneByOne {
+    splits: bool,
+}
+
+impl Schedule for OneByOne {
+    fn name(&self) -> &'static str {
+        "one by one"
+    }
+
+    fn synchronise(&self) -> Synchronise {
+        Synchronise::AtTheEnd
+    }
+
+    fn splits_backward(&self) -> bool {
+        self.splits
+    }
+
+    fn order(&self, setting: &Setting) -> Result<Order, Unsuitable> {
+        let mut turns = vec![Vec::new(); setting.pipeline.devices.len()];
+        for microbatch in 0..setting.microbatches {
+            for block in 0..setting.pipeline.blocks.len() {
+                turns[setting.pipeline.device_of(block)].push(schedule::Turn { block, microbatch });
+            }
+        }
+        Ok(Order::Turns(turns))
+    }
+}
+
+/// All orders in which devices can work, each task as early as its order allows: the shortest makespan is among them.
+struct Search<'a> {
+    tiny: &'a Tiny,
+    durations: Vec<Vec<f64>>,
+    /// When each task ended, by microbatch, stage and kind.
+    ends: Vec<Option<f64>>,
+    free: Vec<f64>,
+    held: Vec<usize>,
+    left: Vec<f64>,
+    best: f64,
+}
+
+impl<'a> Search<'a> {
+    fn best(tiny: &'a Tiny) -> f64 {
+        let durations: Vec<Vec<f64>> = (0..tiny.times.len()).map(|stage| tiny.durations(stage)).collect();
+        let used = tiny.room.len();
+        let mut left = vec![0.0; used];
+        for (stage, durations) in durations.iter().enumerate() {
+            left[tiny.devices[stage]] += tiny.microbatches as f64 * durations.iter().sum::<f64>();
+        }
+        let ends = vec![None; tiny.microbatches * durations.len() * durations[0].len()];
+        let mut search =
+            Search { tiny, durations, ends, free: vec![0.0; used], held: vec![0; used], left, best: f64::INFINITY };
+        search.go(0.0);
+        search.best
+    }
+
+    fn index(&self, microbatch: usize, stage: usize, kind: usize) -> usize {
+        (microbatch * self.durations.len() + stage) * self.durations[0].len() + kind
+    }
+
+    /// When a task's data is there; `None` where it is not yet known.
+    fn ready(&self, microbatch: usize, stage: usize, kind: usize) -> Option<f64> {
+        let end = |stage, kind| self.ends[self.index(microbatch, stage, kind)];
+        let between = |other: usize| {
+            if self.tiny.devices[other] == self.tiny.devices[stage] { 0.0 } else { self.tiny.message }
+        };
+        match kind {
+            // Microbatches are alike: that of a smaller number begins earlier.
+            0 if stage == 0 && microbatch == 0 => Some(0.0),
+            0 if stage == 0 => self.ends[self.index(microbatch - 1, 0, 0)].map(|_| 0.0),
+            0 => Some(end(stage - 1, 0)? + between(stage - 1)),
+            1 if stage + 1 == self.durations.len() => end(stage, 0),
+            1 => Some((end(stage + 1, 1)? + between(stage + 1)).max(end(stage, 0)?)),
+            _ => end(stage, 1),
+        }
+    }
+
+    /// Goes on with the tasks that begin at `now` or later, in the order in which they begin.
+    fn go(&mut self, now: f64) {
+        if (0..self.free.len())
+            .any(|device| now.max(self.free[device]) + self.left[device] >= self.best && self.left[device] > 0.0)
+        {
+            return;
+        }
+        if self.ends.iter().all(Option::is_some) {
+            self.best = self.ends.iter().flatten().copied().fold(0.0, f64::max).min(self.best);
+            return;
+        }
+        let (stages, kinds) = (self.durations.len(), self.durations[0].len());
+        for task in 0..self.ends.len() {
+            let (microbatch, stage, kind) = (task / kinds / stages, task / kinds % stages, task % kinds);
+            let device = self.tiny.devices[stage];
+            let (duration, free) = (self.durations[stage][kind], self.free[device]);
+            let Some(ready) = self.ready(microbatch, stage, kind).filter(|_| self.ends[task].is_none()) else {
+                continue;
+            };
+            let start = ready.max(free);
+            if start < now || kind == 0 && self.held[device] == self.tiny.room[device] {
+                continue;
+            }
+            let (enters, leaves) = (usize::from(kind == 0), usize::from(kind + 1 == kinds));
+            self.ends[task] = Some(start + duration);
+            self.free[device] = start + duration;
+            self.left[device] -= duration;
+            self.held[device] = self.held[device] + enters - leaves;
+            self.go(start);
+            self.held[device] = self.held[device] + leaves - enters;
+            self.left[device] += duration;
+            self.free[device] = free;
+            self.ends[task] = None;
+        }
+    }
+}
+
+#[test]
+fn no_schedule_is_shorter_than_the_bound() {
+    let mut runner = TestRunner::deterministic();
+    let (mut met, count) = (0, 200);
+    for _ in 0..count {
+        let tiny = tiny().new_tree(&mut runner).unwrap().current();
+        let (bound, best) = (tiny.bound(), Search::best(&tiny));
+        assert!(bound <= best, "{bound} above {best}: {tiny:?}");
+        met += usize::from(bound == best);
+        eprintln!("{bound} {best} {tiny:?}");
+    }
+    eprintln!("{met}");
+    assert!(met >= count / 2, "{met} of {count}");
+}
