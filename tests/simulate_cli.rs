@@ -99,6 +99,8 @@ fn the_record_is_the_contracted_object() {
         "pipelines": 1,
         "microbatches": 2,
         "makespan": 23.0,
+        "lower_bound": 23.0,
+        "gap": 0.0,
         "throughput": 2.0 / 23.0,
         "steady_time": 8.0,
         "bubble": 1.0 - 30.0 / 46.0,

@@ -7,7 +7,8 @@ use crate::mapping::{ClaimedMapping, Counted, Mapping, MappingProblem, StageCost
 use crate::problem::{CostKind, Problem, Solution};
 use crate::report::simulation::{SimulationRecord, gantt, trace};
 use crate::simulate::schedule::{
-    Asynchronous, GPipe, Inference, Interleaved, OneForwardOneBackward, Schedule, VirtualDevices, ZbH1, ZbH2,
+    Asynchronous, DualPipe, GPipe, Inference, Interleaved, OneForwardOneBackward, Schedule, VirtualDevices, ZbH1, ZbH2,
+    ZbV,
 };
 use crate::simulate::{Links, Options, Pipeline, SimulateError, Simulation, WEIGHT_GRADIENT, simulate};
 use crate::text;
@@ -120,6 +121,11 @@ pub enum ScheduleArg {
     /// As few bubbles as twice that memory allows (Zero bubble).
     #[value(name = "zb-h2")]
     ZbH2,
+    /// Two stages on each device, down the devices and up again, without bubbles (Zero bubble).
+    ZbV,
+    /// Two replicas through the same devices from both ends (DeepSeek-V3).
+    #[value(name = "dualpipe")]
+    DualPipe,
     /// Forward passes alone.
     Inference,
     /// Each device in as many virtual ones as its split needs, all of them working in each round (Tarnawski 2020).
@@ -138,6 +144,8 @@ impl ScheduleArg {
             ScheduleArg::Interleaved => &Interleaved,
             ScheduleArg::ZbH1 => &ZbH1,
             ScheduleArg::ZbH2 => &ZbH2,
+            ScheduleArg::ZbV => &ZbV,
+            ScheduleArg::DualPipe => &DualPipe,
             ScheduleArg::Inference => &Inference,
             ScheduleArg::VirtualDevices => &VirtualDevices,
         }

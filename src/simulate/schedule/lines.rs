@@ -2,7 +2,7 @@
 
 use super::{Order, Setting, Turn};
 use crate::simulate::error::Unsuitable;
-use crate::simulate::pipeline::Pass;
+use crate::simulate::pipeline::{Pass, Stage};
 
 /// A stage's block of each pass, where it has one.
 #[derive(Debug, Clone, Copy)]
@@ -12,6 +12,8 @@ pub(super) struct Passes {
     weights: Option<usize>,
     /// The place of the stage among all of its pipeline, from 0.
     pub rank: usize,
+    /// The pipeline that the stage belongs to.
+    pub replica: usize,
 }
 
 impl Passes {
@@ -42,7 +44,8 @@ pub(super) fn of_devices(setting: &Setting) -> Result<Vec<Vec<Passes>>, Unsuitab
             return Err(Unsuitable::Interrupted { stage: pipeline.stages[stage].name.clone(), device });
         }
         let [forward, backward, weights] = [&forward, &backward, &weights].map(|blocks| blocks[stage].first().copied());
-        Ok(Passes { forward, backward, weights, rank: pipeline.stages[stage].rank })
+        let Stage { rank, replica, .. } = pipeline.stages[stage];
+        Ok(Passes { forward, backward, weights, rank, replica })
     };
     pipeline.stages_by_device().into_iter().map(|stages| stages.into_iter().map(passes).collect()).collect()
 }
