@@ -38,12 +38,14 @@ fn bubbles_are_the_closed_forms() {
             let simulation = run(&pipeline, schedule, microbatches(m));
             assert!((simulation.bubble() - expected).abs() < 1e-12, "{}: {p} stages, {m}", schedule.name());
             assert_eq!(simulation.makespan(), 3.0 * (m + p - 1) as f64);
+            assert_eq!(simulation.lower_bound(), simulation.makespan(), "{} is as short as any", schedule.name());
         }
     }
     for (p, v, m) in [(2, 2, 2), (4, 2, 4), (4, 2, 8), (4, 3, 12), (8, 4, 16)] {
         let expected = (p - 1) as f64 / (v * m + p - 1) as f64;
         let simulation = run(&balanced(p, v), &Interleaved, microbatches(m));
         assert!((simulation.bubble() - expected).abs() < 1e-12, "{p} devices, {v} stages each, {m} microbatches");
+        assert_eq!(simulation.lower_bound(), simulation.makespan(), "{p} devices, {v} stages each, {m} microbatches");
     }
 }
 

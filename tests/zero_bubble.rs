@@ -31,7 +31,7 @@ fn mirrored(problem: &MappingProblem, links: Links) -> Pipeline {
 
 fn both_ways(problem: &MappingProblem, links: Links) -> Pipeline {
     let stages = problem.stages.stages.len();
-    let device = |copy: usize| if copy % 2 == 0 { copy / 2 } else { stages - 1 - copy / 2 };
+    let device = |copy: usize| [copy / 2, stages - 1 - copy / 2][copy % 2];
     let devices = (0..problem.copies()).map(device).collect();
     Pipeline::of_mapping(problem, &Mapping { devices }, links).unwrap()
 }
@@ -130,7 +130,7 @@ proptest! {
         let problem = chain(&times, replicas);
         let mut runs: Vec<(Pipeline, &dyn Schedule)> =
             vec![(in_order(&problem, links), &ZbH1), (in_order(&problem, links), &ZbH2)];
-        if times.len() % 2 == 0 {
+        if times.len().is_multiple_of(2) {
             runs.push((mirrored(&problem, links), &ZbV));
             runs.push((both_ways(&chain(&times, 2), links), &DualPipe));
         }

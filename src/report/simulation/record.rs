@@ -33,8 +33,8 @@ pub struct SimulationRecord {
     pub makespan: f64,
     /// No schedule of the same work is shorter; see [`Simulation::lower_bound`].
     pub lower_bound: f64,
-    /// (makespan − lower bound) / makespan; none where no work takes any time.
-    pub gap: Option<f64>,
+    /// (makespan − lower bound) / makespan; 0 where no schedule is shorter.
+    pub gap: f64,
     /// Microbatches of all pipelines per time unit; none where they take no time.
     pub throughput: Option<f64>,
     /// The time that one more microbatch takes once the pipelines are full; see
@@ -128,7 +128,7 @@ impl SimulationRecord {
             microbatches: simulation.options.microbatches,
             makespan,
             lower_bound,
-            gap: gap(makespan, lower_bound),
+            gap: gap(makespan, lower_bound).unwrap_or_default(),
             throughput: simulation.throughput(),
             steady_time,
             bubble: simulation.bubble(),
@@ -154,7 +154,7 @@ impl SimulationRecord {
             ("makespan", number(self.makespan)),
             (
                 "lower bound",
-                format!("{} of any schedule; gap {}", number(self.lower_bound), self.gap.map_or_else(none, percent)),
+                format!("{} of any schedule in this memory; gap {}", number(self.lower_bound), percent(self.gap)),
             ),
             (
                 "throughput",

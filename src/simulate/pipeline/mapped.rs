@@ -48,7 +48,7 @@ impl Pipeline {
             devices: used.iter().map(|&device| problem.topology.devices[device].name.clone()).collect(),
             memory: used.iter().map(|&device| problem.topology.devices[device].memory).collect(),
             stages: (0..copies).map(|copy| placed.stage(copy, index(copy))).collect(),
-            blocks: (0..copies).map(|copy| placed.block(copy, Pass::Forward, placed.of_copy(copy).forward)).collect(),
+            blocks: (0..copies).map(|copy| placed.block(copy, Pass::Forward)).collect(),
             flows: Vec::new(),
             all_reduces: Vec::new(),
             transfers: match links {
@@ -60,8 +60,7 @@ impl Pipeline {
             weight_gradient: WEIGHT_GRADIENT,
         };
         if has_backward {
-            let backward = |copy| placed.block(copy, Pass::Backward, placed.of_copy(copy).backward);
-            pipeline.blocks.extend((0..copies).rev().map(backward));
+            pipeline.blocks.extend((0..copies).rev().map(|copy| placed.block(copy, Pass::Backward)));
             pipeline.all_reduces = placed.all_reduces();
         }
         placed.connect(&mut pipeline, has_backward);
@@ -109,11 +108,9 @@ impl Placed<'_> {
         }
     }
 
-    fn of_copy(&self, copy: usize) -> &crate::mapping::Stage {
-        &self.graph().stages[copy / self.problem.replicas]
-    }
-
-    fn block(&self, copy: usize, pass: Pass, time: f64) -> Block {
+    fn block(&self, copy: usize, pass: Pass) -> Block {
+        let stage = &self.graph().stages[copy / self.problem.replicas];
+        let time = if pass == Pass::Forward { stage.forward } else { stage.backward };
         let compute = time / self.problem.topology.devices[self.device(copy)].speed;
         Block { stage: copy, pass, input: 0.0, compute, output: 0.0 }
     }

@@ -9,7 +9,7 @@ use crate::simulate::pipeline::Pass::{Backward, Forward, WeightGradient};
 ///
 /// A device keeps two stages' weights and the activations of p + 1 microbatches, and works on one pass at a time: the
 /// report's overlap of a forward with a backward pass, which hides transfers, is `--overlap`. Gradients of the inputs are
-/// handed on before those of the weights are computed. With equal stages of W ≤ B ≤ F, free transfers and m ≥ p
+/// handed on before those of the weights are computed. With equal stages of W ≤ B ≤ F ≤ B + W, free transfers and m ≥ p
 /// microbatches each way the makespan is 2 m (F + B + W) + (p / 2 − 1)(F + B − W). The report, whose passes do not hand
 /// on before their end, has a bubble of (p / 2 − 1)(F + 2 B − W) in these terms without overlap. The order is made for
 /// at least p microbatches each way; of fewer, those that there are take their places in it.
@@ -40,8 +40,8 @@ impl Schedule for DualPipe {
             pair.repeat(after, &[far[1], far[2], far[0]]);
             pair.repeat(count - devices + rank + 1, &[near[0], far[1], far[2], far[0], near[1], near[2]]);
             pair.repeat(after, &[far[1], far[2], far[0], near[1], near[2]]);
-            // The backward passes that are left come from both sides by turns, half of them without weight gradients.
-            let side = |i: usize| if i % 2 == 0 { far } else { near };
+            // The backward passes that are left come from both sides by turns, half of them with weight gradients at once.
+            let side = |i: usize| [far, near][i % 2];
             (0..=rank).for_each(|i| pair.repeat(1, &side(i)[1..]));
             let late = rank + 1..2 * (rank + 1);
             late.clone().for_each(|i| pair.repeat(1, &side(i)[1..2]));
