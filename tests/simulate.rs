@@ -69,6 +69,13 @@ fn activations_in_flight_are_those_of_the_schedule() {
     assert_eq!(in_flight(&OneForwardOneBackward), [4, 3, 2, 1]);
     assert_eq!(in_flight(&Asynchronous), [4, 3, 2, 1]);
     assert_eq!(in_flight(&Inference), [1; 4]);
+    assert_eq!(run(&balanced(p, 1), &Inference, microbatches(m)).makespan(), (m + p - 1) as f64);
+    // A byte of weights and nine of activations for each of v stages on a device (Narayanan 2021).
+    for (p, v, m) in [(2, 2, 2), (4, 2, 4), (4, 2, 8), (4, 3, 12), (8, 4, 16)] {
+        let kept = |i: usize| (m * v).min(2 * (p - i - 1) + (v - 1) * p + 1);
+        let expected: Vec<f64> = (0..p).map(|i| (v + 9 * kept(i)) as f64).collect();
+        assert_eq!(run(&balanced(p, v), &Interleaved, microbatches(m)).memory().peak, expected);
+    }
 }
 
 #[test]

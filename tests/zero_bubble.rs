@@ -81,7 +81,7 @@ proptest! {
     #![proptest_config(config(64))]
 
     #[test]
-    fn h1_is_the_shortest_with_the_memory_of_1f1b(times in times(), p in 1..7usize, more in 1..9usize) {
+    fn h1_is_the_shortest_with_the_memory_of_1f1b(times in times(), p in 1..7usize, more in 0..9usize) {
         let (m, Times { f, b, w }) = (p + more, times);
         let mut pipeline = in_order(&equal(times, p, 1), Links::Blocking);
         let simulation = divided(pipeline.clone(), times, &ZbH1, m);
@@ -91,7 +91,7 @@ proptest! {
         let most = run(&pipeline, &OneForwardOneBackward, microbatches(m)).memory().peak;
         prop_assert_eq!(most.into_iter().fold(0.0, f64::max), p as f64);
         pipeline.memory = vec![Some(p as f64); p];
-        prop_assert!(close(divided(pipeline, times, &ZbH1, m).lower_bound(), expected));
+        prop_assert!(more == 0 || close(divided(pipeline, times, &ZbH1, m).lower_bound(), expected));
     }
 
     #[test]
