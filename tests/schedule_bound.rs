@@ -5,6 +5,7 @@ use dagsplit::simulate::schedule::{self, Order, Schedule, Setting, Synchronise};
 use dagsplit::simulate::{Links, Options, Pipeline, Simulation, Unsuitable, simulate};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::sample::select;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
@@ -15,8 +16,10 @@ struct Tiny {
     times: Vec<(f64, f64)>,
     /// The device of each stage.
     devices: Vec<usize>,
-    /// The time of a message between neighbours.
+    /// The time of a message between neighbours on two devices.
     message: f64,
+    /// Whether messages take the time of both devices, or pass beside them.
+    links: Links,
     /// How many microbatches' activations of a stage each device has room for.
     room: Vec<usize>,
     microbatches: usize,
@@ -31,14 +34,16 @@ fn tiny() -> impl Strategy<Value = Tiny> {
         (Just(vec![0, 1, 0]), 2..3usize),
         (Just(vec![0, 1, 1, 0]), 2..3usize),
     ];
-    let weights = prop_oneof![Just(None), (0..5u8).prop_map(|quarters| Some(f64::from(quarters) / 4.0))];
-    (vec((1..4u8, 1..5u8), 4), shape, 0..3u8, vec(0..3usize, 3), weights).prop_map(
-        |(times, (devices, microbatches), message, spare, weights)| {
+    let weights = prop_oneof![Just(None), (1..5u8).prop_map(|quarters| Some(f64::from(quarters) / 4.0))];
+    let links = select(vec![Links::Blocking, Links::Overlapped]);
+    (vec((1..4u8, 1..5u8), 4), shape, 0..3u8, links, vec(0..3usize, 3), weights).prop_map(
+        |(times, (devices, microbatches), message, links, spare, weights)| {
             let stages_on = |device: usize| devices.iter().filter(|&&other| other == device).count();
             let used = devices.iter().max().unwrap() + 1;
             Tiny {
                 times: times[..devices.len()].iter().map(|&(f, b)| (f64::from(f), f64::from(b))).collect(),
                 message: f64::from(message),
+                links,
                 room: (0..used).map(|device| stages_on(device) + spare[device]).collect(),
                 devices,
                 microbatches,
@@ -70,7 +75,7 @@ impl Tiny {
             cost: StageCost::additive(Counted::Both),
         };
         let mapping = Mapping { devices: self.devices.clone() };
-        let mut pipeline = Pipeline::of_mapping(&problem, &mapping, Links::Overlapped).unwrap();
+        let mut pipeline = Pipeline::of_mapping(&problem, &mapping, self.links).unwrap();
         pipeline.weight_gradient = self.weights.unwrap_or_default();
         pipeline
     }
@@ -84,12 +89,22 @@ impl Tiny {
         self.simulate(&OneByOne { splits: self.weights.is_some() }).unwrap().lower_bound()
     }
 
+    /// The time of the message between two neighbours.
+    fn between(&self, stage: usize, other: usize) -> f64 {
+        if self.devices[stage] == self.devices[other] { 0.0 } else { self.message }
+    }
+
     /// The kinds of a stage's tasks and their times: forward, backward, gradients of the weights.
     fn durations(&self, stage: usize) -> Vec<f64> {
+        let neighbours = [stage.checked_sub(1), Some(stage + 1).filter(|&next| next < self.times.len())];
+        let messages: f64 = match self.links {
+            Links::Blocking => neighbours.into_iter().flatten().map(|other| self.between(stage, other)).sum(),
+            _ => 0.0,
+        };
         let (forward, backward) = self.times[stage];
         match self.weights {
-            Some(share) => vec![forward, backward * (1.0 - share), backward * share],
-            None => vec![forward, backward],
+            Some(share) => vec![forward + messages, backward * (1.0 - share) + messages, backward * share],
+            None => vec![forward + messages, backward + messages],
         }
     }
 }
@@ -157,8 +172,9 @@ impl<'a> Search<'a> {
     /// When a task's data is there; `None` where it is not yet known.
     fn ready(&self, microbatch: usize, stage: usize, kind: usize) -> Option<f64> {
         let end = |stage, kind| self.ends[self.index(microbatch, stage, kind)];
-        let between = |other: usize| {
-            if self.tiny.devices[other] == self.tiny.devices[stage] { 0.0 } else { self.tiny.message }
+        let between = |other: usize| match self.tiny.links {
+            Links::Blocking => 0.0,
+            _ => self.tiny.between(stage, other),
         };
         match kind {
             // Microbatches are alike: that of a smaller number begins earlier.
@@ -171,39 +187,45 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// The microbatch, stage and kind of a task.
+    fn task(&self, index: usize) -> (usize, usize, usize) {
+        let (stages, kinds) = (self.durations.len(), self.durations[0].len());
+        (index / kinds / stages, index / kinds % stages, index % kinds)
+    }
+
+    /// When a task can start; `None` where it did, or does not know when, or has no room.
+    fn start(&self, index: usize) -> Option<f64> {
+        let (microbatch, stage, kind) = self.task(index);
+        let device = self.tiny.devices[stage];
+        let waits = self.ends[index].is_some() || kind == 0 && self.held[device] == self.tiny.room[device];
+        Some(self.ready(microbatch, stage, kind).filter(|_| !waits)?.max(self.free[device]))
+    }
+
     /// Goes on with the tasks that begin at `now` or later, in the order in which they begin.
     fn go(&mut self, now: f64) {
-        if (0..self.free.len())
-            .any(|device| now.max(self.free[device]) + self.left[device] >= self.best && self.left[device] > 0.0)
-        {
+        let ends = |device: usize| now.max(self.free[device]) + self.left[device];
+        if (0..self.free.len()).any(|device| self.left[device] > 0.0 && ends(device) >= self.best) {
             return;
         }
         if self.ends.iter().all(Option::is_some) {
             self.best = self.ends.iter().flatten().copied().fold(0.0, f64::max).min(self.best);
             return;
         }
-        let (stages, kinds) = (self.durations.len(), self.durations[0].len());
-        for task in 0..self.ends.len() {
-            let (microbatch, stage, kind) = (task / kinds / stages, task / kinds % stages, task % kinds);
-            let device = self.tiny.devices[stage];
-            let (duration, free) = (self.durations[stage][kind], self.free[device]);
-            let Some(ready) = self.ready(microbatch, stage, kind).filter(|_| self.ends[task].is_none()) else {
-                continue;
-            };
-            let start = ready.max(free);
-            if start < now || kind == 0 && self.held[device] == self.tiny.room[device] {
-                continue;
-            }
-            let (enters, leaves) = (usize::from(kind == 0), usize::from(kind + 1 == kinds));
-            self.ends[task] = Some(start + duration);
+        let starts = (0..self.ends.len()).filter_map(|task| Some((self.start(task)?, task)));
+        let mut starts: Vec<(f64, usize)> = starts.filter(|&(start, _)| start >= now).collect();
+        starts.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (start, index) in starts {
+            let (_, stage, kind) = self.task(index);
+            let (device, duration) = (self.tiny.devices[stage], self.durations[stage][kind]);
+            let (free, held) = (self.free[device], self.held[device]);
+            self.ends[index] = Some(start + duration);
             self.free[device] = start + duration;
             self.left[device] -= duration;
-            self.held[device] = self.held[device] + enters - leaves;
+            self.held[device] = held + usize::from(kind == 0) - usize::from(kind + 1 == self.durations[0].len());
             self.go(start);
-            self.held[device] = self.held[device] + leaves - enters;
+            (self.free[device], self.held[device]) = (free, held);
             self.left[device] += duration;
-            self.free[device] = free;
-            self.ends[task] = None;
+            self.ends[index] = None;
         }
     }
 }

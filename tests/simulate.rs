@@ -34,7 +34,7 @@ fn balanced(ranks: usize, chunks: usize) -> Pipeline {
 fn bubbles_are_the_closed_forms() {
     for (p, m) in [(1, 1), (2, 3), (4, 4), (4, 8), (8, 32), (5, 2)] {
         let (pipeline, expected) = (balanced(p, 1), (p - 1) as f64 / (m + p - 1) as f64);
-        for schedule in [&GPipe as &dyn Schedule, &OneForwardOneBackward, &Asynchronous] {
+        for schedule in [&GPipe as &dyn Schedule, &OneForwardOneBackward, &Asynchronous, &VirtualDevices] {
             let simulation = run(&pipeline, schedule, microbatches(m));
             assert!((simulation.bubble() - expected).abs() < 1e-12, "{}: {p} stages, {m}", schedule.name());
             assert_eq!(simulation.makespan(), 3.0 * (m + p - 1) as f64);
@@ -68,6 +68,7 @@ fn activations_in_flight_are_those_of_the_schedule() {
     assert_eq!(in_flight(&GPipe), [m; 4]);
     assert_eq!(in_flight(&OneForwardOneBackward), [4, 3, 2, 1]);
     assert_eq!(in_flight(&Asynchronous), [4, 3, 2, 1]);
+    assert_eq!(in_flight(&VirtualDevices), [7, 5, 3, 1]);
     assert_eq!(in_flight(&Inference), [1; 4]);
     assert_eq!(run(&balanced(p, 1), &Inference, microbatches(m)).makespan(), (m + p - 1) as f64);
     // A byte of weights and nine of activations for each of v stages on a device (Narayanan 2021).
