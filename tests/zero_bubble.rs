@@ -187,6 +187,7 @@ fn other_places_are_refused() {
     assert_eq!(refusal(&in_order(&one, Links::Blocking), &ZbV), unsuitable(Unsuitable::NotInV));
     assert_eq!(refusal(&both_ways(&two, Links::Blocking), &ZbV), unsuitable(Unsuitable::NotInV));
     assert_eq!(refusal(&mirrored(&two, Links::Blocking), &DualPipe), unsuitable(Unsuitable::NotBothWays));
+    assert_eq!(refusal(&in_order(&chain(&[(1.0, 2.0)], 1), Links::Blocking), &ZbV), unsuitable(Unsuitable::NotInV));
     let odd = chain(&[(1.0, 2.0); 3], 2);
     assert_eq!(refusal(&both_ways(&odd, Links::Blocking), &DualPipe), unsuitable(Unsuitable::NotBothWays));
     let several = Unsuitable::SeveralStages { device: "GPU 0".into(), stages: 2 };

@@ -29,7 +29,7 @@ impl Schedule for ZbV {
 
     fn order(&self, setting: &Setting) -> Result<Order, Unsuitable> {
         let devices = setting.pipeline.depth() / 2;
-        let count = setting.microbatches.max(2 * devices - 1);
+        let count = setting.microbatches.max((2 * devices).saturating_sub(1));
         pairs::order(setting, true, &Unsuitable::NotInV, |pair, rank| {
             let [down, up] = [0, 1].map(|stage| [(Forward, stage), (Backward, stage), (WeightGradient, stage)]);
             let after = devices - 1 - rank;
