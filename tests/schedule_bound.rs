@@ -31,8 +31,8 @@ fn tiny() -> impl Strategy<Value = Tiny> {
     let shape = prop_oneof![
         (Just(vec![0, 1]), 2..5usize),
         (Just(vec![0, 1, 2]), 2..4usize),
-        (Just(vec![0, 1, 0]), 2..3usize),
-        (Just(vec![0, 1, 1, 0]), 2..3usize),
+        (Just(vec![0, 1, 0]), 2..4usize),
+        (Just(vec![0, 1, 1, 0]), 2..4usize),
     ];
     let weights = prop_oneof![Just(None), (1..5u8).prop_map(|quarters| Some(f64::from(quarters) / 4.0))];
     let links = select(vec![Links::Blocking, Links::Overlapped]);
@@ -255,6 +255,6 @@ fn no_schedule_is_shorter_than_the_bound() {
         }
     }
     // How good it is, and that limits count.
-    assert!(10 * met >= 7 * count, "met by {met} of {count}");
+    assert!(3 * met >= 2 * count, "met by {met} of {count}");
     assert!(5 * raised >= count, "memory raises it for {raised} of {count}");
 }

@@ -128,7 +128,13 @@ fn check(simulation: &Simulation) {
         // After a step all copies begin together.
         let starts = begun(None);
         assert!(starts.windows(2).all(|pair| pair[0] == pair[1]), "copies begin at {starts:?}");
-        assert!(starts.iter().all(|&start| start >= last_end(count - 1)), "gradients are not complete");
+        let computes = |span: &&Span| {
+            let operation = simulation.operation(span);
+            let stage = |block: usize| simulation.pipeline.blocks[block].stage;
+            operation.work == Work::Compute && reduce.after.iter().any(|&block| stage(block) == stage(operation.block))
+        };
+        let complete = spans.iter().filter(computes).map(|span| span.end).fold(0.0, f64::max);
+        assert!(starts.iter().all(|&start| start >= complete), "gradients are not complete");
         let synchronises = !matches!(simulation.schedule, "inference");
         assert!(!synchronises || !starts.is_empty() || begun(Some(0)).len() == reduce.after.len(), "none took part");
     }
