@@ -1,5 +1,5 @@
-//! Schedules that split backward passes: their makespans, idle times and memory against closed forms, and an independent
-//! check of their timelines on unequal stages.
+//! Schedules that split backward passes: their makespans, idle times and memory against closed forms, and an
+//! independent check of their timelines on unequal stages.
 
 mod common;
 mod timelines;
@@ -21,7 +21,8 @@ struct Times {
     w: f64,
 }
 
-/// Each stage beside its mirror image: of `stages` on half as many devices, or, both ways, of the other of two replicas.
+/// Each stage beside its mirror image: of `stages` on half as many devices, or, both ways, of the other of two
+/// replicas.
 fn mirrored(problem: &MappingProblem, links: Links) -> Pipeline {
     let (stages, replicas) = (problem.stages.stages.len(), problem.replicas);
     let in_v = |rank: usize, replica: usize| rank.min(stages - 1 - rank) * replicas + replica;

@@ -11,25 +11,26 @@ use crate::problem::most_bytes;
 const MOST_MOMENTS: usize = 256;
 
 impl Simulation {
-    /// No schedule of the same work is shorter: the same blocks on the same devices for as many microbatches, in any order
-    /// and with any pauses, within the memory of those devices whose memory suffices here. The largest of these bounds:
+    /// No schedule of the same work is shorter: the same blocks on the same devices for as many microbatches, in any
+    /// order and with any pauses, within the memory of those devices whose memory suffices here. The largest of these
+    /// bounds:
     ///
     /// *Windows.* An operation begins no earlier than its head, the longest way from the start to it, and ends no less
     /// than its tail before the end. For any h and t, if of the runs of operations on a track that does one thing at a
     /// time at most n lie in part in the first h or the last t of the makespan, the others lie between, one after
     /// another: the makespan is at least h + t + their time. No run of an operation lies before its head or behind its
-    /// tail; and of one that holds its stage's activations no more begin before the first microbatch can leave the stage,
-    /// or end after the last one has to have entered it, than the stage has room for, since all of them are there at that
-    /// moment. With h and t of the first and last work of a device this is head + work + tail, with those of any one
-    /// operation the critical path.
+    /// tail; and of one that holds its stage's activations no more begin before the first microbatch can leave the
+    /// stage, or end after the last one has to have entered it, than the stage has room for, since all of them are
+    /// there at that moment. With h and t of the first and last work of a device this is head + work + tail, with those
+    /// of any one operation the critical path.
     ///
-    /// *Stays.* Where a stage has room for k of m microbatches, and each stays for L at least, a microbatch enters at least
-    /// L after the one k places before it: all but k − 1 of those before it have left, so that one of these entered no
-    /// earlier than that one. So the last one enters ⌊(m − 1) / k⌋ · L after the first, and as many passes later as
-    /// (m − 1) mod k.
+    /// *Stays.* Where a stage has room for k of m microbatches, and each stays for L at least, a microbatch enters at
+    /// least L after the one k places before it: all but k − 1 of those before it have left, so that one of these
+    /// entered no earlier than that one. So the last one enters ⌊(m − 1) / k⌋ · L after the first, and as many passes
+    /// later as (m − 1) mod k.
     ///
-    /// O(c log c · min(c, 256)) for c operations on a track, and O(s (n + e)) for s stages without room for all microbatches,
-    /// n operations and e dependencies.
+    /// O(c log c · min(c, 256)) for c operations on a track, and O(s (n + e)) for s stages without room for all
+    /// microbatches, n operations and e dependencies.
     pub fn lower_bound(&self) -> f64 {
         let relaxed = Relaxation::new(self);
         let mut tracks = vec![Vec::new(); self.template().tracks.len()];

@@ -26,10 +26,10 @@ struct Holding {
 }
 
 impl Simulation {
-    /// The memory that the devices needed. Where activations are recomputed a stage keeps the inputs of each microbatch in
-    /// flight, and the whole of its activations while a pass runs, from a backward one on until the gradients of the weights
-    /// are there. Where weights are stashed it keeps them once for each microbatch in flight. Data on its way is not
-    /// counted. O(t log t) for t spans.
+    /// The memory that the devices needed. Where activations are recomputed a stage keeps the inputs of each microbatch
+    /// in flight, and the whole of its activations while a pass runs, from a backward one on until the gradients of the
+    /// weights are there. Where weights are stashed it keeps them once for each microbatch in flight. Data on its way
+    /// is not counted. O(t log t) for t spans.
     pub fn memory(&self) -> Memory {
         occupied(self, &holdings(self))
     }
@@ -41,8 +41,8 @@ impl Simulation {
     }
 }
 
-/// What happens at a moment, in this order: what ends makes room for what begins, and what takes no time comes on top of
-/// all that lasts, one after another.
+/// What happens at a moment, in this order: what ends makes room for what begins, and what takes no time comes on top
+/// of all that lasts, one after another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Change {
     Ends,
@@ -82,8 +82,8 @@ fn occupied(simulation: &Simulation, holdings: &[Holding]) -> Memory {
     Memory { in_flight, peak: most }
 }
 
-/// When a stage works on a microbatch: from the first start to the last end of either pass, the gradients of the weights
-/// with the backward one.
+/// When a stage works on a microbatch: from the first start to the last end of either pass, the gradients of the
+/// weights with the backward one.
 #[derive(Clone, Copy, Default)]
 struct Passes {
     forward: Option<Interval>,

@@ -1,4 +1,5 @@
-//! Rounds: in each of them every operation runs once, for the microbatch whose turn it is (Tarnawski 2020, section 5.2).
+//! Rounds: in each of them every operation runs once, for the microbatch whose turn it is (Tarnawski 2020, section
+//! 5.2).
 
 use super::template::{Operation, Template, Work};
 use crate::graph::{Graph, topological};
@@ -15,7 +16,8 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// The least levels, as far as they matter for so many microbatches; `graph` is what waits for what. O(n + m log m).
+    /// The least levels, as far as they matter for so many microbatches; `graph` is what waits for what. O(n + m log
+    /// m).
     pub(super) fn new(template: &Template, graph: &Graph, microbatches: usize) -> Self {
         let operations = &template.operations;
         let exclusive = template.tracks.iter().zip(template.busy()).filter(|(track, _)| track.exclusive);

@@ -31,9 +31,9 @@ const TRANSFER: &str = "#d6a800";
 const ALL_REDUCE: &str = "#b279a2";
 
 /// A row per device, and below it one for each of its engines and links that was busy: forward passes in blue,
-/// backward passes in green, those of the weights alone in teal, lighter from stage to stage of one device, and the rest in
-/// colours of its own. What is too narrow to be told apart is drawn as one box, so that the picture's size does not grow
-/// with the microbatches.
+/// backward passes in green, those of the weights alone in teal, lighter from stage to stage of one device, and the
+/// rest in colours of its own. What is too narrow to be told apart is drawn as one box, so that the picture's size does
+/// not grow with the microbatches.
 pub fn gantt(simulation: &Simulation) -> String {
     let rows = rows(simulation);
     let makespan = simulation.makespan();

@@ -3,14 +3,14 @@
 
 use super::{Block, Flow, Pass, Pipeline, Way};
 
-/// The share of a backward pass that the gradients of the weights take where nobody says: as long as those of the inputs,
-/// as in a matrix product (Qi et al. 2024, section 2.1).
+/// The share of a backward pass that the gradients of the weights take where nobody says: as long as those of the
+/// inputs, as in a matrix product (Qi et al. 2024, section 2).
 pub const WEIGHT_GRADIENT: f64 = 0.5;
 
 impl Pipeline {
-    /// This pipeline with the gradients of the weights in blocks of their own, which take `weight_gradient` of the compute
-    /// of the backward blocks and wait for what is left of them. The copies of a stage bring their gradients together after
-    /// these. A pipeline that has such blocks stays as it is. O(blocks + flows).
+    /// This pipeline with the gradients of the weights in blocks of their own, which take `weight_gradient` of the
+    /// compute of the backward blocks and wait for what is left of them. The copies of a stage bring their gradients
+    /// together after these. A pipeline that has such blocks stays as it is. O(blocks + flows).
     pub(in crate::simulate) fn with_weight_gradients(&self) -> Self {
         let mut split = self.clone();
         if self.blocks.iter().any(|block| block.pass == Pass::WeightGradient) {

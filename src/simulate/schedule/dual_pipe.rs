@@ -4,15 +4,16 @@ use super::{Order, Schedule, Setting, Synchronise, pairs};
 use crate::simulate::error::Unsuitable;
 use crate::simulate::pipeline::Pass::{Backward, Forward, WeightGradient};
 
-/// DualPipe (DeepSeek-AI 2024, "DeepSeek-V3 technical report", section 3.2.1 and figure 5): of p devices, an even number,
-/// device i holds stage i of one replica and stage p − 1 − i of another one, whose microbatches go the other way.
+/// DualPipe (DeepSeek-AI 2024, "DeepSeek-V3 technical report", section 3.2.1 and figure 5): of p devices, an even
+/// number, device i holds stage i of one replica and stage p − 1 − i of another one, whose microbatches go the other
+/// way.
 ///
 /// A device keeps two stages' weights and the activations of p + 1 microbatches, and works on one pass at a time: the
-/// report's overlap of a forward with a backward pass, which hides transfers, is `--overlap`. Gradients of the inputs are
-/// handed on before those of the weights are computed. With equal stages of W ≤ B ≤ F ≤ B + W, free transfers and m ≥ p
-/// microbatches each way the makespan is 2 m (F + B + W) + (p / 2 − 1)(F + B − W). The report, whose passes do not hand
-/// on before their end, has a bubble of (p / 2 − 1)(F + 2 B − W) in these terms without overlap. The order is made for
-/// at least p microbatches each way; of fewer, those that there are take their places in it.
+/// report's overlap of a forward with a backward pass, which hides transfers, is `--overlap`. Gradients of the inputs
+/// are handed on before those of the weights are computed. With equal stages of W ≤ B ≤ F ≤ B + W, free transfers and m
+/// ≥ p microbatches each way the makespan is 2 m (F + B + W) + (p / 2 − 1)(F + B − W). The report, whose passes do not
+/// hand on before their end, has a bubble of (p / 2 − 1)(F + 2 B − W) in these terms without overlap. The order is made
+/// for at least p microbatches each way; of fewer, those that there are take their places in it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DualPipe;
 

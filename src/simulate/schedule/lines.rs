@@ -50,9 +50,9 @@ pub(super) fn of_devices(setting: &Setting) -> Result<Vec<Vec<Passes>>, Unsuitab
     pipeline.stages_by_device().into_iter().map(|stages| stages.into_iter().map(passes).collect()).collect()
 }
 
-/// 1F1B with one stage on each device: `warm_up` forward passes of a stage of this rank, then forward and backward passes
-/// by turns, then the rest of the backward passes. Weight gradients, where they are apart, follow the backward pass of
-/// the microbatch `delay` behind theirs.
+/// 1F1B with one stage on each device: `warm_up` forward passes of a stage of this rank, then forward and backward
+/// passes by turns, then the rest of the backward passes. Weight gradients, where they are apart, follow the backward
+/// pass of the microbatch `delay` behind theirs.
 pub(super) fn one_forward_one_backward(
     setting: &Setting,
     warm_up: impl Fn(usize) -> usize,

@@ -7,10 +7,10 @@ use crate::simulate::error::Unsuitable;
 /// wait for the first gradients, and more weight gradients the wait for the last ones.
 ///
 /// Stage i of p begins with 2 (p − i − 1) forward passes, and its weight gradients are 2 i microbatches late, so that
-/// each stage keeps the activations of 2 p − 1 microbatches. With equal stages, free transfers and m ≥ 2 p − 1 microbatches
-/// a device is idle for (p − 1) max(0, F + B − 2 W, B − F) between its first and its last work: for W ≤ min(F, B) the paper's
-/// bubble. The makespan, m (F + B + W) + (p − 1) max(F, F + B − 2 W, B − F), also counts the (p − 1) F until the last device
-/// has work, which the paper leaves to the step before.
+/// each stage keeps the activations of 2 p − 1 microbatches. With equal stages, free transfers and m ≥ 2 p − 1
+/// microbatches a device is idle for (p − 1) max(0, F + B − 2 W, B − F) between its first and its last work: for W ≤
+/// min(F, B) the paper's bubble. The makespan, m (F + B + W) + (p − 1) max(F, F + B − 2 W, B − F), also counts the (p −
+/// 1) F until the last device has work, which the paper leaves to the step before.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ZbH2;
 
