@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use clap::Parser;
 use dagsplit::mapping::{Counted, Device, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology};
-use dagsplit::simulate::schedule::{GPipe, OneForwardOneBackward, Schedule, VirtualDevices};
+use dagsplit::simulate::schedule::{GPipe, OneForwardOneBackward, Schedule, VirtualDevices, ZbH1};
 use dagsplit::simulate::{Links, Options, Pipeline, simulate};
 use support::figures::{head, row, seconds};
 
@@ -41,6 +41,7 @@ fn main() -> Result<()> {
         (Links::Contended, &OneForwardOneBackward),
         (Links::Contended, &GPipe),
         (Links::Overlapped, &VirtualDevices),
+        (Links::Overlapped, &ZbH1),
     ] {
         let pipeline = Pipeline::of_mapping(&problem, &mapping, links)?;
         let start = Instant::now();

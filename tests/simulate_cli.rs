@@ -99,6 +99,8 @@ fn the_record_is_the_contracted_object() {
         "pipelines": 1,
         "microbatches": 2,
         "makespan": 23.0,
+        "lower_bound": 23.0,
+        "gap": 0.0,
         "throughput": 2.0 / 23.0,
         "steady_time": 8.0,
         "bubble": 1.0 - 30.0 / 46.0,
@@ -122,6 +124,10 @@ fn options_change_what_is_simulated() {
     assert_eq!(mapped("--schedule async-1f1b")["steady_time"], 22.0);
     assert_eq!(mapped("--overlap")["transfers"], "links");
     assert_eq!(mapped("--overlap --contention")["transfers"], "contended-links");
+    // Where weight gradients take no time, ZB-H1 is 1F1B.
+    let zero_bubble = |share: &str| mapped(&format!("--schedule zb-h1 --weight-gradient {share}"))["makespan"].as_f64();
+    assert_eq!(zero_bubble("0"), mapped("")["makespan"].as_f64());
+    assert!(zero_bubble("0.5") < zero_bubble("0"));
     let split = |options: &str| record(&bench, &format!("diamond.json contiguous.json {options}"));
     assert_eq!((&split("")["steady_time"], &split("")["transfers"]), (&json!(8.0), &json!("on-device")));
     // Compute hides the transfers.
@@ -189,6 +195,9 @@ fn what_is_wrong_is_told() {
     fails(&bench, "diamond.json alternating.json --contention", 2, "--overlap");
     fails(&bench, "diamond.json alternating.json --microbatches 0", 2, "from 1 to");
     fails(&bench, "diamond.json alternating.json --schedule 1f1b", 2, "virtual-devices");
+    fails(&bench, "diamond.json contiguous.json --weight-gradient 2", 2, "from 0 to 1");
+    fails(&bench, "diamond.json contiguous.json --schedule zb-v", 2, "stages i and 2p - 1 - i");
+    fails(&bench, "stages.json topology.json mapping.json --schedule dualpipe", 2, "stages i and p - 1 - i");
     fails(&bench, "diamond.json missing.json", 3, "missing.json");
     bench.file("half.json", r#"{"fpgas": [{"nodes": [10, 11]}]}"#);
     fails(&bench, "diamond.json half.json", 1, "half.json: the split is invalid");

@@ -164,12 +164,25 @@ class Planned(Devices, Limits, total=False):
 class Simulated(Devices, total=False):
     """What is simulated; `dagsplit simulate --help` tells more of each."""
 
-    schedule: Literal["gpipe", "1f1b", "async-1f1b", "interleaved", "inference", "virtual-devices"]
+    schedule: Literal[
+        "gpipe",
+        "1f1b",
+        "async-1f1b",
+        "interleaved",
+        "zb-h1",
+        "zb-h2",
+        "zb-v",
+        "dualpipe",
+        "inference",
+        "virtual-devices",
+    ]
     """In which order devices work."""
     microbatches: int
     """How many microbatches pass through the pipeline."""
     recompute: bool
     """Compute activations once more for the backward pass."""
+    weight_gradient: float
+    """The share of a backward pass that the gradients of the weights take, under schedules with those apart."""
     overlap: bool
     """Let transfers pass beside the compute."""
     contention: bool

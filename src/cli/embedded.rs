@@ -410,6 +410,6 @@ pub fn plan(instance: &Instance, topology: &Topology, words: &[String], watch: W
 pub fn simulate(instance: &Instance, split: Solution, words: &[String]) -> Result<(SimulationRecord, String), Failure> {
     let (workload, simulation) = On::<SimulationArgs>::read(instance, words)?;
     let pipeline = simulation.pipeline(&workload, split, SPLIT)?;
-    let (simulated, record) = simulation.simulate(&pipeline, VIRTUAL_DEVICES)?;
+    let (simulated, record) = simulation.simulate(pipeline, VIRTUAL_DEVICES)?;
     Ok((record, gantt(&simulated)))
 }

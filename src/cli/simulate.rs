@@ -7,9 +7,10 @@ use crate::mapping::{ClaimedMapping, Counted, Mapping, MappingProblem, StageCost
 use crate::problem::{CostKind, Problem, Solution};
 use crate::report::simulation::{SimulationRecord, gantt, trace};
 use crate::simulate::schedule::{
-    Asynchronous, GPipe, Inference, Interleaved, OneForwardOneBackward, Schedule, VirtualDevices,
+    Asynchronous, DualPipe, GPipe, Inference, Interleaved, OneForwardOneBackward, Schedule, VirtualDevices, ZbH1, ZbH2,
+    ZbV,
 };
-use crate::simulate::{Links, Options, Pipeline, SimulateError, Simulation, simulate};
+use crate::simulate::{Links, Options, Pipeline, SimulateError, Simulation, WEIGHT_GRADIENT, simulate};
 use crate::text;
 use crate::verify::mapping::{MappingViolation, check};
 use clap::ValueEnum;
@@ -82,6 +83,10 @@ pub struct SimulationArgs {
     #[arg(long)]
     recompute: bool,
 
+    /// The share of a backward pass that the gradients of the weights take, under schedules with those apart.
+    #[arg(long, value_name = "SHARE", default_value_t = WEIGHT_GRADIENT, value_parser = values::number(0.0..=1.0))]
+    weight_gradient: f64,
+
     /// Let transfers and all-reduces pass beside the compute.
     #[arg(long)]
     overlap: bool,
@@ -110,6 +115,17 @@ pub enum ScheduleArg {
     Asynchronous,
     /// 1F1B with several stages on each device, which take turns on them (Megatron-LM).
     Interleaved,
+    /// 1F1B whose weight gradients fill the bubbles, with its memory (Zero bubble).
+    #[value(name = "zb-h1")]
+    ZbH1,
+    /// As few bubbles as twice that memory allows (Zero bubble).
+    #[value(name = "zb-h2")]
+    ZbH2,
+    /// Two stages on each device, down the devices and up again, without bubbles (Zero bubble).
+    ZbV,
+    /// Two replicas through the same devices from both ends (DeepSeek-V3).
+    #[value(name = "dualpipe")]
+    DualPipe,
     /// Forward passes alone.
     Inference,
     /// Each device in as many virtual ones as its split needs, all of them working in each round (Tarnawski 2020).
@@ -126,6 +142,10 @@ impl ScheduleArg {
             ScheduleArg::OneForwardOneBackward => &OneForwardOneBackward,
             ScheduleArg::Asynchronous => &Asynchronous,
             ScheduleArg::Interleaved => &Interleaved,
+            ScheduleArg::ZbH1 => &ZbH1,
+            ScheduleArg::ZbH2 => &ZbH2,
+            ScheduleArg::ZbV => &ZbV,
+            ScheduleArg::DualPipe => &DualPipe,
             ScheduleArg::Inference => &Inference,
             ScheduleArg::VirtualDevices => &VirtualDevices,
         }
@@ -146,10 +166,15 @@ impl SimulationArgs {
     }
 
     /// Runs a pipeline, under the schedule `usual` where none is asked for.
-    pub fn simulate(&self, pipeline: &Pipeline, usual: ScheduleArg) -> Result<(Simulation, SimulationRecord), Failure> {
+    pub fn simulate(
+        &self,
+        mut pipeline: Pipeline,
+        usual: ScheduleArg,
+    ) -> Result<(Simulation, SimulationRecord), Failure> {
+        pipeline.weight_gradient = self.weight_gradient;
         let schedule = self.schedule.unwrap_or(usual).schedule();
         let options = Options { microbatches: self.microbatches as usize, recompute: self.recompute };
-        let simulation = simulate(pipeline, schedule, options).or_fail(Exit::Usage)?;
+        let simulation = simulate(&pipeline, schedule, options).or_fail(Exit::Usage)?;
         let steady_time = match simulation.steady_time(schedule) {
             // What can be simulated once may be too long to be simulated twice as long.
             Err(SimulateError::TooManyTasks { .. }) => None,
@@ -169,7 +194,7 @@ impl Args {
             }
             _ => return Err(Failure::message(Exit::Usage, "give two files or three")),
         };
-        let (simulation, record) = self.simulation.simulate(&pipeline, usual)?;
+        let (simulation, record) = self.simulation.simulate(pipeline, usual)?;
         if let Some(path) = &self.gantt {
             write_out(Some(path), &gantt(&simulation))?;
         }

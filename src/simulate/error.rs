@@ -81,6 +81,12 @@ pub enum Unsuitable {
     /// The stages do not take turns on the devices.
     #[error("the stages do not go round the devices in turns; the schedule `virtual-devices` needs no such order")]
     NotInTurns,
+    /// The stages do not go down the devices and up again.
+    #[error("no V: each of p devices has to hold stages i and 2p - 1 - i of one pipeline")]
+    NotInV,
+    /// The stages of two pipelines do not go through the devices in opposite directions.
+    #[error("not both ways: each of p devices, an even number, has to hold stages i and p - 1 - i of two replicas")]
+    NotBothWays,
     /// The microbatches do not fill the groups that go round the devices.
     #[error("{microbatches} microbatches are no multiple of the {devices} devices of a pipeline")]
     NotAMultiple {

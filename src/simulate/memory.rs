@@ -1,14 +1,13 @@
 //! How many microbatches are in flight, and what they occupy.
 
 use super::pipeline::Pass;
-use super::template::Work;
 use super::timeline::{Simulation, Span};
 
 /// What the devices of a simulation had to hold at most.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Memory {
-    /// For each stage the most microbatches between the start of their forward and the end of their backward pass; in
-    /// a pipeline without a backward pass, of their forward pass.
+    /// For each stage the most microbatches between the start of their forward and the end of their backward pass, or
+    /// of their gradients of the weights; in a pipeline without a backward pass, of their forward pass.
     pub in_flight: Vec<usize>,
     /// For each device the most bytes: weights, and the activations of the microbatches in flight.
     pub peak: Vec<f64>,
@@ -27,16 +26,23 @@ struct Holding {
 }
 
 impl Simulation {
-    /// The memory that the devices needed. Where activations are recomputed a stage keeps the inputs of each microbatch in
-    /// flight, and the whole of its activations while a pass runs. Where weights are stashed it keeps them once for each
-    /// microbatch in flight. Data on its way is not counted. O(t log t) for t spans.
+    /// The memory that the devices needed. Where activations are recomputed a stage keeps the inputs of each microbatch
+    /// in flight, and the whole of its activations while a pass runs, from a backward one on until the gradients of the
+    /// weights are there. Where weights are stashed it keeps them once for each microbatch in flight. Data on its way
+    /// is not counted. O(t log t) for t spans.
     pub fn memory(&self) -> Memory {
         occupied(self, &holdings(self))
     }
+
+    /// The bytes that a stage keeps for each microbatch from its forward to its backward pass.
+    pub(super) fn lasting(&self, stage: usize) -> f64 {
+        let stage = &self.pipeline.stages[stage];
+        if self.options.recompute { stage.boundary } else { stage.activations }
+    }
 }
 
-/// What happens at a moment, in this order: what ends makes room for what begins, and what takes no time comes on top of
-/// all that lasts, one after another.
+/// What happens at a moment, in this order: what ends makes room for what begins, and what takes no time comes on top
+/// of all that lasts, one after another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Change {
     Ends,
@@ -76,7 +82,8 @@ fn occupied(simulation: &Simulation, holdings: &[Holding]) -> Memory {
     Memory { in_flight, peak: most }
 }
 
-/// When a stage works on a microbatch: from the first start to the last end of either pass.
+/// When a stage works on a microbatch: from the first start to the last end of either pass, the gradients of the
+/// weights with the backward one.
 #[derive(Clone, Copy, Default)]
 struct Passes {
     forward: Option<Interval>,
@@ -90,12 +97,12 @@ fn passes(simulation: &Simulation) -> Vec<Passes> {
     for span in simulation.spans() {
         let (operation, Span { microbatch, start, end, .. }) = (simulation.operation(&span), span);
         let Some(microbatch) = microbatch else { continue };
-        if matches!(operation.work, Work::Recompute | Work::Input | Work::Compute) {
+        if operation.work.holds_activations() {
             let block = &simulation.pipeline.blocks[operation.block];
             let passes = &mut passes[microbatch * stages + block.stage];
             let pass = match block.pass {
                 Pass::Forward => &mut passes.forward,
-                Pass::Backward => &mut passes.backward,
+                Pass::Backward | Pass::WeightGradient => &mut passes.backward,
             };
             let (first, last) = pass.unwrap_or((start, end));
             *pass = Some((first.min(start), last.max(end)));
@@ -112,8 +119,9 @@ fn holdings(simulation: &Simulation) -> Vec<Holding> {
         let mut add = |during, bytes, microbatches| holdings.push(Holding { stage, during, bytes, microbatches });
         match (passes.forward, passes.backward) {
             (Some(forward), Some(backward)) => {
-                let dropped = if simulation.options.recompute { kept.activations - kept.boundary } else { 0.0 };
-                add((forward.0, backward.1), kept.activations - dropped, 1);
+                let lasting = simulation.lasting(stage);
+                let dropped = kept.activations - lasting;
+                add((forward.0, backward.1), lasting, 1);
                 if dropped > 0.0 {
                     add(forward, dropped, 0);
                     add(backward, dropped, 0);

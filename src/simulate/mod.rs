@@ -33,6 +33,7 @@
 //! # Ok::<(), dagsplit::simulate::SimulateError>(())
 //! ```
 
+mod bound;
 mod engine;
 mod error;
 mod memory;
@@ -49,7 +50,7 @@ pub use engine::{Deadlock, TaskGraph};
 pub use error::{SimulateError, Unsuitable};
 pub use memory::Memory;
 pub use options::Options;
-pub use pipeline::{AllReduce, Block, Flow, Links, Pass, Pipeline, Stage, Transfers, Way};
+pub use pipeline::{AllReduce, Block, Flow, Links, Pass, Pipeline, Stage, Transfers, WEIGHT_GRADIENT, Way};
 pub use run::{simulate, steady_time};
 pub use schedule::Schedule;
 pub use template::{Operation, Template, Track, TrackKind, Work};

@@ -1,7 +1,8 @@
-//! Rounds: in each of them every operation runs once, for the microbatch whose turn it is (Tarnawski 2020, section 5.2).
+//! Rounds: in each of them every operation runs once, for the microbatch whose turn it is (Tarnawski 2020, section
+//! 5.2).
 
 use super::template::{Operation, Template, Work};
-use crate::graph::{CycleError, Graph, topological};
+use crate::graph::{Graph, topological};
 
 /// How many rounds each operation of a template is behind the first, and its place within a round.
 ///
@@ -15,13 +16,10 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// The least levels, as far as they matter for so many microbatches. O(n + m log m).
-    ///
-    /// # Errors
-    /// [`CycleError`] where operations wait for each other.
-    pub(super) fn new(template: &Template, microbatches: usize) -> Result<Self, CycleError> {
+    /// The least levels, as far as they matter for so many microbatches; `graph` is what waits for what. O(n + m log
+    /// m).
+    pub(super) fn new(template: &Template, graph: &Graph, microbatches: usize) -> Self {
         let operations = &template.operations;
-        let graph = Graph::new(operations.len(), &template.dependencies)?;
         let exclusive = template.tracks.iter().zip(template.busy()).filter(|(track, _)| track.exclusive);
         let round = exclusive.map(|(_, busy)| busy).fold(0.0, f64::max);
         let later = |a: &Operation, b: &Operation| match template.tracks[a.track].exclusive {
@@ -31,7 +29,7 @@ impl Rounds {
             false => 1,
         };
         let mut rounds = Self { levels: vec![0; operations.len()], places: vec![0; operations.len()] };
-        for (place, a) in topological::smallest_first(&graph).into_iter().enumerate() {
+        for (place, a) in topological::smallest_first(graph).into_iter().enumerate() {
             rounds.places[a] = place as u32;
             for &b in graph.successors(a) {
                 let level = rounds.levels[a] + later(&operations[a], &operations[b as usize]);
@@ -42,7 +40,7 @@ impl Rounds {
         for &(a, b) in template.dependencies.iter().filter(|&&(a, _)| operations[a].work == Work::Recompute) {
             rounds.levels[a] = rounds.levels[b];
         }
-        Ok(rounds)
+        rounds
     }
 
     /// The round of `operation` for `microbatch`, and its place in it: the order of a track's work.

@@ -8,6 +8,7 @@ use super::schedule::{Order, Schedule, Setting, Synchronise, Turn};
 use super::tasks::Tasks;
 use super::template::{Scope, Template, Work};
 use super::timeline::Simulation;
+use crate::graph::Graph;
 
 /// Runs `pipeline` under `schedule`: everything starts as early as the schedule's order allows. O(t log t) for t tasks,
 /// the operations of a microbatch times the microbatches.
@@ -16,27 +17,32 @@ use super::timeline::Simulation;
 /// [`SimulateError`] where the schedule cannot run the pipeline.
 pub fn simulate(pipeline: &Pipeline, schedule: &dyn Schedule, options: Options) -> Result<Simulation, SimulateError> {
     let microbatches = options.microbatches;
+    let pipeline = match schedule.splits_backward() {
+        true => pipeline.with_weight_gradients(),
+        false => pipeline.clone(),
+    };
     let scope = Scope {
         backward: schedule.has_backward(),
         recompute: options.recompute,
         all_reduce: schedule.synchronise() == Synchronise::EachMicrobatch,
     };
-    let template = Template::new(pipeline, scope);
+    let template = Template::new(&pipeline, scope);
     check_size(&template, microbatches)?;
-    let rounds = Rounds::new(&template, microbatches)?;
+    let waits = Graph::new(template.operations.len(), &template.dependencies)?;
+    let rounds = Rounds::new(&template, &waits, microbatches);
     let computes = computes(&template, pipeline.blocks.len());
-    let order = schedule.order(&Setting { pipeline, microbatches, rounds: &rounds, computes: &computes })?;
+    let order = schedule.order(&Setting { pipeline: &pipeline, microbatches, rounds: &rounds, computes: &computes })?;
     let mut tasks = Tasks::new(template, microbatches);
     if let Order::Turns(devices) = &order {
-        check_turns(pipeline, &computes, microbatches, devices)?;
+        check_turns(&pipeline, &computes, microbatches, devices)?;
     }
     tasks.put_in_order(&order, &rounds);
     if schedule.synchronise() == Synchronise::AtTheEnd {
-        tasks.add_all_reduces(pipeline, &computes);
+        tasks.add_all_reduces(&pipeline, &computes);
     }
     let (graph, template, repeated) = tasks.finish();
     let starts = graph.run()?;
-    Ok(Simulation::new(pipeline, schedule, options, (template, repeated), starts))
+    Ok(Simulation::new(pipeline, schedule, options, (template, waits, repeated), starts))
 }
 
 /// The time that one more microbatch takes once the pipeline is full: by how much the makespan grows per microbatch
@@ -109,7 +115,7 @@ fn check_turns(
 }
 
 /// The operation that computes each block.
-fn computes(template: &Template, blocks: usize) -> Vec<Option<usize>> {
+pub(super) fn computes(template: &Template, blocks: usize) -> Vec<Option<usize>> {
     let mut computes = vec![None; blocks];
     for (i, operation) in template.operations.iter().enumerate().filter(|(_, o)| o.work == Work::Compute) {
         computes[operation.block] = Some(i);

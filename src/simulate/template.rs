@@ -21,6 +21,11 @@ pub enum Work {
 }
 
 impl Work {
+    /// Whether a stage keeps activations while it runs.
+    pub(super) fn holds_activations(self) -> bool {
+        matches!(self, Work::Recompute | Work::Input | Work::Compute)
+    }
+
     /// The kind's name in JSON and in traces.
     pub fn name(self) -> &'static str {
         match self {
@@ -177,7 +182,7 @@ impl<'a> Builder<'a> {
         let blocks = &self.pipeline.blocks;
         let of_stage =
             |pass: Pass| (0..i).filter(move |&j| blocks[j].stage == blocks[i].stage && blocks[j].pass == pass);
-        if blocks[i].pass == Pass::Forward || of_stage(Pass::Backward).next().is_some() {
+        if blocks[i].pass != Pass::Backward || of_stage(Pass::Backward).next().is_some() {
             return None;
         }
         let duration: f64 = of_stage(Pass::Forward).map(|j| blocks[j].compute).sum();

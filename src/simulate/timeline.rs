@@ -4,11 +4,12 @@ use super::options::Options;
 use super::pipeline::{Pass, Pipeline};
 use super::schedule::Schedule;
 use super::template::{Operation, Template, Track, Work};
+use crate::graph::Graph;
 
 /// A finished simulation: when every operation ran for every microbatch.
 #[derive(Debug, Clone)]
 pub struct Simulation {
-    /// What was simulated.
+    /// What was simulated; under a schedule that splits backward passes, with the gradients of the weights apart.
     pub pipeline: Pipeline,
     /// Under which schedule: its name.
     pub schedule: &'static str,
@@ -16,8 +17,10 @@ pub struct Simulation {
     pub options: Options,
     pub(super) stashes_weights: bool,
     template: Template,
-    /// How many operations each microbatch repeats; the others ran once, at the end.
-    repeated: usize,
+    /// What waits for what among the operations that each microbatch repeats.
+    pub(super) waits: Graph,
+    /// How many these are; the others ran once, at the end.
+    pub(super) repeated: usize,
     starts: Vec<f64>,
 }
 
@@ -36,14 +39,14 @@ pub struct Span {
 
 impl Simulation {
     pub(super) fn new(
-        pipeline: &Pipeline,
+        pipeline: Pipeline,
         schedule: &dyn Schedule,
         options: Options,
-        (template, repeated): (Template, usize),
+        (template, waits, repeated): (Template, Graph, usize),
         starts: Vec<f64>,
     ) -> Self {
-        let (pipeline, stashes_weights) = (pipeline.clone(), schedule.stashes_weights());
-        Self { pipeline, schedule: schedule.name(), options, stashes_weights, template, repeated, starts }
+        let stashes_weights = schedule.stashes_weights();
+        Self { pipeline, schedule: schedule.name(), options, stashes_weights, template, waits, repeated, starts }
     }
 
     /// What each microbatch did, and behind it what was done once.

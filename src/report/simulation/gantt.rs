@@ -25,13 +25,15 @@ const CHARACTER: f64 = 6.5;
 
 const FORWARD: &str = "#4c78a8";
 const BACKWARD: &str = "#54a24b";
+const WEIGHT_GRADIENT: &str = "#72b7b2";
 const RECOMPUTE: &str = "#9ecae9";
 const TRANSFER: &str = "#d6a800";
 const ALL_REDUCE: &str = "#b279a2";
 
 /// A row per device, and below it one for each of its engines and links that was busy: forward passes in blue,
-/// backward passes in green, lighter from stage to stage of one device, and the rest in colours of its own. What is
-/// too narrow to be told apart is drawn as one box, so that the picture's size does not grow with the microbatches.
+/// backward passes in green, those of the weights alone in teal, lighter from stage to stage of one device, and the
+/// rest in colours of its own. What is too narrow to be told apart is drawn as one box, so that the picture's size does
+/// not grow with the microbatches.
 pub fn gantt(simulation: &Simulation) -> String {
     let rows = rows(simulation);
     let makespan = simulation.makespan();
@@ -128,6 +130,7 @@ fn draw(simulation: &Simulation, shown: &Shown, top: f64, scale: f64, shades: &[
     let colour = match (operation.work, simulation.pass(span)) {
         (Work::Compute, Pass::Forward) => FORWARD,
         (Work::Compute, Pass::Backward) => BACKWARD,
+        (Work::Compute, Pass::WeightGradient) => WEIGHT_GRADIENT,
         (Work::Recompute, _) => RECOMPUTE,
         (Work::AllReduce, _) => ALL_REDUCE,
         (Work::Input | Work::Output | Work::Message, _) => TRANSFER,
@@ -184,11 +187,14 @@ fn header(simulation: &Simulation) -> Group {
         ("recompute", RECOMPUTE),
         ("transfer", TRANSFER),
         ("all-reduce", ALL_REDUCE),
+        ("weight gradient", WEIGHT_GRADIENT),
     ];
+    let splits = pipeline.blocks.iter().any(|block| block.pass == Pass::WeightGradient);
+    let kinds = kinds.into_iter().filter(|&(_, colour)| splits || colour != WEIGHT_GRADIENT);
     let mut group = Group::new()
         .add(text(printable, MARGIN, 24.0, 15.0).set("font-weight", 600))
         .add(text(facts, MARGIN, 42.0, 11.5).set("fill", "#52606d"));
-    for (i, (name, colour)) in kinds.into_iter().enumerate() {
+    for (i, (name, colour)) in kinds.enumerate() {
         let left = MARGIN + i as f64 * 100.0;
         group = group.add(rectangle(left, 54.0, 12.0, 12.0).set("rx", 3).set("fill", colour)).add(text(
             name,

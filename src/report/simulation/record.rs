@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::problem::fits;
 use crate::report::sheet::{Cell, Column, Sheet};
 use crate::report::table::{self, listed};
+use crate::search::gap;
 use crate::simulate::{Simulation, Transfers};
 use crate::units::{bytes, number, percent};
 
@@ -30,6 +31,10 @@ pub struct SimulationRecord {
     pub microbatches: usize,
     /// When everything is done.
     pub makespan: f64,
+    /// No schedule of the same work is shorter; see [`Simulation::lower_bound`].
+    pub lower_bound: f64,
+    /// (makespan − lower bound) / makespan; 0 where no schedule is shorter.
+    pub gap: f64,
     /// Microbatches of all pipelines per time unit; none where they take no time.
     pub throughput: Option<f64>,
     /// The time that one more microbatch takes once the pipelines are full; see
@@ -84,6 +89,7 @@ impl SimulationRecord {
     /// The record of `simulation`, whose steady time is `steady_time`.
     pub fn new(simulation: &Simulation, steady_time: Option<f64>) -> Self {
         let (pipeline, makespan, memory) = (&simulation.pipeline, simulation.makespan(), simulation.memory());
+        let lower_bound = simulation.lower_bound();
         let device = |(((name, work), &peak_memory), &memory_limit): (((&String, _), &f64), &Option<f64>)| {
             let crate::simulate::DeviceWork { compute, recompute, transfers, all_reduces } = work;
             SimulatedDevice {
@@ -121,6 +127,8 @@ impl SimulationRecord {
             pipelines: pipeline.replicas,
             microbatches: simulation.options.microbatches,
             makespan,
+            lower_bound,
+            gap: gap(makespan, lower_bound).unwrap_or_default(),
             throughput: simulation.throughput(),
             steady_time,
             bubble: simulation.bubble(),
@@ -144,6 +152,10 @@ impl SimulationRecord {
         let facts = [
             ("schedule", format!("{}, {} microbatches{pipelines}", self.schedule, self.microbatches)),
             ("makespan", number(self.makespan)),
+            (
+                "lower bound",
+                format!("{} of any schedule in this memory; gap {}", number(self.lower_bound), percent(self.gap)),
+            ),
             (
                 "throughput",
                 self.throughput.map_or_else(none, |rate| format!("{} microbatches per time unit", number(rate))),

@@ -1,6 +1,6 @@
 //! The pipeline of a stage graph whose copies are mapped to the devices of a topology.
 
-use super::{AllReduce, Block, Flow, Pass, Pipeline, Stage, Transfers, Way};
+use super::{AllReduce, Block, Flow, Pass, Pipeline, Stage, Transfers, WEIGHT_GRADIENT, Way};
 use crate::mapping::{Mapping, MappingProblem, StageGraph};
 use crate::simulate::error::SimulateError;
 
@@ -57,6 +57,7 @@ impl Pipeline {
                 Links::Contended => Transfers::Links { contended: true },
             },
             replicas,
+            weight_gradient: WEIGHT_GRADIENT,
         };
         if has_backward {
             pipeline.blocks.extend((0..copies).rev().map(|copy| placed.block(copy, Pass::Backward)));
@@ -109,10 +110,7 @@ impl Placed<'_> {
 
     fn block(&self, copy: usize, pass: Pass) -> Block {
         let stage = &self.graph().stages[copy / self.problem.replicas];
-        let time = match pass {
-            Pass::Forward => stage.forward,
-            Pass::Backward => stage.backward,
-        };
+        let time = if pass == Pass::Forward { stage.forward } else { stage.backward };
         let compute = time / self.problem.topology.devices[self.device(copy)].speed;
         Block { stage: copy, pass, input: 0.0, compute, output: 0.0 }
     }

@@ -3,16 +3,20 @@
 mod mapped;
 mod pieces;
 mod split;
+mod weight_gradients;
 
 pub use mapped::Links;
+pub use weight_gradients::WEIGHT_GRADIENT;
 
-/// Forward or backward.
+/// What is computed of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Pass {
     /// From the inputs to the loss.
     Forward,
-    /// From the loss to the inputs.
+    /// From the loss to the inputs: all gradients, or those of the inputs where those of the weights are apart.
     Backward,
+    /// The gradients of the weights, for which no other stage waits.
+    WeightGradient,
 }
 
 impl Pass {
@@ -21,6 +25,7 @@ impl Pass {
         match self {
             Pass::Forward => "forward",
             Pass::Backward => "backward",
+            Pass::WeightGradient => "weight-gradient",
         }
     }
 }
@@ -129,6 +134,8 @@ pub struct Pipeline {
     pub transfers: Transfers,
     /// How many microbatches a microbatch of this simulation stands for: the number of parallel pipelines.
     pub replicas: usize,
+    /// The share of a backward pass's compute that the gradients of the weights take, from 0 to 1.
+    pub weight_gradient: f64,
 }
 
 impl Pipeline {

@@ -1,7 +1,7 @@
 //! The pipeline of a split, whose devices move data through the memory of their host (Tarnawski 2020, section 5.1.1).
 
 use super::pieces::{self, Piece as Part};
-use super::{AllReduce, Block, Flow, Pass, Pipeline, Stage, Transfers, Way};
+use super::{AllReduce, Block, Flow, Pass, Pipeline, Stage, Transfers, WEIGHT_GRADIENT, Way};
 use crate::cost::{Piece, ring_all_reduce};
 use crate::graph::NodeId;
 use crate::instance::Instance;
@@ -35,6 +35,7 @@ impl Pipeline {
             all_reduces: Vec::new(),
             transfers,
             replicas: 1,
+            weight_gradient: WEIGHT_GRADIENT,
         };
         rank(&mut pipeline.stages, &stages, builder.pieces.len());
         builder.connect(&mut pipeline);
@@ -123,10 +124,9 @@ impl<'a> Builder<'a> {
             .collect();
         for piece in 0..self.pieces.len() {
             let members = &mut devices[self.device(piece)];
-            match self.pass(piece) {
-                Pass::Forward => members.forward.push(piece),
-                Pass::Backward => members.backward.push(piece),
-            }
+            let same_pass =
+                if self.pass(piece) == Pass::Forward { &mut members.forward } else { &mut members.backward };
+            same_pass.push(piece);
         }
         devices.into_iter().flat_map(Members::mirrored).collect()
     }

@@ -27,7 +27,7 @@ impl Schedule for GPipe {
             for place in 0..setting.microbatches {
                 let microbatch = match block.pass {
                     Pass::Forward => place,
-                    Pass::Backward => setting.microbatches - 1 - place,
+                    Pass::Backward | Pass::WeightGradient => setting.microbatches - 1 - place,
                 };
                 let turn = Turn { block: i, microbatch };
                 turns[pipeline.device_of(i)].push((block.pass, setting.round(i, place), turn));

@@ -47,7 +47,7 @@ impl Schedule for Interleaved {
             let chunk = |k: usize| k / across % chunks;
             let microbatch = |k: usize| k / (across * chunks) * across + k % across;
             let forward = |k: usize| stages[chunk(k)].turn(Pass::Forward, microbatch(k));
-            let backward = |k: usize| stages[chunks - 1 - chunk(k)].turn(Pass::Backward, microbatch(k));
+            let backward = |k: usize| stages[chunks - 1 - chunk(k)].backward(microbatch(k));
             lines::alternating(chunks * microbatches, warm_up, forward, backward)
         };
         Ok(Order::Turns(devices.into_iter().map(turns).collect()))

@@ -1,19 +1,28 @@
 //! Schedules: in which order each device works on its blocks. One file per schedule.
 
 mod asynchronous;
+mod dual_pipe;
 mod gpipe;
 mod inference;
 mod interleaved;
 mod lines;
 mod one_forward_one_backward;
+mod pairs;
 mod virtual_devices;
+mod zb_h1;
+mod zb_h2;
+mod zb_v;
 
 pub use asynchronous::Asynchronous;
+pub use dual_pipe::DualPipe;
 pub use gpipe::GPipe;
 pub use inference::Inference;
 pub use interleaved::Interleaved;
 pub use one_forward_one_backward::OneForwardOneBackward;
 pub use virtual_devices::VirtualDevices;
+pub use zb_h1::ZbH1;
+pub use zb_h2::ZbH2;
+pub use zb_v::ZbV;
 
 use super::error::Unsuitable;
 use super::pipeline::Pipeline;
@@ -79,6 +88,11 @@ pub trait Schedule: Sync {
         true
     }
 
+    /// Whether the gradients of the weights are work of their own, apart from the backward pass.
+    fn splits_backward(&self) -> bool {
+        false
+    }
+
     /// When the copies of a stage bring their gradients together.
     fn synchronise(&self) -> Synchronise;
 
@@ -95,6 +109,17 @@ pub trait Schedule: Sync {
 }
 
 /// Every schedule.
-pub fn all() -> [&'static dyn Schedule; 6] {
-    [&GPipe, &OneForwardOneBackward, &Asynchronous, &Interleaved, &Inference, &VirtualDevices]
+pub fn all() -> [&'static dyn Schedule; 10] {
+    [
+        &GPipe,
+        &OneForwardOneBackward,
+        &Asynchronous,
+        &Interleaved,
+        &ZbH1,
+        &ZbH2,
+        &ZbV,
+        &DualPipe,
+        &Inference,
+        &VirtualDevices,
+    ]
 }

@@ -2,7 +2,6 @@
 
 use super::{Order, Schedule, Setting, Synchronise, lines};
 use crate::simulate::error::Unsuitable;
-use crate::simulate::pipeline::Pass;
 
 /// One forward, one backward: PipeDream-flush (Narayanan et al. 2021, "Memory-efficient pipeline-parallel DNN
 /// training", section 3.2) and DAPPLE.
@@ -22,12 +21,7 @@ impl Schedule for OneForwardOneBackward {
     }
 
     fn order(&self, setting: &Setting) -> Result<Order, Unsuitable> {
-        let (depth, count) = (setting.pipeline.depth(), setting.microbatches);
-        let turns = |stage: Option<lines::Passes>| {
-            let Some(stage) = stage else { return Vec::new() };
-            let warm_up = depth - stage.rank - 1;
-            lines::alternating(count, warm_up, |k| stage.turn(Pass::Forward, k), |k| stage.turn(Pass::Backward, k))
-        };
-        Ok(Order::Turns(lines::one_each(setting)?.into_iter().map(turns).collect()))
+        let depth = setting.pipeline.depth();
+        lines::one_forward_one_backward(setting, |rank| depth - rank - 1, |_| 0)
     }
 }

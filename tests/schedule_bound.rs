@@ -1,0 +1,275 @@
+//! The bound on all schedules of a pipeline, against a search through all of them.
+
+use dagsplit::mapping::{Counted, Device, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology};
+use dagsplit::simulate::schedule::{self, Order, Schedule, Setting, Synchronise};
+use dagsplit::simulate::{Links, Options, Pipeline, Simulation, Unsuitable, simulate};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+
+/// A tiny pipeline in which everything counts.
+#[derive(Debug, Clone)]
+struct Tiny {
+    /// The times of each stage's forward and backward pass.
+    times: Vec<(f64, f64)>,
+    /// The device of each stage.
+    devices: Vec<usize>,
+    /// The time of a message between neighbours on two devices.
+    message: f64,
+    /// Whether messages take the time of both devices, or pass beside them.
+    links: Links,
+    /// How many bytes each stage keeps for a microbatch, and each device has room for.
+    kept: Vec<usize>,
+    room: Vec<usize>,
+    microbatches: usize,
+    /// The share of the backward pass that the gradients of the weights take, where they are apart.
+    weights: Option<f64>,
+}
+
+fn tiny() -> impl Strategy<Value = Tiny> {
+    let shape = prop_oneof![
+        (Just(vec![0, 1]), 2..5usize),
+        (Just(vec![0, 1, 2]), 2..4usize),
+        (Just(vec![0, 1, 0]), 2..4usize),
+        (Just(vec![0, 1, 1, 0]), 2..3usize),
+    ];
+    let weights = prop_oneof![Just(None), (1..5u8).prop_map(|quarters| Some(f64::from(quarters) / 4.0))];
+    let links = select(vec![Links::Blocking, Links::Overlapped]);
+    (vec((1..4u8, 1..5u8, 0..3usize), 4), shape, 0..3u8, links, vec(0..3usize, 3), weights).prop_map(
+        |(times, (devices, microbatches), message, links, spare, weights)| {
+            let times = &times[..devices.len()];
+            let least = |device: usize| {
+                let on_device = devices.iter().zip(times).filter(|&(&other, _)| other == device);
+                on_device.map(|(_, &(_, _, kept))| kept).sum::<usize>()
+            };
+            let used = devices.iter().max().unwrap() + 1;
+            Tiny {
+                times: times.iter().map(|&(f, b, _)| (f64::from(f), f64::from(b))).collect(),
+                kept: times.iter().map(|&(_, _, kept)| kept).collect(),
+                message: f64::from(message),
+                links,
+                room: (0..used).map(|device| least(device) + spare[device]).collect(),
+                devices,
+                microbatches,
+                weights,
+            }
+        },
+    )
+}
+
+impl Tiny {
+    fn pipeline(&self) -> Pipeline {
+        let stage = |(&(forward, backward), &kept): (&(f64, f64), &usize)| Stage {
+            name: "stage".into(),
+            forward,
+            backward,
+            parameter_bytes: 0.0,
+            memory: kept as f64,
+        };
+        let message = |source, target| Message { source, target, bytes: self.message };
+        let device = |&room: &usize| Device { memory: Some(room as f64), ..Device::new("GPU") };
+        let problem = MappingProblem {
+            stages: StageGraph {
+                name: "tiny".into(),
+                stages: self.times.iter().zip(&self.kept).map(stage).collect(),
+                messages: (1..self.times.len()).flat_map(|i| [message(i - 1, i), message(i, i - 1)]).collect(),
+            },
+            replicas: 1,
+            topology: Topology::new("links", "made up", self.room.iter().map(device).collect(), |_, _| 1.0),
+            cost: StageCost::additive(Counted::Both),
+        };
+        let mapping = Mapping { devices: self.devices.clone() };
+        let mut pipeline = Pipeline::of_mapping(&problem, &mapping, self.links).unwrap();
+        pipeline.weight_gradient = self.weights.unwrap_or_default();
+        pipeline
+    }
+
+    fn simulate(&self, schedule: &dyn Schedule) -> Option<Simulation> {
+        simulate(&self.pipeline(), schedule, Options { microbatches: self.microbatches, recompute: false }).ok()
+    }
+
+    /// The bound of all schedules within the memory, from one that keeps within it.
+    fn bound(&self) -> f64 {
+        self.simulate(&OneByOne { splits: self.weights.is_some() }).unwrap().lower_bound()
+    }
+
+    /// The time of the message between two neighbours.
+    fn between(&self, stage: usize, other: usize) -> f64 {
+        if self.devices[stage] == self.devices[other] { 0.0 } else { self.message }
+    }
+
+    /// The kinds of a stage's tasks and their times: forward, backward, gradients of the weights.
+    fn durations(&self, stage: usize) -> Vec<f64> {
+        let neighbours = [stage.checked_sub(1), Some(stage + 1).filter(|&next| next < self.times.len())];
+        let messages: f64 = match self.links {
+            Links::Blocking => neighbours.into_iter().flatten().map(|other| self.between(stage, other)).sum(),
+            _ => 0.0,
+        };
+        let (forward, backward) = self.times[stage];
+        match self.weights {
+            Some(share) => vec![forward + messages, backward * (1.0 - share) + messages, backward * share],
+            None => vec![forward + messages, backward + messages],
+        }
+    }
+}
+
+/// One microbatch after another, so that no device holds more than one.
+struct OneByOne {
+    splits: bool,
+}
+
+impl Schedule for OneByOne {
+    fn name(&self) -> &'static str {
+        "one by one"
+    }
+
+    fn synchronise(&self) -> Synchronise {
+        Synchronise::AtTheEnd
+    }
+
+    fn splits_backward(&self) -> bool {
+        self.splits
+    }
+
+    fn order(&self, setting: &Setting) -> Result<Order, Unsuitable> {
+        let mut turns = vec![Vec::new(); setting.pipeline.devices.len()];
+        for microbatch in 0..setting.microbatches {
+            for block in 0..setting.pipeline.blocks.len() {
+                turns[setting.pipeline.device_of(block)].push(schedule::Turn { block, microbatch });
+            }
+        }
+        Ok(Order::Turns(turns))
+    }
+}
+
+/// All orders in which devices can work, each task as early as its order allows: the shortest makespan is among them.
+struct Search<'a> {
+    tiny: &'a Tiny,
+    durations: Vec<Vec<f64>>,
+    /// When each task ended, by microbatch, stage and kind.
+    ends: Vec<Option<f64>>,
+    free: Vec<f64>,
+    held: Vec<usize>,
+    left: Vec<f64>,
+    best: f64,
+}
+
+impl<'a> Search<'a> {
+    fn best(tiny: &'a Tiny) -> f64 {
+        let durations: Vec<Vec<f64>> = (0..tiny.times.len()).map(|stage| tiny.durations(stage)).collect();
+        let used = tiny.room.len();
+        let mut left = vec![0.0; used];
+        for (stage, durations) in durations.iter().enumerate() {
+            left[tiny.devices[stage]] += tiny.microbatches as f64 * durations.iter().sum::<f64>();
+        }
+        let ends = vec![None; tiny.microbatches * durations.len() * durations[0].len()];
+        let mut search =
+            Search { tiny, durations, ends, free: vec![0.0; used], held: vec![0; used], left, best: f64::INFINITY };
+        search.go(0.0);
+        search.best
+    }
+
+    fn index(&self, microbatch: usize, stage: usize, kind: usize) -> usize {
+        (microbatch * self.durations.len() + stage) * self.durations[0].len() + kind
+    }
+
+    /// When a task's data is there; `None` where it is not yet known.
+    fn ready(&self, microbatch: usize, stage: usize, kind: usize) -> Option<f64> {
+        let end = |stage, kind| self.ends[self.index(microbatch, stage, kind)];
+        let between = |other: usize| match self.tiny.links {
+            Links::Blocking => 0.0,
+            _ => self.tiny.between(stage, other),
+        };
+        match kind {
+            // Microbatches are alike: that of a smaller number begins earlier.
+            0 if stage == 0 && microbatch == 0 => Some(0.0),
+            0 if stage == 0 => self.ends[self.index(microbatch - 1, 0, 0)].map(|_| 0.0),
+            0 => Some(end(stage - 1, 0)? + between(stage - 1)),
+            1 if stage + 1 == self.durations.len() => end(stage, 0),
+            1 => Some((end(stage + 1, 1)? + between(stage + 1)).max(end(stage, 0)?)),
+            _ => end(stage, 1),
+        }
+    }
+
+    /// The microbatch, stage and kind of a task.
+    fn task(&self, index: usize) -> (usize, usize, usize) {
+        let (stages, kinds) = (self.durations.len(), self.durations[0].len());
+        (index / kinds / stages, index / kinds % stages, index % kinds)
+    }
+
+    /// When a task can start; `None` where it did, or does not know when, or has no room.
+    fn start(&self, index: usize) -> Option<f64> {
+        let (microbatch, stage, kind) = self.task(index);
+        let device = self.tiny.devices[stage];
+        let waits = kind == 0 && self.held[device] + self.tiny.kept[stage] > self.tiny.room[device];
+        Some(
+            self.ready(microbatch, stage, kind)
+                .filter(|_| !waits && self.ends[index].is_none())?
+                .max(self.free[device]),
+        )
+    }
+
+    /// Goes on with the tasks that begin at `now` or later, in the order in which they begin.
+    fn go(&mut self, now: f64) {
+        let ends = |device: usize| now.max(self.free[device]) + self.left[device];
+        if (0..self.free.len()).any(|device| self.left[device] > 0.0 && ends(device) >= self.best) {
+            return;
+        }
+        if self.ends.iter().all(Option::is_some) {
+            self.best = self.ends.iter().flatten().copied().fold(0.0, f64::max).min(self.best);
+            return;
+        }
+        let starts = (0..self.ends.len()).filter_map(|task| Some((self.start(task)?, task)));
+        let mut starts: Vec<(f64, usize)> = starts.filter(|&(start, _)| start >= now).collect();
+        starts.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (start, index) in starts {
+            let (_, stage, kind) = self.task(index);
+            let (device, duration) = (self.tiny.devices[stage], self.durations[stage][kind]);
+            let (free, held) = (self.free[device], self.held[device]);
+            self.ends[index] = Some(start + duration);
+            self.free[device] = start + duration;
+            self.left[device] -= duration;
+            let kept = self.tiny.kept[stage];
+            self.held[device] = match kind {
+                0 => held + kept,
+                _ if kind + 1 == self.durations[0].len() => held - kept,
+                _ => held,
+            };
+            self.go(start);
+            (self.free[device], self.held[device]) = (free, held);
+            self.left[device] += duration;
+            self.ends[index] = None;
+        }
+    }
+}
+
+/// Draws as many tiny pipelines; the same ones each time.
+fn drawn(count: usize) -> impl Iterator<Item = Tiny> {
+    let mut runner = TestRunner::deterministic();
+    (0..count).map(move |_| tiny().new_tree(&mut runner).unwrap().current())
+}
+
+#[test]
+fn no_schedule_is_shorter_than_the_bound() {
+    let (count, mut met, mut raised) = (200, 0, 0);
+    for tiny in drawn(count) {
+        let (bound, best) = (tiny.bound(), Search::best(&tiny));
+        assert!(bound <= best, "{bound} above {best}: {tiny:?}");
+        met += usize::from(bound == best);
+        let roomy = Tiny { room: vec![usize::MAX; tiny.room.len()], ..tiny.clone() };
+        assert!(roomy.bound() <= bound, "{tiny:?}");
+        raised += usize::from(roomy.bound() < bound);
+        for schedule in schedule::all().into_iter().filter(|schedule| schedule.has_backward()) {
+            let same_tasks = schedule.splits_backward() == tiny.weights.is_some();
+            let Some(simulation) = tiny.simulate(schedule).filter(|_| same_tasks) else { continue };
+            let fits = simulation.memory().peak.iter().zip(&tiny.room).all(|(&peak, &room)| peak <= room as f64);
+            let least = if fits { best } else { simulation.lower_bound() };
+            assert!(simulation.makespan() >= least, "{}: {tiny:?}", schedule.name());
+        }
+    }
+    // How good it is, and that limits count.
+    assert!(3 * met >= 2 * count, "met by {met} of {count}");
+    assert!(5 * raised >= count, "memory raises it for {raised} of {count}");
+}
