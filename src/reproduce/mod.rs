@@ -5,6 +5,7 @@
 //! [`data`] make tables of that, for people and for programs.
 
 mod chen2024;
+mod defaults;
 mod outcome;
 mod parmesan2024;
 mod piper2021;
@@ -14,6 +15,8 @@ mod tarnawski2020;
 
 pub use outcome::{Outcome, Ran, Verdict, outcomes};
 pub use sheets::{data, sheet};
+
+use serde::{Deserialize, Serialize};
 
 use crate::generate::Recipe;
 use crate::generate::topology::TopologyRecipe;
@@ -33,9 +36,9 @@ pub struct Study {
 
 /// Every study.
 pub fn studies() -> impl Iterator<Item = &'static Study> {
-    [tarnawski2020::STUDIES, parmesan2024::STUDIES, rannc2021::STUDIES, chen2024::STUDIES, piper2021::STUDIES]
-        .into_iter()
-        .flatten()
+    let of_papers =
+        [tarnawski2020::STUDIES, parmesan2024::STUDIES, rannc2021::STUDIES, chen2024::STUDIES, piper2021::STUDIES];
+    of_papers.into_iter().chain([defaults::STUDIES]).flatten()
 }
 
 /// Why figures differ where the workloads and their costs do.
@@ -80,6 +83,8 @@ pub struct Run {
     /// Where set, the split is mapped to the devices of this topology and simulated by `dagsplit plan`: the objective is
     /// the simulated time per microbatch.
     pub topology: Option<Box<TopologyRecipe>>,
+    /// Where set, the split is not found by the method: it is this one, and the method, `expert`, values it.
+    pub answer: Option<Answer>,
     /// Further options of `dagsplit solve` or `dagsplit plan`.
     pub options: Vec<String>,
 }
@@ -88,13 +93,23 @@ impl Run {
     /// `method` on `workload` with `options`, separated by blanks.
     fn new(workload: Workload, method: impl Into<String>, options: &str) -> Self {
         let options = options.split_whitespace().map(str::to_owned).collect();
-        Self { workload, method: method.into(), topology: None, options }
+        Self { workload, method: method.into(), topology: None, answer: None, options }
     }
 
     /// A split by `partitioner` planned on `topology` with `options` of `dagsplit plan`.
     fn planned(workload: Workload, partitioner: impl Into<String>, topology: &TopologyRecipe, options: &str) -> Self {
         Self { topology: Some(Box::new(topology.clone())), ..Self::new(workload, partitioner, options) }
     }
+}
+
+/// What a program that is not at hand has answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Answer {
+    /// A split into stages: of each, the first and the last of its nodes, whose ids follow one another.
+    Stages(Vec<[u64; 2]>),
+    /// It splits no such thing, for this reason.
+    Refusal(String),
 }
 
 /// Where a workload comes from.

@@ -15,6 +15,8 @@ pub enum Ran {
     Record(Box<Record>),
     /// Its method is not available, for this reason.
     Unavailable(String),
+    /// The program whose answer it values has refused, for this reason.
+    Refused(String),
     /// Its workload is not at hand; this is where it comes from.
     Missing(String),
     /// It was not asked for, or Ctrl-C came before it.
@@ -60,9 +62,14 @@ impl Ran {
             Self::Record(record) => {
                 let (ending, method) = (&record.ending, &record.trial.method);
                 let message = ending.message.clone().unwrap_or_else(|| "it found no split".into());
-                ending.objective.is_none().then(|| format!("{method}: {}: {message}", ending.status.name()))
+                let why = match message.split_once(": the split does not count: ") {
+                    Some((_, why)) => format!("the split does not count: {why}"),
+                    None => format!("{method}: {}: {message}", ending.status.name()),
+                };
+                ending.objective.is_none().then_some(why)
             }
             Self::Unavailable(reason) => Some(format!("not available: {reason}")),
+            Self::Refused(reason) => Some(format!("refused: {reason}")),
             Self::Missing(place) => Some(format!("not at hand: {place}")),
             Self::Skipped => Some("not run".into()),
         }
