@@ -31,7 +31,10 @@ struct Answers {
 
 /// The frameworks, with the function of each that was asked and what that looks at.
 const FRAMEWORKS: [(&str, &str); 7] = [
-    ("vLLM", "vLLM: get_pp_indices, which knows how many hidden layers there are; the middle stages take what is left over."),
+    (
+        "vLLM",
+        "vLLM: get_pp_indices, which knows how many hidden layers there are; the middle stages take what is left over.",
+    ),
     ("SGLang", "SGLang: get_pp_indices, which knows the same; the last stages take what is left over."),
     ("Megatron-Core", "Megatron-Core: get_num_layers_to_build, as many hidden layers for each stage."),
     (
@@ -103,9 +106,9 @@ fn defaults() -> Plan {
 /// The rows' names, with workloads and numbers of devices.
 fn rows() -> impl Iterator<Item = (String, Workload, usize)> {
     let generated = GENERATED.into_iter().map(|(name, model, devices)| (name, of(model), devices));
-    let profiled = PROFILED.into_iter().map(|(name, path, origin, devices)| {
-        (name, Workload::Published { path: path.into(), origin }, devices)
-    });
+    let profiled = PROFILED
+        .into_iter()
+        .map(|(name, path, origin, devices)| (name, Workload::Published { path: path.into(), origin }, devices));
     generated.chain(profiled).flat_map(|(name, workload, sizes)| {
         sizes.map(|devices| (format!("{name}, {devices} devices"), workload.clone(), devices))
     })
