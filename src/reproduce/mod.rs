@@ -170,6 +170,10 @@ pub enum Quantity {
     Rate(usize),
     /// The seconds of the method.
     Seconds(usize),
+    /// How many nodes the workload has.
+    Nodes(usize),
+    /// What the method says of itself under this name.
+    Stat(&'static str, usize),
     /// The first one's objective over the second one's: the speed-up of the second.
     ObjectiveRatio(usize, usize),
     /// The first one's seconds over the second one's.
@@ -179,10 +183,17 @@ pub enum Quantity {
 }
 
 impl Quantity {
+    /// Whether it compares two runs.
+    fn is_ratio(self) -> bool {
+        self.runs()[1].is_some()
+    }
+
     /// The runs that it comes of.
     fn runs(self) -> [Option<usize>; 2] {
         match self {
-            Self::Objective(a) | Self::Rate(a) | Self::Seconds(a) => [Some(a), None],
+            Self::Objective(a) | Self::Rate(a) | Self::Seconds(a) | Self::Nodes(a) | Self::Stat(_, a) => {
+                [Some(a), None]
+            }
             Self::ObjectiveRatio(a, b) | Self::SecondsRatio(a, b) | Self::StatRatio(_, a, b) => [Some(a), Some(b)],
         }
     }
@@ -195,7 +206,9 @@ pub enum Published {
     Value {
         /// The value.
         value: f64,
-        /// How far ours may be from it, in its own unit, and still agree.
+        /// What its last digit counts.
+        digit: f64,
+        /// How far ours may be from it, in its own unit, and still be close.
         tolerance: f64,
     },
     /// A claim that the figure is at least this.
@@ -205,14 +218,19 @@ pub enum Published {
 }
 
 impl Published {
-    /// A value printed with two decimals, which were rounded or cut.
-    fn printed(value: f64) -> Self {
-        Self::Value { value, tolerance: 0.01 }
+    /// A value whose last printed digit counts `digit`; those after it were rounded or cut.
+    fn printed(value: f64, digit: f64) -> Self {
+        Self::Value { value, digit, tolerance: digit }
     }
 
-    /// A value that ours agrees with within this part of it.
+    /// A value with two decimals that ours is close to within this part of it.
     fn within(value: f64, part: f64) -> Self {
-        Self::Value { value, tolerance: part * value }
+        Self::Value { value, digit: 0.01, tolerance: part * value }
+    }
+
+    /// A speed-up with one decimal, which ours is close to within a tenth of it.
+    fn speed_up(value: f64) -> Self {
+        Self::Value { value, digit: 0.1, tolerance: 0.1 * value }
     }
 }
 
