@@ -36,9 +36,16 @@ pub struct Study {
 
 /// Every study.
 pub fn studies() -> impl Iterator<Item = &'static Study> {
-    let of_papers =
-        [tarnawski2020::STUDIES, parmesan2024::STUDIES, rannc2021::STUDIES, chen2024::STUDIES, piper2021::STUDIES];
-    of_papers.into_iter().chain([defaults::STUDIES]).flatten()
+    [
+        tarnawski2020::STUDIES,
+        parmesan2024::STUDIES,
+        rannc2021::STUDIES,
+        chen2024::STUDIES,
+        piper2021::STUDIES,
+        defaults::STUDIES,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// Why figures differ where the workloads and their costs do.
@@ -221,6 +228,11 @@ impl Published {
     /// A value whose last printed digit counts `digit`; those after it were rounded or cut.
     fn printed(value: f64, digit: f64) -> Self {
         Self::Value { value, digit, tolerance: digit }
+    }
+
+    /// A number of things.
+    fn count(value: f64) -> Self {
+        Self::Value { value, digit: 1.0, tolerance: 0.0 }
     }
 
     /// A value with two decimals that ours is close to within this part of it.

@@ -18,7 +18,7 @@ pub fn sheet(study: &Study, plan: &Plan, outcomes: &[Outcome]) -> Sheet {
         std::iter::once(Cell::from(name)).chain(columns.iter().map(cell)).collect()
     };
     let remarks = reasons.iter().enumerate().map(|(i, reason)| format!("[{}] {reason}", letter(i)));
-    let explanation = "Ours, * where proven optimal, ** where a proof was checked (published; where ours differs in its last digit the deviation, and of how much it is close)";
+    let explanation = "Ours, * where proven optimal, ** where a proof was checked (published; where ours is not the same to its last digit the deviation, and the tolerance if it is within)";
     Sheet {
         caption: format!("{}: {}. {explanation}.", study.source, study.title),
         columns: std::iter::once(Column::words("workload"))

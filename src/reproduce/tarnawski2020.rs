@@ -204,7 +204,7 @@ fn table1() -> Plan {
                 row: row.into(),
                 column: column.into(),
                 quantity: quantity(plain),
-                published: Published::printed(count, 1.0),
+                published: Published::count(count),
                 because: None,
             });
         }
