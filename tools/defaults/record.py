@@ -2,10 +2,9 @@
 """Asks every framework for its split of every row of `dagsplit reproduce defaults`, and writes what they answer where
 that study finds it.
 
-    python -m pip install -r tools/defaults/requirements.txt
     python tools/defaults/record.py [PROGRAM]
 
-PROGRAM is `dagsplit` where it is not on the search path.
+docs/defaults.md says what to install. PROGRAM is `dagsplit` where it is not on the search path.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from partitioner import RULES, split_of
 
 PROJECT = Path(__file__).resolve().parents[2]
 ANSWERS = PROJECT / "src/reproduce/defaults.json"
-
 
 # The frameworks by their names in the table: rule in `partitioner.py`, and package.
 FRAMEWORKS = {
