@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 Verdict = Literal["agrees", "close", "below-bound", "lower", "higher", "shape-not-reproduced", "incomparable"]
 """How a figure of ours stands to the published one: the same to its last digit or as claimed; within the tolerance; the
-published one is below what is proven to be the least; ours is lower; higher; another one of what is compared is ahead, or
-none; one of the two is not there."""
+published one is below what is proven to be the least; ours is lower; higher; another one of what is compared is ahead,
+or none; one of the two is not there."""
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,8 @@ def test_stages_are_first_and_last_nodes(tools: tuple[ModuleType, ModuleType], m
     monkeypatch.setattr(record, "RULES", rules)
     chain = instance((0, 1), (1, 2), (2, 3), (3, 4))
     assert record.answer("all", chain) == [[0, 3]] and record.answer("halves", chain) == [[0, 0], [1, 3]]
-    assert record.answer("some", chain) == "it places 2 of 4 layers" and record.answer("refuse", chain) == "not divisible"
+    assert record.answer("some", chain) == "it places 2 of 4 layers"
+    assert record.answer("refuse", chain) == "not divisible"
     with pytest.raises(RuntimeError, match="do not follow one another"):
         record.answer("halves", instance((0, 1), (1, 2), (3, 3), (4, 3)))
 

@@ -47,7 +47,8 @@ const FRAMEWORKS: [(&str, &str); 7] = [
     ),
     (
         "Accelerate",
-        "Accelerate: get_balanced_memory and infer_auto_device_map, as for device_map=\"auto\"; bytes of all layers, and memory.",
+        "Accelerate: get_balanced_memory and infer_auto_device_map, as for device_map=\"auto\"; bytes of all layers, and \
+         memory.",
     ),
     ("PiPPy", "PiPPy: split_into_equal_size; the parameters of all layers."),
 ];

@@ -17,6 +17,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from itertools import accumulate, pairwise
 from types import SimpleNamespace
 from typing import Any
@@ -50,8 +51,8 @@ class Model:
         return [layer.size for layer in self.layers]
 
     def stages_of(self, hidden: Sequence[int]) -> list[int]:
-        """How many layers each stage has that has so many hidden ones; what comes before them is on the first stage, and
-        what comes after them on the last."""
+        """How many layers each stage has that has so many hidden ones; what comes before them is on the first stage,
+        and what comes after them on the last."""
         counts = list(hidden)
         counts[0] += self.hidden.start
         counts[-1] += len(self.layers) - self.hidden.stop
@@ -59,24 +60,19 @@ class Model:
 
 
 def in_order(instance: dict[str, Any]) -> list[dict[str, Any]]:
-    """The nodes in a topological order: of those that may be next, the first of the file."""
+    """The nodes in a topological order."""
     nodes = {node["id"]: node for node in instance["nodes"]}
-    waiting_for = {node: {edge["source"] for edge in instance["edges"] if edge["target"] == node} for node in nodes}
-    order: list[dict[str, Any]] = []
-    while waiting_for:
-        node = next(node for node, sources in waiting_for.items() if not sources)
-        del waiting_for[node]
-        for sources in waiting_for.values():
-            sources.discard(node)
-        order.append(nodes[node])
-    return order
+    sorter = TopologicalSorter({node: () for node in nodes})
+    for edge in instance["edges"]:
+        sorter.add(edge["target"], edge["source"])
+    return [nodes[node] for node in sorter.static_order()]
 
 
 def model_of(instance: dict[str, Any]) -> Model:
     """The list of modules that stands behind an instance.
 
-    Where no node tells its parameters, its memory stands for them. Hidden layers are repeated: they go from the first to
-    the last that is as large as another one.
+    Where no node tells its parameters, its memory stands for them. Hidden layers are repeated: they go from the first
+    to the last that is as large as another one.
     """
     nodes = in_order(instance)
     field = "parameter_bytes" if any(node.get("parameter_bytes") for node in nodes) else "memory"
@@ -89,6 +85,8 @@ def model_of(instance: dict[str, Any]) -> Model:
             before = []
         else:
             (layers[-1].nodes if layers else before).append(node["id"])
+    if not layers:
+        raise ValueError("no node has parameters or memory")
     copies = Counter(layer.size for layer in layers)
     repeated = [i for i, layer in enumerate(layers) if copies[layer.size] > 1] or range(len(layers))
     accelerators = instance["platform"]["accelerators"][0]
@@ -201,7 +199,8 @@ def on_meta(model: Model) -> Any:
         pass
 
     def layer(index: int, size: int) -> torch.nn.Module:
-        return Hidden(parameters(size // 2), parameters(size - size // 2)) if index in model.hidden else parameters(size)
+        half = size // 2
+        return Hidden(parameters(half), parameters(size - half)) if index in model.hidden else parameters(size)
 
     return torch.nn.Sequential(*(layer(index, size) for index, size in enumerate(model.sizes())))
 
