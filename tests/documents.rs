@@ -187,6 +187,7 @@ macro_rules! pages {
 pages! {
     readme: "README.md",
     comparing: "docs/compare.md",
+    defaults: "docs/defaults.md",
     gallery: "docs/gallery.md",
     #[cfg_attr(not(feature = "highs"), ignore = "its commands use HiGHS")]
     integer_programs: "docs/integer-programs.md",

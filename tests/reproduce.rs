@@ -124,3 +124,92 @@ fn what_there_is_is_listed_and_what_there_is_not_refused() {
     run(folder.path(), "reproduce table1 --workloads nowhere", 3);
     run(folder.path(), "reproduce table1 --only GNMT", 5);
 }
+
+/// A chain of layers: times, transfers behind each, memory.
+struct Layers {
+    times: Vec<f64>,
+    transfers: Vec<f64>,
+    memory: Vec<f64>,
+}
+
+impl Layers {
+    /// The layers of a generated workload, if each feeds the next one alone.
+    fn generated(folder: &Path, command: &str) -> Option<Self> {
+        run(folder, &format!("{} --output w.json", command.strip_prefix("dagsplit ")?), 0);
+        let instance: Value = serde_json::from_str(&fs::read_to_string(folder.join("w.json")).unwrap()).unwrap();
+        let edges = instance["edges"].as_array().unwrap();
+        let is_chain = edges.iter().enumerate().all(|(v, edge)| edge["source"] == v && edge["target"] == v + 1);
+        let of = |figure: fn(&Value) -> &Value| {
+            instance["nodes"].as_array().unwrap().iter().map(|node| figure(node).as_f64().unwrap()).collect()
+        };
+        is_chain.then(|| Self {
+            times: of(|node| &node["accelerator_times"][0]),
+            transfers: of(|node| &node["transfer_time"]),
+            memory: of(|node| &node["memory"]),
+        })
+    }
+
+    /// The load of a stage of the layers `first..end`; none where 141 GB do not hold them.
+    fn load(&self, first: usize, end: usize) -> Option<f64> {
+        let cut = |at: usize| if at > 0 && at < self.times.len() { self.transfers[at - 1] } else { 0.0 };
+        let fits = self.memory[first..end].iter().sum::<f64>() <= 141e9;
+        fits.then(|| self.times[first..end].iter().sum::<f64>() + cut(first) + cut(end))
+    }
+
+    /// The least largest load of so many stages at most.
+    fn optimum(&self, stages: usize) -> f64 {
+        let n = self.times.len();
+        let mut best = vec![f64::INFINITY; n];
+        best.push(0.0);
+        for _ in 0..stages {
+            let with_one_more = |first: usize| {
+                let stages = (first + 1..=n).filter_map(|end| Some(self.load(first, end)?.max(best[end])));
+                stages.fold(best[first], f64::min)
+            };
+            best = (0..=n).map(with_one_more).collect();
+        }
+        best[0]
+    }
+}
+
+/// Loads and optimum of every split of a chain, by sums and by a recursion over its layers.
+#[test]
+fn defaults_are_valued_as_by_hand() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), "reproduce defaults --export-json t.json", 0);
+    let json: Value = serde_json::from_str(&fs::read_to_string(folder.path().join("t.json")).unwrap()).unwrap();
+    let answers: Value = serde_json::from_str(include_str!("../src/reproduce/defaults.json")).unwrap();
+    let figures = json["figures"].as_array().unwrap();
+    let optima = json["runs"].as_array().unwrap().iter().filter(|run| run["method"] == "dp");
+    let (mut valued, mut without) = (0, 0);
+    for (optimum, run) in figures.iter().filter(|figure| figure["column"] == "optimum").zip(optima) {
+        let Some(layers) = Layers::generated(folder.path(), run["workload"].as_str().unwrap()) else { continue };
+        let row = optimum["row"].as_str().unwrap();
+        let devices = row.split(' ').rev().nth(1).unwrap().parse().unwrap();
+        let least = layers.optimum(devices);
+        assert!(
+            (optimum["ours"].as_f64().unwrap() / least - 1.0).abs() < 1e-9 && optimum["is_proven"] == true,
+            "{row}"
+        );
+        for figure in figures.iter().filter(|figure| figure["row"] == row && figure["column"] != "optimum") {
+            let name = figure["column"].as_str().unwrap().rsplit_once(' ').unwrap().0;
+            let stages = answers[name]["splits"][row].as_array();
+            let loads = stages.and_then(|stages| {
+                let end = |stage: &Value, at: usize| stage[at].as_u64().unwrap() as usize;
+                stages.iter().map(|stage| layers.load(end(stage, 0), end(stage, 1) + 1)).collect::<Option<Vec<_>>>()
+            });
+            match loads.map(|loads| loads.into_iter().fold(0.0, f64::max) / least) {
+                Some(ratio) => {
+                    assert!((figure["ours"].as_f64().unwrap() / ratio - 1.0).abs() < 1e-9, "{figure}: {ratio}");
+                    valued += 1;
+                }
+                None => {
+                    let reason = figure["reason"].as_str().unwrap();
+                    assert!(reason.starts_with("refused: ") || reason.contains(" GiB of its "), "{figure}");
+                    without += 1;
+                }
+            }
+        }
+    }
+    assert!(valued > 90 && without > 0, "{valued} and {without}");
+}

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
     from ._options import Limits
 
-Verdict = Literal["agrees", "lower", "higher", "incomparable"]
-"""How a figure of ours stands to the published one: within its tolerance or as claimed, below it, above it, or one of
-the two is not there."""
+Verdict = Literal["agrees", "close", "below-bound", "lower", "higher", "shape-not-reproduced", "incomparable"]
+"""How a figure of ours stands to the published one: the same to its last digit or as claimed; within the tolerance; the
+published one is below what is proven to be the least; ours is lower; higher; another one of what is compared is ahead,
+or none; one of the two is not there."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,14 @@ class Figure:
     """Whether the checker has accepted a proof of that; only the program's `--certify` asks for one."""
     published: float | None
     """The published one, where it is a number."""
+    digit: float | None
+    """What its last printed digit counts."""
     is_least: bool
     """Whether the publication claims that the figure is at least this."""
     deviation: float | None
     """(ours - published) / published."""
+    tolerance: float | None
+    """The largest deviation that is called close."""
     verdict: Verdict
     """How the two stand."""
     reason: str | None

@@ -12,10 +12,11 @@ use crate::registry;
 use crate::report::comparison::Record;
 use crate::report::sheet::Sheet;
 use crate::report::table;
-use crate::reproduce::{self, Outcome, Plan, Ran, Run, Study, Workload, outcomes, studies};
+use crate::reproduce::{self, Answer, Outcome, Plan, Ran, Run, Study, Workload, outcomes, studies};
 use crate::text;
 use clap::Parser;
 use serde::Serialize;
+use serde_json::json;
 
 use super::problem_args::ProblemArgs;
 use super::reading_args::ReadingOptions;
@@ -100,6 +101,8 @@ struct RunRecord {
     method: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     topology: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<Answer>,
     options: Vec<String>,
     result: Ran,
 }
@@ -196,6 +199,7 @@ impl Asked {
             workload: place(&run.workload),
             method: run.method.clone(),
             topology: run.topology.as_ref().map(|recipe| recipe.command_line()),
+            answer: run.answer.clone(),
             options: run.options.clone(),
             result,
         });
@@ -212,9 +216,9 @@ fn result(
     runner: &mut Runner,
 ) -> Result<Ran, Failure> {
     let Some(file) = shelf.file(&run.workload)? else { return Ok(Ran::Missing(place(&run.workload))) };
-    let method = match shelf.method(run) {
+    let method = match shelf.method(run)? {
         Ok(method) => method,
-        Err(place) => return Ok(Ran::Missing(place)),
+        Err(none) => return Ok(none),
     };
     if let Err(error) = registry::solver(&method) {
         return Ok(Ran::Unavailable(cause(&error.to_string())));
@@ -280,32 +284,42 @@ impl Shelf {
     }
 
     fn make(&mut self, recipe: &Recipe) -> Result<PathBuf, Failure> {
-        let command = recipe.command_line();
-        if let Some(file) = self.files.get(&command) {
-            return Ok(file.clone());
-        }
-        let instance = generate(recipe).or_fail(Exit::Bug)?;
-        let file = self.made.path().join(format!("{}.json", self.files.len()));
-        write_out(Some(&file), &write_instance(&instance, OutputFormat::Native).or_fail(Exit::Bug)?)?;
-        self.files.insert(command, file.clone());
-        Ok(file)
+        self.keep(recipe.command_line(), || {
+            let instance = generate(recipe).or_fail(Exit::Bug)?;
+            write_instance(&instance, OutputFormat::Native).or_fail(Exit::Bug)
+        })
     }
 
     /// The topology's file.
     fn topology(&mut self, recipe: &TopologyRecipe) -> Result<PathBuf, Failure> {
-        let command = recipe.command_line();
-        if let Some(file) = self.files.get(&command) {
+        self.keep(recipe.command_line(), || Ok(write_topology(&generate_topology(recipe).or_fail(Exit::Bug)?)))
+    }
+
+    /// The file of what has this key, which is written where there is none yet.
+    fn keep(&mut self, key: String, text: impl FnOnce() -> Result<String, Failure>) -> Result<PathBuf, Failure> {
+        if let Some(file) = self.files.get(&key) {
             return Ok(file.clone());
         }
-        let topology = generate_topology(recipe).or_fail(Exit::Bug)?;
-        let file = self.made.path().join(format!("topology{}.json", self.files.len()));
-        write_out(Some(&file), &write_topology(&topology))?;
-        self.files.insert(command, file.clone());
+        let file = self.made.path().join(format!("{}.json", self.files.len()));
+        write_out(Some(&file), &text()?)?;
+        self.files.insert(key, file.clone());
         Ok(file)
     }
 
-    /// The method's spec string, or the place of a file that it names and that is not at hand.
-    fn method(&self, run: &Run) -> Result<String, String> {
+    /// The method's spec string, or what becomes of the run where the split that it takes is not there.
+    fn method(&mut self, run: &Run) -> Result<Result<String, Ran>, Failure> {
+        match &run.answer {
+            Some(Answer::Stages(stages)) => {
+                let file = self.keep(format!("{stages:?}"), || Ok(split_file(stages)))?;
+                Ok(Ok(format!("{}:file={}", run.method, file.display())))
+            }
+            Some(Answer::Refusal(reason)) => Ok(Err(Ran::Refused(reason.clone()))),
+            None => Ok(self.with_file(run).map_err(Ran::Missing)),
+        }
+    }
+
+    /// The spec string of a method of the study, or the place of a file that it names and that is not at hand.
+    fn with_file(&self, run: &Run) -> Result<String, String> {
         let (Some((method, path)), Workload::Published { origin, .. }) = (run.method.split_once(FOLDER), &run.workload)
         else {
             return Ok(run.method.clone());
@@ -313,4 +327,10 @@ impl Shelf {
         let file = self.published(path).ok_or_else(|| format!("{path}, from {origin}"))?;
         Ok(format!("{method}{}", file.display()))
     }
+}
+
+/// A split file of stages, of each of which the first and the last node are given.
+fn split_file(stages: &[[u64; 2]]) -> String {
+    let nodes = |&[first, last]: &[u64; 2]| json!({"nodes": (first..=last).collect::<Vec<_>>()});
+    json!({"fpgas": stages.iter().map(nodes).collect::<Vec<_>>()}).to_string()
 }

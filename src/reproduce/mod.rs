@@ -5,6 +5,7 @@
 //! [`data`] make tables of that, for people and for programs.
 
 mod chen2024;
+mod defaults;
 mod outcome;
 mod parmesan2024;
 mod piper2021;
@@ -14,6 +15,8 @@ mod tarnawski2020;
 
 pub use outcome::{Outcome, Ran, Verdict, outcomes};
 pub use sheets::{data, sheet};
+
+use serde::{Deserialize, Serialize};
 
 use crate::generate::Recipe;
 use crate::generate::topology::TopologyRecipe;
@@ -33,9 +36,16 @@ pub struct Study {
 
 /// Every study.
 pub fn studies() -> impl Iterator<Item = &'static Study> {
-    [tarnawski2020::STUDIES, parmesan2024::STUDIES, rannc2021::STUDIES, chen2024::STUDIES, piper2021::STUDIES]
-        .into_iter()
-        .flatten()
+    [
+        tarnawski2020::STUDIES,
+        parmesan2024::STUDIES,
+        rannc2021::STUDIES,
+        chen2024::STUDIES,
+        piper2021::STUDIES,
+        defaults::STUDIES,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// Why figures differ where the workloads and their costs do.
@@ -80,6 +90,8 @@ pub struct Run {
     /// Where set, the split is mapped to the devices of this topology and simulated by `dagsplit plan`: the objective is
     /// the simulated time per microbatch.
     pub topology: Option<Box<TopologyRecipe>>,
+    /// Where set, the split is not found by the method: it is this one, and the method, `expert`, values it.
+    pub answer: Option<Answer>,
     /// Further options of `dagsplit solve` or `dagsplit plan`.
     pub options: Vec<String>,
 }
@@ -88,13 +100,23 @@ impl Run {
     /// `method` on `workload` with `options`, separated by blanks.
     fn new(workload: Workload, method: impl Into<String>, options: &str) -> Self {
         let options = options.split_whitespace().map(str::to_owned).collect();
-        Self { workload, method: method.into(), topology: None, options }
+        Self { workload, method: method.into(), topology: None, answer: None, options }
     }
 
     /// A split by `partitioner` planned on `topology` with `options` of `dagsplit plan`.
     fn planned(workload: Workload, partitioner: impl Into<String>, topology: &TopologyRecipe, options: &str) -> Self {
         Self { topology: Some(Box::new(topology.clone())), ..Self::new(workload, partitioner, options) }
     }
+}
+
+/// What a program that is not at hand has answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Answer {
+    /// A split into stages: of each, the first and the last of its nodes, whose ids follow one another.
+    Stages(Vec<[u64; 2]>),
+    /// It splits no such thing, for this reason.
+    Refusal(String),
 }
 
 /// Where a workload comes from.
@@ -155,6 +177,10 @@ pub enum Quantity {
     Rate(usize),
     /// The seconds of the method.
     Seconds(usize),
+    /// How many nodes the workload has.
+    Nodes(usize),
+    /// What the method says of itself under this name.
+    Stat(&'static str, usize),
     /// The first one's objective over the second one's: the speed-up of the second.
     ObjectiveRatio(usize, usize),
     /// The first one's seconds over the second one's.
@@ -164,10 +190,17 @@ pub enum Quantity {
 }
 
 impl Quantity {
+    /// Whether it compares two runs.
+    fn is_ratio(self) -> bool {
+        self.runs()[1].is_some()
+    }
+
     /// The runs that it comes of.
     fn runs(self) -> [Option<usize>; 2] {
         match self {
-            Self::Objective(a) | Self::Rate(a) | Self::Seconds(a) => [Some(a), None],
+            Self::Objective(a) | Self::Rate(a) | Self::Seconds(a) | Self::Nodes(a) | Self::Stat(_, a) => {
+                [Some(a), None]
+            }
             Self::ObjectiveRatio(a, b) | Self::SecondsRatio(a, b) | Self::StatRatio(_, a, b) => [Some(a), Some(b)],
         }
     }
@@ -180,7 +213,9 @@ pub enum Published {
     Value {
         /// The value.
         value: f64,
-        /// How far ours may be from it, in its own unit, and still agree.
+        /// What its last digit counts.
+        digit: f64,
+        /// How far ours may be from it, in its own unit, and still be close.
         tolerance: f64,
     },
     /// A claim that the figure is at least this.
@@ -190,14 +225,24 @@ pub enum Published {
 }
 
 impl Published {
-    /// A value printed with two decimals, which were rounded or cut.
-    fn printed(value: f64) -> Self {
-        Self::Value { value, tolerance: 0.01 }
+    /// A value whose last printed digit counts `digit`; those after it were rounded or cut.
+    fn printed(value: f64, digit: f64) -> Self {
+        Self::Value { value, digit, tolerance: digit }
     }
 
-    /// A value that ours agrees with within this part of it.
+    /// A number of things.
+    fn count(value: f64) -> Self {
+        Self::Value { value, digit: 1.0, tolerance: 0.0 }
+    }
+
+    /// A value with two decimals that ours is close to within this part of it.
     fn within(value: f64, part: f64) -> Self {
-        Self::Value { value, tolerance: part * value }
+        Self::Value { value, digit: 0.01, tolerance: part * value }
+    }
+
+    /// A speed-up with one decimal, which ours is close to within a tenth of it.
+    fn speed_up(value: f64) -> Self {
+        Self::Value { value, digit: 0.1, tolerance: 0.1 * value }
     }
 }
 

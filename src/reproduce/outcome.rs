@@ -1,5 +1,7 @@
 //! Our figures beside the published ones.
 
+use std::cmp::Ordering;
+
 use serde::Serialize;
 
 use super::{Figure, Plan, Published, Quantity};
@@ -15,6 +17,8 @@ pub enum Ran {
     Record(Box<Record>),
     /// Its method is not available, for this reason.
     Unavailable(String),
+    /// The program whose answer it values has refused, for this reason.
+    Refused(String),
     /// Its workload is not at hand; this is where it comes from.
     Missing(String),
     /// It was not asked for, or Ctrl-C came before it.
@@ -36,6 +40,10 @@ impl Ran {
 
     fn record(&self) -> Option<&Record> {
         if let Self::Record(record) = self { Some(record) } else { None }
+    }
+
+    fn bound(&self) -> Option<f64> {
+        self.record().and_then(|record| record.ending.lower_bound)
     }
 
     /// Whether its split is proven optimal.
@@ -60,9 +68,14 @@ impl Ran {
             Self::Record(record) => {
                 let (ending, method) = (&record.ending, &record.trial.method);
                 let message = ending.message.clone().unwrap_or_else(|| "it found no split".into());
-                ending.objective.is_none().then(|| format!("{method}: {}: {message}", ending.status.name()))
+                let why = match message.split_once(": the split does not count: ") {
+                    Some((_, why)) => format!("the split does not count: {why}"),
+                    None => format!("{method}: {}: {message}", ending.status.name()),
+                };
+                ending.objective.is_none().then_some(why)
             }
             Self::Unavailable(reason) => Some(format!("not available: {reason}")),
+            Self::Refused(reason) => Some(format!("refused: {reason}")),
             Self::Missing(place) => Some(format!("not at hand: {place}")),
             Self::Skipped => Some("not run".into()),
         }
@@ -71,14 +84,20 @@ impl Ran {
 
 /// How our figure stands to the published one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Within the tolerance, or as claimed.
+    /// To the printed digit, or as claimed.
     Agrees,
+    /// Within the tolerance.
+    Close,
+    /// The published one is below what is proven to be the least.
+    BelowBound,
     /// Below it.
     Lower,
     /// Above it.
     Higher,
+    /// A claim does not hold, or of what is compared another one is ahead, or none.
+    ShapeNotReproduced,
     /// One of the two is not there.
     Incomparable,
 }
@@ -88,8 +107,11 @@ impl Verdict {
     pub fn name(self) -> &'static str {
         match self {
             Self::Agrees => "agrees",
+            Self::Close => "close",
+            Self::BelowBound => "below-bound",
             Self::Lower => "lower",
             Self::Higher => "higher",
+            Self::ShapeNotReproduced => "shape-not-reproduced",
             Self::Incomparable => "incomparable",
         }
     }
@@ -110,10 +132,14 @@ pub struct Outcome {
     pub is_certified: bool,
     /// The published one, where it is a number.
     pub published: Option<f64>,
+    /// What its last printed digit counts.
+    pub digit: Option<f64>,
     /// Whether the published number is a least value.
     pub is_least: bool,
     /// (ours − published) / published.
     pub deviation: Option<f64>,
+    /// The largest deviation that is called close.
+    pub tolerance: Option<f64>,
     /// How they stand.
     pub verdict: Verdict,
     /// Why ours is not there, or is not the same.
@@ -127,12 +153,14 @@ pub fn outcomes(plan: &Plan, ran: &[Ran]) -> Vec<Outcome> {
 
 fn outcome(figure: &Figure, ran: &[Ran]) -> Outcome {
     let ours = value(figure.quantity, ran);
-    let (published, is_least) = match figure.published {
-        Published::Value { value, .. } => (Some(value), false),
-        Published::AtLeast(value) => (Some(value), true),
-        Published::Nothing => (None, false),
+    let (published, digit, tolerance) = match figure.published {
+        Published::Value { value, digit, tolerance } => (Some(value), Some(digit), Some(tolerance / value)),
+        Published::AtLeast(value) => (Some(value), None, None),
+        Published::Nothing => (None, None, None),
     };
-    let verdict = ours.map_or(Verdict::Incomparable, |ours| judged(ours, figure.published));
+    let is_least = matches!(figure.published, Published::AtLeast(_));
+    let bound = if let Quantity::Objective(run) = figure.quantity { ran[run].bound() } else { None };
+    let verdict = ours.map_or(Verdict::Incomparable, |ours| judged(ours, bound, figure));
     let run = match figure.quantity {
         Quantity::Objective(run) | Quantity::Rate(run) => Some(&ran[run]),
         _ => None,
@@ -142,6 +170,9 @@ fn outcome(figure: &Figure, ran: &[Ran]) -> Outcome {
     let reason = match (ours, verdict) {
         (None, _) => missing(figure.quantity, ran),
         (_, Verdict::Agrees) => None,
+        (_, Verdict::BelowBound) => {
+            bound.map(|bound| format!("below what is proven: no split has less than {bound:.4}"))
+        }
         _ => {
             let why: Vec<&str> = because.into_iter().chain(stopped).collect();
             (!why.is_empty()).then(|| why.join("; "))
@@ -156,8 +187,10 @@ fn outcome(figure: &Figure, ran: &[Ran]) -> Outcome {
         is_proven: run.is_some_and(Ran::is_proven),
         is_certified: run.is_some_and(Ran::is_certified),
         published,
+        digit,
         is_least,
         deviation,
+        tolerance,
         verdict,
         reason,
     }
@@ -169,6 +202,8 @@ fn value(quantity: Quantity, ran: &[Ran]) -> Option<f64> {
         Quantity::Objective(run) => ran[run].objective(),
         Quantity::Rate(run) => ratio(Some(1.0), ran[run].objective()),
         Quantity::Seconds(run) => ran[run].seconds(),
+        Quantity::Nodes(run) => ran[run].record().map(|record| record.trial.instance.nodes as f64),
+        Quantity::Stat(name, run) => ran[run].stat(name),
         Quantity::ObjectiveRatio(a, b) => ratio(ran[a].objective(), ran[b].objective()),
         Quantity::SecondsRatio(a, b) => ratio(ran[a].seconds(), ran[b].seconds()),
         Quantity::StatRatio(name, a, b) => ratio(ran[a].stat(name), ran[b].stat(name)),
@@ -176,28 +211,33 @@ fn value(quantity: Quantity, ran: &[Ran]) -> Option<f64> {
 }
 
 fn missing(quantity: Quantity, ran: &[Ran]) -> Option<String> {
-    match quantity {
-        Quantity::Objective(run) | Quantity::Rate(run) | Quantity::Seconds(run) => ran[run].reason(),
-        Quantity::ObjectiveRatio(a, b) | Quantity::SecondsRatio(a, b) | Quantity::StatRatio(_, a, b) => {
-            ran[a].reason().or_else(|| ran[b].reason())
+    quantity.runs().into_iter().flatten().find_map(|run| ran[run].reason())
+}
+
+/// How `ours` stands to what is published, where no split has an objective below `bound`.
+fn judged(ours: f64, bound: Option<f64>, figure: &Figure) -> Verdict {
+    let (value, digit, tolerance) = match figure.published {
+        Published::Value { value, digit, tolerance } => (value, digit, tolerance),
+        Published::AtLeast(least) if ours < least => return Verdict::ShapeNotReproduced,
+        Published::AtLeast(_) => return Verdict::Agrees,
+        Published::Nothing => return Verdict::Incomparable,
+    };
+    let (distance, half) = ((ours - value).abs(), 0.5 * digit * (1.0 + 1e-9));
+    match ours.total_cmp(&value) {
+        _ if distance <= half => Verdict::Agrees,
+        _ if bound.is_some_and(|bound| value + half < bound) => Verdict::BelowBound,
+        _ if distance <= tolerance => Verdict::Close,
+        _ if figure.quantity.is_ratio() && ahead(ours, tolerance / value) != ahead(value, tolerance / value) => {
+            Verdict::ShapeNotReproduced
         }
+        Ordering::Less => Verdict::Lower,
+        _ => Verdict::Higher,
     }
 }
 
-fn judged(ours: f64, published: Published) -> Verdict {
-    match published {
-        Published::Value { value, tolerance } if (ours - value).abs() <= tolerance => Verdict::Agrees,
-        Published::Value { value, .. } => {
-            if ours < value {
-                Verdict::Lower
-            } else {
-                Verdict::Higher
-            }
-        }
-        Published::AtLeast(least) if ours < least => Verdict::Lower,
-        Published::AtLeast(_) => Verdict::Agrees,
-        Published::Nothing => Verdict::Incomparable,
-    }
+/// Which side of a ratio is the larger one, or neither by more than this part.
+fn ahead(ratio: f64, part: f64) -> Option<Ordering> {
+    ((ratio - 1.0).abs() > part).then(|| ratio.total_cmp(&1.0))
 }
 
 #[cfg(test)]
@@ -217,12 +257,13 @@ mod tests {
     fn the_tolerance_decides_between_agreement_and_a_reason() {
         let runs = [ran(27.925), ran(30.0)];
         let of = |run, published| outcome(&figure(Quantity::Objective(run), published), &runs);
-        let same = of(0, Published::printed(27.92));
+        let same = of(0, Published::printed(27.92, 0.01));
         assert_eq!((same.verdict, same.reason.as_deref()), (Verdict::Agrees, None));
-        let higher = of(1, Published::printed(27.92));
+        let higher = of(1, Published::printed(27.92, 0.01));
         assert_eq!((higher.verdict, higher.reason.as_deref()), (Verdict::Higher, Some("chance")));
         assert!((higher.deviation.unwrap() - 2.08 / 27.92).abs() < 1e-12);
-        assert_eq!(of(1, Published::within(27.92, 0.1)).verdict, Verdict::Agrees);
+        let close = of(1, Published::within(27.92, 0.1));
+        assert_eq!((close.verdict, close.reason.as_deref()), (Verdict::Close, Some("chance")));
         assert!(!higher.is_proven);
         assert_eq!(of(1, Published::Nothing).verdict, Verdict::Incomparable);
     }
@@ -233,10 +274,36 @@ mod tests {
         proven.ending.status = Status::Optimal;
         let runs = [record("dp", Some(30.0)), proven, record("dpl", Some(30.0))];
         let runs = runs.map(|record| Ran::Record(Box::new(record)));
-        let of = |run| outcome(&figure(Quantity::Objective(run), Published::printed(27.92)), &runs);
+        let of = |run| outcome(&figure(Quantity::Objective(run), Published::printed(27.92, 0.01)), &runs);
         assert!(!of(0).is_proven && of(0).reason.is_some_and(|reason| reason.contains("limit")));
         assert!(of(1).is_proven && !of(1).is_certified && of(1).reason.is_some_and(|reason| !reason.contains("limit")));
         assert!(!of(2).is_proven && of(2).reason.is_some_and(|reason| !reason.contains("limit")), "a heuristic's");
+    }
+
+    #[test]
+    fn what_is_printed_below_a_proven_bound_is_said_to_be() {
+        let mut proven = record("certify", Some(130.0381));
+        proven.ending.lower_bound = Some(130.0381);
+        let runs = [Ran::Record(Box::new(proven))];
+        let of = |value| outcome(&figure(Quantity::Objective(0), Published::printed(value, 0.01)), &runs);
+        assert_eq!(of(130.04).verdict, Verdict::Agrees);
+        let cut = of(130.03);
+        assert_eq!(cut.verdict, Verdict::BelowBound);
+        assert_eq!(cut.reason.as_deref(), Some("below what is proven: no split has less than 130.0381"));
+        assert_eq!(of(140.0).verdict, Verdict::Lower, "a bound says nothing of what is above it");
+    }
+
+    #[test]
+    fn a_shape_is_who_is_ahead() {
+        let runs = [ran(30.0), ran(20.0), ran(20.5)];
+        let of = |a, b, value| {
+            outcome(&figure(Quantity::ObjectiveRatio(a, b), Published::within(value, 0.1)), &runs).verdict
+        };
+        let same = [of(0, 1, 1.5), of(0, 1, 1.4), of(0, 1, 5.6), of(0, 1, 1.2)];
+        assert_eq!(same, [Verdict::Agrees, Verdict::Close, Verdict::Lower, Verdict::Higher]);
+        assert_eq!([of(1, 0, 1.2), of(2, 1, 1.5), of(0, 1, 1.0)], [Verdict::ShapeNotReproduced; 3]);
+        let claimed = |least| outcome(&figure(Quantity::ObjectiveRatio(0, 1), Published::AtLeast(least)), &runs);
+        assert_eq!((claimed(1.5).verdict, claimed(2.0).verdict), (Verdict::Agrees, Verdict::ShapeNotReproduced));
     }
 
     #[test]
@@ -244,13 +311,13 @@ mod tests {
         let runs = [ran(30.0), ran(20.0)];
         let of = |a, b| outcome(&figure(Quantity::ObjectiveRatio(a, b), Published::AtLeast(1.0)), &runs);
         assert_eq!((of(0, 1).ours, of(0, 1).verdict), (Some(1.5), Verdict::Agrees));
-        assert_eq!((of(1, 0).verdict, of(1, 0).deviation), (Verdict::Lower, None));
+        assert_eq!((of(1, 0).verdict, of(1, 0).deviation), (Verdict::ShapeNotReproduced, None));
     }
 
     #[test]
     fn what_is_missing_says_why() {
         let runs = [ran(30.0), Ran::Missing("w.json".into()), Ran::Record(Box::new(record("dp", None)))];
-        let of = |quantity| outcome(&figure(quantity, Published::printed(1.0)), &runs);
+        let of = |quantity| outcome(&figure(quantity, Published::printed(1.0, 0.01)), &runs);
         let missing = of(Quantity::ObjectiveRatio(0, 1));
         assert_eq!((missing.ours, missing.verdict), (None, Verdict::Incomparable));
         assert_eq!(missing.reason.as_deref(), Some("not at hand: w.json"));

@@ -29,8 +29,10 @@ const WITHOUT: [(&str, &str); 3] = [
     ("without recomputation", "--options vanilla"),
 ];
 
-/// The part of a figure by which ours may differ from one that is printed in full: the last digits.
-const DIGITS: f64 = 1e-9;
+/// A value that is printed with all its digits, of which the last may differ.
+fn printed_in_full(value: f64) -> Published {
+    Published::printed(value, 2e-9 * value)
+}
 
 fn piper() -> Plan {
     let path = "piper2021/bert32a100.json".to_owned();
@@ -51,7 +53,7 @@ fn piper() -> Plan {
         let all = run("");
         let without = WITHOUT.map(|(column, options)| (column, run(options)));
         let row = format!("{devices} devices of {memory} GiB");
-        let rate = if published > 0.0 { Published::within(1.0 / published, DIGITS) } else { Published::Nothing };
+        let rate = if published > 0.0 { printed_in_full(1.0 / published) } else { Published::Nothing };
         let mut add = |column: &str, quantity, published| {
             plan.figures.push(Figure { row: row.clone(), column: column.into(), quantity, published, because: None });
         };

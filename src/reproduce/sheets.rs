@@ -18,7 +18,7 @@ pub fn sheet(study: &Study, plan: &Plan, outcomes: &[Outcome]) -> Sheet {
         std::iter::once(Cell::from(name)).chain(columns.iter().map(cell)).collect()
     };
     let remarks = reasons.iter().enumerate().map(|(i, reason)| format!("[{}] {reason}", letter(i)));
-    let explanation = "Ours, * where proven optimal, ** where a proof was checked (published, with the deviation where the two do not agree)";
+    let explanation = "Ours, * where proven optimal, ** where a proof was checked (published; where ours is not the same to its last digit the deviation, and the tolerance if it is within)";
     Sheet {
         caption: format!("{}: {}. {explanation}.", study.source, study.title),
         columns: std::iter::once(Column::words("workload"))
@@ -33,7 +33,7 @@ pub fn sheet(study: &Study, plan: &Plan, outcomes: &[Outcome]) -> Sheet {
 pub fn data(study: &Study, outcomes: &[Outcome]) -> Sheet {
     let words = ["study", "row", "column"].map(Column::words);
     let ours = [Column::figures("ours"), Column::words("proven optimal"), Column::words("certified")];
-    let figures = ["published", "deviation"].map(Column::figures);
+    let figures = ["published", "deviation", "tolerance"].map(Column::figures);
     let row = |outcome: &Outcome| {
         vec![
             study.name.into(),
@@ -44,6 +44,7 @@ pub fn data(study: &Study, outcomes: &[Outcome]) -> Sheet {
             if outcome.is_certified { "yes" } else { "no" }.into(),
             Cell::of(Cell::Number, outcome.published),
             Cell::of(Cell::Ratio, outcome.deviation),
+            Cell::of(Cell::Ratio, outcome.tolerance),
             outcome.verdict.name().into(),
             outcome.reason.as_deref().unwrap_or_default().into(),
         ]
@@ -57,7 +58,7 @@ pub fn data(study: &Study, outcomes: &[Outcome]) -> Sheet {
 }
 
 fn cell(outcome: &Outcome, reasons: &[&str]) -> Cell {
-    let mut text = outcome.ours.map_or_else(|| "–".into(), rounded);
+    let mut text = outcome.ours.map_or_else(|| "–".into(), |ours| rounded(ours, outcome.digit));
     text += match (outcome.is_certified, outcome.is_proven) {
         (true, _) => "**",
         (false, true) => "*",
@@ -65,9 +66,7 @@ fn cell(outcome: &Outcome, reasons: &[&str]) -> Cell {
     };
     if let Some(published) = outcome.published {
         let least = if outcome.is_least { "≥ " } else { "" };
-        let deviation = outcome.deviation.filter(|_| outcome.verdict != Verdict::Agrees);
-        let deviation = deviation.map(|part| format!(", {}{}", if part > 0.0 { "+" } else { "" }, percent(part)));
-        text += &format!(" ({least}{}{})", rounded(published), deviation.unwrap_or_default());
+        text += &format!(" ({least}{}{})", rounded(published, outcome.digit), stands(outcome));
     }
     if let Some(i) = reasons.iter().position(|reason| Some(*reason) == outcome.reason.as_deref()) {
         text += &format!(" [{}]", letter(i));
@@ -75,9 +74,25 @@ fn cell(outcome: &Outcome, reasons: &[&str]) -> Cell {
     text.into()
 }
 
-/// Two decimals, as the papers print.
-fn rounded(value: f64) -> String {
-    format!("{value:.2}")
+/// By how much the two differ, and what that is called.
+fn stands(outcome: &Outcome) -> String {
+    if outcome.verdict == Verdict::Agrees {
+        return String::new();
+    }
+    let signed = |part| format!(", {}{}", if part > 0.0 { "+" } else { "" }, percent(part));
+    let deviation = outcome.deviation.map(signed).unwrap_or_default();
+    match (outcome.verdict, outcome.tolerance) {
+        (Verdict::Close, Some(tolerance)) => format!("{deviation} of {}", percent(tolerance)),
+        (Verdict::BelowBound, _) => format!("{deviation}, below the bound"),
+        (Verdict::ShapeNotReproduced, _) => format!("{deviation}, shape not reproduced"),
+        _ => deviation,
+    }
+}
+
+/// Two decimals, as the papers print what is no count.
+fn rounded(value: f64, digit: Option<f64>) -> String {
+    let decimals = if digit == Some(1.0) { 0 } else { 2 };
+    format!("{value:.decimals$}")
 }
 
 /// a, b, …, z, aa, ab, …
@@ -111,8 +126,10 @@ mod tests {
             is_proven: verdict == Verdict::Agrees,
             is_certified: false,
             published,
+            digit: Some(0.01),
             is_least: false,
             deviation,
+            tolerance: Some(0.1),
             verdict,
             reason: reason.map(str::to_owned),
         }
@@ -131,6 +148,10 @@ mod tests {
         let shown: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(Cell::shown).collect()).collect();
         let certified = Outcome { is_certified: true, ..outcomes[1].clone() };
         assert_eq!(cell(&certified, &[]).shown(), "20.00** (20.00)");
+        let stands = |verdict| stands(&outcome("", "", Some(20.2), verdict, None));
+        assert_eq!(stands(Verdict::Close), ", +1.00 % of 10.00 %");
+        assert_eq!(stands(Verdict::BelowBound), ", +1.00 %, below the bound");
+        assert_eq!(stands(Verdict::ShapeNotReproduced), ", +1.00 %, shape not reproduced");
         assert_eq!(shown[0], ["BERT-3", "20.00* (20.00)", "25.00 (20.00, +25.00 %) [a]"]);
         assert_eq!(shown[1], ["GNMT", "", "– (20.00) [b]"]);
         assert_eq!(table.notes, ["[a] another version", "[b] not at hand"]);

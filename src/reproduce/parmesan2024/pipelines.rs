@@ -86,7 +86,7 @@ fn against_first<const N: usize>(rows: &[Row<N>], tasks: &[Task; N], topology: &
                 row: row.name.into(),
                 column: task.title(),
                 quantity: Quantity::ObjectiveRatio(baseline, run),
-                published: value.map_or(Published::Nothing, |value| Published::within(value, 0.1)),
+                published: value.map_or(Published::Nothing, Published::speed_up),
                 because: Some(OTHER_COSTS),
             });
         }

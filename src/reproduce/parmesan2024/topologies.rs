@@ -108,7 +108,7 @@ fn speed_ups(sizes: &[(usize, usize)], rows: &[Row; 7], rules: &str) -> Plan {
                 row: (*name).into(),
                 column: format!("({stages},{replicas})"),
                 quantity: Quantity::ObjectiveRatio(baseline, ours),
-                published: Published::within(values[column], 0.1),
+                published: Published::speed_up(values[column]),
                 because: Some(OTHER_COSTS),
             });
         }
