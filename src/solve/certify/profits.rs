@@ -53,6 +53,10 @@ pub enum Choice {
     NotOn(NodeId, DeviceKind),
 }
 
+/// By what part of what devices can hold units are to be worth more, if possible: where there is room, few sets have to be told
+/// apart.
+const ROOM: f64 = 1e-3;
+
 /// A proof of more cases is too long for anybody.
 const MOST_CASES: usize = 4096;
 
@@ -68,7 +72,12 @@ impl Profits {
         root.ascend((target, target), &mut || true, cx);
         let units = &unordered.units;
         let order = devices.narrow_order().into_iter().flat_map(|unit| units.members[unit].iter().copied()).collect();
-        Some(Self { cases: cases(&mut root, &devices, target, cx)?, order })
+        let margins = [ROOM, root.generation.margin];
+        let cases = margins.into_iter().find_map(|margin| {
+            root.generation.margin = margin;
+            cases(&mut root, &devices, target, cx)
+        });
+        Some(Self { cases: cases?, order })
     }
 }
 

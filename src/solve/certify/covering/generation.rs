@@ -56,6 +56,8 @@ pub struct Generation<'a> {
     pub pool: Pool,
     /// What was done.
     pub effort: Effort,
+    /// By what part of what all devices can earn the units have to be worth more, where a target is refuted.
+    pub margin: f64,
     cx: &'a SearchContext,
 }
 
@@ -96,16 +98,16 @@ impl Trial {
         slope.iter().zip(profit.iter().zip(center)).map(|(slope, (p, c))| slope * (a * p - b * c)).sum()
     }
 
-    /// Whether the units are worth more than all devices can earn.
-    fn refutes(&self, counts: &[usize]) -> bool {
-        self.total > self.most(counts) * (1.0 + MARGIN)
+    /// Whether the units are worth more than all devices can earn, by so much of that.
+    fn refutes(&self, counts: &[usize], margin: f64) -> bool {
+        self.total > self.most(counts) * (1.0 + margin)
     }
 }
 
 impl<'a> Generation<'a> {
     /// No column yet.
     pub fn new(devices: &'a Devices<'a>, cx: &'a SearchContext) -> Self {
-        Self { devices, pool: Pool::default(), effort: Effort::default(), cx }
+        Self { devices, pool: Pool::default(), effort: Effort::default(), margin: MARGIN, cx }
     }
 
     /// Refutes the target of `query`, with the pricers made for its decisions, or finds columns that cover all units.
@@ -144,7 +146,7 @@ impl<'a> Generation<'a> {
                     self.tighten(&mut trial, target, pricers, &[Rounding::Exact]);
                 }
             }
-            if trial.refutes(counts) {
+            if trial.refutes(counts, self.margin) {
                 center.profit = trial.profit;
                 return Verdict::Refuted;
             }
@@ -168,7 +170,7 @@ impl<'a> Generation<'a> {
             if added == 0 && pull < LEAST_PULL {
                 // The master's own profits, exactly: either there is a column to add, or it is solved.
                 let trial = self.price_exactly(&next, target, pricers);
-                if trial.refutes(counts) {
+                if trial.refutes(counts, self.margin) {
                     center.profit = trial.profit;
                     return Verdict::Refuted;
                 }
@@ -232,7 +234,7 @@ impl<'a> Generation<'a> {
         for &rounding in steps {
             for kind in 0..pricers.len() {
                 let counts = &self.devices.counts;
-                if trial.refutes(counts) || trial.total <= trial.found(counts) {
+                if trial.refutes(counts, self.margin) || trial.total <= trial.found(counts) {
                     return;
                 }
                 self.search(trial, kind, target, pricers, rounding);
@@ -246,7 +248,7 @@ impl<'a> Generation<'a> {
         let mut trial = self.price(profit, target, pricers);
         for &rounding in STEPS.iter().chain(LAST_STEPS) {
             for (kind, &best) in best.iter().enumerate() {
-                if trial.refutes(&self.devices.counts) || trial.priced[kind].best() > best + MARGIN {
+                if trial.refutes(&self.devices.counts, self.margin) || trial.priced[kind].best() > best + MARGIN {
                     return trial;
                 }
                 if trial.priced[kind].upper > best + MARGIN {
@@ -263,7 +265,7 @@ impl<'a> Generation<'a> {
         let (best, upper) = (trial.priced[kind].best(), trial.priced[kind].upper);
         // What the sets of this kind may earn and the target is refuted still: those that earn less need not be told apart.
         let others = trial.most(counts) - upper * counts[kind] as f64;
-        let harmless = (trial.total * (1.0 - 2.0 * MARGIN) - others) / counts[kind] as f64;
+        let harmless = (trial.total * (1.0 - MARGIN - self.margin) - others) / counts[kind] as f64;
         let threshold = if matches!(rounding, Rounding::Thinned(_)) { best } else { best.max(harmless) };
         if upper <= threshold * (1.0 + MARGIN) {
             return;
