@@ -120,8 +120,13 @@ fn stability_is_told_and_proven() {
     // Nothing was measured: times stay what they are.
     let (_, said) = solve("--stable measured");
     assert!(said.contains("at most 0 % above the best split"), "{said}");
-    let (code, said) = solve("--stable 5% --objective gpipe");
-    assert!(code == 0 && said.contains("nothing is known of its stability"), "{said}");
+    for unknown in ["--objective gpipe", "--server-size 1 --server-factor 4"] {
+        let (code, said) = solve(&format!("--stable 5% {unknown}"));
+        assert!(code == 0 && said.contains("nothing is known of its stability"), "{said}");
+    }
+    // The scenarios are solved by the method of the split, not by another one of the list.
+    let (code, said) = solve("--stable 10% --method uniform,dp");
+    assert!(code == 0 && said.contains("certified"), "{said}");
     for wrong in ["100%", "-1%", "much"] {
         let (code, said) = solve(&format!("--stable={wrong}"));
         assert!(code == 2 && said.contains("such as `5%`"), "{said}");

@@ -104,9 +104,13 @@ proptest! {
         let best = |problem: &Problem| BruteForce.solve(problem, &mut SearchContext::new()).unwrap().outcome;
         let outcome = best(&problem);
         let asked = Asked { instance: &instance, text: &text, transfer_scale: 1.0, problem: &problem };
-        if let Some(split) = outcome.solution()
-            && let Ok(stability) = Stability::new(&asked, split, Spread::Part(0.25))
-        {
+        let pays = |kind: &dagsplit::cost::KindCost| kind.pieces.iter().map(|piece| [piece.comm_in, piece.comm_out]).collect::<Vec<_>>();
+        let accelerators = &problem.costs.kinds[..spec.platform.accelerators.len()];
+        let is_plain = accelerators.iter().all(|kind| matches!(pays(kind)[..], [[a, b]] if a == b && pays(kind) == pays(&accelerators[0])));
+        if let Some(split) = outcome.solution() {
+            let stability = Stability::new(&asked, split, Spread::Part(0.25));
+            prop_assert_eq!(stability.is_ok(), is_plain);
+            let Ok(stability) = stability else { return Ok(()) };
             let value = |problem: &Problem| best(problem).solution().unwrap().objective.unwrap();
             let bounds: Vec<f64> = stability.scenarios.iter().map(|scenario| value(&scenario.problem)).collect();
             let regret = stability.regret(&bounds);

@@ -490,7 +490,7 @@ def main():
     except Refused as cause:
         print(f"refused: {cause}", file=sys.stderr)
         return 1
-    except (OSError, KeyError, TypeError, ValueError) as cause:
+    except (OSError, LookupError, TypeError, ValueError) as cause:
         print(f"unreadable: {cause!r}", file=sys.stderr)
         return 3
 

@@ -97,9 +97,8 @@ impl Question {
         })
     }
 
-    /// How far a verified split of the first scope can be from the best one while times move, where no split has a load
-    /// below `bound` while they do not; and a proof, or why there is none. Each scenario has the time limit again, and so have
-    /// the proofs.
+    /// How far the verified split of a record can be from the best one while times move, as its method finds; and a proof, or why
+    /// there is none. Each scenario has the time limit again, and so have the proofs.
     ///
     /// # Errors
     /// Why nothing is known; or the workload's file cannot be read again.
@@ -107,7 +106,7 @@ impl Question {
         &self,
         reading: &ReadingArgs,
         workload: &Workload,
-        (verified, bound): (&Verified, Option<f64>),
+        (record, verified): (&RunRecord, &Verified),
         spread: Spread,
         watch: Watch,
     ) -> Result<Result<Stable, Unproven>, Failure> {
@@ -119,10 +118,10 @@ impl Question {
             };
             let mut bounds = Vec::with_capacity(stability.scenarios.len());
             for Scenario { instance, problem, .. } in &stability.scenarios {
-                let pairs = self.pairs(std::slice::from_ref(problem))?;
+                let solver = registry::solver_for(&record.method, problem).or_fail(Exit::Usage)?;
+                let solver = solver.map_err(|refusal| Failure::message(Exit::Usage, refusal))?;
                 let context = (watch.watched)(self.search.context(watch.cancelled, Instant::now()));
-                let solver = pairs[0].1.as_ref();
-                let run = Attempt::of(solver, instance, problem, None, context).or_fail(Exit::Usage)?.record;
+                let run = Attempt::of(solver.as_ref(), instance, problem, None, context).or_fail(Exit::Usage)?.record;
                 // Bounds are rounded down; that of an optimum is the optimum.
                 let bound = if run.status == Status::Optimal { run.objective } else { run.lower_bound };
                 bounds.push(bound.unwrap_or_default());
@@ -130,7 +129,8 @@ impl Question {
             let regret = stability.regret(&bounds);
             let context = (watch.watched)(self.search.context(watch.cancelled, Instant::now()));
             let proof = stability.prove(regret, &context);
-            Ok(Ok(Stable { regret, relative: bound.and_then(|bound| stability.relative(regret, bound)), proof }))
+            let relative = record.lower_bound.and_then(|bound| stability.relative(regret, bound));
+            Ok(Ok(Stable { regret, relative, proof }))
         })
     }
 

@@ -7,7 +7,6 @@ use crate::formats::write_split;
 use crate::proof::{Proof, Spread};
 use crate::report::{ProofRecord, RunRecord, StabilityRecord, table};
 use crate::solve::Status;
-use crate::units::percent;
 use crate::verify::Verified;
 
 use super::question::{Answer, Question, Watch};
@@ -85,7 +84,7 @@ impl Args {
             self.certify(&workload, &mut record, verified.as_ref(), watch)?;
         }
         if let (Some(spread), Some(verified)) = (self.stable, &verified) {
-            record.stability = self.stability(&workload, (verified, record.lower_bound), spread, watch)?;
+            record.stability = self.stability(&workload, (&record, verified), spread, watch)?;
         }
         if self.json {
             print_json(&record)?
@@ -128,7 +127,7 @@ impl Args {
     fn stability(
         &self,
         workload: &Workload,
-        known: (&Verified, Option<f64>),
+        known: (&RunRecord, &Verified),
         spread: Spread,
         watch: Watch,
     ) -> Result<Option<StabilityRecord>, Failure> {
@@ -146,10 +145,7 @@ impl Args {
             (Err(unproven), _) => note(&format!("its stability is not certified: {unproven}")),
         }
         Ok(Some(StabilityRecord {
-            spread: match spread {
-                Spread::Part(part) => percent(part),
-                Spread::Measured => "what was measured".into(),
-            },
+            spread: if let Spread::Part(part) = spread { Some(part) } else { None },
             regret: stable.regret,
             relative: stable.relative,
             certified: stable.proof.is_ok(),

@@ -146,11 +146,7 @@ impl Ledger {
     pub fn add(&mut self, path: &Path, addition: Addition) -> Result<Better, LedgerError> {
         let folder = path.parent().unwrap_or(Path::new(""));
         let (instance, proof) = (read_text(addition.workload)?, read_text(addition.proof)?);
-        let accepted = check(&instance, &proof, None)?;
-        if accepted.is_stability {
-            return Err(LedgerError::NoBound);
-        }
-        let claim = accepted.claim;
+        let claim = bound(&instance, &proof)?;
         let first_line = proof.lines().next().unwrap_or_default();
         let split = addition.split.map(read_text).transpose()?;
         let value = split.as_ref().map(|split| split_value(&instance, first_line, split)).transpose()?;
@@ -219,7 +215,7 @@ impl Entry {
     fn fault(&self, folder: &Path) -> Result<(), String> {
         let read = |file: &Path| read_text(&folder.join(file)).map_err(|error| error.to_string());
         let (instance, proof) = (read(&self.workload)?, read(&self.bound.file)?);
-        let claim = check(&instance, &proof, None).map_err(|error| error.to_string())?.claim;
+        let claim = bound(&instance, &proof).map_err(|error| error.to_string())?;
         let first_line = proof.lines().next().unwrap_or_default();
         if (claim, hash(instance.as_bytes()), question(first_line))
             != (self.bound.value, self.hash.clone(), self.question.clone())
@@ -230,6 +226,12 @@ impl Entry {
         let value = split_value(&instance, first_line, &read(&split.file)?).map_err(|error| error.to_string())?;
         if value == split.value { Ok(()) } else { Err(format!("the split has a load of {value}, not {}", split.value)) }
     }
+}
+
+/// What an accepted proof bounds all loads by.
+fn bound(instance: &str, proof: &str) -> Result<i128, LedgerError> {
+    let accepted = check(instance, proof, None)?;
+    if accepted.is_stability { Err(LedgerError::NoBound) } else { Ok(accepted.claim) }
 }
 
 /// The question of a proof's first line.

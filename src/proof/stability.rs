@@ -6,7 +6,7 @@ use std::time::Instant;
 use dagsplit_check::{check, check_device};
 use serde_json::{Value, json};
 
-use super::statement::Statement;
+use super::statement::{Statement, places};
 use super::{Asked, Proof, Unproven, sought};
 use crate::cost::KindCost;
 use crate::instance::{Edge, Instance};
@@ -38,6 +38,8 @@ pub struct Scenario {
 pub struct Stability<'a> {
     asked: &'a Asked<'a>,
     spread: Spread,
+    /// The question, which proofs have words for.
+    statement: Statement,
     devices: Vec<&'a DeviceAssignment>,
     /// One for each device that holds nodes.
     pub scenarios: Vec<Scenario>,
@@ -50,6 +52,7 @@ impl<'a> Stability<'a> {
     /// The question is none of those whose stability is known by these scenarios.
     pub fn new(asked: &'a Asked<'a>, split: &'a Solution, spread: Spread) -> Result<Self, Unproven> {
         takes(asked.problem)?;
+        let statement = Statement::new(asked)?;
         let devices: Vec<&DeviceAssignment> = split.devices.iter().filter(|device| !device.nodes.is_empty()).collect();
         // What it claims is its load at other times.
         let unclaimed = Solution { objective: None, ..split.clone() };
@@ -62,7 +65,7 @@ impl<'a> Stability<'a> {
             all.ok_or(Unproven::Inexpressible("times that leave the range of instances"))
         };
         let scenarios = devices.iter().map(scenario).collect::<Result<_, _>>()?;
-        Ok(Self { asked, spread, devices, scenarios })
+        Ok(Self { asked, spread, statement, devices, scenarios })
     }
 
     /// The most that the split's load is ever above that of the best one, in the instance's time unit, where no split of each
@@ -88,7 +91,7 @@ impl<'a> Stability<'a> {
     /// # Errors
     /// Why there is none.
     pub fn prove(&self, regret: f64, cx: &SearchContext) -> Result<Proof, Unproven> {
-        let mut statement = self.statement(regret)?;
+        let mut statement = self.statement(regret);
         let mut lines = String::new();
         for (device, scenario) in self.scenarios.iter().enumerate().filter(|(_, own)| own.load > regret * MARGIN) {
             let of_device =
@@ -109,7 +112,7 @@ impl<'a> Stability<'a> {
     }
 
     /// The first line.
-    fn statement(&self, regret: f64) -> Result<Statement, Unproven> {
+    fn statement(&self, regret: f64) -> Statement {
         let position: HashMap<u64, usize> = self.asked.instance.nodes.iter().map(|node| node.id).zip(0..).collect();
         let classes = self.asked.problem.spec.platform.accelerators.len();
         let device = |device: &&DeviceAssignment| {
@@ -117,14 +120,16 @@ impl<'a> Stability<'a> {
             json!({"kind": kind, "nodes": device.nodes.iter().map(|id| position[id]).collect::<Vec<_>>()})
         };
         let devices: Vec<Value> = self.devices.iter().map(device).collect();
-        let (spread, decimals) = match self.spread {
-            Spread::Part(part) => (json!(part), part),
-            Spread::Measured => (json!("measured"), 0.0),
+        let spreads = self.asked.instance.nodes.iter().filter_map(|node| node.time_spread);
+        let (spread, digits) = match self.spread {
+            Spread::Part(part) => (json!(part), self.statement.digits + places(part)),
+            Spread::Measured => {
+                (json!("measured"), self.statement.digits + spreads.map(places).max().unwrap_or_default())
+            }
         };
-        let mut statement =
-            Statement::new(self.asked)?.about_stability(json!({"spread": spread, "devices": devices}), decimals);
+        let mut statement = self.statement.about_stability(json!({"spread": spread, "devices": devices}), digits);
         statement.claim = (regret * MARGIN * 10_f64.powi(statement.digits as i32)).ceil() as i128;
-        Ok(statement)
+        statement
     }
 }
 

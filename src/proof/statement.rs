@@ -67,13 +67,12 @@ impl Statement {
         Ok(Self { fields, digits, claim: 0, order: Vec::new() })
     }
 
-    /// The same about a split while times move by a spread of as many decimals as `part` has.
-    #[must_use]
-    pub fn about_stability(mut self, stability: Value, part: f64) -> Self {
-        self.digits = (self.digits + places(part)).max(FINE);
-        self.fields["digits"] = json!(self.digits);
-        self.fields["stability"] = stability;
-        self
+    /// The same about a split while times move, by spreads that take so many digits.
+    pub fn about_stability(&self, stability: Value, digits: u32) -> Self {
+        let (mut fields, digits) = (self.fields.clone(), digits.max(FINE));
+        fields["digits"] = json!(digits);
+        fields["stability"] = stability;
+        Self { fields, digits, claim: 0, order: Vec::new() }
     }
 
     /// The scope of the question in another first line, where that is this one but for the scope.
@@ -105,7 +104,7 @@ impl Statement {
 }
 
 /// The decimals of a number.
-fn places(number: f64) -> u32 {
+pub fn places(number: f64) -> u32 {
     number.to_string().split_once('.').map_or(0, |(_, decimals)| decimals.len() as u32)
 }
 

@@ -237,9 +237,10 @@ pub struct ProofRecord {
 /// How far a split can be from the best one while times move.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StabilityRecord {
-    /// By how much times move, as it was asked for.
-    pub spread: String,
-    /// The most that the split's load is ever above that of the best split for the same times, in the instance's time unit.
+    /// The part of itself by which each time moves; none where times move by what was measured.
+    pub spread: Option<f64>,
+    /// The most that the split's load is ever above that of the best split for the same times, in the instance's time unit: as
+    /// far as the method is right, where that is not certified.
     pub regret: f64,
     /// The same in parts of that best load; none where nothing is known of it.
     pub relative: Option<f64>,

@@ -58,7 +58,7 @@ pub fn run(record: &RunRecord) -> String {
     if let Some(stability) = &record.stability {
         let relative = stability.relative.map_or_else(|| number(stability.regret), percent);
         let proven = if stability.certified { ", certified" } else { "" };
-        let moves = &stability.spread;
+        let moves = stability.spread.map_or_else(|| "what was measured".into(), percent);
         facts.push(("stable", format!("at most {relative} above the best split while times move by {moves}{proven}")));
     }
     out += &listed(&facts);

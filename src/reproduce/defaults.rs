@@ -94,9 +94,8 @@ fn defaults() -> Plan {
         };
         plan.figures.push(figure("optimum", Quantity::Objective(optimum)));
         for (name, _) in FRAMEWORKS {
-            let Some(Answers { version, splits }) = answers.get(name) else { continue };
-            let Some(answer) = splits.get(&row) else { continue };
-            let run = Run { answer: Some(answer.clone()), ..Run::new(workload.clone(), "expert", &options) };
+            let Answers { version, splits } = &answers[name];
+            let run = Run { answer: Some(splits[&row].clone()), ..Run::new(workload.clone(), "expert", &options) };
             let quantity = Quantity::ObjectiveRatio(plan.run(run), optimum);
             plan.figures.push(figure(&format!("{name} {version}"), quantity));
         }
@@ -130,7 +129,6 @@ mod tests {
     fn every_framework_has_answered_for_every_row() {
         let rows: Vec<String> = rows().map(|(row, ..)| row).collect();
         let answers = answers();
-        assert!(FRAMEWORKS.len() >= 6 && rows.len() >= 20);
         assert_eq!(answers.len(), FRAMEWORKS.len());
         for (name, _) in FRAMEWORKS {
             let splits = &answers[name].splits;

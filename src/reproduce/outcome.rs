@@ -218,7 +218,7 @@ fn missing(quantity: Quantity, ran: &[Ran]) -> Option<String> {
 fn judged(ours: f64, bound: Option<f64>, figure: &Figure) -> Verdict {
     let (value, digit, tolerance) = match figure.published {
         Published::Value { value, digit, tolerance } => (value, digit, tolerance),
-        Published::AtLeast(least) if ours < least => return Verdict::ShapeNotReproduced,
+        Published::AtLeast(least) if ours < least * (1.0 - 1e-9) => return Verdict::ShapeNotReproduced,
         Published::AtLeast(_) => return Verdict::Agrees,
         Published::Nothing => return Verdict::Incomparable,
     };
@@ -227,7 +227,7 @@ fn judged(ours: f64, bound: Option<f64>, figure: &Figure) -> Verdict {
         _ if distance <= half => Verdict::Agrees,
         _ if bound.is_some_and(|bound| value + half < bound) => Verdict::BelowBound,
         _ if distance <= tolerance => Verdict::Close,
-        _ if figure.quantity.is_ratio() && ahead(ours, tolerance / value) != ahead(value, tolerance / value) => {
+        _ if figure.quantity.is_ratio() && is_other_shape(ours, value, tolerance / value) => {
             Verdict::ShapeNotReproduced
         }
         Ordering::Less => Verdict::Lower,
@@ -235,9 +235,10 @@ fn judged(ours: f64, bound: Option<f64>, figure: &Figure) -> Verdict {
     }
 }
 
-/// Which side of a ratio is the larger one, or neither by more than this part.
-fn ahead(ratio: f64, part: f64) -> Option<Ordering> {
-    ((ratio - 1.0).abs() > part).then(|| ratio.total_cmp(&1.0))
+/// Whether one side of a published ratio is ahead by more than this part, and of ours it is not.
+fn is_other_shape(ours: f64, published: f64, part: f64) -> bool {
+    let ahead = |ratio: f64| ((ratio - 1.0).abs() > part * (1.0 - 1e-9)).then(|| ratio.total_cmp(&1.0));
+    ahead(published).is_some_and(|side| ahead(ours) != Some(side))
 }
 
 #[cfg(test)]
@@ -299,9 +300,9 @@ mod tests {
         let of = |a, b, value| {
             outcome(&figure(Quantity::ObjectiveRatio(a, b), Published::within(value, 0.1)), &runs).verdict
         };
-        let same = [of(0, 1, 1.5), of(0, 1, 1.4), of(0, 1, 5.6), of(0, 1, 1.2)];
-        assert_eq!(same, [Verdict::Agrees, Verdict::Close, Verdict::Lower, Verdict::Higher]);
-        assert_eq!([of(1, 0, 1.2), of(2, 1, 1.5), of(0, 1, 1.0)], [Verdict::ShapeNotReproduced; 3]);
+        let same = [of(0, 1, 1.5), of(0, 1, 1.4), of(0, 1, 5.6), of(0, 1, 1.2), of(0, 1, 1.0)];
+        assert_eq!(same, [Verdict::Agrees, Verdict::Close, Verdict::Lower, Verdict::Higher, Verdict::Higher]);
+        assert_eq!([of(1, 0, 1.2), of(2, 1, 1.5)], [Verdict::ShapeNotReproduced; 2]);
         let claimed = |least| outcome(&figure(Quantity::ObjectiveRatio(0, 1), Published::AtLeast(least)), &runs);
         assert_eq!((claimed(1.5).verdict, claimed(2.0).verdict), (Verdict::Agrees, Verdict::ShapeNotReproduced));
     }

@@ -89,9 +89,9 @@ fn stands(outcome: &Outcome) -> String {
     }
 }
 
-/// Two decimals, as the papers print what is no count.
+/// As many decimals as are printed; two where nothing is.
 fn rounded(value: f64, digit: Option<f64>) -> String {
-    let decimals = if digit == Some(1.0) { 0 } else { 2 };
+    let decimals = digit.map_or(2, |digit| (-digit.log10()).round().clamp(0.0, 4.0) as usize);
     format!("{value:.decimals$}")
 }
 

@@ -88,7 +88,7 @@ def model_of(instance: dict[str, Any]) -> Model:
     if not layers:
         raise ValueError("no node has parameters or memory")
     copies = Counter(layer.size for layer in layers)
-    repeated = [i for i, layer in enumerate(layers) if copies[layer.size] > 1] or range(len(layers))
+    repeated = [i for i, layer in enumerate(layers) if copies[layer.size] > 2] or range(len(layers))
     accelerators = instance["platform"]["accelerators"][0]
     memory = int(accelerators.get("memory") or sum(layer.size for layer in layers))
     return Model(layers, range(repeated[0], repeated[-1] + 1), accelerators["count"], memory)

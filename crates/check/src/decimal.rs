@@ -48,7 +48,7 @@ impl Decimal {
     /// The product, unless it has too many digits.
     pub fn times(self, other: Self) -> Result<Self, String> {
         let digits = self.digits.checked_mul(other.digits).ok_or("a product has too many digits")?;
-        Ok(Self { digits, exponent: if digits == 0 { 0 } else { self.exponent + other.exponent } })
+        Ok(Self { digits, exponent: self.exponent + other.exponent }.normal())
     }
 
     /// The sum, unless it has too many digits.
@@ -69,11 +69,15 @@ impl Decimal {
             if number.digits == 0 { Some(0) } else { number.digits.checked_mul(power?) }
         };
         let digits = aligned(self).zip(aligned(other)).and_then(|(a, b)| combine(a, b));
-        let mut sum = Self { digits: digits.ok_or("a sum has too many digits")?, exponent };
-        while sum.digits != 0 && sum.digits % 10 == 0 {
-            sum = Self { digits: sum.digits / 10, exponent: sum.exponent + 1 };
+        Ok(Self { digits: digits.ok_or("a sum has too many digits")?, exponent }.normal())
+    }
+
+    /// The same number without trailing zeros among its digits.
+    fn normal(mut self) -> Self {
+        while self.digits != 0 && self.digits % 10 == 0 {
+            self = Self { digits: self.digits / 10, exponent: self.exponent + 1 };
         }
-        Ok(sum)
+        if self.digits == 0 { Self::ZERO } else { self }
     }
 
     /// The number times 10^`places`, as a whole number, unless it has more decimals or is too large.

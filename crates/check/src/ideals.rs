@@ -131,12 +131,13 @@ fn holds(bits: &[u64], unit: usize) -> bool {
     bits[unit / 64] >> (unit % 64) & 1 == 1
 }
 
-/// Whether a unit takes at least as long on each kind of device as, where it is apart from a stage, it costs that to be given
-/// what the unit sends, and to send what the unit is not before it in order for. O(nets · log edges).
-fn pays(problem: &Problem, unit: usize) -> bool {
+/// Whether a unit pays for its edge: on each kind of device its time is no less than what a stage without it pays for the nets
+/// that it sends, and for those to it whose source no edge of the order has before it. O(nets of the unit · log edges).
+fn pays(problem: &Problem, nets: &[usize], unit: usize) -> bool {
     let is_before = |source: usize| problem.order.edges.binary_search(&(source, unit)).is_ok();
-    let sent: i128 = problem.nets.iter().filter(|net| net.source == unit).map(|net| net.cost).sum();
-    let given = problem.nets.iter().filter(|net| net.sinks.contains(&unit) && !is_before(net.source));
+    let nets = nets.iter().map(|&e| &problem.nets[e]);
+    let sent: i128 = nets.clone().filter(|net| net.source == unit).map(|net| net.cost).sum();
+    let given = nets.filter(|net| net.source != unit && !is_before(net.source));
     let given: i128 = given.map(|net| net.cost).sum();
     let on_kind = |kind: &Kind| {
         let exceeds = |time: i128| kind.pieces.iter().any(|[a, b, c]| a * time < b * sent + c * given);
@@ -158,9 +159,9 @@ struct Walk<'a> {
     number: HashMap<Bits, usize>,
     /// What is above each ideal, once that has been asked for; in the order of the units.
     above: Vec<Option<Above>>,
-    /// Whether each unit pays for its own edge: where it joins an ideal, what follows has no larger load.
+    /// Whether each unit pays for its edge: where it joins an ideal, what follows has no larger load.
     pays: Vec<bool>,
-    /// From which ideal on a stage within the target was last found that ends at each one, and which walk that was.
+    /// Which walk last found a stage within the target that ends at each ideal, and how many walks there were.
     found: Vec<usize>,
     walks: usize,
     steps: usize,
@@ -173,18 +174,20 @@ impl<'a> Walk<'a> {
         let place = components(problem.order.units, problem.order.edges.iter().copied());
         let mut sequence: Vec<usize> = (0..problem.order.units).collect();
         sequence.sort_unstable_by_key(|&u| place[u]);
+        let nets_of = problem.nets_of();
+        let pays = nets_of.iter().enumerate().map(|(unit, nets)| pays(problem, nets, unit)).collect();
         let empty: Bits = vec![0; problem.order.units.div_ceil(64)].into();
         Self {
             problem,
             work,
-            nets_of: problem.nets_of(),
+            nets_of,
             before,
             sequence,
             place,
             number: HashMap::from([(empty.clone(), 0)]),
             ideals: vec![Ideal { bits: empty, size: 0, rest: work.of_unit.iter().sum() }],
             above: vec![None],
-            pays: (0..problem.order.units).map(|unit| pays(problem, unit)).collect(),
+            pays,
             found: Vec::new(),
             walks: 0,
             steps: 0,
@@ -248,9 +251,8 @@ impl<'a> Walk<'a> {
         self.walks += 1;
         self.found.resize(self.ideals.len(), 0);
         stages.iter().for_each(|stage| self.found[stage.to] = self.walks);
-        let is_dominated = |above: &Above| {
-            above.iter().any(|&(u, larger)| self.pays[u] && self.found.get(larger) == Some(&self.walks))
-        };
+        let is_dominated =
+            |above: &Above| above.iter().any(|&(u, larger)| self.pays[u] && self.found[larger] == self.walks);
         stages.retain(|stage| !self.above[stage.to].as_ref().is_some_and(is_dominated));
     }
 

@@ -124,11 +124,13 @@ pub fn check(instance: &str, proof: &str, split: Option<&str>) -> Result<Accepte
 /// # Errors
 /// As for [`check`].
 pub fn check_device(instance: &str, proof: &str, device: usize) -> Result<(), Error> {
-    proof::check(instance, proof, Some(device)).map(|_| ())
+    let (_, question) = proof::check(instance, proof, Some(device))?;
+    let is_there = question.stability.is_some_and(|stability| device < stability.devices.len());
+    if is_there { Ok(()) } else { Err(Error::refused(1, format!("there is no device {device}"))) }
 }
 
-/// The decimals that a claim about an instance has to count: those of its times and their measured spread, and of transfer times
-/// times `scale`, where that is a decimal number.
+/// The decimals that a claim about an instance has to count: those of its times, and of transfer times times `scale`, where
+/// that is a decimal number.
 ///
 /// # Errors
 /// What cannot be read.
@@ -138,8 +140,7 @@ pub fn digits(instance: &str, scale: &str) -> Result<u32, Error> {
     let moved = instance.nodes.iter().map(|node| node.transfer.times(scale)).collect::<Result<Vec<_>, _>>();
     let moved = moved.map_err(Error::file("instance"))?;
     let times = instance.nodes.iter().flat_map(|node| node.times.iter().flatten());
-    let spread = instance.nodes.iter().map(|node| &node.spread);
-    Ok(times.chain(spread).chain(&moved).map(|time| time.places()).max().unwrap_or_default())
+    Ok(times.chain(&moved).map(|time| time.places()).max().unwrap_or_default())
 }
 
 /// The largest load of a split in units of the claim of a proof's first line, whose claim itself does not matter: what the

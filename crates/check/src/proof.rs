@@ -33,6 +33,7 @@ pub fn check(instance_text: &str, proof_text: &str, only: Option<usize>) -> Resu
         check_claim(&instance, &question, &lines)?;
         return Ok((instance, question));
     };
+    stability.check(&instance, &question).map_err(|cause| Error::refused(1, cause))?;
     for device in (0..stability.devices.len()).filter(|&device| only.is_none_or(|only| only == device)) {
         let scenario = stability.scenario(&instance, &question, device);
         let (scenario, load) = scenario.map_err(|cause| Error::refused(1, cause))?;

@@ -1,6 +1,6 @@
 //! Splits in the published shape, and their largest load: what stands beside a claim.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use crate::instance::Instance;
 use crate::json::{self, Object, Value};
@@ -59,12 +59,13 @@ fn read(text: &str, instance: &Instance) -> Result<Vec<Device>, String> {
     let cpus = file.optional("cpus", json::list(|value| device(value, true)))?.unwrap_or_default();
     let mut devices: Vec<Device> =
         accelerators.into_iter().chain(cpus).filter(|device| !device.nodes.is_empty()).collect();
-    let listed: BTreeSet<usize> = devices.iter().flat_map(|device| device.nodes.iter().copied()).collect();
-    for (v, node) in instance.nodes.iter().enumerate().filter(|(v, node)| node.backward && !listed.contains(v)) {
-        let has_class = |&v: &usize| node.color.is_some() && instance.nodes[v].color == node.color;
-        let with_class = |device: &&mut Device| device.nodes.iter().any(has_class);
-        if let Some(device) = devices.iter_mut().find(with_class) {
-            device.nodes.push(v);
+    let listed = devices.iter().enumerate().flat_map(|(d, device)| device.nodes.iter().map(move |&v| (v, d)));
+    let device_of: HashMap<usize, usize> = listed.collect();
+    let with_color = device_of.iter().filter_map(|(&v, &d)| Some((instance.nodes[v].color?, d)));
+    let of_color: HashMap<u64, usize> = with_color.collect();
+    for (v, node) in instance.nodes.iter().enumerate().filter(|(v, node)| node.backward && !device_of.contains_key(v)) {
+        if let Some(&d) = node.color.and_then(|color| of_color.get(&color)) {
+            devices[d].nodes.push(v);
         }
     }
     Ok(devices)
@@ -76,7 +77,7 @@ fn placed(instance: &Instance, devices: &[Device]) -> Result<Vec<usize>, String>
     let id = |v: usize| instance.nodes[v].id;
     for (d, device) in devices.iter().enumerate() {
         for &v in &device.nodes {
-            if device_of[v].replace(d).is_some() {
+            if device_of.get_mut(v).ok_or_else(|| format!("there is no node at {v}"))?.replace(d).is_some() {
                 return Err(format!("node {} is on two devices", id(v)));
             }
         }
@@ -104,7 +105,7 @@ fn are_there(problem: &Problem, devices: &[Device]) -> Result<(), String> {
 
 /// The loads of a device that holds some units.
 fn load(problem: &Problem, device: &Device, is_in: impl Fn(usize) -> bool) -> Result<[i128; 2], String> {
-    let kind = &problem.kinds[device.kind];
+    let kind = problem.kinds.get(device.kind).ok_or("there is no such kind")?;
     let (mut passes, mut memory, mut parameters) = ([Terms::default(); 2], 0, 0);
     for u in (0..problem.order.units).filter(|&u| is_in(u)) {
         let times = kind.passes(u).ok_or("it cannot run a node")?;

@@ -39,21 +39,23 @@ impl Stability {
         Ok(Self { spread: stability.get("spread", spread)?, devices: stability.get("devices", json::list(device))? })
     }
 
-    /// The workload in the scenario of a device: what it pays for takes as long as it may, and all else as short. With it
-    /// the device's load there.
+    /// Whether the split is one that is asked for, and the worst that can come of it is seen in its scenarios.
+    pub fn check(&self, instance: &Instance, question: &Question) -> Result<(), String> {
+        are_alike(question)?;
+        split::loads(instance, &Problem::new(instance, question)?, &self.devices).map(|_| ())
+    }
+
+    /// The workload in the scenario of a device of a split that was [checked](Self::check): what it pays for takes as long as it
+    /// may, and all else as short. With it the device's load there.
     pub fn scenario(
         &self,
         instance: &Instance,
         question: &Question,
         device: usize,
     ) -> Result<(Instance, i128), String> {
-        are_alike(question)?;
-        let Device { kind, nodes, .. } =
-            self.devices.get(device).ok_or_else(|| format!("there is no device {device}"))?;
+        let Device { kind, nodes, .. } = &self.devices[device];
         let mut is_in = vec![false; instance.nodes.len()];
-        for &v in nodes {
-            *is_in.get_mut(v).ok_or_else(|| format!("there is no node {v}"))? = true;
-        }
+        nodes.iter().for_each(|&v| is_in[v] = true);
         let mut is_cut = vec![false; instance.nodes.len()];
         instance.edges.iter().for_each(|&(a, b)| is_cut[a] |= is_in[a] != is_in[b] && *kind < instance.classes);
         let mut scenario = instance.clone();

@@ -1,5 +1,8 @@
 //! What is refused is refused for the reason expected, and what cannot be read is told from it.
 
+mod common;
+
+use common::python::python;
 use dagsplit_check::{Error, check, hash};
 
 /// Two chained nodes and one beside them, for two accelerators of 10 bytes and a CPU: 4 is optimal.
@@ -193,13 +196,46 @@ fn a_unit_that_is_sent_gradients_does_not_pay_for_its_edge() {
         {"id": 3, "accelerator_times": [0], "color_class": 2, "backward": true, "transfer_time": 5},
         {"id": 4, "accelerator_times": [0], "color_class": 1, "backward": true}],
         "edges": [{"source": 0, "target": 1}, {"source": 1, "target": 2}, {"source": 3, "target": 4}]}"#;
-    let of = |claim: i64| {
+    let proof = |claim: i64| {
         let statement = format!(
             r#"{{"format":"dagsplit-proof/1","instance":"{}","objective":"throughput","scope":"acyclic","accelerators":[{{"count":2,"load":[[1,0,1]]}}],"cpus":0,"digits":0,"claim":{claim}}}"#,
             hash(instance.as_bytes())
         );
-        check(instance, &format!("{statement}\n{IDEALS}"), None)
+        format!("{statement}\n{IDEALS}")
     };
+    let of = |claim| check(instance, &proof(claim), None);
     assert!(of(5).is_ok());
     assert!(matches!(of(6), Err(Error::Refused { line: 2, .. })), "{:?}", of(6));
+    let proofs = [5, 6].map(proof);
+    let said = python(&proofs.each_ref().map(|proof| [instance, proof]));
+    assert!(said.is_none_or(|said| said == [true, false]));
+}
+
+#[test]
+fn a_split_of_stability_is_one_that_is_asked_for() {
+    let of = |devices: &str, line: &str| {
+        let stability = format!(r#","stability":{{"spread":0.5,"devices":[{devices}]}}}}"#);
+        let first = statement(-100, "acyclic");
+        check(INSTANCE, &format!("{}{stability}\n{line}", &first[..first.len() - 1]), None)
+    };
+    let [all, other] = [r#"{"kind":0,"nodes":[0,1]}"#, r#"{"kind":1,"nodes":[2]}"#];
+    for (devices, why) in [
+        ("", "node 5 is on no device"),
+        (all, "node 7 is on no device"),
+        (&format!(r#"{all},{{"kind":1,"nodes":[2,0]}}"#), "node 5 is on two devices"),
+        (&format!(r#"{all},{{"kind":1,"nodes":[2,3]}}"#), "there is no node at 3"),
+        (&format!(r#"{all},{{"kind":2,"nodes":[2]}}"#), "there is no such kind"),
+        (&format!("{all},{other},{other}"), "node 7 is on two devices"),
+        (&format!(r#"{all},{other},{{"kind":1,"nodes":[]}}"#), "it takes 2 devices of kind 1"),
+    ] {
+        let said = of(devices, "");
+        assert!(matches!(&said, Err(Error::Refused { line: 1, cause }) if cause.contains(why)), "{devices}: {said:?}");
+    }
+    for device in [2, 7] {
+        let said = of(&format!("{all},{other}"), &format!(r#"{{"reason":"work","device":{device},"weights":[1,1]}}"#));
+        assert!(
+            matches!(&said, Err(Error::Unreadable { cause, .. }) if cause.contains("one of the devices")),
+            "{said:?}"
+        );
+    }
 }
