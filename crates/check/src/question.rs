@@ -2,7 +2,6 @@
 
 use crate::decimal::{Decimal, LARGEST};
 use crate::json::{self, Object, Value};
-use crate::stability::Stability;
 
 /// The name and version of the format.
 pub const FORMAT: &str = "dagsplit-proof/1";
@@ -36,6 +35,30 @@ pub struct Replication {
     pub most: u32,
     pub bandwidth: Decimal,
     pub is_overlapped: bool,
+}
+
+/// Devices that share a set of nodes, which are positions.
+#[derive(Clone)]
+pub struct Device {
+    pub kind: usize,
+    pub replicas: u32,
+    pub nodes: Vec<usize>,
+}
+
+/// By how much times move, up and down.
+#[derive(Clone)]
+pub enum Spread {
+    /// Each by this part of itself.
+    Part(Decimal),
+    /// Those of accelerators by what measurements spread, and no others.
+    Measured,
+}
+
+/// A split, and how times move.
+#[derive(Clone)]
+pub struct Stability {
+    pub spread: Spread,
+    pub devices: Vec<Device>,
 }
 
 /// The first line of a proof; its fields are those of the file.
@@ -85,7 +108,7 @@ impl Question {
             digits: line.get("digits", json::whole)?,
             claim: line.get("claim", json::whole)?,
             order: line.optional("order", json::list(json::whole))?.unwrap_or_default(),
-            stability: line.optional("stability", Stability::parse)?,
+            stability: line.optional("stability", stability)?,
         };
         let devices = question.accelerators.iter().fold(question.cpus, |sum, class| sum.saturating_add(class.count));
         if question.digits > MOST_DIGITS || question.claim.unsigned_abs() >= LARGEST.unsigned_abs() {
@@ -137,6 +160,21 @@ fn replication(value: Value) -> Result<Replication, String> {
         how @ ("added" | "overlapped") => Ok(Replication { most, bandwidth, is_overlapped: how == "overlapped" }),
         other => Err(format!("synchronisation {other:?} is neither added nor overlapped")),
     }
+}
+
+/// Reads `{"spread": number or "measured", "devices": [{"kind": number, "nodes": [positions]}]}`.
+fn stability(value: Value) -> Result<Stability, String> {
+    let stability = Object::of_fields(value.get(), &["spread", "devices"])?;
+    let spread = |value: Value| match value.get() {
+        "\"measured\"" => Ok(Spread::Measured),
+        _ => json::decimal(value).map(Spread::Part),
+    };
+    let device = |value: Value| {
+        let device = Object::of_fields(value.get(), &["kind", "nodes"])?;
+        let nodes = device.get("nodes", json::list(json::whole))?;
+        Ok(Device { kind: device.get("kind", json::whole)?, replicas: 1, nodes })
+    };
+    Ok(Stability { spread: stability.get("spread", spread)?, devices: stability.get("devices", json::list(device))? })
 }
 
 /// The 64-bit FNV-1a hash of a file's bytes, as 16 hexadecimal digits. It tells files apart and guards nothing.

@@ -6,15 +6,7 @@ use crate::instance::Instance;
 use crate::json::{self, Object, Value};
 use crate::order::components;
 use crate::problem::{Problem, Terms};
-use crate::question::{Question, Scope};
-
-/// Devices that share a set of nodes, which are positions.
-#[derive(Clone)]
-pub struct Device {
-    pub kind: usize,
-    pub replicas: u32,
-    pub nodes: Vec<usize>,
-}
+use crate::question::{Device, Question, Scope};
 
 /// The load of the split in `text` in units of the claim, rounded down where replicas share it; or why it is none of the
 /// splits that are asked for.

@@ -2,43 +2,11 @@
 
 use crate::decimal::Decimal;
 use crate::instance::Instance;
-use crate::json::{self, Object, Value};
 use crate::problem::Problem;
-use crate::question::{Class, Objective, Question};
-use crate::split::{self, Device};
-
-/// By how much times move, up and down.
-#[derive(Clone)]
-pub enum Spread {
-    /// Each by this part of itself.
-    Part(Decimal),
-    /// Those of accelerators by what measurements spread, and no others.
-    Measured,
-}
-
-/// A split, and how times move.
-#[derive(Clone)]
-pub struct Stability {
-    pub spread: Spread,
-    pub devices: Vec<Device>,
-}
+use crate::question::{Class, Device, Objective, Question, Spread, Stability};
+use crate::split;
 
 impl Stability {
-    /// Reads `{"spread": number or "measured", "devices": [{"kind": number, "nodes": [positions]}]}`.
-    pub fn parse(value: Value) -> Result<Self, String> {
-        let stability = Object::of_fields(value.get(), &["spread", "devices"])?;
-        let spread = |value: Value| match value.get() {
-            "\"measured\"" => Ok(Spread::Measured),
-            _ => json::decimal(value).map(Spread::Part),
-        };
-        let device = |value: Value| {
-            let device = Object::of_fields(value.get(), &["kind", "nodes"])?;
-            let nodes = device.get("nodes", json::list(json::whole))?;
-            Ok(Device { kind: device.get("kind", json::whole)?, replicas: 1, nodes })
-        };
-        Ok(Self { spread: stability.get("spread", spread)?, devices: stability.get("devices", json::list(device))? })
-    }
-
     /// Whether the split is one that is asked for, and the worst that can come of it is seen in its scenarios.
     pub fn check(&self, instance: &Instance, question: &Question) -> Result<(), String> {
         are_alike(question)?;
