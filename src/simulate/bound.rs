@@ -1,7 +1,7 @@
 //! How short any schedule of a simulated pipeline can be.
 
 use super::memory::Memory;
-use super::pipeline::{Block, Pass};
+use super::pipeline::{AllReduce, Block, Pass};
 use super::run::computes;
 use super::timeline::Simulation;
 use crate::graph::{paths, topological};
@@ -24,13 +24,18 @@ impl Simulation {
     /// there at that moment. With h and t of the first and last work of a device this is head + work + tail, with those
     /// of any one operation the critical path.
     ///
+    /// A microbatch is on a stage from the first start of its forward to the last end of its backward pass. An
+    /// operation holds the stage's activations where it lies between them in every schedule: it is of the forward pass
+    /// or waits for it, and is of the backward pass or the pass waits for it. Any other one, such as an input of the
+    /// backward pass that can be fetched at any time, may run for microbatches that are not there.
+    ///
     /// *Stays.* Where a stage has room for k of m microbatches, and each stays for L at least, a microbatch enters at
     /// least L after the one k places before it: all but k − 1 of those before it have left, so that one of these
     /// entered no earlier than that one. So the last one enters ⌊(m − 1) / k⌋ · L after the first, and as many passes
     /// later as (m − 1) mod k.
     ///
-    /// O(c log c · min(c, 256)) for c operations on a track, and O(s (n + e)) for s stages without room for all
-    /// microbatches, n operations and e dependencies.
+    /// O(c log c · min(c, 256)) for c operations on a track, and O(s (n + e)) for s stages, n operations and e
+    /// dependencies.
     pub fn lower_bound(&self) -> f64 {
         let relaxed = Relaxation::new(self);
         let mut tracks = vec![Vec::new(); self.template().tracks.len()];
@@ -53,6 +58,8 @@ struct Relaxation<'a> {
     /// The longest way from the end of each operation to the end.
     tails: Vec<f64>,
     stages: Vec<Stay>,
+    /// The stage whose activations each operation holds.
+    holders: Vec<Option<usize>>,
 }
 
 /// How microbatches stay on a stage, from the first start to the last end of what holds their activations.
@@ -76,10 +83,10 @@ struct Between {
 
 impl<'a> Relaxation<'a> {
     fn new(simulation: &'a Simulation) -> Self {
-        let durations = simulation.template().operations.iter().map(|operation| operation.duration).collect();
+        let durations: Vec<f64> = simulation.template().operations.iter().map(|operation| operation.duration).collect();
         let order = topological::smallest_first(&simulation.waits);
-        let mut relaxed =
-            Self { simulation, durations, order, heads: Vec::new(), tails: Vec::new(), stages: Vec::new() };
+        let (heads, tails, stages, holders) = (Vec::new(), Vec::new(), Vec::new(), vec![None; durations.len()]);
+        let mut relaxed = Self { simulation, durations, order, heads, tails, stages, holders };
         relaxed.find_ways();
         relaxed.find_stays();
         relaxed
@@ -93,16 +100,18 @@ impl<'a> Relaxation<'a> {
         heads.iter_mut().zip(durations).for_each(|(head, duration)| *head -= duration);
         let mut tails = vec![0.0; durations.len()];
         let computes = computes(simulation.template(), pipeline.blocks.len());
+        let complete = |reduce: &AllReduce| {
+            let gradients = reduce.after.iter().filter_map(|&block| computes[block]);
+            gradients.map(|i| heads[i] + simulation.runs(i) as f64 * durations[i]).fold(0.0, f64::max)
+        };
+        let mut begins = Vec::new();
         for reduce in &simulation.template().operations[repeated..] {
-            let together = pipeline.all_reduces.iter().find(|other| other.after.contains(&reduce.block));
-            let gradients = together.iter().flat_map(|reduce| &reduce.after).filter_map(|&block| computes[block]);
-            let mut head = 0.0f64;
-            for gradient in gradients {
-                head = head.max(heads[gradient] + simulation.runs(gradient) as f64 * durations[gradient]);
-                tails[gradient] = reduce.duration;
-            }
-            heads.push(head);
+            // After one block there may be several, of which this could be any.
+            let any = pipeline.all_reduces.iter().filter(|other| other.after.contains(&reduce.block));
+            begins.push(any.map(complete).fold(f64::INFINITY, f64::min));
+            computes[reduce.block].into_iter().for_each(|i| tails[i] = reduce.duration.max(tails[i]));
         }
+        heads.extend(begins);
         for &i in self.order.iter().rev() {
             let behind = waits.successors(i).iter().map(|&next| durations[next as usize] + tails[next as usize]);
             tails[i] = behind.fold(tails[i], f64::max);
@@ -112,24 +121,46 @@ impl<'a> Relaxation<'a> {
 
     fn find_stays(&mut self) {
         let (simulation, memory) = (self.simulation, self.simulation.memory());
-        let mut holding = vec![Vec::new(); simulation.pipeline.stages.len()];
-        for i in 0..simulation.repeated {
-            simulation.holder(i).into_iter().for_each(|stage: usize| holding[stage].push(i));
+        let mut of_stage = vec![Vec::new(); simulation.pipeline.stages.len()];
+        let holds = |&i: &usize| simulation.template().operations[i].work.holds_activations();
+        (0..simulation.repeated).filter(holds).for_each(|i| of_stage[simulation.block(i).stage].push(i));
+        for (stage, operations) in of_stage.into_iter().enumerate() {
+            let holding = self.holding(operations);
+            let most = |times: &[f64]| holding.iter().map(|&i| self.durations[i] + times[i]).fold(0.0, f64::max);
+            let (room, leaves, enters) = (simulation.room(stage, &memory), most(&self.heads), most(&self.tails));
+            holding.iter().for_each(|&i| self.holders[i] = Some(stage));
+            self.stages.push(Stay { holding, room, leaves, enters });
         }
-        let most = |holding: &[usize], times: &[f64]| {
-            holding.iter().map(|&i| self.durations[i] + times[i]).fold(0.0, f64::max)
-        };
-        let stay = |(stage, holding): (usize, Vec<usize>)| Stay {
-            room: simulation.room(stage, &memory),
-            leaves: most(&holding, &self.heads),
-            enters: most(&holding, &self.tails),
-            holding,
-        };
-        self.stages = holding.into_iter().enumerate().map(stay).collect();
+    }
+
+    /// The operations of a stage that run while the microbatch is there, whatever the schedule.
+    fn holding(&self, operations: Vec<usize>) -> Vec<usize> {
+        let waits = &self.simulation.waits;
+        let (forward, backward): (Vec<usize>, Vec<usize>) =
+            operations.iter().partition(|&&i| self.simulation.is_forward(i));
+        let last = if backward.is_empty() { &forward } else { &backward };
+        let entered = self.spread(&forward, self.order.iter(), |i| waits.predecessors(i));
+        let stays = self.spread(last, self.order.iter().rev(), |i| waits.successors(i));
+        operations.into_iter().filter(|&i| entered[i] && stays[i]).collect()
+    }
+
+    /// Which operations are `from` these or, in this order, next to one that is.
+    fn spread<'g>(
+        &self,
+        from: &[usize],
+        order: impl Iterator<Item = &'g usize>,
+        next_to: impl Fn(usize) -> &'g [u32],
+    ) -> Vec<bool> {
+        let mut reached = vec![false; self.order.len()];
+        from.iter().for_each(|&i| reached[i] = true);
+        for &i in order {
+            reached[i] |= next_to(i).iter().any(|&other| reached[other as usize]);
+        }
+        reached
     }
 
     fn stay(&self, operation: usize) -> Option<&Stay> {
-        self.simulation.holder(operation).map(|stage| &self.stages[stage])
+        self.holders[operation].map(|stage| &self.stages[stage])
     }
 
     fn windows(&self, on_track: &[usize]) -> f64 {
@@ -204,12 +235,6 @@ impl Simulation {
 
     fn is_forward(&self, operation: usize) -> bool {
         self.block(operation).pass == Pass::Forward
-    }
-
-    /// The stage whose activations an operation holds.
-    fn holder(&self, operation: usize) -> Option<usize> {
-        let holds = self.template().operations[operation].work.holds_activations();
-        holds.then(|| self.block(operation).stage)
     }
 
     fn runs_alone(&self, operation: usize) -> bool {
