@@ -11,7 +11,6 @@ use crate::verify::Verified;
 
 use super::question::{Answer, Question, Watch};
 use super::reading_args::{ReadingArgs, Workload};
-use super::values::spread;
 use super::{Exit, Failure, note, print, print_json, progress, started, write_out};
 
 const EXAMPLES: &str = "\
@@ -161,4 +160,19 @@ fn proof_record(proof: &Proof, begun: Instant) -> ProofRecord {
         seconds: begun.elapsed().as_secs_f64(),
         check_seconds: proof.checked_in.as_secs_f64(),
     }
+}
+
+/// Reads by how much times move: `5%`, `0.05`, or `measured`.
+fn spread(text: &str) -> Result<Spread, String> {
+    if text == "measured" {
+        return Ok(Spread::Measured);
+    }
+    let part = match text.strip_suffix('%') {
+        // Decimals stay decimals: 7 hundredths are not 0.07 after a division.
+        Some(percent) => format!("{}e-2", percent.trim_end()).parse::<f64>(),
+        None => text.parse::<f64>(),
+    };
+    let part = part.ok().filter(|part| (0.0..1.0).contains(part));
+    part.map(Spread::Part)
+        .ok_or_else(|| "give a part from 0% to below 100%, such as `5%` or `0.05`, or `measured`".into())
 }

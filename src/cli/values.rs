@@ -7,8 +7,6 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use clap::Arg;
 
-use crate::proof::Spread;
-
 /// A memory size in bytes; `None` is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Memory(pub Option<f64>);
@@ -45,21 +43,6 @@ fn bytes_within(text: &str, range: RangeInclusive<f64>) -> Result<f64, String> {
     let (least, most) = (range.start(), range.end());
     let cure = || format!("give bytes, such as `16GiB`, `16GB` or `1.6e10`, from {least} to {most:e}");
     bytes.ok().filter(|bytes| range.contains(bytes)).ok_or_else(cure)
-}
-
-/// Reads by how much times move: `5%`, `0.05`, or `measured`.
-pub fn spread(text: &str) -> Result<Spread, String> {
-    if text == "measured" {
-        return Ok(Spread::Measured);
-    }
-    let part = match text.strip_suffix('%') {
-        // Decimals stay decimals: 7 hundredths are not 0.07 after a division.
-        Some(percent) => format!("{}e-2", percent.trim_end()).parse::<f64>(),
-        None => text.parse::<f64>(),
-    };
-    let part = part.ok().filter(|part| (0.0..1.0).contains(part));
-    part.map(Spread::Part)
-        .ok_or_else(|| "give a part from 0% to below 100%, such as `5%` or `0.05`, or `measured`".into())
 }
 
 /// A reader of whole numbers in `range`.
