@@ -343,7 +343,7 @@ fn tangled() -> impl Strategy<Value = Pipeline> {
     )
 }
 
-/// With the memory that some schedule needs, the bound is below it also where it is from another one.
+/// A schedule is no shorter than the bound within the memory that it needs, also where that is from another schedule.
 #[test]
 fn no_schedule_is_shorter_than_the_bound_from_another_one() {
     let (count, mut limited) = (2000, 0);
