@@ -283,8 +283,8 @@ fn drawn<S: Strategy>(strategy: S, count: usize) -> impl Iterator<Item = S::Valu
 /// Pipelines whose blocks wait for any earlier ones, and for any of which all-reduces wait.
 fn tangled() -> impl Strategy<Value = Pipeline> {
     let stage = (0..2usize, 0..3u8, 0..3u8, 0..3u8);
-    let block = (0..3usize, 0..4u8, 0..4u8, 0..2u8);
-    let flows = vec((0..9usize, 0..9usize), 0..9);
+    let block = (0..2usize, select(vec![Pass::Forward, Pass::Backward]), 0..4u8, 0..4u8, 0..2u8);
+    let flows = (vec((0..9usize, 0..9usize), 0..4), vec(any::<bool>(), 8));
     let reduces = vec((vec(0..9usize, 1..3), 1..9u8), 0..3);
     let transfers = select(vec![
         Transfers::OnDevice,
@@ -292,8 +292,8 @@ fn tangled() -> impl Strategy<Value = Pipeline> {
         Transfers::TwoEngines,
         Transfers::Links { contended: true },
     ]);
-    (vec(stage, 3), vec(block.clone(), 1..4), vec(block, 1..5), flows, reduces, transfers).prop_map(
-        |(stages, forward, backward, flows, reduces, transfers)| {
+    (vec(stage, 2), vec(block, 2..9), flows, reduces, transfers).prop_map(
+        |(stages, blocks, (flows, next), reduces, transfers)| {
             let stage = |(rank, (device, weights, boundary, others)): (usize, (usize, u8, u8, u8))| simulate::Stage {
                 name: "stage".into(),
                 rank,
@@ -303,30 +303,33 @@ fn tangled() -> impl Strategy<Value = Pipeline> {
                 activations: (boundary + others).into(),
                 boundary: boundary.into(),
             };
-            let block = |pass: Pass| {
-                move |(stage, input, compute, output): (usize, u8, u8, u8)| Block {
-                    stage,
-                    pass,
-                    input: input.into(),
-                    compute: compute.into(),
-                    output: output.into(),
-                }
+            let block = |(stage, pass, input, compute, output): (usize, Pass, u8, u8, u8)| Block {
+                stage,
+                pass,
+                input: input.into(),
+                compute: compute.into(),
+                output: output.into(),
             };
             let mut pipeline = Pipeline {
                 name: "tangled".into(),
                 devices: vec!["GPU 0".into(), "GPU 1".into()],
                 memory: vec![None; 2],
                 stages: stages.into_iter().enumerate().map(stage).collect(),
-                blocks: forward.into_iter().map(block(Pass::Forward)).collect(),
+                blocks: blocks.into_iter().map(block).collect(),
                 flows: Vec::new(),
                 all_reduces: Vec::new(),
                 transfers,
                 replicas: 1,
                 weight_gradient: 0.5,
             };
-            pipeline.blocks.extend(backward.into_iter().map(block(Pass::Backward)));
+            // Each stage begins with its forward pass.
+            for (stage, block) in pipeline.blocks[..2].iter_mut().enumerate() {
+                (block.stage, block.pass) = (stage, Pass::Forward);
+            }
             let blocks = pipeline.blocks.len();
-            for (source, target) in flows.into_iter().filter(|&(source, target)| source < target && target < blocks) {
+            let in_turn = next.into_iter().enumerate().filter_map(|(i, waits)| waits.then_some((i, i + 1)));
+            let known = |&(source, target): &(usize, usize)| source < target && target < blocks;
+            for (source, target) in flows.into_iter().chain(in_turn).filter(known) {
                 let same = pipeline.device_of(source) == pipeline.device_of(target);
                 pipeline.flows.push(Flow { source, target, way: if same { Way::Kept } else { Way::Sent(0.0) } });
             }
@@ -340,7 +343,7 @@ fn tangled() -> impl Strategy<Value = Pipeline> {
     )
 }
 
-/// What fits into the memory that some schedule needs is no longer than the bound from another one.
+/// A schedule is no shorter than the bound within the memory that it needs, also where that is from another schedule.
 #[test]
 fn no_schedule_is_shorter_than_the_bound_from_another_one() {
     let (count, mut limited) = (2000, 0);
@@ -359,7 +362,7 @@ fn no_schedule_is_shorter_than_the_bound_from_another_one() {
             limited += usize::from(bound > unlimited);
         }
     }
-    assert!(limited >= count / 10, "limits count in {limited}");
+    assert!(limited >= count / 20, "limits count in {limited}");
 }
 
 #[test]

@@ -144,7 +144,7 @@ impl<'a> Relaxation<'a> {
         operations.into_iter().filter(|&i| entered[i] && stays[i]).collect()
     }
 
-    /// Which operations are `from` these or, in this order, next to one that is.
+    /// Which operations are among these or next to one that is; `next_to` leads to ones earlier in `order`.
     fn spread<'g>(
         &self,
         from: &[usize],
