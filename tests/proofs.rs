@@ -209,6 +209,7 @@ fn what_has_no_proof_says_so_and_writes_nothing() {
     for (options, cause) in [
         ("--objective step --microbatches 4", "objectives other than throughput"),
         ("--costs per-edge", "other cost models"),
+        ("--server-size 1 --server-factor 2", "servers"),
         ("--method annealing --scope arbitrary", "no split was found that is known to be optimal"),
     ] {
         let arguments = format!("solve diamond.json --json --quiet --proof none.proof {options}");
@@ -223,4 +224,16 @@ fn what_has_no_proof_says_so_and_writes_nothing() {
         assert!(said.contains("not certified") && said.contains(cause), "{options}: {said}");
         assert!(!bench.path("none.proof").exists(), "{options}");
     }
+}
+
+/// A stage that one device runs is a split like others, but degrees make it another question.
+#[test]
+fn splits_of_degrees_are_not_certified_as_others() {
+    let bench = Bench::new();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/instances/profiled/piper2021/bert32a100.json");
+    let asked = "--accelerators 1 --cpus 0 --memory 80GiB --bandwidth 25GiB --microbatches 4 --certify --json --quiet";
+    let output = dagsplit(bench.directory.path(), &format!("solve {file} {asked}"));
+    let record: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((record["status"].as_str(), record["certified"].as_bool()), (Some("optimal"), Some(false)), "{record}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("degrees of stages"), "{output:?}");
 }

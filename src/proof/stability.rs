@@ -140,7 +140,7 @@ const MARGIN: f64 = 1.0 + 1e-9;
 /// one more.
 fn takes(problem: &Problem) -> Result<(), Unproven> {
     let spec = &problem.spec;
-    let is_plain = spec.objective == Objective::Throughput && spec.replication.is_none() && spec.degrees.is_none();
+    let is_plain = spec.objective == Objective::Throughput && spec.replication.is_none();
     let accelerators = &problem.costs.kinds[..spec.platform.accelerators.len()];
     let pays = |kind: &KindCost| match kind.pieces[..] {
         [piece] => (piece.comm_in == piece.comm_out).then_some(piece.comm_in),

@@ -134,6 +134,8 @@ fn expressible(problem: &Problem) -> Result<(), Unproven> {
         "memory with recomputation"
     } else if spec.interconnect.is_some() {
         "servers"
+    } else if spec.degrees.is_some() {
+        "degrees of stages"
     } else {
         return Ok(());
     };
