@@ -120,7 +120,7 @@ fn stability_is_told_and_proven() {
     // Nothing was measured: times stay what they are.
     let (_, said) = solve("--stable measured");
     assert!(said.contains("at most 0 % above the best split"), "{said}");
-    for unknown in ["--objective gpipe", "--server-size 1 --server-factor 4"] {
+    for unknown in ["--objective gpipe", "--server-size 1 --between-factor 4"] {
         let (code, said) = solve(&format!("--stable 5% {unknown}"));
         assert!(code == 0 && said.contains("nothing is known of its stability"), "{said}");
     }

@@ -209,7 +209,7 @@ fn what_has_no_proof_says_so_and_writes_nothing() {
     for (options, cause) in [
         ("--objective step --microbatches 4", "objectives other than throughput"),
         ("--costs per-edge", "other cost models"),
-        ("--server-size 1 --server-factor 2", "servers"),
+        ("--server-size 1 --between-factor 2", "servers"),
         ("--method annealing --scope arbitrary", "no split was found that is known to be optimal"),
     ] {
         let arguments = format!("solve diamond.json --json --quiet --proof none.proof {options}");
