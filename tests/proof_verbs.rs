@@ -125,8 +125,13 @@ fn stability_is_told_and_proven() {
         assert!(code == 0 && said.contains("nothing is known of its stability"), "{said}");
     }
     // The scenarios are solved by the method of the split, not by another one of the list.
-    let (code, said) = solve("--stable 10% --method uniform,dp");
-    assert!(code == 0 && said.contains("certified"), "{said}");
+    let regrets = ["uniform,dp", "dp"].map(|methods| {
+        let (code, said) = solve(&format!("--json --stable 10% --method {methods}"));
+        let record: serde_json::Value = serde_json::from_str(&said).unwrap();
+        assert_eq!((code, record["stability"]["certified"].as_bool()), (0, Some(true)), "{said}");
+        record["stability"]["regret"].as_f64().unwrap()
+    });
+    assert_eq!(regrets[0], regrets[1]);
     for wrong in ["100%", "-1%", "much"] {
         let (code, said) = solve(&format!("--stable={wrong}"));
         assert!(code == 2 && said.contains("such as `5%`"), "{said}");

@@ -108,16 +108,16 @@ impl CheckRecord {
 
     fn text(&self, has_split: bool) -> String {
         let took = format!("proof       {}, checked in {}\n", bytes(self.proof_bytes as f64), seconds(self.seconds));
-        match (self.lower_bound.or(self.regret), self.line, &self.cause) {
-            (Some(regret), ..) if self.lower_bound.is_none() => {
-                format!("accepted    while times move so, the split is above the best one by at most {regret}\n{took}")
-            }
+        match (self.lower_bound, self.regret, self.line.zip(self.cause.as_ref())) {
             (Some(bound), ..) => {
                 let optimal = if has_split { "optimal     yes, the split has no more\n" } else { "" };
                 format!("accepted    every split has a load of at least {bound}\n{optimal}{took}")
             }
-            (None, Some(line), Some(cause)) => format!("refused     line {line}: {cause}\n{took}"),
-            (None, ..) => took,
+            (_, Some(regret), _) => {
+                format!("accepted    while times move so, the split is above the best one by at most {regret}\n{took}")
+            }
+            (.., Some((line, cause))) => format!("refused     line {line}: {cause}\n{took}"),
+            _ => took,
         }
     }
 }

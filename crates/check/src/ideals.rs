@@ -19,8 +19,8 @@ const MOST_KINDS: usize = 8;
 const MOST_STEPS: usize = 300_000_000;
 
 /// Whether no chain of stages within the target holds all units of the `whole` problem, which is this question about this
-/// instance; else why not. `weights` of the kinds bound what stages to
-/// come take. O(pairs of ideals within the target · kinds), and memory for all ideals.
+/// instance; else why not. `weights` of the kinds bound what stages to come take. O(pairs of ideals within the target ·
+/// kinds), and memory for all ideals.
 pub fn refutes(whole: &Problem, (instance, question): (&Instance, &Question), weights: &[i128]) -> Result<(), String> {
     if whole.scope != Scope::Acyclic {
         return Err("chains of ideals are the acyclic splits alone".into());
