@@ -24,8 +24,13 @@ fn folder() -> PathBuf {
 fn files(place: &str) -> BTreeMap<String, PathBuf> {
     let entries = std::fs::read_dir(folder().join(place)).unwrap().map(|entry| entry.unwrap().path());
     let workloads = entries.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
-    let workloads = workloads.filter(|path| !path.ends_with("instances/ledger.json"));
+    let workloads = workloads.filter(|path| !["ledger.json", "runs.json"].iter().any(|other| path.ends_with(other)));
     workloads.map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), path)).collect()
+}
+
+/// The workloads at `place` by their place in `folder()`, without the extension.
+fn below(place: &str) -> BTreeMap<String, PathBuf> {
+    files(place).into_iter().map(|(name, path)| (format!("{place}/{name}"), path)).collect()
 }
 
 /// The published workloads by their place in `folder()`, without the extension.
@@ -34,13 +39,11 @@ fn profiled() -> BTreeMap<String, PathBuf> {
     let kinds = ["throughput", "latency"].into_iter().flat_map(|kind| ["layer", "operator"].map(|part| [kind, part]));
     let parts = kinds.map(|[kind, part]| format!("{}/{kind}/{part}", papers[2]));
     let places = papers[..2].iter().cloned().chain(parts);
-    places
-        .flat_map(|place| files(&place).into_iter().map(move |(name, path)| (format!("{place}/{name}"), path)))
-        .collect()
+    places.flat_map(|place| below(&place)).collect()
 }
 
 fn all() -> BTreeMap<String, PathBuf> {
-    files(".").into_iter().chain(files("traced")).chain(profiled()).collect()
+    files(".").into_iter().chain(files("traced")).chain(below("measured")).chain(profiled()).collect()
 }
 
 /// What the tables of the README say of the workload in each row: whether they speak of its latency, and the optimum.
@@ -102,14 +105,16 @@ fn workloads_are_read_without_a_remark() {
     }
 }
 
-/// Workloads of traced models cannot be made again without PyTorch, so this is what keeps them readable.
+/// Workloads of traced models cannot be made again without PyTorch, or a device, so this is what keeps them readable.
 #[test]
 fn workloads_of_traced_models_say_where_they_come_from() {
-    for path in files("traced").values() {
-        let metadata = read_instance(path, &ReadOptions::default()).unwrap().metadata;
-        assert!(std::fs::metadata(path).unwrap().len() < 1_000_000, "{}", path.display());
-        assert_eq!(metadata.provenance, Some(Provenance::Modelled), "{}", path.display());
-        assert!(metadata.source.unwrap().starts_with("dagsplit-profile "), "{}", path.display());
-        assert!(metadata.date.is_some() && !metadata.settings.is_empty(), "{}", path.display());
+    for (place, provenance) in [("traced", Provenance::Modelled), ("measured", Provenance::Profiled)] {
+        for path in files(place).values() {
+            let metadata = read_instance(path, &ReadOptions::default()).unwrap().metadata;
+            assert!(std::fs::metadata(path).unwrap().len() < 1_000_000, "{}", path.display());
+            assert_eq!(metadata.provenance, Some(provenance), "{}", path.display());
+            assert!(metadata.source.unwrap().starts_with("dagsplit-profile "), "{}", path.display());
+            assert!(metadata.date.is_some() && !metadata.settings.is_empty(), "{}", path.display());
+        }
     }
 }

@@ -1,8 +1,4 @@
-"""Makes every workload of this directory again; see README.md. Needs `pip install '.[models]'`.
-
-With `--device NAME` the models are measured on that device in place of being modelled: `generate.py --device cuda`
-writes `*_measured.json` beside the modelled files.
-"""
+"""Makes every workload of this directory again; see README.md. Needs `pip install '.[models]'`."""
 
 import argparse
 import sys
@@ -29,21 +25,11 @@ WORKLOADS = {
 }
 
 
-def measured(arguments: list[str], device: str) -> list[str]:
-    """The command line that measures what `arguments` models."""
-    place = arguments.index("--roofline")
-    return [*arguments[:place], *arguments[place + 2 :], "--device", device]
-
-
-parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("names", nargs="*", choices=[*WORKLOADS, []], help="the workloads to make [all]")
-parser.add_argument("--device", help="measure on this device")
 options = parser.parse_args()
 for name in options.names or WORKLOADS:
-    arguments = WORKLOADS[name].split()
-    if options.device:
-        name, arguments = f"{name}_measured", measured(arguments, options.device)
     print(name, flush=True)
-    code = main([*arguments, "--output", str(Path(__file__).parent / f"{name}.json")])
+    code = main([*WORKLOADS[name].split(), "--output", str(Path(__file__).parent / f"{name}.json")])
     if code != 0:
         sys.exit(code)

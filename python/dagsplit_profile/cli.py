@@ -36,26 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     given = list(arguments) if arguments is not None else sys.argv[1:]
     try:
-        job = profile.Job(
-            model=options.model,
-            settings=Settings(
-                options.batch, DTYPES[options.dtype], options.layers, options.sequence, options.resolution
-            ),
-            granularity=Granularity(options.depth, tuple(options.atomic)),
-            training=options.training,
-            device=profile.META if options.roofline else options.device,
-            roofline=ACCELERATORS.get(options.roofline),
-            cpu_times=options.cpu_times,
-            warmup=options.warmup,
-            repeats=options.repeats,
-            seed=options.seed,
-            bandwidth=options.bandwidth,
-            accelerators=options.accelerators,
-            memory=options.memory,
-            cpus=options.cpus,
-            tied=options.tied,
-            optimizer=options.optimizer,
-        )
+        job = _job(options)
         bar = None if options.quiet else tqdm
         result = profile.run(job, bar)
         result.metadata["source"] = shlex.join(["dagsplit-profile", *_without_output(given)])
@@ -69,6 +50,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.quiet:
         print(result.summary(), file=sys.stderr)
     return 0
+
+
+def job(arguments: Sequence[str]) -> profile.Job:
+    """What a command line asks for, its output left aside."""
+    return _job(_parser().parse_args(arguments))
+
+
+def _job(options: argparse.Namespace) -> profile.Job:
+    return profile.Job(
+        model=options.model,
+        settings=Settings(
+            options.batch, DTYPES[options.dtype], options.layers, options.sequence, options.resolution
+        ),
+        granularity=Granularity(options.depth, tuple(options.atomic)),
+        training=options.training,
+        device=profile.META if options.roofline else options.device,
+        roofline=ACCELERATORS.get(options.roofline),
+        cpu_times=options.cpu_times,
+        warmup=options.warmup,
+        repeats=options.repeats,
+        seed=options.seed,
+        bandwidth=options.bandwidth,
+        accelerators=options.accelerators,
+        memory=options.memory,
+        cpus=options.cpus,
+        tied=options.tied,
+        optimizer=options.optimizer,
+    )
 
 
 def _parser() -> argparse.ArgumentParser:

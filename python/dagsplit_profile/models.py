@@ -6,7 +6,8 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -149,9 +150,50 @@ def _gpt2(width: int, depth: int, heads: int) -> Builder:
     return make
 
 
+def _decoder(family: str, depth: int, **shape: object) -> Builder:
+    def make(settings: Settings) -> Built:
+        transformers = _needs("transformers")
+        sequence = settings.sequence or 4096
+        config = getattr(transformers, f"{family}Config")(
+            hidden_size=4096,
+            intermediate_size=14336,
+            num_hidden_layers=settings.layers or depth,
+            num_attention_heads=32,
+            num_key_value_heads=8,
+            max_position_embeddings=max(8192, sequence),
+            use_cache=False,
+            **shape,
+        )
+        with _numbers(settings.dtype):
+            model = getattr(transformers, f"{family}ForCausalLM")(config)
+        return _language_model(settings, model, sequence)
+
+    return make
+
+
+@contextmanager
+def _numbers(dtype: torch.dtype) -> Iterator[None]:
+    """Parameters are made in `dtype`: at first as fp32, a large model would take twice the memory."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
 def _language_model(settings: Settings, model: nn.Module, sequence: int) -> Built:
     tokens = torch.randint(model.config.vocab_size, (settings.batch, sequence))
     return model.to(settings.dtype), (tokens,)
+
+
+def _diffusion(settings: Settings) -> Built:
+    """The U-Net of Stable Diffusion 1.5, which denoises latent images of an eighth of the resolution."""
+    side = (settings.resolution or 512) // 8
+    model = _needs("diffusers").UNet2DConditionModel(sample_size=side, cross_attention_dim=768)
+    images = torch.randn(settings.batch, 4, side, side, dtype=settings.dtype)
+    text = torch.randn(settings.batch, 77, 768, dtype=settings.dtype)
+    return model.to(settings.dtype), (images, torch.full((settings.batch,), 500), text)
 
 
 def _moe(settings: Settings) -> Built:
@@ -179,5 +221,8 @@ MODELS: dict[str, Builder] = {
     "bert-large": _bert(1024, 24, 16),
     "gpt2": _gpt2(768, 12, 12),
     "gpt2-medium": _gpt2(1024, 24, 16),
+    "llama3-8b": _decoder("Llama", 32, vocab_size=128256, rope_theta=500000.0),
+    "mixtral-8x7b": _decoder("Mixtral", 32, vocab_size=32000, num_local_experts=8, num_experts_per_tok=2),
+    "stable-diffusion": _diffusion,
     "moe": _moe,
 }

@@ -81,7 +81,11 @@ class Profile:
 
 def run(job: Job, bar: Bar | None = None) -> Profile:
     """Traces, measures or models, and builds the instance."""
-    traced = traced_model(job)
+    return of_trace(job, traced_model(job), bar)
+
+
+def of_trace(job: Job, traced: Trace, bar: Bar | None = None) -> Profile:
+    """Measures or models what `traced_model` gave, and builds the instance."""
     groups = group(traced, job.granularity)
     costs = _costs(job, traced, groups, bar)
     devices = _devices(job)
