@@ -4,6 +4,7 @@
 usage: check.py INSTANCE PROOF    (exit codes: 0 accepted, 1 refused, 2 usage, 3 a file cannot be read)
 """
 
+import bisect
 import collections
 import itertools
 import json
@@ -169,7 +170,7 @@ class Problem:
                 time[unit] = None if own is None or time[unit] is None else time[unit] + self.units_of_time(own)
                 late[unit] += self.units_of_time(own or 0) if self.is_late[v] else 0
             limit = int((kind.get("memory") or 0) * self.byte) * (10**9 + 1) // 10**9
-            capacity = None if kind.get("memory") is None else limit
+            capacity = sum(self.memory) if kind.get("memory") is None else limit
             replicas = min(self.ring["most"], kind["count"]) if k < instance.classes else 1
             own = {"time": time, "late": late, "capacity": capacity, "replicas": replicas}
             self.kinds.append(kind | own | {"load": [[int(x * self.parts) for x in piece] for piece in kind["load"]]})
@@ -263,8 +264,7 @@ def check_crowd(problem, line, _decisions):
     refuse_unless(len(units) > held and min(most) >= 0, "the devices can hold as many")
     for kind, m in zip(problem.kinds, most):
         for group in itertools.combinations(units, m + 1) if kind["count"] else ():
-            fits = kind["capacity"] is None or sum(problem.memory[u] for u in group) <= kind["capacity"]
-            if fits and all(kind["time"][u] is not None for u in group):
+            if sum(problem.memory[u] for u in group) <= kind["capacity"] and None not in [kind["time"][u] for u in group]:
                 cuts = (least_cut(problem, kind, piece, group) for piece in kind["load"])
                 refuse_unless(any(cut >= problem.claim for cut in cuts), f"a device may hold the units {group}")
 
@@ -307,7 +307,7 @@ def stages(problem, kind, ideal, before):
             seen.add(larger)
             stage = larger - ideal
             parameters, terms = sum(problem.parameters[v] for v in stage), problem.terms(kind, stage)
-            fits = kind["capacity"] is None or sum(problem.memory[v] for v in stage) <= kind["capacity"]
+            fits = sum(problem.memory[v] for v in stage) <= kind["capacity"]
             paid = lambda factor: [[compute, factor * into, factor * out] for compute, into, out in terms]
             loads = lambda r, factor: problem.loads(kind, r, paid(factor), parameters)
             is_within = lambda r, factor: fits and sum(loads(r, factor)) < problem.claim
@@ -325,26 +325,23 @@ def check_profits(problem, line, decisions):
         profit[unit] += whole(value)
     held = sum(kind["count"] * whole(own["most"]) for kind, own in zip(problem.kinds, line["kinds"]))
     refuse_unless(sum(profit) > held, "the profits do not exceed what the devices hold")
-    for k, own in enumerate(line["kinds"]):
-        if problem.kinds[k]["count"]:
-            earned = most_profit(problem, k, own, profit, decisions)
-            refuse_unless(0 <= own["most"] >= earned, f"kind {k} earns more")
+    for k, own in [(k, own) for k, own in enumerate(line["kinds"]) if problem.kinds[k]["count"]]:
+        refuse_unless(0 <= own["most"] >= most_profit(problem, k, own, profit, decisions), f"kind {k} earns more")
 
 
 def most_profit(problem, k, own, profit, decisions):
     """The largest profit above what is claimed of a set within the capacity, else at most that."""
     kind, weights, (numerator, denominator) = problem.kinds[k], own["weights"], own["price"]
-    are_right = len(weights) == len(kind["load"]) + 1 and all(0 <= whole(w) <= 2**40 for w in weights)
-    refuse_unless(are_right, "there has to be a weight from 0 to 2^40 for each piece, and for memory")
+    refuse_unless(len(weights) == len(kind["load"]), "there has to be a weight for each piece")
+    refuse_unless(all(0 <= whole(w) <= 2**40 for w in weights), "a weight is out of range")
     refuse_unless(whole(numerator) >= 0 < whole(denominator), "a price is out of range")
-    refuse_unless(weights[-1] == 0 or kind["capacity"] is not None, "unlimited memory has a weight")
+    memory = problem.memory if sum(problem.memory) > kind["capacity"] else [0] * problem.units
     per = [sum(w * piece[i] for w, piece in zip(weights, kind["load"])) for i in range(3)]
-    capacity = sum(weights[:-1]) * (problem.claim - 1) + weights[-1] * (kind["capacity"] or 0)
     steps, nets = plan(problem, per, decisions)
     labels = (0, 1) if problem.scope == "arbitrary" else (0, 1, 2)
     states, moves = [((), (), ())], []
     for step in steps:
-        given = (problem, kind, k, per, weights[-1], profit, decisions, nets)
+        given = (problem, kind, k, per, memory, profit, decisions, nets)
         tried = ((state, extend(*given, state, step, label)) for state in states for label in labels)
         moves.append([(state, *found) for state, found in tried if found])
         states = list(dict.fromkeys(move[1] for move in moves[-1]))
@@ -352,27 +349,31 @@ def most_profit(problem, k, own, profit, decisions):
     future = [dict.fromkeys(states, 0)]
     for move in reversed(moves):
         best = {}
-        for state, to, used, gain in move:
-            if to in future[0]:
-                best.setdefault(state, []).append(worth(used, gain) + future[0][to])
-        future.insert(0, {state: max(values) for state, values in best.items()})
-    bound = denominator * own["most"] - numerator * capacity
-    fronts = {((), (), ()): [(0, 0)]}
+        for state, to, used, _, gain in (found for found in move if found[1] in future[0]):
+            best[state] = max(worth(used, gain) + future[0][to], best.get(state, float("-inf")))
+        future.insert(0, best)
+    capacity = sum(weights) * (problem.claim - 1)
+    bound = worth(capacity, own["most"])
+    fronts = {((), (), ()): [(0, 0, 0)]}
     for i, move in enumerate(moves):
         following = {}
-        for state, to, used, gain in move:
-            if to in future[i + 1]:
-                for u, g in fronts.get(state, ()):
-                    if u + used <= capacity and worth(u + used, g + gain) + future[i + 1][to] > bound:
-                        following.setdefault(to, []).append((u + used, g + gain))
+        for state, to, used, size, gain in move:
+            for entry in fronts.get(state, ()) if to in future[i + 1] else ():
+                u, s, g = entry[0] + used, entry[1] + size, entry[2] + gain
+                if u <= capacity and s <= kind["capacity"] and worth(u, g) + future[i + 1][to] > bound:
+                    following.setdefault(to, []).append((u, s, g))
         fronts = {state: undominated(entries) for state, entries in following.items()}
-    return max((gain for entries in fronts.values() for _, gain in entries), default=0)
+    return max((gain for entries in fronts.values() for _, _, gain in entries), default=0)
 
 
 def undominated(entries):
-    kept = []
-    for used, gain in sorted(entries, key=lambda entry: (entry[0], -entry[1])):
-        kept += [(used, gain)] if not kept or gain > kept[-1][1] else []
+    kept, sizes, gains = [], [], []
+    for used, size, gain in sorted(entries, key=lambda entry: (entry[0], entry[1], -entry[2])):
+        at = bisect.bisect_right(sizes, size)
+        if at == 0 or gains[at - 1] < gain:
+            kept.append((used, size, gain))
+            beaten = slice(bisect.bisect_left(sizes, size), bisect.bisect_right(gains, gain))
+            sizes[beaten], gains[beaten] = [size], [gain]
     return kept
 
 
@@ -403,15 +404,15 @@ def plan(problem, per, decisions):
     return steps, nets
 
 
-def extend(problem, kind, k, per, memory_weight, profit, decisions, nets, state, step, label):
-    """The state after an order node has a label, with use and profit; nothing where it may not have it."""
+def extend(problem, kind, k, per, memory, profit, decisions, nets, state, step, label):
+    """The state after an order node has a label, with use, size and profit; nothing where it may not have it."""
     i, variable, is_new, last, label_ends, closes = step
     unit, inside = problem.unit_of_variable[variable], label == 1
     units, labels, open_nets = dict(state[0]), dict(state[1]), dict(state[2])
     falls = lambda a, b: any((v, w) in problem.order_edges and x > y for v, x in a.items() for w, y in b.items())
     if falls(labels, {variable: label}) or falls({variable: label}, labels):
         return None
-    used = gain = 0
+    used = size = gain = 0
     if kind["time"][unit] is None if is_new and inside else not is_new and units[unit] != inside:
         return None
     if is_new:
@@ -423,7 +424,7 @@ def extend(problem, kind, k, per, memory_weight, profit, decisions, nets, state,
                 if partner is not None and (partner != inside if name == "together" else partner and inside):
                     return None
         if inside:
-            used, gain = per[0] * kind["time"][unit] + memory_weight * problem.memory[unit], profit[unit]
+            used, size, gain = per[0] * kind["time"][unit], memory[unit], profit[unit]
         units[unit] = inside
         pays = lambda where, ins, outs: where is True and outs or where is False and ins
         for e in nets[unit]:
@@ -435,7 +436,7 @@ def extend(problem, kind, k, per, memory_weight, profit, decisions, nets, state,
             open_nets[e] = new
     labels[variable] = label
     keep = lambda known, ends: tuple((x, known[x]) for x in sorted(known) if ends[x] > i)
-    return (keep(units, last), keep(labels, label_ends), keep(open_nets, closes)), used, gain
+    return (keep(units, last), keep(labels, label_ends), keep(open_nets, closes)), used, size, gain
 
 
 REASONS = {"work": (check_work, {"weights"}), "crowd": (check_crowd, {"nodes", "most"})}
@@ -459,8 +460,7 @@ def check(instance_data, proof_text):
     refuse_unless(statement["instance"] == fnv(instance_data), "line 1: it is about another instance")
     problem = Problem(Instance(instance_data), statement)
     proven = set()
-    for number, text in enumerate(lines, 2):
-        line = json.loads(text)
+    for number, line in enumerate(map(json.loads, lines), 2):
         reason, fields = REASONS[line["reason"]]
         if set(line) - fields - {"reason", "under"}:
             raise ValueError(f"line {number} has unknown fields")

@@ -100,7 +100,7 @@ fn line(problem: &Problem, digits: u32, case: &Case) -> String {
     let slack = (of_nodes.iter().sum::<i64>() - 1 - held).max(0) / kinds.iter().map(|&kind| count(kind)).sum::<i64>();
     let earning = |&kind: &DeviceKind| {
         let pieces = problem.costs.kind(kind).pieces.len();
-        let weights: Vec<String> = (0..=pieces).map(|i| u8::from(i == 0).to_string()).collect();
+        let weights: Vec<String> = (0..pieces).map(|i| u8::from(i == 0).to_string()).collect();
         let most = if count(kind) > 0 { most(kind) + slack } else { 0 };
         // Of load in units of the claim: such numbers may leave 64 bits, so that they are written one by one.
         let per_unit = of(kind).map_or(0.0, |earning| earning.price * scale) * 0.1_f64.powi(digits as i32);

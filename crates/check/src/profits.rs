@@ -1,6 +1,6 @@
 //! The reason `profits`: each unit has a profit, and all devices together cannot hold as much as there is.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::cases::Decision;
 use crate::decimal::{product, sum};
@@ -10,7 +10,7 @@ use crate::work::MOST_WEIGHT;
 
 /// What a proof says of one kind of device.
 pub struct Earning {
-    /// Weights of the pieces of the load, then of memory: use is what they add up to.
+    /// Weights of the pieces of the load: use is what they add up to.
     pub weights: Vec<i128>,
     /// The price of use, as numerator and denominator.
     pub price: [i128; 2],
@@ -58,25 +58,38 @@ const PAID: u8 = 16;
 /// inside; of an order node, its label; of a net, where its ends lie.
 type State = Vec<(usize, u8)>;
 
-/// From one state to the next: what is used and earned.
+/// What sets use, take of memory and earn.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    used: i128,
+    bytes: i128,
+    profit: i128,
+}
+
+impl Sums {
+    fn plus(self, more: Self) -> Self {
+        Self { used: self.used + more.used, bytes: self.bytes + more.bytes, profit: self.profit + more.profit }
+    }
+}
+
+/// From one state to the next, and what is added.
 struct Transition {
     from: usize,
     to: usize,
-    used: i128,
-    profit: i128,
+    more: Sums,
 }
 
 /// All sets of one kind of device, by a pass through the order nodes.
 struct Pass<'a> {
     problem: &'a Problem,
-    profits: &'a [i128],
     earning: &'a Earning,
-    /// What each unit uses; `None` where the set cannot hold it.
-    unit_use: Vec<Option<i128>>,
+    /// What each unit adds to a set; `None` where the set cannot hold it. No bytes, where all units fit together.
+    of_unit: Vec<Option<Sums>>,
     /// What use makes of a net's cost where its data come in, and where they go out.
     net_use: [i128; 2],
-    /// Use within the target.
+    /// Use within the target, and bytes within the memory.
     capacity: i128,
+    room: i128,
     /// The order nodes as the first line has them.
     sequence: Vec<usize>,
     /// Pairs of units that are in one set, or in none.
@@ -96,41 +109,42 @@ impl<'a> Pass<'a> {
         earning: &'a Earning,
         under: &[Decision],
     ) -> Result<Self, String> {
-        let Some((&of_memory, of_pieces)) = earning.weights.split_last().filter(|w| w.1.len() == kind.pieces.len())
-        else {
-            return Err(format!("there have to be {} weights", kind.pieces.len() + 1));
-        };
+        if earning.weights.len() != kind.pieces.len() {
+            return Err(format!("there have to be {} weights", kind.pieces.len()));
+        }
         let [numerator, denominator] = earning.price;
         let is_small = earning.weights.iter().all(|weight| (0..=MOST_WEIGHT).contains(weight));
         if !is_small || numerator < 0 || denominator <= 0 || earning.most < 0 {
             return Err("a weight, a price or what is earned is out of range".into());
         }
-        if of_memory > 0 && kind.capacity.is_none() {
-            return Err("its memory is unlimited and has a weight".into());
-        }
         // No use, no profit and none of their differences by price is larger than these, nor overflows.
         let used = product([2, sum(earning.weights.iter().copied())?, problem.largest])?;
         let earned = sum(profits.iter().map(|profit| profit.abs()).chain([earning.most]))?;
         sum([product([used, numerator])?, product([earned, denominator])?])?;
-        let per = [0, 1, 2].map(|i| of_pieces.iter().zip(&kind.pieces).map(|(w, piece)| w * piece[i]).sum::<i128>());
+        let per =
+            [0, 1, 2].map(|i| earning.weights.iter().zip(&kind.pieces).map(|(w, piece)| w * piece[i]).sum::<i128>());
         let may_hold = |u: usize| {
             under.iter().all(|decision| match *decision {
                 Decision::Kind { unit, kind, holds } => unit != u || holds == (kind == k),
                 Decision::Pair { .. } => true,
             })
         };
-        let used = |u: usize| Some(per[0] * kind.time[u].filter(|_| may_hold(u))? + of_memory * problem.memory[u]);
+        let room = kind.capacity.filter(|&room| problem.memory.iter().sum::<i128>() > room);
+        let of_unit = |u: usize| {
+            let used = per[0] * kind.time[u].filter(|_| may_hold(u))?;
+            Some(Sums { used, bytes: room.map_or(0, |_| problem.memory[u]), profit: profits[u] })
+        };
         let pairs = under.iter().filter_map(|decision| match *decision {
             Decision::Pair { units: (u, v), holds } => Some((u, v, holds)),
             Decision::Kind { .. } => None,
         });
         let mut pass = Self {
             problem,
-            profits,
             earning,
-            unit_use: (0..problem.order.units).map(used).collect(),
+            of_unit: (0..problem.order.units).map(of_unit).collect(),
             net_use: [per[1], per[2]],
-            capacity: of_pieces.iter().sum::<i128>() * problem.target + of_memory * kind.capacity.unwrap_or_default(),
+            capacity: earning.weights.iter().sum::<i128>() * problem.target,
+            room: room.unwrap_or_default(),
             sequence: sequence(problem)?,
             pairs: pairs.collect(),
             nets_of: if per[1..] == [0, 0] { vec![Vec::new(); problem.order.units] } else { problem.nets_of() },
@@ -169,36 +183,41 @@ impl<'a> Pass<'a> {
     }
 
     /// What is left of a profit when its use is paid for, times the price's denominator.
-    fn worth(&self, used: i128, profit: i128) -> i128 {
-        self.earning.price[1] * profit - self.earning.price[0] * used
+    fn worth(&self, sums: Sums) -> i128 {
+        self.earning.price[1] * sums.profit - self.earning.price[0] * sums.used
+    }
+
+    /// What is to be worth more than this is, to earn more than is said.
+    fn least(&self) -> i128 {
+        self.worth(Sums { used: self.capacity, bytes: 0, profit: self.earning.most })
     }
 
     /// Whether no set within the capacity earns more than is said.
     ///
     /// A first pass lists the states, a second one, backwards, tells how much what is to come can be worth, and a third
-    /// one carries fronts of use and profit, without entries that this shows not to get above what is said.
+    /// one carries fronts of use, bytes and profit, without entries that this shows not to get above what is said.
     fn check(&self) -> Result<(), String> {
         let steps = self.transitions()?;
         let mut future = vec![vec![Some(0)]];
         for (transitions, states) in steps.iter().rev() {
             let mut worth = vec![None; *states];
             for t in transitions {
-                let after = future[future.len() - 1][t.to].map(|after| self.worth(t.used, t.profit) + after);
+                let after = future[future.len() - 1][t.to].map(|after| self.worth(t.more) + after);
                 worth[t.from] = worth[t.from].max(after);
             }
             future.push(worth);
         }
         future.reverse();
-        let least = self.worth(self.capacity, self.earning.most);
-        let mut fronts: Vec<Vec<(i128, i128)>> = vec![vec![(0, 0)]];
+        let least = self.least();
+        let mut fronts: Vec<Vec<Sums>> = vec![vec![Sums::default()]];
         for ((transitions, _), future) in steps.iter().zip(&future[1..]) {
-            let mut next: Vec<Vec<(i128, i128)>> = vec![Vec::new(); future.len()];
+            let mut next: Vec<Vec<Sums>> = vec![Vec::new(); future.len()];
             for t in transitions {
                 let Some(after) = future[t.to] else { continue };
-                let entries = fronts[t.from].iter().map(|&(used, profit)| (used + t.used, profit + t.profit));
-                let may_exceed =
-                    |&(used, profit): &_| used <= self.capacity && self.worth(used, profit) + after > least;
-                next[t.to].extend(entries.filter(may_exceed));
+                let may_exceed = |entry: &Sums| {
+                    entry.used <= self.capacity && entry.bytes <= self.room && self.worth(*entry) + after > least
+                };
+                next[t.to].extend(fronts[t.from].iter().map(|entry| entry.plus(t.more)).filter(may_exceed));
             }
             next.iter_mut().for_each(keep_best);
             if next.iter().map(Vec::len).sum::<usize>() > MOST_ENTRIES {
@@ -206,7 +225,7 @@ impl<'a> Pass<'a> {
             }
             fronts = next;
         }
-        match fronts.iter().flatten().map(|&(_, profit)| profit).max().filter(|&profit| profit > self.earning.most) {
+        match fronts.iter().flatten().map(|entry| entry.profit).max().filter(|&profit| profit > self.earning.most) {
             Some(profit) => Err(format!("a set earns {profit}, more than {}", self.earning.most)),
             None => Ok(()),
         }
@@ -216,7 +235,7 @@ impl<'a> Pass<'a> {
     /// exceeds the capacity, or of which no set to come can be worth enough, whatever the nets cost.
     fn transitions(&self) -> Result<Vec<(Vec<Transition>, usize)>, String> {
         let labels: &[u8] = if self.problem.scope == Scope::Arbitrary { &[0, INSIDE] } else { &[0, INSIDE, 2] };
-        let (rest, least) = (self.rest(), self.worth(self.capacity, self.earning.most));
+        let (rest, least) = (self.rest(), self.least());
         // Each state with the least that is used and the most that it is worth.
         let mut states = vec![(State::default(), 0, 0)];
         let mut steps = Vec::with_capacity(self.sequence.len());
@@ -226,8 +245,8 @@ impl<'a> Pass<'a> {
             let (mut transitions, mut bounds) = (Vec::new(), Vec::new());
             for (from, (state, used_before, worth_before)) in states.iter().enumerate() {
                 for &label in labels {
-                    let Some((state, used, profit)) = self.extend(state, step, label) else { continue };
-                    let (least_used, most_worth) = (used_before + used, worth_before + self.worth(used, profit));
+                    let Some((state, more)) = self.extend(state, step, label) else { continue };
+                    let (least_used, most_worth) = (used_before + more.used, worth_before + self.worth(more));
                     if least_used > self.capacity || most_worth + rest <= least {
                         continue;
                     }
@@ -236,7 +255,7 @@ impl<'a> Pass<'a> {
                         bounds.push((least_used, most_worth));
                     }
                     bounds[to] = (least_used.min(bounds[to].0), most_worth.max(bounds[to].1));
-                    transitions.push(Transition { from, to, used, profit });
+                    transitions.push(Transition { from, to, more });
                 }
             }
             left = left.checked_sub(transitions.len()).ok_or("its order is too wide")?;
@@ -250,7 +269,7 @@ impl<'a> Pass<'a> {
     /// After each step the most that the units to come can be worth.
     fn rest(&self) -> Vec<i128> {
         let unit_of = |&variable: &usize| self.problem.order.unit_of_variable[variable];
-        let worth = |u: usize| self.unit_use[u].map_or(0, |used| self.worth(used, self.profits[u]).max(0));
+        let worth = |u: usize| self.of_unit[u].map_or(0, |sums| self.worth(sums).max(0));
         let mut rest = vec![0; self.sequence.len()];
         for (step, unit) in self.sequence.iter().map(unit_of).enumerate().skip(1).rev() {
             rest[step - 1] = rest[step] + if self.first[unit] == step { worth(unit) } else { 0 };
@@ -259,7 +278,7 @@ impl<'a> Pass<'a> {
     }
 
     /// The state once a step's order node has a label, with what that uses and earns; `None` where it may not have it.
-    fn extend(&self, state: &State, step: usize, label: u8) -> Option<(State, i128, i128)> {
+    fn extend(&self, state: &State, step: usize, label: u8) -> Option<(State, Sums)> {
         let order = &self.problem.order;
         let variable = self.sequence[step];
         let (unit, inside) = (order.unit_of_variable[variable], label == INSIDE);
@@ -273,21 +292,21 @@ impl<'a> Pass<'a> {
             return None;
         }
         let mut next = state.clone();
-        let (mut used, mut profit) = (0, 0);
+        let mut more = Sums::default();
         if self.first[unit] < step {
             if known(state, unit) != Some(u8::from(inside)) {
                 return None;
             }
         } else {
             if inside {
-                (used, profit) = (self.unit_use[unit]?, self.profits[unit]);
+                more = self.of_unit[unit]?;
             }
-            used += self.place(&mut next, unit, inside)?;
+            more.used += self.place(&mut next, unit, inside)?;
         }
         next.push((order.units + variable, label));
         next.retain(|&(fact, _)| self.last[fact] > step);
         next.sort_unstable();
-        Some((next, used, profit))
+        Some((next, more))
     }
 
     /// Puts a unit inside or outside, and pays for the nets that this cuts; `None` where a decision forbids it.
@@ -338,13 +357,20 @@ fn sequence(problem: &Problem) -> Result<Vec<usize>, String> {
     if sequence.len() < seen.len() { Err("the order of the first line lacks a node".into()) } else { Ok(sequence) }
 }
 
-/// Keeps the entries that no other one beats in use and profit, by ascending use.
-fn keep_best(front: &mut Vec<(i128, i128)>) {
-    front.sort_unstable_by_key(|&(used, profit)| (used, -profit));
-    let mut best = i128::MIN;
-    front.retain(|&(_, profit)| {
-        let is_best = profit > best;
-        best = best.max(profit);
-        is_best
+/// Keeps the entries that no other one beats in use, bytes and profit, by ascending use.
+fn keep_best(front: &mut Vec<Sums>) {
+    front.sort_unstable_by_key(|entry| (entry.used, entry.bytes, -entry.profit));
+    // The most profit that is known for so many bytes: more bytes, more profit.
+    let mut best: BTreeMap<i128, i128> = BTreeMap::new();
+    front.retain(|entry| {
+        if best.range(..=entry.bytes).next_back().is_some_and(|(_, &profit)| profit >= entry.profit) {
+            return false;
+        }
+        let beaten = |(&bytes, &profit): (&i128, &i128)| (profit <= entry.profit).then_some(bytes);
+        while let Some(bytes) = best.range(entry.bytes..).next().and_then(beaten) {
+            best.remove(&bytes);
+        }
+        best.insert(entry.bytes, entry.profit);
+        true
     });
 }

@@ -74,10 +74,10 @@ fn no_profits_and_no_crowd_prove_more_than_is_true() {
         };
         let earning = |draw: &mut Draw, pieces: usize| {
             let most = draw.below(12);
-            let weights = if pieces == 1 { "[1,0]" } else { "[2,1,0]" };
+            let weights = if pieces == 1 { "[1]" } else { "[2,1]" };
             format!("{{\"weights\":{weights},\"price\":[{},{}],\"most\":{most}}}", draw.below(3), 1 + draw.below(20))
         };
-        let kinds: Vec<String> = (0..case.counts.len()).map(|k| earning(&mut draw, case.limits(k).0)).collect();
+        let kinds: Vec<String> = (0..case.counts.len()).map(|k| earning(&mut draw, case.pieces(k))).collect();
         let profits = format!(
             "{{\"reason\":\"profits\",\"profits\":{},\"kinds\":[{}]}}",
             list(&mut draw, case.nodes, 9),

@@ -148,34 +148,34 @@ fn proofs_of_mutated_solvers_are_refused() {
 fn profits_of_mutated_solvers_are_refused() {
     let line = |under: &str, profits: &str, weights: &str, price: &str, most: u32| {
         format!(
-            r#"{{"reason":"profits"{under},"profits":{profits},"kinds":[{{"weights":{weights},"price":{price},"most":{most}}},{{"weights":[1,0],"price":[0,1],"most":0}}]}}"#
+            r#"{{"reason":"profits"{under},"profits":{profits},"kinds":[{{"weights":{weights},"price":{price},"most":{most}}},{{"weights":[1],"price":[0,1],"most":0}}]}}"#
         )
     };
-    let good = line("", "[2,2,1]", "[1,0]", "[1,2]", 2);
+    let good = line("", "[2,2,1]", "[1]", "[1,2]", 2);
     for scope in ["arbitrary", "convex", "acyclic"] {
         assert_eq!(of_pair(scope, 5, &[&good]), Ok(()));
         is_refused(of_pair(scope, 6, &[&good]), "kind 0: a set earns 3, more than 2");
     }
     let refused = |line: String, why: &str| is_refused(of_pair("arbitrary", 5, &[&line]), why);
-    refused(line("", "[2,2,0]", "[1,0]", "[1,2]", 2), "the profits 4 do not exceed what the devices hold, 4");
-    refused(line("", "[2,2,1]", "[1,0]", "[1,2]", 1), "kind 0: a set earns 2, more than 1");
-    refused(line("", "[2,2,1]", "[0,0]", "[1,2]", 2), "kind 0: a set earns 5, more than 2");
-    refused(line("", "[2,2,1]", "[1,1]", "[1,2]", 2), "its memory is unlimited and has a weight");
-    refused(line("", "[2,2,1]", "[1,0]", "[-1,2]", 2), "is out of range");
+    refused(line("", "[2,2,0]", "[1]", "[1,2]", 2), "the profits 4 do not exceed what the devices hold, 4");
+    refused(line("", "[2,2,1]", "[1]", "[1,2]", 1), "kind 0: a set earns 2, more than 1");
+    refused(line("", "[2,2,1]", "[0]", "[1,2]", 2), "kind 0: a set earns 5, more than 2");
+    refused(line("", "[2,2,1]", "[1,1]", "[1,2]", 2), "there have to be 1 weights");
+    refused(line("", "[2,2,1]", "[1]", "[-1,2]", 2), "is out of range");
     // Any price is right, for it bounds only what the fronts need to keep.
     for price in ["[0,1]", "[1,3]", "[1,1]", "[7,1]"] {
-        assert_eq!(of_pair("arbitrary", 5, &[&line("", "[2,2,1]", "[1,0]", price, 2)]), Ok(()));
+        assert_eq!(of_pair("arbitrary", 5, &[&line("", "[2,2,1]", "[1]", price, 2)]), Ok(()));
         is_refused(
-            of_pair("arbitrary", 6, &[&line("", "[2,2,1]", "[1,0]", price, 2)]),
+            of_pair("arbitrary", 6, &[&line("", "[2,2,1]", "[1]", price, 2)]),
             "kind 0: a set earns 3, more than 2",
         );
     }
     // A case that is left out, and one that is taken for its opposite.
-    let together = line(r#","under":[["together",0,1]]"#, "[2,2,1]", "[1,0]", "[1,2]", 2);
-    let apart = line(r#","under":[["apart",0,1]]"#, "[2,2,1]", "[1,0]", "[1,2]", 2);
+    let together = line(r#","under":[["together",0,1]]"#, "[2,2,1]", "[1]", "[1,2]", 2);
+    let apart = line(r#","under":[["apart",0,1]]"#, "[2,2,1]", "[1]", "[1,2]", 2);
     assert_eq!(of_pair("arbitrary", 5, &[&together, &apart]), Ok(()));
     is_refused(of_pair("arbitrary", 5, &[&together]), "no reason is given for the case");
     is_refused(of_pair("arbitrary", 5, &[&apart, &apart]), "no reason is given for the case");
-    let other = line(r#","under":[["apart",0,2]]"#, "[2,2,1]", "[1,0]", "[1,2]", 2);
+    let other = line(r#","under":[["apart",0,2]]"#, "[2,2,1]", "[1]", "[1,2]", 2);
     is_refused(of_pair("arbitrary", 5, &[&together, &other]), "no reason is given for the case");
 }

@@ -13,7 +13,7 @@ const INSTANCE: &str = r#"{"schema": "dagsplit-instance/1", "platform": {"accele
     "edges": [{"source": 5, "target": 6}]}"#;
 
 const IDEALS: &str = r#"{"reason":"ideals","weights":[1,1]}"#;
-const FREE: &str = r#"{"weights":[1,0],"price":[0,1],"most":0}"#;
+const FREE: &str = r#"{"weights":[1],"price":[0,1],"most":0}"#;
 
 fn statement(claim: i64, scope: &str) -> String {
     format!(
@@ -68,10 +68,26 @@ fn reasons_that_do_not_hold_are_refused_for_what_is_wrong_with_them() {
         2,
         "the profits 0 do not exceed what the devices hold, 0",
     );
-    let unlimited = FREE.replace("[1,0]", "[1,0,0]");
-    refused(&proof(4, "arbitrary", &[&profits("[1,0,0]", &unlimited)]), 2, "there have to be 2 weights");
+    let twice = FREE.replace("[1]", "[1,0]");
+    refused(&proof(4, "arbitrary", &[&profits("[1,0,0]", &twice)]), 2, "there have to be 1 weights");
     let short = proof(4, "arbitrary", &[&profits("[1,0,0]", FREE)]).replace("[0,1,2]", "[0,1]");
     refused(&short, 2, "the order of the first line lacks a node");
+}
+
+/// One accelerator holds two of the nodes' 4 bytes each, and not all three.
+#[test]
+fn profits_know_what_fits() {
+    let alone = |bytes: &str, most: &str| {
+        let kinds = [FREE.replace("[1]", "[0]").replace("\"most\":0", most), FREE.to_owned()].join(",");
+        let line = format!(r#"{{"reason":"profits","profits":[1,1,1],"kinds":[{kinds}]}}"#);
+        let all = proof(100, "arbitrary", &[&line]).replace("\"count\":2,\"memory\":10", bytes);
+        all.replace("\"cpus\":1", "\"cpus\":0")
+    };
+    let of_ten = |most: &str| alone("\"count\":1,\"memory\":10", most);
+    assert!(check(INSTANCE, &of_ten("\"most\":2"), None).is_ok());
+    refused(&of_ten("\"most\":1"), 2, "kind 0: a set earns 2, more than 1");
+    refused(&alone("\"count\":1,\"memory\":12", "\"most\":2"), 2, "kind 0: a set earns 3, more than 2");
+    refused(&alone("\"count\":1", "\"most\":2"), 2, "kind 0: a set earns 3, more than 2");
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn the_largest_regret_is_proven_and_no_less() {
         let case = Case::drawn(&mut draw, 4, "acyclic", false);
         let Some((_, split)) = case.optimum() else { continue };
         let devices = devices_of(&case, &split);
-        if (0..case.counts.len()).any(|kind| case.limits(kind).0 > 1) {
+        if (0..case.counts.len()).any(|kind| case.pieces(kind) > 1) {
             let refused = check(&case.instance, &proof(&case, &devices, 0), None);
             assert!(
                 matches!(&refused, Err(Error::Refused { line: 1, cause }) if cause.contains("pay the same")),

@@ -35,8 +35,8 @@ pub struct Case {
     scope: &'static str,
     objective: &'static str,
     question: String,
-    /// How many pieces the load of each class has, and whether its memory is limited.
-    limits: Vec<(usize, bool)>,
+    /// How many pieces the load of each class has.
+    pieces: Vec<usize>,
 }
 
 impl Case {
@@ -78,12 +78,12 @@ impl Case {
             }
         }
         let mut counts: Vec<usize> = (0..classes).map(|_| 1 + draw.below(2) as usize).collect();
-        let mut limits = Vec::new();
+        let mut pieces = Vec::new();
         let mut of_class = |count: &usize, draw: &mut Draw| {
-            limits.push((1 + usize::from(draw.is(40)), draw.is(50)));
-            let (pieces, is_limited) = limits[limits.len() - 1];
+            let (is_overlapped, is_limited) = (draw.is(40), draw.is(50));
+            pieces.push(1 + usize::from(is_overlapped));
             let memory = if is_limited { format!("{}", 5 + draw.below(12)) } else { "null".into() };
-            let load = if pieces == 1 { "[[1,1,1]]" } else { "[[1,0,0.5],[0,1,1]]" };
+            let load = if is_overlapped { "[[1,0,0.5],[0,1,1]]" } else { "[[1,1,1]]" };
             format!("{{\"count\":{count},\"memory\":{memory},\"load\":{load}}}")
         };
         let classes: Vec<String> = counts.iter().map(|count| of_class(count, draw)).collect();
@@ -103,7 +103,7 @@ impl Case {
             counts[counts.len() - 1],
             if replicas { replication.as_str() } else { "null" },
         );
-        Self { instance, nodes, counts, scope, objective: "throughput", question, limits }
+        Self { instance, nodes, counts, scope, objective: "throughput", question, pieces }
     }
 
     /// The same workload and question for another objective.
@@ -186,9 +186,9 @@ impl Case {
         best
     }
 
-    /// How many pieces the load of a kind has, and whether its memory is limited.
-    pub fn limits(&self, kind: usize) -> (usize, bool) {
-        self.limits.get(kind).copied().unwrap_or((1, false))
+    /// How many pieces the load of a kind has.
+    pub fn pieces(&self, kind: usize) -> usize {
+        self.pieces.get(kind).copied().unwrap_or(1)
     }
 
     /// As many numbers as there are kinds of devices, as a list.

@@ -73,12 +73,12 @@ impl<'a> Tree<'a> {
         }
         let mut lines = Vec::new();
         for (profits, holder) in profits {
-            // One piece of the load, or memory, at a time.
-            for choice in 0..3 {
+            // One piece of the load at a time.
+            for choice in 0..2 {
                 let earning = |k: &usize| {
-                    let (pieces, is_limited) = self.case.limits(*k);
-                    let used = if choice < pieces { choice } else { pieces * usize::from(is_limited) };
-                    let weights: Vec<String> = (0..=pieces).map(|i| usize::from(i == used).to_string()).collect();
+                    let pieces = self.case.pieces(*k);
+                    let weights: Vec<String> =
+                        (0..pieces).map(|i| usize::from(i == choice.min(pieces - 1)).to_string()).collect();
                     let most = u8::from(holder == Some(*k));
                     format!("{{\"weights\":[{}],\"price\":[0,1],\"most\":{most}}}", weights.join(","))
                 };
