@@ -41,8 +41,8 @@ def solved(name: str, file: dict, times: list[float]) -> tuple[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         other, split = f"{folder}/again.json", f"{folder}/split.json"
         Path(other).write_text(json.dumps(again))
-        first = asked("solve", HERE / f"{name}.json", "--time-limit", "60", "--output", split)
-        best = asked("solve", other, "--time-limit", "60")
+        first = asked("solve", HERE / f"{name}.json", "--time-limit", "10", "--output", split)
+        best = asked("solve", other, "--time-limit", "10")
         taken = asked("solve", other, "--method", f"expert:file={split}")
     optimum = f"{first['objective']:.6g}" if first["status"] == "optimal" else "open"
     return optimum, taken["objective"] / best["objective"] - 1

@@ -70,6 +70,7 @@ def _job(options: argparse.Namespace) -> profile.Job:
         cpu_times=options.cpu_times,
         warmup=options.warmup,
         repeats=options.repeats,
+        beside=options.beside,
         seed=options.seed,
         bandwidth=options.bandwidth,
         accelerators=options.accelerators,
@@ -135,6 +136,13 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument("--cpu-times", action="store_true", help="also give the times on a CPU")
     group.add_argument("--warmup", type=_not_negative, default=2, help="runs before the measured ones [2]")
     group.add_argument("--repeats", type=_at_least_one, default=7, help="measured runs; their median counts [7]")
+    group.add_argument(
+        "--beside",
+        type=_not_negative,
+        default=0,
+        metavar="N",
+        help="measure while N other processes run the model, as other stages on the same machine will [0]",
+    )
 
     group = parser.add_argument_group("devices to split over")
     group.add_argument("--accelerators", type=_at_least_one, default=6, metavar="K", help="how many [6]")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import torch
 from torch.utils import _pytree as pytree
 
 from . import measure, models, provenance, roofline
 from .bandwidth import measure_bandwidth
+from .company import company
 from .costs import Cost
 from .errors import ProfileError
 from .execute import Show
@@ -49,6 +51,8 @@ class Job:
     cpu_times: bool = False
     warmup: int = 2
     repeats: int = 7
+    beside: int = 0
+    """Other processes that run the model while it is measured."""
     seed: int = 0
     bandwidth: float | None = None
     accelerators: int = 6
@@ -146,7 +150,8 @@ def _costs(job: Job, traced: Trace, groups: list[Group], bar: Bar | None) -> lis
     if job.roofline is not None:
         return roofline.model(traced, groups, job.roofline, job.cpu_times, job.training, shown)
     timer = Timer(job.device, job.warmup, job.repeats)
-    costs = measure.measure(traced, groups, timer, job.training, shown)
+    with company(job.beside, partial(traced_model, job)):
+        costs = measure.measure(traced, groups, timer, job.training, shown)
     if job.cpu_times:
         _add_cpu_times(job, groups, costs, shown)
     return costs
@@ -201,6 +206,7 @@ def _metadata(job: Job, costs: list[Cost]) -> Json:
         settings |= {
             "warmup": job.warmup,
             "repeats": job.repeats,
+            **({"beside": job.beside} if job.beside else {}),
             "relative_spread": significant(provenance.relative_spread(costs), 2),
         }
     return {
