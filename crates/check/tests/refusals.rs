@@ -90,6 +90,21 @@ fn profits_know_what_fits() {
     refused(&alone("\"count\":1", "\"most\":2"), 2, "kind 0: a set earns 3, more than 2");
 }
 
+/// What earns more in less time is no better where it takes more bytes: the last two nodes fit together, the first two and the
+/// outer ones do not.
+#[test]
+fn profits_keep_what_takes_fewer_bytes() {
+    let other = r#"{"schema": "dagsplit-instance/1", "platform": {"accelerators": [{"count": 2}], "cpus": 0}, "nodes": [
+        {"id": 5, "accelerator_times": [1], "memory": 8}, {"id": 6, "accelerator_times": [2], "memory": 4},
+        {"id": 7, "accelerator_times": [1], "memory": 6}], "edges": []}"#;
+    let kind = FREE.replace("\"most\":0", "\"most\":3");
+    let line = format!(r#"{{"reason":"profits","profits":[3,2,2],"kinds":[{kind},{FREE}]}}"#);
+    let text = proof(100, "arbitrary", &[&line]).replace("\"cpus\":1", "\"cpus\":0");
+    let said = check(other, &text.replace(&hash(INSTANCE.as_bytes()), &hash(other.as_bytes())), None).unwrap_err();
+    let said = said.to_string();
+    assert!(said.contains("a set earns 4, more than 3"), "{said}");
+}
+
 #[test]
 fn a_proof_about_something_else_is_refused() {
     let good = proof(4, "acyclic", &[IDEALS]);
