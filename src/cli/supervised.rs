@@ -45,7 +45,7 @@ fn answer_of(program: &Path, arguments: &[String], supervision: &Supervision<'_>
     // The process is to get Ctrl-C from us, once.
     let (exited, interrupted) = watched(in_own_group(&mut command).spawn()?, supervision)?;
     let ending = judge(&exited, interrupted, parsed(&mut answer), || last_words(&mut words));
-    Ok(Ending { peak_bytes: exited.peak_bytes, ..ending })
+    Ok(Ending { peak_bytes: exited.peak_bytes, cpu_seconds: exited.cpu_seconds, ..ending })
 }
 
 /// Waits for the end of `child`, and whether Ctrl-C came before.
@@ -77,7 +77,11 @@ fn judge(
         _ if exited.was_ended => Ending::without_result(Status::Killed, "it went on after its time limit".into()),
         Err(error) if code == Some(0) => Ending::without_result(Status::Crashed, format!("no result: {error}")),
         _ => {
-            let status = if code == Some(2) { Status::Unsupported } else { Status::Crashed };
+            let status = match code {
+                Some(1) => Status::Rejected,
+                Some(2) => Status::Unsupported,
+                _ => Status::Crashed,
+            };
             Ending::without_result(status, format!("{}: {}", exited.status, last_words()))
         }
     }

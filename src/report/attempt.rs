@@ -21,8 +21,10 @@ pub struct Attempt {
     pub stats: Stats,
     /// Its split, where there is one.
     pub verified: Option<Verified>,
-    /// What is wrong with its split, where the verifier rejects it: a bug, and nothing else of the run counts.
+    /// What is wrong with its split, where the verifier rejects it: nothing else of the run counts.
     pub violations: Vec<Violation>,
+    /// Whether that is the fault of a program of the user's, and no bug.
+    pub is_program: bool,
 }
 
 impl Attempt {
@@ -40,6 +42,10 @@ impl Attempt {
     ) -> Result<Self, SolveError> {
         let started = Instant::now();
         let mut run = solver.solve(problem, &mut context)?;
+        if solver.is_program() {
+            // Whatever a program claims is not known.
+            run.outcome = run.outcome.without_proof();
+        }
         note_memory(&mut run.stats, &context);
         drop(context);
         let seconds = started.elapsed().as_secs_f64();
@@ -53,7 +59,7 @@ impl Attempt {
         } else {
             MethodRecord::rejected(solver.name(), &problem.spec.scope, seconds)
         };
-        Ok(Self { record, stats: run.stats, verified, violations })
+        Ok(Self { record, stats: run.stats, verified, violations, is_program: solver.is_program() })
     }
 }
 

@@ -8,7 +8,6 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use dagsplit::conformance::{Case, Program};
 use dagsplit::formats::{
     Format, OutputFormat, Pass, PipeDreamOptions, ReadOptions, parse_instance, parse_split, write_instance, write_split,
 };
@@ -20,9 +19,9 @@ use dagsplit::generate::{ModelFileOptions, read_fx_graph, read_onnx};
 use dagsplit::instance::{Edge, Instance, Node, Platform, validate};
 use dagsplit::internals::report::comparison::{Answer, Journal};
 use dagsplit::mapping::{Counted, MappingProblem, Rate, StageCost, StageGraph, Topology};
-use dagsplit::problem::{Objective, Problem, ProblemSpec};
+use dagsplit::problem::{Objective, Problem, ProblemSpec, Scope};
 use dagsplit::registry;
-use dagsplit::solve::Partitioner;
+use dagsplit::solve::{Partitioner, Program};
 use dagsplit::verify;
 
 #[path = "../../src/cli/values.rs"]
@@ -223,14 +222,13 @@ pub fn spec(data: &[u8]) {
 /// Answers of programs: the first byte picks the reader.
 pub fn answer(data: &[u8]) {
     const PARTITIONERS: [Partitioner; 3] = [Partitioner::Scotch, Partitioner::Metis, Partitioner::Kahip];
-    static CASE: LazyLock<Case> = LazyLock::new(|| Case::new(INSTANCE.clone(), &ProblemSpec::of(&INSTANCE)));
     let Some((choice, text)) = choice(data, 2 + PARTITIONERS.len()) else { return };
     match choice {
         0 => {
             let _ = serde_json::from_str::<Answer>(text).map(Answer::into_ending);
         }
         1 => {
-            let _ = Program::outcome(text, &CASE);
+            let _ = Program::outcome(text, &INSTANCE, &Scope::Acyclic);
         }
         partitioner => {
             if let Ok(parts) = PARTITIONERS[partitioner - 2].parse(text, 4, 3) {

@@ -40,6 +40,7 @@ pub(crate) mod tests {
                 lower_bound: None,
                 seconds: objective.map(|_| 0.5),
                 process_seconds: 0.75,
+                cpu_seconds: Some(0.5),
                 peak_bytes: Some(1 << 20),
                 verified: objective.is_some(),
                 message: objective.is_none().then(|| "signal 6".into()),

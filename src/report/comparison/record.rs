@@ -68,6 +68,9 @@ pub struct Ending {
     pub seconds: Option<f64>,
     /// Seconds that its process took, reading the file and verifying the split included.
     pub process_seconds: f64,
+    /// Seconds that its process, with all that it started and waited for, spent on processors, where the system tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_seconds: Option<f64>,
     /// The most memory that its process held, in bytes, where the system tells it.
     pub peak_bytes: Option<u64>,
     /// Whether the independent verifier has passed the split.
@@ -88,6 +91,7 @@ impl Ending {
             lower_bound: None,
             seconds: None,
             process_seconds: 0.0,
+            cpu_seconds: None,
             peak_bytes: None,
             verified: false,
             message: Some(message),
@@ -120,6 +124,7 @@ impl Answer {
             lower_bound: self.lower_bound,
             seconds: Some(self.seconds),
             process_seconds: self.seconds,
+            cpu_seconds: None,
             peak_bytes: None,
             verified: self.verified,
             message: None,
