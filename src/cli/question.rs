@@ -209,6 +209,7 @@ fn best(workload: &Workload, problem: &Problem, mut attempts: Vec<Attempt>) -> R
     let best = attempts.swap_remove(MethodRecord::best(&records[..in_first]));
     let instance = InstanceRecord::new(&workload.instance, problem.graph.edge_count());
     let mut record = RunRecord::new(instance, &problem.spec, best.record, best.stats, best.verified.as_ref());
+    record.trace = best.trace;
     if problem.spec.degrees.is_some() {
         record.time_unit = workload.instance.parallelism.as_ref().map(|parallelism| parallelism.time.symbol());
     }
@@ -222,7 +223,10 @@ fn best(workload: &Workload, problem: &Problem, mut attempts: Vec<Attempt>) -> R
 fn rejection(attempt: &Attempt) -> Option<Failure> {
     let (method, violations) = (&attempt.record.method, &attempt.violations);
     let rejection = || {
-        let what = format!("the split that method {method} found is invalid:{}", listed(violations));
+        const SHOWN: usize = 5;
+        let (shown, others) = violations.split_at(violations.len().min(SHOWN));
+        let others = if others.is_empty() { String::new() } else { format!("\n  and {} more", others.len()) };
+        let what = format!("the split that method {method} found is invalid:{}{others}", listed(shown));
         if attempt.is_program { Failure::message(Exit::InvalidSplit, what) } else { bug(&what) }
     };
     (!violations.is_empty()).then(rejection)

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::process::{Exited, Order, in_own_group, watch};
 use crate::report::comparison::{Answer, Ending, Status};
+use crate::solve::PROGRAM_PEAK_BYTES;
 use crate::text;
 
 /// How long a process may take to stop after Ctrl-C before it is ended.
@@ -45,7 +46,9 @@ fn answer_of(program: &Path, arguments: &[String], supervision: &Supervision<'_>
     // The process is to get Ctrl-C from us, once.
     let (exited, interrupted) = watched(in_own_group(&mut command).spawn()?, supervision)?;
     let ending = judge(&exited, interrupted, parsed(&mut answer), || last_words(&mut words));
-    Ok(Ending { peak_bytes: exited.peak_bytes, cpu_seconds: exited.cpu_seconds, ..ending })
+    // A program that it ran counts, too.
+    let of_program = ending.stats.get(PROGRAM_PEAK_BYTES).map(|&bytes| bytes as u64);
+    Ok(Ending { peak_bytes: exited.peak_bytes.max(of_program), cpu_seconds: exited.cpu_seconds, ..ending })
 }
 
 /// Waits for the end of `child`, and whether Ctrl-C came before.

@@ -110,10 +110,16 @@ impl SearchContext {
         self
     }
 
-    /// Calls `report` now and then.
+    /// Calls `report` now and then, after those that were given before.
     #[must_use]
     pub fn with_report(mut self, report: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
-        self.report = Some(Box::new(report));
+        self.report = Some(match self.report {
+            None => Box::new(report),
+            Some(before) => Box::new(move |progress| {
+                before(progress);
+                report(progress);
+            }),
+        });
         self
     }
 

@@ -17,7 +17,7 @@ use dagsplit::formats::{
 use dagsplit::generate::topology::GridShape;
 use dagsplit::generate::{ModelFileOptions, read_fx_graph, read_onnx};
 use dagsplit::instance::{Edge, Instance, Node, Platform, validate};
-use dagsplit::internals::report::comparison::{Answer, Journal};
+use dagsplit::internals::report::comparison::{Answer, parse_journal};
 use dagsplit::mapping::{Counted, MappingProblem, Rate, StageCost, StageGraph, Topology};
 use dagsplit::problem::{Objective, Problem, ProblemSpec, Scope};
 use dagsplit::registry;
@@ -149,16 +149,14 @@ pub fn mapping(data: &[u8]) {
 
 /// Journals of comparisons.
 pub fn journal(data: &[u8]) {
-    let Ok(text) = std::str::from_utf8(data) else { return };
     let path = Path::new("results.jsonl");
-    let Ok(journal) = Journal::parse(path, text) else { return };
-    let lines = journal.records().iter().map(|record| serde_json::to_string(record).expect("records are plain data"));
-    let written = lines.collect::<Vec<_>>().join("\n");
-    let again = Journal::parse(path, &written).expect("what is written can be read");
-    assert_eq!(again.records(), journal.records());
-    for record in journal.records() {
+    let Ok(records) = parse_journal(path, data) else { return };
+    let lines = records.iter().map(|record| serde_json::to_string(record).expect("records are plain data") + "\n");
+    let again = parse_journal(path, lines.collect::<String>().as_bytes()).expect("what is written can be read");
+    assert_eq!(again, records);
+    for record in &records {
         // The methods of a journal are those of another version, perhaps.
-        let _ = (journal.find(&record.trial), registry::settings(&record.trial.method));
+        let _ = registry::settings(&record.trial.method);
     }
 }
 

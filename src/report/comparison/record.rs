@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::problem::ProblemSpec;
 use crate::registry::StepSettings;
 use crate::report::InstanceRecord;
 use crate::report::method::MethodRecord;
+use crate::report::trace::Trace;
 use crate::solve::Status;
 
 /// Version of [`Record`]: it changes when a field changes its meaning or goes.
@@ -30,7 +32,7 @@ pub struct Limits {
     pub certify: bool,
 }
 
-/// What is run. Equal trials are not run again when a comparison is resumed.
+/// What is run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// The workload.
@@ -80,6 +82,12 @@ pub struct Ending {
     /// What the method tells of itself, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stats: BTreeMap<String, f64>,
+    /// The split: its devices, as a run's record has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<Value>,
+    /// What the method knew when.
+    #[serde(default, skip_serializing_if = "Trace::is_empty")]
+    pub trace: Trace,
 }
 
 impl Ending {
@@ -96,6 +104,8 @@ impl Ending {
             verified: false,
             message: Some(message),
             stats: BTreeMap::new(),
+            devices: Vec::new(),
+            trace: Trace::default(),
         }
     }
 }
@@ -110,6 +120,10 @@ pub struct Answer {
     verified: bool,
     #[serde(default)]
     stats: BTreeMap<String, f64>,
+    #[serde(default)]
+    devices: Vec<Value>,
+    #[serde(default)]
+    trace: Trace,
 }
 
 impl Answer {
@@ -129,6 +143,8 @@ impl Answer {
             verified: self.verified,
             message: None,
             stats: self.stats,
+            devices: self.devices,
+            trace: self.trace,
         }
     }
 }
@@ -218,7 +234,7 @@ impl Record {
     /// Whether both are about one workload and problem, but for the scope.
     pub fn is_comparable(&self, other: &Self) -> bool {
         let (a, b) = (&self.trial, &other.trial);
-        let in_scope_of_b = ProblemSpec { scope: b.problem.scope.clone(), ..a.problem.clone() };
-        a.instance.hash == b.instance.hash && in_scope_of_b == b.problem
+        let in_scope_of_b = || ProblemSpec { scope: b.problem.scope.clone(), ..a.problem.clone() };
+        a.instance.hash == b.instance.hash && in_scope_of_b() == b.problem
     }
 }

@@ -22,6 +22,9 @@ use crate::problem::{MemoryModel, Objective, Problem, ProblemSpec, Scope, Shardi
 use crate::process::Exited;
 use process::Ended;
 
+/// The figure of a run that tells the most memory that its program held.
+pub(crate) const PROGRAM_PEAK_BYTES: &str = "program_peak_bytes";
+
 /// Why a program gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -203,7 +206,7 @@ fn not_started(program: &str, error: &std::io::Error) -> ProgramError {
 fn stats(exited: &Exited) -> Stats {
     let mut stats = Stats::of([("program_seconds", exited.elapsed.as_secs_f64())]);
     exited.cpu_seconds.into_iter().for_each(|seconds| stats.set("program_cpu_seconds", seconds));
-    exited.peak_bytes.into_iter().for_each(|bytes| stats.set("program_peak_bytes", bytes as f64));
+    exited.peak_bytes.into_iter().for_each(|bytes| stats.set(PROGRAM_PEAK_BYTES, bytes as f64));
     stats
 }
 
