@@ -36,7 +36,10 @@ impl Bench {
     /// Three workloads and their list.
     fn workloads(&self) {
         for (name, time) in [("one", 3), ("two", 4), ("three", 5)] {
-            self.file(&format!("{name}.json"), &DIAMOND.replace("\"fpgaLatency\": 3", &format!("\"fpgaLatency\": {time}")));
+            self.file(
+                &format!("{name}.json"),
+                &DIAMOND.replace("\"fpgaLatency\": 3", &format!("\"fpgaLatency\": {time}")),
+            );
         }
         self.file("list", "one.json\ntwo.json\n\nthree.json\n");
     }
@@ -140,6 +143,28 @@ fn runs_beside_each_other_and_in_parts_are_those_one_after_another() {
 }
 
 #[test]
+fn a_study_is_made_in_parts_as_well() {
+    let bench = Bench::new();
+    let asked = "reproduce defaults --only 3.2 --columns optimum,vLLM,PiPPy --export-json";
+    let figures = |file: &str| {
+        let study: Value = serde_json::from_str(&bench.read(file)).unwrap();
+        assert_eq!(study["figures"].as_array().map(Vec::len), Some(6));
+        study["figures"].clone()
+    };
+    bench.run(&format!("{asked} serial.json"), 0);
+    bench.run(&format!("{asked} beside.json --jobs 3"), 0);
+    assert_eq!(figures("beside.json"), figures("serial.json"));
+    for part in ["1/2", "2/2"] {
+        bench.run(&format!("{asked} part.json --results runs/ --shard {part}"), 0);
+    }
+    let kept = journals(&bench.path("runs"));
+    assert_eq!(kept.len(), 6);
+    bench.run(&format!("{asked} merged.json --results runs/"), 0);
+    assert_eq!(figures("merged.json"), figures("serial.json"));
+    assert_eq!(journals(&bench.path("runs")).len(), 6, "nothing was run again");
+}
+
+#[test]
 fn tasks_are_listed_and_make_what_they_say() {
     let bench = Bench::new();
     bench.workloads();
@@ -176,7 +201,13 @@ fn a_sweep_that_is_killed_loses_its_running_task_alone() {
     for (results, journal) in [("runs/", "runs"), ("runs.jsonl --resume", "runs.jsonl")] {
         let records = || {
             let path = bench.path(journal);
-            if path.is_dir() { journals(&path) } else if path.exists() { lines(&path) } else { Vec::new() }
+            if path.is_dir() {
+                journals(&path)
+            } else if path.exists() {
+                lines(&path)
+            } else {
+                Vec::new()
+            }
         };
         let arguments = format!("{asked} --results {results} --program ./program");
         let mut sweep = bench.command(&format!("compare {arguments}")).spawn().unwrap();
@@ -223,7 +254,8 @@ fn results_of_another_version_are_not_taken_unasked() {
         bench.run(&format!("{asked} {more}"), 0);
         assert_eq!(count(), expected, "{more}");
     }
-    let versions: Vec<Value> = journals(&bench.path("runs")).iter().map(|r| r["versions"]["dagsplit"].clone()).collect();
+    let versions: Vec<Value> =
+        journals(&bench.path("runs")).iter().map(|r| r["versions"]["dagsplit"].clone()).collect();
     assert_eq!(versions.iter().filter(|version| *version == "0.0.9").count(), 2);
 }
 
@@ -235,7 +267,10 @@ fn a_bad_workload_is_told_and_left_out() {
     bench.run(arguments, 3);
     let output = bench.run(&format!("{arguments} --skip-bad"), 0);
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(out.contains("diamond") && err.contains("left out: bad.json") && err.contains("left out: missing.json"), "{err}");
+    assert!(
+        out.contains("diamond") && err.contains("left out: bad.json") && err.contains("left out: missing.json"),
+        "{err}"
+    );
 }
 
 #[test]
@@ -283,7 +318,8 @@ fn a_program_is_a_method_like_any_other() {
     ];
     let methods: Vec<&str> = programs.iter().map(|(spec, ..)| *spec).collect();
     let methods = shlex::try_quote(&format!("brute-force,{}", methods.join(","))).unwrap().into_owned();
-    let asked = format!("compare diamond.json --methods {methods} --accelerators 3 --memory 16 --seed 7 --time-limit 1");
+    let asked =
+        format!("compare diamond.json --methods {methods} --accelerators 3 --memory 16 --seed 7 --time-limit 1");
     bench.run(&format!("{asked} --export-json told.json"), 0);
     let records: Vec<Value> = serde_json::from_str(&bench.read("told.json")).unwrap();
     assert_eq!(records.len(), 1 + programs.len());

@@ -117,9 +117,9 @@ def compare(
     """Runs several methods on several workloads and tells how far each is from the optimum.
 
     Methods are spec strings, as `solve` takes them, or functions. A method runs in those of the scopes that it takes. A
-    function that raises, or whose split is invalid, is a row that says so, and so is a program (`exec:`). Gaps are measured against the optimum where
-    a method proves it, so that an exact method should be among them. `progress` is a function that is told what runs,
-    or True for tqdm. Ctrl-C keeps what is done.
+    function that raises, or whose split is invalid, is a row that says so, and so is a program (`exec:`). Gaps are
+    measured against the optimum where a method proves it, so that an exact method should be among them. `progress` is a
+    function that is told what runs, or True for tqdm. Ctrl-C keeps what is done.
 
     Raises:
         InvalidOption: an option does not exist or does not fit, or there is no such method.

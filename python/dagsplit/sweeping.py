@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from . import _native
 from ._options import Path
-from .comparing import Comparison, Trial, record_of, trial_record, trials
+from .comparing import Comparison, record_of, trial_record, trials
 from .instances import Instance
 from .progress import steps
 from .solving import Partitioner, name_of
@@ -48,11 +48,12 @@ def sweep(
     (`client.get_executor()`), of submitit, or whatever else has `submit(function, *arguments)` and returns what has
     `result()`.
 
-    Each process that makes runs appends them to a journal of its own in the folder `results`, which all of them have to
-    see, as soon as they are there; these are the journals of `dagsplit compare --results FOLDER/`. What the folder holds
-    already (same workload content, problem, method, seed, limits and version) is not run again. So after a process was
-    killed nothing but its running task is lost, and another call goes on. `any_version` takes what other versions of
-    dagsplit have found, too. Functions have to be of a module that the processes can import. Ctrl-C keeps what is done.
+    Each process that makes runs appends them, as soon as they are there, to a journal of its own in the folder
+    `results`, which all of them have to see; these are the journals of `dagsplit compare --results FOLDER/`. What the
+    folder holds already (same workload content, problem, method, seed, limits and version) is not run again. So after a
+    process was killed nothing but its running task is lost, and another call goes on. `any_version` takes what other
+    versions of dagsplit have found, too. Functions have to be of a module that the processes can import. Ctrl-C keeps
+    what is done.
 
     Raises:
         InvalidOption: an option does not exist or does not fit, or there is no such method.
@@ -69,7 +70,8 @@ def sweep(
     folder = os.fspath(results)
     asked = list(trials(instances, methods, search, list(seeds)))
     wanted = [trial_record(trial) for trial in asked]
-    missing = [trial for trial, record in zip(asked, _native.kept(folder, wanted, any_version), strict=True) if not record]
+    known = _native.kept(folder, wanted, any_version)
+    missing = [trial for trial, record in zip(asked, known, strict=True) if record is None]
     interrupted = False
     with steps(progress, len(missing)) as show:
         promises = [(trial, executor.submit(_run, *trial, folder)) for trial in missing]
@@ -81,7 +83,8 @@ def sweep(
             interrupted = True
             for _, promise in promises:
                 promise.cancel()
-    return Comparison([record for record in _native.kept(folder, wanted, any_version) if record], interrupted)
+    kept = _native.kept(folder, wanted, any_version)
+    return Comparison([record for record in kept if record is not None], interrupted)
 
 
 def _run(instance: Instance, method: str | Partitioner, asked: dict[str, Any], folder: str) -> None:

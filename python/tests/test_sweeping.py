@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from dagsplit import Comparison, Engine, Instance, InvalidInstance, InvalidOption, compare, generate, sweep
+from dagsplit import Comparison, Engine, Instance, InvalidInstance, InvalidOption, Partitioner, compare, generate, sweep
 
 METHODS = ["dp", "dpl", "slicegraph:generations=4", "latency-dp"]
 SEEDS = range(3)
@@ -61,7 +61,7 @@ def pool(workers: int = 2) -> ProcessPoolExecutor:
 
 
 def test_a_sweep_is_what_runs_in_a_row_are(workloads: list[Instance], tmp_path: Path) -> None:
-    methods = [*METHODS, halves]
+    methods: list[str | Partitioner] = [*METHODS, halves]
     with pool() as executor:
         rows = sweep(workloads, methods, executor, results=tmp_path, seeds=SEEDS)
     assert timeless(rows) == in_a_row(workloads, methods)
@@ -108,7 +108,7 @@ def test_a_killed_process_loses_its_task_alone(
     workloads: list[Instance], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DAGSPLIT_TEST_MARK", str(tmp_path / "mark"))
-    methods = ["dp", "dpl", killed_once, "slicegraph:generations=4"]
+    methods: list[str | Partitioner] = ["dp", "dpl", killed_once, "slicegraph:generations=4"]
     folder = tmp_path / "runs"
     with pytest.raises(BrokenProcessPool), pool(1) as executor:
         sweep(workloads, methods, executor, results=folder, seeds=SEEDS)
@@ -127,7 +127,7 @@ def test_dask_runs_again_what_a_killed_worker_ran(
     distributed = pytest.importorskip("distributed")
     monkeypatch.setenv("DAGSPLIT_TEST_MARK", str(tmp_path / "mark"))
     cluster = distributed.LocalCluster(n_workers=4, threads_per_worker=1, processes=True, dashboard_address=":0")
-    methods = [*METHODS, killed_once]
+    methods: list[str | Partitioner] = [*METHODS, killed_once]
     with cluster, distributed.Client(cluster) as client:
         executor: Engine = client.get_executor()
         rows = sweep(workloads, methods, executor, results=tmp_path / "runs", seeds=SEEDS)

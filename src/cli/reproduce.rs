@@ -238,8 +238,13 @@ fn result(
         Ok(options) => options,
         Err(error) => return Ok(Ran::Unavailable(cause(&error.to_string()))),
     };
-    let question = Question { reading: &options.reading, problem: &options.problem, search, seeds: &[search.seed], certify };
-    let tasks: Vec<Task> = question.tasks(&file, &[method])?;
+    let question =
+        Question { reading: &options.reading, problem: &options.problem, search, seeds: &[search.seed], certify };
+    let mut tasks = question.tasks(&file, &[method])?;
+    if let (Some(task), Some(Answer::Stages(stages))) = (tasks.first_mut(), &run.answer) {
+        // The file that holds them is another one each time.
+        task.trial.method = format!("{} {}", run.method, json!(stages));
+    }
     let record = tasks.first().map(runner).transpose()?.flatten();
     Ok(record.map_or(Ran::Skipped, |record| Ran::Record(Box::new(record))))
 }

@@ -95,7 +95,8 @@ impl Question<'_> {
         for method in methods {
             let before = tasks.len();
             let mut first_refusal = None;
-            let task = |problem, method: &str, seed, refusal| self.task(file, &instance, (problem, method, seed), refusal);
+            let task =
+                |problem, method: &str, seed, refusal| self.task(file, &instance, (problem, method, seed), refusal);
             for problem in &problems {
                 match registry::solver_for(method, problem).or_fail(Exit::Usage)? {
                     Ok(solver) => tasks.extend(self.seeds.iter().map(|&seed| task(problem, solver.name(), seed, None))),

@@ -44,7 +44,8 @@ mod tests {
     #[test]
     fn what_is_known_grows() {
         let mut trace = Trace::default();
-        let told = [(None, None), (Some(9.0), None), (Some(9.0), Some(2.0)), (Some(10.0), Some(1.0)), (Some(8.0), None)];
+        let told =
+            [(None, None), (Some(9.0), None), (Some(9.0), Some(2.0)), (Some(10.0), Some(1.0)), (Some(8.0), None)];
         for (second, (incumbent, bound)) in (1..).zip(told) {
             trace.tell(f64::from(second), &Progress { phase: "search", incumbent, bound });
         }

@@ -37,8 +37,8 @@ pub use sharding::ShardingBb;
 
 pub use crate::bound::{BoundSource, LowerBound};
 pub(crate) use crate::search::in_pool;
-pub(crate) use program::PROGRAM_PEAK_BYTES;
 pub use crate::search::{MemoryBudget, OPTIMALITY_TOLERANCE, Progress, SearchContext, Stats, Status, Stopped};
+pub(crate) use program::PROGRAM_PEAK_BYTES;
 pub(crate) use settle::FEWEST_DEVICES;
 
 use crate::problem::{Objective, Problem, Solution};

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use crate::process::{Order, in_own_group, watch};
 use crate::report::comparison::{Ending, Journal, JournalError, Machine, Record, Versions};
+use crate::text::escaped_json;
 use serde_json::json;
 use shard::Shard;
 use tally::Tally;
@@ -90,7 +91,8 @@ impl SeriesArgs {
     /// # Errors
     /// Results cannot be read or written.
     pub fn make(&self, tasks: &[Task]) -> Result<Option<Made>, Failure> {
-        let own: Vec<usize> = (0..tasks.len()).filter(|&task| self.shard.is_none_or(|shard| shard.holds(task))).collect();
+        let own: Vec<usize> =
+            (0..tasks.len()).filter(|&task| self.shard.is_none_or(|shard| shard.holds(task))).collect();
         if self.list_tasks {
             let lines: String = own.iter().map(|&place| format!("{}\n", listed(place, &tasks[place]))).collect();
             print_raw(&lines)?;
@@ -109,7 +111,8 @@ impl SeriesArgs {
             None => Ok(Journal::default()),
             Some(path) if path.is_dir() || ends_with_separator(path) => Journal::folder(path),
             Some(_) if self.shard.is_some() => {
-                let cause = "the parts of a list need a folder for their results; give --results a name that ends with /";
+                let cause =
+                    "the parts of a list need a folder for their results; give --results a name that ends with /";
                 return Err(Failure::message(Exit::Usage, cause));
             }
             Some(path) if self.resume => Journal::resume(path),
@@ -135,7 +138,10 @@ impl SeriesArgs {
             return (cores / threads).max(1);
         }
         if self.jobs > 1 && self.jobs * threads > cores {
-            note(&format!("--jobs {} with {threads} threads each: there are {cores} cores; times will be longer", self.jobs));
+            note(&format!(
+                "--jobs {} with {threads} threads each: there are {cores} cores; times will be longer",
+                self.jobs
+            ));
         }
         self.jobs
     }
@@ -159,7 +165,7 @@ fn listed(place: usize, task: &Task) -> String {
         "command": task.command(),
         "refusal": task.refusal,
     });
-    crate::text::escaped_json(&object.to_string()).into_owned()
+    escaped_json(&object.to_string()).into_owned()
 }
 
 impl Series<'_> {
@@ -184,7 +190,9 @@ impl Series<'_> {
         };
         let made = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..self.jobs.min(places.len())).map(|_| scope.spawn(worker)).collect();
-            let joined = workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            let joined = workers
+                .into_iter()
+                .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             joined.collect::<Result<Vec<_>, _>>()
         })?;
         let mut made: Vec<_> = made.into_iter().flatten().collect();
@@ -259,4 +267,3 @@ fn version_said(program: &Path) -> io::Result<String> {
     let mut said = String::new();
     answer.take(LONGEST).read_to_string(&mut said).map(|_| said)
 }
-

@@ -217,9 +217,8 @@ fn read(path: &Path) -> Result<Vec<Record>, JournalError> {
 /// # Errors
 /// A line is no record.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Record>, JournalError> {
-    let text = std::str::from_utf8(&bytes[..whole_lines(bytes)]).map_err(|error| {
-        JournalError::Read { path: path.into(), cause: ReadCause::NotUtf8(error.valid_up_to()) }
-    })?;
+    let text = std::str::from_utf8(&bytes[..whole_lines(bytes)])
+        .map_err(|error| JournalError::Read { path: path.into(), cause: ReadCause::NotUtf8(error.valid_up_to()) })?;
     let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
     let read = |(line, number): (&str, usize)| {
         record(line).map_err(|cause| JournalError::NoRecord { path: path.into(), line: number, cause })
@@ -304,10 +303,12 @@ mod tests {
                 }
             }
         };
-        std::thread::scope(|scope| (0..WRITERS).for_each(|writer| drop(scope.spawn({
-            let write = &write;
-            move || write(writer)
-        }))));
+        std::thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let write = &write;
+                scope.spawn(move || write(writer));
+            }
+        });
         for journal in [Journal::resume(&file).unwrap(), Journal::folder(&folder).unwrap()] {
             let mut seeds: Vec<u64> = journal.records.iter().map(|record| record.trial.seed).collect();
             seeds.sort_unstable();

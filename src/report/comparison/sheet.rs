@@ -20,7 +20,12 @@ pub fn sheet(runs: &[Measured<'_>]) -> Sheet {
         let message = ending.message.as_ref()?;
         Some(format!("{}, {}: {}: {message}", run.workload, trial.method, ending.status.name()))
     });
-    Sheet { caption: String::new(), columns, rows: runs.iter().map(|run| row(run, has_seeds)).collect(), notes: notes.collect() }
+    Sheet {
+        caption: String::new(),
+        columns,
+        rows: runs.iter().map(|run| row(run, has_seeds)).collect(),
+        notes: notes.collect(),
+    }
 }
 
 fn row(run: &Measured<'_>, has_seeds: bool) -> Vec<Cell> {

@@ -144,7 +144,6 @@ impl Program {
     }
 }
 
-
 impl Solver for Program {
     fn name(&self) -> &str {
         "exec"
