@@ -25,12 +25,15 @@ class Promise(Protocol):
     def result(self) -> object:
         """Waits for its end, and raises what it raised."""
 
+    def cancel(self) -> object:
+        """Has it not made, or ended, if that can be."""
+
 
 class Engine(Protocol):
     """Whatever makes calls: a `concurrent.futures.Executor`, or what has its `submit`."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any) -> Any:
-        """Has a call made, and promises its result."""
+        """Has a call made, and returns a `Promise`."""
 
 
 def sweep(
@@ -44,9 +47,8 @@ def sweep(
     progress: bool | Callable[[str], object] = False,
     **search: Unpack[Search],
 ) -> Comparison:
-    """The runs of `compare`, for each of the seeds, on an executor: of `concurrent.futures`, of Dask
-    (`client.get_executor()`), of submitit, or whatever else has `submit(function, *arguments)` and returns what has
-    `result()`.
+    """The runs of `compare`, for each of the seeds, on an executor: one of `concurrent.futures`, a `Client` of Dask, one
+    of submitit, or whatever else has `submit(function, *arguments)` and returns what has `result()` and `cancel()`.
 
     Each process that makes runs appends them, as soon as they are there, to a journal of its own in the folder
     `results`, which all of them have to see; these are the journals of `dagsplit compare --results FOLDER/`. What the

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from dagsplit import Comparison, Engine, Instance, InvalidInstance, InvalidOption, Partitioner, compare, generate, sweep
+from conftest import PROJECT
+from dagsplit import Comparison, Instance, InvalidInstance, InvalidOption, Partitioner, compare, generate, sweep
 
 METHODS = ["dp", "dpl", "slicegraph:generations=4", "latency-dp"]
 SEEDS = range(3)
@@ -129,8 +130,7 @@ def test_dask_runs_again_what_a_killed_worker_ran(
     cluster = distributed.LocalCluster(n_workers=4, threads_per_worker=1, processes=True, dashboard_address=":0")
     methods: list[str | Partitioner] = [*METHODS, killed_once]
     with cluster, distributed.Client(cluster) as client:
-        executor: Engine = client.get_executor()
-        rows = sweep(workloads, methods, executor, results=tmp_path / "runs", seeds=SEEDS)
+        rows = sweep(workloads, methods, client, results=tmp_path / "runs", seeds=SEEDS)
     assert (tmp_path / "mark").exists()
     assert timeless(rows) == in_a_row(workloads, methods)
     counts = Counter((record["instance"]["hash"], record["method"], record["seed"]) for record in rows.records)
@@ -143,6 +143,20 @@ def test_submitit_is_an_engine(workloads: list[Instance], tmp_path: Path) -> Non
     executor.update_parameters(timeout_min=5)
     rows = sweep(workloads[:1], ["dp", "dpl"], executor, results=tmp_path / "runs")
     assert [(row.method, row.gap) for row in rows] == [("dp", 0.0), ("dpl", 0.0)]
+
+
+def test_the_recipe_for_ray_is_an_engine(workloads: list[Instance], tmp_path: Path) -> None:
+    ray = pytest.importorskip("ray")
+    page = (PROJECT / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    recipe = next(code for code in page.split("```python\n") if code.startswith("import ray")).split("```")[0]
+    names: dict[str, Any] = {}
+    exec(recipe, names)
+    ray.init(num_cpus=2, include_dashboard=False)
+    try:
+        rows = sweep(workloads, METHODS, names["Ray"](), results=tmp_path / "runs", seeds=SEEDS)
+    finally:
+        ray.shutdown()
+    assert timeless(rows) == in_a_row(workloads, METHODS)
 
 
 def test_what_is_wrong_is_told_before_anything_runs(workloads: list[Instance], tmp_path: Path) -> None:
