@@ -144,11 +144,11 @@ impl Args {
             Ok(None)
         })?;
         let Some(made) = self.runs.series.make(&tasks)? else { return Ok(Exit::Done) };
+        let any = made.records.iter().flatten().any(|record| record.ending.objective.is_some());
         let mut records = made.records.into_iter();
         let reproduced = asked.made(&mut self.runs.search, &mut |_| Ok(records.next().flatten()))?;
         print(&table::sheet(&reproduced.table))?;
         self.runs.export.write(&reproduced.record, &reproduced.data, &reproduced.table)?;
-        let any = reproduced.record.figures.iter().any(|figure| figure.ours.is_some());
         Ok(if any { Exit::Done } else { Exit::NothingFound })
     }
 }

@@ -106,7 +106,7 @@ pub fn seeds(text: &str) -> Result<Seeds, String> {
     let of = |piece: &str| {
         let (first, last) = piece.split_once("..").unwrap_or((piece, piece));
         let (first, last): (u64, u64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        (first <= last && last - first < COUNT).then(|| first..=last)
+        (first <= last && last - first < COUNT).then_some(first..=last)
     };
     let ranges: Option<Vec<_>> = text.split(',').map(of).collect();
     let seeds: Option<Vec<u64>> = ranges.map(|ranges| ranges.into_iter().flatten().collect());

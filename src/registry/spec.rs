@@ -14,6 +14,7 @@ use crate::solve::{Clustering, Refinement, Solver};
 pub fn split_list(text: &str) -> Vec<String> {
     let mut specs: Vec<String> = Vec::new();
     for piece in text.split(',') {
+        let begun = piece.trim_start();
         let is_parameter = piece.split_once('=').is_some_and(|(name, _)| !name.contains([':', '+']));
         let continued = specs.last_mut().filter(|spec| match spec.strip_prefix(EXEC) {
             Some(line) => shlex::split(line).is_none(),
@@ -22,10 +23,11 @@ pub fn split_list(text: &str) -> Vec<String> {
         match continued {
             Some(program) if program.starts_with(EXEC) => *program += &format!(",{piece}"),
             Some(spec) => *spec += &format!(",{}", piece.trim()),
+            None if begun.starts_with(EXEC) => specs.push(begun.into()),
             None => specs.push(piece.trim().into()),
         }
     }
-    specs
+    specs.iter().map(|spec| spec.trim_end().to_owned()).collect()
 }
 
 /// The steps of a spec string. A program stands alone: its command line may hold anything.
@@ -141,8 +143,8 @@ mod tests {
         let specs = split_list("dp, local-search:restarts=10,seed=1,ip:strong,cluster:k=48+dp:seed=2,seed=3");
         let parts = ["dp", "local-search:restarts=10,seed=1", "ip:strong", "cluster:k=48+dp:seed=2,seed=3"];
         assert_eq!(specs, parts);
-        let specs = split_list("dp, exec:python3 'a, b=1.py' --k=2,dpl,exec:x -a=\\, y+z , seed=1");
-        assert_eq!(specs, ["dp", "exec:python3 'a, b=1.py' --k=2", "dpl", "exec:x -a=\\, y+z", "seed=1"]);
+        let specs = split_list("dp, exec:python3 'a, b=1.py' --k=2,dpl,exec:x -a=\\, y+z , seed=1, dpl , seed=2");
+        assert_eq!(specs, ["dp", "exec:python3 'a, b=1.py' --k=2", "dpl", "exec:x -a=\\, y+z", "seed=1", "dpl,seed=2"]);
     }
 
     #[test]

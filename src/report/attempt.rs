@@ -48,7 +48,8 @@ impl Attempt {
         let trace = Arc::new(Mutex::new(Trace::default()));
         let told = Arc::clone(&trace);
         let mut context = context.with_report(move |progress| {
-            told.lock().unwrap_or_else(PoisonError::into_inner).tell(started.elapsed().as_secs_f64(), progress);
+            let mut trace = told.lock().unwrap_or_else(PoisonError::into_inner);
+            trace.tell(started.elapsed().as_secs_f64(), progress.incumbent, progress.bound);
         });
         let mut run = solver.solve(problem, &mut context)?;
         if solver.is_program() {
@@ -68,7 +69,8 @@ impl Attempt {
         } else {
             MethodRecord::rejected(solver.name(), &problem.spec.scope, seconds)
         };
-        let trace = std::mem::take(&mut *trace.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut trace = std::mem::take(&mut *trace.lock().unwrap_or_else(PoisonError::into_inner));
+        trace.tell(seconds, record.objective, record.lower_bound);
         Ok(Self { record, stats: run.stats, verified, violations, trace, is_program: solver.is_program() })
     }
 }

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::solve::Progress;
-
 /// What was known from a moment on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Known {
@@ -15,7 +13,8 @@ pub struct Known {
     pub bound: Option<f64>,
 }
 
-/// The incumbent and the bound of a run over time, as it told them: one entry for each time that it knew more.
+/// The incumbent and the bound of a run over time, as it told them, and at its end: one entry for each time that it knew
+/// more.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Trace(pub Vec<Known>);
@@ -26,11 +25,11 @@ impl Trace {
         self.0.is_empty()
     }
 
-    /// Hears how far the run is after so many seconds.
-    pub fn tell(&mut self, seconds: f64, progress: &Progress) {
+    /// Hears what the run knows after so many seconds.
+    pub fn tell(&mut self, seconds: f64, incumbent: Option<f64>, bound: Option<f64>) {
         let before = self.0.last().map_or((None, None), |last| (last.incumbent, last.bound));
-        let least = [before.0, progress.incumbent].into_iter().flatten().min_by(f64::total_cmp);
-        let greatest = [before.1, progress.bound].into_iter().flatten().max_by(f64::total_cmp);
+        let least = [before.0, incumbent].into_iter().flatten().min_by(f64::total_cmp);
+        let greatest = [before.1, bound].into_iter().flatten().max_by(f64::total_cmp);
         if (least, greatest) != before {
             self.0.push(Known { seconds, incumbent: least, bound: greatest });
         }
@@ -47,7 +46,7 @@ mod tests {
         let told =
             [(None, None), (Some(9.0), None), (Some(9.0), Some(2.0)), (Some(10.0), Some(1.0)), (Some(8.0), None)];
         for (second, (incumbent, bound)) in (1..).zip(told) {
-            trace.tell(f64::from(second), &Progress { phase: "search", incumbent, bound });
+            trace.tell(f64::from(second), incumbent, bound);
         }
         let known = |seconds, incumbent, bound| Known { seconds, incumbent, bound };
         let expected =
