@@ -169,11 +169,14 @@ fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|end| end == EXTENSION)).collect())
 }
 
-/// A new file in a folder, under a name that nobody else has.
+/// A new file in a folder, under a name that nobody else has, with the permissions that a new file gets.
 fn own_file(folder: &Path) -> io::Result<File> {
     let suffix = format!(".{EXTENSION}");
-    let named = tempfile::Builder::new().prefix("runs-").suffix(&suffix).append(true).tempfile_in(folder)?;
-    Ok(named.keep()?.0)
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("runs-").suffix(&suffix).append(true);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    Ok(builder.tempfile_in(folder)?.keep()?.0)
 }
 
 fn write(file: &mut File, line: &str) -> io::Result<()> {
