@@ -69,7 +69,7 @@ def sweep(
     >>> [(row.method, row.seed, row.gap) for row in rows]
     [('dp', 0, 0.0), ('dp', 1, 0.0), ('dpl', 0, 0.0), ('dpl', 1, 0.0)]
     """
-    folder = os.fspath(results)
+    folder = os.path.abspath(results)
     asked = list(trials(instances, methods, search, list(seeds)))
     wanted = [trial_record(trial) for trial in asked]
     known = _native.kept(folder, wanted, any_version)
