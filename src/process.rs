@@ -27,6 +27,8 @@ pub struct Exited {
     pub status: ExitStatus,
     /// The most memory that it held, in bytes, where the system tells it.
     pub peak_bytes: Option<u64>,
+    /// Its time on processors in seconds, with that of all that it waited for, where the system tells it.
+    pub cpu_seconds: Option<f64>,
     /// How long it was watched.
     pub elapsed: Duration,
     /// Whether it was [ended](Order::End).
@@ -85,8 +87,9 @@ fn follow(
     }
     let elapsed = started.elapsed();
     drop(guard);
-    let (status, reported) = system::reap(child)?;
-    Ok(Exited { status, peak_bytes: peak.or(reported), elapsed, was_ended })
+    let (status, used) = system::reap(child)?;
+    let (cpu_seconds, reported) = used.unzip();
+    Ok(Exited { status, peak_bytes: peak.or(reported), cpu_seconds, elapsed, was_ended })
 }
 
 #[cfg(unix)]
@@ -157,9 +160,10 @@ mod system {
         Some(kibibytes.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
     }
 
-    pub fn reap(child: &mut Child) -> io::Result<(ExitStatus, Option<u64>)> {
-        let used = child.wait4()?;
-        Ok((used.status, Some(used.rusage.maxrss)))
+    /// Its exit status, its seconds on processors, and its most memory.
+    pub fn reap(child: &mut Child) -> io::Result<(ExitStatus, Option<(f64, u64)>)> {
+        let wait4::ResUse { status, rusage } = child.wait4()?;
+        Ok((status, Some(((rusage.utime + rusage.stime).as_secs_f64(), rusage.maxrss))))
     }
 
     fn pid(child: &Child) -> Pid {
@@ -198,7 +202,7 @@ mod system {
         None
     }
 
-    pub fn reap(child: &mut Child) -> io::Result<(ExitStatus, Option<u64>)> {
+    pub fn reap(child: &mut Child) -> io::Result<(ExitStatus, Option<(f64, u64)>)> {
         Ok((child.wait()?, None))
     }
 }

@@ -247,9 +247,9 @@ fn ctrl_c_keeps_what_is_done() {
     let kept = lines(&bench.path("runs.jsonl"));
     assert_eq!((kept.len(), &kept[1]["status"], &kept[1]["objective"]), (2, &json!("interrupted"), &json!(10.0)));
 
-    // An interrupted run is run again.
+    // An interrupted run is run again, and its new record stands after the old one.
     bench.program(&format!("echo '{TEN}'; exit 0"));
     bench.run(&format!("{arguments} --resume"), 0);
     let resumed = lines(&bench.path("runs.jsonl"));
-    assert_eq!((resumed.len(), resumed.iter().filter(|r| r["status"] == "feasible").count()), (3, 1));
+    assert_eq!((resumed.len(), resumed.iter().filter(|r| r["status"] == "feasible").count()), (4, 1));
 }

@@ -6,10 +6,11 @@ mod even_cuts;
 
 use std::time::Duration;
 
-use dagsplit::conformance::{FAMILIES, Law, Program, Report, Suite};
+use dagsplit::conformance::{FAMILIES, Law, Report, Suite};
 use dagsplit::problem::{MemoryModel, NodeWeight, Objective, ProblemSpec, Scope, Sharding};
 use dagsplit::registry;
 use dagsplit::registry::{Method, Parameter};
+use dagsplit::solve::{Program, Solver};
 
 /// Settings under which methods that take their time answer sooner.
 const QUICK: &[(&str, &str)] =
@@ -110,7 +111,9 @@ fn the_guide_names_every_law_and_family() {
 fn the_examples_obey_the_laws() {
     Suite { cases: 65, ..Suite::default() }.check(&even_cuts::EvenCuts);
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/my_partitioner.py");
-    let program = Program::new(&format!("python3 \"{script}\"")).expect("the example in Python needs python3");
+    let program = Program::new(&format!("python3 \"{script}\"")).unwrap();
+    program.try_to_start().expect("the example in Python needs python3");
+    let program: &dyn Solver = &program;
     for request in Suite::default().requests {
         passes(&suite(13, vec![request]).run_until(&program, &Default::default(), |_| ()));
     }

@@ -197,6 +197,7 @@ pages! {
     proofs: "docs/proofs.md",
     reproducing: "docs/reproduce.md",
     simulating: "docs/simulate.md",
+    sweeping: "docs/sweeps.md",
     tutorial: "docs/tutorial.md",
     your_model: "docs/your-model.md",
     your_partitioner: "docs/your-partitioner.md",

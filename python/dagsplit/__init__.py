@@ -30,6 +30,7 @@ from .progress import Progress
 from .reproducing import Figure, Reproduction, Study, Verdict, reproduce, studies
 from .solving import Method, Partitioner, Run, Status, methods, solve
 from .splits import Detail, Device, Framework, Split, SplitLike
+from .sweeping import Engine, Promise, sweep
 from .tracing import trace
 from .verifying import Violation, ViolationKind, verify
 
@@ -42,6 +43,7 @@ __all__ = [
     "Detail",
     "Device",
     "Devices",
+    "Engine",
     "Error",
     "Figure",
     "Finding",
@@ -67,6 +69,7 @@ __all__ = [
     "Planned",
     "Platform",
     "Progress",
+    "Promise",
     "Reading",
     "Reproduction",
     "Request",
@@ -96,6 +99,7 @@ __all__ = [
     "simulate",
     "solve",
     "studies",
+    "sweep",
     "trace",
     "verify",
 ]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from itertools import product
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import _native
 from ._frames import pandas_of, polars_of
@@ -34,6 +36,8 @@ class Row:
     """The method's spec string, or the function's name."""
     scope: str
     """Which splits count."""
+    seed: int
+    """The seed of everything random."""
     status: str
     """How it ended: as in `Run.status`, or `unsupported` (it does not take the problem), `rejected` (its split is
     invalid) or `crashed` (it raised)."""
@@ -113,9 +117,9 @@ def compare(
     """Runs several methods on several workloads and tells how far each is from the optimum.
 
     Methods are spec strings, as `solve` takes them, or functions. A method runs in those of the scopes that it takes. A
-    function that raises, or whose split is invalid, is a row that says so. Gaps are measured against the optimum where
-    a method proves it, so that an exact method should be among them. `progress` is a function that is told what runs,
-    or True for tqdm. Ctrl-C keeps what is done.
+    function that raises, or whose split is invalid, is a row that says so, and so is a program (`exec:`). Gaps are
+    measured against the optimum where a method proves it, so that an exact method should be among them. `progress` is a
+    function that is told what runs, or True for tqdm. Ctrl-C keeps what is done.
 
     Raises:
         InvalidOption: an option does not exist or does not fit, or there is no such method.
@@ -130,24 +134,31 @@ def compare(
     first_apart 10.0 0.3
     """
     records: list[str] = []
-    trials = list(_trials(instances, methods, search))
-    with steps(progress, len(trials)) as show:
-        for instance, method, asked in trials:
+    asked = list(trials(instances, methods, search))
+    with steps(progress, len(asked)) as show:
+        for trial in asked:
+            instance, method, _ = trial
             show(f"{instance.name}: {method if isinstance(method, str) else name_of(method)}")
-            record, interrupted = _record(instance, method, asked)
+            record, interrupted = record_of(trial)
             if interrupted:
                 return Comparison(records, interrupted=True)
             records.append(record)
     return Comparison(records)
 
 
-_Trial = tuple[Instance, str | Partitioner, dict[str, Any]]
+Trial: TypeAlias = tuple[Instance, str | Partitioner, dict[str, Any]]
+"""A workload, a method, and what is asked of them."""
 
 
-def _trials(
-    instances: Sequence[Instance], methods: Sequence[str | Partitioner], search: Mapping[str, Any]
-) -> Iterator[_Trial]:
-    """Each method on each workload in each scope that it takes; one that takes none, in the first."""
+def trials(
+    instances: Sequence[Instance],
+    methods: Sequence[str | Partitioner],
+    search: Mapping[str, Any],
+    seeds: Sequence[int] | None = None,
+) -> Iterator[Trial]:
+    """Each method on each workload in each scope that it takes, with each seed; one that takes none, in the first with
+    the first."""
+    numbers = seeds or [search.get("seed", 0)]
     given = search.get("scope", "acyclic")
     scopes = [given] if isinstance(given, str) else list(given)
     for instance in instances:
@@ -155,7 +166,8 @@ def _trials(
         asked = [{**search, "costs": costs, "scope": scope} for scope in scopes]
         for method in methods:
             taken = [each for each in asked if _refusal(instance, method, each) is None]
-            yield from ((instance, method, each) for each in taken or asked[:1])
+            pairs = product(taken, numbers) if taken else [(asked[0], numbers[0])]
+            yield from ((instance, method, {**each, "seed": seed}) for each, seed in pairs)
 
 
 def _refusal(instance: Instance, method: str | Partitioner, asked: Mapping[str, object]) -> str | None:
@@ -163,17 +175,21 @@ def _refusal(instance: Instance, method: str | Partitioner, asked: Mapping[str, 
     return _native.refusal_of(instance._native, question(instance, asked), method) if isinstance(method, str) else None
 
 
-def _record(instance: Instance, method: str | Partitioner, asked: dict[str, Any]) -> tuple[str, bool]:
+def trial_record(trial: Trial, answer: str | None = None, refusal: tuple[str, str] | None = None) -> str:
+    """The record of a trial that was answered, or refused, or not run."""
+    instance, method, asked = trial
+    name = method if isinstance(method, str) else name_of(method)
+    return _native.record(instance._native, question(instance, asked), name, answer, refusal)
+
+
+def record_of(trial: Trial) -> tuple[str, bool]:
     """The record of one run, and whether Ctrl-C ended it."""
-
-    def record(answer: str | None, refusal: tuple[str, str] | None) -> str:
-        name = method if isinstance(method, str) else name_of(method)
-        return _native.record(instance._native, question(instance, asked), name, answer, refusal)
-
+    instance, method, asked = trial
+    record = partial(trial_record, trial)
     refusal = _refusal(instance, method, asked)
     if refusal is not None:
         return record(None, ("unsupported", refusal)), False
-    if isinstance(method, str):
+    if isinstance(method, str) and not method.startswith("exec:"):
         return _answered(solve(instance, method, **asked), record)
     try:
         return _answered(solve(instance, method, **asked), record)
@@ -185,5 +201,5 @@ def _record(instance: Instance, method: str | Partitioner, asked: dict[str, Any]
         return record(None, ("crashed", f"it raised {type(error).__name__}: {error}")), False
 
 
-def _answered(run: Run, record: Callable[[str, None], str]) -> tuple[str, bool]:
-    return record(json.dumps(run.record), None), run.interrupted
+def _answered(run: Run, record: Callable[[str], str]) -> tuple[str, bool]:
+    return record(json.dumps(run.record)), run.interrupted

@@ -44,6 +44,7 @@ def test_answers_are_those_of_the_command(name: str, options: dict[str, Any]) ->
     def without_seconds(record: Any) -> Any:
         times = {
             "seconds": 0.0,
+            "trace": [],
             "stats": {},
             "techniques": [{**each, "seconds": 0.0} for each in record.get("techniques", [])],
             "compared": [{**each, "seconds": 0.0} for each in record.get("compared", [])],

@@ -15,14 +15,16 @@ use super::reading_args::ReadingOptions;
 use super::runs_args::RunsArgs;
 use super::task::{Question, Task};
 use super::verbatim::Verbatim;
-use super::{Exit, Failure, OrFail, print, write_out};
+use super::{Exit, Failure, OrFail, note, print, values, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
   dagsplit compare bert.json gnmt.json --methods dp,dpl
   dagsplit compare bert.json --methods dp,certify,annealing:patience=50 --scope acyclic,arbitrary
   dagsplit compare bert.json --methods dpl --proof bert.proof    # a bound that others proved
+  dagsplit compare bert.json --methods 'portfolio,exec:python3 split.py'    # a program of your own
   dagsplit compare *.json --methods dp,dpl --time-limit 60 --results runs.jsonl --resume --plot gaps.svg
+  dagsplit compare *.json --methods dp,dpl --seeds 0..9 --jobs 4 --results runs/    # docs/sweeps.md
 
 Each method runs in a process of its own: one that dies, or does not stop, is a row of the table. Its split is \
 checked by the independent verifier in that process, as `dagsplit solve` does. Ctrl-C keeps what is done.";
@@ -32,8 +34,16 @@ checked by the independent verifier in that process, as `dagsplit solve` does. C
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The workloads, in any format that `solve` reads.
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required_unless_present = "workloads_from")]
     files: Vec<PathBuf>,
+
+    /// Take further workloads from a list: a file name a line; `-` is standard input.
+    #[arg(long, value_name = "LIST")]
+    workloads_from: Option<PathBuf>,
+
+    /// Tell of workloads that cannot be read, and go on with the others.
+    #[arg(long)]
+    skip_bad: bool,
 
     /// The methods, as spec strings separated by commas (`dp,annealing:patience=50,seed=2`); `dagsplit methods` lists
     /// them. A method runs in those of the scopes that it takes.
@@ -49,6 +59,10 @@ pub struct Args {
     #[command(flatten)]
     runs: RunsArgs,
 
+    /// Run each method with each of these seeds, such as `0..9` (ten of them) or `1,2,5`.
+    #[arg(long, value_name = "SEEDS", value_parser = values::seeds, conflicts_with = "seed", help_heading = "Search")]
+    seeds: Option<values::Seeds>,
+
     /// Measure gaps against the bound of this proof (`dagsplit-proof/1`), too, whoever wrote it, once the checker has
     /// accepted it. It counts for the workload and question that it is about; may be given several times.
     #[arg(long = "proof", value_name = "PROOF", help_heading = "Search")]
@@ -61,26 +75,38 @@ pub struct Args {
 
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
-        let tasks = self.tasks()?;
-        let mut series = self.runs.series.start(tasks.len())?;
-        let mut records = Vec::with_capacity(tasks.len());
-        for task in &tasks {
-            records.extend(series.run(task)?);
-        }
-        drop(series);
-        self.report(&records, tasks.len())
+        let Some(made) = self.runs.series.make(&self.tasks()?)? else { return Ok(Exit::Done) };
+        let records: Vec<Record> = made.records.into_iter().flatten().collect();
+        self.report(&records, made.is_interrupted)
     }
 
     fn tasks(&self) -> Result<Vec<Task>, Failure> {
         let methods = registry::split_list(&self.methods);
+        let one_seed = [self.runs.search.seed];
         let question = Question {
             reading: &self.reading,
             problem: &self.problem,
             search: &self.runs.search,
+            seeds: self.seeds.as_ref().map_or(&one_seed, |seeds| &seeds.0),
             certify: self.runs.certify,
         };
-        let tasks = self.files.iter().map(|file| question.tasks(file, &methods));
-        Ok(tasks.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+        let mut tasks = Vec::new();
+        for file in self.files()? {
+            match question.tasks(&file, &methods) {
+                Err(failure) if self.skip_bad && failure.exit == Exit::BadInput => {
+                    note(&format!("left out: {failure}"));
+                }
+                of_file => tasks.extend(of_file?),
+            }
+        }
+        Ok(tasks)
+    }
+
+    /// The workloads of the command line, then those of the list.
+    fn files(&self) -> Result<Vec<PathBuf>, Failure> {
+        let list = self.workloads_from.as_ref().map(|list| read_text(list)).transpose().or_fail(Exit::BadInput)?;
+        let listed = list.iter().flat_map(|list| list.lines()).filter(|line| !line.trim().is_empty());
+        Ok(self.files.iter().cloned().chain(listed.map(PathBuf::from)).collect())
     }
 
     /// The bounds of the given proofs, as records that only bounds are known of.
@@ -128,7 +154,7 @@ impl Args {
         Ok(Some(reference))
     }
 
-    fn report(&self, records: &[Record], tasks: usize) -> Result<Exit, Failure> {
+    fn report(&self, records: &[Record], is_interrupted: bool) -> Result<Exit, Failure> {
         let known: Vec<Record> = records.iter().cloned().chain(self.references(records)?).collect();
         let mut runs = measured(&known);
         runs.truncate(records.len());
@@ -140,7 +166,7 @@ impl Args {
         }
         match contradiction(&known) {
             Some(contradiction) => Err(Failure::new(Exit::Bug, contradiction.into())),
-            None if records.len() < tasks => Ok(Exit::NothingFound),
+            None if is_interrupted => Ok(Exit::NothingFound),
             None => Ok(exit(&runs)),
         }
     }

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::conformance::{FAMILIES, Family, Finding, Law, Program, Report, Suite};
+use crate::conformance::{FAMILIES, Family, Finding, Law, Report, Suite};
 use crate::instance::{Instance, Platform};
 use crate::registry;
+use crate::solve::Program;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::problem_args::ProblemArgs;
@@ -41,7 +42,7 @@ pub struct Args {
     #[arg(long, value_name = "COMMAND", group = "partitioner")]
     exec: Option<String>,
 
-    /// Try a method of dagsplit instead.
+    /// Try a method of dagsplit instead; `exec:COMMAND` is a program, too.
     #[arg(long, value_name = "SPEC", group = "partitioner")]
     method: Option<String>,
 
@@ -104,13 +105,11 @@ impl Args {
         let bar = ProgressBar::new(suite.cases.into());
         bar.set_style(ProgressStyle::with_template("{pos} of {len} cases  {elapsed}").or_fail(Exit::Bug)?);
         let watch = |done: u32| bar.set_position(done.into());
-        let mut report = match (&self.exec, &self.method) {
-            (Some(line), _) => suite.run_until(&Program::new(line).or_fail(Exit::Usage)?, &stop, watch),
-            (None, method) => {
-                let solver = registry::solver(method.as_deref().unwrap_or_default()).or_fail(Exit::Usage)?;
-                suite.run_until(&solver.as_ref(), &stop, watch)
-            }
-        };
+        let solver = registry::solver(&self.spec()).or_fail(Exit::Usage)?;
+        if let Some(program) = self.line().and_then(Program::new) {
+            program.try_to_start().or_fail(Exit::Usage)?;
+        }
+        let mut report = suite.run_until(&solver.as_ref(), &stop, watch);
         bar.finish_and_clear();
         report.save(&self.failures).or_fail(Exit::Output)?;
         for finding in &mut report.findings {
@@ -125,6 +124,17 @@ impl Args {
             (true, false) => Ok(Exit::Done),
             (true, true) => Err(Failure::message(Exit::NothingFound, "interrupted before all cases were tried")),
         }
+    }
+
+    /// The spec string of what is tried.
+    fn spec(&self) -> String {
+        let program = self.exec.as_ref().map(|line| format!("exec:{line}"));
+        program.or_else(|| self.method.clone()).unwrap_or_default()
+    }
+
+    /// The command line of a program, however it is given.
+    fn line(&self) -> Option<&str> {
+        self.exec.as_deref().or_else(|| self.method.as_deref()?.strip_prefix("exec:"))
     }
 
     fn show(&self, report: &Report) -> Result<(), Failure> {
@@ -142,17 +152,17 @@ impl Args {
         let is_large = finding.family == "large";
         let limit =
             if is_large { self.suite.time_limit.min(Suite::default().short_time_limit) } else { self.suite.time_limit };
-        let environment = Program::environment(&finding.case, self.suite.seed, limit);
+        let environment = Program::environment(&finding.case.spec, self.suite.seed, Some(limit));
         let words: String = environment.iter().map(|(name, value)| self.word(name, value)).collect();
-        Some(match (&self.exec, &self.method) {
-            (Some(line), _) => format!("{words}{line} < {file}"),
-            (None, method) => format!("dagsplit solve {file} {words}--method {}", method.as_ref()?),
+        Some(match self.line() {
+            Some(line) => format!("{words}{line} < {file}"),
+            None => format!("dagsplit solve {file} {words}--method {}", self.spec()),
         })
     }
 
     /// A variable of a program's environment, or the option of `solve` that says the same.
     fn word(&self, name: &str, value: &str) -> String {
-        match name.strip_prefix("DAGSPLIT_").filter(|_| self.exec.is_none()) {
+        match name.strip_prefix("DAGSPLIT_").filter(|_| self.line().is_none()) {
             Some(name) => format!("--{} {value} ", name.to_lowercase().replace('_', "-")),
             None => format!("{name}={value} "),
         }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Command};
 
-use crate::conformance::{Case, Partitioner, Program, Report};
+use crate::conformance::{Partitioner, Report};
 use crate::cost::Costs;
 use crate::formats::{OutputFormat, write_instance};
 use crate::instance::Instance;
@@ -24,7 +24,7 @@ use crate::report::method::MethodRecord;
 use crate::report::record::{InstanceRecord, RunRecord};
 use crate::report::simulation::{SimulationRecord, gantt};
 use crate::reproduce::studies as studies_of_papers;
-use crate::solve::{Outcome, Run, Stats, Status};
+use crate::solve::{Outcome, Program, Run, Stats, Status};
 use crate::verify::{Verified, Violation};
 
 use super::any_split;
@@ -234,10 +234,7 @@ pub fn environment(instance: &Instance, words: &[String]) -> Result<Vec<(&'stati
     let (workload, TrialArgs { problem, search }) = On::read(instance, words)?;
     let spec = problem.spec(&workload)?;
     let limit = search.limits().time_limit.map(Duration::from_secs_f64);
-    let case = Case { instance: workload.instance, spec, costs: None };
-    let mut environment = Program::environment(&case, search.seed, limit.unwrap_or_default());
-    environment.retain(|(name, _)| limit.is_some() || *name != "DAGSPLIT_TIME_LIMIT");
-    Ok(environment)
+    Ok(Program::environment(&spec, search.seed, limit))
 }
 
 /// What splits cost by the model that is asked for.

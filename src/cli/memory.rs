@@ -22,7 +22,7 @@ const PERIOD: u64 = 20;
 
 /// A budget of `limit` bytes, or of three quarters of what the machine and the job allow.
 pub fn budget(limit: Option<u64>) -> Option<MemoryBudget> {
-    let limit = limit.or_else(|| available().map(|bytes| (bytes as f64 * SHARE) as u64))?;
+    let limit = limit.or_else(default_limit)?;
     let (due, resident) = (AtomicU64::new(0), AtomicUsize::new(0));
     let in_use = move || {
         let now = super::started().elapsed().as_millis() as u64;
@@ -34,6 +34,11 @@ pub fn budget(limit: Option<u64>) -> Option<MemoryBudget> {
         allocated.max(resident.load(Ordering::Relaxed))
     };
     Some(MemoryBudget::new(usize::try_from(limit).unwrap_or(usize::MAX), in_use))
+}
+
+/// What a search may use where no limit is given, in bytes.
+pub fn default_limit() -> Option<u64> {
+    available().map(|bytes| (bytes as f64 * SHARE) as u64)
 }
 
 /// The least of what the machine, the job's control groups and the process's own limit allow, as far as they are known.

@@ -10,7 +10,7 @@ use crate::proof::{Asked, Proof, Scenario, Spread, Stability, Unproven};
 use crate::registry;
 use crate::report::method::{self, MethodRecord};
 use crate::report::{Attempt, InstanceRecord, RunRecord};
-use crate::solve::{SearchContext, Solver, Status};
+use crate::solve::{ProgramError, SearchContext, SolveError, Solver, Status};
 use crate::verify::Verified;
 
 use super::problem_args::ProblemArgs;
@@ -186,7 +186,17 @@ impl Question {
     ) -> Result<Attempt, Failure> {
         let context = (watch.watched)(self.search.context(watch.cancelled, begun));
         let model = self.problem.other_costs().map(AsRef::as_ref);
-        Attempt::of(solver, &workload.instance, problem, model, context).or_fail(Exit::Usage)
+        Attempt::of(solver, &workload.instance, problem, model, context)
+            .map_err(|error| Failure::new(exit(&error), error.into()))
+    }
+}
+
+/// How a fault ends the program. That of a program of the user's is a law that it breaks, or nothing found.
+fn exit(error: &SolveError) -> Exit {
+    match error {
+        SolveError::Exec(ProgramError::Unreadable { .. }) => Exit::InvalidSplit,
+        SolveError::Exec(ProgramError::Failed { .. } | ProgramError::System { .. }) => Exit::NothingFound,
+        _ => Exit::Usage,
     }
 }
 
@@ -199,6 +209,7 @@ fn best(workload: &Workload, problem: &Problem, mut attempts: Vec<Attempt>) -> R
     let best = attempts.swap_remove(MethodRecord::best(&records[..in_first]));
     let instance = InstanceRecord::new(&workload.instance, problem.graph.edge_count());
     let mut record = RunRecord::new(instance, &problem.spec, best.record, best.stats, best.verified.as_ref());
+    record.trace = best.trace;
     if problem.spec.degrees.is_some() {
         record.time_unit = workload.instance.parallelism.as_ref().map(|parallelism| parallelism.time.symbol());
     }
@@ -208,27 +219,32 @@ fn best(workload: &Workload, problem: &Problem, mut attempts: Vec<Attempt>) -> R
     Ok(Answer { record, verified: best.verified })
 }
 
-/// A split that its solver takes for good and the verifier does not.
-fn rejection(attempt: &Attempt) -> Option<String> {
+/// A split that its solver takes for good and the verifier does not: a bug, but for programs of the user's.
+fn rejection(attempt: &Attempt) -> Option<Failure> {
     let (method, violations) = (&attempt.record.method, &attempt.violations);
-    (!violations.is_empty()).then(|| format!("the split that method {method} found is invalid:{}", listed(violations)))
+    let rejection = || {
+        const SHOWN: usize = 5;
+        let (shown, others) = violations.split_at(violations.len().min(SHOWN));
+        let others = if others.is_empty() { String::new() } else { format!("\n  and {} more", others.len()) };
+        let what = format!("the split that method {method} found is invalid:{}{others}", listed(shown));
+        if attempt.is_program { Failure::message(Exit::InvalidSplit, what) } else { bug(&what) }
+    };
+    (!violations.is_empty()).then(rejection)
 }
 
 /// Tells of the splits that the verifier rejects. They fail the run where nothing else stands.
 fn tell_rejections(attempts: &[Attempt]) -> Result<(), Failure> {
-    let rejections: Vec<String> = attempts.iter().filter_map(rejection).collect();
-    if !rejections.is_empty() && rejections.len() == attempts.len() {
-        return Err(bug(&rejections.join("\n")));
-    }
-    rejections.iter().for_each(|rejection| eprintln!("{}", bug(rejection)));
-    Ok(())
+    let mut rejections: Vec<Failure> = attempts.iter().filter_map(rejection).collect();
+    let last = if rejections.len() == attempts.len() { rejections.pop() } else { None };
+    rejections.iter().for_each(|rejection| eprintln!("{rejection}"));
+    last.map_or(Ok(()), Err)
 }
 
 #[cfg(test)]
 mod tests {
     use crate::problem::Solution;
     use crate::solve::dp::IdealDp;
-    use crate::solve::{Guarantee, Outcome, Run, SolveError, Stats, Unsupported};
+    use crate::solve::{Guarantee, Outcome, Run, Stats, Unsupported};
     use clap::Parser;
 
     use super::*;

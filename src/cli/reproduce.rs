@@ -138,12 +138,17 @@ impl Args {
         }
         let mut asked = self.wanted.asked()?;
         asked.certify = self.runs.certify;
-        let mut series = self.runs.series.start(asked.count())?;
-        let reproduced = asked.made(&mut self.runs.search, &mut |task| series.run(task))?;
-        drop(series);
+        let mut tasks = Vec::new();
+        asked.made(&mut self.runs.search, &mut |task| {
+            tasks.push(task.clone());
+            Ok(None)
+        })?;
+        let Some(made) = self.runs.series.make(&tasks)? else { return Ok(Exit::Done) };
+        let any = made.records.iter().flatten().any(|record| record.ending.objective.is_some());
+        let mut records = made.records.into_iter();
+        let reproduced = asked.made(&mut self.runs.search, &mut |_| Ok(records.next().flatten()))?;
         print(&table::sheet(&reproduced.table))?;
         self.runs.export.write(&reproduced.record, &reproduced.data, &reproduced.table)?;
-        let any = reproduced.record.figures.iter().any(|figure| figure.ours.is_some());
         Ok(if any { Exit::Done } else { Exit::NothingFound })
     }
 }
@@ -233,8 +238,13 @@ fn result(
         Ok(options) => options,
         Err(error) => return Ok(Ran::Unavailable(cause(&error.to_string()))),
     };
-    let question = Question { reading: &options.reading, problem: &options.problem, search, certify };
-    let tasks: Vec<Task> = question.tasks(&file, &[method])?;
+    let question =
+        Question { reading: &options.reading, problem: &options.problem, search, seeds: &[search.seed], certify };
+    let mut tasks = question.tasks(&file, &[method])?;
+    if let (Some(task), Some(Answer::Stages(stages))) = (tasks.first_mut(), &run.answer) {
+        // The file that holds them is another one each time.
+        task.trial.method = format!("{} {}", run.method, json!(stages));
+    }
     let record = tasks.first().map(runner).transpose()?.flatten();
     Ok(record.map_or(Ran::Skipped, |record| Ran::Record(Box::new(record))))
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::process::{Exited, Order, in_own_group, watch};
 use crate::report::comparison::{Answer, Ending, Status};
+use crate::solve::PROGRAM_PEAK_BYTES;
 use crate::text;
 
 /// How long a process may take to stop after Ctrl-C before it is ended.
@@ -45,7 +46,9 @@ fn answer_of(program: &Path, arguments: &[String], supervision: &Supervision<'_>
     // The process is to get Ctrl-C from us, once.
     let (exited, interrupted) = watched(in_own_group(&mut command).spawn()?, supervision)?;
     let ending = judge(&exited, interrupted, parsed(&mut answer), || last_words(&mut words));
-    Ok(Ending { peak_bytes: exited.peak_bytes, ..ending })
+    // A program that it ran counts, too.
+    let of_program = ending.stats.get(PROGRAM_PEAK_BYTES).map(|&bytes| bytes as u64);
+    Ok(Ending { peak_bytes: exited.peak_bytes.max(of_program), cpu_seconds: exited.cpu_seconds, ..ending })
 }
 
 /// Waits for the end of `child`, and whether Ctrl-C came before.
@@ -77,7 +80,11 @@ fn judge(
         _ if exited.was_ended => Ending::without_result(Status::Killed, "it went on after its time limit".into()),
         Err(error) if code == Some(0) => Ending::without_result(Status::Crashed, format!("no result: {error}")),
         _ => {
-            let status = if code == Some(2) { Status::Unsupported } else { Status::Crashed };
+            let status = match code {
+                Some(1) => Status::Rejected,
+                Some(2) => Status::Unsupported,
+                _ => Status::Crashed,
+            };
             Ending::without_result(status, format!("{}: {}", exited.status, last_words()))
         }
     }

@@ -16,6 +16,7 @@ use super::verbatim::Verbatim;
 use super::{Exit, Failure, OrFail};
 
 /// What to run, and how.
+#[derive(Debug, Clone)]
 pub struct Task {
     /// What is run.
     pub trial: Trial,
@@ -37,10 +38,15 @@ impl Task {
             // `auto` stands for no method where none takes the problem.
             steps: registry::settings(&self.trial.method).unwrap_or_default(),
             ending,
-            command: std::iter::once("dagsplit".to_owned()).chain(self.arguments.iter().cloned()).collect(),
+            command: self.command(),
             machine,
             versions,
         }
+    }
+
+    /// The command line that runs it.
+    pub fn command(&self) -> Vec<String> {
+        std::iter::once("dagsplit".to_owned()).chain(self.arguments.iter().cloned()).collect()
     }
 
     /// Whether the verb is `plan`; else it is `solve`.
@@ -67,12 +73,14 @@ pub struct Question<'a> {
     pub problem: &'a Verbatim<ProblemArgs>,
     /// When to stop.
     pub search: &'a SearchArgs,
+    /// The seeds that each method runs with.
+    pub seeds: &'a [u64],
     /// Whether optima are to be certified.
     pub certify: bool,
 }
 
 impl Question<'_> {
-    /// Each of the `methods` in each scope that it takes. A method that takes no scope is refused in the first one.
+    /// Each of the `methods` in each scope that it takes, with each seed. A method that takes no scope is refused in the first one.
     ///
     /// # Errors
     /// The file cannot be read, the options do not fit it, or there is no such method.
@@ -87,11 +95,13 @@ impl Question<'_> {
         for method in methods {
             let before = tasks.len();
             let mut first_refusal = None;
+            let task =
+                |problem, method: &str, seed, refusal| self.task(file, &instance, (problem, method, seed), refusal);
             for problem in &problems {
                 match registry::solver_for(method, problem).or_fail(Exit::Usage)? {
-                    Ok(solver) => tasks.push(self.task(file, &instance, problem, solver.name(), None)),
+                    Ok(solver) => tasks.extend(self.seeds.iter().map(|&seed| task(problem, solver.name(), seed, None))),
                     Err(refusal) => {
-                        first_refusal.get_or_insert_with(|| self.task(file, &instance, problem, method, Some(refusal)));
+                        first_refusal.get_or_insert_with(|| task(problem, method, self.seeds[0], Some(refusal)));
                     }
                 }
             }
@@ -104,11 +114,10 @@ impl Question<'_> {
         &self,
         file: &Path,
         instance: &InstanceRecord,
-        problem: &Problem,
-        method: &str,
+        (problem, method, seed): (&Problem, &str, u64),
         refusal: Option<String>,
     ) -> Task {
-        let (limits, seed) = (Limits { certify: self.certify, ..self.search.limits() }, self.search.seed);
+        let limits = Limits { certify: self.certify, ..self.search.limits() };
         let file = file.to_string_lossy().into_owned();
         let mut arguments = vec!["solve".to_owned(), file.clone()];
         arguments.extend(self.reading.words_without(""));

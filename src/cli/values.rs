@@ -97,6 +97,24 @@ pub fn dimension(text: &str) -> Result<(String, u64), String> {
     parts.ok_or_else(|| format!("give a name and a whole number from 1 to {MOST}, such as `batch=8`"))
 }
 
+/// Several seeds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seeds(pub Vec<u64>);
+
+/// Reads `0..9`, both included, or `1,2,5`, or both.
+pub fn seeds(text: &str) -> Result<Seeds, String> {
+    let of = |piece: &str| {
+        let (first, last) = piece.split_once("..").unwrap_or((piece, piece));
+        let (first, last): (u64, u64) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        (first <= last && last - first < COUNT).then_some(first..=last)
+    };
+    let ranges: Option<Vec<_>> = text.split(',').map(of).collect();
+    let seeds: Option<Vec<u64>> = ranges.map(|ranges| ranges.into_iter().flatten().collect());
+    let distinct = |seeds: &Vec<u64>| seeds.iter().collect::<std::collections::BTreeSet<_>>().len() == seeds.len();
+    let cure = || format!("give seeds, such as `0..9` or `1,2,5`, each once and up to {COUNT} of them");
+    seeds.filter(distinct).map(Seeds).ok_or_else(cure)
+}
+
 /// Reads a duration in seconds.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     const MOST: f64 = 1e9;
@@ -117,6 +135,14 @@ mod tests {
         assert_eq!(memory("Unlimited"), Ok(Memory(None)));
         for bad in ["", "-1", "16 gobs", "nan", "inf", "1e999"] {
             assert!(memory(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn seeds_are_listed_or_counted() {
+        assert_eq!(seeds("0..3, 7"), Ok(Seeds(vec![0, 1, 2, 3, 7])));
+        for bad in ["", "3..1", "1,1", "0..3,2", "-1", "x", "0..18446744073709551615"] {
+            assert!(seeds(bad).is_err(), "{bad}");
         }
     }
 

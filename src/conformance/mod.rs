@@ -15,7 +15,7 @@
 //! has a small instance that breaks it: nodes, edges, devices and costs are taken away as long as the law stays broken.
 //! Besides the laws it tells how far the splits are from the optimum.
 //!
-//! A [`Program`] in any language is held to the same laws: it reads an instance on its standard input and writes a
+//! A [`Program`](crate::solve::Program) in any language is held to the same laws: it reads an instance on its standard input and writes a
 //! split to its standard output. `dagsplit conform` does this from the command line; `docs/your-partitioner.md` is the
 //! guide.
 //!
@@ -26,7 +26,6 @@ mod judge;
 mod laws;
 mod options;
 mod partitioner;
-mod program;
 mod quality;
 mod reference;
 mod renumber;
@@ -41,7 +40,6 @@ pub use families::{FAMILIES, Family};
 use laws::Breach;
 pub use laws::Law;
 pub use partitioner::{Answer, Case, Fault, Partitioner, Request};
-pub use program::{Program, ProgramError};
 pub use quality::{Gaps, Quality};
 pub use report::{FamilyReport, Finding, LawReport, Report, SCHEMA};
 pub use suite::Suite;

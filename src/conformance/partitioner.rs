@@ -11,7 +11,7 @@ use crate::checked::checked;
 use crate::cost::{CostModel, ProfiledCost};
 use crate::instance::Instance;
 use crate::problem::{Problem, ProblemSpec, Solution};
-use crate::solve::{Guarantee, Outcome, SearchContext, Solver, Unsupported};
+use crate::solve::{Guarantee, Outcome, ProgramError, SearchContext, SolveError, Solver, Unsupported};
 use crate::verify::{Verified, Violation};
 
 /// An instance and what is asked of it.
@@ -98,9 +98,6 @@ pub enum Fault {
     /// It printed something that is no split.
     #[error("its output cannot be read: {0}")]
     Unreadable(String),
-    /// It was killed, for it did not end.
-    #[error("it was killed after {0:.1?}")]
-    Killed(Duration),
 }
 
 impl Fault {
@@ -109,12 +106,11 @@ impl Fault {
         match self {
             Fault::Panicked(_) | Fault::Failed(_) => Law::Runs,
             Fault::Unreadable(_) => Law::Readable,
-            Fault::Killed(_) => Law::Limits,
         }
     }
 }
 
-/// Whatever splits instances: a [`Solver`] or a [`Program`](super::Program).
+/// Whatever splits instances: a [`Solver`], or a function of another language.
 pub trait Partitioner {
     /// Its name in reports.
     fn name(&self) -> &str;
@@ -122,7 +118,7 @@ pub trait Partitioner {
     /// What it promises of its answers.
     fn guarantee(&self) -> Guarantee;
 
-    /// Whether it is a program, whose splits may come without objective value and which only ends by itself.
+    /// Whether it is foreign, as a program is, whose splits may come without objective value and which only ends by itself.
     fn is_program(&self) -> bool;
 
     /// Whether it chooses degrees of stages and options of nodes, and nothing else: then it is asked for them.
@@ -143,7 +139,7 @@ pub trait Partitioner {
     fn split(&self, request: &Request) -> Result<Answer, Fault>;
 }
 
-/// Panics are caught. A solver cannot be killed: one that never ends hangs the suite.
+/// Panics are caught. A solver cannot be killed, but for a program: one that never ends hangs the suite.
 impl Partitioner for &dyn Solver {
     fn name(&self) -> &str {
         Solver::name(*self)
@@ -154,7 +150,7 @@ impl Partitioner for &dyn Solver {
     }
 
     fn is_program(&self) -> bool {
-        false
+        Solver::is_program(*self)
     }
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
@@ -168,12 +164,21 @@ impl Partitioner for &dyn Solver {
     fn split(&self, request: &Request) -> Result<Answer, Fault> {
         let stop = Arc::clone(&request.stop);
         let mut cx = SearchContext::new().with_cancellation(stop).with_time_limit(request.time_limit);
-        cx.seed = request.seed;
+        (cx.seed, cx.grace) = (request.seed, request.grace);
         let started = Instant::now();
         let run = catch_unwind(AssertUnwindSafe(|| self.solve(request.problem, &mut cx)))
             .map_err(|panic| Fault::Panicked(message(panic.as_ref())))?
-            .map_err(|error| Fault::Failed(format!("it returned an error: {error}")))?;
+            .map_err(|error| fault(&error))?;
         Ok(Answer { outcome: run.outcome, elapsed: started.elapsed() })
+    }
+}
+
+/// What an error is of those that are looked for.
+fn fault(error: &SolveError) -> Fault {
+    match error {
+        SolveError::Exec(ProgramError::Unreadable { reason, .. }) => Fault::Unreadable(reason.clone()),
+        SolveError::Exec(error) => Fault::Failed(error.to_string()),
+        error => Fault::Failed(format!("it returned an error: {error}")),
     }
 }
 

@@ -45,7 +45,9 @@ pub enum SpecError {
         range: String,
     },
     /// The steps of a chain are not in order.
-    #[error("`{spec}` is no chain of steps: it needs clusterings, then one method, then refinements, joined by +")]
+    #[error(
+        "`{spec}` is no chain of steps: it needs clusterings, then one method that is no program, then refinements, joined by +"
+    )]
     NoChain {
         /// The spec string.
         spec: String,

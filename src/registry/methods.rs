@@ -20,6 +20,7 @@ use crate::solve::heuristic::{
 use crate::solve::ip::IntegerProgram;
 use crate::solve::latency::LatencyDp;
 use crate::solve::portfolio::Portfolio;
+use crate::solve::program::Program;
 use crate::solve::sharding::ShardingBb;
 
 /// Every method, in the order in which [`automatic`](super::automatic) prefers them.
@@ -484,7 +485,30 @@ pub(super) const METHODS: &[Method] = &[
             Ok(Box::new(Hierarchical { levels, starts, sweeps, passes, published: given.get("published")? }))
         }),
     },
+    Method {
+        name: "exec",
+        summary: "a program of your own, as in `exec:python3 split.py`: it reads the instance and prints a split",
+        scopes: &["arbitrary", "convex", "acyclic"],
+        objectives: &["throughput", "gpipe", "step", "latency", "sharding"],
+        exact: false,
+        anytime: false,
+        limits: "costs of profiled workloads; stands alone in a chain",
+        source: "docs/your-partitioner.md",
+        parameters: &[Parameter {
+            name: "program",
+            default: "",
+            meaning: "the program with its arguments, quoted as in a shell; all that follows `exec:`",
+            values: Values::Text,
+        }],
+        make: Make::Built(|given| Ok(Box::new(program(given)?))),
+    },
 ];
+
+/// The program of a command line; none where that is empty.
+fn program(given: &Parameters) -> Result<Program, SpecError> {
+    let line: String = given.get("program")?;
+    Program::new(&line).ok_or_else(|| given.refused("program"))
+}
 
 fn external(partitioner: Partitioner, given: &Parameters) -> Result<Box<dyn Solver>, SpecError> {
     let (program, imbalance) = (given.path("program"), given.get("imbalance")?);

@@ -22,6 +22,10 @@ impl Solver for Named {
         self.solver.chooses_degrees()
     }
 
+    fn is_program(&self) -> bool {
+        self.solver.is_program()
+    }
+
     fn knows_steps(&self) -> bool {
         self.solver.knows_steps()
     }
@@ -52,6 +56,10 @@ impl Solver for Seeded {
 
     fn chooses_degrees(&self) -> bool {
         self.solver.chooses_degrees()
+    }
+
+    fn is_program(&self) -> bool {
+        self.solver.is_program()
     }
 
     fn knows_steps(&self) -> bool {

@@ -70,9 +70,15 @@ impl Parameter {
     }
 }
 
+/// What comes before the command line of a program.
+pub(super) const EXEC: &str = "exec:";
+
 /// The name and the given parameters of one step, `name` or `name:parameter=value,...`. Names may hold a colon
-/// themselves.
+/// themselves. What follows `exec:` is a command line, whatever it holds.
 pub(crate) fn parts(step: &str) -> (&str, Vec<(&str, &str)>) {
+    if let Some(line) = step.strip_prefix(EXEC) {
+        return ("exec", vec![("program", line)]);
+    }
     let colon = step.find('=').and_then(|equals| step[..equals].rfind(':'));
     let (name, text) = colon.map_or((step, None), |colon| (&step[..colon], Some(&step[colon + 1..])));
     let pieces = text.into_iter().flat_map(|text| text.split(','));
@@ -144,12 +150,22 @@ impl<'a> Parameters<'a> {
     /// The value that one `piece` of a parameter's `text` gives.
     fn value<T: FromStr>(&self, parameter: &Parameter, text: &str, piece: &str) -> Result<T, SpecError> {
         let value = Some(piece).filter(|piece| parameter.values.hold(piece)).and_then(|piece| piece.parse().ok());
-        value.ok_or_else(|| SpecError::BadValue {
+        value.ok_or_else(|| self.bad(parameter, text))
+    }
+
+    /// What is said of a text given for parameter `name` that the method itself cannot read.
+    pub(super) fn refused(&self, name: &str) -> SpecError {
+        let (parameter, text) = self.text(name);
+        self.bad(parameter, text)
+    }
+
+    fn bad(&self, parameter: &Parameter, text: &str) -> SpecError {
+        SpecError::BadValue {
             method: self.method,
             name: parameter.name,
             value: text.into(),
             meaning: parameter.meaning,
             range: parameter.values.to_string(),
-        })
+        }
     }
 }

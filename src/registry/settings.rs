@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::parameters::parts;
+use super::spec::steps;
 use super::{Method, Parameter, SpecError, StepKind, clusterings, methods, refinements, solver};
 
 /// A step of a spec string, with the parameters given and the defaults of the others.
@@ -23,7 +24,7 @@ pub struct StepSettings {
 pub fn settings(spec: &str) -> Result<Vec<StepSettings>, SpecError> {
     solver(spec)?;
     let whole = methods().iter().any(|method| method.name == spec);
-    let steps: Vec<&str> = if whole { vec![spec] } else { spec.split('+').collect() };
+    let steps = if whole { vec![spec] } else { steps(spec) };
     Ok(steps.into_iter().map(step).collect())
 }
 

@@ -3,27 +3,36 @@
 //! `dp`, `local-search:restarts=10,seed=1`, `cluster:k=48+dp+refine`.
 
 use super::named::{Named, Seeded};
-use super::parameters::{Values, parts};
+use super::parameters::{EXEC, Values, parts};
 use super::{Registry, SpecError};
 use crate::mapping::Mapper;
 use crate::solve::chain::Chain;
 use crate::solve::{Clustering, Refinement, Solver};
 
 /// The spec strings of a list separated by commas. A piece such as `seed=1` belongs to the spec before it, whose
-/// parameters are separated by commas, too.
+/// parameters are separated by commas, too. The command line of `exec:` ends at the first comma that is not quoted.
 pub fn split_list(text: &str) -> Vec<String> {
     let mut specs: Vec<String> = Vec::new();
-    for piece in text.split(',').map(str::trim) {
-        let continues = piece.split_once('=').is_some_and(|(name, _)| !name.contains([':', '+']));
-        match specs.last_mut().filter(|_| continues) {
-            Some(spec) => {
-                spec.push(',');
-                spec.push_str(piece);
-            }
-            None => specs.push(piece.into()),
+    for piece in text.split(',') {
+        let begun = piece.trim_start();
+        let is_parameter = piece.split_once('=').is_some_and(|(name, _)| !name.contains([':', '+']));
+        let continued = specs.last_mut().filter(|spec| match spec.strip_prefix(EXEC) {
+            Some(line) => shlex::split(line).is_none(),
+            None => is_parameter,
+        });
+        match continued {
+            Some(program) if program.starts_with(EXEC) => *program += &format!(",{piece}"),
+            Some(spec) => *spec += &format!(",{}", piece.trim()),
+            None if begun.starts_with(EXEC) => specs.push(begun.into()),
+            None => specs.push(piece.trim().into()),
         }
     }
-    specs
+    specs.iter().map(|spec| spec.trim_end().to_owned()).collect()
+}
+
+/// The steps of a spec string. A program stands alone: its command line may hold anything.
+pub(super) fn steps(spec: &str) -> Vec<&str> {
+    if spec.starts_with(EXEC) { vec![spec] } else { spec.split('+').collect() }
 }
 
 impl Registry {
@@ -41,7 +50,7 @@ impl Registry {
         }
         let no_chain = || SpecError::NoChain { spec: spec.into() };
         let mut chain = Building::default();
-        for step in spec.split('+') {
+        for step in steps(spec) {
             match (self.step(step)?, &chain.solver) {
                 (Step::Clustering(clustering), None) => chain.clusterings.push(clustering),
                 (Step::Solver(solver), None) => chain.solver = Some(solver),
@@ -52,6 +61,9 @@ impl Registry {
         let Building { clusterings, solver, refinements } = chain;
         let solver = solver.ok_or_else(no_chain)?;
         let is_chain = !clusterings.is_empty() || !refinements.is_empty();
+        if is_chain && solver.is_program() {
+            return Err(no_chain());
+        }
         let solver = if is_chain { Box::new(Chain { clusterings, solver, refinements }) } else { solver };
         Ok(Box::new(Named { spec: spec.into(), solver }))
     }
@@ -131,6 +143,14 @@ mod tests {
         let specs = split_list("dp, local-search:restarts=10,seed=1,ip:strong,cluster:k=48+dp:seed=2,seed=3");
         let parts = ["dp", "local-search:restarts=10,seed=1", "ip:strong", "cluster:k=48+dp:seed=2,seed=3"];
         assert_eq!(specs, parts);
+        let specs = split_list("dp, exec:python3 'a, b=1.py' --k=2,dpl,exec:x -a=\\, y+z , seed=1, dpl , seed=2");
+        assert_eq!(specs, ["dp", "exec:python3 'a, b=1.py' --k=2", "dpl", "exec:x -a=\\, y+z", "seed=1", "dpl,seed=2"]);
+    }
+
+    #[test]
+    fn a_program_is_known_by_its_command_line() {
+        let program = solver("exec:python3 'a+b.py' --k=2").unwrap();
+        assert_eq!((program.name(), program.is_program()), ("exec:python3 'a+b.py' --k=2", true));
     }
 
     #[test]
@@ -154,5 +174,7 @@ mod tests {
         assert!(message("metis:imbalance=1e999").contains("cannot be `1e999`"));
         assert!(message("hierarchical:levels=4/x").contains("cannot be `4/x`"));
         assert!(message("dp+dp").starts_with("`dp+dp` is no chain of steps"));
+        assert!(message("cluster:k=4+exec:x").starts_with("`cluster:k=4+exec:x` is no chain of steps"));
+        assert!(message("exec:'x").starts_with("exec: parameter `program` cannot be `'x`: it is "));
     }
 }

@@ -1,9 +1,11 @@
 //! One run of one method, with what the verifier says of its split.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::method::MethodRecord;
 use super::record::MEMORY_LIMIT_REACHED;
+use super::trace::Trace;
 use crate::checked::checked;
 use crate::cost::CostModel;
 use crate::instance::Instance;
@@ -21,8 +23,12 @@ pub struct Attempt {
     pub stats: Stats,
     /// Its split, where there is one.
     pub verified: Option<Verified>,
-    /// What is wrong with its split, where the verifier rejects it: a bug, and nothing else of the run counts.
+    /// What was known when.
+    pub trace: Trace,
+    /// What is wrong with its split, where the verifier rejects it: nothing else of the run counts.
     pub violations: Vec<Violation>,
+    /// Whether that is the fault of a program of the user's, and no bug.
+    pub is_program: bool,
 }
 
 impl Attempt {
@@ -36,10 +42,20 @@ impl Attempt {
         instance: &Instance,
         problem: &Problem,
         model: Option<&dyn CostModel>,
-        mut context: SearchContext,
+        context: SearchContext,
     ) -> Result<Self, SolveError> {
         let started = Instant::now();
+        let trace = Arc::new(Mutex::new(Trace::default()));
+        let told = Arc::clone(&trace);
+        let mut context = context.with_report(move |progress| {
+            let mut trace = told.lock().unwrap_or_else(PoisonError::into_inner);
+            trace.tell(started.elapsed().as_secs_f64(), progress.incumbent, progress.bound);
+        });
         let mut run = solver.solve(problem, &mut context)?;
+        if solver.is_program() {
+            // Whatever a program claims is not known.
+            run.outcome = run.outcome.without_proof();
+        }
         note_memory(&mut run.stats, &context);
         drop(context);
         let seconds = started.elapsed().as_secs_f64();
@@ -53,7 +69,9 @@ impl Attempt {
         } else {
             MethodRecord::rejected(solver.name(), &problem.spec.scope, seconds)
         };
-        Ok(Self { record, stats: run.stats, verified, violations })
+        let mut trace = std::mem::take(&mut *trace.lock().unwrap_or_else(PoisonError::into_inner));
+        trace.tell(seconds, record.objective, record.lower_bound);
+        Ok(Self { record, stats: run.stats, verified, violations, trace, is_program: solver.is_program() })
     }
 }
 

@@ -19,6 +19,7 @@ pub mod record;
 pub mod sheet;
 pub mod simulation;
 pub mod table;
+pub mod trace;
 
 pub use attempt::{Attempt, MappingAttempt};
 pub use record::{DeviceRecord, InstanceRecord, ProofRecord, RunRecord, StabilityRecord};

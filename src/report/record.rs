@@ -4,6 +4,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::method::MethodRecord;
+use super::trace::Trace;
 use crate::formats::content_hash;
 use crate::instance::Instance;
 use crate::problem::{DeviceKind, ProblemSpec};
@@ -195,6 +196,9 @@ pub struct RunRecord {
     pub seconds: f64,
     /// The verified split; empty where none was found.
     pub devices: Vec<DeviceRecord>,
+    /// What the method knew when, as far as it told.
+    #[serde(skip_serializing_if = "Trace::is_empty")]
+    pub trace: Trace,
     /// What the method counted.
     #[serde(serialize_with = "as_object")]
     pub stats: Stats,
@@ -274,6 +278,7 @@ impl RunRecord {
             gap: outcome.gap,
             seconds: outcome.seconds,
             devices: verified.map(|v| DeviceRecord::all(v, spec)).unwrap_or_default(),
+            trace: Trace::default(),
             techniques: stats.techniques.clone(),
             split_by: stats.solution_by,
             bound_by: stats.bound_by,

@@ -25,6 +25,9 @@ pub struct Progress {
 /// More threads than any machine has cores for, which would only take memory.
 const MOST_THREADS: usize = 1024;
 
+/// What programs of one's own have beyond their time limit.
+const GRACE: Duration = Duration::from_secs(2);
+
 /// Runs `work` on as many threads as the context allows.
 pub(crate) fn in_pool<T: Send>(cx: &SearchContext, work: impl FnOnce() -> T + Send) -> T {
     match rayon::ThreadPoolBuilder::new().num_threads(cx.threads.clamp(1, MOST_THREADS)).build() {
@@ -53,6 +56,8 @@ pub struct SearchContext {
     pub threads: usize,
     /// Seed of everything random.
     pub seed: u64,
+    /// How long after its time limit a program of one's own is killed; what takes long to start needs more.
+    pub grace: Duration,
     report: Option<Report>,
     /// Where the run is one of several that take turns: its place among them, and whether it looks for what they look for.
     player: Option<(Arc<Player>, bool)>,
@@ -70,6 +75,7 @@ impl Default for SearchContext {
             gap: 0.0,
             threads: 1,
             seed: 0,
+            grace: GRACE,
             report: None,
             player: None,
         }
@@ -104,10 +110,16 @@ impl SearchContext {
         self
     }
 
-    /// Calls `report` now and then.
+    /// Calls `report` now and then, after those that were given before.
     #[must_use]
     pub fn with_report(mut self, report: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
-        self.report = Some(Box::new(report));
+        self.report = Some(match self.report {
+            None => Box::new(report),
+            Some(before) => Box::new(move |progress| {
+                before(progress);
+                report(progress);
+            }),
+        });
         self
     }
 
@@ -135,6 +147,7 @@ impl SearchContext {
             gap: self.gap,
             threads: 1,
             seed: self.seed,
+            grace: self.grace,
             report: None,
             player: self.player.as_ref().map(|(player, _)| (Arc::clone(player), false)),
         }
@@ -159,9 +172,14 @@ impl SearchContext {
         is_settled || self.has_ended()
     }
 
+    /// Whether the run was cancelled.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
     /// Whether time is up or the run was cancelled, without a look that counts for a turn.
     fn has_ended(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed) || self.deadline.is_some_and(|end| Instant::now() >= end)
+        self.is_cancelled() || self.deadline.is_some_and(|end| Instant::now() >= end)
     }
 
     /// Whether time is up or the run was cancelled, and another search for the same answer has a solution: one that has yet
@@ -216,6 +234,11 @@ impl SearchContext {
     /// Time since the run began.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
+    }
+
+    /// The time limit of the run, or of this part of it.
+    pub(crate) fn time_limit(&self) -> Option<Duration> {
+        self.deadline.map(|end| end.saturating_duration_since(self.started))
     }
 
     /// Time left, where there is a limit.

@@ -12,6 +12,7 @@ pub(crate) mod ip;
 pub(crate) mod latency;
 mod objective;
 pub(crate) mod portfolio;
+pub(crate) mod program;
 mod settle;
 pub(crate) mod sharding;
 
@@ -31,11 +32,13 @@ pub use heuristic::{
 pub use ip::{IntegerProgram, NotPlaced, read_solution};
 pub use latency::LatencyDp;
 pub use portfolio::Portfolio;
+pub use program::{Program, ProgramError};
 pub use sharding::ShardingBb;
 
 pub use crate::bound::{BoundSource, LowerBound};
 pub(crate) use crate::search::in_pool;
 pub use crate::search::{MemoryBudget, OPTIMALITY_TOLERANCE, Progress, SearchContext, Stats, Status, Stopped};
+pub(crate) use program::PROGRAM_PEAK_BYTES;
 pub(crate) use settle::FEWEST_DEVICES;
 
 use crate::problem::{Objective, Problem, Solution};
@@ -107,6 +110,9 @@ pub enum SolveError {
     /// Another program that is missing or failed.
     #[error(transparent)]
     Program(#[from] heuristic::external::ProgramError),
+    /// A program of one's own that gave no answer.
+    #[error(transparent)]
+    Exec(#[from] ProgramError),
     /// HiGHS failed.
     #[cfg(feature = "highs")]
     #[error(transparent)]
@@ -130,6 +136,11 @@ pub trait Solver: Send + Sync {
     /// Whether it chooses tensor and data degrees of stages and options of nodes, where a problem asks for them
     /// ([`Degrees`](crate::problem::Degrees)); others are not asked.
     fn chooses_degrees(&self) -> bool {
+        false
+    }
+
+    /// Whether it is a [`Program`] of one's own: what it answers is returned as it stands.
+    fn is_program(&self) -> bool {
         false
     }
 
@@ -170,13 +181,13 @@ pub trait Solver: Send + Sync {
     ///
     /// The search sees costs that are rounded down to a grid; what it returns is judged by the costs as they are: the
     /// split's objective is recomputed from them, and it is optimal where the bound meets that objective within
-    /// [`OPTIMALITY_TOLERANCE`]. Degrees of stages have costs of their own, which are seen as they are.
+    /// [`OPTIMALITY_TOLERANCE`]. Degrees of stages have costs of their own, which are seen as they are, as all costs are by programs.
     ///
     /// # Errors
     /// A fault, or a problem that it does not take. Limits and infeasible problems are outcomes.
     fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         self.takes(problem)?;
-        if problem.spec.degrees.is_some() {
+        if problem.spec.degrees.is_some() || self.is_program() {
             return self.search(problem, cx);
         }
         let search = |problem: &Problem, cx: &mut SearchContext| {

@@ -8,7 +8,6 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use dagsplit::conformance::{Case, Program};
 use dagsplit::formats::{
     Format, OutputFormat, Pass, PipeDreamOptions, ReadOptions, parse_instance, parse_split, write_instance, write_split,
 };
@@ -18,11 +17,11 @@ use dagsplit::formats::{
 use dagsplit::generate::topology::GridShape;
 use dagsplit::generate::{ModelFileOptions, read_fx_graph, read_onnx};
 use dagsplit::instance::{Edge, Instance, Node, Platform, validate};
-use dagsplit::internals::report::comparison::{Answer, Journal};
+use dagsplit::internals::report::comparison::{Answer, parse_journal};
 use dagsplit::mapping::{Counted, MappingProblem, Rate, StageCost, StageGraph, Topology};
-use dagsplit::problem::{Objective, Problem, ProblemSpec};
+use dagsplit::problem::{Objective, Problem, ProblemSpec, Scope};
 use dagsplit::registry;
-use dagsplit::solve::Partitioner;
+use dagsplit::solve::{Partitioner, Program};
 use dagsplit::verify;
 
 #[path = "../../src/cli/values.rs"]
@@ -150,16 +149,14 @@ pub fn mapping(data: &[u8]) {
 
 /// Journals of comparisons.
 pub fn journal(data: &[u8]) {
-    let Ok(text) = std::str::from_utf8(data) else { return };
     let path = Path::new("results.jsonl");
-    let Ok(journal) = Journal::parse(path, text) else { return };
-    let lines = journal.records().iter().map(|record| serde_json::to_string(record).expect("records are plain data"));
-    let written = lines.collect::<Vec<_>>().join("\n");
-    let again = Journal::parse(path, &written).expect("what is written can be read");
-    assert_eq!(again.records(), journal.records());
-    for record in journal.records() {
+    let Ok(records) = parse_journal(path, data) else { return };
+    let lines = records.iter().map(|record| serde_json::to_string(record).expect("records are plain data") + "\n");
+    let again = parse_journal(path, lines.collect::<String>().as_bytes()).expect("what is written can be read");
+    assert_eq!(again, records);
+    for record in &records {
         // The methods of a journal are those of another version, perhaps.
-        let _ = (journal.find(&record.trial), registry::settings(&record.trial.method));
+        let _ = registry::settings(&record.trial.method);
     }
 }
 
@@ -223,14 +220,13 @@ pub fn spec(data: &[u8]) {
 /// Answers of programs: the first byte picks the reader.
 pub fn answer(data: &[u8]) {
     const PARTITIONERS: [Partitioner; 3] = [Partitioner::Scotch, Partitioner::Metis, Partitioner::Kahip];
-    static CASE: LazyLock<Case> = LazyLock::new(|| Case::new(INSTANCE.clone(), &ProblemSpec::of(&INSTANCE)));
     let Some((choice, text)) = choice(data, 2 + PARTITIONERS.len()) else { return };
     match choice {
         0 => {
             let _ = serde_json::from_str::<Answer>(text).map(Answer::into_ending);
         }
         1 => {
-            let _ = Program::outcome(text, &CASE);
+            let _ = Program::outcome(text, &INSTANCE, &Scope::Acyclic);
         }
         partitioner => {
             if let Ok(parts) = PARTITIONERS[partitioner - 2].parse(text, 4, 3) {

@@ -20,6 +20,8 @@ use crate::instance::{Instance, Node, Problems, validate};
 /// A validated instance together with what is asked of it. Nodes are indexed `0..n` in file order.
 #[derive(Clone)]
 pub struct Problem {
+    /// The instance as it is written, for what is not solved here: programs of their own.
+    pub instance: Arc<Instance>,
     /// The operator or layer graph: every node and edge of the instance.
     pub graph: Graph,
     /// The instance's edges in the order of its file, by which published programs break ties.
@@ -74,6 +76,7 @@ impl Problem {
         let costs = model.costs(instance, &spec);
         costs.validate(&graph, &spec)?;
         Ok(Self {
+            instance: Arc::new(instance.clone()),
             graph,
             edges,
             ids: instance.nodes.iter().map(|v| v.id).collect(),

@@ -1,16 +1,21 @@
 //! What comparisons keep of runs, and what they make of them.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::PathBuf;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
 use dagsplit::embedded::{self, report};
 use dagsplit::solve::Status;
 use pyo3::prelude::*;
-use report::comparison::{self, Answer, Ending, Measured, Record, contradiction, measured};
+use report::comparison::{self, Answer, Ending, Journal, JournalError, Measured, Record, contradiction, measured};
 use report::export::{csv::csv, latex::latex, markdown::markdown};
 use report::plot::plot;
 use report::table;
 use serde_json::{Value, json};
 
 use crate::costs::Question;
-use crate::errors::{InternalError, InvalidOption, mismatch, raised};
+use crate::errors::{InternalError, InvalidInstance, InvalidOption, OutputError, mismatch, raised};
 use crate::workloads::Instance;
 
 /// The record of a run: `answer` is what `solve` answered, `refusal` why it did not, with the run's status.
@@ -37,6 +42,39 @@ pub fn record(
 
 fn named(status: &str) -> PyResult<Status> {
     serde_json::from_value(Value::from(status)).map_err(|error| mismatch(&error))
+}
+
+/// The record of each of these trials, which are records of runs that were not made, in the journals of a folder: one by
+/// this version, if not by any.
+#[pyfunction]
+pub fn kept(folder: PathBuf, trials: Vec<String>, any_version: bool) -> PyResult<Vec<Option<String>>> {
+    let journal = Journal::folder(&folder).map_err(|error| not_kept(&error))?;
+    let record = |trial: &String| {
+        let Record { trial, versions, .. } = serde_json::from_str(trial)?;
+        journal.find(&trial, (!any_version).then_some(&versions)).map(serde_json::to_string).transpose()
+    };
+    trials.iter().map(record).collect::<serde_json::Result<_>>().map_err(|error| mismatch(&error))
+}
+
+/// Appends a record to this process' journal in a folder.
+#[pyfunction]
+pub fn keep(folder: PathBuf, record: &str) -> PyResult<()> {
+    // A process that was forked has a journal of its own, too.
+    static JOURNALS: LazyLock<Mutex<HashMap<(u32, PathBuf), Journal>>> = LazyLock::new(Mutex::default);
+    let record = serde_json::from_str(record).map_err(|error| mismatch(&error))?;
+    let mut journals = JOURNALS.lock().unwrap_or_else(PoisonError::into_inner);
+    let kept = match journals.entry((std::process::id(), folder)) {
+        Entry::Occupied(journal) => journal.into_mut().add(record),
+        Entry::Vacant(place) => Journal::beside(&place.key().1).and_then(|journal| place.insert(journal).add(record)),
+    };
+    kept.map_err(|error| not_kept(&error))
+}
+
+fn not_kept(error: &JournalError) -> PyErr {
+    match error {
+        JournalError::Write { .. } => OutputError::new_err(error.to_string()),
+        _ => InvalidInstance::new_err(error.to_string()),
+    }
 }
 
 /// Several records as `rows` (JSON), `text`, `markdown`, `latex`, `csv` or `plot` (SVG).
@@ -66,6 +104,7 @@ fn row(run: &Measured<'_>) -> Value {
         "workload": run.workload,
         "method": trial.method,
         "scope": trial.problem.scope.name(),
+        "seed": trial.seed,
         "status": ending.status,
         "objective": ending.objective,
         "lower_bound": ending.lower_bound,

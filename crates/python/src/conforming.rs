@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use dagsplit::conformance::{Answer, Fault, Partitioner, Program, Report, Request};
+use dagsplit::conformance::{Answer, Fault, Partitioner, Report, Request};
 use dagsplit::embedded::{self, Failure};
 use dagsplit::problem::Problem;
-use dagsplit::solve::{Guarantee, Solver, Unsupported};
+use dagsplit::solve::{Guarantee, Program, Solver, Unsupported};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -23,7 +23,7 @@ struct Callable {
 
 impl Callable {
     fn call(&self, request: &Request<'_>) -> Result<String, Fault> {
-        let environment = Program::environment(request.case, request.seed, request.time_limit);
+        let environment = Program::environment(&request.case.spec, request.seed, Some(request.time_limit));
         Python::attach(|py| {
             let asked = PyDict::new(py);
             for (name, value) in environment {
@@ -58,7 +58,8 @@ impl Partitioner for Callable {
         let started = Instant::now();
         let text = self.call(request)?;
         let elapsed = started.elapsed();
-        Ok(Answer { outcome: Program::outcome(&text, request.case).map_err(Fault::Unreadable)?, elapsed })
+        let outcome = Program::outcome(&text, &request.case.instance, &request.case.spec.scope);
+        Ok(Answer { outcome: outcome.map_err(Fault::Unreadable)?, elapsed })
     }
 }
 

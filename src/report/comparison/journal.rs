@@ -1,19 +1,24 @@
-//! The file that keeps the records of a comparison while it runs: JSON lines.
+//! Where the records of many runs are kept while they are made: JSON lines, appended one by one.
 
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use super::record::{COMPARE_SCHEMA, Record, Trial};
-use crate::formats::{ReadCause, file, write_atomically};
+use super::record::{COMPARE_SCHEMA, Record, Trial, Versions};
+use crate::formats::{MAX_FILE_BYTES, ReadCause, file};
 use crate::solve::Status;
 use crate::text::{self, escaped_json};
 
-/// Why a file of results cannot be used.
+/// How the names of journals in a folder end.
+const EXTENSION: &str = "jsonl";
+
+/// Why results cannot be kept.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// It cannot be read.
     #[error("{}: it cannot be read: {cause}", text::path(path))]
     Read {
-        /// The file.
+        /// The file or folder.
         path: PathBuf,
         /// What is wrong.
         cause: ReadCause,
@@ -21,7 +26,7 @@ pub enum JournalError {
     /// It cannot be written.
     #[error("{}: it cannot be written: {cause}", text::path(path))]
     Write {
-        /// The file.
+        /// The file or folder.
         path: PathBuf,
         /// What the system says.
         cause: std::io::Error,
@@ -41,77 +46,190 @@ pub enum JournalError {
     Exists(PathBuf),
 }
 
-/// Records, and the file that they are saved to after each run.
+/// Records, and where new ones are appended.
+///
+/// A line is written as a whole and handed to the disk before anything else is done. A writer that dies within one leaves a
+/// part of it, which counts for nothing and which the next writer removes. Several writers may share a file, which each of
+/// them locks; in a folder each has a file of its own, and all files are read.
 #[derive(Debug, Default)]
 pub struct Journal {
-    path: Option<PathBuf>,
+    sink: Option<Sink>,
     records: Vec<Record>,
 }
 
+#[derive(Debug)]
+struct Sink {
+    /// The file, or the folder of the file.
+    path: PathBuf,
+    /// The writer's own file in a folder is made with its first record.
+    file: Option<File>,
+    is_shared: bool,
+}
+
 impl Journal {
-    /// A journal in a new file; without a path it is kept in memory alone.
+    /// A journal in a new file.
     ///
     /// # Errors
-    /// The file exists.
-    pub fn create(path: Option<&Path>) -> Result<Self, JournalError> {
-        match path {
-            Some(path) if path.exists() => Err(JournalError::Exists(path.into())),
-            path => Ok(Self { path: path.map(Into::into), records: Vec::new() }),
-        }
+    /// The file exists, or cannot be made.
+    pub fn create(path: &Path) -> Result<Self, JournalError> {
+        let file = appending().create_new(true).open(path).map_err(|cause| match cause.kind() {
+            ErrorKind::AlreadyExists => JournalError::Exists(path.into()),
+            _ => JournalError::Write { path: path.into(), cause },
+        })?;
+        Ok(Self { sink: Some(Sink::shared(path, file)), records: Vec::new() })
     }
 
-    /// Goes on with the journal in `path`, or begins it where there is no such file.
+    /// Goes on with the journal in a file, or begins it where there is none.
     ///
     /// # Errors
-    /// The file cannot be read, is larger than files may be, or holds something else.
+    /// The file cannot be read or written, is larger than files may be, or holds something else.
     pub fn resume(path: &Path) -> Result<Self, JournalError> {
-        let text = match file::text(path) {
-            Ok(text) => text,
-            Err(ReadCause::Io(cause)) if cause.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(cause) => return Err(JournalError::Read { path: path.into(), cause }),
-        };
-        Self::parse(path, &text)
+        let records = read(path)?;
+        let file = appending().create(true).open(path);
+        let file = file.map_err(|cause| JournalError::Write { path: path.into(), cause })?;
+        Ok(Self { sink: Some(Sink::shared(path, file)), records })
     }
 
-    /// The journal that `text` is, to be gone on with in `path`. O(length).
+    /// A journal of new records alone, in a file of its own in a folder, which is made where there is none.
     ///
     /// # Errors
-    /// A line is no record.
-    pub fn parse(path: &Path, text: &str) -> Result<Self, JournalError> {
-        let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
-        let read = |(line, number): (&str, usize)| {
-            parse(line).map_err(|cause| JournalError::NoRecord { path: path.into(), line: number, cause })
-        };
-        Ok(Self { path: Some(path.into()), records: lines.map(read).collect::<Result<_, _>>()? })
+    /// The folder cannot be made.
+    pub fn beside(path: &Path) -> Result<Self, JournalError> {
+        fs::create_dir_all(path).map_err(|cause| JournalError::Write { path: path.into(), cause })?;
+        let sink = Sink { path: path.into(), file: None, is_shared: false };
+        Ok(Self { sink: Some(sink), records: Vec::new() })
     }
 
-    /// The records in the order of their runs.
-    pub fn records(&self) -> &[Record] {
-        &self.records
-    }
-
-    /// The record of an equal trial that went to its end; one that Ctrl-C ended is to be run again.
-    pub fn find(&self, trial: &Trial) -> Option<&Record> {
-        let ended = self.records.iter().filter(|record| record.ending.status != Status::Interrupted);
-        ended.rev().find(|record| record.trial.equals(trial))
-    }
-
-    /// Adds a record, in place of one of an equal trial, and saves the file: a reader sees all of it or none.
+    /// Goes on with the journals in a folder, which is made where there is none, in the order of their names.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The folder or a file cannot be read, or holds something else.
+    pub fn folder(path: &Path) -> Result<Self, JournalError> {
+        let journal = Self::beside(path)?;
+        let mut files = files(path).map_err(|cause| JournalError::Read { path: path.into(), cause: cause.into() })?;
+        files.sort();
+        let records = files.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { records: records.concat(), ..journal })
+    }
+
+    /// The record of an equal trial that went to its end, by these versions, or by any where none are given: the last one.
+    /// One that Ctrl-C ended is to be run again. O(records).
+    pub fn find(&self, trial: &Trial, versions: Option<&Versions>) -> Option<&Record> {
+        self.records.iter().rfind(|record| {
+            record.trial.equals(trial)
+                && versions.is_none_or(|versions| record.versions == *versions)
+                && record.ending.status != Status::Interrupted
+        })
+    }
+
+    /// Adds a record.
+    ///
+    /// # Errors
+    /// It cannot be written.
     pub fn add(&mut self, record: Record) -> Result<(), JournalError> {
-        self.records.retain(|old| !old.trial.equals(&record.trial));
+        if let Some(sink) = &mut self.sink {
+            let line = serde_json::to_string(&record).map(|json| format!("{}\n", escaped_json(&json)));
+            let written = line.map_err(io::Error::from).and_then(|line| sink.append(&line));
+            written.map_err(|cause| JournalError::Write { path: sink.path.clone(), cause })?;
+        }
         self.records.push(record);
-        let Some(path) = &self.path else { return Ok(()) };
-        let line = |record| serde_json::to_string(record).map(|json| format!("{}\n", escaped_json(&json)));
-        let lines: Result<String, _> = self.records.iter().map(line).collect();
-        let written = lines.map_err(Into::into).and_then(|lines| write_atomically(path, lines.as_bytes()));
-        written.map_err(|cause| JournalError::Write { path: path.clone(), cause })
+        Ok(())
     }
 }
 
-fn parse(line: &str) -> Result<Record, String> {
+impl Sink {
+    fn shared(path: &Path, file: File) -> Self {
+        Self { path: path.into(), file: Some(file), is_shared: true }
+    }
+
+    fn append(&mut self, line: &str) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(own_file(&self.path)?),
+        };
+        if !self.is_shared {
+            return write(file, line);
+        }
+        file.lock()?;
+        let written = without_rest(file).and_then(|()| write(file, line));
+        file.unlock()?;
+        written
+    }
+}
+
+fn appending() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true);
+    options
+}
+
+/// The journals in a folder.
+fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|end| end == EXTENSION)).collect())
+}
+
+/// A new file in a folder, under a name that nobody else has, with the permissions that a new file gets.
+fn own_file(folder: &Path) -> io::Result<File> {
+    let suffix = format!(".{EXTENSION}");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("runs-").suffix(&suffix).append(true);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    Ok(builder.tempfile_in(folder)?.keep()?.0)
+}
+
+fn write(file: &mut File, line: &str) -> io::Result<()> {
+    file.write_all(line.as_bytes())?;
+    file.sync_data()
+}
+
+/// Takes away the part of a line that a writer who died has left.
+fn without_rest(file: &mut File) -> io::Result<()> {
+    let length = file.seek(io::SeekFrom::End(0))?;
+    let mut last = [b'\n'];
+    if length > 0 {
+        file.seek(io::SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+    }
+    if last == [b'\n'] {
+        return Ok(());
+    }
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    file.set_len(whole_lines(&bytes) as u64)
+}
+
+/// Where the last line that has an end ends.
+fn whole_lines(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)
+}
+
+/// The records in a file; none where there is no file.
+fn read(path: &Path) -> Result<Vec<Record>, JournalError> {
+    match file::bytes(path, MAX_FILE_BYTES) {
+        Ok(bytes) => parse(path, &bytes),
+        Err(ReadCause::Io(cause)) if cause.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(cause) => Err(JournalError::Read { path: path.into(), cause }),
+    }
+}
+
+/// The records in the bytes of a journal, whose file is at `path`. A last line without an end is none. O(length).
+///
+/// # Errors
+/// A line is no record.
+pub fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Record>, JournalError> {
+    let text = std::str::from_utf8(&bytes[..whole_lines(bytes)])
+        .map_err(|error| JournalError::Read { path: path.into(), cause: ReadCause::NotUtf8(error.valid_up_to()) })?;
+    let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
+    let read = |(line, number): (&str, usize)| {
+        record(line).map_err(|cause| JournalError::NoRecord { path: path.into(), line: number, cause })
+    };
+    lines.map(read).collect()
+}
+
+fn record(line: &str) -> Result<Record, String> {
     let record: Record = serde_json::from_str(line).map_err(|error| error.to_string())?;
     match record.schema.as_str() {
         COMPARE_SCHEMA => Ok(record),
@@ -128,22 +246,24 @@ mod tests {
     fn records_come_back_as_they_were() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("results.jsonl");
-        let mut journal = Journal::create(Some(&path)).unwrap();
+        let mut journal = Journal::create(&path).unwrap();
         let (mut first, second) = (record("dp", Some(0.1 + 0.2)), record("dpl", None));
         first.ending.status = Status::Interrupted;
         journal.add(first.clone()).unwrap();
         journal.add(second.clone()).unwrap();
-        assert!(matches!(Journal::create(Some(&path)), Err(JournalError::Exists(_))));
+        assert!(matches!(Journal::create(&path), Err(JournalError::Exists(_))));
 
         let mut resumed = Journal::resume(&path).unwrap();
-        assert_eq!(resumed.find(&second.trial), Some(&second));
-        assert_eq!(resumed.find(&first.trial), None, "an interrupted run is run again");
+        assert_eq!(resumed.find(&second.trial, None), Some(&second));
+        assert_eq!(resumed.find(&first.trial, None), None, "an interrupted run is run again");
         first.ending.status = Status::Feasible;
         resumed.add(first.clone()).unwrap();
         let resumed = Journal::resume(&path).unwrap();
-        assert_eq!((resumed.find(&first.trial), resumed.records.len()), (Some(&first), 2));
-        let other = Trial { seed: 1, ..first.trial };
-        assert_eq!(resumed.find(&other), None);
+        assert_eq!(resumed.find(&first.trial, Some(&first.versions)), Some(&first));
+        let other = Trial { seed: 1, ..first.trial.clone() };
+        assert_eq!(resumed.find(&other, None), None);
+        let other = Versions { dagsplit: "0.0.9".into(), ..first.versions };
+        assert_eq!(resumed.find(&first.trial, Some(&other)), None);
     }
 
     #[test]
@@ -151,8 +271,52 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("results.jsonl");
         let line = serde_json::to_string(&record("dp", None)).unwrap();
-        std::fs::write(&path, format!("{line}\n{}\n", line.replace("compare/1", "compare/9"))).unwrap();
+        fs::write(&path, format!("{line}\n{}\n", line.replace("compare/1", "compare/9"))).unwrap();
         let error = Journal::resume(&path).unwrap_err().to_string();
         assert!(error.contains("line 2") && error.contains("dagsplit-compare/9"), "{error}");
+    }
+
+    #[test]
+    fn what_a_writer_that_died_has_left_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("results.jsonl");
+        let line = serde_json::to_string(&record("dp", Some(1.0))).unwrap();
+        for rest in 1..line.len() {
+            fs::write(&path, format!("{line}\n{}", &line[..rest])).unwrap();
+            let mut journal = Journal::resume(&path).unwrap();
+            assert_eq!(journal.records.len(), 1);
+            journal.add(record("dpl", None)).unwrap();
+            assert_eq!(Journal::resume(&path).unwrap().records, journal.records, "{rest} bytes");
+        }
+    }
+
+    #[test]
+    fn writers_of_one_file_and_of_one_folder_lose_nothing() {
+        const WRITERS: u64 = 8;
+        const RECORDS: u64 = 50;
+        let place = tempfile::tempdir().unwrap();
+        let (file, folder) = (place.path().join("results.jsonl"), place.path().join("results"));
+        let write = |writer: u64| {
+            let journals = [Journal::resume(&file).unwrap(), Journal::folder(&folder).unwrap()];
+            for mut journal in journals {
+                for run in 0..RECORDS {
+                    let mut record = record("dp", Some(1.0));
+                    record.trial.seed = writer * RECORDS + run;
+                    journal.add(record).unwrap();
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let write = &write;
+                scope.spawn(move || write(writer));
+            }
+        });
+        for journal in [Journal::resume(&file).unwrap(), Journal::folder(&folder).unwrap()] {
+            let mut seeds: Vec<u64> = journal.records.iter().map(|record| record.trial.seed).collect();
+            seeds.sort_unstable();
+            assert_eq!(seeds, (0..WRITERS * RECORDS).collect::<Vec<_>>());
+        }
+        assert_eq!(fs::read_dir(&folder).unwrap().count() as u64, WRITERS);
     }
 }

@@ -6,7 +6,7 @@ mod record;
 mod sheet;
 
 pub use gaps::{Measured, Reference, contradiction, measured};
-pub use journal::{Journal, JournalError};
+pub use journal::{Journal, JournalError, parse as parse_journal};
 pub use record::{Answer, COMPARE_SCHEMA, Ending, Limits, Machine, Record, Trial, Versions};
 
 pub use crate::solve::Status;
@@ -40,10 +40,13 @@ pub(crate) mod tests {
                 lower_bound: None,
                 seconds: objective.map(|_| 0.5),
                 process_seconds: 0.75,
+                cpu_seconds: Some(0.5),
                 peak_bytes: Some(1 << 20),
                 verified: objective.is_some(),
                 message: objective.is_none().then(|| "signal 6".into()),
                 stats: Default::default(),
+                devices: Vec::new(),
+                trace: Default::default(),
             },
             command: vec!["dagsplit".into(), "solve".into(), "w.json".into()],
             machine: Machine { cpu: "a processor".into(), cores: 2, system: "linux".into() },

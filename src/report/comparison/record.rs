@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::problem::ProblemSpec;
 use crate::registry::StepSettings;
 use crate::report::InstanceRecord;
 use crate::report::method::MethodRecord;
+use crate::report::trace::Trace;
 use crate::solve::Status;
 
 /// Version of [`Record`]: it changes when a field changes its meaning or goes.
@@ -30,7 +32,7 @@ pub struct Limits {
     pub certify: bool,
 }
 
-/// What is run. Equal trials are not run again when a comparison is resumed.
+/// What is run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// The workload.
@@ -68,6 +70,9 @@ pub struct Ending {
     pub seconds: Option<f64>,
     /// Seconds that its process took, reading the file and verifying the split included.
     pub process_seconds: f64,
+    /// Seconds that its process, with all that it started and waited for, spent on processors, where the system tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_seconds: Option<f64>,
     /// The most memory that its process held, in bytes, where the system tells it.
     pub peak_bytes: Option<u64>,
     /// Whether the independent verifier has passed the split.
@@ -77,6 +82,12 @@ pub struct Ending {
     /// What the method tells of itself, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stats: BTreeMap<String, f64>,
+    /// The split: its devices, as a run's record has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<Value>,
+    /// What the method knew when.
+    #[serde(default, skip_serializing_if = "Trace::is_empty")]
+    pub trace: Trace,
 }
 
 impl Ending {
@@ -88,10 +99,13 @@ impl Ending {
             lower_bound: None,
             seconds: None,
             process_seconds: 0.0,
+            cpu_seconds: None,
             peak_bytes: None,
             verified: false,
             message: Some(message),
             stats: BTreeMap::new(),
+            devices: Vec::new(),
+            trace: Trace::default(),
         }
     }
 }
@@ -106,6 +120,10 @@ pub struct Answer {
     verified: bool,
     #[serde(default)]
     stats: BTreeMap<String, f64>,
+    #[serde(default)]
+    devices: Vec<Value>,
+    #[serde(default)]
+    trace: Trace,
 }
 
 impl Answer {
@@ -120,10 +138,13 @@ impl Answer {
             lower_bound: self.lower_bound,
             seconds: Some(self.seconds),
             process_seconds: self.seconds,
+            cpu_seconds: None,
             peak_bytes: None,
             verified: self.verified,
             message: None,
             stats: self.stats,
+            devices: self.devices,
+            trace: self.trace,
         }
     }
 }
@@ -213,7 +234,7 @@ impl Record {
     /// Whether both are about one workload and problem, but for the scope.
     pub fn is_comparable(&self, other: &Self) -> bool {
         let (a, b) = (&self.trial, &other.trial);
-        let in_scope_of_b = ProblemSpec { scope: b.problem.scope.clone(), ..a.problem.clone() };
-        a.instance.hash == b.instance.hash && in_scope_of_b == b.problem
+        let in_scope_of_b = || ProblemSpec { scope: b.problem.scope.clone(), ..a.problem.clone() };
+        a.instance.hash == b.instance.hash && in_scope_of_b() == b.problem
     }
 }

@@ -5,9 +5,13 @@ use crate::report::sheet::{Cell, Column, Sheet};
 
 /// One row per run, in their order; runs without a result say why below the table.
 pub fn sheet(runs: &[Measured<'_>]) -> Sheet {
-    let words = ["workload", "method", "splits", "status"];
+    let words = ["workload", "method", "splits"];
     let figures = ["objective", "reference", "gap"];
+    // What they all share is not told.
+    let has_seeds = runs.iter().any(|run| run.record.trial.seed != runs[0].record.trial.seed);
     let mut columns: Vec<Column> = words.into_iter().map(Column::words).collect();
+    columns.extend(has_seeds.then(|| Column::words("seed")));
+    columns.push(Column::words("status"));
     columns.extend(figures.into_iter().map(Column::figures));
     columns.push(Column::words("gap to"));
     columns.extend(["time", "memory"].into_iter().map(Column::figures));
@@ -16,15 +20,19 @@ pub fn sheet(runs: &[Measured<'_>]) -> Sheet {
         let message = ending.message.as_ref()?;
         Some(format!("{}, {}: {}: {message}", run.workload, trial.method, ending.status.name()))
     });
-    Sheet { caption: String::new(), columns, rows: runs.iter().map(row).collect(), notes: notes.collect() }
+    Sheet {
+        caption: String::new(),
+        columns,
+        rows: runs.iter().map(|run| row(run, has_seeds)).collect(),
+        notes: notes.collect(),
+    }
 }
 
-fn row(run: &Measured<'_>) -> Vec<Cell> {
+fn row(run: &Measured<'_>, has_seeds: bool) -> Vec<Cell> {
     let (trial, ending) = (&run.record.trial, &run.record.ending);
-    vec![
-        run.workload.into(),
-        Cell::code(trial.method.as_str()),
-        trial.problem.scope.name().into(),
+    let mut row = vec![run.workload.into(), Cell::code(trial.method.as_str()), trial.problem.scope.name().into()];
+    row.extend(has_seeds.then(|| trial.seed.to_string().into()));
+    row.extend([
         ending.status.name().into(),
         Cell::of(Cell::Number, ending.objective),
         Cell::of(Cell::Number, run.reference.map(|reference| reference.value)),
@@ -32,5 +40,6 @@ fn row(run: &Measured<'_>) -> Vec<Cell> {
         run.reference.map_or(Cell::Empty, |known| if known.is_optimum { "optimum" } else { "bound" }.into()),
         Cell::Seconds(ending.seconds.unwrap_or(ending.process_seconds)),
         Cell::of(Cell::Bytes, ending.peak_bytes.map(|bytes| bytes as f64)),
-    ]
+    ]);
+    row
 }

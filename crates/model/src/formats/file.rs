@@ -38,7 +38,11 @@ pub fn text(path: &Path) -> Result<String, ReadCause> {
 /// The file name that stands for standard input.
 const STANDARD_INPUT: &str = "-";
 
-fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, ReadCause> {
+/// [`read_bytes`] for a caller who knows the file's name.
+///
+/// # Errors
+/// Why the file could not be read.
+pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, ReadCause> {
     if path == Path::new(STANDARD_INPUT) {
         return standard_input(most);
     }

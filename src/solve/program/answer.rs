@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 
-use crate::conformance::Case;
 use crate::formats::parse_split;
+use crate::instance::Instance;
+use crate::problem::Scope;
 use crate::solve::{BoundSource, LowerBound, Outcome};
 
 /// What may stand beside a split.
@@ -29,14 +30,13 @@ enum Status {
 ///
 /// # Errors
 /// What cannot be read.
-pub(super) fn parse(output: &str, case: &Case) -> Result<Outcome, String> {
+pub(super) fn parse(output: &str, instance: &Instance, scope: &Scope) -> Result<Outcome, String> {
     if output.trim().is_empty() {
         return Err("it printed nothing".into());
     }
     let Beside { status, lower_bound } = serde_json::from_str(output).map_err(|error| error.to_string())?;
-    let scope = case.spec.scope.clone();
     let bound = |value| LowerBound { value, scope: scope.clone(), source: BoundSource::Stated };
-    let split = || parse_split(output, &case.instance).map_err(|error| error.to_string());
+    let split = || parse_split(output, instance).map_err(|error| error.to_string());
     match status {
         Status::Infeasible => Ok(Outcome::Infeasible),
         Status::Unknown => Ok(Outcome::Unknown { bound: lower_bound.map(bound) }),
