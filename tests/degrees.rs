@@ -6,6 +6,8 @@ mod brute_force;
 mod layers;
 #[path = "degrees/sample.rs"]
 mod sample;
+#[path = "degrees/simulated.rs"]
+mod simulated;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

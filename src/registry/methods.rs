@@ -76,7 +76,7 @@ pub(super) const METHODS: &[Method] = &[
         name: "degrees",
         summary: "dynamic program over ideals for tensor and data degrees of stages and options of nodes (--microbatches)",
         scopes: &["acyclic"],
-        objectives: &["throughput"],
+        objectives: &["throughput", "step"],
         exact: true,
         anytime: true,
         limits: "files that state options, accelerators of one class; proofs need a narrow graph (200,000 ideals)",

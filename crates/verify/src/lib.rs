@@ -247,7 +247,7 @@ fn of_stages(split: &Split, costs: &StageCosts) -> Result<Verified, Vec<Violatio
     devices::device_counts(split, &mut violations);
     let stages = stages::check(split, costs).map_err(|found| violations.extend(found));
     let Some(stages) = stages.ok().filter(|_| violations.is_empty()) else { return Err(violations) };
-    let objective = stages.iter().map(|stage| stage.load).fold(0.0, f64::max);
+    let objective = stages::time(split, costs, &stages);
     let devices = stages.into_iter().zip(split.devices).map(|(stage, assignment)| VerifiedDevice {
         assignment: assignment.clone(),
         load: stage.load,

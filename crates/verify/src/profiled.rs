@@ -6,7 +6,9 @@ use dagsplit_model::cost::{
     Costs, EdgeCost, KindCost, MemoryLaw, NodeCost, OptionCost, Piece, StageCosts, Synchronisation, Transfer,
 };
 use dagsplit_model::instance::{Instance, NodeOption, Parallelism};
-use dagsplit_model::problem::{CostKind, Degrees, DeviceKind, MemoryModel, ProblemSpec};
+use dagsplit_model::problem::{
+    CostKind, Degrees, DeviceKind, MemoryModel, Optimizer, Precision, ProblemSpec, Training,
+};
 
 /// What a valid instance costs for a valid spec.
 pub(super) fn costs(instance: &Instance, spec: &ProblemSpec) -> Costs {
@@ -47,7 +49,7 @@ fn stages(instance: &Instance, spec: &ProblemSpec, (degrees, stated): (&Degrees,
             && degrees.options.as_ref().is_none_or(|allowed| allowed.contains(&option.name));
         if is_allowed {
             tensor.insert(option.tensor_degree);
-            options[index[&option.node]].push(option_cost(option, &index, &place_of));
+            options[index[&option.node]].push(option_cost(option, degrees, &index, &place_of));
         }
     }
     let devices: usize = spec.platform.accelerators.iter().map(|class| class.count).sum();
@@ -57,11 +59,15 @@ fn stages(instance: &Instance, spec: &ProblemSpec, (degrees, stated): (&Degrees,
             && degrees.data.as_ref().is_none_or(|allowed| allowed.contains(d))
     };
     let data = (1..=degrees.microbatches.min(devices)).filter(is_degree).collect();
-    StageCosts::new(options, edges, stated.bandwidth, degrees.microbatches, (tensor.into_iter().collect(), data))
+    let tensor = tensor.into_iter().collect();
+    let mut costs = StageCosts::new(options, edges, stated.bandwidth, degrees.microbatches, (tensor, data));
+    costs.in_flight = degrees.memory.in_flight;
+    costs
 }
 
 fn option_cost(
     option: &NodeOption,
+    degrees: &Degrees,
     index: &BTreeMap<u64, usize>,
     place_of: &BTreeMap<(usize, usize), usize>,
 ) -> OptionCost {
@@ -70,6 +76,25 @@ fn option_cost(
     cost.parameters = option.parameter_bytes;
     cost.memory_per_microbatch = option.memory_per_microbatch;
     cost.memory = option.memory;
+    let (mut weights, mut gradients, mut optimizer) =
+        (option.weight_bytes, option.gradient_bytes, option.optimizer_bytes);
+    if let Some(Training { optimizer: updates, precision }) = degrees.memory.training {
+        cost.memory = 0.0;
+        weights = option.parameter_bytes;
+        let numbers = weights / if precision == Precision::Fp32 { 4.0 } else { 2.0 };
+        let copy = if precision == Precision::Fp32 { 0.0 } else { 4.0 };
+        (gradients, optimizer) = match updates {
+            Optimizer::None => (0.0, 0.0),
+            Optimizer::Sgd => (weights, numbers * copy),
+            Optimizer::Momentum => (weights, numbers * (copy + 4.0)),
+            Optimizer::Adam => (weights, numbers * (copy + 8.0)),
+        };
+    }
+    for (stage, bytes) in [(1, optimizer), (2, gradients), (3, weights)] {
+        *(if degrees.memory.zero >= stage { &mut cost.shared } else { &mut cost.memory }) += bytes;
+    }
+    cost.memory += degrees.memory.cache_tokens as f64 * option.cache_bytes_per_token;
+    cost.working = option.working_bytes;
     cost.exchanged.extend(option.sync_in.iter().map(|(id, &bytes)| (place_of[&(index[id], v)], bytes)));
     cost.exchanged.extend(option.sync_out.iter().map(|(id, &bytes)| (place_of[&(v, index[id])], bytes)));
     cost

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::split::Split;
 use super::{StageFault, Violation};
 use dagsplit_model::cost::{OptionCost, StageCosts};
-use dagsplit_model::problem::{DeviceAssignment, fits};
+use dagsplit_model::problem::{DeviceAssignment, InFlight, Objective, fits};
 
 /// What one stage takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -28,7 +28,9 @@ pub(super) fn check(split: &Split, costs: &StageCosts) -> Result<Vec<Stage>, Vec
     for (device, stage) in split.used() {
         found.extend(faults(split, costs, stage).into_iter().map(|fault| Violation::Stage { device, fault }));
     }
-    found.extend(parts_of_a_batch(split, costs));
+    if split.spec.objective == Objective::Throughput {
+        found.extend(parts_of_a_batch(split, costs));
+    }
     found.extend(out_of_order(split));
     if !found.is_empty() {
         return Err(found);
@@ -89,21 +91,55 @@ fn out_of_order(split: &Split) -> Vec<Violation> {
     firsts.map(violation).collect()
 }
 
+/// The largest time of a stage for each sample, or the time of a batch: a replica takes its stage's time for each sample of as
+/// many as there are replicas at once.
+pub(super) fn time(split: &Split, costs: &StageCosts, stages: &[Stage]) -> f64 {
+    let of_one = || stages.iter().zip(split.devices).map(|(stage, device)| (stage.load, device.replicas as f64));
+    match split.spec.objective {
+        Objective::Step { .. } => {
+            let first: f64 = of_one().map(|(load, replicas)| load * replicas).sum();
+            let more = of_one().map(|(load, replicas)| load * (costs.microbatches as f64 - replicas));
+            first + more.fold(0.0, f64::max)
+        }
+        _ => of_one().map(|(load, _)| load).fold(0.0, f64::max),
+    }
+}
+
+/// Microbatches in flight on a device.
+fn in_flight(split: &Split, costs: &StageCosts, device: usize) -> usize {
+    let replicas = split.devices[device].replicas;
+    let of_replica = costs.microbatches.div_ceil(replicas);
+    let parts =
+        |first: usize| split.used().filter(|&(d, _)| d >= first).map(|(_, stage)| stage.replicas).sum::<usize>();
+    match costs.in_flight {
+        InFlight::Constant(count) => count,
+        InFlight::GPipe => of_replica,
+        InFlight::OneForwardOneBackward | InFlight::Asynchronous => of_replica.min(parts(device).div_ceil(replicas)),
+        InFlight::ZbH1 => of_replica.min(parts(0).div_ceil(replicas)),
+        InFlight::ZbH2 => of_replica.min((2 * parts(0)).div_ceil(replicas) - 1),
+    }
+}
+
 /// What a stage takes whose degrees and options are known.
 fn stage(split: &Split, costs: &StageCosts, device: usize) -> Stage {
     let stage = &split.devices[device];
     if stage.nodes.is_empty() {
         return Stage::default();
     }
-    let later = split.used().filter(|&(other, _)| other >= device);
-    let in_flight = later.map(|(_, other)| other.replicas).sum::<usize>().div_ceil(stage.replicas);
+    let in_flight = in_flight(split, costs, device);
     let (mut compute, mut parameters, mut memory, mut moved) = (0.0, 0.0, 0.0, 0.0);
+    let mut working = 0.0_f64;
     for (node, name) in stage.nodes.iter().zip(&stage.options) {
         let v = split.index[node];
         let Some(option) = find(&costs.options[v], stage.tensor_degree, name) else { continue };
         compute += option.compute;
         parameters += option.parameters;
         memory += option.memory_per_microbatch * in_flight as f64 + option.memory;
+        memory += option.shared / stage.replicas as f64;
+        if costs.in_flight == InFlight::Asynchronous {
+            memory += option.parameters * (in_flight - 1) as f64;
+        }
+        working = working.max(option.working);
         for (e, edge) in costs.edges.iter().enumerate() {
             let is_cut = (split.device_of[edge.source] == device) != (split.device_of[edge.target] == device);
             if is_cut && (edge.source == v || edge.target == v) {
@@ -116,5 +152,5 @@ fn stage(split: &Split, costs: &StageCosts, device: usize) -> Stage {
     let (replicas, batch) = (stage.replicas as f64, costs.microbatches as f64);
     let all_reduce = 4.0 * (replicas - 1.0) / replicas * parameters / batch;
     let load = compute / replicas + (moved / replicas + all_reduce) / costs.bandwidth;
-    Stage { load, memory, in_flight }
+    Stage { load, memory: memory + working, in_flight }
 }

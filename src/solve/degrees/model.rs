@@ -1,6 +1,8 @@
 //! The costs of stages by unit: what a search adds up as a stage grows by one node after the other.
 
-use crate::cost::{OptionCost, StageCosts};
+use super::front::Taken;
+use super::target::Found;
+use crate::cost::{OptionCost, StageBytes, StageCosts};
 use crate::problem::{Problem, most_bytes};
 
 /// Rounding of sums, as a part of them: what is that near to a limit counts as within it, or not, for everybody alike.
@@ -11,10 +13,32 @@ const ROUNDING: f64 = 1e-13;
 pub struct Least {
     pub compute: f64,
     pub parameters: f64,
-    pub per_microbatch: f64,
-    pub memory: f64,
+    pub memory: Memory,
     /// An option that takes the least compute, parameters and exchange all at once, where there is one.
     pub fastest: Option<usize>,
+}
+
+/// What options need memory for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Memory {
+    pub lasting: StageBytes,
+    /// The largest of one.
+    pub working: f64,
+}
+
+impl Memory {
+    fn of(costs: &StageCosts, option: &OptionCost) -> Self {
+        Self { lasting: costs.bytes(option), working: option.working }
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        Self { lasting: self.lasting.plus(&other.lasting), working: self.working.max(other.working) }
+    }
+
+    /// All of it, of `d` replicas with so many microbatches in flight.
+    pub fn bytes(&self, in_flight: usize, d: usize) -> f64 {
+        self.lasting.of(in_flight, d) + self.working
+    }
 }
 
 /// The options of one tensor degree.
@@ -36,12 +60,16 @@ pub struct Model<'a> {
     pub incident: Vec<Vec<Incident>>,
     /// The least device time of each unit: time × tensor degree.
     pub work: Vec<f64>,
+    /// The least time of each unit.
+    pub shortest: Vec<f64>,
     /// Bytes of one device.
     pub memory: f64,
     /// How many devices there are.
     pub devices: usize,
     /// The most that the data degrees may add up to.
     pub parts: usize,
+    /// Whether the time of a step is minimised.
+    pub is_step: bool,
 }
 
 /// An edge at a unit.
@@ -65,35 +93,23 @@ pub struct Sums {
     pub moved: f64,
     pub parameters: f64,
     /// The least memory, whatever the options.
-    pub per_microbatch: f64,
-    pub memory: f64,
+    pub least: Memory,
     /// The memory of the fastest options.
-    pub fastest_per_microbatch: f64,
-    pub fastest_memory: f64,
+    pub fastest: Memory,
 }
 
 impl Sums {
     /// Nothing.
-    pub const NONE: Self = Self {
-        is_possible: true,
-        is_simple: true,
-        compute: 0.0,
-        moved: 0.0,
-        parameters: 0.0,
-        per_microbatch: 0.0,
-        memory: 0.0,
-        fastest_per_microbatch: 0.0,
-        fastest_memory: 0.0,
-    };
-
-    /// The least bytes with `y` microbatches in flight.
-    pub fn least_bytes(&self, y: usize) -> f64 {
-        self.per_microbatch * y as f64 + self.memory
-    }
-
-    /// The bytes of the fastest options with `y` microbatches in flight.
-    pub fn fastest_bytes(&self, y: usize) -> f64 {
-        self.fastest_per_microbatch * y as f64 + self.fastest_memory
+    pub fn none() -> Self {
+        Self {
+            is_possible: true,
+            is_simple: true,
+            compute: 0.0,
+            moved: 0.0,
+            parameters: 0.0,
+            least: Memory::default(),
+            fastest: Memory::default(),
+        }
     }
 }
 
@@ -113,25 +129,61 @@ impl<'a> Model<'a> {
         let class = problem.spec.platform.accelerators.iter().find(|class| class.count > 0);
         let limit = class.and_then(|class| class.memory).map_or(f64::INFINITY, most_bytes);
         let devices = class.map_or(0, |class| class.count);
-        let work = (0..node_of.len()).map(|unit| least_over(&degrees, unit, |t, least| t as f64 * least.compute));
+        let is_step = problem.spec.objective.microbatches().is_some();
+        let least = |value: fn(usize, &Least) -> f64| {
+            (0..node_of.len()).map(|unit| least_over(&degrees, unit, value)).collect::<Vec<_>>()
+        };
         Self {
-            work: work.collect(),
+            work: least(|t, least| t as f64 * least.compute),
+            shortest: least(|_, least| least.compute),
             costs,
             node_of,
             incident,
             memory: limit * (1.0 - ROUNDING),
             devices,
-            parts: costs.microbatches.min(devices),
+            parts: if is_step { devices } else { costs.microbatches.min(devices) },
+            is_step,
             degrees,
         }
     }
 
-    /// A value that no split is below: the devices' time together, and that of the parts of a batch.
+    /// A value that no split is below: the devices' time together, and that of the parts of a batch; for a step also the way of a
+    /// microbatch.
     pub fn bound(&self) -> f64 {
-        let units = 0..self.node_of.len();
-        let shortest: f64 = units.map(|unit| least_over(&self.degrees, unit, |_, least| least.compute)).sum();
-        let work: f64 = self.work.iter().sum();
-        (work / self.devices.max(1) as f64).max(shortest / self.parts.max(1) as f64) * (1.0 - ROUNDING)
+        let (work, shortest): (f64, f64) = (self.work.iter().sum(), self.shortest.iter().sum());
+        let largest = (work / self.devices.max(1) as f64).max(shortest / self.parts.max(1) as f64);
+        let bound = if self.is_step { self.step_of(largest).max(shortest) } else { largest };
+        bound * (1.0 - ROUNDING)
+    }
+
+    /// What no step is below where no largest time is below this one: the devices of that stage are busy with all of a batch.
+    pub fn step_of(&self, largest: f64) -> f64 {
+        self.costs.microbatches as f64 * largest
+    }
+
+    /// The most time for each sample of a stage whose devices are busy for so long with all of a batch.
+    #[inline]
+    pub fn each_of(&self, busy: f64) -> f64 {
+        busy / self.costs.microbatches as f64
+    }
+
+    /// The value of a split into these stages.
+    pub fn objective(&self, stages: &[Found]) -> f64 {
+        let with = |taken: Taken, stage: &Found| self.taken_before(&taken, stage.tensor, stage.data, stage.time);
+        let Taken { once, more, .. } = stages.iter().fold(Taken::NOTHING, with);
+        let largest = stages.iter().map(|stage| stage.time).fold(0.0, f64::max);
+        if self.is_step { once + more } else { largest }
+    }
+
+    /// What stages take with one more before them, on `data` replicas of `tensor` devices, that takes so long for each sample.
+    pub fn taken_before(&self, behind: &Taken, tensor: usize, data: usize, time: f64) -> Taken {
+        let (parts, devices) = (behind.parts + data, behind.devices + tensor * data);
+        let Taken { once, more, .. } = *behind;
+        if !self.is_step {
+            return Taken { parts, devices, once, more };
+        }
+        let others = (self.costs.microbatches - data) as f64 * time;
+        Taken { parts, devices, once: once + data as f64 * time, more: more.max(others) }
     }
 
     /// The options of a unit at the tensor degree of this index, each with its index among all of the node's.
@@ -155,16 +207,15 @@ impl<'a> Model<'a> {
             };
         }
         let fastest = least.fastest.map(|option| &self.costs.options[self.node_of[unit]][option]);
+        let of_fastest = fastest.map_or(Memory::default(), |option| Memory::of(self.costs, option));
         Sums {
             is_possible: sums.is_possible,
             is_simple: sums.is_simple && fastest.is_some(),
             compute: sums.compute + least.compute,
             moved,
             parameters: sums.parameters + least.parameters,
-            per_microbatch: sums.per_microbatch + least.per_microbatch,
-            memory: sums.memory + least.memory,
-            fastest_per_microbatch: sums.fastest_per_microbatch + fastest.map_or(0.0, |o| o.memory_per_microbatch),
-            fastest_memory: sums.fastest_memory + fastest.map_or(0.0, |o| o.memory),
+            least: sums.least.plus(&least.memory),
+            fastest: sums.fastest.plus(&of_fastest),
         }
     }
 
@@ -197,31 +248,37 @@ impl TensorDegree {
                 exchanged[edge][end] = own.map(|option| option.exchanged_for(edge)).fold(f64::INFINITY, f64::min);
             }
         }
-        let units = node_of.iter().map(|&v| Least::of(&costs.options[v], degree)).collect();
+        let units = node_of.iter().map(|&v| Least::of(costs, &costs.options[v], degree)).collect();
         Self { degree, units, exchanged }
     }
 }
 
 impl Least {
-    fn of(options: &[OptionCost], degree: usize) -> Option<Self> {
+    fn of(costs: &StageCosts, options: &[OptionCost], degree: usize) -> Option<Self> {
         let own = || options.iter().enumerate().filter(move |(_, option)| option.tensor_degree == degree);
-        let least = |amount: fn(&OptionCost) -> f64| own().map(|(_, o)| amount(o)).fold(f64::INFINITY, f64::min);
+        let least = |amount: &dyn Fn(&OptionCost) -> f64| own().map(|(_, o)| amount(o)).fold(f64::INFINITY, f64::min);
         own().next()?;
-        let (compute, parameters) = (least(|o| o.compute), least(|o| o.parameters));
+        let (compute, parameters) = (least(&|o| o.compute), least(&|o| o.parameters));
         let is_fast = |o: &OptionCost| o.compute == compute && o.parameters == parameters;
         let exchanges_least = |o: &OptionCost| {
             own().all(|(_, other)| o.exchanged.iter().all(|&(edge, bytes)| bytes <= other.exchanged_for(edge)))
         };
         let fastest = own().filter(|(_, o)| is_fast(o) && exchanges_least(o));
         let leanest = fastest.min_by(|(_, a), (_, b)| {
-            let key = |o: &OptionCost| (o.memory_per_microbatch, o.memory);
+            let key = |o: &OptionCost| (o.memory_per_microbatch, o.memory, o.shared, o.working);
             key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal)
         });
         Some(Self {
             compute,
             parameters,
-            per_microbatch: least(|o| o.memory_per_microbatch),
-            memory: least(|o| o.memory),
+            memory: Memory {
+                lasting: StageBytes {
+                    per_microbatch: least(&|o| costs.bytes(o).per_microbatch),
+                    fixed: least(&|o| costs.bytes(o).fixed),
+                    shared: least(&|o| costs.bytes(o).shared),
+                },
+                working: least(&|o| o.working),
+            },
             fastest: leanest.map(|(index, _)| index),
         })
     }

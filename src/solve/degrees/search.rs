@@ -2,11 +2,10 @@
 
 use super::model::Model;
 use super::stage::Chooser;
-use super::target::split_within;
-use super::{Found, lifted};
+use super::target::{Found, split_within};
 use crate::cost::StageCosts;
 use crate::graph::{Graph, topological};
-use crate::problem::{Problem, Solution};
+use crate::problem::Problem;
 use crate::search::{Race, Stats, Stopped};
 use crate::solve::BoundSource;
 use crate::solve::dp::lattice::Lattice;
@@ -23,7 +22,7 @@ struct Family<'a> {
 }
 
 /// The race of a search for splits.
-type SplitRace<'a> = Race<'a, Solution, BoundSource>;
+pub type SplitRace<'a> = Race<'a, Vec<Found>, BoundSource>;
 
 /// The first targets, as multiples of the bound: optima mostly lie near it, and low targets are quickly decided.
 const FIRST_TARGETS: [f64; 6] = [1.1, 1.3, 2.0, 4.0, 32.0, f64::INFINITY];
@@ -58,16 +57,16 @@ pub fn run(problem: &Problem, costs: &StageCosts, max_ideals: usize, race: &mut 
         && let Some(mut few) = Family::of_order(problem, costs, topological::smallest_first(&problem.graph), race)
     {
         few.ends = few.least_moving();
-        let _ = few.run(problem, race, &mut targets);
+        let _ = few.run(race, &mut targets);
     }
     if !all.as_ref().is_some_and(is_narrow) {
         for order in [topological::smallest_first(&problem.graph), depth_first(&problem.graph, |v| v)] {
             let Some(family) = Family::of_order(problem, costs, order, race) else { break };
             // What is infeasible along one order need not be so along others.
-            let _ = family.run(problem, race, &mut targets);
+            let _ = family.run(race, &mut targets);
         }
     }
-    let is_infeasible = all.is_some_and(|family| family.run(problem, race, &mut targets) == Ok(true));
+    let is_infeasible = all.is_some_and(|family| family.run(race, &mut targets) == Ok(true));
     stats.set("targets", targets as f64);
     is_infeasible
 }
@@ -112,7 +111,7 @@ impl<'a> Family<'a> {
     ///
     /// # Errors
     /// A limit came first.
-    fn run(&self, problem: &Problem, race: &mut SplitRace, targets: &mut usize) -> Result<bool, Stopped> {
+    fn run(&self, race: &mut SplitRace, targets: &mut usize) -> Result<bool, Stopped> {
         let mut chooser = Chooser::new(&self.model);
         let mut lower = race.bound();
         let begin = lower.max(f64::MIN_POSITIVE);
@@ -139,7 +138,7 @@ impl<'a> Family<'a> {
             }
             *targets += 1;
             match split_within(&self.lattice, &self.ends, &mut chooser, target, race.cx)? {
-                Some(stages) => self.offer(problem, &stages, race),
+                Some(stages) => drop(race.offer(self.model.objective(&stages), stages)),
                 None if self.is_all => {
                     race.raise(target, BoundSource::Refuted);
                     lower = target;
@@ -149,10 +148,5 @@ impl<'a> Family<'a> {
             race.report("degrees");
         }
         Ok(false)
-    }
-
-    fn offer(&self, problem: &Problem, stages: &[Found], race: &mut SplitRace) {
-        let (objective, split) = lifted(problem, &self.model, stages);
-        race.offer(objective, split);
     }
 }

@@ -35,7 +35,7 @@ impl TimeUnit {
 }
 
 /// One way to run a node on the devices of a tensor-parallel group.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeOption {
     /// Id of the node.
@@ -52,15 +52,35 @@ pub struct NodeOption {
     /// Bytes on each device for each microbatch in flight.
     #[serde(default)]
     pub memory_per_microbatch: f64,
-    /// Bytes on each device however many microbatches are in flight: weights, gradients, optimizer state.
+    /// Bytes on each device however many microbatches are in flight: weights, gradients, optimizer state, but for what the
+    /// next three state of them.
     #[serde(default)]
     pub memory: f64,
+    /// Bytes of weights on each device, which replicas may share out among them; like the next two.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub weight_bytes: f64,
+    /// Bytes of gradients.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gradient_bytes: f64,
+    /// Bytes of the optimizer's state.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub optimizer_bytes: f64,
+    /// Bytes on each device besides while the node runs, such as for what it computes again. The largest of a stage counts.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub working_bytes: f64,
+    /// Bytes of keys and values on each device for each token of which they are kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_bytes_per_token: f64,
     /// By id of a predecessor: bytes that its devices exchange besides, where that edge enters the stage.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sync_in: BTreeMap<u64, f64>,
     /// By id of a successor: bytes that its devices exchange besides, where that edge leaves the stage.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sync_out: BTreeMap<u64, f64>,
+}
+
+fn is_zero(bytes: &f64) -> bool {
+    *bytes == 0.0
 }
 
 /// How much an edge moves.
