@@ -4,6 +4,8 @@
 mod brute_force;
 #[path = "degrees/layers.rs"]
 mod layers;
+#[path = "degrees/plain.rs"]
+mod plain;
 #[path = "degrees/sample.rs"]
 mod sample;
 #[path = "degrees/simulated.rs"]
@@ -228,9 +230,6 @@ fn requests_that_do_not_go_together_are_listed() {
     ] {
         assert!(problems.contains(part), "no `{part}` in {problems}");
     }
-    let bare = Instance { parallelism: None, ..instance };
-    let problems = Problem::new(&bare, spec(&bare, 4, 6)).err().expect("no options").to_string();
-    assert!(problems.contains("the file states no options of nodes"), "{problems}");
 }
 
 #[test]

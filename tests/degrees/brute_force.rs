@@ -121,9 +121,15 @@ impl Plans<'_> {
             let share = |from: usize| if self.degrees.memory.zero >= from { data as f64 } else { 1.0 };
             let lasting = other + weights / share(3) + gradients / share(2) + optimizer / share(1);
             let cached = o.cache_bytes_per_token * self.degrees.memory.cache_tokens as f64;
-            o.memory_per_microbatch * in_flight as f64 + lasting + cached + (versions - 1) as f64 * o.parameter_bytes
+            o.memory_per_microbatch * in_flight as f64 + lasting + cached + (versions - 1) as f64 * self.updated(o)
         };
         choice.iter().map(of_one).sum::<f64>() + choice.iter().map(|o| o.working_bytes).fold(0.0, f64::max)
+    }
+
+    /// Bytes of parameters that change.
+    fn updated(&self, o: &NodeOption) -> f64 {
+        let is_fixed = self.degrees.memory.training.is_some_and(|training| training.optimizer == Optimizer::None);
+        if is_fixed { 0.0 } else { o.parameter_bytes }
     }
 
     /// Weights, gradients and optimizer state, and what else lasts.
@@ -144,7 +150,7 @@ impl Plans<'_> {
 
     fn time(&self, choice: &[&NodeOption], inside: &dyn Fn(u64) -> bool, data: f64) -> f64 {
         let compute: f64 = choice.iter().map(|o| o.time).sum();
-        let weights: f64 = choice.iter().map(|o| o.parameter_bytes).sum();
+        let weights: f64 = choice.iter().map(|o| self.updated(o)).sum();
         let mut bytes = 0.0;
         for edge in self.parallelism.edges.iter().filter(|e| inside(e.source) != inside(e.target)) {
             let option = choice.iter().find(|o| o.node == edge.source || o.node == edge.target).expect("an end");

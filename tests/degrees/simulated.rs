@@ -89,7 +89,7 @@ fn both(
     (verified, simulation)
 }
 
-const SCHEDULES: [(InFlight, &dyn Schedule); 6] = [
+pub const SCHEDULES: [(InFlight, &dyn Schedule); 6] = [
     (InFlight::GPipe, &GPipe),
     (InFlight::OneForwardOneBackward, &OneForwardOneBackward),
     (InFlight::Asynchronous, &Asynchronous),

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::split::Split;
-use super::{StageFault, Violation};
+use super::{StageFault, Violation, contiguity, devices};
 use dagsplit_model::cost::{OptionCost, StageCosts};
 use dagsplit_model::problem::{DeviceAssignment, InFlight, Objective, fits};
 
@@ -31,6 +31,7 @@ pub(super) fn check(split: &Split, costs: &StageCosts) -> Result<Vec<Stage>, Vec
     if split.spec.objective == Objective::Throughput {
         found.extend(parts_of_a_batch(split, costs));
     }
+    devices::color_classes(split, &mut found);
     found.extend(out_of_order(split));
     if !found.is_empty() {
         return Err(found);
@@ -79,12 +80,14 @@ fn parts_of_a_batch(split: &Split, costs: &StageCosts) -> Option<Violation> {
     (used > microbatches).then_some(Violation::TooManyParts { used, microbatches })
 }
 
-/// The first edge from each stage that leads to one before it.
+/// The first edge of the order graph from each stage that leads to one before it.
 fn out_of_order(split: &Split) -> Vec<Violation> {
     let mut seen = BTreeSet::new();
-    let back = split.edges.iter().filter(|&&(u, v)| split.device_of[u] > split.device_of[v]);
-    let firsts = back.filter(|&&(u, _)| seen.insert(split.device_of[u]));
-    let violation = |&(u, v): &(usize, usize)| Violation::OutOfOrder {
+    let order = contiguity::order_graph(split).successors;
+    let edges = order.iter().enumerate().flat_map(|(u, successors)| successors.iter().map(move |&v| (u, v)));
+    let back = edges.filter(|&(u, v)| split.device_of[u] > split.device_of[v]);
+    let firsts = back.filter(|&(u, _)| seen.insert(split.device_of[u]));
+    let violation = |(u, v): (usize, usize)| Violation::OutOfOrder {
         edge: (split.id(u), split.id(v)),
         devices: (split.device_of[u], split.device_of[v]),
     };

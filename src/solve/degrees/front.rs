@@ -1,4 +1,5 @@
-//! What is known of the stages behind an ideal: how many parts of a batch they take, how many devices, and how long.
+//! What is known of the stages behind an ideal: how many parts of a batch they take, how many devices, and how long; and stages
+//! that were found.
 
 /// What stages take: less of nothing is worse for those before them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,6 +37,16 @@ impl Taken {
             && self.once <= other.once * (1.0 + SAME)
             && self.more <= other.more * (1.0 + SAME)
     }
+}
+
+/// A stage of a split that was found.
+pub struct Found {
+    /// Its nodes, ascending, each with the index of its option.
+    pub nodes: Vec<(usize, usize)>,
+    pub tensor: usize,
+    pub data: usize,
+    /// Its time for each sample.
+    pub time: f64,
 }
 
 /// Stages that hold all units of one filter.

@@ -7,12 +7,13 @@ mod search;
 mod stage;
 mod target;
 
+use crate::preprocess::Reduced;
 use crate::problem::{DeviceAssignment, DeviceKind, Objective, Problem, Scope, Solution};
 use crate::search::{Race, SearchContext, Stats};
 use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported};
+use front::Found;
 use model::Model;
 use search::SplitRace;
-use target::Found;
 
 const NAME: &str = "degrees";
 
@@ -70,7 +71,8 @@ impl Solver for DegreeDp {
     fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         self.supports(problem)?;
         let Some(costs) = &problem.costs.stages else { unreachable!("supported problems have options") };
-        let model = Model::new(problem, costs, (0..problem.node_count()).collect());
+        let units = Reduced::contracted_only(problem);
+        let model = Model::new(problem, costs, units.members.clone());
         let mut stats = Stats::default();
         if model.bound().is_infinite() {
             // Some node has no option that is allowed.
@@ -78,9 +80,9 @@ impl Solver for DegreeDp {
         }
         let mut race = Race::new(model.bound(), BoundSource::Work, cx);
         if model.is_step {
-            self.begin_with_throughput(problem, &model, &mut race);
+            self.begin_with_throughput(problem, &units, &model, &mut race);
         }
-        let is_infeasible = search::run(problem, costs, self.max_ideals, &mut race, &mut stats);
+        let is_infeasible = search::run(problem, &units, costs, self.max_ideals, &mut race, &mut stats);
         let (best, value, source) = race.finish();
         let bound = LowerBound { value, scope: Scope::Acyclic, source };
         let outcome = match best {
@@ -95,14 +97,14 @@ impl Solver for DegreeDp {
 impl DegreeDp {
     /// Offers the split of the best throughput as that of a step, and raises the bound to what that says of one. It has half of the
     /// time.
-    fn begin_with_throughput(&self, problem: &Problem, model: &Model, race: &mut SplitRace) {
+    fn begin_with_throughput(&self, problem: &Problem, units: &Reduced, model: &Model, race: &mut SplitRace) {
         let mut by_loads = problem.clone();
         by_loads.spec.objective = Objective::Throughput;
         let mut part = race.cx.part(race.cx.remaining().map(|left| left / 2));
         part.gap = part.gap.max(GOOD_BEGINNING);
-        let bound = Model::new(&by_loads, model.costs, model.node_of.clone()).bound();
+        let bound = Model::new(&by_loads, model.costs, units.members.clone()).bound();
         let mut largest = Race::new(bound, BoundSource::Work, &part);
-        search::run(&by_loads, model.costs, self.max_ideals, &mut largest, &mut Stats::default());
+        search::run(&by_loads, units, model.costs, self.max_ideals, &mut largest, &mut Stats::default());
         let (best, bound, source) = largest.finish();
         // Splits of a step may have more parts than a batch has microbatches.
         if model.parts <= model.costs.microbatches {

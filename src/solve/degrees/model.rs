@@ -1,21 +1,20 @@
 //! The costs of stages by unit: what a search adds up as a stage grows by one node after the other.
 
-use super::front::Taken;
-use super::target::Found;
+use super::front::{Found, Taken};
 use crate::cost::{OptionCost, StageBytes, StageCosts};
 use crate::problem::{Problem, most_bytes};
 
 /// Rounding of sums, as a part of them: what is that near to a limit counts as within it, or not, for everybody alike.
 const ROUNDING: f64 = 1e-13;
 
-/// The least of each amount over a node's options of one tensor degree.
+/// The least of each amount over a unit's options of one tensor degree.
 #[derive(Debug, Clone, Copy)]
 pub struct Least {
     pub compute: f64,
     pub parameters: f64,
     pub memory: Memory,
-    /// An option that takes the least compute, parameters and exchange all at once, where there is one.
-    pub fastest: Option<usize>,
+    /// The memory of options that take the least compute, parameters and exchange all at once, where there are such.
+    pub fastest: Option<Memory>,
 }
 
 /// What options need memory for.
@@ -50,13 +49,13 @@ pub struct TensorDegree {
     exchanged: Vec<[f64; 2]>,
 }
 
-/// What a search for stages with degrees reads. Units are the nodes in some order.
+/// What a search for stages with degrees reads, by units that stages hold as a whole.
 pub struct Model<'a> {
     pub costs: &'a StageCosts,
-    /// The node of each unit.
-    pub node_of: Vec<usize>,
+    /// The nodes of each unit.
+    pub members: Vec<Vec<usize>>,
     pub degrees: Vec<TensorDegree>,
-    /// The edges at each unit, each with the unit at its other end and whether it leads there.
+    /// The edges from and to other units at each unit.
     pub incident: Vec<Vec<Incident>>,
     /// The least device time of each unit: time × tensor degree.
     pub work: Vec<f64>,
@@ -76,8 +75,11 @@ pub struct Model<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Incident {
     pub edge: usize,
+    /// Its end in the unit.
+    pub node: usize,
+    /// The unit at its other end.
     pub other: usize,
-    /// Whether the unit is its source.
+    /// Whether the unit has its source.
     pub leaves: bool,
 }
 
@@ -114,30 +116,32 @@ impl Sums {
 }
 
 impl<'a> Model<'a> {
-    /// The model of a problem that asks for degrees, by units in this order of the nodes. O(options + edges).
-    pub fn new(problem: &Problem, costs: &'a StageCosts, node_of: Vec<usize>) -> Self {
-        let mut unit_of = vec![0; node_of.len()];
-        node_of.iter().enumerate().for_each(|(unit, &v)| unit_of[v] = unit);
-        let mut incident = vec![Vec::new(); node_of.len()];
+    /// The model of a problem that asks for degrees, by units of these nodes. O(options + edges).
+    pub fn new(problem: &Problem, costs: &'a StageCosts, members: Vec<Vec<usize>>) -> Self {
+        let mut unit_of = vec![0; problem.node_count()];
+        members.iter().enumerate().for_each(|(unit, nodes)| nodes.iter().for_each(|&v| unit_of[v] = unit));
+        let mut incident = vec![Vec::new(); members.len()];
         for (edge, ends) in costs.edges.iter().enumerate() {
             let (source, target) = (unit_of[ends.source], unit_of[ends.target]);
-            incident[source].push(Incident { edge, other: target, leaves: true });
-            incident[target].push(Incident { edge, other: source, leaves: false });
+            if source != target {
+                incident[source].push(Incident { edge, node: ends.source, other: target, leaves: true });
+                incident[target].push(Incident { edge, node: ends.target, other: source, leaves: false });
+            }
         }
-        let degree = |&degree: &usize| TensorDegree::new(costs, &node_of, degree);
+        let degree = |&degree: &usize| TensorDegree::new(costs, &members, degree);
         let degrees: Vec<TensorDegree> = costs.tensor_degrees.iter().map(degree).collect();
         let class = problem.spec.platform.accelerators.iter().find(|class| class.count > 0);
         let limit = class.and_then(|class| class.memory).map_or(f64::INFINITY, most_bytes);
         let devices = class.map_or(0, |class| class.count);
         let is_step = problem.spec.objective.microbatches().is_some();
         let least = |value: fn(usize, &Least) -> f64| {
-            (0..node_of.len()).map(|unit| least_over(&degrees, unit, value)).collect::<Vec<_>>()
+            (0..members.len()).map(|unit| least_over(&degrees, unit, value)).collect::<Vec<_>>()
         };
         Self {
             work: least(|t, least| t as f64 * least.compute),
             shortest: least(|_, least| least.compute),
             costs,
-            node_of,
+            members,
             incident,
             memory: limit * (1.0 - ROUNDING),
             devices,
@@ -186,10 +190,10 @@ impl<'a> Model<'a> {
         Taken { parts, devices, once: once + data as f64 * time, more: more.max(others) }
     }
 
-    /// The options of a unit at the tensor degree of this index, each with its index among all of the node's.
-    pub fn options(&self, t: usize, unit: usize) -> impl Iterator<Item = (usize, &'a OptionCost)> {
+    /// The options of a node at the tensor degree of this index, each with its index among all of the node's.
+    pub fn options(&self, t: usize, v: usize) -> impl Iterator<Item = (usize, &'a OptionCost)> {
         let degree = self.degrees[t].degree;
-        let all = self.costs.options[self.node_of[unit]].iter().enumerate();
+        let all = self.costs.options[v].iter().enumerate();
         all.filter(move |(_, option)| option.tensor_degree == degree)
     }
 
@@ -206,16 +210,14 @@ impl<'a> Model<'a> {
                 false => bytes + degree.exchanged[at.edge][own],
             };
         }
-        let fastest = least.fastest.map(|option| &self.costs.options[self.node_of[unit]][option]);
-        let of_fastest = fastest.map_or(Memory::default(), |option| Memory::of(self.costs, option));
         Sums {
             is_possible: sums.is_possible,
-            is_simple: sums.is_simple && fastest.is_some(),
+            is_simple: sums.is_simple && least.fastest.is_some(),
             compute: sums.compute + least.compute,
             moved,
             parameters: sums.parameters + least.parameters,
             least: sums.least.plus(&least.memory),
-            fastest: sums.fastest.plus(&of_fastest),
+            fastest: sums.fastest.plus(&least.fastest.unwrap_or_default()),
         }
     }
 
@@ -240,7 +242,7 @@ fn least_over(degrees: &[TensorDegree], unit: usize, value: impl Fn(usize, &Leas
 }
 
 impl TensorDegree {
-    fn new(costs: &StageCosts, node_of: &[usize], degree: usize) -> Self {
+    fn new(costs: &StageCosts, members: &[Vec<usize>], degree: usize) -> Self {
         let mut exchanged = vec![[f64::INFINITY; 2]; costs.edges.len()];
         for (edge, ends) in costs.edges.iter().enumerate() {
             for (end, v) in [ends.source, ends.target].into_iter().enumerate() {
@@ -248,23 +250,34 @@ impl TensorDegree {
                 exchanged[edge][end] = own.map(|option| option.exchanged_for(edge)).fold(f64::INFINITY, f64::min);
             }
         }
-        let units = node_of.iter().map(|&v| Least::of(costs, &costs.options[v], degree)).collect();
+        let units = members.iter().map(|nodes| Least::of_all(costs, nodes, degree)).collect();
         Self { degree, units, exchanged }
     }
 }
 
 impl Least {
+    /// That of a unit of these nodes; `None` where one has no option of the degree.
+    fn of_all(costs: &StageCosts, nodes: &[usize], degree: usize) -> Option<Self> {
+        let all: Option<Vec<Self>> = nodes.iter().map(|&v| Self::of(costs, &costs.options[v], degree)).collect();
+        all?.into_iter().reduce(|a, b| Self {
+            compute: a.compute + b.compute,
+            parameters: a.parameters + b.parameters,
+            memory: a.memory.plus(&b.memory),
+            fastest: a.fastest.zip(b.fastest).map(|(a, b)| a.plus(&b)),
+        })
+    }
+
     fn of(costs: &StageCosts, options: &[OptionCost], degree: usize) -> Option<Self> {
-        let own = || options.iter().enumerate().filter(move |(_, option)| option.tensor_degree == degree);
-        let least = |amount: &dyn Fn(&OptionCost) -> f64| own().map(|(_, o)| amount(o)).fold(f64::INFINITY, f64::min);
+        let own = || options.iter().filter(move |option| option.tensor_degree == degree);
+        let least = |amount: &dyn Fn(&OptionCost) -> f64| own().map(amount).fold(f64::INFINITY, f64::min);
         own().next()?;
         let (compute, parameters) = (least(&|o| o.compute), least(&|o| o.parameters));
         let is_fast = |o: &OptionCost| o.compute == compute && o.parameters == parameters;
         let exchanges_least = |o: &OptionCost| {
-            own().all(|(_, other)| o.exchanged.iter().all(|&(edge, bytes)| bytes <= other.exchanged_for(edge)))
+            own().all(|other| o.exchanged.iter().all(|&(edge, bytes)| bytes <= other.exchanged_for(edge)))
         };
-        let fastest = own().filter(|(_, o)| is_fast(o) && exchanges_least(o));
-        let leanest = fastest.min_by(|(_, a), (_, b)| {
+        let fastest = own().filter(|o| is_fast(o) && exchanges_least(o));
+        let leanest = fastest.min_by(|a, b| {
             let key = |o: &OptionCost| (o.memory_per_microbatch, o.memory, o.shared, o.working);
             key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal)
         });
@@ -279,7 +292,7 @@ impl Least {
                 },
                 working: least(&|o| o.working),
             },
-            fastest: leanest.map(|(index, _)| index),
+            fastest: leanest.map(|option| Memory::of(costs, option)),
         })
     }
 }

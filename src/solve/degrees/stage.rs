@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::knapsack::{self, Answer, Bounds, Item};
-use super::model::{Memory, Model, Sums};
+use super::model::{Incident, Memory, Model, Sums};
 use crate::cost::OptionCost;
 use crate::graph::ones;
 use crate::search::{SearchContext, Stopped};
@@ -92,7 +92,7 @@ impl<'a> Chooser<'a> {
         Ok((bounds.is_within(cutoff) == Some(true)).then_some(bounds.upper))
     }
 
-    /// The options of a stage's units by their indices, and its time; `None` where none is within the cutoff and fits.
+    /// The options of a stage's nodes, unit by unit, by their indices, and its time; `None` where none is within the cutoff and fits.
     ///
     /// # Errors
     /// A limit came first.
@@ -136,13 +136,14 @@ impl<'a> Chooser<'a> {
         Ok((best, chosen))
     }
 
-    /// What a stage takes whatever its options are, and those of each of its units.
+    /// What a stage takes whatever its options are, and those of each of its nodes, unit by unit.
     fn choices(&self, stage: &Stage) -> (f64, Vec<Vec<Choice>>) {
         let model = self.model;
         let mut moved = 0.0;
         let mut choices = Vec::new();
-        for unit in stage.units() {
-            let cut = || model.incident[unit].iter().filter(|at| !stage.contains(at.other)).map(|at| at.edge);
+        for (unit, &v) in stage.units().flat_map(|unit| model.members[unit].iter().map(move |v| (unit, v))) {
+            let is_cut = |at: &&Incident| at.node == v && !stage.contains(at.other);
+            let cut = || model.incident[unit].iter().filter(is_cut).map(|at| at.edge);
             moved += cut().map(|edge| model.costs.edges[edge].bytes).sum::<f64>();
             let choice = |(index, option): (usize, &OptionCost)| {
                 let exchanged = cut().map(|edge| option.exchanged_for(edge)).sum();
@@ -152,13 +153,13 @@ impl<'a> Chooser<'a> {
                 };
                 Choice { item, option: index, working: option.working }
             };
-            choices.push(model.options(stage.tensor, unit).map(choice).collect());
+            choices.push(model.options(stage.tensor, v).map(choice).collect());
         }
         (model.time(0.0, moved, 0.0, stage.data), choices)
     }
 }
 
-/// An option of a unit.
+/// An option of a node.
 #[derive(Clone, Copy)]
 struct Choice {
     item: Item,

@@ -5,7 +5,7 @@
 //! microbatches in flight. So each set keeps the labels that no other dominates. Without times the least data degree of a stage and
 //! tensor degree that is within the target and the memory dominates all larger ones.
 
-use super::front::{Front, Label, Taken};
+use super::front::{Found, Front, Label, Taken};
 use super::model::{Model, Sums};
 use super::stage::{Chooser, Stage};
 use crate::search::{SearchContext, Stopped};
@@ -20,16 +20,6 @@ const LOOSE: f64 = 1e-10;
 
 /// Steps between two looks at the limits, of which each may solve a knapsack.
 const STEPS_PER_LOOK: usize = 1 << 8;
-
-/// A stage of a split that was found.
-pub struct Found {
-    /// Its nodes, ascending, each with the index of its option.
-    pub nodes: Vec<(usize, usize)>,
-    pub tensor: usize,
-    pub data: usize,
-    /// Its time for each sample.
-    pub time: f64,
-}
 
 /// One search below one target.
 struct LabelSearch<'a, 'b> {
@@ -294,7 +284,7 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
             let within = label.time * (1.0 + LOOSE);
             let Some((time, options)) = self.chooser.options(&stage, within, self.cx)? else { return Ok(None) };
             let tensor = self.model().degrees[label.tensor].degree;
-            let nodes = stage.units().map(|unit| self.model().node_of[unit]);
+            let nodes = stage.units().flat_map(|unit| self.model().members[unit].iter().copied());
             let mut nodes: Vec<(usize, usize)> = nodes.zip(options).collect();
             nodes.sort_unstable();
             found.push(Found { nodes, tensor, data: label.data, time });

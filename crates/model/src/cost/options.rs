@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::graph::NodeId;
-use crate::instance::{EdgeBytes, Instance, NodeOption, Problems};
+use crate::instance::{EdgeBytes, Instance, NodeOption, Parallelism, Problems};
 use crate::spec::{InFlight, ProblemSpec, StageMemory};
 
 /// One way to run a node, at one tensor degree.
@@ -16,7 +16,7 @@ pub struct OptionCost {
     pub tensor_degree: usize,
     /// Time for one sample.
     pub compute: f64,
-    /// Bytes of parameters on each device.
+    /// Bytes of parameters on each device, which replicas synchronise.
     pub parameters: f64,
     /// Bytes on each device for each microbatch in flight.
     pub memory_per_microbatch: f64,
@@ -63,10 +63,11 @@ pub struct StageCosts {
 }
 
 impl StageCosts {
-    /// What the options of `instance` cost, where `spec` asks for degrees of its stages. Both are valid.
+    /// What the options of `instance` cost, or its nodes where it states none, if `spec` asks for degrees of its stages. Both are valid.
     /// O(options + edges + √microbatches).
     pub fn of(instance: &Instance, spec: &ProblemSpec) -> Option<Self> {
-        let (parallelism, degrees) = (instance.parallelism.as_ref()?, spec.degrees.as_ref()?);
+        let degrees = spec.degrees.as_ref()?;
+        let parallelism = Parallelism::of(instance, &spec.platform);
         let index: FxHashMap<u64, NodeId> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
         let edge = |e: &EdgeBytes| EdgeCost { source: index[&e.source], target: index[&e.target], bytes: e.bytes };
         let mut edges: Vec<EdgeCost> = parallelism.edges.iter().map(edge).collect();
@@ -196,11 +197,7 @@ impl OptionCost {
         let outgoing = option.sync_out.iter().map(|(id, &bytes)| (edge((v, index[id])), bytes));
         let mut exchanged: Vec<(usize, f64)> = incoming.chain(outgoing).collect();
         exchanged.sort_by_key(|&(edge, _)| edge);
-        Self {
-            parameters: option.parameter_bytes,
-            exchanged,
-            ..Self::new(option.name.clone(), option.tensor_degree, option.time)
-        }
+        Self { exchanged, ..Self::new(option.name.clone(), option.tensor_degree, option.time) }
     }
 
     /// The same with the memory that its option needs.
@@ -214,7 +211,9 @@ impl OptionCost {
         // ZeRO shares the last of these first.
         let (whole, shared) = parts.split_at(3 - asked.zero.min(3));
         let cache = option.cache_bytes_per_token * asked.cache_tokens as f64;
+        let has_gradients = asked.training.is_none_or(|training| training.gradients() > 0.0);
         Self {
+            parameters: if has_gradients { weights } else { 0.0 },
             memory_per_microbatch: option.memory_per_microbatch,
             memory: memory + whole.iter().sum::<f64>() + cache,
             shared: shared.iter().sum(),

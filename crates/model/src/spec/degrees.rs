@@ -64,13 +64,19 @@ impl Degrees {
 
     /// Adds what keeps `instance` from being asked this, and what else is asked for that does not go with it, to `found`.
     pub(super) fn validate(&self, instance: &Instance, spec: &ProblemSpec, found: &mut Problems) {
-        self.validate_choice(instance.parallelism.as_ref(), found);
+        let parallelism = Parallelism::of(instance, &spec.platform);
+        self.validate_choice(&parallelism, found);
         if self.microbatches == 0 {
             found.add("microbatches", "a batch has none", "ask for at least one microbatch");
         }
         let kinds = spec.platform.accelerators.iter().filter(|class| class.count > 0).count();
         let is_other_load =
             spec.cost != CostKind::Additive || spec.platform.accelerators.iter().any(|c| c.load.is_some());
+        let has_replicas = self.data.as_ref().is_none_or(|degrees| degrees.iter().any(|&degree| degree > 1));
+        if instance.parallelism.is_none() && spec.platform.bandwidth.is_none() && has_replicas {
+            let cause = "the file states neither options of nodes nor a bandwidth, at which replicas synchronise";
+            found.add("data degrees", cause, "ask for the data degree 1 alone, or state `platform.bandwidth`");
+        }
         let is_known = match spec.objective {
             Objective::Throughput => true,
             Objective::Step { microbatches } => microbatches == self.microbatches,
@@ -84,13 +90,13 @@ impl Degrees {
             (spec.interconnect.is_some(), "interconnect", "ask for one without servers"),
             (spec.memory != MemoryModel::Additive, "memory model", "leave it out: options say what they keep"),
         ];
-        self.validate_memory(instance.parallelism.as_ref(), found);
+        self.validate_memory(&parallelism, found);
         for (_, place, cure) in wrong.into_iter().filter(|&(is_wrong, ..)| is_wrong) {
             found.add(place, "it does not go with degrees of stages, which the microbatches ask for", cure);
         }
     }
 
-    fn validate_memory(&self, parallelism: Option<&Parallelism>, found: &mut Problems) {
+    fn validate_memory(&self, parallelism: &Parallelism, found: &mut Problems) {
         let StageMemory { in_flight, training, zero, .. } = self.memory;
         if in_flight == InFlight::Constant(0) {
             found.add("in flight", "no microbatch is in flight", "ask for at least one");
@@ -99,18 +105,14 @@ impl Degrees {
             found.add("ZeRO", format!("there is no stage {zero}"), "ask for one from 0 to 3");
         }
         let shares = |o: &NodeOption| o.weight_bytes + o.gradient_bytes + o.optimizer_bytes > 0.0;
-        let is_stated = training.is_some() || parallelism.is_none_or(|p| p.options.iter().any(shares));
+        let is_stated = training.is_some() || parallelism.options.iter().any(shares);
         if zero > 0 && !is_stated {
             let cause = "no option says what of its memory are weights, gradients and optimizer state";
             found.add("ZeRO", cause, "name the optimizer and the precision, from which they follow");
         }
     }
 
-    fn validate_choice(&self, parallelism: Option<&Parallelism>, found: &mut Problems) {
-        let Some(parallelism) = parallelism else {
-            let cure = "leave out the microbatches, or state `parallelism` as docs/format.md says";
-            return found.add("degrees", "the file states no options of nodes", cure);
-        };
+    fn validate_choice(&self, parallelism: &Parallelism, found: &mut Problems) {
         let listed = |degrees: &Option<Vec<usize>>| degrees.as_ref().is_some_and(Vec::is_empty);
         if listed(&self.tensor) || listed(&self.data) {
             found.add("degrees", "none is allowed", "allow at least one, or all");
