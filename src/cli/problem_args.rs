@@ -63,7 +63,7 @@ pub struct ProblemArgs {
     recomputation: Option<usize>,
 
     /// Microbatches of a batch, and of a step of the objective `step`: choose a tensor degree and a data degree for each stage and
-    /// an option for each node, of those that the file states. A step may also be asked for of files that state none.
+    /// an option for each node, of those that the file states; where it states none a node has one, as it stands.
     #[arg(long, value_name = "N", value_parser = values::count::<usize>())]
     microbatches: Option<usize>,
 

@@ -136,7 +136,7 @@ proptest! {
         const BATCH: usize = 12;
         let stages: Vec<(f64, usize)> =
             stages.into_iter().map(|(time, i)| (time.into(), [1, 2, 3, 6][i])).collect();
-        let mut ready = vec![0.0_f64; BATCH];
+        let mut ready = [0.0_f64; BATCH];
         for &(time, replicas) in &stages {
             for k in 0..BATCH {
                 let replica = if k >= replicas { ready[k - replicas] } else { 0.0 };
