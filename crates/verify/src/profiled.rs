@@ -65,7 +65,7 @@ fn stages(instance: &Instance, spec: &ProblemSpec, (degrees, stated): (&Degrees,
     let data = (1..=degrees.microbatches.min(devices)).filter(is_degree).collect();
     let tensor = tensor.into_iter().collect();
     let mut costs = StageCosts::new(options, edges, stated.bandwidth, degrees.microbatches, (tensor, data));
-    costs.in_flight = degrees.memory.in_flight;
+    (costs.in_flight, costs.zero) = (degrees.memory.in_flight, degrees.memory.zero);
     costs
 }
 
@@ -80,25 +80,19 @@ fn option_cost(
     cost.memory_per_microbatch = option.memory_per_microbatch;
     cost.memory = option.memory;
     cost.parameters = option.parameter_bytes;
-    let (mut weights, mut gradients, mut optimizer) =
+    (cost.weights, cost.gradients, cost.optimizer) =
         (option.weight_bytes, option.gradient_bytes, option.optimizer_bytes);
-    if let Some(Training { optimizer: updates, precision }) = degrees.memory.training {
-        cost.memory = 0.0;
-        if updates == Optimizer::None {
-            cost.parameters = 0.0;
-        }
-        weights = option.parameter_bytes;
+    if let Some(Training { optimizer, precision }) = degrees.memory.training {
+        let weights = option.parameter_bytes;
         let numbers = weights / if precision == Precision::Fp32 { 4.0 } else { 2.0 };
         let copy = if precision == Precision::Fp32 { 0.0 } else { 4.0 };
-        (gradients, optimizer) = match updates {
-            Optimizer::None => (0.0, 0.0),
-            Optimizer::Sgd => (weights, numbers * copy),
-            Optimizer::Momentum => (weights, numbers * (copy + 4.0)),
-            Optimizer::Adam => (weights, numbers * (copy + 8.0)),
+        (cost.memory, cost.weights) = (0.0, weights);
+        (cost.parameters, cost.gradients, cost.optimizer) = match optimizer {
+            Optimizer::None => (0.0, 0.0, 0.0),
+            Optimizer::Sgd => (weights, weights, numbers * copy),
+            Optimizer::Momentum => (weights, weights, numbers * (copy + 4.0)),
+            Optimizer::Adam => (weights, weights, numbers * (copy + 8.0)),
         };
-    }
-    for (stage, bytes) in [(1, optimizer), (2, gradients), (3, weights)] {
-        *(if degrees.memory.zero >= stage { &mut cost.shared } else { &mut cost.memory }) += bytes;
     }
     cost.memory += degrees.memory.cache_tokens as f64 * option.cache_bytes_per_token;
     cost.working = option.working_bytes;

@@ -8,13 +8,37 @@ use super::{StageFault, Violation, contiguity, devices};
 use dagsplit_model::cost::{OptionCost, StageCosts};
 use dagsplit_model::problem::{DeviceAssignment, InFlight, Objective, fits};
 
+/// Bytes on each device of a stage, by what they are for.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct MemoryParts {
+    /// What is kept of the microbatches in flight.
+    pub activations: f64,
+    /// Weights, in all their versions.
+    pub weights: f64,
+    /// Gradients.
+    pub gradients: f64,
+    /// The state of the optimizer.
+    pub optimizer: f64,
+    /// What else lasts, and all that files do not state apart; caches among it.
+    pub other: f64,
+    /// The most that a node needs besides while it runs.
+    pub working: f64,
+}
+
+impl MemoryParts {
+    /// All of them.
+    pub fn total(&self) -> f64 {
+        self.activations + self.weights + self.gradients + self.optimizer + self.other + self.working
+    }
+}
+
 /// What one stage takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Stage {
     /// Time for each sample.
     pub load: f64,
     /// Bytes on each of its devices.
-    pub memory: f64,
+    pub memory: MemoryParts,
     /// Microbatches in flight.
     pub in_flight: usize,
 }
@@ -39,8 +63,9 @@ pub(super) fn check(split: &Split, costs: &StageCosts) -> Result<Vec<Stage>, Vec
     let stages: Vec<Stage> = (0..split.devices.len()).map(|device| stage(split, costs, device)).collect();
     let limit = split.spec.platform.accelerators.iter().find(|class| class.count > 0).and_then(|class| class.memory);
     for (device, stage) in stages.iter().enumerate() {
-        if let Some(limit) = limit.filter(|_| !fits(stage.memory, limit)) {
-            found.push(Violation::MemoryExceeded { device, used: stage.memory, limit });
+        let used = stage.memory.total();
+        if let Some(limit) = limit.filter(|_| !fits(used, limit)) {
+            found.push(Violation::MemoryExceeded { device, used, limit });
         }
     }
     if found.is_empty() { Ok(stages) } else { Err(found) }
@@ -130,19 +155,23 @@ fn stage(split: &Split, costs: &StageCosts, device: usize) -> Stage {
         return Stage::default();
     }
     let in_flight = in_flight(split, costs, device);
-    let (mut compute, mut parameters, mut memory, mut moved) = (0.0, 0.0, 0.0, 0.0);
-    let mut working = 0.0_f64;
+    let (mut compute, mut parameters, mut moved) = (0.0, 0.0, 0.0);
+    let mut memory = MemoryParts::default();
+    let share = |from: usize| if costs.zero >= from { stage.replicas as f64 } else { 1.0 };
     for (node, name) in stage.nodes.iter().zip(&stage.options) {
         let v = split.index[node];
         let Some(option) = find(&costs.options[v], stage.tensor_degree, name) else { continue };
         compute += option.compute;
         parameters += option.parameters;
-        memory += option.memory_per_microbatch * in_flight as f64 + option.memory;
-        memory += option.shared / stage.replicas as f64;
+        memory.activations += option.memory_per_microbatch * in_flight as f64;
+        memory.weights += option.weights / share(3);
+        memory.gradients += option.gradients / share(2);
+        memory.optimizer += option.optimizer / share(1);
+        memory.other += option.memory;
         if costs.in_flight == InFlight::Asynchronous {
-            memory += option.parameters * (in_flight - 1) as f64;
+            memory.weights += option.parameters * (in_flight - 1) as f64;
         }
-        working = working.max(option.working);
+        memory.working = memory.working.max(option.working);
         for (e, edge) in costs.edges.iter().enumerate() {
             let is_cut = (split.device_of[edge.source] == device) != (split.device_of[edge.target] == device);
             if is_cut && (edge.source == v || edge.target == v) {
@@ -155,5 +184,5 @@ fn stage(split: &Split, costs: &StageCosts, device: usize) -> Stage {
     let (replicas, batch) = (stage.replicas as f64, costs.microbatches as f64);
     let all_reduce = 4.0 * (replicas - 1.0) / replicas * parameters / batch;
     let load = compute / replicas + (moved / replicas + all_reduce) / costs.bandwidth;
-    Stage { load, memory: memory + working, in_flight }
+    Stage { load, memory, in_flight }
 }

@@ -70,10 +70,12 @@ pub struct Label {
 pub struct Front(Vec<(Taken, u32)>);
 
 impl Front {
-    /// Whether some label takes no more. O(labels).
+    /// Whether some label takes no more. O(labels), and O(log labels) where there are no times.
     pub fn dominates(&self, taken: &Taken) -> bool {
         let end = self.0.partition_point(|(known, _)| known.parts <= taken.parts);
-        self.0[..end].iter().rev().any(|(known, _)| known.is_no_more_than(taken))
+        // Without times those with more parts use fewer devices.
+        let nearest = if taken.once + taken.more > 0.0 { end } else { end.min(1) };
+        self.0[end - nearest..end].iter().rev().any(|(known, _)| known.is_no_more_than(taken))
     }
 
     /// Adds a label that is not dominated, in the place of those that it dominates. O(labels).

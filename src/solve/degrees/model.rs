@@ -278,7 +278,7 @@ impl Least {
         };
         let fastest = own().filter(|o| is_fast(o) && exchanges_least(o));
         let leanest = fastest.min_by(|a, b| {
-            let key = |o: &OptionCost| (o.memory_per_microbatch, o.memory, o.shared, o.working);
+            let key = |o: &OptionCost| (o.memory_per_microbatch, o.memory, o.optimizer, o.working);
             key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal)
         });
         Some(Self {

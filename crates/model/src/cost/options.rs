@@ -20,10 +20,14 @@ pub struct OptionCost {
     pub parameters: f64,
     /// Bytes on each device for each microbatch in flight.
     pub memory_per_microbatch: f64,
-    /// Bytes on each device besides, of which each replica needs all.
+    /// Bytes on each device besides, but for the next three, of which each replica needs all.
     pub memory: f64,
-    /// Bytes that the replicas of a stage share out among them.
-    pub shared: f64,
+    /// Bytes of weights, which replicas share out from ZeRO's stage 3 on.
+    pub weights: f64,
+    /// Bytes of gradients, from stage 2 on.
+    pub gradients: f64,
+    /// Bytes of the optimizer's state, from stage 1 on.
+    pub optimizer: f64,
     /// Bytes on each device while the node runs, of which the largest of a stage counts.
     pub working: f64,
     /// Bytes that it exchanges for each of [`StageCosts::edges`] that crosses the boundary of its stage, by the edge's index,
@@ -60,6 +64,8 @@ pub struct StageCosts {
     pub data_degrees: Vec<usize>,
     /// How many microbatches are in flight.
     pub in_flight: InFlight,
+    /// The stage of ZeRO.
+    pub zero: usize,
 }
 
 impl StageCosts {
@@ -85,11 +91,12 @@ impl StageCosts {
         let most = degrees.microbatches.min(devices);
         let data_degrees = (1..=most).filter(|&d| degrees.allows_data(d)).collect();
         let (bandwidth, microbatches) = (parallelism.bandwidth, degrees.microbatches);
-        let in_flight = degrees.memory.in_flight;
-        Some(Self { options, edges, bandwidth, microbatches, tensor_degrees, data_degrees, in_flight })
+        let StageMemory { in_flight, zero, .. } = degrees.memory;
+        Some(Self { options, edges, bandwidth, microbatches, tensor_degrees, data_degrees, in_flight, zero })
     }
 
-    /// Costs of these options of each node, which move these bytes, on devices that may have these degrees, under 1F1B.
+    /// Costs of these options of each node, which move these bytes, on devices that may have these degrees, under 1F1B without
+    /// ZeRO.
     pub fn new(
         options: Vec<Vec<OptionCost>>,
         edges: Vec<EdgeCost>,
@@ -98,28 +105,32 @@ impl StageCosts {
         (tensor_degrees, data_degrees): (Vec<usize>, Vec<usize>),
     ) -> Self {
         let in_flight = InFlight::default();
-        Self { options, edges, bandwidth, microbatches, tensor_degrees, data_degrees, in_flight }
+        Self { options, edges, bandwidth, microbatches, tensor_degrees, data_degrees, in_flight, zero: 0 }
     }
 
     /// What the options of a stage need memory for, by what multiplies it.
     pub fn bytes(&self, option: &OptionCost) -> StageBytes {
         let versions = if self.in_flight == InFlight::Asynchronous { option.parameters } else { 0.0 };
+        let parts = [option.weights, option.gradients, option.optimizer];
+        let (whole, shared) = parts.split_at(3 - self.zero.min(3));
         StageBytes {
             per_microbatch: option.memory_per_microbatch + versions,
-            fixed: option.memory - versions,
-            shared: option.shared,
+            fixed: option.memory + whole.iter().sum::<f64>() - versions,
+            shared: shared.iter().sum(),
         }
     }
 
     /// Adds what keeps it from being data of a graph of `n` nodes to `found`.
     pub(super) fn validate(&self, n: usize, found: &mut Problems) {
         let is_amount = |amount: f64| amount.is_finite() && amount >= 0.0;
-        let amounts =
-            |o: &OptionCost| [o.compute, o.parameters, o.memory_per_microbatch, o.memory, o.shared, o.working];
+        let amounts = |o: &OptionCost| {
+            let lasting = [o.memory, o.weights, o.gradients, o.optimizer, o.working];
+            [o.compute, o.parameters, o.memory_per_microbatch].into_iter().chain(lasting)
+        };
         let is_exchanged = |&(e, bytes): &(usize, f64)| e < self.edges.len() && is_amount(bytes);
         let exchanged =
             |o: &OptionCost| o.exchanged.iter().all(is_exchanged) && o.exchanged.is_sorted_by(|a, b| a.0 < b.0);
-        let is_option = |o: &OptionCost| o.tensor_degree > 0 && amounts(o).into_iter().all(is_amount) && exchanged(o);
+        let is_option = |o: &OptionCost| o.tensor_degree > 0 && amounts(o).all(is_amount) && exchanged(o);
         let is_edge = |e: &EdgeCost| e.source < n && e.target < n && is_amount(e.bytes);
         let is_degree = |&d: &usize| d > 0 && self.microbatches.is_multiple_of(d);
         let is_data = self.options.len() == n
@@ -178,7 +189,9 @@ impl OptionCost {
             parameters: 0.0,
             memory_per_microbatch: 0.0,
             memory: 0.0,
-            shared: 0.0,
+            weights: 0.0,
+            gradients: 0.0,
+            optimizer: 0.0,
             working: 0.0,
             exchanged: Vec::new(),
         }
@@ -208,15 +221,15 @@ impl OptionCost {
             None => (option.memory, stated),
             Some(training) => (0.0, [weights, training.gradients() * weights, training.optimizer_state() * weights]),
         };
-        // ZeRO shares the last of these first.
-        let (whole, shared) = parts.split_at(3 - asked.zero.min(3));
         let cache = option.cache_bytes_per_token * asked.cache_tokens as f64;
         let has_gradients = asked.training.is_none_or(|training| training.gradients() > 0.0);
         Self {
             parameters: if has_gradients { weights } else { 0.0 },
             memory_per_microbatch: option.memory_per_microbatch,
-            memory: memory + whole.iter().sum::<f64>() + cache,
-            shared: shared.iter().sum(),
+            memory: memory + cache,
+            weights: parts[0],
+            gradients: parts[1],
+            optimizer: parts[2],
             working: option.working_bytes,
             ..self
         }
