@@ -18,7 +18,7 @@ use assert_cmd::Command;
 use dagsplit::formats::{OutputFormat, ReadOptions, parse_instance, parse_split, write_instance, write_split};
 use dagsplit::generate::{Accelerator, Granularity, Hardware, LanguageModel, Llm, Model, Precision, Recipe, generate};
 use dagsplit::instance::{Instance, validate};
-use dagsplit::problem::{Degrees, Problem, ProblemSpec, Solution, StageMemory};
+use dagsplit::problem::{Degrees, InFlight, Objective, Problem, ProblemSpec, Solution, StageMemory};
 use dagsplit::registry;
 use dagsplit::solve::{DegreeDp, Outcome, Run, SearchContext, Solver, Status};
 use dagsplit::verify::{self, StageFault, Verified, Violation};
@@ -243,14 +243,20 @@ fn requests_that_do_not_go_together_are_listed() {
     let mut wrong = spec(&instance, 4, 6);
     wrong.platform.cpus = 1;
     let options = Some(vec!["reversible".into()]);
-    wrong.degrees = Some(Degrees { tensor: Some(vec![3]), data: Some(vec![4]), options, ..Degrees::any(6) });
+    let memory = StageMemory { in_flight: InFlight::Constant(0), zero: 7, ..StageMemory::default() };
+    wrong.degrees = Some(Degrees { tensor: Some(vec![3]), data: Some(vec![4]), options, memory, ..Degrees::any(6) });
+    wrong.objective = Objective::Step { microbatches: 5 };
     let problems = Problem::new(&instance, wrong).err().expect("nothing of this").to_string();
     for part in [
-        "4 problems found",
+        "8 problems found",
         "tensor degrees: no node has an option of degree 3",
         "data degrees: 4 does not divide the 6 microbatches",
         "options: no node has the option \"reversible\"",
         "devices: it does not go with degrees of stages",
+        "objective: it does not go with degrees of stages",
+        "in flight: no microbatch is in flight",
+        "ZeRO: there is no stage 7",
+        "ZeRO: no option says what of its memory are weights",
     ] {
         assert!(problems.contains(part), "no `{part}` in {problems}");
     }

@@ -79,9 +79,6 @@ pub struct ProblemArgs {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', requires = "microbatches")]
     options: Option<Vec<String>>,
 
-    #[command(flatten)]
-    stage_memory: StageMemoryArgs,
-
     /// Let up to R accelerators of one class share a stage, each with its samples' part of the work.
     #[arg(long, value_name = "R", value_parser = values::count::<usize>())]
     replicas: Option<usize>,
@@ -97,6 +94,9 @@ pub struct ProblemArgs {
     /// How many times longer a transfer between servers takes than one inside a server.
     #[arg(long, value_name = "F", value_parser = values::number(1.0..=values::MOST), requires = "server_size")]
     between_factor: Option<f64>,
+
+    #[command(flatten)]
+    stage_memory: StageMemoryArgs,
 }
 
 /// Costs that are there before anybody asks for them.

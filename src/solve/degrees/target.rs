@@ -231,29 +231,31 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
             if least.parts > self.parts || least.devices > left {
                 return Ok(());
             }
+            let is_dominated = self.fronts[reached].dominates(&least);
+            if is_dominated && !model.is_step {
+                return Ok(()); // Where times do not count, so are all larger degrees.
+            }
+            if is_dominated || !self.may_end(&least, rest) {
+                continue;
+            }
             let in_flight = self.in_flight(data, least.parts);
             let stage = stage_before(self.lattice, set as u32, Label { data, ..behind }, in_flight);
-            if self.is_worth(reached, &least, rest)
-                && let Some(time) = self.chooser.time(&stage, sums, behind.time, self.cx)?
-            {
-                let taken = model.taken_before(&behind.taken, tensor, data, time);
-                if self.is_worth(reached, &taken, rest) {
-                    self.fronts[reached].insert(taken, self.labels.len() as u32);
-                    let time = if model.is_step { time } else { behind.time };
-                    self.labels.push(Label { taken, data, time, ..behind });
-                }
-            }
-            // Where times do not count, so are all larger degrees.
-            if !model.is_step && self.fronts[reached].dominates(&least) {
+            let Some(time) = self.chooser.time(&stage, sums, behind.time, self.cx)? else { continue };
+            if !model.is_step {
+                self.insert(Label { taken: least, data, ..behind });
                 return Ok(());
+            }
+            let taken = model.taken_before(&behind.taken, tensor, data, time);
+            if self.may_end(&taken, rest) && !self.fronts[reached].dominates(&taken) {
+                self.insert(Label { taken, data, time, ..behind });
             }
         }
         Ok(())
     }
 
-    /// Whether a set may need stages that take this.
-    fn is_worth(&self, set: usize, taken: &Taken, rest: Rest) -> bool {
-        self.may_end(taken, rest) && !self.fronts[set].dominates(taken)
+    fn insert(&mut self, label: Label) {
+        self.fronts[label.set as usize].insert(label.taken, self.labels.len() as u32);
+        self.labels.push(label);
     }
 
     /// Whether stages that take this may be the last ones of a split within the target, with those of the rest before them.

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 /// How many microbatches are in flight in a stage, whose activations it keeps.
 ///
 /// Of N microbatches in a batch each of d replicas takes N / d, and never keeps more. With D the sum of the data degrees from a
-/// stage to the last one, and T that of all stages, the counts of [`Self::count`] are those of the schedules of equal degrees
-/// with i, p and N / d for the stage, the stages and the microbatches: ⌈D / d⌉ is p − i, and ⌈T / d⌉ is p.
+/// stage to the last one, and A that of all stages, the counts of [`Self::count`] are those of the schedules of equal degrees
+/// with i, p and N / d for the stage, the stages and the microbatches: ⌈D / d⌉ is p − i, and ⌈A / d⌉ is p.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InFlight {
@@ -20,9 +20,9 @@ pub enum InFlight {
     /// As many, and the parameters once for each (PipeDream, Narayanan et al. 2019).
     #[serde(rename = "async-1f1b")]
     Asynchronous,
-    /// ⌈T / d⌉: weight gradients wait (Qi et al. 2024, section 2.1).
+    /// ⌈A / d⌉: weight gradients wait (Qi et al. 2024, section 2.1).
     ZbH1,
-    /// ⌈2 T / d⌉ − 1 (Qi et al. 2024, section 2.2).
+    /// ⌈2 A / d⌉ − 1 (Qi et al. 2024, section 2.2).
     ZbH2,
     /// So many, whatever the batch: requests that are served at once.
     Constant(usize),
@@ -31,6 +31,7 @@ pub enum InFlight {
 impl InFlight {
     /// Microbatches in flight of a stage of data degree `d`, where the data degrees from it to the last stage add up to `behind`
     /// and those of all stages to `all`. Less where `d` is larger, and where the others are smaller.
+    #[inline]
     pub fn count(self, d: usize, behind: usize, all: usize, microbatches: usize) -> usize {
         let kept = match self {
             Self::Constant(count) => return count,
