@@ -35,8 +35,8 @@ struct LabelSearch<'a, 'b> {
     fronts: Vec<Front>,
     /// By set: the set from which it was last reached, so that each is reached once.
     reached_from: Vec<u32>,
-    /// The data degrees that the stage at hand may have by its time alone.
-    within: Vec<usize>,
+    /// The data degrees that the stage at hand may have by its least time alone, each with that time.
+    within: Vec<(usize, f64)>,
     steps: usize,
 }
 
@@ -207,7 +207,8 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
             let most = self.most_data(behind, left, model.degrees[t].degree);
             self.within.clear();
             let degrees = model.costs.data_degrees.iter().take_while(|&&d| d <= most);
-            self.within.extend(degrees.filter(|&&d| model.least_time(sums, d) <= time));
+            let timed = degrees.map(|&d| (d, model.least_time(sums, d)));
+            self.within.extend(timed.filter(|&(_, least)| least <= time));
             if self.within.is_empty() {
                 continue;
             }
@@ -226,8 +227,8 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
         let (model, reached) = (self.model(), behind.set as usize);
         let tensor = model.degrees[behind.tensor].degree;
         for i in 0..self.within.len() {
-            let data = self.within[i];
-            let least = model.taken_before(&behind.taken, tensor, data, model.least_time(sums, data));
+            let (data, least) = self.within[i];
+            let least = model.taken_before(&behind.taken, tensor, data, least);
             if least.parts > self.parts || least.devices > left {
                 return Ok(());
             }

@@ -40,7 +40,8 @@ impl InFlight {
             Self::ZbH1 => all.div_ceil(d),
             Self::ZbH2 => (2 * all).div_ceil(d) - 1,
         };
-        kept.min(microbatches.div_ceil(d))
+        // A product tells that there are no more sooner than a quotient does.
+        if kept.saturating_mul(d) <= microbatches { kept } else { kept.min(microbatches.div_ceil(d)) }
     }
 
     /// Whether the stages before a stage matter, too.
