@@ -31,6 +31,7 @@ impl Taken {
         })
     }
 
+    #[inline]
     fn is_no_more_than(&self, other: &Self) -> bool {
         self.parts <= other.parts
             && self.devices <= other.devices
@@ -71,6 +72,7 @@ pub struct Front(Vec<(Taken, u32)>);
 
 impl Front {
     /// Whether some label takes no more. O(labels), and O(log labels) where there are no times.
+    #[inline]
     pub fn dominates(&self, taken: &Taken) -> bool {
         let end = self.0.partition_point(|(known, _)| known.parts <= taken.parts);
         // Without times those with more parts use fewer devices.
@@ -80,9 +82,10 @@ impl Front {
 
     /// Adds a label that is not dominated, in the place of those that it dominates. O(labels).
     pub fn insert(&mut self, taken: Taken, label: u32) {
-        self.0.retain(|(known, _)| !taken.is_no_more_than(known));
         let place = self.0.partition_point(|(known, _)| known.parts < taken.parts);
-        self.0.insert(place, (taken, label));
+        let others = self.0.split_off(place);
+        self.0.push((taken, label));
+        self.0.extend(others.into_iter().filter(|(known, _)| !taken.is_no_more_than(known)));
     }
 
     /// The labels.

@@ -173,6 +173,7 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
         (self.parts.saturating_sub(behind.parts)).min(devices.saturating_sub(behind.devices) / tensor)
     }
 
+    #[inline]
     fn in_flight(&self, data: usize, parts: usize) -> usize {
         let costs = self.model().costs;
         costs.in_flight.count(data, parts, self.parts, costs.microbatches)
