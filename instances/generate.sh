@@ -25,6 +25,14 @@ make inceptionv3_training.json inception --training
 make nasnet_mobile_inference.json nasnet --repeats 4 --filters 1056 --stem-filters 32 --resolution 224 --accelerators 3
 make nasnet_large_inference.json nasnet --repeats 6 --filters 4032 --stem-filters 96 --resolution 331 \
     --accelerators 4 --accelerator a100
+layers() {
+    file=$1
+    shift
+    make "$file" llm --tensor-degrees 1,2,4,8 --accelerator h100 --precision fp16 --cpus 0 "$@"
+}
+
+layers llama3_8b_layers.json --model llama3-8b --accelerators 8
+layers mixtral_8x7b_layers.json --model mixtral-8x7b --accelerators 16
 
 mkdir -p topologies
 topology() {

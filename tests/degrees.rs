@@ -4,8 +4,12 @@
 mod brute_force;
 #[path = "degrees/layers.rs"]
 mod layers;
+#[path = "degrees/plain.rs"]
+mod plain;
 #[path = "degrees/sample.rs"]
 mod sample;
+#[path = "degrees/simulated.rs"]
+mod simulated;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +18,7 @@ use assert_cmd::Command;
 use dagsplit::formats::{OutputFormat, ReadOptions, parse_instance, parse_split, write_instance, write_split};
 use dagsplit::generate::{Accelerator, Granularity, Hardware, LanguageModel, Llm, Model, Precision, Recipe, generate};
 use dagsplit::instance::{Instance, validate};
-use dagsplit::problem::{Degrees, Problem, ProblemSpec, Solution};
+use dagsplit::problem::{Degrees, InFlight, Objective, Problem, ProblemSpec, Solution, StageMemory};
 use dagsplit::registry;
 use dagsplit::solve::{DegreeDp, Outcome, Run, SearchContext, Solver, Status};
 use dagsplit::verify::{self, StageFault, Verified, Violation};
@@ -196,6 +200,30 @@ fn what_is_wrong_with_a_split_is_named() {
     assert!(violations.iter().any(|v| matches!(v, Violation::Stage { fault: StageFault::NotAskedFor, .. })));
 }
 
+/// Replicas share out what ZeRO's stage says, and the parts of the memory say so.
+#[test]
+fn memory_is_told_by_part() {
+    let mut instance = layers(1);
+    for option in &mut instance.parallelism.as_mut().expect("options").options {
+        (option.weight_bytes, option.gradient_bytes, option.optimizer_bytes) = (8.0, 16.0, 32.0);
+        (option.memory, option.memory_per_microbatch, option.working_bytes) = (5.0, 3.0, option.node as f64);
+        option.cache_bytes_per_token = 0.5;
+    }
+    let nodes = instance.nodes.len() as f64;
+    for (zero, shared) in [(0, [1.0, 1.0, 1.0]), (1, [1.0, 1.0, 4.0]), (2, [1.0, 4.0, 4.0]), (3, [4.0, 4.0, 4.0])] {
+        let memory = StageMemory { zero, cache_tokens: 6, ..StageMemory::default() };
+        let degrees = Degrees { data: Some(vec![4]), tensor: Some(vec![1]), memory, ..Degrees::any(8) };
+        let spec = ProblemSpec { degrees: Some(degrees), ..spec(&instance, 4, 8) };
+        let run = solved(&instance, &spec);
+        let checked = verified(&instance, &spec, run.outcome.solution().expect("one stage"));
+        let parts = checked.devices()[0].memory_parts().expect("degrees");
+        let state = [parts.weights, parts.gradients, parts.optimizer];
+        assert_eq!(state, [8.0 / shared[0], 16.0 / shared[1], 32.0 / shared[2]].map(|bytes| nodes * bytes));
+        assert_eq!([parts.activations, parts.other], [3.0, 5.0 + 3.0].map(|bytes| nodes * bytes));
+        assert_eq!((parts.working, parts.total()), (nodes - 1.0, checked.devices()[0].memory()));
+    }
+}
+
 #[test]
 fn other_methods_refuse_by_name() {
     let instance = layers(2);
@@ -215,20 +243,23 @@ fn requests_that_do_not_go_together_are_listed() {
     let mut wrong = spec(&instance, 4, 6);
     wrong.platform.cpus = 1;
     let options = Some(vec!["reversible".into()]);
-    wrong.degrees = Some(Degrees { tensor: Some(vec![3]), data: Some(vec![4]), options, ..Degrees::any(6) });
+    let memory = StageMemory { in_flight: InFlight::Constant(0), zero: 7, ..StageMemory::default() };
+    wrong.degrees = Some(Degrees { tensor: Some(vec![3]), data: Some(vec![4]), options, memory, ..Degrees::any(6) });
+    wrong.objective = Objective::Step { microbatches: 5 };
     let problems = Problem::new(&instance, wrong).err().expect("nothing of this").to_string();
     for part in [
-        "4 problems found",
+        "8 problems found",
         "tensor degrees: no node has an option of degree 3",
         "data degrees: 4 does not divide the 6 microbatches",
         "options: no node has the option \"reversible\"",
         "devices: it does not go with degrees of stages",
+        "objective: it does not go with degrees of stages",
+        "in flight: no microbatch is in flight",
+        "ZeRO: there is no stage 7",
+        "ZeRO: no option says what of its memory are weights",
     ] {
         assert!(problems.contains(part), "no `{part}` in {problems}");
     }
-    let bare = Instance { parallelism: None, ..instance };
-    let problems = Problem::new(&bare, spec(&bare, 4, 6)).err().expect("no options").to_string();
-    assert!(problems.contains("the file states no options of nodes"), "{problems}");
 }
 
 #[test]
@@ -290,6 +321,8 @@ fn programs_read_degrees_and_options() {
     let loads = stages.iter().map(|stage| stage["load"].as_f64().expect("a load"));
     assert_eq!(loads.fold(0.0, f64::max), objective);
     for stage in stages {
+        let parts = stage["memory_parts"].as_object().expect("parts").values();
+        assert_eq!(parts.map(|bytes| bytes.as_f64().expect("bytes")).sum::<f64>(), stage["memory"]);
         let count = |name: &str| stage[name].as_u64().expect("a count");
         assert!(count("tensor_degree") * count("data_degree") <= 16 && count("in_flight") > 0);
         let length = |name: &str| stage[name].as_array().expect("a list").len();

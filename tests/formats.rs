@@ -73,6 +73,11 @@ fn with_options() -> Instance {
         parameter_bytes: 8.0,
         memory_per_microbatch: 2.5,
         memory: 32.0,
+        weight_bytes: 1.0,
+        gradient_bytes: 2.0,
+        optimizer_bytes: 3.0,
+        working_bytes: 4.0,
+        cache_bytes_per_token: 0.5,
         sync_in: if node == 1 { [(0, 4.0)].into() } else { Default::default() },
         sync_out: if node == 0 { [(1, 1.0)].into() } else { Default::default() },
     };

@@ -108,7 +108,7 @@ proptest! {
 
 #[test]
 fn laws_hold_for_a_step() {
-    for name in ["portfolio", "dp:plain", "dpl", "uniform", "brute-force"] {
+    for name in ["portfolio", "dp:plain", "dpl", "uniform", "brute-force", "degrees"] {
         let objective = Objective::Step { microbatches: 4 };
         let requests = vec![ProblemSpec { objective, ..ProblemSpec::default() }];
         Suite { cases: 60, requests, ..Suite::default() }.check(solver(name).unwrap().as_ref());

@@ -55,14 +55,26 @@ class Request(Devices, total=False):
     recomputation: int
     """Count memory as training with activation recomputation needs it, over so many microbatches."""
     microbatches: int
-    """With the objective `step`: the microbatches of a step. Else choose a tensor and a data degree for each stage and an
-    option for each node, for so many microbatches of a batch."""
+    """Microbatches of a batch, and of a step: choose a tensor and a data degree for each stage and an option for each
+    node, where the workload states options."""
     tensor_degrees: int | Sequence[int]
     """Tensor degrees that a stage may have."""
     data_degrees: int | Sequence[int]
     """Data degrees that a stage may have."""
     options: str | Sequence[str]
     """Options that nodes may run in, by name."""
+    schedule: Literal["gpipe", "1f1b", "async-1f1b", "zb-h1", "zb-h2", "inference"]
+    """Of stages with degrees: the schedule of the pipeline, by which microbatches are in flight."""
+    in_flight: int
+    """So many microbatches in flight in every stage, in place of what a schedule says."""
+    optimizer: Literal["none", "sgd", "momentum", "adam"]
+    """What updates the weights: what lasts of stages then follows from the parameters' bytes."""
+    precision: Literal["fp32", "bf16", "fp16"]
+    """What parameters are stored in, where an optimizer is named."""
+    zero: int
+    """What replicas share out: 1 for the optimizer's state, 2 for gradients, too, 3 for weights, too (ZeRO)."""
+    cache_tokens: int
+    """Tokens of which stages keep keys and values."""
     replicas: int
     """Let up to so many accelerators of one class share a stage."""
     sync_bandwidth: float | str

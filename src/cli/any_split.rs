@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::formats::read_split;
-use crate::instance::Platform;
+use crate::instance::{PLAIN, Platform};
 use crate::problem::{CostKind, DeviceKind, ProblemSpec, Replication, Scope, Solution};
 use crate::text;
 use crate::verify::{self, Verified};
@@ -38,6 +38,7 @@ pub fn verified(
     cost: CostKind,
     sync_bandwidth: Option<f64>,
 ) -> Result<AnySplit, Failure> {
+    let split = if workload.instance.parallelism.is_none() { without_options(split) } else { split };
     let replicas = split.devices.iter().map(|device| device.replicas).max().unwrap_or(1);
     let spec = ProblemSpec {
         platform: with_devices(with_common_loads(workload.platform.clone()), &split),
@@ -51,6 +52,14 @@ pub fn verified(
         Failure::message(Exit::InvalidSplit, format!("{name}: the split is invalid:{}", listed(&violations)))
     })?;
     Ok(AnySplit { spec, verified })
+}
+
+/// Where the file states no options of nodes, a stage whose nodes have the only one that there is takes what they take.
+fn without_options(mut split: Solution) -> Solution {
+    let is_plain = |options: &[String]| options.iter().all(|option| option == PLAIN);
+    let plain = split.devices.iter_mut().filter(|device| is_plain(&device.options));
+    plain.for_each(|device| device.options.clear());
+    split
 }
 
 /// The same devices, whose loads are those that are asked for.

@@ -36,6 +36,7 @@ mod search_args;
 mod series;
 mod simulate;
 mod solve;
+mod stage_memory_args;
 mod supervised;
 mod task;
 mod values;

@@ -6,6 +6,7 @@ use clap::ValueEnum;
 
 use super::any_split::with_common_loads;
 use super::reading_args::Workload;
+use super::stage_memory_args::StageMemoryArgs;
 use super::values;
 use super::{Exit, Failure, OrFail};
 use crate::checked::checked;
@@ -61,8 +62,8 @@ pub struct ProblemArgs {
     #[arg(long, value_name = "MB", value_parser = values::count::<usize>())]
     recomputation: Option<usize>,
 
-    /// With the objective `step`: the microbatches of a step. Else choose a tensor degree and a data degree for each stage and
-    /// an option for each node, of those that the file states, for a batch of N microbatches.
+    /// Microbatches of a batch, and of a step of the objective `step`: choose a tensor degree and a data degree for each stage and
+    /// an option for each node, of those that the file states; where it states none a node has one, as it stands.
     #[arg(long, value_name = "N", value_parser = values::count::<usize>())]
     microbatches: Option<usize>,
 
@@ -93,6 +94,9 @@ pub struct ProblemArgs {
     /// How many times longer a transfer between servers takes than one inside a server.
     #[arg(long, value_name = "F", value_parser = values::number(1.0..=values::MOST), requires = "server_size")]
     between_factor: Option<f64>,
+
+    #[command(flatten)]
+    stage_memory: StageMemoryArgs,
 }
 
 /// Costs that are there before anybody asks for them.
@@ -215,29 +219,27 @@ impl ProblemArgs {
                 None => MemoryModel::Additive,
                 Some(microbatches) => MemoryModel::Recomputation { microbatches },
             },
-            degrees: self.microbatches.filter(|_| !self.is_step()).map(|microbatches| Degrees {
-                microbatches,
-                tensor: self.tensor_degrees.clone(),
-                data: self.data_degrees.clone(),
-                options: self.options.clone(),
-            }),
+            degrees: self.degrees(workload),
         })
     }
 
-    fn is_step(&self) -> bool {
-        matches!(self.objective, ObjectiveArg::Step)
+    /// A step of a workload without options is one of stages without degrees, unless something is asked of these.
+    fn degrees(&self, workload: &Workload) -> Option<Degrees> {
+        let degrees = Degrees {
+            tensor: self.tensor_degrees.clone(),
+            data: self.data_degrees.clone(),
+            options: self.options.clone(),
+            memory: self.stage_memory.asked(),
+            ..Degrees::any(self.microbatches?)
+        };
+        let is_step = matches!(self.objective, ObjectiveArg::Step);
+        let asks_nothing = degrees == Degrees::any(degrees.microbatches);
+        (!is_step || workload.instance.parallelism.is_some() || !asks_nothing).then_some(degrees)
     }
 
     fn microbatches_of_step(&self) -> Result<usize, Failure> {
-        let narrows = self.tensor_degrees.is_some() || self.data_degrees.is_some() || self.options.is_some();
-        let wrong = match self.microbatches {
-            Some(microbatches) if !narrows => return Ok(microbatches),
-            Some(_) => {
-                "--objective step chooses no degrees and options; leave --tensor-degrees, --data-degrees and --options out"
-            }
-            None => "--objective step needs --microbatches, the number of those of a step",
-        };
-        Err(Failure::message(Exit::Usage, wrong))
+        let wrong = "--objective step needs --microbatches, the number of those of a step";
+        self.microbatches.ok_or_else(|| Failure::message(Exit::Usage, wrong))
     }
 
     /// Takes `costs` for what splits cost.

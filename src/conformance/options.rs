@@ -48,6 +48,7 @@ fn options(node: &Node, edges: &BTreeSet<(u64, u64)>) -> Vec<NodeOption> {
             memory: 0.5 * node.memory * share,
             sync_in: edges.iter().filter(|e| e.1 == node.id).map(|e| (e.0, exchanged)).collect(),
             sync_out: edges.iter().filter(|e| e.0 == node.id).map(|e| (e.1, exchanged)).collect(),
+            ..NodeOption::default()
         }
     };
     [1, 2].into_iter().flat_map(|degree| [false, true].map(|recomputes| option(degree, recomputes))).collect()

@@ -151,10 +151,10 @@ impl Suite {
             let mut drawn = first_of_each.filter_map(|index| self.draw(index, std::slice::from_ref(*request)));
             drawn.any(|drawn| drawn.case.problem().is_some_and(|problem| partitioner.supports(&problem).is_ok()))
         };
-        let degrees = partitioner.chooses_degrees().then(|| Degrees::any(MICROBATCHES));
-        let asked = |request: &ProblemSpec| ProblemSpec {
-            degrees: request.degrees.clone().or(degrees.clone()),
-            ..request.clone()
+        let asked = |request: &ProblemSpec| {
+            let microbatches = request.objective.microbatches().unwrap_or(MICROBATCHES);
+            let degrees = partitioner.chooses_degrees().then(|| Degrees::any(microbatches));
+            ProblemSpec { degrees: request.degrees.clone().or(degrees), ..request.clone() }
         };
         let asked: Vec<ProblemSpec> = self.requests.iter().map(asked).collect();
         let taken: Vec<ProblemSpec> = asked.iter().filter(takes).cloned().collect();

@@ -258,17 +258,8 @@ mod tests {
 
     /// Two nodes and an edge, for one accelerator; `None` where nobody can be asked for degrees of this scope and objective.
     fn pair(scope: Scope, objective: Objective, has_degrees: bool) -> Option<Problem> {
-        let option = |node| NodeOption {
-            node,
-            tensor_degree: 1,
-            name: "vanilla".into(),
-            time: 1.0,
-            parameter_bytes: 0.0,
-            memory_per_microbatch: 0.0,
-            memory: 0.0,
-            sync_in: Default::default(),
-            sync_out: Default::default(),
-        };
+        let option =
+            |node| NodeOption { node, tensor_degree: 1, name: "vanilla".into(), time: 1.0, ..NodeOption::default() };
         let parallelism = Parallelism {
             bandwidth: 1.0,
             options: vec![option(0), option(1)],
@@ -282,7 +273,7 @@ mod tests {
             parallelism: Some(parallelism),
             ..Instance::default()
         };
-        let degrees = has_degrees.then(|| Degrees::any(1));
+        let degrees = has_degrees.then(|| Degrees::any(2));
         let problem = Problem::new(&instance, ProblemSpec { scope, objective, degrees, ..ProblemSpec::of(&instance) });
         assert!(has_degrees || problem.is_ok());
         problem.ok()

@@ -1,7 +1,7 @@
 //! Small instances with options, drawn from a seed.
 
 use dagsplit::instance::{Edge, EdgeBytes, Instance, Node, NodeOption, Parallelism, Platform};
-use dagsplit::problem::{Degrees, ProblemSpec};
+use dagsplit::problem::{Degrees, InFlight, Objective, Optimizer, Precision, ProblemSpec, StageMemory, Training};
 
 /// SplitMix64.
 struct Random(u64);
@@ -69,8 +69,27 @@ pub fn problem(seed: u64) -> (Instance, ProblemSpec) {
     if random.below(5) == 0 {
         degrees.tensor = Some(vec![1]);
     }
-    let spec = ProblemSpec { degrees: Some(degrees), ..ProblemSpec::of(&instance) };
+    degrees.memory = stage_memory(random);
+    let objective = random.one_of(&[Objective::Throughput, Objective::Step { microbatches }]);
+    let spec = ProblemSpec { degrees: Some(degrees), objective, ..ProblemSpec::of(&instance) };
     (instance, spec)
+}
+
+fn stage_memory(random: &mut Random) -> StageMemory {
+    let in_flight = random.one_of(&[
+        InFlight::GPipe,
+        InFlight::OneForwardOneBackward,
+        InFlight::Asynchronous,
+        InFlight::ZbH1,
+        InFlight::ZbH2,
+        InFlight::Constant(2),
+    ]);
+    let training = Training {
+        optimizer: random.one_of(&[Optimizer::None, Optimizer::Sgd, Optimizer::Momentum, Optimizer::Adam]),
+        precision: random.one_of(&[Precision::Fp32, Precision::Bf16, Precision::Fp16]),
+    };
+    let training = (random.below(4) == 0).then_some(training);
+    StageMemory { in_flight, training, zero: random.below(4) as usize, cache_tokens: random.below(3) as usize }
 }
 
 fn option(random: &mut Random, node: u64, tensor_degree: usize, name: &str, edges: &[Edge]) -> NodeOption {
@@ -87,9 +106,14 @@ fn option(random: &mut Random, node: u64, tensor_degree: usize, name: &str, edge
         tensor_degree,
         name: name.into(),
         time,
-        parameter_bytes: random.amount(30),
+        parameter_bytes: random.one_of(&[0.0, 2.0, 7.0, 30.0]),
         memory_per_microbatch: random.amount(10),
         memory: random.amount(10),
+        weight_bytes: random.amount(4),
+        gradient_bytes: random.amount(4),
+        optimizer_bytes: 1.0 + random.amount(4),
+        working_bytes: random.amount(6),
+        cache_bytes_per_token: random.amount(3),
         sync_in,
         sync_out,
     }

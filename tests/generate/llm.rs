@@ -87,10 +87,15 @@ fn options_are_passes_and_what_devices_sum_up() {
         assert!(nearly(alone.time, forward + backward), "{node:?}");
         let shared = of(node.id, 8, "vanilla").unwrap();
         assert_eq!(shared.parameter_bytes, (alone.parameter_bytes / 8.0).round());
-        assert_eq!(alone.memory, 4.0 * alone.parameter_bytes, "weights, gradients and two moments of four bytes");
+        let lasting = [alone.weight_bytes, alone.gradient_bytes, alone.optimizer_bytes];
+        assert_eq!(lasting, [1.0, 1.0, 2.0].map(|times| times * alone.parameter_bytes), "two moments of four bytes");
         if let Some(again) = of(node.id, 1, "recompute") {
             assert!(nearly(again.time, alone.time + forward));
-            assert_eq!((again.memory_per_microbatch, alone.memory_per_microbatch), (0.0, node.output_bytes.unwrap()));
+            let kept = |option: &NodeOption| [option.memory_per_microbatch, option.working_bytes];
+            assert_eq!(
+                [kept(again), kept(alone)],
+                [[0.0, node.output_bytes.unwrap()], [node.output_bytes.unwrap(), 0.0]]
+            );
         }
         // A reduction and a collection of the output over NVLink in each pass, 150 GB/s.
         let both = 2.0 * 2.0 * 7.0 / 8.0 * node.output_bytes.unwrap() / 150e6;

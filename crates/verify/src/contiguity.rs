@@ -28,7 +28,7 @@ pub(super) fn violations(split: &Split) -> Vec<Violation> {
     }
 }
 
-fn order_graph(split: &Split) -> Order {
+pub(super) fn order_graph(split: &Split) -> Order {
     let nodes = &split.instance.nodes;
     let mut first_of_color: BTreeMap<u64, usize> = BTreeMap::new();
     let mut leader = Vec::with_capacity(nodes.len());

@@ -106,7 +106,7 @@ fn memory(split: &Split, bytes: &[f64], found: &mut Vec<Violation>) {
     }
 }
 
-fn color_classes(split: &Split, found: &mut Vec<Violation>) {
+pub(super) fn color_classes(split: &Split, found: &mut Vec<Violation>) {
     let mut seen: BTreeMap<u64, (usize, bool)> = BTreeMap::new();
     for (v, node) in split.instance.nodes.iter().enumerate() {
         let Some(color) = node.color_class else { continue };

@@ -72,6 +72,7 @@ mod violation;
 
 pub use schedule::ScheduledSubgraph;
 pub use stage_fault::StageFault;
+pub use stages::MemoryParts;
 pub use violation::{CycleStep, DeadlockStep, Part, Violation};
 
 use dagsplit_model::cost::{Costs, StageCosts};
@@ -122,6 +123,7 @@ pub struct VerifiedDevice {
     subgraphs: Vec<ScheduledSubgraph>,
     span: Option<(f64, f64)>,
     in_flight: Option<usize>,
+    parts: Option<MemoryParts>,
 }
 
 impl VerifiedDevice {
@@ -171,6 +173,11 @@ impl VerifiedDevice {
     /// Microbatches in flight, where stages have degrees.
     pub fn in_flight(&self) -> Option<usize> {
         self.in_flight
+    }
+
+    /// What its memory is for, where stages have degrees.
+    pub fn memory_parts(&self) -> Option<MemoryParts> {
+        self.parts
     }
 
     /// The server the accelerators sit in, where the split names one.
@@ -247,15 +254,16 @@ fn of_stages(split: &Split, costs: &StageCosts) -> Result<Verified, Vec<Violatio
     devices::device_counts(split, &mut violations);
     let stages = stages::check(split, costs).map_err(|found| violations.extend(found));
     let Some(stages) = stages.ok().filter(|_| violations.is_empty()) else { return Err(violations) };
-    let objective = stages.iter().map(|stage| stage.load).fold(0.0, f64::max);
+    let objective = stages::time(split, costs, &stages);
     let devices = stages.into_iter().zip(split.devices).map(|(stage, assignment)| VerifiedDevice {
         assignment: assignment.clone(),
         load: stage.load,
         passes: Load { forward: stage.load, backward: 0.0, together: stage.load },
-        memory: stage.memory,
+        memory: stage.memory.total(),
         subgraphs: Vec::new(),
         span: None,
         in_flight: (!assignment.nodes.is_empty()).then_some(stage.in_flight),
+        parts: (!assignment.nodes.is_empty()).then_some(stage.memory),
     });
     Ok(Verified { devices: devices.collect(), objective, rounding: 0.0 })
 }
@@ -299,6 +307,7 @@ fn of_pipeline(split: &Split, memory: &[f64]) -> Verified {
         subgraphs: Vec::new(),
         span: None,
         in_flight: None,
+        parts: None,
     });
     Verified { devices: devices.collect(), objective, rounding }
 }
@@ -314,6 +323,7 @@ fn of_schedule(split: &Split, schedule: Schedule, memory: &[f64]) -> Verified {
         subgraphs,
         span,
         in_flight: None,
+        parts: None,
     });
     Verified { devices: devices.collect(), objective: latency, rounding: 0.0 }
 }

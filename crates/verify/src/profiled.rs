@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use dagsplit_model::cost::{
     Costs, EdgeCost, KindCost, MemoryLaw, NodeCost, OptionCost, Piece, StageCosts, Synchronisation, Transfer,
 };
-use dagsplit_model::instance::{Instance, NodeOption, Parallelism};
-use dagsplit_model::problem::{CostKind, Degrees, DeviceKind, MemoryModel, ProblemSpec};
+use dagsplit_model::instance::{EdgeBytes, Instance, NodeOption, PLAIN, Parallelism};
+use dagsplit_model::problem::{
+    CostKind, Degrees, DeviceKind, MemoryModel, Optimizer, Precision, ProblemSpec, Training,
+};
 
 /// What a valid instance costs for a valid spec.
 pub(super) fn costs(instance: &Instance, spec: &ProblemSpec) -> Costs {
@@ -29,7 +31,11 @@ pub(super) fn costs(instance: &Instance, spec: &ProblemSpec) -> Costs {
         CostKind::Overlap | CostKind::Duplex => Synchronisation::Overlapped,
     };
     let mut costs = Costs::new(kinds.collect(), transfers, law, synchronisation);
-    costs.stages = spec.degrees.as_ref().zip(instance.parallelism.as_ref()).map(|asked| stages(instance, spec, asked));
+    costs.stages = spec.degrees.as_ref().map(|degrees| {
+        let plain = instance.parallelism.is_none().then(|| plain(instance, spec));
+        let stated = instance.parallelism.as_ref().or(plain.as_ref());
+        stages(instance, spec, (degrees, stated.unwrap_or(&Parallelism::default())))
+    });
     costs
 }
 
@@ -47,7 +53,7 @@ fn stages(instance: &Instance, spec: &ProblemSpec, (degrees, stated): (&Degrees,
             && degrees.options.as_ref().is_none_or(|allowed| allowed.contains(&option.name));
         if is_allowed {
             tensor.insert(option.tensor_degree);
-            options[index[&option.node]].push(option_cost(option, &index, &place_of));
+            options[index[&option.node]].push(option_cost(option, degrees, &index, &place_of));
         }
     }
     let devices: usize = spec.platform.accelerators.iter().map(|class| class.count).sum();
@@ -57,22 +63,69 @@ fn stages(instance: &Instance, spec: &ProblemSpec, (degrees, stated): (&Degrees,
             && degrees.data.as_ref().is_none_or(|allowed| allowed.contains(d))
     };
     let data = (1..=degrees.microbatches.min(devices)).filter(is_degree).collect();
-    StageCosts::new(options, edges, stated.bandwidth, degrees.microbatches, (tensor.into_iter().collect(), data))
+    let tensor = tensor.into_iter().collect();
+    let mut costs = StageCosts::new(options, edges, stated.bandwidth, degrees.microbatches, (tensor, data));
+    (costs.in_flight, costs.zero) = (degrees.memory.in_flight, degrees.memory.zero);
+    costs
 }
 
 fn option_cost(
     option: &NodeOption,
+    degrees: &Degrees,
     index: &BTreeMap<u64, usize>,
     place_of: &BTreeMap<(usize, usize), usize>,
 ) -> OptionCost {
     let v = index[&option.node];
     let mut cost = OptionCost::new(option.name.clone(), option.tensor_degree, option.time);
-    cost.parameters = option.parameter_bytes;
     cost.memory_per_microbatch = option.memory_per_microbatch;
     cost.memory = option.memory;
+    cost.parameters = option.parameter_bytes;
+    (cost.weights, cost.gradients, cost.optimizer) =
+        (option.weight_bytes, option.gradient_bytes, option.optimizer_bytes);
+    if let Some(Training { optimizer, precision }) = degrees.memory.training {
+        let weights = option.parameter_bytes;
+        let numbers = weights / if precision == Precision::Fp32 { 4.0 } else { 2.0 };
+        let copy = if precision == Precision::Fp32 { 0.0 } else { 4.0 };
+        (cost.memory, cost.weights) = (0.0, weights);
+        (cost.parameters, cost.gradients, cost.optimizer) = match optimizer {
+            Optimizer::None => (0.0, 0.0, 0.0),
+            Optimizer::Sgd => (weights, weights, numbers * copy),
+            Optimizer::Momentum => (weights, weights, numbers * (copy + 4.0)),
+            Optimizer::Adam => (weights, weights, numbers * (copy + 8.0)),
+        };
+    }
+    cost.memory += degrees.memory.cache_tokens as f64 * option.cache_bytes_per_token;
+    cost.working = option.working_bytes;
     cost.exchanged.extend(option.sync_in.iter().map(|(id, &bytes)| (place_of[&(index[id], v)], bytes)));
     cost.exchanged.extend(option.sync_out.iter().map(|(id, &bytes)| (place_of[&(v, index[id])], bytes)));
     cost
+}
+
+/// What the nodes of a file without options take: as they stand, and what they keep beyond their parameters for each microbatch.
+fn plain(instance: &Instance, spec: &ProblemSpec) -> Parallelism {
+    let classes = &spec.platform.accelerators;
+    let bandwidth = spec.platform.bandwidth.unwrap_or(1.0);
+    let mut plain = Parallelism { bandwidth, ..Parallelism::default() };
+    let knows_parameters = instance.nodes.iter().any(|node| node.parameter_bytes != 0.0);
+    for node in &instance.nodes {
+        let times = classes.iter().zip(&node.accelerator_times).filter(|(class, _)| class.count > 0);
+        let Some(time) = times.map(|(_, time)| *time).next().flatten() else { continue };
+        let mut option = NodeOption { node: node.id, tensor_degree: 1, name: PLAIN.into(), ..NodeOption::default() };
+        (option.time, option.parameter_bytes) = (time, node.parameter_bytes);
+        if knows_parameters {
+            option.weight_bytes = node.memory.min(node.parameter_bytes);
+            option.memory_per_microbatch = node.memory - option.weight_bytes;
+        } else {
+            option.memory = node.memory;
+        }
+        plain.options.push(option);
+    }
+    let times: BTreeMap<u64, f64> = instance.nodes.iter().map(|node| (node.id, node.transfer_time)).collect();
+    let ends: BTreeSet<(u64, u64)> = instance.edges.iter().map(|edge| (edge.source, edge.target)).collect();
+    for (source, target) in ends {
+        plain.edges.push(EdgeBytes { source, target, bytes: times[&source] / 2.0 * bandwidth });
+    }
+    plain
 }
 
 /// What one kind of device takes.

@@ -4,9 +4,33 @@
 use std::collections::BTreeSet;
 
 use super::split::Split;
-use super::{StageFault, Violation};
+use super::{StageFault, Violation, contiguity, devices};
 use dagsplit_model::cost::{OptionCost, StageCosts};
-use dagsplit_model::problem::{DeviceAssignment, fits};
+use dagsplit_model::problem::{DeviceAssignment, InFlight, Objective, fits};
+
+/// Bytes on each device of a stage, by what they are for.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct MemoryParts {
+    /// What is kept of the microbatches in flight.
+    pub activations: f64,
+    /// Weights, in all their versions.
+    pub weights: f64,
+    /// Gradients.
+    pub gradients: f64,
+    /// The state of the optimizer.
+    pub optimizer: f64,
+    /// What else lasts, and all that files do not state apart; caches among it.
+    pub other: f64,
+    /// The most that a node needs besides while it runs.
+    pub working: f64,
+}
+
+impl MemoryParts {
+    /// All of them.
+    pub fn total(&self) -> f64 {
+        self.activations + self.weights + self.gradients + self.optimizer + self.other + self.working
+    }
+}
 
 /// What one stage takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -14,7 +38,7 @@ pub(super) struct Stage {
     /// Time for each sample.
     pub load: f64,
     /// Bytes on each of its devices.
-    pub memory: f64,
+    pub memory: MemoryParts,
     /// Microbatches in flight.
     pub in_flight: usize,
 }
@@ -28,7 +52,10 @@ pub(super) fn check(split: &Split, costs: &StageCosts) -> Result<Vec<Stage>, Vec
     for (device, stage) in split.used() {
         found.extend(faults(split, costs, stage).into_iter().map(|fault| Violation::Stage { device, fault }));
     }
-    found.extend(parts_of_a_batch(split, costs));
+    if split.spec.objective == Objective::Throughput {
+        found.extend(parts_of_a_batch(split, costs));
+    }
+    devices::color_classes(split, &mut found);
     found.extend(out_of_order(split));
     if !found.is_empty() {
         return Err(found);
@@ -36,8 +63,9 @@ pub(super) fn check(split: &Split, costs: &StageCosts) -> Result<Vec<Stage>, Vec
     let stages: Vec<Stage> = (0..split.devices.len()).map(|device| stage(split, costs, device)).collect();
     let limit = split.spec.platform.accelerators.iter().find(|class| class.count > 0).and_then(|class| class.memory);
     for (device, stage) in stages.iter().enumerate() {
-        if let Some(limit) = limit.filter(|_| !fits(stage.memory, limit)) {
-            found.push(Violation::MemoryExceeded { device, used: stage.memory, limit });
+        let used = stage.memory.total();
+        if let Some(limit) = limit.filter(|_| !fits(used, limit)) {
+            found.push(Violation::MemoryExceeded { device, used, limit });
         }
     }
     if found.is_empty() { Ok(stages) } else { Err(found) }
@@ -77,16 +105,47 @@ fn parts_of_a_batch(split: &Split, costs: &StageCosts) -> Option<Violation> {
     (used > microbatches).then_some(Violation::TooManyParts { used, microbatches })
 }
 
-/// The first edge from each stage that leads to one before it.
+/// The first edge of the order graph from each stage that leads to one before it.
 fn out_of_order(split: &Split) -> Vec<Violation> {
     let mut seen = BTreeSet::new();
-    let back = split.edges.iter().filter(|&&(u, v)| split.device_of[u] > split.device_of[v]);
-    let firsts = back.filter(|&&(u, _)| seen.insert(split.device_of[u]));
-    let violation = |&(u, v): &(usize, usize)| Violation::OutOfOrder {
+    let order = contiguity::order_graph(split).successors;
+    let edges = order.iter().enumerate().flat_map(|(u, successors)| successors.iter().map(move |&v| (u, v)));
+    let back = edges.filter(|&(u, v)| split.device_of[u] > split.device_of[v]);
+    let firsts = back.filter(|&(u, _)| seen.insert(split.device_of[u]));
+    let violation = |(u, v): (usize, usize)| Violation::OutOfOrder {
         edge: (split.id(u), split.id(v)),
         devices: (split.device_of[u], split.device_of[v]),
     };
     firsts.map(violation).collect()
+}
+
+/// The largest time of a stage for each sample, or the time of a batch: a replica takes its stage's time for each sample of as
+/// many as there are replicas at once.
+pub(super) fn time(split: &Split, costs: &StageCosts, stages: &[Stage]) -> f64 {
+    let of_one = || stages.iter().zip(split.devices).map(|(stage, device)| (stage.load, device.replicas as f64));
+    match split.spec.objective {
+        Objective::Step { .. } => {
+            let first: f64 = of_one().map(|(load, replicas)| load * replicas).sum();
+            let more = of_one().map(|(load, replicas)| load * (costs.microbatches as f64 - replicas));
+            first + more.fold(0.0, f64::max)
+        }
+        _ => of_one().map(|(load, _)| load).fold(0.0, f64::max),
+    }
+}
+
+/// Microbatches in flight on a device.
+fn in_flight(split: &Split, costs: &StageCosts, device: usize) -> usize {
+    let replicas = split.devices[device].replicas;
+    let of_replica = costs.microbatches.div_ceil(replicas);
+    let parts =
+        |first: usize| split.used().filter(|&(d, _)| d >= first).map(|(_, stage)| stage.replicas).sum::<usize>();
+    match costs.in_flight {
+        InFlight::Constant(count) => count,
+        InFlight::GPipe => of_replica,
+        InFlight::OneForwardOneBackward | InFlight::Asynchronous => of_replica.min(parts(device).div_ceil(replicas)),
+        InFlight::ZbH1 => of_replica.min(parts(0).div_ceil(replicas)),
+        InFlight::ZbH2 => of_replica.min((2 * parts(0)).div_ceil(replicas) - 1),
+    }
 }
 
 /// What a stage takes whose degrees and options are known.
@@ -95,15 +154,24 @@ fn stage(split: &Split, costs: &StageCosts, device: usize) -> Stage {
     if stage.nodes.is_empty() {
         return Stage::default();
     }
-    let later = split.used().filter(|&(other, _)| other >= device);
-    let in_flight = later.map(|(_, other)| other.replicas).sum::<usize>().div_ceil(stage.replicas);
-    let (mut compute, mut parameters, mut memory, mut moved) = (0.0, 0.0, 0.0, 0.0);
+    let in_flight = in_flight(split, costs, device);
+    let (mut compute, mut parameters, mut moved) = (0.0, 0.0, 0.0);
+    let mut memory = MemoryParts::default();
+    let share = |from: usize| if costs.zero >= from { stage.replicas as f64 } else { 1.0 };
     for (node, name) in stage.nodes.iter().zip(&stage.options) {
         let v = split.index[node];
         let Some(option) = find(&costs.options[v], stage.tensor_degree, name) else { continue };
         compute += option.compute;
         parameters += option.parameters;
-        memory += option.memory_per_microbatch * in_flight as f64 + option.memory;
+        memory.activations += option.memory_per_microbatch * in_flight as f64;
+        memory.weights += option.weights / share(3);
+        memory.gradients += option.gradients / share(2);
+        memory.optimizer += option.optimizer / share(1);
+        memory.other += option.memory;
+        if costs.in_flight == InFlight::Asynchronous {
+            memory.weights += option.parameters * (in_flight - 1) as f64;
+        }
+        memory.working = memory.working.max(option.working);
         for (e, edge) in costs.edges.iter().enumerate() {
             let is_cut = (split.device_of[edge.source] == device) != (split.device_of[edge.target] == device);
             if is_cut && (edge.source == v || edge.target == v) {

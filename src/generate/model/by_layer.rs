@@ -93,20 +93,8 @@ fn options(parallelism: &Parallelism, of: &[u64]) -> Parallelism {
         let layer = of[node as usize];
         for &name in &names[&(layer, degree)] {
             let option = own.iter().find(|option| option.name == name).unwrap_or(&own[0]);
-            let none = || NodeOption {
-                node: layer,
-                name: name.into(),
-                time: 0.0,
-                parameter_bytes: 0.0,
-                memory_per_microbatch: 0.0,
-                memory: 0.0,
-                ..(*option).clone()
-            };
-            let sum = layers.entry((layer, degree, name)).or_insert_with(none);
-            sum.time = six_digits(sum.time + option.time);
-            sum.parameter_bytes += option.parameter_bytes;
-            sum.memory_per_microbatch += option.memory_per_microbatch;
-            sum.memory += option.memory;
+            let none = || NodeOption { node: layer, tensor_degree: degree, name: name.into(), ..NodeOption::default() };
+            add_option(layers.entry((layer, degree, name)).or_insert_with(none), option);
         }
     }
     let mut moved: BTreeMap<(u64, u64), BTreeMap<u64, f64>> = BTreeMap::new();
@@ -123,4 +111,17 @@ fn options(parallelism: &Parallelism, of: &[u64]) -> Parallelism {
     };
     let edges = moved.into_iter().map(edge).collect();
     Parallelism { options: layers.into_values().collect(), edges, ..*parallelism }
+}
+
+/// Adds an operator's option to that of its layer, which computes again all that it computes again at once.
+fn add_option(layer: &mut NodeOption, option: &NodeOption) {
+    layer.time = six_digits(layer.time + option.time);
+    layer.parameter_bytes += option.parameter_bytes;
+    layer.memory_per_microbatch += option.memory_per_microbatch;
+    layer.memory += option.memory;
+    layer.weight_bytes += option.weight_bytes;
+    layer.gradient_bytes += option.gradient_bytes;
+    layer.optimizer_bytes += option.optimizer_bytes;
+    layer.working_bytes += option.working_bytes;
+    layer.cache_bytes_per_token += option.cache_bytes_per_token;
 }

@@ -1,16 +1,11 @@
 //! What training takes of operators that several devices share, with their outputs kept or recomputed.
 
-use std::collections::BTreeMap;
-
-use super::hardware::Hardware;
+use super::hardware::{Hardware, Precision};
 use super::operator::OperatorGraph;
 use super::roofline::CostModel;
 use crate::generate::rounding::six_digits;
 use crate::instance::{EdgeBytes, NodeOption, Parallelism, TimeUnit};
-
-/// Bytes of weights, gradients and Adam's state for each parameter: 2 + 2 + 12 in mixed precision (Rajbhandari et al., 2020,
-/// section 3.1), 4 + 4 + 8 in full.
-const BYTES_PER_PARAMETER: f64 = 16.0;
+use crate::problem::{self, Optimizer, Training};
 
 /// The option that keeps an operator's output for the backward pass, and the one that computes it once more.
 const KEEPS: &str = "vanilla";
@@ -20,12 +15,17 @@ const RECOMPUTES: &str = "recompute";
 ///
 /// All devices of a group share an operator's work, parameters and output, as under tensor and sequence parallelism
 /// (Korthikanti et al., 2022, section 4.2.2). What they sum up takes a reduction and a collection over NVLink, 2 (t − 1) / t
-/// of its bytes, in each pass. An operator is recomputed in a second forward pass, sums among it, and keeps nothing; the last
-/// one of a layer is kept. O(operators · degrees).
+/// of its bytes, in each pass. An operator is recomputed in a second forward pass, sums among it, and keeps nothing until then; the
+/// last one of a layer is kept. Weights, gradients and optimizer are those of Adam. O(operators · degrees).
 pub(super) fn options(graph: &OperatorGraph, hardware: &Hardware, degrees: &[u32]) -> Parallelism {
     let model = CostModel::new(hardware);
     let bytes = hardware.precision.bytes();
     let per_millisecond = hardware.accelerator.nvlink() / 1e3;
+    let precision = match hardware.precision {
+        Precision::Fp32 => problem::Precision::Fp32,
+        Precision::Fp16 => problem::Precision::Fp16,
+    };
+    let training = Training { optimizer: Optimizer::Adam, precision };
     let mut options = Vec::new();
     for &degree in degrees {
         let share = f64::from(degree);
@@ -36,20 +36,23 @@ pub(super) fn options(graph: &OperatorGraph, hardware: &Hardware, degrees: &[u32
                 false => 0.0,
             };
             let kept = if op.kind.computes() { (op.output * bytes / share).round() } else { 0.0 };
-            let option = |name: &str, time: f64, kept: f64| NodeOption {
+            let weights = (op.parameters * bytes / share).round();
+            let option = |name: &str, time: f64, kept: f64, working: f64| NodeOption {
                 node: v as u64,
                 tensor_degree: degree as usize,
                 name: name.into(),
                 time: six_digits(time),
-                parameter_bytes: (op.parameters * bytes / share).round(),
+                parameter_bytes: weights,
                 memory_per_microbatch: kept,
-                memory: (op.parameters * BYTES_PER_PARAMETER / share).round(),
-                sync_in: BTreeMap::new(),
-                sync_out: BTreeMap::new(),
+                weight_bytes: weights,
+                gradient_bytes: training.gradients() * weights,
+                optimizer_bytes: training.optimizer_state() * weights,
+                working_bytes: working,
+                ..NodeOption::default()
             };
-            options.push(option(KEEPS, forward + backward + 2.0 * sum, kept));
+            options.push(option(KEEPS, forward + backward + 2.0 * sum, kept, 0.0));
             if kept > 0.0 && !is_last_of_layer(graph, v) {
-                options.push(option(RECOMPUTES, 2.0 * forward + backward + 3.0 * sum, 0.0));
+                options.push(option(RECOMPUTES, 2.0 * forward + backward + 3.0 * sum, 0.0, kept));
             }
         }
     }

@@ -1,12 +1,59 @@
-//! What is known of the stages behind an ideal: how many parts of a batch they take, and how many devices.
+//! What is known of the stages behind an ideal: how many parts of a batch they take, how many devices, and how long; and stages
+//! that were found.
 
-/// Stages that hold all units of one filter.
-#[derive(Debug, Clone, Copy)]
-pub struct Label {
+/// What stages take: less of nothing is worse for those before them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Taken {
     /// The sum of their data degrees.
     pub parts: usize,
     /// The devices that they use.
     pub devices: usize,
+    /// For a step: what a replica of each takes for a microbatch, added up; else 0.
+    pub once: f64,
+    /// For a step: the most that a replica of one takes for its other microbatches; else 0.
+    pub more: f64,
+}
+
+/// Times that differ by less than this part are the same.
+const SAME: f64 = 1e-13;
+
+impl Taken {
+    /// Nothing.
+    pub const NOTHING: Self = Self { parts: 0, devices: 0, once: 0.0, more: 0.0 };
+
+    /// The least of each that one of these takes.
+    pub fn least(all: impl Iterator<Item = Self>) -> Option<Self> {
+        all.reduce(|a, b| Self {
+            parts: a.parts.min(b.parts),
+            devices: a.devices.min(b.devices),
+            once: a.once.min(b.once),
+            more: a.more.min(b.more),
+        })
+    }
+
+    #[inline]
+    fn is_no_more_than(&self, other: &Self) -> bool {
+        self.parts <= other.parts
+            && self.devices <= other.devices
+            && self.once <= other.once * (1.0 + SAME)
+            && self.more <= other.more * (1.0 + SAME)
+    }
+}
+
+/// A stage of a split that was found.
+pub struct Found {
+    /// Its nodes, ascending, each with the index of its option.
+    pub nodes: Vec<(usize, usize)>,
+    pub tensor: usize,
+    pub data: usize,
+    /// Its time for each sample.
+    pub time: f64,
+}
+
+/// Stages that hold all units of one filter.
+#[derive(Debug, Clone, Copy)]
+pub struct Label {
+    pub taken: Taken,
     /// The units that they hold, by the number of their set in the lattice.
     pub set: u32,
     /// The label without the first of them, by its number; that without any names itself.
@@ -15,28 +62,34 @@ pub struct Label {
     pub tensor: usize,
     /// Its data degree.
     pub data: usize,
+    /// A time for each sample within which it has options.
+    pub time: f64,
 }
 
-/// The labels of a set that no other of them is better than: by their parts ascending, their devices descending.
+/// The labels of a set that no other of them is better than, by their numbers; those with fewer parts first.
 #[derive(Debug, Clone, Default)]
-pub struct Front(Vec<(usize, usize, u32)>);
+pub struct Front(Vec<(Taken, u32)>);
 
 impl Front {
-    /// Whether some label takes no more parts and devices.
-    pub fn dominates(&self, parts: usize, devices: usize) -> bool {
-        let end = self.0.partition_point(|&(p, ..)| p <= parts);
-        end > 0 && self.0[end - 1].1 <= devices
+    /// Whether some label takes no more. O(labels), and O(log labels) where there are no times.
+    #[inline]
+    pub fn dominates(&self, taken: &Taken) -> bool {
+        let end = self.0.partition_point(|(known, _)| known.parts <= taken.parts);
+        // Without times those with more parts use fewer devices.
+        let nearest = if taken.once + taken.more > 0.0 { end } else { end.min(1) };
+        self.0[end - nearest..end].iter().rev().any(|(known, _)| known.is_no_more_than(taken))
     }
 
-    /// Adds a label that is not dominated, in the place of those that it dominates.
-    pub fn insert(&mut self, parts: usize, devices: usize, label: u32) {
-        let start = self.0.partition_point(|&(p, ..)| p < parts);
-        let dominated = self.0[start..].iter().take_while(|&&(_, d, _)| d >= devices).count();
-        self.0.splice(start..start + dominated, [(parts, devices, label)]);
+    /// Adds a label that is not dominated, in the place of those that it dominates. O(labels).
+    pub fn insert(&mut self, taken: Taken, label: u32) {
+        let place = self.0.partition_point(|(known, _)| known.parts < taken.parts);
+        let others = self.0.split_off(place);
+        self.0.push((taken, label));
+        self.0.extend(others.into_iter().filter(|(known, _)| !taken.is_no_more_than(known)));
     }
 
-    /// The labels: parts, devices, number.
-    pub fn labels(&self) -> &[(usize, usize, u32)] {
+    /// The labels.
+    pub fn labels(&self) -> &[(Taken, u32)] {
         &self.0
     }
 }
@@ -47,13 +100,21 @@ mod tests {
 
     #[test]
     fn a_front_keeps_what_nothing_is_better_than() {
+        let taken = |parts, devices, once, more| Taken { parts, devices, once, more };
         let mut front = Front::default();
         for (label, (parts, devices)) in [(4, 8), (2, 16), (6, 4), (3, 12), (3, 7)].into_iter().enumerate() {
-            assert!(!front.dominates(parts, devices));
-            front.insert(parts, devices, label as u32);
+            let new = taken(parts, devices, 1.0, 1.0);
+            assert!(!front.dominates(&new));
+            front.insert(new, label as u32);
         }
-        assert_eq!(front.labels(), [(2, 16, 1), (3, 7, 4), (6, 4, 2)]);
-        assert!(front.dominates(3, 7) && front.dominates(4, 7) && front.dominates(7, 5));
-        assert!(!front.dominates(3, 6) && !front.dominates(1, 99) && !front.dominates(5, 6));
+        let kept: Vec<u32> = front.labels().iter().map(|&(_, label)| label).collect();
+        assert_eq!(kept, [1, 4, 2]);
+        for (parts, devices, is_dominated) in [(3, 7, true), (4, 7, true), (7, 5, true), (3, 6, false), (1, 99, false)]
+        {
+            assert_eq!(front.dominates(&taken(parts, devices, 1.0, 1.0)), is_dominated);
+        }
+        assert!(!front.dominates(&taken(9, 99, 0.5, 2.0)) && !front.dominates(&taken(9, 99, 2.0, 0.5)));
+        front.insert(taken(3, 7, 0.5, 0.5), 9);
+        assert!(front.dominates(&taken(3, 7, 0.5, 2.0)) && front.labels().len() == 3);
     }
 }

@@ -31,6 +31,16 @@ impl Bounds {
         }
         (self.upper <= cutoff).then_some(true)
     }
+
+    /// Whether the least value is known.
+    pub fn meet(&self) -> bool {
+        self.upper - self.lower <= SAME * self.upper.abs()
+    }
+
+    /// The better ones of each.
+    pub fn or(&self, other: &Self) -> Self {
+        Self { lower: self.lower.min(other.lower), upper: self.upper.min(other.upper) }
+    }
 }
 
 /// An answer: bounds that tell whether the least value is within the cutoff, and the item of each class that has the upper.
@@ -42,19 +52,28 @@ pub struct Answer {
 /// Values that differ by less than this part of the cutoff are the same.
 const SAME: f64 = 1e-13;
 
-/// Tells whether some choice within `capacity` has a value of at most `cutoff`. O(items · log items) where the relaxation
-/// tells, else pseudopolynomial in what it leaves open.
+/// Tells whether some choice within `capacity` has a value of at most `cutoff`; where the `least` such value is asked for, bounds that
+/// meet at it. O(items · log items) where the relaxation tells, else pseudopolynomial in what it leaves open.
 ///
 /// # Errors
 /// A limit came first.
-pub fn solve(classes: &[Vec<Item>], capacity: f64, cutoff: f64, cx: &SearchContext) -> Result<Answer, Stopped> {
+pub fn solve(
+    classes: &[Vec<Item>],
+    capacity: f64,
+    cutoff: f64,
+    least: bool,
+    cx: &SearchContext,
+) -> Result<Answer, Stopped> {
     let Some(relaxed) = Relaxation::new(classes, capacity) else {
         return Ok(Answer { bounds: Bounds::INFEASIBLE, choice: Vec::new() });
     };
     let Relaxation { bounds, price, choice } = relaxed;
-    if bounds.is_within(cutoff).is_some() {
-        return Ok(Answer { bounds, choice });
+    match bounds.is_within(cutoff) {
+        Some(true) if least && !bounds.meet() => {}
+        Some(_) => return Ok(Answer { bounds, choice }),
+        None => {}
     }
+    let cutoff = cutoff.min(bounds.upper);
     let exact = Core::new(classes, capacity, price, cutoff).least(cx)?;
     Ok(match exact {
         Some((value, choice)) => Answer { bounds: Bounds { lower: value, upper: value }, choice },
@@ -262,9 +281,11 @@ mod tests {
         fn bounds_hold_and_tell_what_is_asked(classes in classes(), capacity in 0_u8..90, cutoff in 0_u8..90) {
             let (capacity, cutoff) = (f64::from(capacity), f64::from(cutoff));
             let optimum = least(&classes, capacity);
-            let Answer { bounds, choice } = solve(&classes, capacity, cutoff, &SearchContext::new()).unwrap();
+            let Answer { bounds, choice } = solve(&classes, capacity, cutoff, false, &SearchContext::new()).unwrap();
             prop_assert!(bounds.lower <= optimum + 1e-9 && optimum <= bounds.upper + 1e-9);
             prop_assert_eq!(bounds.is_within(cutoff), Some(optimum <= cutoff));
+            let exact = solve(&classes, capacity, cutoff, true, &SearchContext::new()).unwrap().bounds;
+            prop_assert!(optimum > cutoff || exact.meet() && (exact.upper - optimum).abs() < 1e-9);
             if bounds.upper.is_finite() {
                 let chosen = || classes.iter().zip(&choice).map(|(items, &item)| items[item]);
                 prop_assert!(chosen().map(|item| item.weight).sum::<f64>() <= capacity);

@@ -7,21 +7,26 @@ mod search;
 mod stage;
 mod target;
 
-use crate::problem::{DeviceAssignment, DeviceKind, Problem, Scope, Solution};
+use crate::preprocess::Reduced;
+use crate::problem::{DeviceAssignment, DeviceKind, Objective, Problem, Scope, Solution};
 use crate::search::{Race, SearchContext, Stats};
 use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported};
+use front::Found;
 use model::Model;
-use target::Found;
+use search::SplitRace;
 
 const NAME: &str = "degrees";
+
+/// How near to the best throughput the first split of a step is.
+const GOOD_BEGINNING: f64 = 1e-3;
 
 /// A dynamic program over ideals for stages with degrees and options ([`Degrees`](crate::problem::Degrees)): the problem of
 /// Piper (Tarnawski et al. 2021), solved exactly.
 ///
 /// Targets between bound and best split are met or refuted, one after the other. For a target each set of nodes at the
-/// pipeline's end keeps what its stages can take of devices and data degrees; the options of a stage are a multiple-choice
-/// knapsack, whose relaxation nearly always tells. Chains of layers take milliseconds: time grows with the pairs of ideals
-/// whose stage is within the target. Where there are too many ideals, those of a few orders of the nodes make the split, and
+/// pipeline's end keeps what its stages can take of devices and data degrees, and for a step of time; the options of a stage are a
+/// multiple-choice knapsack, whose relaxation nearly always tells. A step begins with the split of the best throughput. Chains of
+/// layers take milliseconds: time grows with the pairs of ideals whose stage is within the target. Where there are too many ideals, those of a few orders of the nodes make the split, and
 /// the bound is that of all work.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DegreeDp {
@@ -48,6 +53,10 @@ impl Solver for DegreeDp {
         true
     }
 
+    fn knows_steps(&self) -> bool {
+        true
+    }
+
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
         let reason = match (&problem.costs.stages, &problem.spec.scope) {
             (None, _) => {
@@ -62,20 +71,22 @@ impl Solver for DegreeDp {
     fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         self.supports(problem)?;
         let Some(costs) = &problem.costs.stages else { unreachable!("supported problems have options") };
-        let bound = Model::new(problem, costs, (0..problem.node_count()).collect()).bound();
+        let units = Reduced::contracted_only(problem);
+        let model = Model::new(problem, costs, units.members.clone());
         let mut stats = Stats::default();
-        if bound.is_infinite() {
+        if model.bound().is_infinite() {
             // Some node has no option that is allowed.
             return Ok(Run { outcome: Outcome::Infeasible, stats });
         }
-        let mut race = Race::new(bound, BoundSource::Work, cx);
-        let is_infeasible = search::run(problem, costs, self.max_ideals, &mut race, &mut stats);
+        let mut race = Race::new(model.bound(), BoundSource::Work, cx);
+        if model.is_step {
+            self.begin_with_throughput(problem, &units, &model, &mut race);
+        }
+        let is_infeasible = search::run(problem, &units, costs, self.max_ideals, &mut race, &mut stats);
         let (best, value, source) = race.finish();
         let bound = LowerBound { value, scope: Scope::Acyclic, source };
         let outcome = match best {
-            Some((objective, split)) => {
-                Outcome::found(Solution { objective: Some(objective), ..split }, objective, bound)
-            }
+            Some((objective, stages)) => Outcome::found(lifted(problem, &model, &stages), objective, bound),
             None if is_infeasible => Outcome::Infeasible,
             None => Outcome::Unknown { bound: Some(bound) },
         };
@@ -83,24 +94,42 @@ impl Solver for DegreeDp {
     }
 }
 
-/// The split into these stages of units, and its largest time.
-fn lifted(problem: &Problem, model: &Model, stages: &[Found]) -> (f64, Solution) {
+impl DegreeDp {
+    /// Offers the split of the best throughput as that of a step, and raises the bound to what that says of one. It has half of the
+    /// time.
+    fn begin_with_throughput(&self, problem: &Problem, units: &Reduced, model: &Model, race: &mut SplitRace) {
+        let mut by_loads = problem.clone();
+        by_loads.spec.objective = Objective::Throughput;
+        let mut part = race.cx.part(race.cx.remaining().map(|left| left / 2));
+        part.gap = part.gap.max(GOOD_BEGINNING);
+        let bound = Model::new(&by_loads, model.costs, units.members.clone()).bound();
+        let mut largest = Race::new(bound, BoundSource::Work, &part);
+        search::run(&by_loads, units, model.costs, self.max_ideals, &mut largest, &mut Stats::default());
+        let (best, bound, source) = largest.finish();
+        // Splits of a step may have more parts than a batch has microbatches.
+        if model.parts <= model.costs.microbatches {
+            race.raise(model.step_of(bound), source);
+        }
+        if let Some((_, stages)) = best {
+            race.offer(model.objective(&stages), stages);
+        }
+    }
+}
+
+/// The split into these stages.
+fn lifted(problem: &Problem, model: &Model, stages: &[Found]) -> Solution {
     let class = problem.spec.platform.accelerators.iter().position(|class| class.count > 0).unwrap_or(0);
     let device = |stage: &Found| {
-        let mut nodes: Vec<(usize, usize)> =
-            stage.units.iter().map(|&unit| model.node_of[unit]).zip(stage.options.iter().copied()).collect();
-        nodes.sort_unstable();
         let name = |&(v, option): &(usize, usize)| model.costs.options[v][option].name.clone();
         DeviceAssignment {
             replicas: stage.data,
             tensor_degree: stage.tensor,
-            options: nodes.iter().map(name).collect(),
+            options: stage.nodes.iter().map(name).collect(),
             ..DeviceAssignment::new(
                 DeviceKind::Accelerator(class),
-                nodes.iter().map(|&(v, _)| problem.ids[v]).collect(),
+                stage.nodes.iter().map(|&(v, _)| problem.ids[v]).collect(),
             )
         }
     };
-    let objective = stages.iter().map(|stage| stage.time).fold(0.0, f64::max);
-    (objective, Solution { devices: stages.iter().map(device).collect(), objective: None })
+    Solution { devices: stages.iter().map(device).collect(), objective: Some(model.objective(stages)) }
 }

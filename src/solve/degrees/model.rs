@@ -1,20 +1,43 @@
 //! The costs of stages by unit: what a search adds up as a stage grows by one node after the other.
 
-use crate::cost::{OptionCost, StageCosts};
+use super::front::{Found, Taken};
+use crate::cost::{OptionCost, StageBytes, StageCosts};
 use crate::problem::{Problem, most_bytes};
 
 /// Rounding of sums, as a part of them: what is that near to a limit counts as within it, or not, for everybody alike.
 const ROUNDING: f64 = 1e-13;
 
-/// The least of each amount over a node's options of one tensor degree.
+/// The least of each amount over a unit's options of one tensor degree.
 #[derive(Debug, Clone, Copy)]
 pub struct Least {
     pub compute: f64,
     pub parameters: f64,
-    pub per_microbatch: f64,
-    pub memory: f64,
-    /// An option that takes the least compute, parameters and exchange all at once, where there is one.
-    pub fastest: Option<usize>,
+    pub memory: Memory,
+    /// The memory of options that take the least compute, parameters and exchange all at once, where there are such.
+    pub fastest: Option<Memory>,
+}
+
+/// What options need memory for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Memory {
+    pub lasting: StageBytes,
+    /// The largest of one.
+    pub working: f64,
+}
+
+impl Memory {
+    fn of(costs: &StageCosts, option: &OptionCost) -> Self {
+        Self { lasting: costs.bytes(option), working: option.working }
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        Self { lasting: self.lasting.plus(&other.lasting), working: self.working.max(other.working) }
+    }
+
+    /// All of it, of `d` replicas with so many microbatches in flight.
+    pub fn bytes(&self, in_flight: usize, d: usize) -> f64 {
+        self.lasting.of(in_flight, d) + self.working
+    }
 }
 
 /// The options of one tensor degree.
@@ -26,30 +49,37 @@ pub struct TensorDegree {
     exchanged: Vec<[f64; 2]>,
 }
 
-/// What a search for stages with degrees reads. Units are the nodes in some order.
+/// What a search for stages with degrees reads, by units that stages hold as a whole.
 pub struct Model<'a> {
     pub costs: &'a StageCosts,
-    /// The node of each unit.
-    pub node_of: Vec<usize>,
+    /// The nodes of each unit.
+    pub members: Vec<Vec<usize>>,
     pub degrees: Vec<TensorDegree>,
-    /// The edges at each unit, each with the unit at its other end and whether it leads there.
+    /// The edges from and to other units at each unit.
     pub incident: Vec<Vec<Incident>>,
     /// The least device time of each unit: time × tensor degree.
     pub work: Vec<f64>,
+    /// The least time of each unit.
+    pub shortest: Vec<f64>,
     /// Bytes of one device.
     pub memory: f64,
     /// How many devices there are.
     pub devices: usize,
     /// The most that the data degrees may add up to.
     pub parts: usize,
+    /// Whether the time of a step is minimised.
+    pub is_step: bool,
 }
 
 /// An edge at a unit.
 #[derive(Debug, Clone, Copy)]
 pub struct Incident {
     pub edge: usize,
+    /// Its end in the unit.
+    pub node: usize,
+    /// The unit at its other end.
     pub other: usize,
-    /// Whether the unit is its source.
+    /// Whether the unit has its source.
     pub leaves: bool,
 }
 
@@ -65,79 +95,105 @@ pub struct Sums {
     pub moved: f64,
     pub parameters: f64,
     /// The least memory, whatever the options.
-    pub per_microbatch: f64,
-    pub memory: f64,
+    pub least: Memory,
     /// The memory of the fastest options.
-    pub fastest_per_microbatch: f64,
-    pub fastest_memory: f64,
+    pub fastest: Memory,
 }
 
 impl Sums {
     /// Nothing.
-    pub const NONE: Self = Self {
-        is_possible: true,
-        is_simple: true,
-        compute: 0.0,
-        moved: 0.0,
-        parameters: 0.0,
-        per_microbatch: 0.0,
-        memory: 0.0,
-        fastest_per_microbatch: 0.0,
-        fastest_memory: 0.0,
-    };
-
-    /// The least bytes with `y` microbatches in flight.
-    pub fn least_bytes(&self, y: usize) -> f64 {
-        self.per_microbatch * y as f64 + self.memory
-    }
-
-    /// The bytes of the fastest options with `y` microbatches in flight.
-    pub fn fastest_bytes(&self, y: usize) -> f64 {
-        self.fastest_per_microbatch * y as f64 + self.fastest_memory
+    pub fn none() -> Self {
+        Self {
+            is_possible: true,
+            is_simple: true,
+            compute: 0.0,
+            moved: 0.0,
+            parameters: 0.0,
+            least: Memory::default(),
+            fastest: Memory::default(),
+        }
     }
 }
 
 impl<'a> Model<'a> {
-    /// The model of a problem that asks for degrees, by units in this order of the nodes. O(options + edges).
-    pub fn new(problem: &Problem, costs: &'a StageCosts, node_of: Vec<usize>) -> Self {
-        let mut unit_of = vec![0; node_of.len()];
-        node_of.iter().enumerate().for_each(|(unit, &v)| unit_of[v] = unit);
-        let mut incident = vec![Vec::new(); node_of.len()];
+    /// The model of a problem that asks for degrees, by units of these nodes. O(options + edges).
+    pub fn new(problem: &Problem, costs: &'a StageCosts, members: Vec<Vec<usize>>) -> Self {
+        let mut unit_of = vec![0; problem.node_count()];
+        members.iter().enumerate().for_each(|(unit, nodes)| nodes.iter().for_each(|&v| unit_of[v] = unit));
+        let mut incident = vec![Vec::new(); members.len()];
         for (edge, ends) in costs.edges.iter().enumerate() {
             let (source, target) = (unit_of[ends.source], unit_of[ends.target]);
-            incident[source].push(Incident { edge, other: target, leaves: true });
-            incident[target].push(Incident { edge, other: source, leaves: false });
+            if source != target {
+                incident[source].push(Incident { edge, node: ends.source, other: target, leaves: true });
+                incident[target].push(Incident { edge, node: ends.target, other: source, leaves: false });
+            }
         }
-        let degree = |&degree: &usize| TensorDegree::new(costs, &node_of, degree);
+        let degree = |&degree: &usize| TensorDegree::new(costs, &members, degree);
         let degrees: Vec<TensorDegree> = costs.tensor_degrees.iter().map(degree).collect();
         let class = problem.spec.platform.accelerators.iter().find(|class| class.count > 0);
         let limit = class.and_then(|class| class.memory).map_or(f64::INFINITY, most_bytes);
         let devices = class.map_or(0, |class| class.count);
-        let work = (0..node_of.len()).map(|unit| least_over(&degrees, unit, |t, least| t as f64 * least.compute));
+        let is_step = problem.spec.objective.microbatches().is_some();
+        let least = |value: fn(usize, &Least) -> f64| {
+            (0..members.len()).map(|unit| least_over(&degrees, unit, value)).collect::<Vec<_>>()
+        };
         Self {
-            work: work.collect(),
+            work: least(|t, least| t as f64 * least.compute),
+            shortest: least(|_, least| least.compute),
             costs,
-            node_of,
+            members,
             incident,
             memory: limit * (1.0 - ROUNDING),
             devices,
-            parts: costs.microbatches.min(devices),
+            parts: if is_step { devices } else { costs.microbatches.min(devices) },
+            is_step,
             degrees,
         }
     }
 
-    /// A value that no split is below: the devices' time together, and that of the parts of a batch.
+    /// A value that no split is below: the devices' time together, and that of the parts of a batch; for a step also the way of a
+    /// microbatch.
     pub fn bound(&self) -> f64 {
-        let units = 0..self.node_of.len();
-        let shortest: f64 = units.map(|unit| least_over(&self.degrees, unit, |_, least| least.compute)).sum();
-        let work: f64 = self.work.iter().sum();
-        (work / self.devices.max(1) as f64).max(shortest / self.parts.max(1) as f64) * (1.0 - ROUNDING)
+        let (work, shortest): (f64, f64) = (self.work.iter().sum(), self.shortest.iter().sum());
+        let largest = (work / self.devices.max(1) as f64).max(shortest / self.parts.max(1) as f64);
+        let bound = if self.is_step { self.step_of(largest).max(shortest) } else { largest };
+        bound * (1.0 - ROUNDING)
     }
 
-    /// The options of a unit at the tensor degree of this index, each with its index among all of the node's.
-    pub fn options(&self, t: usize, unit: usize) -> impl Iterator<Item = (usize, &'a OptionCost)> {
+    /// What no step is below where no largest time is below this one: the devices of that stage are busy with all of a batch.
+    pub fn step_of(&self, largest: f64) -> f64 {
+        self.costs.microbatches as f64 * largest
+    }
+
+    /// The most time for each sample of a stage whose devices are busy for so long with all of a batch.
+    #[inline]
+    pub fn each_of(&self, busy: f64) -> f64 {
+        busy / self.costs.microbatches as f64
+    }
+
+    /// The value of a split into these stages.
+    pub fn objective(&self, stages: &[Found]) -> f64 {
+        let with = |taken: Taken, stage: &Found| self.taken_before(&taken, stage.tensor, stage.data, stage.time);
+        let Taken { once, more, .. } = stages.iter().fold(Taken::NOTHING, with);
+        let largest = stages.iter().map(|stage| stage.time).fold(0.0, f64::max);
+        if self.is_step { once + more } else { largest }
+    }
+
+    /// What stages take with one more before them, on `data` replicas of `tensor` devices, that takes so long for each sample.
+    pub fn taken_before(&self, behind: &Taken, tensor: usize, data: usize, time: f64) -> Taken {
+        let (parts, devices) = (behind.parts + data, behind.devices + tensor * data);
+        let Taken { once, more, .. } = *behind;
+        if !self.is_step {
+            return Taken { parts, devices, once, more };
+        }
+        let others = (self.costs.microbatches - data) as f64 * time;
+        Taken { parts, devices, once: once + data as f64 * time, more: more.max(others) }
+    }
+
+    /// The options of a node at the tensor degree of this index, each with its index among all of the node's.
+    pub fn options(&self, t: usize, v: usize) -> impl Iterator<Item = (usize, &'a OptionCost)> {
         let degree = self.degrees[t].degree;
-        let all = self.costs.options[self.node_of[unit]].iter().enumerate();
+        let all = self.costs.options[v].iter().enumerate();
         all.filter(move |(_, option)| option.tensor_degree == degree)
     }
 
@@ -154,17 +210,14 @@ impl<'a> Model<'a> {
                 false => bytes + degree.exchanged[at.edge][own],
             };
         }
-        let fastest = least.fastest.map(|option| &self.costs.options[self.node_of[unit]][option]);
         Sums {
             is_possible: sums.is_possible,
-            is_simple: sums.is_simple && fastest.is_some(),
+            is_simple: sums.is_simple && least.fastest.is_some(),
             compute: sums.compute + least.compute,
             moved,
             parameters: sums.parameters + least.parameters,
-            per_microbatch: sums.per_microbatch + least.per_microbatch,
-            memory: sums.memory + least.memory,
-            fastest_per_microbatch: sums.fastest_per_microbatch + fastest.map_or(0.0, |o| o.memory_per_microbatch),
-            fastest_memory: sums.fastest_memory + fastest.map_or(0.0, |o| o.memory),
+            least: sums.least.plus(&least.memory),
+            fastest: sums.fastest.plus(&least.fastest.unwrap_or_default()),
         }
     }
 
@@ -189,7 +242,7 @@ fn least_over(degrees: &[TensorDegree], unit: usize, value: impl Fn(usize, &Leas
 }
 
 impl TensorDegree {
-    fn new(costs: &StageCosts, node_of: &[usize], degree: usize) -> Self {
+    fn new(costs: &StageCosts, members: &[Vec<usize>], degree: usize) -> Self {
         let mut exchanged = vec![[f64::INFINITY; 2]; costs.edges.len()];
         for (edge, ends) in costs.edges.iter().enumerate() {
             for (end, v) in [ends.source, ends.target].into_iter().enumerate() {
@@ -197,32 +250,49 @@ impl TensorDegree {
                 exchanged[edge][end] = own.map(|option| option.exchanged_for(edge)).fold(f64::INFINITY, f64::min);
             }
         }
-        let units = node_of.iter().map(|&v| Least::of(&costs.options[v], degree)).collect();
+        let units = members.iter().map(|nodes| Least::of_all(costs, nodes, degree)).collect();
         Self { degree, units, exchanged }
     }
 }
 
 impl Least {
-    fn of(options: &[OptionCost], degree: usize) -> Option<Self> {
-        let own = || options.iter().enumerate().filter(move |(_, option)| option.tensor_degree == degree);
-        let least = |amount: fn(&OptionCost) -> f64| own().map(|(_, o)| amount(o)).fold(f64::INFINITY, f64::min);
+    /// That of a unit of these nodes; `None` where one has no option of the degree.
+    fn of_all(costs: &StageCosts, nodes: &[usize], degree: usize) -> Option<Self> {
+        let all: Option<Vec<Self>> = nodes.iter().map(|&v| Self::of(costs, &costs.options[v], degree)).collect();
+        all?.into_iter().reduce(|a, b| Self {
+            compute: a.compute + b.compute,
+            parameters: a.parameters + b.parameters,
+            memory: a.memory.plus(&b.memory),
+            fastest: a.fastest.zip(b.fastest).map(|(a, b)| a.plus(&b)),
+        })
+    }
+
+    fn of(costs: &StageCosts, options: &[OptionCost], degree: usize) -> Option<Self> {
+        let own = || options.iter().filter(move |option| option.tensor_degree == degree);
+        let least = |amount: &dyn Fn(&OptionCost) -> f64| own().map(amount).fold(f64::INFINITY, f64::min);
         own().next()?;
-        let (compute, parameters) = (least(|o| o.compute), least(|o| o.parameters));
+        let (compute, parameters) = (least(&|o| o.compute), least(&|o| o.parameters));
         let is_fast = |o: &OptionCost| o.compute == compute && o.parameters == parameters;
         let exchanges_least = |o: &OptionCost| {
-            own().all(|(_, other)| o.exchanged.iter().all(|&(edge, bytes)| bytes <= other.exchanged_for(edge)))
+            own().all(|other| o.exchanged.iter().all(|&(edge, bytes)| bytes <= other.exchanged_for(edge)))
         };
-        let fastest = own().filter(|(_, o)| is_fast(o) && exchanges_least(o));
-        let leanest = fastest.min_by(|(_, a), (_, b)| {
-            let key = |o: &OptionCost| (o.memory_per_microbatch, o.memory);
+        let fastest = own().filter(|o| is_fast(o) && exchanges_least(o));
+        let leanest = fastest.min_by(|a, b| {
+            let key = |o: &OptionCost| (o.memory_per_microbatch, o.memory, o.optimizer, o.working);
             key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal)
         });
         Some(Self {
             compute,
             parameters,
-            per_microbatch: least(|o| o.memory_per_microbatch),
-            memory: least(|o| o.memory),
-            fastest: leanest.map(|(index, _)| index),
+            memory: Memory {
+                lasting: StageBytes {
+                    per_microbatch: least(&|o| costs.bytes(o).per_microbatch),
+                    fixed: least(&|o| costs.bytes(o).fixed),
+                    shared: least(&|o| costs.bytes(o).shared),
+                },
+                working: least(&|o| o.working),
+            },
+            fastest: leanest.map(|option| Memory::of(costs, option)),
         })
     }
 }

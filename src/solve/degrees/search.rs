@@ -1,12 +1,13 @@
 //! Targets between the bound and the best split: first over a few orders of the nodes, then over all ideals.
 
+use super::front::Found;
 use super::model::Model;
 use super::stage::Chooser;
 use super::target::split_within;
-use super::{Found, lifted};
 use crate::cost::StageCosts;
 use crate::graph::{Graph, topological};
-use crate::problem::{Problem, Solution};
+use crate::preprocess::Reduced;
+use crate::problem::Problem;
 use crate::search::{Race, Stats, Stopped};
 use crate::solve::BoundSource;
 use crate::solve::dp::lattice::Lattice;
@@ -23,7 +24,7 @@ struct Family<'a> {
 }
 
 /// The race of a search for splits.
-type SplitRace<'a> = Race<'a, Solution, BoundSource>;
+pub type SplitRace<'a> = Race<'a, Vec<Found>, BoundSource>;
 
 /// The first targets, as multiples of the bound: optima mostly lie near it, and low targets are quickly decided.
 const FIRST_TARGETS: [f64; 6] = [1.1, 1.3, 2.0, 4.0, 32.0, f64::INFINITY];
@@ -38,48 +39,59 @@ const FEW_ENDS: usize = 128;
 const COARSE: f64 = 1e-3;
 
 /// Runs the race; whether there is no split at all.
-pub fn run(problem: &Problem, costs: &StageCosts, max_ideals: usize, race: &mut SplitRace, stats: &mut Stats) -> bool {
-    let nodes: Vec<usize> = (0..problem.node_count()).collect();
-    let backwards: Vec<(usize, usize)> = problem.graph.edges().map(|(u, v)| (v, u)).collect();
-    let Ok(reversed) = Graph::new(nodes.len(), &backwards) else { unreachable!("a turned acyclic graph is acyclic") };
-    let bytes = nodes.len().div_ceil(64) * 8 + 64;
+pub fn run(
+    problem: &Problem,
+    units: &Reduced,
+    costs: &StageCosts,
+    max_ideals: usize,
+    race: &mut SplitRace,
+    stats: &mut Stats,
+) -> bool {
+    let (order, count) = (&units.order, units.unit_count());
+    let backwards: Vec<(usize, usize)> = order.edges().map(|(u, v)| (v, u)).collect();
+    let Ok(reversed) = Graph::new(count, &backwards) else { unreachable!("a turned acyclic graph is acyclic") };
+    let bytes = count.div_ceil(64) * 8 + 64;
     let most = max_ideals.min(race.cx.memory_left() / 4 / bytes);
     let lattice = Lattice::new(&reversed, most, race.cx);
     let all = lattice.ok().flatten().map(|lattice| Family {
         lattice,
-        model: Model::new(problem, costs, nodes),
+        model: Model::new(problem, costs, units.members.clone()),
         is_all: true,
         ends: Vec::new(),
     });
     stats.set("ideals", all.as_ref().map_or(0.0, |family| family.lattice.count() as f64));
-    let is_narrow = |family: &Family| family.lattice.count() <= 8 * problem.node_count();
+    let is_narrow = |family: &Family| family.lattice.count() <= 8 * count;
     let mut targets = 0;
-    if problem.node_count() > 2 * FEW_ENDS
-        && let Some(mut few) = Family::of_order(problem, costs, topological::smallest_first(&problem.graph), race)
+    let of_order = |order: Vec<usize>, race: &SplitRace| {
+        let members = order.iter().rev().map(|&unit| units.members[unit].clone()).collect();
+        Family::of_order(Model::new(problem, costs, members), race)
+    };
+    if count > 2 * FEW_ENDS
+        && let Some(mut few) = of_order(topological::smallest_first(order), race)
     {
         few.ends = few.least_moving();
-        let _ = few.run(problem, race, &mut targets);
+        let _ = few.run(race, &mut targets);
     }
     if !all.as_ref().is_some_and(is_narrow) {
-        for order in [topological::smallest_first(&problem.graph), depth_first(&problem.graph, |v| v)] {
-            let Some(family) = Family::of_order(problem, costs, order, race) else { break };
+        for order in [topological::smallest_first(order), depth_first(order, |unit| unit)] {
+            let Some(family) = of_order(order, race) else { break };
             // What is infeasible along one order need not be so along others.
-            let _ = family.run(problem, race, &mut targets);
+            let _ = family.run(race, &mut targets);
         }
     }
-    let is_infeasible = all.is_some_and(|family| family.run(problem, race, &mut targets) == Ok(true));
+    let is_infeasible = all.is_some_and(|family| family.run(race, &mut targets) == Ok(true));
     stats.set("targets", targets as f64);
     is_infeasible
 }
 
 impl<'a> Family<'a> {
-    /// The sets behind each position of an order.
-    fn of_order(problem: &Problem, costs: &'a StageCosts, mut order: Vec<usize>, race: &SplitRace) -> Option<Self> {
-        order.reverse();
-        let path: Vec<(usize, usize)> = (1..order.len()).map(|i| (i - 1, i)).collect();
-        let Ok(path) = Graph::new(order.len(), &path) else { unreachable!("a path is acyclic") };
-        let lattice = Lattice::new(&path, order.len() + 1, race.cx).ok().flatten()?;
-        Some(Self { lattice, model: Model::new(problem, costs, order), is_all: false, ends: Vec::new() })
+    /// The sets of the first units of a model, which are the last ones of an order.
+    fn of_order(model: Model<'a>, race: &SplitRace) -> Option<Self> {
+        let count = model.members.len();
+        let path: Vec<(usize, usize)> = (1..count).map(|i| (i - 1, i)).collect();
+        let Ok(path) = Graph::new(count, &path) else { unreachable!("a path is acyclic") };
+        let lattice = Lattice::new(&path, count + 1, race.cx).ok().flatten()?;
+        Some(Self { lattice, model, is_all: false, ends: Vec::new() })
     }
 
     /// For the sets behind the positions of an order, whether they are among the few that move least, or the whole.
@@ -112,7 +124,7 @@ impl<'a> Family<'a> {
     ///
     /// # Errors
     /// A limit came first.
-    fn run(&self, problem: &Problem, race: &mut SplitRace, targets: &mut usize) -> Result<bool, Stopped> {
+    fn run(&self, race: &mut SplitRace, targets: &mut usize) -> Result<bool, Stopped> {
         let mut chooser = Chooser::new(&self.model);
         let mut lower = race.bound();
         let begin = lower.max(f64::MIN_POSITIVE);
@@ -139,7 +151,7 @@ impl<'a> Family<'a> {
             }
             *targets += 1;
             match split_within(&self.lattice, &self.ends, &mut chooser, target, race.cx)? {
-                Some(stages) => self.offer(problem, &stages, race),
+                Some(stages) => drop(race.offer(self.model.objective(&stages), stages)),
                 None if self.is_all => {
                     race.raise(target, BoundSource::Refuted);
                     lower = target;
@@ -149,10 +161,5 @@ impl<'a> Family<'a> {
             race.report("degrees");
         }
         Ok(false)
-    }
-
-    fn offer(&self, problem: &Problem, stages: &[Found], race: &mut SplitRace) {
-        let (objective, split) = lifted(problem, &self.model, stages);
-        race.offer(objective, split);
     }
 }

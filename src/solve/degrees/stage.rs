@@ -3,7 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::knapsack::{self, Answer, Bounds, Item};
-use super::model::{Model, Sums};
+use super::model::{Incident, Memory, Model, Sums};
+use crate::cost::OptionCost;
 use crate::graph::ones;
 use crate::search::{SearchContext, Stopped};
 use crate::solve::dp::loads::contains;
@@ -54,66 +55,115 @@ impl<'a> Chooser<'a> {
         Self { model, known: FxHashMap::default() }
     }
 
-    /// Whether a stage with these sums, whose least time is within the target, has options within it that fit.
+    /// A time of a stage with these sums for which it has options that fit, if one is within the cutoff: for a step the least.
     ///
     /// # Errors
     /// A limit came first.
-    pub fn is_within(&mut self, stage: &Stage, sums: &Sums, target: f64, cx: &SearchContext) -> Result<bool, Stopped> {
-        if sums.least_bytes(stage.in_flight) > self.model.memory {
-            return Ok(false);
+    pub fn time(
+        &mut self,
+        stage: &Stage,
+        sums: &Sums,
+        cutoff: f64,
+        cx: &SearchContext,
+    ) -> Result<Option<f64>, Stopped> {
+        let model = self.model;
+        let fits = |memory: &Memory| memory.bytes(stage.in_flight, stage.data) <= model.memory;
+        if !fits(&sums.least) {
+            return Ok(None);
         }
-        if sums.is_simple && sums.fastest_bytes(stage.in_flight) <= self.model.memory {
-            return Ok(true);
+        if sums.is_simple && fits(&sums.fastest) {
+            return Ok(Some(model.least_time(sums, stage.data)).filter(|&time| time <= cutoff));
         }
         let key = stage.key();
-        if let Some(known) = self.known.get(&key).and_then(|bounds| bounds.is_within(target)) {
-            return Ok(known);
-        }
-        let (_, answer) = self.choose(stage, target, cx)?;
-        if self.known.len() < MOST_ANSWERS || self.known.contains_key(&key) {
-            self.known.insert(key, answer.bounds);
-        }
-        Ok(answer.bounds.is_within(target) == Some(true))
+        let tells = |bounds: &Bounds| match bounds.is_within(cutoff) {
+            Some(true) => !model.is_step || bounds.meet(),
+            is_within => is_within.is_some(),
+        };
+        let bounds = match self.known.get(&key).copied().filter(tells) {
+            Some(bounds) => bounds,
+            None => {
+                let (bounds, _) = self.choose(stage, cutoff, model.is_step, cx)?;
+                if self.known.len() < MOST_ANSWERS || self.known.contains_key(&key) {
+                    self.known.insert(key, bounds);
+                }
+                bounds
+            }
+        };
+        Ok((bounds.is_within(cutoff) == Some(true)).then_some(bounds.upper))
     }
 
-    /// The options of a stage's units by their indices, and its time; `None` where none is within the target and fits.
+    /// The options of a stage's nodes, unit by unit, by their indices, and its time; `None` where none is within the cutoff and fits.
     ///
     /// # Errors
     /// A limit came first.
     pub fn options(
         &self,
         stage: &Stage,
-        target: f64,
+        cutoff: f64,
         cx: &SearchContext,
     ) -> Result<Option<(f64, Vec<usize>)>, Stopped> {
-        let (options, answer) = self.choose(stage, target, cx)?;
-        let chosen = answer.choice.iter().zip(&options).map(|(&item, options)| options[item]);
-        Ok((answer.bounds.is_within(target) == Some(true)).then(|| (answer.bounds.upper, chosen.collect())))
+        let (bounds, chosen) = self.choose(stage, cutoff, false, cx)?;
+        Ok((bounds.is_within(cutoff) == Some(true)).then_some((bounds.upper, chosen)))
     }
 
-    /// The knapsack of a stage, and the option that each of its items stands for.
-    fn choose(&self, stage: &Stage, target: f64, cx: &SearchContext) -> Result<(Vec<Vec<usize>>, Answer), Stopped> {
+    /// What is known of the least time of a stage, and the options that take the upper bound. Of each working memory that its nodes
+    /// may have, those with less make a knapsack in what it leaves.
+    fn choose(
+        &self,
+        stage: &Stage,
+        cutoff: f64,
+        least: bool,
+        cx: &SearchContext,
+    ) -> Result<(Bounds, Vec<usize>), Stopped> {
+        let model = self.model;
+        let (base, choices) = self.choices(stage);
+        let mut workings: Vec<f64> = choices.iter().flatten().map(|choice| choice.working).collect();
+        workings.sort_by(f64::total_cmp);
+        workings.dedup();
+        let (mut best, mut chosen) = (Bounds::INFEASIBLE, Vec::new());
+        for working in workings {
+            let with_less = |all: &Vec<Choice>| all.iter().copied().filter(|c| c.working <= working).collect();
+            let choices: Vec<Vec<Choice>> = choices.iter().map(with_less).collect();
+            let classes: Vec<Vec<Item>> =
+                choices.iter().map(|all| all.iter().map(|choice| choice.item).collect()).collect();
+            let most = cutoff.min(best.upper) - base;
+            let Answer { bounds, choice } = knapsack::solve(&classes, model.memory - working, most, least, cx)?;
+            if bounds.upper + base < best.upper {
+                chosen = choice.iter().zip(&choices).map(|(&item, all)| all[item].option).collect();
+            }
+            best = best.or(&Bounds { lower: bounds.lower + base, upper: bounds.upper + base });
+        }
+        Ok((best, chosen))
+    }
+
+    /// What a stage takes whatever its options are, and those of each of its nodes, unit by unit.
+    fn choices(&self, stage: &Stage) -> (f64, Vec<Vec<Choice>>) {
         let model = self.model;
         let mut moved = 0.0;
-        let (mut classes, mut options) = (Vec::new(), Vec::new());
-        for unit in stage.units() {
-            let cut = || model.incident[unit].iter().filter(|at| !stage.contains(at.other)).map(|at| at.edge);
+        let mut choices = Vec::new();
+        for (unit, &v) in stage.units().flat_map(|unit| model.members[unit].iter().map(move |v| (unit, v))) {
+            let is_cut = |at: &&Incident| at.node == v && !stage.contains(at.other);
+            let cut = || model.incident[unit].iter().filter(is_cut).map(|at| at.edge);
             moved += cut().map(|edge| model.costs.edges[edge].bytes).sum::<f64>();
-            let (mut items, mut indices) = (Vec::new(), Vec::new());
-            for (index, option) in model.options(stage.tensor, unit) {
+            let choice = |(index, option): (usize, &OptionCost)| {
                 let exchanged = cut().map(|edge| option.exchanged_for(edge)).sum();
-                items.push(Item {
+                let item = Item {
                     value: model.time(option.compute, exchanged, option.parameters, stage.data),
-                    weight: option.memory_per_microbatch * stage.in_flight as f64 + option.memory,
-                });
-                indices.push(index);
-            }
-            classes.push(items);
-            options.push(indices);
+                    weight: model.costs.bytes(option).of(stage.in_flight, stage.data),
+                };
+                Choice { item, option: index, working: option.working }
+            };
+            choices.push(model.options(stage.tensor, v).map(choice).collect());
         }
-        let base = model.time(0.0, moved, 0.0, stage.data);
-        let Answer { bounds, choice } = knapsack::solve(&classes, model.memory, target - base, cx)?;
-        let bounds = Bounds { lower: bounds.lower + base, upper: bounds.upper + base };
-        Ok((options, Answer { bounds, choice }))
+        (model.time(0.0, moved, 0.0, stage.data), choices)
     }
+}
+
+/// An option of a node.
+#[derive(Clone, Copy)]
+struct Choice {
+    item: Item,
+    /// Its index among those of the node.
+    option: usize,
+    working: f64,
 }

@@ -1,11 +1,11 @@
-//! Whether some split has no stage above a target: labels over the sets of a lattice, from the last stage to the first.
+//! Whether some split has a value within a target: labels over the sets of a lattice, from the last stage to the first.
 //!
 //! A label is a list of last stages, of which only the sum of data degrees and the number of devices matter for those before
-//! them: more of either is never better, for it leaves fewer devices and puts more microbatches in flight. So each set keeps
-//! the labels that no other dominates. For a stage and a tensor degree the least data degree that is within the target and
-//! the memory dominates all larger ones.
+//! them, and for a step their times: more of any is never better, for it leaves fewer devices and less time, and puts more
+//! microbatches in flight. So each set keeps the labels that no other dominates. Without times the least data degree of a stage and
+//! tensor degree that is within the target and the memory dominates all larger ones.
 
-use super::front::{Front, Label};
+use super::front::{Found, Front, Label, Taken};
 use super::model::{Model, Sums};
 use super::stage::{Chooser, Stage};
 use crate::search::{SearchContext, Stopped};
@@ -15,18 +15,11 @@ use crate::solve::dp::loads::{contains, zeros};
 /// Sums of floats that are off by less than this part count as equal.
 const ROUNDING: f64 = 1e-12;
 
+/// What sums that grow unit by unit may have lost, where the options of a stage are chosen for good.
+const LOOSE: f64 = 1e-10;
+
 /// Steps between two looks at the limits, of which each may solve a knapsack.
 const STEPS_PER_LOOK: usize = 1 << 8;
-
-/// A stage of a split that was found: its units, with the indices of their options, and its degrees.
-pub struct Found {
-    pub units: Vec<usize>,
-    pub options: Vec<usize>,
-    pub tensor: usize,
-    pub data: usize,
-    /// Its time.
-    pub time: f64,
-}
 
 /// One search below one target.
 struct LabelSearch<'a, 'b> {
@@ -35,13 +28,15 @@ struct LabelSearch<'a, 'b> {
     ends: &'a [bool],
     chooser: &'a mut Chooser<'b>,
     target: f64,
+    /// The most that all data degrees may add up to, by which microbatches are in flight where all stages count.
+    parts: usize,
     cx: &'a SearchContext,
     labels: Vec<Label>,
     fronts: Vec<Front>,
     /// By set: the set from which it was last reached, so that each is reached once.
     reached_from: Vec<u32>,
-    /// The data degrees that the stage at hand may have by its time alone.
-    within: Vec<usize>,
+    /// The data degrees that the stage at hand may have by its least time alone, each with that time.
+    within: Vec<(usize, f64)>,
     steps: usize,
 }
 
@@ -51,16 +46,13 @@ struct Reached {
     sums: Vec<Sums>,
 }
 
-/// The first stage of a label, which lies before the stages that hold the units of `set`.
-fn stage_before(lattice: &Lattice, set: u32, label: Label) -> Stage<'_> {
-    Stage {
-        sets: (set, label.set),
-        without: lattice.bits(set as usize),
-        with: lattice.bits(label.set as usize),
-        tensor: label.tensor,
-        data: label.data,
-        in_flight: label.parts.div_ceil(label.data),
-    }
+/// What the units outside of a set take at least.
+#[derive(Clone, Copy)]
+struct Rest {
+    /// Time of devices.
+    work: f64,
+    /// Time of a replica for a microbatch.
+    shortest: f64,
 }
 
 /// The stages of a split within `target`, in pipeline order; `None` where no split into sets of the lattice has one. The
@@ -76,33 +68,55 @@ pub fn split_within(
     target: f64,
     cx: &SearchContext,
 ) -> Result<Option<Vec<Found>>, Stopped> {
-    let count = lattice.count();
-    let none = Label { parts: 0, devices: 0, set: 0, behind: 0, tensor: 0, data: 0 };
-    let mut fronts = vec![Front::default(); count];
-    fronts[0].insert(0, 0, 0);
-    let mut search = LabelSearch {
-        lattice,
-        ends,
-        chooser,
-        target: target * (1.0 + ROUNDING),
-        cx,
-        labels: vec![none],
-        fronts,
-        reached_from: vec![u32::MAX; count],
-        within: Vec::new(),
-        steps: 0,
-    };
-    for set in 0..count - 1 {
-        search.extend(set)?;
-        search.fronts[set] = Front::default();
-        if let Some(&(_, _, label)) = search.fronts[count - 1].labels().first() {
-            return search.trace(label);
+    let most = chooser.model.parts;
+    let fewest = if chooser.model.costs.in_flight.depends_on_all() { 1 } else { most };
+    for parts in fewest..=most {
+        if let Some(found) = LabelSearch::new(lattice, ends, chooser, (target, parts), cx).run()? {
+            return Ok(Some(found));
         }
     }
     Ok(None)
 }
 
-impl<'b> LabelSearch<'_, 'b> {
+impl<'a, 'b> LabelSearch<'a, 'b> {
+    fn new(
+        lattice: &'a Lattice,
+        ends: &'a [bool],
+        chooser: &'a mut Chooser<'b>,
+        (target, parts): (f64, usize),
+        cx: &'a SearchContext,
+    ) -> Self {
+        let count = lattice.count();
+        let none = Label { taken: Taken::NOTHING, set: 0, behind: 0, tensor: 0, data: 0, time: 0.0 };
+        let mut fronts = vec![Front::default(); count];
+        fronts[0].insert(none.taken, 0);
+        Self {
+            lattice,
+            ends,
+            chooser,
+            target: target * (1.0 + ROUNDING),
+            parts,
+            cx,
+            labels: vec![none],
+            fronts,
+            reached_from: vec![u32::MAX; count],
+            within: Vec::new(),
+            steps: 0,
+        }
+    }
+
+    fn run(mut self) -> Result<Option<Vec<Found>>, Stopped> {
+        let last = self.fronts.len() - 1;
+        for set in 0..last {
+            self.extend(set)?;
+            self.fronts[set] = Front::default();
+            if let Some(&(_, label)) = self.fronts[last].labels().first() {
+                return self.trace(label);
+            }
+        }
+        Ok(None)
+    }
+
     fn model(&self) -> &'b Model<'b> {
         self.chooser.model
     }
@@ -115,10 +129,8 @@ impl<'b> LabelSearch<'_, 'b> {
     /// Puts every stage before each label of a set.
     fn extend(&mut self, set: usize) -> Result<(), Stopped> {
         let front = std::mem::take(&mut self.fronts[set]);
-        let Some(&(parts, ..)) = front.labels().first() else { return Ok(()) };
-        let devices = front.labels().last().map_or(0, |&(_, devices, _)| devices);
-        let behind = (parts, devices);
-        let mut queue = vec![Reached { set, sums: vec![Sums::NONE; self.model().degrees.len()] }];
+        let Some(behind) = Taken::least(front.labels().iter().map(|&(taken, _)| taken)) else { return Ok(()) };
+        let mut queue = vec![Reached { set, sums: vec![Sums::none(); self.model().degrees.len()] }];
         let mut next = 0;
         while next < queue.len() {
             self.look()?;
@@ -127,9 +139,9 @@ impl<'b> LabelSearch<'_, 'b> {
             next += 1;
             if reached != set {
                 if self.ends.get(reached).is_none_or(|&may| may) {
-                    self.take(&front, (set, reached), &sums, behind)?;
+                    self.take(&front, (set, reached), &sums, &behind)?;
                 }
-                if !self.may_grow(&sums, behind) {
+                if !self.may_grow(&sums, &behind) {
                     continue;
                 }
             }
@@ -151,79 +163,125 @@ impl<'b> LabelSearch<'_, 'b> {
             .collect()
     }
 
-    /// Whether larger stages can be within the target and the memory before labels of at least so many parts and devices.
-    fn may_grow(&self, sums: &[Sums], (parts, devices): (usize, usize)) -> bool {
+    /// The most time for each sample of a stage before stages that take this: all devices of that stage are busy with the batch.
+    fn most_time(&self, behind: &Taken) -> f64 {
+        if self.model().is_step { self.model().each_of(self.target - behind.once) } else { self.target }
+    }
+
+    /// The most data degree of a stage of `tensor` devices before stages that take this, where so many devices are left.
+    fn most_data(&self, behind: &Taken, devices: usize, tensor: usize) -> usize {
+        (self.parts.saturating_sub(behind.parts)).min(devices.saturating_sub(behind.devices) / tensor)
+    }
+
+    #[inline]
+    fn in_flight(&self, data: usize, parts: usize) -> usize {
+        let costs = self.model().costs;
+        costs.in_flight.count(data, parts, self.parts, costs.microbatches)
+    }
+
+    /// Whether larger stages can be within the target and the memory before labels that take at least this.
+    fn may_grow(&self, sums: &[Sums], behind: &Taken) -> bool {
         let model = self.model();
-        let in_flight = if parts == 0 { 1 } else { 2 };
+        let time = self.most_time(behind);
         let may = |t: usize, sums: &Sums| {
-            let most = (model.parts - parts).min((model.devices - devices) / model.degrees[t].degree);
+            let most = self.most_data(behind, model.devices, model.degrees[t].degree);
             sums.is_possible
                 && most > 0
-                && sums.compute <= self.target * most as f64
-                && sums.least_bytes(in_flight) <= model.memory
+                && sums.compute <= time * most as f64
+                && sums.least.bytes(self.in_flight(most, behind.parts + most), most) <= model.memory
         };
         sums.iter().enumerate().any(|(t, sums)| may(t, sums))
     }
 
-    /// Puts the stage between two sets before each of these labels, of which the least parts and devices are given.
+    /// Puts the stage between two sets before each of these labels, which take at least what is `behind`.
     fn take(
         &mut self,
         front: &Front,
         (set, reached): (usize, usize),
         sums: &[Sums],
-        (parts, devices): (usize, usize),
+        behind: &Taken,
     ) -> Result<(), Stopped> {
         let model = self.model();
-        let left = self.devices_left(reached);
+        let rest = self.rest(reached);
+        let (time, left) = (self.most_time(behind), self.devices_left(rest, behind));
         for (t, sums) in sums.iter().enumerate().filter(|(_, sums)| sums.is_possible) {
-            let tensor = model.degrees[t].degree;
-            let most = (model.parts - parts).min(left.saturating_sub(devices) / tensor);
-            let target = self.target;
+            let most = self.most_data(behind, left, model.degrees[t].degree);
             self.within.clear();
             let degrees = model.costs.data_degrees.iter().take_while(|&&d| d <= most);
-            self.within.extend(degrees.filter(|&&d| model.least_time(sums, d) <= target));
+            let timed = degrees.map(|&d| (d, model.least_time(sums, d)));
+            self.within.extend(timed.filter(|&(_, least)| least <= time));
             if self.within.is_empty() {
                 continue;
             }
-            for &(parts, devices, behind) in front.labels() {
-                let label = Label { parts, devices, set: reached as u32, behind, tensor: t, data: 0 };
-                self.put(label, set, sums, left)?;
+            for &(taken, behind) in front.labels() {
+                let time = self.most_time(&taken);
+                let label = Label { taken, set: reached as u32, behind, tensor: t, data: 0, time };
+                self.put(label, set, sums, (rest, left))?;
             }
         }
         Ok(())
     }
 
-    /// Puts the stage before a label, whose parts and devices are given, with the least data degree that will do.
-    fn put(&mut self, behind: Label, set: usize, sums: &Sums, left: usize) -> Result<(), Stopped> {
+    /// Puts the stage before a label, of which what it takes is given, with each data degree that may do.
+    fn put(&mut self, behind: Label, set: usize, sums: &Sums, (rest, left): (Rest, usize)) -> Result<(), Stopped> {
         self.look()?;
-        let (model, reached) = (self.model(), behind.set);
+        let (model, reached) = (self.model(), behind.set as usize);
         let tensor = model.degrees[behind.tensor].degree;
         for i in 0..self.within.len() {
-            let data = self.within[i];
-            let (parts, devices) = (behind.parts + data, behind.devices + tensor * data);
-            if parts > model.parts || devices > left || self.fronts[reached as usize].dominates(parts, devices) {
+            let (data, least) = self.within[i];
+            let least = model.taken_before(&behind.taken, tensor, data, least);
+            if least.parts > self.parts || least.devices > left {
                 return Ok(());
             }
-            let label = Label { parts, devices, data, ..behind };
-            let stage = stage_before(self.lattice, set as u32, label);
-            if self.chooser.is_within(&stage, sums, self.target, self.cx)? {
-                self.fronts[reached as usize].insert(parts, devices, self.labels.len() as u32);
-                self.labels.push(label);
+            let is_dominated = self.fronts[reached].dominates(&least);
+            if is_dominated && !model.is_step {
+                return Ok(()); // Where times do not count, so are all larger degrees.
+            }
+            if is_dominated || !self.may_end(&least, rest) {
+                continue;
+            }
+            let in_flight = self.in_flight(data, least.parts);
+            let stage = stage_before(self.lattice, set as u32, Label { data, ..behind }, in_flight);
+            let Some(time) = self.chooser.time(&stage, sums, behind.time, self.cx)? else { continue };
+            if !model.is_step {
+                self.insert(Label { taken: least, data, ..behind });
                 return Ok(());
+            }
+            let taken = model.taken_before(&behind.taken, tensor, data, time);
+            if self.may_end(&taken, rest) && !self.fronts[reached].dominates(&taken) {
+                self.insert(Label { taken, data, time, ..behind });
             }
         }
         Ok(())
     }
 
-    /// How many devices the stages of a set may use, so that those left are enough for the work of all others.
-    fn devices_left(&self, set: usize) -> usize {
+    fn insert(&mut self, label: Label) {
+        self.fronts[label.set as usize].insert(label.taken, self.labels.len() as u32);
+        self.labels.push(label);
+    }
+
+    /// Whether stages that take this may be the last ones of a split within the target, with those of the rest before them.
+    fn may_end(&self, taken: &Taken, rest: Rest) -> bool {
+        !self.model().is_step
+            || taken.once + rest.shortest + taken.more <= self.target && taken.devices <= self.devices_left(rest, taken)
+    }
+
+    fn rest(&self, set: usize) -> Rest {
         let model = self.model();
-        let bits = self.lattice.bits(set);
-        let work: f64 = zeros(bits, model.work.len()).map(|unit| model.work[unit]).sum();
-        let needed = work / self.target * (1.0 - ROUNDING);
+        let (mut work, mut shortest) = (0.0, 0.0);
+        for unit in zeros(self.lattice.bits(set), model.work.len()) {
+            work += model.work[unit];
+            shortest += model.shortest[unit];
+        }
+        Rest { work, shortest: shortest * (1.0 - ROUNDING) }
+    }
+
+    /// How many devices stages may use that take this time, so that those left are enough for the work of all others.
+    fn devices_left(&self, rest: Rest, taken: &Taken) -> usize {
+        let needed = rest.work / self.most_time(taken) * (1.0 - ROUNDING);
         // Without a target there is no need; work without time, at a target of none, needs nothing either.
         let needed = if needed.is_finite() { (needed - ROUNDING).ceil().max(0.0) as usize } else { 0 };
-        model.devices.saturating_sub(needed)
+        self.model().devices.saturating_sub(needed)
     }
 
     /// The stages of a label, the first one first.
@@ -233,12 +291,29 @@ impl<'b> LabelSearch<'_, 'b> {
         while at != 0 {
             let label = self.labels[at as usize];
             let set = self.labels[label.behind as usize].set;
-            let stage = stage_before(self.lattice, set, label);
-            let Some((time, options)) = self.chooser.options(&stage, self.target, self.cx)? else { return Ok(None) };
+            let in_flight = self.in_flight(label.data, label.taken.parts);
+            let stage = stage_before(self.lattice, set, label, in_flight);
+            let within = label.time * (1.0 + LOOSE);
+            let Some((time, options)) = self.chooser.options(&stage, within, self.cx)? else { return Ok(None) };
             let tensor = self.model().degrees[label.tensor].degree;
-            found.push(Found { units: stage.units().collect(), options, tensor, data: label.data, time });
+            let nodes = stage.units().flat_map(|unit| self.model().members[unit].iter().copied());
+            let mut nodes: Vec<(usize, usize)> = nodes.zip(options).collect();
+            nodes.sort_unstable();
+            found.push(Found { nodes, tensor, data: label.data, time });
             at = label.behind;
         }
         Ok(Some(found))
+    }
+}
+
+/// The first stage of a label, which lies before the stages that hold the units of `set`.
+fn stage_before(lattice: &Lattice, set: u32, label: Label, in_flight: usize) -> Stage<'_> {
+    Stage {
+        sets: (set, label.set),
+        without: lattice.bits(set as usize),
+        with: lattice.bits(label.set as usize),
+        tensor: label.tensor,
+        data: label.data,
+        in_flight,
     }
 }

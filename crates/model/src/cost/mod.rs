@@ -17,7 +17,7 @@ pub use crate::load::{
     MAX_COEFFICIENT, MAX_PIECES, Piece, Synchronisation, Terms, compute_load, max_of_pieces, replicated_load,
     ring_all_reduce,
 };
-pub use options::{EdgeCost, OptionCost, StageCosts};
+pub use options::{EdgeCost, OptionCost, StageBytes, StageCosts};
 pub use per_edge::PerEdge;
 pub use profiled::ProfiledCost;
 

@@ -9,7 +9,7 @@ mod parallelism;
 pub mod validate;
 
 pub use metadata::{Metadata, Provenance, Setting};
-pub use parallelism::{EdgeBytes, NodeOption, Parallelism, TimeUnit};
+pub use parallelism::{EdgeBytes, NodeOption, PLAIN, Parallelism, TimeUnit};
 pub use validate::{Problems, validate};
 
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,11 @@
 //! What nodes cost at each degree of tensor parallelism, in each of their options (Piper, Tarnawski et al. 2021).
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+
+use super::{Instance, Node, Platform};
 
 /// The unit of the times of a [`Parallelism`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -35,7 +38,7 @@ impl TimeUnit {
 }
 
 /// One way to run a node on the devices of a tensor-parallel group.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeOption {
     /// Id of the node.
@@ -52,15 +55,35 @@ pub struct NodeOption {
     /// Bytes on each device for each microbatch in flight.
     #[serde(default)]
     pub memory_per_microbatch: f64,
-    /// Bytes on each device however many microbatches are in flight: weights, gradients, optimizer state.
+    /// Bytes on each device however many microbatches are in flight: weights, gradients, optimizer state, but for what the
+    /// next three state of them.
     #[serde(default)]
     pub memory: f64,
+    /// Bytes of weights on each device, which replicas may share out among them; like the next two.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub weight_bytes: f64,
+    /// Bytes of gradients.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gradient_bytes: f64,
+    /// Bytes of the optimizer's state.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub optimizer_bytes: f64,
+    /// Bytes on each device besides while the node runs, such as for what it computes again. The largest of a stage counts.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub working_bytes: f64,
+    /// Bytes of keys and values on each device for each token of which they are kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_bytes_per_token: f64,
     /// By id of a predecessor: bytes that its devices exchange besides, where that edge enters the stage.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sync_in: BTreeMap<u64, f64>,
     /// By id of a successor: bytes that its devices exchange besides, where that edge leaves the stage.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sync_out: BTreeMap<u64, f64>,
+}
+
+fn is_zero(bytes: &f64) -> bool {
+    *bytes == 0.0
 }
 
 /// How much an edge moves.
@@ -90,7 +113,54 @@ pub struct Parallelism {
     pub edges: Vec<EdgeBytes>,
 }
 
+/// What the only option of a node is called where its file states none.
+pub const PLAIN: &str = "plain";
+
 impl Parallelism {
+    /// What `instance` states, or what its nodes take on this platform.
+    pub fn of<'a>(instance: &'a Instance, platform: &Platform) -> Cow<'a, Self> {
+        match &instance.parallelism {
+            Some(stated) => Cow::Borrowed(stated),
+            None => Cow::Owned(Self::plain(instance, platform)),
+        }
+    }
+
+    /// One option of tensor degree 1 for each node of either pass that the platform's accelerators can run, as the node stands.
+    ///
+    /// Of its memory the parameters last, where the instance states any, and the rest is kept for each microbatch; else all of it
+    /// lasts. Each edge moves its source's output, once in all. Without a bandwidth a byte takes a time unit.
+    fn plain(instance: &Instance, platform: &Platform) -> Self {
+        let class = platform.accelerators.iter().position(|class| class.count > 0).unwrap_or(0);
+        let bandwidth = platform.bandwidth.unwrap_or(1.0);
+        let states_parameters = instance.nodes.iter().any(|node| node.parameter_bytes > 0.0);
+        let option = |node: &Node| {
+            let lasting = if states_parameters { node.parameter_bytes.min(node.memory) } else { node.memory };
+            let (weights, memory) = if states_parameters { (lasting, 0.0) } else { (0.0, lasting) };
+            Some(NodeOption {
+                node: node.id,
+                tensor_degree: 1,
+                name: PLAIN.into(),
+                time: node.accelerator_times.get(class).copied().flatten()?,
+                parameter_bytes: node.parameter_bytes,
+                memory_per_microbatch: node.memory - lasting,
+                memory,
+                weight_bytes: weights,
+                ..NodeOption::default()
+            })
+        };
+        // What an edge moves counts for both passes.
+        let bytes: BTreeMap<u64, f64> =
+            instance.nodes.iter().map(|node| (node.id, node.transfer_time * bandwidth / 2.0)).collect();
+        let ends: BTreeSet<(u64, u64)> = instance.edges.iter().map(|edge| (edge.source, edge.target)).collect();
+        let edge = |(source, target)| EdgeBytes { source, target, bytes: bytes.get(&source).copied().unwrap_or(0.0) };
+        Self {
+            time: TimeUnit::default(),
+            bandwidth,
+            options: instance.nodes.iter().filter_map(option).collect(),
+            edges: ends.into_iter().map(edge).collect(),
+        }
+    }
+
     /// Multiplies what edges move, and what options exchange for them.
     pub fn scale_transfers(&mut self, factor: f64) {
         let exchanged = |option: &mut NodeOption| {

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CostKind, MemoryModel, Objective, ProblemSpec};
-use crate::instance::{Instance, Parallelism, Problems};
+use super::{CostKind, InFlight, MemoryModel, Objective, ProblemSpec, StageMemory};
+use crate::instance::{Instance, NodeOption, Parallelism, Problems};
 
 /// What may be chosen where stages have degrees (Piper, Tarnawski et al. 2021, section 3).
 ///
@@ -14,9 +14,15 @@ use crate::instance::{Instance, Parallelism, Problems};
 /// > Σ time / d + 1/B · ( Σ over edges that enter or leave S: 2 · (c + sync) / d + Σ 4 · (d − 1) / d · parameters / N ),
 ///
 /// where `sync` is what the option of the edge's end within S exchanges for it. The factor 4 is that of PipeDream's planner.
-/// Each of its devices needs Σ (memory per microbatch · y + memory) bytes, for the y = ⌈Σ d' / d⌉ microbatches in flight: d' are
-/// the data degrees from this stage to the last. All stages together use Σ t · d devices at most, and Σ d is at most N. The
-/// largest time of a stage is minimised.
+/// Each of its devices needs
+///
+/// > Σ ( memory per microbatch · y + lasting memory ) + the largest working memory of its nodes
+///
+/// bytes, for the y microbatches in flight ([`InFlight`](super::InFlight)); of the lasting memory replicas share what
+/// [`StageMemory`] says. All stages together use Σ t · d devices at most. The largest time of a stage is minimised, and Σ d is at most N.
+///
+/// For [`Objective::Step`] it is the time of a batch: with T what a stage takes for each sample, a replica takes d · T for a
+/// microbatch, its part of the synchronisation among it, and a batch Σ d · T + max (N / d − 1) · d · T.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Degrees {
     /// Microbatches in a batch, N; at least 1.
@@ -30,12 +36,15 @@ pub struct Degrees {
     /// The options that nodes may run in, by name; `None` allows all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<Vec<String>>,
+    /// What stages keep.
+    #[serde(default)]
+    pub memory: StageMemory,
 }
 
 impl Degrees {
     /// Whatever the options and the devices allow, with `microbatches` in a batch.
     pub fn any(microbatches: usize) -> Self {
-        Self { microbatches, tensor: None, data: None, options: None }
+        Self { microbatches, tensor: None, data: None, options: None, memory: StageMemory::default() }
     }
 
     /// Whether a stage may have this tensor degree.
@@ -55,31 +64,55 @@ impl Degrees {
 
     /// Adds what keeps `instance` from being asked this, and what else is asked for that does not go with it, to `found`.
     pub(super) fn validate(&self, instance: &Instance, spec: &ProblemSpec, found: &mut Problems) {
-        self.validate_choice(instance.parallelism.as_ref(), found);
+        let parallelism = Parallelism::of(instance, &spec.platform);
+        self.validate_choice(&parallelism, found);
         if self.microbatches == 0 {
             found.add("microbatches", "a batch has none", "ask for at least one microbatch");
         }
         let kinds = spec.platform.accelerators.iter().filter(|class| class.count > 0).count();
         let is_other_load =
             spec.cost != CostKind::Additive || spec.platform.accelerators.iter().any(|c| c.load.is_some());
+        let has_replicas = self.data.as_ref().is_none_or(|degrees| degrees.iter().any(|&degree| degree > 1));
+        if instance.parallelism.is_none() && spec.platform.bandwidth.is_none() && has_replicas {
+            let cause = "the file states neither options of nodes nor a bandwidth, at which replicas synchronise";
+            found.add("data degrees", cause, "ask for the data degree 1 alone, or state `platform.bandwidth`");
+        }
+        let is_known = match spec.objective {
+            Objective::Throughput => true,
+            Objective::Step { microbatches } => microbatches == self.microbatches,
+            _ => false,
+        };
         let wrong = [
             (kinds != 1 || spec.platform.cpus > 0, "devices", "ask for accelerators of one class, and for no CPU"),
-            (spec.objective != Objective::Throughput, "objective", "ask for the throughput"),
+            (!is_known, "objective", "ask for the throughput, or for a step of as many microbatches"),
             (is_other_load, "cost", "ask for the additive cost, which their definition is made of"),
             (spec.replication.is_some(), "replicas", "narrow the data degrees in place of replicas"),
             (spec.interconnect.is_some(), "interconnect", "ask for one without servers"),
             (spec.memory != MemoryModel::Additive, "memory model", "leave it out: options say what they keep"),
         ];
+        self.validate_memory(&parallelism, found);
         for (_, place, cure) in wrong.into_iter().filter(|&(is_wrong, ..)| is_wrong) {
             found.add(place, "it does not go with degrees of stages, which the microbatches ask for", cure);
         }
     }
 
-    fn validate_choice(&self, parallelism: Option<&Parallelism>, found: &mut Problems) {
-        let Some(parallelism) = parallelism else {
-            let cure = "leave out the microbatches, or state `parallelism` as docs/format.md says";
-            return found.add("degrees", "the file states no options of nodes", cure);
-        };
+    fn validate_memory(&self, parallelism: &Parallelism, found: &mut Problems) {
+        let StageMemory { in_flight, training, zero, .. } = self.memory;
+        if in_flight == InFlight::Constant(0) {
+            found.add("in flight", "no microbatch is in flight", "ask for at least one");
+        }
+        if zero > 3 {
+            found.add("ZeRO", format!("there is no stage {zero}"), "ask for one from 0 to 3");
+        }
+        let shares = |o: &NodeOption| o.weight_bytes + o.gradient_bytes + o.optimizer_bytes > 0.0;
+        let is_stated = training.is_some() || parallelism.options.iter().any(shares);
+        if zero > 0 && !is_stated {
+            let cause = "no option says what of its memory are weights, gradients and optimizer state";
+            found.add("ZeRO", cause, "name the optimizer and the precision, from which they follow");
+        }
+    }
+
+    fn validate_choice(&self, parallelism: &Parallelism, found: &mut Problems) {
         let listed = |degrees: &Option<Vec<usize>>| degrees.as_ref().is_some_and(Vec::is_empty);
         if listed(&self.tensor) || listed(&self.data) {
             found.add("degrees", "none is allowed", "allow at least one, or all");

@@ -3,10 +3,12 @@
 mod degrees;
 mod memory;
 mod sharding;
+mod stage_memory;
 
 pub use degrees::Degrees;
 pub use memory::{MemoryModel, fits, most_bytes};
 pub use sharding::{NodeWeight, Sharding};
+pub use stage_memory::{InFlight, Optimizer, Precision, StageMemory, Training};
 
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +78,7 @@ pub enum Objective {
     ///
     /// GPipe takes as long where all stages' forward and backward passes are in one ratio and messages are free;
     /// elsewhere it is an estimate. It asks for stages that follow one another, so for the scopes [`Scope::Acyclic`] and
-    /// [`Scope::Linearized`].
+    /// [`Scope::Linearized`]. [`Degrees`] say what it is of stages that have data degrees.
     Step {
         /// Microbatches of a step, called m; at least 1.
         microbatches: usize,

@@ -153,6 +153,7 @@ fn options_of(node: &FileNode, problems: &mut Problems) -> Vec<NodeOption> {
             memory: configuration.memory_usage_b,
             sync_in: exchanged(&configuration.sync_time_fw),
             sync_out: exchanged(&configuration.sync_time_bw),
+            ..NodeOption::default()
         }));
     }
     options.sort_by_key(|option| option.tensor_degree);

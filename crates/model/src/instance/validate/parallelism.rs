@@ -83,9 +83,18 @@ fn check_option(option: &NodeOption, edges: &BTreeSet<(u64, u64)>, found: &mut P
         found.add(place(), "there is no such degree", format!("give a tensor degree from 1 to {MAX_DEGREE}"));
     }
     check_amount(place, "time", "time units", option.time, found);
-    check_amount(place, "parameter size", "bytes", option.parameter_bytes, found);
-    check_amount(place, "memory for a microbatch", "bytes", option.memory_per_microbatch, found);
-    check_amount(place, "memory", "bytes", option.memory, found);
+    for (what, bytes) in [
+        ("parameter size", option.parameter_bytes),
+        ("memory for a microbatch", option.memory_per_microbatch),
+        ("memory", option.memory),
+        ("memory for weights", option.weight_bytes),
+        ("memory for gradients", option.gradient_bytes),
+        ("memory for the optimizer", option.optimizer_bytes),
+        ("working memory", option.working_bytes),
+        ("memory for a token", option.cache_bytes_per_token),
+    ] {
+        check_amount(place, what, "bytes", bytes, found);
+    }
     let incoming = option.sync_in.iter().map(|(&id, &bytes)| (Edge { source: id, target: option.node }, bytes));
     let outgoing = option.sync_out.iter().map(|(&id, &bytes)| (Edge { source: option.node, target: id }, bytes));
     for (Edge { source, target }, bytes) in incoming.chain(outgoing) {
@@ -100,7 +109,9 @@ fn check_option(option: &NodeOption, edges: &BTreeSet<(u64, u64)>, found: &mut P
 /// Sums over everything must stay finite, or loads would not.
 fn check_totals(parallelism: &Parallelism, found: &mut Problems) {
     let sync = |o: &NodeOption| o.sync_in.values().chain(o.sync_out.values()).sum::<f64>();
-    let bytes = |o: &NodeOption| o.parameter_bytes + sync(o) + MAX_DEGREE as f64 * o.memory_per_microbatch + o.memory;
+    let lasting = |o: &NodeOption| o.memory + o.weight_bytes + o.gradient_bytes + o.optimizer_bytes + o.working_bytes;
+    let multiplied = |o: &NodeOption| o.parameter_bytes + o.memory_per_microbatch + o.cache_bytes_per_token;
+    let bytes = |o: &NodeOption| sync(o) + lasting(o) + MAX_DEGREE as f64 * multiplied(o);
     let amounts = parallelism.options.iter().map(|o| [o.time, bytes(o)]);
     let [time, bytes] = amounts.fold([0.0; 2], |[time, bytes], [t, b]| [time + t, bytes + b]);
     let moved = bytes + parallelism.edges.iter().map(|e| e.bytes).sum::<f64>();

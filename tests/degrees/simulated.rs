@@ -1,0 +1,152 @@
+//! Pipelines of equal degrees, which can be simulated: the verifier says what the simulation comes to.
+
+use dagsplit::instance::{Edge, EdgeBytes, Instance, Node, NodeOption, Parallelism, Platform};
+use dagsplit::mapping::{Counted, Device, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology};
+use dagsplit::problem::{
+    Degrees, DeviceAssignment, DeviceKind, InFlight, Objective, ProblemSpec, Solution, StageMemory,
+};
+use dagsplit::simulate::schedule::{Asynchronous, GPipe, Inference, OneForwardOneBackward, Schedule, ZbH1, ZbH2};
+use dagsplit::simulate::{Links, Options, Pipeline, Simulation, simulate};
+use dagsplit::verify::{self, Verified};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// A node for each stage: its forward time, the bytes of its activations, and those that last.
+type Row = (u8, u8, u8);
+
+/// What the verifier makes of a stage for each row on `replicas`, and their simulation.
+fn both(
+    rows: &[Row],
+    backward: f64,
+    (replicas, microbatches): (usize, usize),
+    (in_flight, schedule): (InFlight, &dyn Schedule),
+) -> (Verified, Simulation) {
+    let count = rows.len() as u64;
+    let option = |(node, &(forward, kept, lasting)): (u64, &Row)| NodeOption {
+        node,
+        tensor_degree: 1,
+        name: "vanilla".into(),
+        time: f64::from(forward) * (1.0 + backward),
+        memory_per_microbatch: kept.into(),
+        memory: lasting.into(),
+        // Versions are of parameters; they are not to be synchronised where a time is compared.
+        parameter_bytes: if in_flight == InFlight::Asynchronous { lasting.into() } else { 0.0 },
+        ..NodeOption::default()
+    };
+    let parallelism = Parallelism {
+        bandwidth: 1.0,
+        options: (0..).zip(rows).map(option).collect(),
+        edges: (1..count).map(|v| EdgeBytes { source: v - 1, target: v, bytes: 0.0 }).collect(),
+        ..Parallelism::default()
+    };
+    let instance = Instance {
+        platform: Platform::uniform(rows.len() * replicas, None, 0),
+        nodes: (0..count).map(Node::new).collect(),
+        edges: (1..count).map(|v| Edge { source: v - 1, target: v }).collect(),
+        parallelism: Some(parallelism),
+        ..Instance::default()
+    };
+    let total = replicas * microbatches;
+    let memory = StageMemory { in_flight, ..StageMemory::default() };
+    let spec = ProblemSpec {
+        objective: Objective::Step { microbatches: total },
+        degrees: Some(Degrees { memory, ..Degrees::any(total) }),
+        ..ProblemSpec::of(&instance)
+    };
+    let stage = |node| DeviceAssignment {
+        replicas,
+        options: vec!["vanilla".into()],
+        ..DeviceAssignment::new(DeviceKind::Accelerator(0), vec![node])
+    };
+    let split = Solution { devices: (0..count).map(stage).collect(), objective: None };
+    let verified = verify::check(&instance, &spec, &split).expect("valid");
+
+    let stage = |&(forward, kept, lasting): &Row| Stage {
+        forward: forward.into(),
+        backward: f64::from(forward) * backward,
+        memory: f64::from(kept) + f64::from(lasting),
+        parameter_bytes: lasting.into(),
+        ..Stage::default()
+    };
+    let problem = MappingProblem {
+        stages: StageGraph {
+            name: "stages".into(),
+            stages: rows.iter().map(stage).collect(),
+            messages: (1..rows.len()).map(|i| Message { source: i - 1, target: i, bytes: 0.0 }).collect(),
+        },
+        replicas,
+        topology: Topology::new(
+            "equal",
+            "made up",
+            (0..rows.len() * replicas).map(|i| Device::new(format!("{i}"))).collect(),
+            |_, _| f64::MAX,
+        ),
+        cost: StageCost::additive(Counted::Both),
+    };
+    let mapping = Mapping { devices: (0..rows.len() * replicas).collect() };
+    let pipeline = Pipeline::of_mapping(&problem, &mapping, Links::Blocking).expect("a pipeline");
+    let simulation = simulate(&pipeline, schedule, Options { microbatches, recompute: false }).expect("simulated");
+    (verified, simulation)
+}
+
+pub const SCHEDULES: [(InFlight, &dyn Schedule); 6] = [
+    (InFlight::GPipe, &GPipe),
+    (InFlight::OneForwardOneBackward, &OneForwardOneBackward),
+    (InFlight::Asynchronous, &Asynchronous),
+    (InFlight::ZbH1, &ZbH1),
+    (InFlight::ZbH2, &ZbH2),
+    (InFlight::Constant(1), &Inference),
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn peaks_are_those_of_simulations(
+        rows in vec((1..9u8, 0..200u8, 0..200u8), 1..7), backward in 1..4u8, replicas in 1..4usize, microbatches in 1..15usize
+    ) {
+        for (in_flight, schedule) in SCHEDULES {
+            let (verified, simulation) =
+                both(&rows, backward.into(), (replicas, microbatches), (in_flight, schedule));
+            let memory = simulation.memory();
+            for (i, stage) in verified.devices().iter().enumerate() {
+                for copy in i * replicas..(i + 1) * replicas {
+                    prop_assert_eq!(stage.in_flight(), Some(memory.in_flight[copy]), "{}", schedule.name());
+                    prop_assert_eq!(stage.memory(), memory.peak[copy], "{}", schedule.name());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_step_takes_as_long_as_simulated(
+        rows in vec((1..9u8, 0..1u8, 0..1u8), 1..7), backward in 1..4u8, replicas in 1..4usize, microbatches in 1..15usize
+    ) {
+        let setting = (replicas, microbatches);
+        let (verified, simulation) = both(&rows, backward.into(), setting, SCHEDULES[0]);
+        let (step, makespan) = (verified.objective(), simulation.makespan());
+        prop_assert!((step - makespan).abs() <= 1e-9 * makespan, "{step}, {makespan}");
+        let (_, simulation) = both(&rows, backward.into(), setting, SCHEDULES[1]);
+        prop_assert!(simulation.makespan() <= step * (1.0 + 1e-9));
+    }
+
+    /// A stage takes microbatches in turn on its replicas, each as soon as it has one and the stage before is done with it.
+    #[test]
+    fn unequal_degrees_take_at_most_a_microbatch_more(stages in vec((1..30u8, 0..4usize), 1..6)) {
+        const BATCH: usize = 12;
+        let stages: Vec<(f64, usize)> =
+            stages.into_iter().map(|(time, i)| (time.into(), [1, 2, 3, 6][i])).collect();
+        let mut ready = [0.0_f64; BATCH];
+        for &(time, replicas) in &stages {
+            for k in 0..BATCH {
+                let replica = if k >= replicas { ready[k - replicas] } else { 0.0 };
+                ready[k] = ready[k].max(replica) + time;
+            }
+        }
+        let makespan = ready[BATCH - 1];
+        let once: f64 = stages.iter().map(|stage| stage.0).sum();
+        let more = stages.iter().map(|&(time, replicas)| time * (BATCH / replicas - 1) as f64).fold(0.0, f64::max);
+        let slowest = stages.iter().map(|stage| stage.0).fold(0.0, f64::max);
+        prop_assert!(once + more <= makespan && makespan < once + more + slowest, "{makespan}, {once} + {more}");
+    }
+}
