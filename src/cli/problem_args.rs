@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use clap::ValueEnum;
+use dagsplit_check::hash;
 
 use super::any_split::with_common_loads;
 use super::reading_args::Workload;
@@ -259,6 +260,13 @@ impl ProblemArgs {
     /// The cost model, where it is not that of profiled instances.
     pub fn other_costs(&self) -> Option<&Arc<dyn CostModel>> {
         Some(&self.costs.model).filter(|_| self.costs.name != PROFILED)
+    }
+
+    /// What tells the costs of a `problem` from those of other models, where it is not asked for those of profiled
+    /// instances: the model's name and the hash of what it says.
+    pub fn costs_key(&self, problem: &Problem) -> Option<String> {
+        let of_model = |_| format!("{}:{}", self.costs.name, hash(format!("{:?}", problem.costs).as_bytes()));
+        self.other_costs().map(of_model)
     }
 
     /// The workload's devices, with the loads that the file states unless others are asked for.

@@ -20,11 +20,13 @@ pub fn sheet(runs: &[Measured<'_>]) -> Sheet {
         let message = ending.message.as_ref()?;
         Some(format!("{}, {}: {}: {message}", run.workload, trial.method, ending.status.name()))
     });
+    let is_elsewhere = runs.iter().any(|run| run.record.machine != runs[0].record.machine);
+    let machines = is_elsewhere.then(|| "the runs are of different machines: their times are not comparable".into());
     Sheet {
         caption: String::new(),
         columns,
         rows: runs.iter().map(|run| row(run, has_seeds)).collect(),
-        notes: notes.collect(),
+        notes: notes.chain(machines).collect(),
     }
 }
 
