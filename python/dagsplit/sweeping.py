@@ -47,19 +47,19 @@ def sweep(
     progress: bool | Callable[[str], object] = False,
     **search: Unpack[Search],
 ) -> Comparison:
-    """The runs of `compare`, for each of the seeds, on an executor: one of `concurrent.futures`, a `Client` of Dask, one
-    of submitit, or whatever else has `submit(function, *arguments)` and returns what has `result()` and `cancel()`.
+    """The runs of `compare`, for each of the seeds, on an executor: one of `concurrent.futures`, a `Client` of Dask,
+    one of submitit, or whatever else has `submit(function, *arguments)` and returns what has `result()` and `cancel()`.
 
     Each process that makes runs appends them, as soon as they are there, to a journal of its own in the folder
     `results`, which all of them have to see; these are the journals of `dagsplit compare --results FOLDER/`. What the
-    folder holds already (same workload content, problem, costs, method, seed, limits and version) is not run again. So after a
-    process was killed nothing but its running task is lost, and another call goes on. `any_version` takes what other
-    versions of dagsplit have found, too. Functions have to be of a module that the processes can import, and are known
-    by module and name: after an edit take another folder. Ctrl-C keeps what is done; what an engine raises cancels
-    what is not yet done.
+    folder holds already (same workload content, problem, costs, method, seed, limits and version) is not run again. So
+    after a process was killed nothing but its running task is lost, and another call goes on. `any_version` takes what
+    other versions of dagsplit have found, too. Functions have to be of a module that the processes can import, and are
+    known by module and name: after an edit take another folder. Ctrl-C keeps what is done; what an engine raises
+    cancels what is not yet done.
 
     Raises:
-        InvalidOption: an option does not exist or does not fit, there is no such method, or two functions have one name.
+        InvalidOption: an option does not exist or does not fit, there is no such method, or functions share a name.
         OutputError: a result cannot be kept.
 
     >>> from concurrent.futures import ThreadPoolExecutor
