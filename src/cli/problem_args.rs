@@ -262,11 +262,11 @@ impl ProblemArgs {
         Some(&self.costs.model).filter(|_| self.costs.name != PROFILED)
     }
 
-    /// What tells the costs of a `problem` from those of other models, where it is not asked for those of profiled
-    /// instances: the model's name and the hash of what it says.
+    /// What tells the costs of a `problem` from others, where they are not those of profiled instances: the model's name and
+    /// the hash of what it says. O(size of the costs).
     pub fn costs_key(&self, problem: &Problem) -> Option<String> {
-        let of_model = |_| format!("{}:{}", self.costs.name, hash(format!("{:?}", problem.costs).as_bytes()));
-        self.other_costs().map(of_model)
+        let key = || format!("{}:{}", self.costs.name, hash(format!("{:?}", problem.costs).as_bytes()));
+        self.other_costs().map(|_| key())
     }
 
     /// The workload's devices, with the loads that the file states unless others are asked for.

@@ -31,8 +31,8 @@ pub struct SeriesArgs {
     #[arg(long, value_name = "FILE|FOLDER")]
     results: Option<PathBuf>,
 
-    /// Go on with the results file: what it holds already (same workload, problem, costs, method, seed, limits and version) is not
-    /// run again.
+    /// Go on with the results file: what it holds already (same workload, problem, costs, method, seed, limits and version) is
+    /// not run again.
     #[arg(long, requires = "results")]
     resume: bool,
 
@@ -40,8 +40,8 @@ pub struct SeriesArgs {
     #[arg(long, requires = "results")]
     any_version: bool,
 
-    /// How many runs are made at a time, each with its share of the memory there is as its limit; 0 is as many as there are cores for their threads.
-    /// Runs beside each other take longer.
+    /// How many runs are made at a time, each with its share of the memory there is as its limit; 0 is as many as there are
+    /// cores for their threads. Runs beside each other take longer.
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::whole::<usize>(0..=values::COUNT))]
     jobs: usize,
 

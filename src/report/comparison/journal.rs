@@ -123,13 +123,13 @@ impl Journal {
     /// `any_version`. One that Ctrl-C ended is to be run again. O(records of the workload, method and seed).
     pub fn find(&self, trial: &Trial, versions: &Versions, any_version: bool) -> Option<&Record> {
         let places = self.places.get(&key(trial)).map(Vec::as_slice).unwrap_or_default();
-        let ended = places
+        let mut ended = places
             .iter()
             .rev()
             .map(|&place| &self.records[place])
             .filter(|record| record.trial.equals(trial) && record.ending.status != Status::Interrupted);
         let by_these = ended.clone().find(|record| record.versions == *versions);
-        by_these.or_else(|| ended.filter(|_| any_version).next())
+        by_these.or_else(|| ended.find(|_| any_version))
     }
 
     /// Adds a record.

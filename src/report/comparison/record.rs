@@ -268,3 +268,17 @@ impl Record {
         (&a.instance.hash, &a.costs) == (&b.instance.hash, &b.costs) && in_scope_of_b() == b.problem
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_as_they_are_told() {
+        for highs in [None, Some("1.11.0".to_owned())] {
+            let told = Versions { highs, program: Some("00ff".into()), ..Versions::of_this_program() };
+            assert_eq!(Versions::told(&format!("dagsplit {told}\n"), "00ff".into()), told);
+        }
+        assert_eq!(Versions::told("", "00ff".into()).dagsplit, "unknown");
+    }
+}

@@ -45,3 +45,17 @@ fn row(run: &Measured<'_>, has_seeds: bool) -> Vec<Cell> {
     ]);
     row
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{measured, tests::record};
+    use super::*;
+
+    #[test]
+    fn different_machines_are_told() {
+        let mut records = [record("dp", Some(1.0)), record("dpl", Some(1.0))];
+        assert!(sheet(&measured(&records)).notes.is_empty());
+        records[1].machine.cores += 1;
+        assert!(sheet(&measured(&records)).notes[0].contains("different machines"));
+    }
+}
