@@ -146,14 +146,14 @@ fn what_is_done_is_not_run_again() {
 
     // Whatever ran again would now differ.
     bench.program(&format!("echo '{TEN}'; exit 0"));
-    bench.run(&format!("{arguments} --methods brute-force,dpl,dp --resume"), 0);
+    bench.run(&format!("{arguments} --methods brute-force,dpl,dp --resume --any-version"), 0);
     let second = lines(&bench.path("runs.jsonl"));
     assert_eq!((second.len(), &second[..2]), (3, &first[..]));
 
     // Another seed, other limits or another problem are other runs.
     for other in ["--seed 1", "--gap 0.5", "--time-limit 9", "--memory 12", "--cost overlap", "--transfer-scale 2"] {
         let before = lines(&bench.path("runs.jsonl")).len();
-        bench.run(&format!("{arguments} --methods dpl --resume {other}"), 0);
+        bench.run(&format!("{arguments} --methods dpl --resume --any-version {other}"), 0);
         assert_eq!(lines(&bench.path("runs.jsonl")).len(), before + 1, "{other}");
     }
 
@@ -249,7 +249,7 @@ fn ctrl_c_keeps_what_is_done() {
 
     // An interrupted run is run again, and its new record stands after the old one.
     bench.program(&format!("echo '{TEN}'; exit 0"));
-    bench.run(&format!("{arguments} --resume"), 0);
+    bench.run(&format!("{arguments} --resume --any-version"), 0);
     let resumed = lines(&bench.path("runs.jsonl"));
     assert_eq!((resumed.len(), resumed.iter().filter(|r| r["status"] == "feasible").count()), (4, 1));
 }

@@ -58,12 +58,13 @@ impl Bench {
     }
 }
 
-/// A record without times, what was told at times, memory and machine.
+/// A record without times, what was told at times, memory, machine and which build it was.
 fn timeless(mut record: Value) -> Value {
     let fields = record.as_object_mut().unwrap();
     for field in ["seconds", "process_seconds", "cpu_seconds", "peak_bytes", "machine", "stats", "trace"] {
         fields.remove(field);
     }
+    record["versions"].as_object_mut().unwrap().remove("program");
     record
 }
 
@@ -110,7 +111,7 @@ fn is_here(program: &str, test: &str) -> bool {
 fn runs_beside_each_other_and_in_parts_are_those_one_after_another() {
     let bench = Bench::new();
     bench.workloads();
-    let asked = format!("--workloads-from list --methods {METHODS} --seeds 0..2");
+    let asked = format!("--workloads-from list --methods {METHODS} --seeds 0..2 --memory-limit 1GB");
     let serial = bench.told(&asked);
     // One row says that latency-dp takes no such problem.
     assert_eq!(serial.len(), 3 * (4 * 3 + 1));
@@ -128,15 +129,53 @@ fn runs_beside_each_other_and_in_parts_are_those_one_after_another() {
     let kept = journals(&bench.path("all"));
     assert_eq!(counted(&kept), counted(&serial));
     // Whatever ran again would now fail.
-    bench.script("dead", "[ \"$1\" = --version ] && exec dagsplit --version; exit 70");
-    let path = Path::new(env!("CARGO_BIN_EXE_dagsplit")).parent().unwrap().display();
-    let merged = bench.command(&format!("compare {asked} --results all/ --program ./dead --export-json told.json"));
-    let mut merged = merged;
-    let merged = merged.env("PATH", format!("{path}:{}", std::env::var("PATH").unwrap())).output().unwrap();
-    assert!(merged.status.success(), "{}", String::from_utf8_lossy(&merged.stderr));
-    let records: Vec<Value> = serde_json::from_str(&bench.read("told.json")).unwrap();
-    assert_eq!(records.into_iter().map(timeless).collect::<Vec<_>>(), serial);
+    bench.script("dead", "exit 70");
+    assert_eq!(bench.told(&format!("{asked} --results all/ --program ./dead --any-version")), serial);
     bench.run(&format!("compare {asked} --results all.jsonl --shard 1/4"), 2);
+}
+
+#[test]
+#[cfg(target_os = "linux")] // Elsewhere no system tells how much memory there is.
+fn a_share_of_the_memory_is_a_limit_like_any_other() {
+    let bench = Bench::new();
+    let asked = "compare diamond.json --methods dp,dpl --results runs/";
+    bench.run(&format!("{asked} --jobs 2"), 0);
+    for record in journals(&bench.path("runs")) {
+        let word = json!(format!("--memory-limit={}", record["limits"]["memory_limit"]));
+        assert!(record["command"].as_array().unwrap().contains(&word), "{record}");
+    }
+    bench.run(asked, 0);
+    assert_eq!(journals(&bench.path("runs")).len(), 4, "a run that has all the memory is another one");
+}
+
+#[test]
+fn runs_by_other_costs_are_other_runs() {
+    let bench = Bench::new();
+    bench.run("compare diamond.json --methods dp --results runs/", 0);
+    let asked = "diamond.json --methods dp --costs per-edge";
+    assert_eq!(bench.told(&format!("{asked} --results runs/")), bench.told(asked));
+    assert_eq!(journals(&bench.path("runs")).len(), 2);
+}
+
+#[test]
+fn a_copy_of_a_workload_keeps_its_name() {
+    let bench = Bench::new();
+    bench.file("copy.json", DIAMOND);
+    let alone = bench.told("copy.json --methods dp");
+    let both = bench.told("diamond.json copy.json --methods dp --results runs/");
+    assert_eq!((&both[0]["file"], &both[1..]), (&json!("diamond.json"), &alone[..]));
+    assert_eq!(journals(&bench.path("runs")).len(), 1);
+}
+
+#[test]
+fn a_part_with_nothing_to_do_is_done() {
+    let bench = Bench::new();
+    for part in 1..=3 {
+        bench.run(&format!("compare diamond.json --methods dp,latency-dp --results runs/ --shard {part}/3"), 0);
+    }
+    assert_eq!(journals(&bench.path("runs")).len(), 2);
+    bench.run("compare diamond.json --methods latency-dp", 5);
+    bench.run("reproduce defaults --only 3.2 --columns vLLM --results study/ --shard 9/9", 0);
 }
 
 #[test]
@@ -178,6 +217,7 @@ fn tasks_are_listed_and_make_what_they_say() {
     assert_eq!(parts, all);
     let refused = all.iter().filter(|task| !task["refusal"].is_null());
     assert_eq!(refused.map(|task| &task["method"]).collect::<Vec<_>>(), ["latency-dp"; 3]);
+    bench.run("reproduce defaults --only 3.2 --list-tasks", 2);
     let words = all[1]["command"].as_array().unwrap()[1..].iter().map(|word| word.as_str().unwrap());
     let answer = bench.run(&format!("{} --json", shlex::try_join(words).unwrap()), 0);
     let answer: Value = serde_json::from_slice(&answer.stdout).unwrap();
@@ -243,17 +283,41 @@ fn sweeps_that_share_a_file_lose_nothing() {
 fn results_of_another_version_are_not_taken_unasked() {
     let bench = Bench::new();
     let dagsplit = env!("CARGO_BIN_EXE_dagsplit");
-    bench.script("old", &format!("[ \"$1\" = --version ] && exec echo dagsplit 0.0.9; exec {dagsplit} \"$@\""));
+    // Two builds of one version.
+    for build in ["old", "older"] {
+        let does = format!("[ \"$1\" = --version ] && exec echo dagsplit 0.0.9; exec {dagsplit} \"$@\" # {build}");
+        bench.script(build, &does);
+    }
     let asked = "compare diamond.json --methods dp,dpl --results runs/";
     bench.run(&format!("{asked} --program ./old"), 0);
     let count = || journals(&bench.path("runs")).len();
-    for (more, expected) in [("--program ./old", 2), ("--any-version", 2), ("", 4), ("", 4), ("--time-limit 9", 6)] {
+    let starts = [
+        ("--program ./old", 2),
+        ("--any-version", 2),
+        ("--program ./older", 4),
+        ("", 6),
+        ("", 6),
+        ("--time-limit 9", 8),
+    ];
+    for (more, expected) in starts {
         bench.run(&format!("{asked} {more}"), 0);
         assert_eq!(count(), expected, "{more}");
     }
     let versions: Vec<Value> =
         journals(&bench.path("runs")).iter().map(|r| r["versions"]["dagsplit"].clone()).collect();
-    assert_eq!(versions.iter().filter(|version| *version == "0.0.9").count(), 2);
+    assert_eq!(versions.iter().filter(|version| *version == "0.0.9").count(), 4);
+    bench.run("compare diamond.json --methods dp --results runs.jsonl --any-version", 2);
+    bench.run("compare diamond.json --methods dp --program ./missing", 2);
+}
+
+#[test]
+fn a_program_tells_all_of_its_versions() {
+    let bench = Bench::new();
+    let (own, of_program) = (
+        bench.told("diamond.json --methods dp"),
+        bench.told(concat!("diamond.json --methods dp --program ", env!("CARGO_BIN_EXE_dagsplit"))),
+    );
+    assert_eq!(own, of_program);
 }
 
 #[test]
@@ -340,6 +404,11 @@ fn a_program_is_a_method_like_any_other() {
     for (spec, code) in [("./bad.sh", 1), ("echo hello", 1), ("false", 5), ("./missing", 2), ("'open", 2), ("", 2)] {
         bench.run(&format!("solve diamond.json --method {}", shlex::try_quote(&format!("exec:{spec}")).unwrap()), code);
     }
+    bench.run("generate topology dgx1 --nodes 1 --output dgx1.json", 0);
+    for (spec, code) in [("./bad.sh", 1), ("echo hello", 1), ("false", 5), ("./missing", 2)] {
+        let spec = format!("exec:{spec}");
+        bench.run(&format!("plan diamond.json dgx1.json --partitioner {}", shlex::try_quote(&spec).unwrap()), code);
+    }
     bench.run("conform --method exec:./missing --cases 1", 2);
     bench.run("conform --method exec:./bad.sh --cases 2", 1);
 }
@@ -347,13 +416,16 @@ fn a_program_is_a_method_like_any_other() {
 #[test]
 fn ctrl_c_ends_a_program() {
     let bench = Bench::new();
-    bench.script("hang.sh", "echo $$ > id; sleep 60");
+    bench.script("hang.sh", "echo $$ > id; sleep 600");
     let solve = bench.command("solve diamond.json --method exec:./hang.sh").spawn().unwrap();
-    wait_for("it begins", || bench.path("id").exists());
+    wait_for("it begins", || fs::read_to_string(bench.path("id")).is_ok_and(|id| id.ends_with('\n')));
     Command::new("kill").args(["-INT", &solve.id().to_string()]).status().unwrap();
     let started = Instant::now();
     assert_eq!(solve.wait_with_output().unwrap().status.code(), Some(5));
     assert!(started.elapsed() < Duration::from_secs(20));
+    let id = bench.read("id");
+    let is_running = || Command::new("kill").args(["-0", id.trim()]).stderr(Stdio::null()).status().unwrap().success();
+    wait_for("it ends", || !is_running());
 }
 
 #[test]

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import _native
 from ._frames import pandas_of, polars_of
-from ._native import InvalidSplit
+from ._native import InvalidOption, InvalidSplit
 from ._words import costs_for, question
 from .instances import Instance
 from .pictures import Picture
 from .progress import steps
-from .solving import Partitioner, Run, name_of, solve
+from .solving import Partitioner, Run, solve
 
 if TYPE_CHECKING:
     import pandas
@@ -33,7 +33,7 @@ class Row:
     workload: str
     """The workload's name."""
     method: str
-    """The method's spec string, or the function's name."""
+    """The method's spec string; of a function `py:` with its module and name."""
     scope: str
     """Which splits count."""
     seed: int
@@ -131,14 +131,14 @@ def compare(
     >>> for row in compare([chain], ["dp", first_apart]):
     ...     print(row.method, row.objective, row.gap)
     dp 7.0 0.0
-    first_apart 10.0 0.3
+    py:dagsplit.comparing.first_apart 10.0 0.3
     """
     records: list[str] = []
     asked = list(trials(instances, methods, search))
     with steps(progress, len(asked)) as show:
         for trial in asked:
             instance, method, _ = trial
-            show(f"{instance.name}: {method if isinstance(method, str) else name_of(method)}")
+            show(f"{instance.name}: {named(method)}")
             record, interrupted = record_of(trial)
             if interrupted:
                 return Comparison(records, interrupted=True)
@@ -157,7 +157,15 @@ def trials(
     seeds: Sequence[int] | None = None,
 ) -> Iterator[Trial]:
     """Each method on each workload in each scope that it takes, with each seed; one that takes none, in the first with
-    the first."""
+    the first.
+
+    Raises:
+        InvalidOption: two functions have one name, or an option does not exist or does not fit.
+    """
+    functions = [named(method) for method in methods if not isinstance(method, str)]
+    for name in functions:
+        if functions.count(name) > 1:
+            raise InvalidOption(f"methods: two functions are called {name}; give each a name of its own")
     numbers = seeds or [search.get("seed", 0)]
     given = search.get("scope", "acyclic")
     scopes = [given] if isinstance(given, str) else list(given)
@@ -175,11 +183,17 @@ def _refusal(instance: Instance, method: str | Partitioner, asked: Mapping[str, 
     return _native.refusal_of(instance._native, question(instance, asked), method) if isinstance(method, str) else None
 
 
+def named(method: str | Partitioner) -> str:
+    """What records call a method."""
+    if isinstance(method, str):
+        return method
+    return f"py:{method.__module__}.{getattr(method, '__qualname__', type(method).__qualname__)}"
+
+
 def trial_record(trial: Trial, answer: str | None = None, refusal: tuple[str, str] | None = None) -> str:
     """The record of a trial that was answered, or refused, or not run."""
     instance, method, asked = trial
-    name = method if isinstance(method, str) else name_of(method)
-    return _native.record(instance._native, question(instance, asked), name, answer, refusal)
+    return _native.record(instance._native, question(instance, asked), named(method), answer, refusal)
 
 
 def record_of(trial: Trial) -> tuple[str, bool]:
@@ -195,6 +209,8 @@ def record_of(trial: Trial) -> tuple[str, bool]:
         return _answered(solve(instance, method, **asked), record)
     except InvalidSplit as error:
         return record(None, ("rejected", str(error))), False
+    except InvalidOption as error:
+        return record(None, ("unsupported", str(error))), False
     except KeyboardInterrupt:
         return record(None, ("unknown", "interrupted")), True
     except Exception as error:

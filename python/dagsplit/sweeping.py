@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from . import _native
 from ._options import Path
-from .comparing import Comparison, record_of, trial_record, trials
+from .comparing import Comparison, named, record_of, trial_record, trials
 from .instances import Instance
 from .progress import steps
-from .solving import Partitioner, name_of
+from .solving import Partitioner
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -47,18 +47,19 @@ def sweep(
     progress: bool | Callable[[str], object] = False,
     **search: Unpack[Search],
 ) -> Comparison:
-    """The runs of `compare`, for each of the seeds, on an executor: one of `concurrent.futures`, a `Client` of Dask, one
-    of submitit, or whatever else has `submit(function, *arguments)` and returns what has `result()` and `cancel()`.
+    """The runs of `compare`, for each of the seeds, on an executor: one of `concurrent.futures`, a `Client` of Dask,
+    one of submitit, or whatever else has `submit(function, *arguments)` and returns what has `result()` and `cancel()`.
 
     Each process that makes runs appends them, as soon as they are there, to a journal of its own in the folder
     `results`, which all of them have to see; these are the journals of `dagsplit compare --results FOLDER/`. What the
-    folder holds already (same workload content, problem, method, seed, limits and version) is not run again. So after a
-    process was killed nothing but its running task is lost, and another call goes on. `any_version` takes what other
-    versions of dagsplit have found, too. Functions have to be of a module that the processes can import. Ctrl-C keeps
-    what is done.
+    folder holds already (same workload content, problem, costs, method, seed, limits and version) is not run again. So
+    after a process was killed nothing but its running task is lost, and another call goes on. `any_version` takes what
+    other versions of dagsplit have found, too. Functions have to be of a module that the processes can import, and are
+    known by module and name: after an edit take another folder. Ctrl-C keeps what is done; what an engine raises
+    cancels what is not yet done.
 
     Raises:
-        InvalidOption: an option does not exist or does not fit, or there is no such method.
+        InvalidOption: an option does not exist or does not fit, there is no such method, or functions share a name.
         OutputError: a result cannot be kept.
 
     >>> from concurrent.futures import ThreadPoolExecutor
@@ -74,19 +75,21 @@ def sweep(
     wanted = [trial_record(trial) for trial in asked]
     known = _native.kept(folder, wanted, any_version)
     missing = [trial for trial, record in zip(asked, known, strict=True) if record is None]
-    interrupted = False
+    promises: list[Promise] = []
     with steps(progress, len(missing)) as show:
-        promises = [(trial, executor.submit(_run, *trial, folder)) for trial in missing]
         try:
-            for (instance, method, _), promise in promises:
-                show(f"{instance.name}: {method if isinstance(method, str) else name_of(method)}")
+            promises.extend(executor.submit(_run, *trial, folder) for trial in missing)
+            for (instance, method, _), promise in zip(missing, promises, strict=True):
+                show(f"{instance.name}: {named(method)}")
                 promise.result()
-        except KeyboardInterrupt:
-            interrupted = True
-            for _, promise in promises:
+        except BaseException as error:
+            for promise in promises:
                 promise.cancel()
+            if not isinstance(error, KeyboardInterrupt):
+                raise
     kept = _native.kept(folder, wanted, any_version)
-    return Comparison([record for record in kept if record is not None], interrupted)
+    # A worker that Ctrl-C reached has kept nothing, either.
+    return Comparison([record for record in kept if record is not None], interrupted=None in kept)
 
 
 def _run(instance: Instance, method: str | Partitioner, asked: dict[str, Any], folder: str) -> None:

@@ -36,14 +36,14 @@ def comparison(chain: Instance) -> Comparison:
 
 
 def test_gaps_are_measured_against_the_proven_optimum(comparison: Comparison) -> None:
-    rows = {row.method: row for row in comparison if row.workload == "chain"}
+    rows = {row.method.rpartition(".")[2]: row for row in comparison if row.workload == "chain"}
     assert (rows["dp"].objective, rows["dp"].gap, rows["dp"].reference_is_optimum) == (7.0, 0.0, True)
     assert (rows["halves"].objective, rows["halves"].gap, rows["halves"].reference) == (10.0, 0.3, 7.0)
     assert len(comparison) == 10 and comparison[0] == comparison.rows[0]
 
 
 def test_what_fails_is_a_row_that_says_why(comparison: Comparison) -> None:
-    rows = {row.method: row for row in comparison if row.workload == "chain"}
+    rows = {row.method.rpartition(".")[2]: row for row in comparison if row.workload == "chain"}
     told = {name: (rows[name].status, rows[name].message) for name in ("lost", "broken", "latency-dp")}
     assert told["lost"][0] == "rejected" and "node 0 is on no device" in str(told["lost"][1])
     assert told["broken"] == ("crashed", "it raised RuntimeError: out of ideas")
@@ -79,8 +79,8 @@ def test_methods_run_in_the_scopes_that_they_take(chain: Instance) -> None:
     assert pairs == [
         ("dp", "acyclic"),
         ("certify", "arbitrary"),
-        ("halves", "acyclic"),
-        ("halves", "arbitrary"),
+        (f"py:{__name__}.halves", "acyclic"),
+        (f"py:{__name__}.halves", "arbitrary"),
     ]
 
 
@@ -94,7 +94,7 @@ def test_slips_are_raised_and_are_no_rows(chain: Instance) -> None:
 def test_progress_is_told(chain: Instance) -> None:
     seen: list[Any] = []
     compare([chain], ["dp", halves], progress=seen.append)
-    assert seen == ["chain: dp", "chain: halves"]
+    assert seen == ["chain: dp", f"chain: py:{__name__}.halves"]
     assert len(compare([chain], ["dp"], progress=True)) == 1
 
 

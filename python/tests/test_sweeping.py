@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from conftest import PROJECT
-from dagsplit import Comparison, Instance, InvalidInstance, InvalidOption, Partitioner, compare, generate, sweep
+from dagsplit import Comparison, Costs, Instance, InvalidInstance, InvalidOption, Partitioner, compare, generate, sweep
 
 METHODS = ["dp", "dpl", "slicegraph:generations=4", "latency-dp"]
 SEEDS = range(3)
@@ -167,6 +167,62 @@ def test_what_is_wrong_is_told_before_anything_runs(workloads: list[Instance], t
         sweep(workloads, ["dp"], Nobody(), results=tmp_path)
 
 
+def test_functions_are_told_apart(workloads: list[Instance], tmp_path: Path) -> None:
+    with pytest.raises(InvalidOption, match="two functions are called py:"):
+        sweep(workloads, ["dp", halves, halves], Nobody(), results=tmp_path)
+
+    def dp(instance: Instance) -> list[list[int]]:
+        return [[node.id for node in instance.nodes]]
+
+    with ThreadPoolExecutor(1) as executor:
+        rows = sweep(workloads[:1], ["dp", dp], executor, results=tmp_path)
+    assert [row.status for row in rows] == ["optimal", "feasible"]
+
+
+class Failing:
+    """Makes no second call."""
+
+    def __init__(self) -> None:
+        self.cancelled = 0
+        self.calls = 0
+
+    def submit(self, *_: Any) -> Any:
+        self.calls += 1
+        if self.calls > 1:
+            raise OSError("no worker")
+        return self
+
+    def cancel(self) -> None:
+        self.cancelled += 1
+
+
+class Silent:
+    """Makes no call, as a worker that Ctrl-C reaches."""
+
+    def submit(self, *_: Any) -> Any:
+        return self
+
+    def result(self) -> None:
+        return None
+
+
+def test_an_engine_that_fails_leaves_no_call_behind(workloads: list[Instance], tmp_path: Path) -> None:
+    engine = Failing()
+    with pytest.raises(OSError, match="no worker"):
+        sweep(workloads, ["dp"], engine, results=tmp_path)
+    assert engine.cancelled == 1
+    rows = sweep(workloads, ["dp"], Silent(), results=tmp_path)
+    assert len(rows) == 0 and rows.interrupted
+
+
+def test_costs_are_part_of_what_a_run_is(workloads: list[Instance], tmp_path: Path) -> None:
+    given = Costs.of(workloads[0])
+    with ThreadPoolExecutor(1) as executor:
+        for costs in ("profiled", "per-edge", given, given):
+            sweep(workloads[:1], ["dp"], executor, results=tmp_path, costs=costs)
+    assert len(journals(tmp_path)) == 3
+
+
 def test_programs_are_methods(workloads: list[Instance], tmp_path: Path) -> None:
     program = tmp_path / "split.py"
     program.write_text(
@@ -174,6 +230,6 @@ def test_programs_are_methods(workloads: list[Instance], tmp_path: Path) -> None
         "nodes = [node['id'] for node in json.load(sys.stdin)['nodes']]\n"
         "json.dump({'fpgas': [{'nodes': nodes}]}, sys.stdout)\n"
     )
-    rows = compare(workloads[:1], ["dp", f"exec:python3 '{program}'", "exec:false", "exec:echo '{}'"])
-    assert [row.status for row in rows] == ["optimal", "feasible", "crashed", "rejected"]
+    rows = compare(workloads[:1], ["dp", f"exec:python3 '{program}'", "exec:false", "exec:echo '{}'", "exec:./missing"])
+    assert [row.status for row in rows] == ["optimal", "feasible", "crashed", "rejected", "unsupported"]
     assert rows[1].gap is not None and rows[1].gap >= 0

@@ -75,7 +75,7 @@ pub struct Args {
 
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
-        let Some(made) = self.runs.series.make(&self.tasks()?)? else { return Ok(Exit::Done) };
+        let Some(made) = self.runs.series.make(self.tasks()?)? else { return Ok(Exit::Done) };
         let records: Vec<Record> = made.records.into_iter().flatten().collect();
         self.report(&records, made.is_interrupted)
     }
@@ -125,7 +125,7 @@ impl Args {
             for record in &asked {
                 references.extend(self.reference(record, &proof, path)?);
             }
-            if references.len() == before && !records.is_empty() {
+            if references.len() == before && !records.is_empty() && !self.runs.series.is_part() {
                 let cause = format!("{}: the proof is about none of these runs", text::path(path));
                 return Err(Failure::message(Exit::BadInput, cause));
             }
@@ -167,6 +167,7 @@ impl Args {
         match contradiction(&known) {
             Some(contradiction) => Err(Failure::new(Exit::Bug, contradiction.into())),
             None if is_interrupted => Ok(Exit::NothingFound),
+            None if self.runs.series.is_part() => Ok(Exit::Done),
             None => Ok(exit(&runs)),
         }
     }

@@ -31,6 +31,7 @@ use super::any_split;
 use super::conform::SuiteArgs;
 use super::convert::FormatArg;
 use super::draw::{self, ColourArgs};
+use super::exit::status;
 use super::export::TargetArgs;
 use super::generate;
 use super::info;
@@ -284,14 +285,16 @@ pub fn run_of(
 /// What `compare` keeps of a method that was run with these words.
 pub fn record(instance: &Instance, asked: &Asked, method: &str, ending: Ending) -> Result<Record, Failure> {
     let (workload, TrialArgs { problem, search }) = On::asked(instance, asked)?;
-    let problem = problem.problem(&workload, problem.spec(&workload)?)?;
-    let about = InstanceRecord::new(instance, problem.graph.edge_count());
+    let problem_of = problem.problem(&workload, problem.spec(&workload)?)?;
+    let about = InstanceRecord::new(instance, problem_of.graph.edge_count());
+    let costs = problem.costs_key(&problem_of);
     Ok(Record {
         schema: COMPARE_SCHEMA.into(),
         file: about.name.clone(),
         trial: Trial {
             instance: about,
-            problem: problem.spec,
+            costs,
+            problem: problem_of.spec,
             method: method.into(),
             seed: search.seed,
             limits: search.limits(),
@@ -327,10 +330,9 @@ pub fn reproduce(
 
 /// How a task ends that is run in this process, as it would in one of its own.
 fn ending(task: &Task, watch: Watch) -> Ending {
-    let ending = answer(task, watch).map(comparison::Answer::into_ending).unwrap_or_else(|failure| {
-        let status = if failure.exit == Exit::Usage { Status::Unsupported } else { Status::Crashed };
-        Ending::without_result(status, failure.to_string())
-    });
+    let ending = answer(task, watch)
+        .map(comparison::Answer::into_ending)
+        .unwrap_or_else(|failure| Ending::without_result(status(Some(failure.exit as i32)), failure.to_string()));
     let interrupted = watch.cancelled.load(Ordering::Relaxed);
     Ending { status: if interrupted { Status::Interrupted } else { ending.status }, ..ending }
 }

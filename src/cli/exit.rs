@@ -3,6 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use crate::solve::Status;
+
 /// How the program ends. The numbers are a contract: see the README.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -27,6 +29,17 @@ pub enum Exit {
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         ExitCode::from(exit as u8)
+    }
+}
+
+/// The status of a run that ended without an answer, by its exit code; a signal has none.
+pub fn status(code: Option<i32>) -> Status {
+    const REJECTED: i32 = Exit::InvalidSplit as i32;
+    const UNSUPPORTED: i32 = Exit::Usage as i32;
+    match code {
+        Some(REJECTED) => Status::Rejected,
+        Some(UNSUPPORTED) => Status::Unsupported,
+        _ => Status::Crashed,
     }
 }
 

@@ -47,9 +47,10 @@ use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 use std::time::Instant;
 
+use crate::report::comparison::Versions;
 use crate::text::{self, escaped_json, escaped_lines};
 use clap::{Parser, Subcommand};
 
@@ -73,9 +74,12 @@ A first session:
   dagsplit verify bert.json split.json
   dagsplit draw bert.json --split split.json --output split.svg";
 
+/// What `--version` tells.
+static VERSIONS: LazyLock<String> = LazyLock::new(|| Versions::of_this_program().to_string());
+
 /// Split a deep network's computation graph over devices with proven optimality.
 #[derive(Debug, Parser)]
-#[command(name = "dagsplit", version, about, after_help = AFTER_HELP, max_term_width = 100)]
+#[command(name = "dagsplit", version = VERSIONS.as_str(), about, after_help = AFTER_HELP, max_term_width = 100)]
 struct CommandLine {
     #[command(subcommand)]
     verb: Verb,

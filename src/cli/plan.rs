@@ -16,7 +16,7 @@ use clap::ValueEnum;
 
 use super::export_args::ExportArgs;
 use super::mapping_args::{TopologyArgs, refuse_topology};
-use super::question::Watch;
+use super::question::{Watch, exit};
 use super::reading_args::{ReadingArgs, Workload};
 use super::search_args::SearchArgs;
 use super::values::{self, Memory};
@@ -344,8 +344,10 @@ fn with_memory(mut topology: Topology, workload: &Workload) -> Topology {
 
 fn failure(error: PlanError) -> Failure {
     match error {
+        PlanError::Split { is_program: true, .. } => Failure::new(Exit::InvalidSplit, error.into()),
         PlanError::Split { .. } | PlanError::Mapping { .. } => bug(&error.to_string()),
-        PlanError::Spec(_) | PlanError::Solve(_) => Failure::new(Exit::Usage, error.into()),
+        PlanError::Solve(ref solve) => Failure::new(exit(solve), error.into()),
+        PlanError::Spec(_) => Failure::new(Exit::Usage, error.into()),
         PlanError::Problem(_) => Failure::new(Exit::BadInput, error.into()),
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use clap::ValueEnum;
+use dagsplit_check::hash;
 
 use super::any_split::with_common_loads;
 use super::reading_args::Workload;
@@ -261,6 +262,13 @@ impl ProblemArgs {
     /// The cost model, where it is not that of profiled instances.
     pub fn other_costs(&self) -> Option<&Arc<dyn CostModel>> {
         Some(&self.costs.model).filter(|_| self.costs.name != PROFILED)
+    }
+
+    /// What tells the costs of a `problem` from others, where they are not those of profiled instances: the model's name and
+    /// the hash of what it says. O(size of the costs).
+    pub fn costs_key(&self, problem: &Problem) -> Option<String> {
+        let key = || format!("{}:{}", self.costs.name, hash(format!("{:?}", problem.costs).as_bytes()));
+        self.other_costs().map(|_| key())
     }
 
     /// The workload's devices, with the loads that the file states unless others are asked for.

@@ -192,7 +192,7 @@ impl Question {
 }
 
 /// How a fault ends the program. That of a program of the user's is a law that it breaks, or nothing found.
-fn exit(error: &SolveError) -> Exit {
+pub fn exit(error: &SolveError) -> Exit {
     match error {
         SolveError::Exec(ProgramError::Unreadable { .. }) => Exit::InvalidSplit,
         SolveError::Exec(ProgramError::Failed { .. } | ProgramError::System { .. }) => Exit::NothingFound,

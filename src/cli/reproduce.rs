@@ -143,13 +143,19 @@ impl Args {
             tasks.push(task.clone());
             Ok(None)
         })?;
-        let Some(made) = self.runs.series.make(&tasks)? else { return Ok(Exit::Done) };
+        if self.runs.series.lists() && asked.makes_files() {
+            let cause = "--list-tasks: files of this study are made for its runs, so that no command could run later; \
+                         make parts of it by --shard";
+            return Err(Failure::message(Exit::Usage, cause));
+        }
+        let Some(made) = self.runs.series.make(tasks)? else { return Ok(Exit::Done) };
+        let is_done = self.runs.series.is_part() && !made.is_interrupted;
         let any = made.records.iter().flatten().any(|record| record.ending.objective.is_some());
         let mut records = made.records.into_iter();
         let reproduced = asked.made(&mut self.runs.search, &mut |_| Ok(records.next().flatten()))?;
         print(&table::sheet(&reproduced.table))?;
         self.runs.export.write(&reproduced.record, &reproduced.data, &reproduced.table)?;
-        Ok(if any { Exit::Done } else { Exit::NothingFound })
+        Ok(if any || is_done { Exit::Done } else { Exit::NothingFound })
     }
 }
 
@@ -180,6 +186,11 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// Whether some of their files are made, and go afterwards.
+    fn makes_files(&self) -> bool {
+        !self.shelf.files.is_empty()
+    }
+
     /// How many runs they come of.
     pub fn count(&self) -> usize {
         (0..self.plan.runs.len()).filter(|&run| self.plan.uses(run)).count()

@@ -80,11 +80,7 @@ fn judge(
         _ if exited.was_ended => Ending::without_result(Status::Killed, "it went on after its time limit".into()),
         Err(error) if code == Some(0) => Ending::without_result(Status::Crashed, format!("no result: {error}")),
         _ => {
-            let status = match code {
-                Some(1) => Status::Rejected,
-                Some(2) => Status::Unsupported,
-                _ => Status::Crashed,
-            };
+            let status = super::exit::status(code);
             Ending::without_result(status, format!("{}: {}", exited.status, last_words()))
         }
     }

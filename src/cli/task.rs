@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::formats::{ReadOptions, read_instance};
 use crate::problem::{Problem, ProblemSpec};
-use crate::registry;
+use crate::registry::{self, StepSettings};
 use crate::report::InstanceRecord;
 use crate::report::comparison::{COMPARE_SCHEMA, Ending, Limits, Machine, Record, Trial, Versions};
 use crate::solve::Status;
@@ -20,6 +20,8 @@ use super::{Exit, Failure, OrFail};
 pub struct Task {
     /// What is run.
     pub trial: Trial,
+    /// The steps of the method that the trial names, perhaps by what its files hold.
+    pub steps: Vec<StepSettings>,
     /// The workload's file.
     pub file: String,
     /// The words after `dagsplit` that run it.
@@ -35,8 +37,7 @@ impl Task {
             schema: COMPARE_SCHEMA.into(),
             file: self.file.clone(),
             trial: self.trial.clone(),
-            // `auto` stands for no method where none takes the problem.
-            steps: registry::settings(&self.trial.method).unwrap_or_default(),
+            steps: self.steps.clone(),
             ending,
             command: self.command(),
             machine,
@@ -57,6 +58,14 @@ impl Task {
     /// The words after the verb.
     pub fn words(&self) -> &[String] {
         self.arguments.get(1..).unwrap_or_default()
+    }
+
+    /// Has it use no more memory than so many bytes, where nothing else was said.
+    pub fn limit_memory(&mut self, bytes: u64) {
+        if self.trial.limits.memory_limit.is_none() {
+            self.trial.limits.memory_limit = Some(bytes);
+            self.arguments.push(memory_word(bytes));
+        }
     }
 
     /// Why it is not run.
@@ -126,9 +135,15 @@ impl Question<'_> {
         arguments.push(format!("--method={method}"));
         arguments.extend(limit_words(&limits));
         arguments.push(format!("--seed={seed}"));
-        let trial =
-            Trial { instance: instance.clone(), problem: problem.spec.clone(), method: method.into(), seed, limits };
-        Task { trial, file, arguments, refusal }
+        let trial = Trial {
+            instance: instance.clone(),
+            problem: problem.spec.clone(),
+            costs: self.problem.options.costs_key(problem),
+            method: method.into(),
+            seed,
+            limits,
+        };
+        Task { steps: steps(method), trial, file, arguments, refusal }
     }
 }
 
@@ -161,17 +176,27 @@ impl PlanTask<'_> {
         let trial = Trial {
             instance: InstanceRecord::new(&instance, instance.edges.len()),
             problem: ProblemSpec::of(&instance),
+            costs: None,
             method: format!("{} {} on {}", self.method, options.join(" "), self.name),
             seed,
             limits,
         };
-        Ok(Task { trial, file, arguments, refusal: None })
+        Ok(Task { steps: steps(self.method), trial, file, arguments, refusal: None })
     }
+}
+
+/// The steps of a spec string; none of `auto`, which stands for no method where none takes the problem.
+fn steps(method: &str) -> Vec<StepSettings> {
+    registry::settings(method).unwrap_or_default()
+}
+
+fn memory_word(bytes: u64) -> String {
+    format!("--memory-limit={bytes}")
 }
 
 fn limit_words(limits: &Limits) -> Vec<String> {
     let time_limit = limits.time_limit.map(|seconds| format!("--time-limit={seconds}"));
-    let memory_limit = limits.memory_limit.map(|bytes| format!("--memory-limit={bytes}"));
+    let memory_limit = limits.memory_limit.map(memory_word);
     let others = [format!("--gap={}", limits.gap), format!("--threads={}", limits.threads)];
     let certify = limits.certify.then(|| "--certify".to_owned());
     time_limit.into_iter().chain(memory_limit).chain(others).chain(certify).collect()

@@ -48,6 +48,8 @@ pub enum PlanError {
         stages: usize,
         /// What is wrong.
         violations: Vec<Violation>,
+        /// Whether the partitioner is a program of the user's, and this no bug.
+        is_program: bool,
     },
     /// The verifier rejects a mapping.
     #[error("the mapping that {mapper} found is invalid: {violation}")]
@@ -167,8 +169,10 @@ impl<'a> Planner<'a> {
         let Some(solution) = run.outcome.solution() else {
             return Ok(Err(format!("{}: no split into {stages} stages ({})", solver.name(), run.outcome.status())));
         };
-        let verified = verify::check(self.instance, &problem.spec, solution)
-            .map_err(|violations| PlanError::Split { method: solver.name().into(), stages, violations })?;
+        let verified = verify::check(self.instance, &problem.spec, solution).map_err(|violations| {
+            let (method, is_program) = (solver.name().into(), solver.is_program());
+            PlanError::Split { method, stages, violations, is_program }
+        })?;
         let stages = StageGraph::of(self.instance, &problem, &verified.to_solution())?;
         let cost = StageCost::of(&problem, Counted::Both)?;
         Ok(Ok(Partition { verified, stages, cost }))

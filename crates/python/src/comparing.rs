@@ -50,8 +50,9 @@ fn named(status: &str) -> PyResult<Status> {
 pub fn kept(folder: PathBuf, trials: Vec<String>, any_version: bool) -> PyResult<Vec<Option<String>>> {
     let journal = Journal::folder(&folder).map_err(|error| not_kept(&error))?;
     let record = |trial: &String| {
-        let Record { trial, versions, .. } = serde_json::from_str(trial)?;
-        journal.find(&trial, (!any_version).then_some(&versions)).map(serde_json::to_string).transpose()
+        let Record { file, trial, command, versions, .. } = serde_json::from_str(trial)?;
+        let known = journal.find(&trial, &versions, any_version).cloned();
+        known.map(|known| serde_json::to_string(&known.of(file, trial, command))).transpose()
     };
     trials.iter().map(record).collect::<serde_json::Result<_>>().map_err(|error| mismatch(&error))
 }

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use crate::process::{Order, in_own_group, watch};
 use crate::report::comparison::{Ending, Journal, JournalError, Machine, Record, Versions};
-use crate::text::escaped_json;
+use crate::text::{self, escaped_json};
+use dagsplit_check::hash;
 use serde_json::json;
 use shard::Shard;
 use tally::Tally;
@@ -30,17 +31,17 @@ pub struct SeriesArgs {
     #[arg(long, value_name = "FILE|FOLDER")]
     results: Option<PathBuf>,
 
-    /// Go on with the results file: what it holds already (same workload, problem, method, seed, limits and version) is not
-    /// run again.
+    /// Go on with the results file: what it holds already (same workload, problem, costs, method, seed, limits and version) is
+    /// not run again.
     #[arg(long, requires = "results")]
     resume: bool,
 
-    /// Take results of other versions of dagsplit, too.
+    /// Take results of other versions of dagsplit, too, where there are none of this one.
     #[arg(long, requires = "results")]
     any_version: bool,
 
-    /// How many runs are made at a time, which share the memory there is; 0 is as many as there are cores for their threads.
-    /// Runs beside each other take longer.
+    /// How many runs are made at a time, each with its share of the memory there is as its limit; 0 is as many as there are
+    /// cores for their threads. Runs beside each other take longer.
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::whole::<usize>(0..=values::COUNT))]
     jobs: usize,
 
@@ -90,7 +91,11 @@ impl SeriesArgs {
     ///
     /// # Errors
     /// Results cannot be read or written.
-    pub fn make(&self, tasks: &[Task]) -> Result<Option<Made>, Failure> {
+    pub fn make(&self, mut tasks: Vec<Task>) -> Result<Option<Made>, Failure> {
+        let jobs = self.jobs(&tasks);
+        if let Some(memory) = memory::default_limit().filter(|_| jobs > 1) {
+            tasks.iter_mut().for_each(|task| task.limit_memory(memory / jobs as u64));
+        }
         let own: Vec<usize> =
             (0..tasks.len()).filter(|&task| self.shard.is_none_or(|shard| shard.holds(task))).collect();
         if self.list_tasks {
@@ -98,21 +103,35 @@ impl SeriesArgs {
             print_raw(&lines)?;
             return Ok(None);
         }
-        let series = self.series(own.len(), tasks)?;
+        let series = self.series(own.len(), jobs)?;
         let mut records = vec![None; tasks.len()];
-        for (place, record) in own.iter().zip(series.run(tasks, &own)?) {
+        for (place, record) in own.iter().zip(series.run(&tasks, &own)?) {
             records[*place] = record;
         }
         Ok(Some(Made { records, is_interrupted: series.is_interrupted() }))
     }
 
-    fn series(&self, count: usize, tasks: &[Task]) -> Result<Series<'_>, Failure> {
+    /// Whether only a part of the runs is made.
+    pub fn is_part(&self) -> bool {
+        self.shard.is_some()
+    }
+
+    /// Whether the runs are only listed.
+    pub fn lists(&self) -> bool {
+        self.list_tasks
+    }
+
+    fn series(&self, count: usize, jobs: usize) -> Result<Series<'_>, Failure> {
         let journal = match &self.results {
             None => Ok(Journal::default()),
             Some(path) if path.is_dir() || ends_with_separator(path) => Journal::folder(path),
-            Some(_) if self.shard.is_some() => {
+            Some(_) if self.is_part() => {
                 let cause =
                     "the parts of a list need a folder for their results; give --results a name that ends with /";
+                return Err(Failure::message(Exit::Usage, cause));
+            }
+            Some(_) if self.any_version && !self.resume => {
+                let cause = "--any-version takes results from a file with --resume alone";
                 return Err(Failure::message(Exit::Usage, cause));
             }
             Some(path) if self.resume => Journal::resume(path),
@@ -121,21 +140,21 @@ impl SeriesArgs {
         Ok(Series {
             arguments: self,
             program: self.program.clone().map_or_else(std::env::current_exe, Ok).or_fail(Exit::Bug)?,
-            jobs: self.jobs(tasks),
+            jobs,
             journal: Mutex::new(journal.map_err(journal_failure)?),
             interrupted: progress::interrupt_flag()?,
             tally: Tally::new(count, self.quiet),
             machine: Machine::here(),
-            versions: self.program.as_deref().map_or_else(Versions::of_this_program, versions_of),
+            versions: self.program.as_deref().map_or_else(|| Ok(Versions::of_this_program()), versions_of)?,
         })
     }
 
-    /// How many runs are made at a time.
+    /// How many runs are made at a time, of all parts the same.
     fn jobs(&self, tasks: &[Task]) -> usize {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = tasks.iter().map(|task| task.trial.limits.threads).max().unwrap_or(1);
         if self.jobs == 0 {
-            return (cores / threads).max(1);
+            return (cores / threads).clamp(1, tasks.len().max(1));
         }
         if self.jobs > 1 && self.jobs * threads > cores {
             note(&format!(
@@ -143,7 +162,7 @@ impl SeriesArgs {
                 self.jobs
             ));
         }
-        self.jobs
+        self.jobs.min(tasks.len())
     }
 }
 
@@ -200,14 +219,13 @@ impl Series<'_> {
         Ok(made.into_iter().map(|(_, record)| record).collect())
     }
 
-    /// The task's record: that of the results, or that of a run. `None` once Ctrl-C came.
+    /// The task's record: what came of an equal one, or that of a run. `None` once Ctrl-C came.
     fn record(&self, task: &Task) -> Result<Option<Record>, Failure> {
         let run = format!("{}: {}", task.trial.instance.name, task.trial.method);
         self.tally.begin(&run);
-        let versions = (!self.arguments.any_version).then_some(&self.versions);
-        let known = self.journal().find(&task.trial, versions).cloned();
+        let known = self.journal().find(&task.trial, &self.versions, self.arguments.any_version).cloned();
         let record = match known {
-            Some(known) => Some(known),
+            Some(known) => Some(known.of(task.file.clone(), task.trial.clone(), task.command())),
             None if self.is_interrupted() => None,
             None => {
                 let ending = task.refused().unwrap_or_else(|| self.ending(task));
@@ -216,7 +234,9 @@ impl Series<'_> {
                 Some(record)
             }
         };
-        self.tally.done(&run);
+        if record.is_some() {
+            self.tally.done(&run);
+        }
         Ok(record)
     }
 
@@ -231,9 +251,6 @@ impl Series<'_> {
         };
         let mut arguments = task.arguments.clone();
         arguments.extend(["--json".to_owned(), "--quiet".to_owned()]);
-        if let Some(share) = memory::default_limit().filter(|_| self.jobs > 1 && limits.memory_limit.is_none()) {
-            arguments.push(format!("--memory-limit={}", share / self.jobs as u64));
-        }
         supervised::run(&self.program, &arguments, &supervision)
     }
 }
@@ -247,11 +264,20 @@ fn journal_failure(error: JournalError) -> Failure {
     Failure::new(exit, error.into())
 }
 
-/// What another program says of its version.
-fn versions_of(program: &Path) -> Versions {
-    let said = version_said(program).unwrap_or_default();
-    let version = said.trim().strip_prefix("dagsplit ").unwrap_or("unknown");
-    Versions { dagsplit: version.into(), highs: None }
+/// What another program says of its version, and which build it is.
+fn versions_of(program: &Path) -> Result<Versions, Failure> {
+    let bytes = std::fs::read(found(program));
+    let bytes = bytes.map_err(|error| {
+        Failure::message(Exit::Usage, format!("--program {}: it cannot be read: {error}", text::path(program)))
+    })?;
+    Ok(Versions::told(&version_said(program).unwrap_or_default(), hash(&bytes)))
+}
+
+/// The file of a program, which the system looks for in `PATH` where its name is no path.
+fn found(program: &Path) -> PathBuf {
+    let folders = std::env::var_os("PATH").filter(|_| program.components().count() == 1);
+    let mut files = folders.iter().flat_map(std::env::split_paths).map(|folder| folder.join(program));
+    files.find(|file| file.is_file()).unwrap_or_else(|| program.into())
 }
 
 /// What it says, as far as it does so soon and in few words.

@@ -1,11 +1,12 @@
 //! Where the records of many runs are kept while they are made: JSON lines, appended one by one.
 
+use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Seek, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use super::record::{COMPARE_SCHEMA, Record, Trial, Versions};
-use crate::formats::{MAX_FILE_BYTES, ReadCause, file};
+use crate::formats::{MAX_FILE_BYTES, ReadCause};
 use crate::solve::Status;
 use crate::text::{self, escaped_json};
 
@@ -55,6 +56,8 @@ pub enum JournalError {
 pub struct Journal {
     sink: Option<Sink>,
     records: Vec<Record>,
+    /// Where in `records` those of a workload, method and seed are.
+    places: HashMap<(String, String, u64), Vec<usize>>,
 }
 
 #[derive(Debug)]
@@ -76,18 +79,20 @@ impl Journal {
             ErrorKind::AlreadyExists => JournalError::Exists(path.into()),
             _ => JournalError::Write { path: path.into(), cause },
         })?;
-        Ok(Self { sink: Some(Sink::shared(path, file)), records: Vec::new() })
+        Ok(Self { sink: Some(Sink::shared(path, file)), ..Self::default() })
     }
 
     /// Goes on with the journal in a file, or begins it where there is none.
     ///
     /// # Errors
-    /// The file cannot be read or written, is larger than files may be, or holds something else.
+    /// The file cannot be read or written, or holds something else.
     pub fn resume(path: &Path) -> Result<Self, JournalError> {
         let records = read(path)?;
         let file = appending().create(true).open(path);
         let file = file.map_err(|cause| JournalError::Write { path: path.into(), cause })?;
-        Ok(Self { sink: Some(Sink::shared(path, file)), records })
+        let mut journal = Self { sink: Some(Sink::shared(path, file)), ..Self::default() };
+        records.into_iter().for_each(|record| journal.remember(record));
+        Ok(journal)
     }
 
     /// A journal of new records alone, in a file of its own in a folder, which is made where there is none.
@@ -97,7 +102,7 @@ impl Journal {
     pub fn beside(path: &Path) -> Result<Self, JournalError> {
         fs::create_dir_all(path).map_err(|cause| JournalError::Write { path: path.into(), cause })?;
         let sink = Sink { path: path.into(), file: None, is_shared: false };
-        Ok(Self { sink: Some(sink), records: Vec::new() })
+        Ok(Self { sink: Some(sink), ..Self::default() })
     }
 
     /// Goes on with the journals in a folder, which is made where there is none, in the order of their names.
@@ -105,21 +110,26 @@ impl Journal {
     /// # Errors
     /// The folder or a file cannot be read, or holds something else.
     pub fn folder(path: &Path) -> Result<Self, JournalError> {
-        let journal = Self::beside(path)?;
+        let mut journal = Self::beside(path)?;
         let mut files = files(path).map_err(|cause| JournalError::Read { path: path.into(), cause: cause.into() })?;
         files.sort();
-        let records = files.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { records: records.concat(), ..journal })
+        for file in files {
+            read(&file)?.into_iter().for_each(|record| journal.remember(record));
+        }
+        Ok(journal)
     }
 
-    /// The record of an equal trial that went to its end, by these versions, or by any where none are given: the last one.
-    /// One that Ctrl-C ended is to be run again. O(records).
-    pub fn find(&self, trial: &Trial, versions: Option<&Versions>) -> Option<&Record> {
-        self.records.iter().rfind(|record| {
-            record.trial.equals(trial)
-                && versions.is_none_or(|versions| record.versions == *versions)
-                && record.ending.status != Status::Interrupted
-        })
+    /// The last record of an equal trial that went to its end by these versions; where there is none, that by others if
+    /// `any_version`. One that Ctrl-C ended is to be run again. O(records of the workload, method and seed).
+    pub fn find(&self, trial: &Trial, versions: &Versions, any_version: bool) -> Option<&Record> {
+        let places = self.places.get(&key(trial)).map(Vec::as_slice).unwrap_or_default();
+        let mut ended = places
+            .iter()
+            .rev()
+            .map(|&place| &self.records[place])
+            .filter(|record| record.trial.equals(trial) && record.ending.status != Status::Interrupted);
+        let by_these = ended.clone().find(|record| record.versions == *versions);
+        by_these.or_else(|| ended.find(|_| any_version))
     }
 
     /// Adds a record.
@@ -132,9 +142,18 @@ impl Journal {
             let written = line.map_err(io::Error::from).and_then(|line| sink.append(&line));
             written.map_err(|cause| JournalError::Write { path: sink.path.clone(), cause })?;
         }
-        self.records.push(record);
+        self.remember(record);
         Ok(())
     }
+
+    fn remember(&mut self, record: Record) {
+        self.places.entry(key(&record.trial)).or_default().push(self.records.len());
+        self.records.push(record);
+    }
+}
+
+fn key(trial: &Trial) -> (String, String, u64) {
+    (trial.instance.hash.clone(), trial.method.clone(), trial.seed)
 }
 
 impl Sink {
@@ -147,12 +166,13 @@ impl Sink {
             Some(file) => file,
             None => self.file.insert(own_file(&self.path)?),
         };
-        if !self.is_shared {
-            return write(file, line);
+        if self.is_shared {
+            file.lock()?;
         }
-        file.lock()?;
-        let written = without_rest(file).and_then(|()| write(file, line));
-        file.unlock()?;
+        let written = end_line(file).and_then(|()| write(file, line));
+        if self.is_shared {
+            file.unlock()?;
+        }
         written
     }
 }
@@ -184,8 +204,8 @@ fn write(file: &mut File, line: &str) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Takes away the part of a line that a writer who died has left.
-fn without_rest(file: &mut File) -> io::Result<()> {
+/// Ends the last line, which a writer who died or had no space may have left without an end; what is no record goes.
+fn end_line(file: &mut File) -> io::Result<()> {
     let length = file.seek(io::SeekFrom::End(0))?;
     let mut last = [b'\n'];
     if length > 0 {
@@ -198,39 +218,50 @@ fn without_rest(file: &mut File) -> io::Result<()> {
     let mut bytes = Vec::new();
     file.rewind()?;
     file.read_to_end(&mut bytes)?;
-    file.set_len(whole_lines(&bytes) as u64)
-}
-
-/// Where the last line that has an end ends.
-fn whole_lines(bytes: &[u8]) -> usize {
-    bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)
+    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    match record(&bytes[whole..]) {
+        Ok(_) => file.write_all(b"\n"),
+        Err(_) => file.set_len(whole as u64),
+    }
 }
 
 /// The records in a file; none where there is no file.
 fn read(path: &Path) -> Result<Vec<Record>, JournalError> {
-    match file::bytes(path, MAX_FILE_BYTES) {
-        Ok(bytes) => parse(path, &bytes),
-        Err(ReadCause::Io(cause)) if cause.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        Err(cause) => Err(JournalError::Read { path: path.into(), cause }),
+    match File::open(path) {
+        Ok(file) => parse(path, BufReader::new(file)),
+        Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(cause) => Err(JournalError::Read { path: path.into(), cause: cause.into() }),
     }
 }
 
-/// The records in the bytes of a journal, whose file is at `path`. A last line without an end is none. O(length).
+/// The records of a journal, whose file is at `path`. A last line without an end counts where it is a record. O(length).
 ///
 /// # Errors
-/// A line is no record.
-pub fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Record>, JournalError> {
-    let text = std::str::from_utf8(&bytes[..whole_lines(bytes)])
-        .map_err(|error| JournalError::Read { path: path.into(), cause: ReadCause::NotUtf8(error.valid_up_to()) })?;
-    let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
-    let read = |(line, number): (&str, usize)| {
-        record(line).map_err(|cause| JournalError::NoRecord { path: path.into(), line: number, cause })
-    };
-    lines.map(read).collect()
+/// A line is no record, is longer than files may be, or cannot be read.
+pub fn parse(path: &Path, mut source: impl BufRead) -> Result<Vec<Record>, JournalError> {
+    let unreadable = |cause| JournalError::Read { path: path.into(), cause };
+    let mut records = Vec::new();
+    for number in 1.. {
+        let mut line = Vec::new();
+        let read = source.by_ref().take(MAX_FILE_BYTES + 1).read_until(b'\n', &mut line);
+        let size = read.map_err(|cause| unreadable(cause.into()))? as u64;
+        if size > MAX_FILE_BYTES {
+            return Err(unreadable(ReadCause::TooLarge { size, most: MAX_FILE_BYTES }));
+        }
+        if size == 0 {
+            break;
+        }
+        match record(&line) {
+            Ok(record) => records.push(record),
+            Err(_) if line.trim_ascii().is_empty() || !line.ends_with(b"\n") => {}
+            Err(cause) => return Err(JournalError::NoRecord { path: path.into(), line: number, cause }),
+        }
+    }
+    Ok(records)
 }
 
-fn record(line: &str) -> Result<Record, String> {
-    let record: Record = serde_json::from_str(line).map_err(|error| error.to_string())?;
+fn record(line: &[u8]) -> Result<Record, String> {
+    let record: Record = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     match record.schema.as_str() {
         COMPARE_SCHEMA => Ok(record),
         other => Err(format!("its schema is `{other}`, and this dagsplit reads `{COMPARE_SCHEMA}`")),
@@ -254,16 +285,24 @@ mod tests {
         assert!(matches!(Journal::create(&path), Err(JournalError::Exists(_))));
 
         let mut resumed = Journal::resume(&path).unwrap();
-        assert_eq!(resumed.find(&second.trial, None), Some(&second));
-        assert_eq!(resumed.find(&first.trial, None), None, "an interrupted run is run again");
+        assert_eq!(resumed.find(&second.trial, &second.versions, false), Some(&second));
+        assert_eq!(resumed.find(&first.trial, &first.versions, true), None, "an interrupted run is run again");
         first.ending.status = Status::Feasible;
         resumed.add(first.clone()).unwrap();
-        let resumed = Journal::resume(&path).unwrap();
-        assert_eq!(resumed.find(&first.trial, Some(&first.versions)), Some(&first));
+        let mut resumed = Journal::resume(&path).unwrap();
+        assert_eq!(resumed.find(&first.trial, &first.versions, false), Some(&first));
         let other = Trial { seed: 1, ..first.trial.clone() };
-        assert_eq!(resumed.find(&other, None), None);
-        let other = Versions { dagsplit: "0.0.9".into(), ..first.versions };
-        assert_eq!(resumed.find(&first.trial, Some(&other)), None);
+        assert_eq!(resumed.find(&other, &first.versions, true), None);
+        let other = Versions { dagsplit: "0.0.9".into(), ..first.versions.clone() };
+        assert_eq!(resumed.find(&first.trial, &other, false), None);
+        assert_eq!(resumed.find(&first.trial, &other, true), Some(&first));
+        let costly = Trial { costs: Some("per-edge".into()), ..first.trial.clone() };
+        assert_eq!(resumed.find(&costly, &first.versions, true), None);
+        // The version asked for comes before what was written last.
+        let mut other_first = first.clone();
+        other_first.versions = other;
+        resumed.add(other_first).unwrap();
+        assert_eq!(resumed.find(&first.trial, &first.versions, true), Some(&first));
     }
 
     #[test]
@@ -281,13 +320,24 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("results.jsonl");
         let line = serde_json::to_string(&record("dp", Some(1.0))).unwrap();
-        for rest in 1..line.len() {
+        for rest in 1..=line.len() {
             fs::write(&path, format!("{line}\n{}", &line[..rest])).unwrap();
             let mut journal = Journal::resume(&path).unwrap();
-            assert_eq!(journal.records.len(), 1);
+            // A whole record lacks its end alone, and stays.
+            assert_eq!(journal.records.len(), if rest < line.len() { 1 } else { 2 });
             journal.add(record("dpl", None)).unwrap();
             assert_eq!(Journal::resume(&path).unwrap().records, journal.records, "{rest} bytes");
         }
+    }
+
+    #[test]
+    fn a_line_that_the_disk_had_no_space_for_does_not_spoil_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = Journal::folder(folder.path()).unwrap();
+        journal.add(record("dp", Some(1.0))).unwrap();
+        journal.sink.as_mut().unwrap().file.as_mut().unwrap().write_all(b"{\"schema\": \"dags").unwrap();
+        journal.add(record("dpl", None)).unwrap();
+        assert_eq!(Journal::folder(folder.path()).unwrap().records, journal.records);
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub(crate) mod tests {
             trial: Trial {
                 instance,
                 problem: ProblemSpec::default(),
+                costs: None,
                 method: method.into(),
                 seed: 0,
                 limits: Limits { time_limit: Some(60.0), gap: 0.0, threads: 1, memory_limit: None, certify: false },
@@ -50,7 +51,7 @@ pub(crate) mod tests {
             },
             command: vec!["dagsplit".into(), "solve".into(), "w.json".into()],
             machine: Machine { cpu: "a processor".into(), cores: 2, system: "linux".into() },
-            versions: Versions { dagsplit: "0.1.0".into(), highs: None },
+            versions: Versions { dagsplit: "0.1.0".into(), highs: None, program: None },
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What is kept of a run: what was asked, what came of it, and what it ran on.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -39,6 +40,9 @@ pub struct Trial {
     pub instance: InstanceRecord,
     /// Devices, objective, scope and cost.
     pub problem: ProblemSpec,
+    /// The cost model, where it is not that of profiled workloads: its name, or the hash of costs given as data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub costs: Option<String>,
     /// The method's spec string.
     pub method: String,
     /// Seed of everything random, where the spec string gives none.
@@ -51,7 +55,7 @@ impl Trial {
     /// Whether `other` asks for the same; a workload is known by its content, not by its name.
     pub fn equals(&self, other: &Self) -> bool {
         self.instance.hash == other.instance.hash
-            && self.problem == other.problem
+            && (&self.problem, &self.costs) == (&other.problem, &other.costs)
             && self.method == other.method
             && (self.seed, self.limits) == (other.seed, other.limits)
     }
@@ -180,6 +184,9 @@ pub struct Versions {
     pub dagsplit: String,
     /// Of HiGHS, where it is built in.
     pub highs: Option<String>,
+    /// The hash of the program, where it was chosen: builds of one version may differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
 }
 
 impl Versions {
@@ -189,7 +196,24 @@ impl Versions {
         let highs = Some(crate::solve::ip::highs::version());
         #[cfg(not(feature = "highs"))]
         let highs = None;
-        Self { dagsplit: env!("CARGO_PKG_VERSION").into(), highs }
+        Self { dagsplit: env!("CARGO_PKG_VERSION").into(), highs, program: None }
+    }
+
+    /// Those that a program tells, whose hash is `program`; it may tell none.
+    pub fn told(text: &str, program: String) -> Self {
+        let told = text.trim().strip_prefix("dagsplit ").unwrap_or("unknown");
+        let (dagsplit, highs) = told.split_once(HIGHS).map_or((told, None), |(own, highs)| (own, Some(highs.into())));
+        Self { dagsplit: dagsplit.into(), highs, program: Some(program) }
+    }
+}
+
+/// What stands between the two versions where they are told.
+const HIGHS: &str = " with HiGHS ";
+
+impl fmt::Display for Versions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.dagsplit)?;
+        self.highs.iter().try_for_each(|highs| write!(f, "{HIGHS}{highs}"))
     }
 }
 
@@ -217,6 +241,12 @@ pub struct Record {
 }
 
 impl Record {
+    /// The record of an equal trial, whose workload may be another file.
+    #[must_use]
+    pub fn of(self, file: String, trial: Trial, command: Vec<String>) -> Self {
+        Self { file, trial, command, ..self }
+    }
+
     /// What the record claims, in the terms of a run of several methods.
     pub fn claim(&self) -> MethodRecord {
         let Ending { status, objective, lower_bound, seconds, process_seconds, .. } = &self.ending;
@@ -231,10 +261,24 @@ impl Record {
         }
     }
 
-    /// Whether both are about one workload and problem, but for the scope.
+    /// Whether both are about one workload, problem and cost model, but for the scope.
     pub fn is_comparable(&self, other: &Self) -> bool {
         let (a, b) = (&self.trial, &other.trial);
         let in_scope_of_b = || ProblemSpec { scope: b.problem.scope.clone(), ..a.problem.clone() };
-        a.instance.hash == b.instance.hash && in_scope_of_b() == b.problem
+        (&a.instance.hash, &a.costs) == (&b.instance.hash, &b.costs) && in_scope_of_b() == b.problem
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_as_they_are_told() {
+        for highs in [None, Some("1.11.0".to_owned())] {
+            let told = Versions { highs, program: Some("00ff".into()), ..Versions::of_this_program() };
+            assert_eq!(Versions::told(&format!("dagsplit {told}\n"), "00ff".into()), told);
+        }
+        assert_eq!(Versions::told("", "00ff".into()).dagsplit, "unknown");
     }
 }

@@ -20,11 +20,13 @@ pub fn sheet(runs: &[Measured<'_>]) -> Sheet {
         let message = ending.message.as_ref()?;
         Some(format!("{}, {}: {}: {message}", run.workload, trial.method, ending.status.name()))
     });
+    let is_elsewhere = runs.iter().any(|run| run.record.machine != runs[0].record.machine);
+    let machines = is_elsewhere.then(|| "the runs are of different machines: their times are not comparable".into());
     Sheet {
         caption: String::new(),
         columns,
         rows: runs.iter().map(|run| row(run, has_seeds)).collect(),
-        notes: notes.collect(),
+        notes: notes.chain(machines).collect(),
     }
 }
 
@@ -42,4 +44,18 @@ fn row(run: &Measured<'_>, has_seeds: bool) -> Vec<Cell> {
         Cell::of(Cell::Bytes, ending.peak_bytes.map(|bytes| bytes as f64)),
     ]);
     row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{measured, tests::record};
+    use super::*;
+
+    #[test]
+    fn different_machines_are_told() {
+        let mut records = [record("dp", Some(1.0)), record("dpl", Some(1.0))];
+        assert!(sheet(&measured(&records)).notes.is_empty());
+        records[1].machine.cores += 1;
+        assert!(sheet(&measured(&records)).notes[0].contains("different machines"));
+    }
 }
