@@ -85,7 +85,7 @@ impl Front {
         let place = self.0.partition_point(|(known, _)| known.parts < taken.parts);
         self.0.insert(place, (taken, label));
         let mut kept = place + 1;
-        for other in kept..self.0.len() {
+        for other in place + 1..self.0.len() {
             if !taken.is_no_more_than(&self.0[other].0) {
                 self.0[kept] = self.0[other];
                 kept += 1;
