@@ -25,6 +25,7 @@ make inceptionv3_training.json inception --training
 make nasnet_mobile_inference.json nasnet --repeats 4 --filters 1056 --stem-filters 32 --resolution 224 --accelerators 3
 make nasnet_large_inference.json nasnet --repeats 6 --filters 4032 --stem-filters 96 --resolution 331 \
     --accelerators 4 --accelerator a100
+
 layers() {
     file=$1
     shift

@@ -1,5 +1,5 @@
-//! The time of a step of microbatches: methods against brute force, the formula against simulated pipelines, and what is
-//! asked for and refused.
+//! The time of a step of microbatches: methods against brute force, the formula against simulated pipelines, and what
+//! is asked for and refused.
 
 mod common;
 

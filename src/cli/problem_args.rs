@@ -63,8 +63,9 @@ pub struct ProblemArgs {
     #[arg(long, value_name = "MB", value_parser = values::count::<usize>())]
     recomputation: Option<usize>,
 
-    /// Microbatches of a batch, and of a step of the objective `step`: choose a tensor degree and a data degree for each stage and
-    /// an option for each node, of those that the file states; where it states none a node has one, as it stands.
+    /// Microbatches of a batch, and of a step of the objective `step`: choose a tensor degree and a data degree for each
+    /// stage and an option for each node, of those that the file states; where it states none a node has one, as it
+    /// stands.
     #[arg(long, value_name = "N", value_parser = values::count::<usize>())]
     microbatches: Option<usize>,
 
@@ -234,8 +235,9 @@ impl ProblemArgs {
             ..Degrees::any(self.microbatches?)
         };
         let is_step = matches!(self.objective, ObjectiveArg::Step);
-        let asks_nothing = degrees == Degrees::any(degrees.microbatches);
-        (!is_step || workload.instance.parallelism.is_some() || !asks_nothing).then_some(degrees)
+        let narrows = degrees.tensor.is_some() || degrees.data.is_some() || degrees.options.is_some();
+        let asks = narrows || self.stage_memory.is_given() || workload.instance.parallelism.is_some();
+        (!is_step || asks).then_some(degrees)
     }
 
     fn microbatches_of_step(&self) -> Result<usize, Failure> {

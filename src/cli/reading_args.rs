@@ -66,7 +66,8 @@ pub struct PlatformArgs {
 struct PipeDreamArgs {
     /// Link bandwidth in bytes per second: turns activation sizes into transfer times [default: 10GB].
     ///
-    /// Where degrees of stages are chosen it is that of each device, whatever the file [default: the file's].
+    /// Where degrees of stages are chosen it is that of each device, whatever the file [default: the file's]; in files
+    /// without options transfers keep their times.
     #[arg(long, value_name = "BYTES/S", value_parser = values::bandwidth)]
     bandwidth: Option<f64>,
 
@@ -159,10 +160,13 @@ impl ReadingOptions {
 
     /// A workload that was read in another way, with the devices asked for.
     pub fn on_its_platform(&self, mut instance: Instance) -> Result<Workload, Failure> {
-        if let (Some(parallelism), Some(bandwidth)) = (&mut instance.parallelism, self.pipedream.bandwidth) {
-            parallelism.bandwidth = bandwidth * parallelism.time.seconds();
+        let mut platform = self.platform.applied_to(&instance.platform)?;
+        // The time unit of platforms is the millisecond.
+        match (&mut instance.parallelism, self.pipedream.bandwidth) {
+            (Some(stated), Some(bandwidth)) => stated.bandwidth = bandwidth * stated.time.seconds(),
+            (None, Some(bandwidth)) => platform.bandwidth = Some(bandwidth / 1000.0),
+            (_, None) => {}
         }
-        let platform = self.platform.applied_to(&instance.platform)?;
         Ok(Workload { instance, platform })
     }
 

@@ -9,16 +9,17 @@ use super::values;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Memory of stages with degrees")]
 pub struct StageMemoryArgs {
-    /// The schedule of the pipeline, by which microbatches are in flight.
-    #[arg(long, value_enum, default_value = "1f1b", requires = "microbatches")]
-    schedule: FlightArg,
+    /// The schedule of the pipeline, by which microbatches are in flight [default: 1f1b].
+    #[arg(long, value_enum, requires = "microbatches")]
+    schedule: Option<FlightArg>,
 
-    /// Microbatches in flight in every stage, such as requests that are served at once, in place of what a schedule says.
+    /// Microbatches in flight in every stage, such as requests that are served at once, in place of what a schedule
+    /// says.
     #[arg(long, value_name = "Y", value_parser = values::count::<usize>(), requires = "microbatches", conflicts_with = "schedule")]
     in_flight: Option<usize>,
 
-    /// What updates the weights: weights, gradients and its state then follow from the file's parameter bytes, in the place of what
-    /// the file's options say of lasting memory.
+    /// What updates the weights: weights, gradients and its state then follow from the file's parameter bytes, in the
+    /// place of what the file's options say of lasting memory.
     #[arg(long, value_enum, requires = "microbatches", requires = "precision")]
     optimizer: Option<OptimizerArg>,
 
@@ -26,13 +27,14 @@ pub struct StageMemoryArgs {
     #[arg(long, value_enum, requires = "optimizer")]
     precision: Option<PrecisionArg>,
 
-    /// What replicas share out among them: 1 for the optimizer's state, 2 for gradients, too, 3 for weights, too (ZeRO).
-    #[arg(long, value_name = "STAGE", default_value = "0", value_parser = values::whole::<usize>(0..=3), requires = "microbatches")]
-    zero: usize,
+    /// What replicas share out among them: 1 for the optimizer's state, 2 for gradients, too, 3 for weights, too (ZeRO)
+    /// [default: 0].
+    #[arg(long, value_name = "STAGE", value_parser = values::whole::<usize>(0..=3), requires = "microbatches")]
+    zero: Option<usize>,
 
-    /// Tokens of which stages keep keys and values.
-    #[arg(long, value_name = "TOKENS", default_value = "0", value_parser = values::whole::<usize>(0..=1_000_000_000), requires = "microbatches")]
-    cache_tokens: usize,
+    /// Tokens of which stages keep keys and values [default: 0].
+    #[arg(long, value_name = "TOKENS", value_parser = values::whole::<usize>(0..=1_000_000_000), requires = "microbatches")]
+    cache_tokens: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -51,7 +53,7 @@ enum FlightArg {
     /// Twice as many but one.
     #[value(name = "zb-h2")]
     ZbH2,
-    /// One: there are forward passes alone.
+    /// One. What else training takes stays: `--optimizer none` leaves that out.
     Inference,
 }
 
@@ -78,15 +80,24 @@ enum PrecisionArg {
 }
 
 impl StageMemoryArgs {
+    /// Whether anything is asked for.
+    pub fn is_given(&self) -> bool {
+        self.schedule.is_some()
+            || self.in_flight.is_some()
+            || self.optimizer.is_some()
+            || self.zero.is_some()
+            || self.cache_tokens.is_some()
+    }
+
     pub fn asked(&self) -> StageMemory {
-        let in_flight = match self.schedule {
+        let in_flight = self.schedule.map_or(InFlight::default(), |schedule| match schedule {
             FlightArg::Gpipe => InFlight::GPipe,
             FlightArg::OneForwardOneBackward => InFlight::OneForwardOneBackward,
             FlightArg::Asynchronous => InFlight::Asynchronous,
             FlightArg::ZbH1 => InFlight::ZbH1,
             FlightArg::ZbH2 => InFlight::ZbH2,
             FlightArg::Inference => InFlight::Constant(1),
-        };
+        });
         let training = self.optimizer.zip(self.precision).map(|(optimizer, precision)| Training {
             optimizer: match optimizer {
                 OptimizerArg::None => Optimizer::None,
@@ -103,8 +114,8 @@ impl StageMemoryArgs {
         StageMemory {
             in_flight: self.in_flight.map_or(in_flight, InFlight::Constant),
             training,
-            zero: self.zero,
-            cache_tokens: self.cache_tokens,
+            zero: self.zero.unwrap_or(0),
+            cache_tokens: self.cache_tokens.unwrap_or(0),
         }
     }
 }

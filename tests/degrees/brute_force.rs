@@ -18,8 +18,8 @@ struct Plans<'a> {
     known: BTreeMap<(u64, usize, usize), Vec<Value>>,
 }
 
-/// What is paid once for each stage, and what only the largest pays: for a step the time of a microbatch on each replica, and of the
-/// others of a batch; else nothing, and the time for each sample.
+/// What is paid once for each stage, and what only the largest pays: for a step the time of a microbatch on each
+/// replica, and of the others of a batch; else nothing, and the time for each sample.
 type Value = (f64, f64);
 
 /// The least value of a plan; `None` where there is none. Nodes have the ids 0, 1, 2, …
@@ -40,6 +40,7 @@ impl Plans<'_> {
     /// The values of the stages before those that hold `placed`, of which none is better in both respects than another.
     fn values(&mut self, placed: u64, parts: usize, used: usize) -> Vec<Value> {
         let nodes = (1_u64 << self.instance.nodes.len()) - 1;
+        let classes = self.classes();
         if placed == nodes {
             return if parts == self.all { vec![(0.0, 0.0)] } else { Vec::new() };
         }
@@ -49,6 +50,9 @@ impl Plans<'_> {
         let mut found = Vec::new();
         for stage in 1..=nodes {
             let with = placed | stage;
+            if classes.iter().any(|class| ![0, *class].contains(&(stage & class))) {
+                continue;
+            }
             let is_last = |&(source, target): &(u64, u64)| with >> source & 1 == 0 || with >> target & 1 == 1;
             if placed & stage != 0 || !self.instance.edges.iter().map(|e| (e.source, e.target)).all(|e| is_last(&e)) {
                 continue;
@@ -77,6 +81,17 @@ impl Plans<'_> {
         best.dedup();
         self.known.insert((placed, parts, used), best.clone());
         best
+    }
+
+    /// The nodes of each colour class, which share a stage.
+    fn classes(&self) -> Vec<u64> {
+        let mut classes = BTreeMap::new();
+        for node in &self.instance.nodes {
+            if let Some(color) = node.color_class {
+                *classes.entry(color).or_default() |= 1 << node.id;
+            }
+        }
+        classes.into_values().collect()
     }
 
     fn with_stage(&self, (once, most): Value, data: usize, time: f64) -> Value {

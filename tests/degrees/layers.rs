@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-/// A file in Piper's format with so many transformer layers; times and sizes are those of a large BERT in their orders of
-/// magnitude.
+/// A file in Piper's format with so many transformer layers; times and sizes are those of a large BERT in their orders
+/// of magnitude.
 pub fn piper(layers: usize) -> String {
     let (tokens, embedding, mask, first) = (0, 1, 2, 3);
     let head = first + layers;

@@ -1,13 +1,16 @@
 //! Files without options: their nodes have one each, in both passes.
 
+use assert_cmd::Command;
 use dagsplit::conformance::strategies::{InstanceOptions, instances};
 use dagsplit::cost::{PerEdge, ProfiledCost};
+use dagsplit::formats::{OutputFormat, write_instance};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
-use dagsplit::problem::{Degrees, InFlight, Problem, ProblemSpec, StageMemory};
+use dagsplit::problem::{Degrees, InFlight, Optimizer, Precision, Problem, ProblemSpec, StageMemory, Training};
 use dagsplit::simulate::{Options, Pipeline, simulate};
 use dagsplit::solve::{BruteForce, SearchContext, Solver};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use serde_json::Value;
 
 use super::{simulated, solved, verified};
 
@@ -47,7 +50,7 @@ proptest! {
     fn peaks_of_training_are_those_of_simulations(
         rows in vec((1..9u8, 0..200u8, 0..100u8, 0..100u8), 2..7), devices in 2..5usize, microbatches in 1..12usize
     ) {
-        let instance = training(&rows, devices);
+        let instance = training_of(&rows, devices);
         for (in_flight, schedule) in simulated::SCHEDULES.into_iter().filter(|(_, schedule)| schedule.has_backward()) {
             let spec = without_replicas(&instance, microbatches, in_flight);
             let run = solved(&instance, &spec);
@@ -60,7 +63,8 @@ proptest! {
             let bare = verified(&instance, &spec, &bare);
             let problem = Problem::new(&instance, spec).expect("valid");
             let pipeline = Pipeline::of_split(&instance, &problem, &bare).expect("a pipeline");
-            let simulation = simulate(&pipeline, schedule, Options { microbatches, recompute: false }).expect("simulated");
+            let options = Options { microbatches, recompute: false };
+            let simulation = simulate(&pipeline, schedule, options).expect("simulated");
             let memory = simulation.memory();
             for (stage, in_flight) in pipeline.stages.iter().zip(&memory.in_flight) {
                 let device = &checked.devices()[stage.device];
@@ -72,7 +76,7 @@ proptest! {
 }
 
 /// Layers in a row with both passes: forward time, parameters, and what each pass keeps besides.
-fn training(rows: &[(u8, u8, u8, u8)], devices: usize) -> Instance {
+fn training_of(rows: &[(u8, u8, u8, u8)], devices: usize) -> Instance {
     let count = rows.len() as u64;
     let layer = |id: u64| {
         let (time, parameters, forward, backward) = rows[id as usize];
@@ -99,9 +103,53 @@ fn training(rows: &[(u8, u8, u8, u8)], devices: usize) -> Instance {
     }
 }
 
+/// What of its memory are weights says a file by its parameters, from which all follows; of the rest it says nothing.
+#[test]
+fn memory_that_nothing_is_known_of_is_not_asked_for() {
+    let problems = |instance: &Instance, memory: StageMemory| {
+        let mut spec = without_replicas(instance, 4, InFlight::default());
+        spec.degrees.as_mut().expect("degrees").memory = memory;
+        Problem::new(instance, spec).err().map(|problems| problems.to_string()).unwrap_or_default()
+    };
+    let with_zero = |zero| StageMemory { zero, ..StageMemory::default() };
+    let training = |training| StageMemory { training: Some(training), ..StageMemory::default() };
+    let adam = training(Training { optimizer: Optimizer::Adam, precision: Precision::Fp32 });
+    let instance = training_of(&[(1, 2, 3, 4), (4, 3, 2, 1)], 4);
+    assert_eq!([with_zero(0), with_zero(3), adam].map(|memory| problems(&instance, memory)), ["", "", ""]);
+    for zero in [1, 2] {
+        assert!(problems(&instance, with_zero(zero)).contains("ZeRO: no option says what"), "{zero}");
+    }
+    let instance = training_of(&[(1, 0, 3, 4), (4, 0, 2, 1)], 4);
+    assert!(problems(&instance, with_zero(3)).contains("ZeRO: no option says what"));
+    assert!(problems(&instance, adam).contains("training: no option states parameters"));
+}
+
+/// A step has stages with degrees as soon as anything is asked of them, and replicas take the bandwidth that is given.
+#[test]
+fn what_is_asked_of_stages_is_asked_on_the_command_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let instance = training_of(&[(1, 2, 3, 4), (4, 3, 2, 1)], 4);
+    let text = write_instance(&instance, OutputFormat::Native).expect("valid");
+    std::fs::write(folder.path().join("plain.json"), text).expect("written");
+    let solve = |words: &str, code: i32| {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("dagsplit"));
+        command.args(["solve", "plain.json", "--json", "--microbatches", "4"]).args(words.split_whitespace());
+        let assert = command.current_dir(folder.path()).assert().code(code);
+        let record: Value = serde_json::from_slice(&assert.get_output().stdout).expect("JSON");
+        record["devices"].as_array().is_some_and(|devices| devices[0].get("in_flight").is_some())
+    };
+    let step = "--objective step --bandwidth 1GB";
+    assert!(!solve(step, 0));
+    for asked in ["--schedule 1f1b", "--zero 0", "--cache-tokens 0", "--data-degrees 1"] {
+        assert!(solve(&format!("{step} {asked}"), 0), "{asked}");
+    }
+    assert!(solve("--bandwidth 1GB", 0));
+    solve("", 2);
+}
+
 #[test]
 fn replicas_of_plain_nodes_need_a_bandwidth() {
-    let mut instance = training(&[(1, 2, 3, 4), (4, 3, 2, 1)], 4);
+    let mut instance = training_of(&[(1, 2, 3, 4), (4, 3, 2, 1)], 4);
     let spec = ProblemSpec { degrees: Some(Degrees::any(4)), ..ProblemSpec::of(&instance) };
     let problems = Problem::new(&instance, spec).err().expect("no bandwidth").to_string();
     assert!(problems.contains("ask for the data degree 1 alone"), "{problems}");

@@ -101,7 +101,8 @@ fn option_cost(
     cost
 }
 
-/// What the nodes of a file without options take: as they stand, and what they keep beyond their parameters for each microbatch.
+/// What the nodes of a file without options take: as they stand, and what they keep beyond their parameters for each
+/// microbatch.
 fn plain(instance: &Instance, spec: &ProblemSpec) -> Parallelism {
     let classes = &spec.platform.accelerators;
     let bandwidth = spec.platform.bandwidth.unwrap_or(1.0);

@@ -119,8 +119,8 @@ fn out_of_order(split: &Split) -> Vec<Violation> {
     firsts.map(violation).collect()
 }
 
-/// The largest time of a stage for each sample, or the time of a batch: a replica takes its stage's time for each sample of as
-/// many as there are replicas at once.
+/// The largest time of a stage for each sample, or the time of a batch: a replica takes its stage's time for each
+/// sample of as many as there are replicas at once.
 pub(super) fn time(split: &Split, costs: &StageCosts, stages: &[Stage]) -> f64 {
     let of_one = || stages.iter().zip(split.devices).map(|(stage, device)| (stage.load, device.replicas as f64));
     match split.spec.objective {

@@ -14,9 +14,10 @@ const RECOMPUTES: &str = "recompute";
 /// The options of all operators at each of these tensor degrees, for one microbatch.
 ///
 /// All devices of a group share an operator's work, parameters and output, as under tensor and sequence parallelism
-/// (Korthikanti et al., 2022, section 4.2.2). What they sum up takes a reduction and a collection over NVLink, 2 (t − 1) / t
-/// of its bytes, in each pass. An operator is recomputed in a second forward pass, sums among it, and keeps nothing until then; the
-/// last one of a layer is kept. Weights, gradients and optimizer are those of Adam. O(operators · degrees).
+/// (Korthikanti et al., 2022, section 4.2.2). What they sum up takes a reduction and a collection over NVLink,
+/// 2 (t − 1) / t of its bytes, in each pass. An operator is recomputed in a second forward pass, sums among it, and
+/// keeps nothing until then; the last one of a layer is kept. Weights, gradients and optimizer are those of Adam.
+/// O(operators · degrees).
 pub(super) fn options(graph: &OperatorGraph, hardware: &Hardware, degrees: &[u32]) -> Parallelism {
     let model = CostModel::new(hardware);
     let bytes = hardware.precision.bytes();
@@ -60,8 +61,8 @@ pub(super) fn options(graph: &OperatorGraph, hardware: &Hardware, degrees: &[u32
     Parallelism { time: TimeUnit::Milliseconds, bandwidth: hardware.link_bandwidth() / 1e3, options, edges }
 }
 
-/// What edges move. An output is sent once, however many read it: all of it counts on the edge to the last of them, which every
-/// boundary cuts that it has to cross.
+/// What edges move. An output is sent once, however many read it: all of it counts on the edge to the last of them,
+/// which every boundary cuts that it has to cross.
 fn edges(graph: &OperatorGraph, element_bytes: f64) -> Vec<EdgeBytes> {
     let mut last = vec![0; graph.operators.len()];
     let reads = || graph.operators.iter().enumerate().flat_map(|(v, op)| op.inputs.iter().map(move |&u| (u, v)));

@@ -1,5 +1,5 @@
-//! What is known of the stages behind an ideal: how many parts of a batch they take, how many devices, and how long; and stages
-//! that were found.
+//! What is known of the stages behind an ideal: how many parts of a batch they take, how many devices, and how long;
+//! and stages that were found.
 
 /// What stages take: less of nothing is worse for those before them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -83,9 +83,15 @@ impl Front {
     /// Adds a label that is not dominated, in the place of those that it dominates. O(labels).
     pub fn insert(&mut self, taken: Taken, label: u32) {
         let place = self.0.partition_point(|(known, _)| known.parts < taken.parts);
-        let others = self.0.split_off(place);
-        self.0.push((taken, label));
-        self.0.extend(others.into_iter().filter(|(known, _)| !taken.is_no_more_than(known)));
+        self.0.insert(place, (taken, label));
+        let mut kept = place + 1;
+        for other in place + 1..self.0.len() {
+            if !taken.is_no_more_than(&self.0[other].0) {
+                self.0[kept] = self.0[other];
+                kept += 1;
+            }
+        }
+        self.0.truncate(kept);
     }
 
     /// The labels.

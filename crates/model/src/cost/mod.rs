@@ -332,7 +332,7 @@ impl Costs {
             );
         }
         match &self.stages {
-            Some(stages) => stages.validate(n, &mut found),
+            Some(stages) => stages.validate(n, spec.degrees.as_ref(), &mut found),
             None if spec.degrees.is_some() => {
                 let cure = "take a cost model that gives options, such as `profiled`";
                 found.add("costs", "they say nothing of degrees of stages", cure);

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::graph::NodeId;
 use crate::instance::{EdgeBytes, Instance, NodeOption, Parallelism, Problems};
-use crate::spec::{InFlight, ProblemSpec, StageMemory};
+use crate::spec::{Degrees, InFlight, ProblemSpec, StageMemory};
 
 /// One way to run a node, at one tensor degree.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,8 +30,8 @@ pub struct OptionCost {
     pub optimizer: f64,
     /// Bytes on each device while the node runs, of which the largest of a stage counts.
     pub working: f64,
-    /// Bytes that it exchanges for each of [`StageCosts::edges`] that crosses the boundary of its stage, by the edge's index,
-    /// ascending; edges that are not listed need nothing.
+    /// Bytes that it exchanges for each of [`StageCosts::edges`] that crosses the boundary of its stage, by the edge's
+    /// index, ascending; edges that are not listed need nothing.
     pub exchanged: Vec<(usize, f64)>,
 }
 
@@ -69,8 +69,8 @@ pub struct StageCosts {
 }
 
 impl StageCosts {
-    /// What the options of `instance` cost, or its nodes where it states none, if `spec` asks for degrees of its stages. Both are valid.
-    /// O(options + edges + √microbatches).
+    /// What the options of `instance` cost, or its nodes where it states none, if `spec` asks for degrees of its
+    /// stages. Both are valid. O(options + edges + √microbatches).
     pub fn of(instance: &Instance, spec: &ProblemSpec) -> Option<Self> {
         let degrees = spec.degrees.as_ref()?;
         let parallelism = Parallelism::of(instance, &spec.platform);
@@ -95,8 +95,8 @@ impl StageCosts {
         Some(Self { options, edges, bandwidth, microbatches, tensor_degrees, data_degrees, in_flight, zero })
     }
 
-    /// Costs of these options of each node, which move these bytes, on devices that may have these degrees, under 1F1B without
-    /// ZeRO.
+    /// Costs of these options of each node, which move these bytes, on devices that may have these degrees, under 1F1B
+    /// without ZeRO.
     pub fn new(
         options: Vec<Vec<OptionCost>>,
         edges: Vec<EdgeCost>,
@@ -112,7 +112,7 @@ impl StageCosts {
     pub fn bytes(&self, option: &OptionCost) -> StageBytes {
         let versions = if self.in_flight == InFlight::Asynchronous { option.parameters } else { 0.0 };
         let parts = [option.weights, option.gradients, option.optimizer];
-        let (whole, shared) = parts.split_at(3 - self.zero.min(3));
+        let (whole, shared) = parts.split_at(3_usize.saturating_sub(self.zero));
         StageBytes {
             per_microbatch: option.memory_per_microbatch + versions,
             fixed: option.memory + whole.iter().sum::<f64>() - versions,
@@ -120,8 +120,8 @@ impl StageCosts {
         }
     }
 
-    /// Adds what keeps it from being data of a graph of `n` nodes to `found`.
-    pub(super) fn validate(&self, n: usize, found: &mut Problems) {
+    /// Adds what keeps it from being data of a graph of `n` nodes, of which this is asked, to `found`.
+    pub(super) fn validate(&self, n: usize, asked: Option<&Degrees>, found: &mut Problems) {
         let is_amount = |amount: f64| amount.is_finite() && amount >= 0.0;
         let amounts = |o: &OptionCost| {
             let lasting = [o.memory, o.weights, o.gradients, o.optimizer, o.working];
@@ -146,6 +146,13 @@ impl StageCosts {
                 cause,
                 "give options for each node, known edges, and divisors of the microbatches",
             );
+        }
+        let is_asked = |d: &Degrees| {
+            (self.microbatches, self.in_flight, self.zero) == (d.microbatches, d.memory.in_flight, d.memory.zero)
+        };
+        if !asked.is_none_or(is_asked) {
+            let cause = "their microbatches, those in flight or their stage of ZeRO are not what is asked for";
+            found.add("costs of stages", cause, "take them from the degrees that are asked for");
         }
     }
 }

@@ -55,8 +55,8 @@ pub struct NodeOption {
     /// Bytes on each device for each microbatch in flight.
     #[serde(default)]
     pub memory_per_microbatch: f64,
-    /// Bytes on each device however many microbatches are in flight: weights, gradients, optimizer state, but for what the
-    /// next three state of them.
+    /// Bytes on each device however many microbatches are in flight: weights, gradients, optimizer state, but for what
+    /// the next three state of them.
     #[serde(default)]
     pub memory: f64,
     /// Bytes of weights on each device, which replicas may share out among them; like the next two.
@@ -68,7 +68,8 @@ pub struct NodeOption {
     /// Bytes of the optimizer's state.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub optimizer_bytes: f64,
-    /// Bytes on each device besides while the node runs, such as for what it computes again. The largest of a stage counts.
+    /// Bytes on each device besides while the node runs, such as for what it computes again. The largest of a stage
+    /// counts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub working_bytes: f64,
     /// Bytes of keys and values on each device for each token of which they are kept.
@@ -98,7 +99,8 @@ pub struct EdgeBytes {
     pub bytes: f64,
 }
 
-/// The options of an instance's nodes, for splits whose stages have tensor and data degrees. Other questions do not read it.
+/// The options of an instance's nodes, for splits whose stages have tensor and data degrees. Other questions do not
+/// read it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parallelism {
@@ -125,10 +127,11 @@ impl Parallelism {
         }
     }
 
-    /// One option of tensor degree 1 for each node of either pass that the platform's accelerators can run, as the node stands.
+    /// One option of tensor degree 1 for each node of either pass that the platform's accelerators can run, as the node
+    /// stands.
     ///
-    /// Of its memory the parameters last, where the instance states any, and the rest is kept for each microbatch; else all of it
-    /// lasts. Each edge moves its source's output, once in all. Without a bandwidth a byte takes a time unit.
+    /// Of its memory the parameters last, where the instance states any, and the rest is kept for each microbatch; else
+    /// all of it lasts. Each edge moves its source's output, once in all. Without a bandwidth a byte takes a time unit.
     fn plain(instance: &Instance, platform: &Platform) -> Self {
         let class = platform.accelerators.iter().position(|class| class.count > 0).unwrap_or(0);
         let bandwidth = platform.bandwidth.unwrap_or(1.0);

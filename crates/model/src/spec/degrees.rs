@@ -7,22 +7,23 @@ use crate::instance::{Instance, NodeOption, Parallelism, Problems};
 
 /// What may be chosen where stages have degrees (Piper, Tarnawski et al. 2021, section 3).
 ///
-/// A stage is a set S of nodes with a tensor degree t and a data degree d, which divides the number N of microbatches in a
-/// batch, on t · d devices. Each node runs in one option of degree t. Stages hold successive ideals. With B the bandwidth of
-/// a device and c the bytes of an edge, a stage takes for each sample
+/// A stage is a set S of nodes with a tensor degree t and a data degree d, which divides the number N of microbatches
+/// in a batch, on t · d devices. Each node runs in one option of degree t. Stages hold successive ideals. With B the
+/// bandwidth of a device and c the bytes of an edge, a stage takes for each sample
 ///
 /// > Σ time / d + 1/B · ( Σ over edges that enter or leave S: 2 · (c + sync) / d + Σ 4 · (d − 1) / d · parameters / N ),
 ///
-/// where `sync` is what the option of the edge's end within S exchanges for it. The factor 4 is that of PipeDream's planner.
-/// Each of its devices needs
+/// where `sync` is what the option of the edge's end within S exchanges for it. The factor 4 is that of PipeDream's
+/// planner. Each of its devices needs
 ///
 /// > Σ ( memory per microbatch · y + lasting memory ) + the largest working memory of its nodes
 ///
 /// bytes, for the y microbatches in flight ([`InFlight`](super::InFlight)); of the lasting memory replicas share what
-/// [`StageMemory`] says. All stages together use Σ t · d devices at most. The largest time of a stage is minimised, and Σ d is at most N.
+/// [`StageMemory`] says. All stages together use Σ t · d devices at most. For the throughput the largest time of a
+/// stage is minimised, and Σ d is at most N.
 ///
-/// For [`Objective::Step`] it is the time of a batch: with T what a stage takes for each sample, a replica takes d · T for a
-/// microbatch, its part of the synchronisation among it, and a batch Σ d · T + max (N / d − 1) · d · T.
+/// For [`Objective::Step`] it is the time of a batch: with T what a stage takes for each sample, a replica takes d · T
+/// for a microbatch, its part of the synchronisation among it, and a batch Σ d · T + max (N / d − 1) · d · T.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Degrees {
     /// Microbatches in a batch, N; at least 1.
@@ -62,7 +63,8 @@ impl Degrees {
         self.options.as_ref().is_none_or(|allowed| allowed.iter().any(|option| option == name))
     }
 
-    /// Adds what keeps `instance` from being asked this, and what else is asked for that does not go with it, to `found`.
+    /// Adds what keeps `instance` from being asked this, and what else is asked for that does not go with it, to
+    /// `found`.
     pub(super) fn validate(&self, instance: &Instance, spec: &ProblemSpec, found: &mut Problems) {
         let parallelism = Parallelism::of(instance, &spec.platform);
         self.validate_choice(&parallelism, found);
@@ -90,25 +92,34 @@ impl Degrees {
             (spec.interconnect.is_some(), "interconnect", "ask for one without servers"),
             (spec.memory != MemoryModel::Additive, "memory model", "leave it out: options say what they keep"),
         ];
-        self.validate_memory(&parallelism, found);
+        self.validate_memory(&parallelism, spec.objective, found);
         for (_, place, cure) in wrong.into_iter().filter(|&(is_wrong, ..)| is_wrong) {
             found.add(place, "it does not go with degrees of stages, which the microbatches ask for", cure);
         }
     }
 
-    fn validate_memory(&self, parallelism: &Parallelism, found: &mut Problems) {
+    fn validate_memory(&self, parallelism: &Parallelism, objective: Objective, found: &mut Problems) {
         let StageMemory { in_flight, training, zero, .. } = self.memory;
         if in_flight == InFlight::Constant(0) {
             found.add("in flight", "no microbatch is in flight", "ask for at least one");
         }
+        if in_flight == InFlight::Asynchronous && objective.microbatches().is_some() {
+            let cause = "asynchronous training never empties the pipeline, as a step does";
+            found.add("in flight", cause, "ask for the throughput, or for another schedule");
+        }
         if zero > 3 {
             found.add("ZeRO", format!("there is no stage {zero}"), "ask for one from 0 to 3");
         }
-        let shares = |o: &NodeOption| o.weight_bytes + o.gradient_bytes + o.optimizer_bytes > 0.0;
-        let is_stated = training.is_some() || parallelism.options.iter().any(shares);
-        if zero > 0 && !is_stated {
-            let cause = "no option says what of its memory are weights, gradients and optimizer state";
-            found.add("ZeRO", cause, "name the optimizer and the precision, from which they follow");
+        if training.is_some() && !parallelism.options.iter().any(|o| o.parameter_bytes > 0.0) {
+            let cause = "no option states parameters, from which weights, gradients and optimizer state follow";
+            found.add("training", cause, "leave optimizer and precision out, or state `parameter_bytes`");
+        }
+        let is_shared = |o: &NodeOption| {
+            [o.optimizer_bytes, o.gradient_bytes, o.weight_bytes].iter().take(zero).any(|&bytes| bytes > 0.0)
+        };
+        if zero > 0 && training.is_none() && !parallelism.options.iter().any(is_shared) {
+            let cause = format!("no option says what of its memory is shared out at stage {zero}");
+            found.add("ZeRO", cause, "name the optimizer and the precision, from which that follows");
         }
     }
 

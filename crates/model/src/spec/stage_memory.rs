@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 /// How many microbatches are in flight in a stage, whose activations it keeps.
 ///
-/// Of N microbatches in a batch each of d replicas takes N / d, and never keeps more. With D the sum of the data degrees from a
-/// stage to the last one, and A that of all stages, the counts of [`Self::count`] are those of the schedules of equal degrees
-/// with i, p and N / d for the stage, the stages and the microbatches: ⌈D / d⌉ is p − i, and ⌈A / d⌉ is p.
+/// Of N microbatches in a batch each of d replicas takes N / d, and never keeps more. With D the sum of the data
+/// degrees from a stage to the last one, and A that of all stages, the counts of [`Self::count`] are those of the
+/// schedules of equal degrees with i, p and N / d for the stage, the stages and the microbatches: ⌈D / d⌉ is p − i, and
+/// ⌈A / d⌉ is p.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InFlight {
@@ -29,8 +30,8 @@ pub enum InFlight {
 }
 
 impl InFlight {
-    /// Microbatches in flight of a stage of data degree `d`, where the data degrees from it to the last stage add up to `behind`
-    /// and those of all stages to `all`. Less where `d` is larger, and where the others are smaller.
+    /// Microbatches in flight of a stage of data degree `d`, where the data degrees from it to the last stage add up to
+    /// `behind` and those of all stages to `all`. Less where `d` is larger, and where the others are smaller.
     #[inline]
     pub fn count(self, d: usize, behind: usize, all: usize, microbatches: usize) -> usize {
         let kept = match self {
@@ -78,9 +79,9 @@ pub enum Precision {
 
 /// How a model is trained, which says what its parameters take.
 ///
-/// With w bytes of parameters, gradients take w. Moments are of four bytes for each number, and so is the copy of the weights that an
-/// optimizer keeps of two bytes: Adam takes 2 w beside w + w in fp32, and 6 w in mixed precision, 16 bytes for each number either way
-/// (Rajbhandari et al. 2020, section 3.1).
+/// With w bytes of parameters, gradients take w. Moments are of four bytes for each number, and so is the copy of the
+/// weights that an optimizer keeps of two bytes: Adam takes 2 w beside w + w in fp32, and 6 w in mixed precision, 16
+/// bytes for each number either way (Rajbhandari et al. 2020, section 3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Training {
     /// What updates the weights.
@@ -113,12 +114,12 @@ pub struct StageMemory {
     /// Microbatches in flight.
     #[serde(default)]
     pub in_flight: InFlight,
-    /// How the model is trained: weights, gradients and optimizer state then follow from the parameters' bytes, in the place of what
-    /// options state of them and of other lasting memory. `None` leaves what they state.
+    /// How the model is trained: weights, gradients and optimizer state then follow from the parameters' bytes, in the
+    /// place of what options state of them and of other lasting memory. `None` leaves what they state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<Training>,
-    /// What replicas share out among them in place of each keeping all of it (ZeRO): from 1 on the optimizer state, from 2 on the
-    /// gradients, from 3 on the weights.
+    /// What replicas share out among them in place of each keeping all of it (ZeRO): from 1 on the optimizer state,
+    /// from 2 on the gradients, from 3 on the weights.
     #[serde(default)]
     pub zero: usize,
     /// Tokens of which stages keep keys and values.
