@@ -40,7 +40,6 @@ impl Plans<'_> {
     /// The values of the stages before those that hold `placed`, of which none is better in both respects than another.
     fn values(&mut self, placed: u64, parts: usize, used: usize) -> Vec<Value> {
         let nodes = (1_u64 << self.instance.nodes.len()) - 1;
-        let classes = self.classes();
         if placed == nodes {
             return if parts == self.all { vec![(0.0, 0.0)] } else { Vec::new() };
         }
@@ -50,9 +49,6 @@ impl Plans<'_> {
         let mut found = Vec::new();
         for stage in 1..=nodes {
             let with = placed | stage;
-            if classes.iter().any(|class| ![0, *class].contains(&(stage & class))) {
-                continue;
-            }
             let is_last = |&(source, target): &(u64, u64)| with >> source & 1 == 0 || with >> target & 1 == 1;
             if placed & stage != 0 || !self.instance.edges.iter().map(|e| (e.source, e.target)).all(|e| is_last(&e)) {
                 continue;
@@ -81,17 +77,6 @@ impl Plans<'_> {
         best.dedup();
         self.known.insert((placed, parts, used), best.clone());
         best
-    }
-
-    /// The nodes of each colour class, which share a stage.
-    fn classes(&self) -> Vec<u64> {
-        let mut classes = BTreeMap::new();
-        for node in &self.instance.nodes {
-            if let Some(color) = node.color_class {
-                *classes.entry(color).or_default() |= 1 << node.id;
-            }
-        }
-        classes.into_values().collect()
     }
 
     fn with_stage(&self, (once, most): Value, data: usize, time: f64) -> Value {

@@ -54,13 +54,9 @@ pub fn problem(seed: u64) -> (Instance, ProblemSpec) {
         Parallelism { bandwidth: random.one_of(&[0.5, 4.0, 1000.0]), edges: moved, options, ..Parallelism::default() };
     let devices = 1 + random.below(6) as usize;
     let memory = random.one_of(&[None, Some(12.0), Some(30.0), Some(60.0), Some(150.0)]);
-    let colors = random.below(3);
-    let color = |_| Some(random.below(4)).filter(|&color| color < colors);
-    let color_classes: Vec<Option<u64>> = (0..nodes).map(color).collect();
-    let node = |(id, color_class): (u64, Option<u64>)| Node { color_class, ..Node::new(id) };
     let instance = Instance {
         platform: Platform::uniform(devices, memory, 0),
-        nodes: (0..nodes).zip(color_classes).map(node).collect(),
+        nodes: (0..nodes).map(Node::new).collect(),
         edges,
         parallelism: Some(parallelism),
         ..Instance::default()
