@@ -263,10 +263,10 @@ def check_crowd(problem, line, _decisions):
     held = sum(kind["count"] * whole(m) for kind, m in zip(problem.kinds, most))
     refuse_unless(len(units) > held and min(most) >= 0, "the devices can hold as many")
     for kind, m in zip(problem.kinds, most):
-        for group in itertools.combinations(units, m + 1) if kind["count"] else ():
-            if sum(problem.memory[u] for u in group) <= kind["capacity"] and None not in [kind["time"][u] for u in group]:
-                cuts = (least_cut(problem, kind, piece, group) for piece in kind["load"])
-                refuse_unless(any(cut >= problem.claim for cut in cuts), f"a device may hold the units {group}")
+        for some in itertools.combinations(units, m + 1) if kind["count"] else ():
+            if sum(problem.memory[u] for u in some) <= kind["capacity"] and None not in [kind["time"][u] for u in some]:
+                cuts = (least_cut(problem, kind, piece, some) for piece in kind["load"])
+                refuse_unless(any(cut >= problem.claim for cut in cuts), f"a device may hold the units {some}")
 
 
 def check_ideals(problem, line, _decisions):

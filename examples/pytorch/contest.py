@@ -4,10 +4,10 @@
     cargo install --path . --no-default-features --features cli,conformance
     OMP_NUM_THREADS=1 python examples/pytorch/contest.py
 
-Each model is profiled and split in two for a step of some microbatches by every method. Two processes, each on a core of its own,
-hold the stages of all splits, and run a step of each split in every round, in an order drawn anew. Shown are the predicted and the
-measured time of a step, the median over the rounds of its ratio to that of the proven split's in the same round with a 95 %
-confidence interval, and what the stages compute, predicted and measured.
+Each model is profiled and split in two for a step of some microbatches by every method. Two processes, each on a core
+of its own, hold the stages of all splits, and run a step of each in every round, in an order drawn anew. Shown are the
+predicted and the measured time of a step, the median over the rounds of its ratio to that of the proven split's in
+the same round with a 95 % confidence interval, and what the stages compute, predicted and measured.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ MODELS = {
     "gpt2": Settings(layers=6, sequence=128),
     "vit-b": Settings(),
 }
-# The first is the proven one, that of torch the rule of its `pipelining` for graphs: as many parameters on each stage.
+# The first is the proven one; `parameters` puts as many of these on each stage.
 METHODS = ["portfolio", "uniform", "pipedream", "rannc", "parameters"]
 STAGES = 2
 
 
 @dataclass(frozen=True)
 class Split:
-    """Names of the nodes on each stage, and milliseconds: of a step, and of what each stage computes for a microbatch."""
+    """Names of the nodes on each stage; milliseconds of a step, and of what each stage computes for a microbatch."""
 
     nodes: list[list[str]]
     step: float
@@ -73,7 +73,8 @@ def main() -> None:
     parser.add_argument("--dagsplit", default="dagsplit", help="the program")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    print("| model | split | predicted | measured | to the proven one | stages predicted | measured |\n|---|---|---|---|---|---|---|")
+    print("| model | split | predicted | measured | to the proven one | stages predicted | measured |")
+    print("|---|---|---|---|---|---|---|")
     for name in options.models or MODELS:
         job = profile.Job(name, MODELS[name], accelerators=STAGES, repeats=options.repeats, beside=options.beside)
         splits = made(job, options)

@@ -1,8 +1,8 @@
 """Measures every workload of this directory on a CUDA device, twice, and runs the stages of its split in two.
 
-All models are traced side by side, then measured one at a time. Writes NAME.json of the first run and, with what the second
-one gave and how long stages took, `runs.json`, from which `table.py` makes the tables of ../README.md. Needs
-`pip install '.[models]'`, and `dagsplit` on the path or its place in $DAGSPLIT.
+All models are traced side by side, then measured one at a time. Writes NAME.json of the first run and, with what the
+second one gave and how long stages took, `runs.json`, from which `table.py` makes the tables of ../README.md and
+docs/measured.md. Needs `pip install '.[models]'`, and `dagsplit` on the path or its place in $DAGSPLIT.
 """
 
 from __future__ import annotations
@@ -159,8 +159,8 @@ def _stages(path: Path) -> list[list[str]]:
 def stage_times(model: Trace, groups: list[Group], nodes: list[list[str]], asked: Job) -> dict[str, list[float]]:
     """Milliseconds of each stage, run as a whole on what the stage before it gave.
 
-    `queued` is the time that the device takes, as that of the nodes is; `eager` is what a clock shows, where kernels wait
-    until PyTorch starts them.
+    `queued` is the time that the device takes, as that of the nodes is; `eager` is what a clock shows, where kernels
+    wait until PyTorch starts them.
     """
     values = list(model.example)
     runs = []

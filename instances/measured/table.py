@@ -1,4 +1,7 @@
-"""Prints the tables of ../README.md from the files of this directory; `dagsplit` is on the path, or its place in $DAGSPLIT."""
+"""Prints the tables of ../README.md and docs/measured.md from the files of this directory.
+
+`dagsplit` is on the path, or its place in $DAGSPLIT.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ def main() -> None:
     """Prints both tables."""
     runs = json.loads((HERE / "runs.json").read_text())
     files = {name: json.loads((HERE / f"{name}.json").read_text()) for name in runs}
-    print("| file | pass | numbers | batch | accelerators | nodes | edges | optimum (ms) |\n|---|---|---|---|---|---|---|---|")
+    print("| file | pass | numbers | batch | accelerators | nodes | edges | optimum (ms) |")
+    print("|---|---|---|---|---|---|---|---|")
     losses = {}
     for name, file in sorted(files.items()):
         optimum, losses[name] = solved(name, file, runs[name]["second"])

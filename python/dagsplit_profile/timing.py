@@ -35,9 +35,10 @@ class Timer:
     def measure(self, call: Callable[[], object]) -> Time:
         """The median and the spread of the measured runs.
 
-        On CUDA the device takes the time itself, between two events on the stream. It sleeps before the first one while the
-        host queues the call, so that no kernel waits for the host: operators of microseconds would seem to take as long as
-        PyTorch needs to start them. Only a call that itself waits for the device, or queues a thousand kernels, has gaps.
+        On CUDA the device takes the time itself, between two events on the stream. It sleeps before the first one while
+        the host queues the call, so that no kernel waits for the host: operators of microseconds would seem to take as
+        long as PyTorch needs to start them. Only a call that itself waits for the device, or queues a thousand kernels,
+        has gaps.
         """
         for _ in range(self.warmup):
             call()
