@@ -20,15 +20,14 @@ const NAME: &str = "degrees";
 /// How near to the best throughput the first split of a step is.
 const GOOD_BEGINNING: f64 = 1e-3;
 
-/// A dynamic program over ideals for stages with degrees and options ([`Degrees`](crate::problem::Degrees)): the
-/// problem of Piper (Tarnawski et al. 2021), solved exactly.
+/// A dynamic program over ideals for stages with degrees and options ([`Degrees`](crate::problem::Degrees)): the problem of
+/// Piper (Tarnawski et al. 2021), solved exactly.
 ///
 /// Targets between bound and best split are met or refuted, one after the other. For a target each set of nodes at the
-/// pipeline's end keeps what its stages can take of devices and data degrees, and for a step of time; the options of a
-/// stage are a multiple-choice knapsack, whose relaxation nearly always tells. A step begins with the split of the best
-/// throughput. Chains of layers take milliseconds: time grows with the pairs of ideals whose stage is within the
-/// target. Where there are too many ideals, those of a few orders of the nodes make the split, and the bound is that of
-/// all work.
+/// pipeline's end keeps what its stages can take of devices and data degrees, and for a step of time; the options of a stage are a
+/// multiple-choice knapsack, whose relaxation nearly always tells. A step begins with the split of the best throughput. Chains of
+/// layers take milliseconds: time grows with the pairs of ideals whose stage is within the target. Where there are too many ideals, those of a few orders of the nodes make the split, and
+/// the bound is that of all work.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DegreeDp {
     /// The most ideals that it lists.
@@ -96,8 +95,8 @@ impl Solver for DegreeDp {
 }
 
 impl DegreeDp {
-    /// Offers the split of the best throughput as that of a step, and raises the bound to what that says of one. It has
-    /// half of the time.
+    /// Offers the split of the best throughput as that of a step, and raises the bound to what that says of one. It has half of the
+    /// time.
     fn begin_with_throughput(&self, problem: &Problem, units: &Reduced, model: &Model, race: &mut SplitRace) {
         let mut by_loads = problem.clone();
         by_loads.spec.objective = Objective::Throughput;

@@ -151,11 +151,7 @@ impl<'a> Family<'a> {
             }
             *targets += 1;
             match split_within(&self.lattice, &self.ends, &mut chooser, target, race.cx)? {
-                Some(stages) => {
-                    if !race.offer(self.model.objective(&stages), stages) {
-                        return Err(Stopped); // Rounding told of a better one than there is.
-                    }
-                }
+                Some(stages) => drop(race.offer(self.model.objective(&stages), stages)),
                 None if self.is_all => {
                     race.raise(target, BoundSource::Refuted);
                     lower = target;
