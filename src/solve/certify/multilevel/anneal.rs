@@ -30,7 +30,7 @@ pub struct Target {
 }
 
 /// Proposals between two looks at the limits; where sets have to be convex, a move of a large graph takes long.
-const PATIENCE: usize = 512;
+const PATIENCE: usize = 128;
 
 /// A little of every row counts besides overload, lest devices with room fill up with transfers.
 const ECONOMY: f64 = 0.02;

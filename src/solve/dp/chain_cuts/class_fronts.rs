@@ -8,8 +8,8 @@ use crate::solve::dp::frontier::{FORBIDDEN, Frontier};
 use crate::solve::dp::pareto_fronts::{Label, increment};
 use crate::solve::dp::stage::Potential;
 
-/// Transitions and labels between two looks at the limits: half a millisecond, as elsewhere in the ideal DP.
-const PATIENCE: usize = 1 << 17;
+/// Transitions and labels between two looks at the limits: some milliseconds.
+const PATIENCE: usize = 1 << 18;
 
 /// A front of labels that all are shifted by the same amount.
 #[derive(Clone)]
