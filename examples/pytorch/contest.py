@@ -16,7 +16,6 @@ import argparse
 import json
 import os
 import random
-import socket
 import statistics
 import subprocess
 import tempfile
@@ -28,6 +27,7 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from dagsplit_profile import instance, profile
+from dagsplit_profile.gloo import free_port, join
 from dagsplit_profile.grouping import group
 from dagsplit_profile.models import Settings
 from dagsplit_profile.stages import pipeline_stage, read_stages
@@ -128,11 +128,8 @@ def program(*command: object) -> str:
 
 def run(job: profile.Job, splits: dict[str, Split], options: argparse.Namespace) -> dict[str, Measured]:
     """All splits' pipelines in two processes."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     result = mp.get_context("spawn").SimpleQueue()
-    workers = mp.spawn(work, args=(port, job, splits, options, result), nprocs=STAGES, join=False)
+    workers = mp.spawn(work, args=(free_port(), job, splits, options, result), nprocs=STAGES, join=False)
     parts = [result.get() for _ in range(STAGES)]
     while not workers.join():
         pass
@@ -145,8 +142,7 @@ def work(rank: int, port: int, job: profile.Job, splits: dict[str, Split], optio
     """One process: its stage of every split."""
     os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[rank]})
     torch.set_num_threads(1)
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    dist.init_process_group("gloo", rank=rank, world_size=STAGES)
+    join(rank, STAGES, port)
     traced = profile.traced_model(job)
     groups = group(traced, job.granularity)
     stages = {name: pipeline_stage(traced, groups, split.nodes, rank) for name, split in splits.items()}

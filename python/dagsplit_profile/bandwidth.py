@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import time
 
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
+from .gloo import free_port, join
 from .timing import Timer
 
 MESSAGE_BYTES = 64 << 20
@@ -29,18 +28,14 @@ def _to_host(device: torch.device) -> float:
 
 
 def _between_processes() -> float:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     context = mp.get_context("spawn")
     result = context.SimpleQueue()
-    mp.spawn(_ping, args=(port, result), nprocs=2)
+    mp.spawn(_ping, args=(free_port(), result), nprocs=2)
     return result.get()
 
 
 def _ping(rank: int, port: int, result: mp.SimpleQueue) -> None:
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    dist.init_process_group("gloo", rank=rank, world_size=2)
+    join(rank, 2, port)
     message = torch.zeros(MESSAGE_BYTES, dtype=torch.uint8)
     times = []
     for _ in range(REPEATS + 1):

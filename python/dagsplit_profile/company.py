@@ -17,6 +17,9 @@ def company(count: int, traced: Callable[[], Trace]) -> Iterator[None]:
 
     They share caches and memory bandwidth with what is measured; each needs cores of its own.
     """
+    if count == 0:
+        yield
+        return
     context = mp.get_context("spawn")
     ready = context.Barrier(count + 1)
     others = [

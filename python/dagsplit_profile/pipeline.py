@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +13,7 @@ import torch.multiprocessing as mp
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 from torch.utils import _pytree as pytree
 
+from .gloo import free_port, join
 from .grouping import Granularity, group
 from .stages import pipeline_stage
 from .trace import trace
@@ -86,9 +85,7 @@ def run_pipeline(
     Inference runs under GPipe; with `training` there is one step under 1F1B, with the optimizer's at its end. What is
     handed in must be picklable, as it is used in every process.
     """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        job = _Job(make, stages, probe.getsockname()[1], microbatches, steps, training)
+    job = _Job(make, stages, free_port(), microbatches, steps, training)
     result = mp.get_context("spawn").SimpleQueue()
     workers = mp.spawn(_work, args=(job, result), nprocs=stages, join=False)
     while not workers.join(timeout=0.1):
@@ -105,8 +102,7 @@ def run_pipeline(
 
 def _work(rank: int, job: _Job, result: mp.SimpleQueue) -> None:
     torch.set_num_threads(1)
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(job.port)}
-    dist.init_process_group("gloo", rank=rank, world_size=job.stages)
+    join(rank, job.stages, job.port)
     stage = job.make(rank)
     outputs, seconds = _infer(stage, job) if job.training is None else _train(stage, job, job.training)
     trained = _gathered(stage.submod) if job.training else []

@@ -7,11 +7,11 @@ use super::method::MethodRecord;
 use super::trace::Trace;
 use crate::formats::content_hash;
 use crate::instance::Instance;
-use crate::problem::{DeviceKind, ProblemSpec};
+use crate::problem::{DeviceKind, MemoryParts, ProblemSpec};
 use crate::search::Technique;
 use crate::solve::{Stats, Status};
 use crate::text::escaped;
-use crate::verify::{MemoryParts, ScheduledSubgraph, Verified, VerifiedDevice};
+use crate::verify::{ScheduledSubgraph, Verified, VerifiedDevice};
 
 /// Version of [`RunRecord`]: it changes when a field changes its meaning or goes.
 pub const RUN_SCHEMA: &str = "dagsplit-run/1";
@@ -94,7 +94,7 @@ pub struct DeviceRecord {
     pub memory: f64,
     /// What they are for, where stages have degrees.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub memory_parts: Option<MemoryPartsRecord>,
+    pub memory_parts: Option<MemoryParts>,
     /// Ids of the nodes, as in the instance's file.
     pub nodes: Vec<u64>,
     /// The option of each of `nodes`, in their order, where they have options.
@@ -103,30 +103,6 @@ pub struct DeviceRecord {
     /// The subgraphs of an accelerator in their order; only under the latency objective.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub subgraphs: Vec<SubgraphRecord>,
-}
-
-/// Bytes on each device of a stage, by what they are for.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct MemoryPartsRecord {
-    /// What is kept of the microbatches in flight.
-    pub activations: f64,
-    /// Weights, in all their versions.
-    pub weights: f64,
-    /// Gradients.
-    pub gradients: f64,
-    /// The state of the optimizer.
-    pub optimizer: f64,
-    /// What else lasts, and what the file does not state apart.
-    pub other: f64,
-    /// The most that a node needs besides while it runs.
-    pub working: f64,
-}
-
-impl MemoryPartsRecord {
-    fn new(parts: MemoryParts) -> Self {
-        let MemoryParts { activations, weights, gradients, optimizer, other, working } = parts;
-        Self { activations, weights, gradients, optimizer, other, working }
-    }
 }
 
 /// What an accelerator runs as a whole.
@@ -162,7 +138,7 @@ impl DeviceRecord {
             start: device.span().map(|(start, _)| start),
             finish: device.span().map(|(_, finish)| finish),
             memory: device.memory(),
-            memory_parts: device.memory_parts().map(MemoryPartsRecord::new),
+            memory_parts: device.memory_parts(),
             nodes: device.nodes().to_vec(),
             options: device.options().to_vec(),
             subgraphs: device.subgraphs().iter().map(SubgraphRecord::new).collect(),

@@ -72,12 +72,11 @@ mod violation;
 
 pub use schedule::ScheduledSubgraph;
 pub use stage_fault::StageFault;
-pub use stages::MemoryParts;
 pub use violation::{CycleStep, DeadlockStep, Part, Violation};
 
 use dagsplit_model::cost::{Costs, StageCosts};
 use dagsplit_model::instance::{Instance, Problems};
-use dagsplit_model::problem::{DeviceAssignment, DeviceKind, Objective, ProblemSpec, Solution};
+use dagsplit_model::problem::{DeviceAssignment, DeviceKind, MemoryParts, Objective, ProblemSpec, Solution};
 use loads::Load;
 use schedule::Schedule;
 use split::{Split, validate_all};

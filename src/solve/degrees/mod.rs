@@ -24,10 +24,10 @@ const GOOD_BEGINNING: f64 = 1e-3;
 /// Piper (Tarnawski et al. 2021), solved exactly.
 ///
 /// Targets between bound and best split are met or refuted, one after the other. For a target each set of nodes at the
-/// pipeline's end keeps what its stages can take of devices and data degrees, and for a step of time; the options of a stage are a
-/// multiple-choice knapsack, whose relaxation nearly always tells. A step begins with the split of the best throughput. Chains of
-/// layers take milliseconds: time grows with the pairs of ideals whose stage is within the target. Where there are too many ideals, those of a few orders of the nodes make the split, and
-/// the bound is that of all work.
+/// pipeline's end keeps what its stages can take of devices and data degrees, and for a step of time; the options of a
+/// stage are a multiple-choice knapsack, whose relaxation nearly always tells. A step begins with the split of the best
+/// throughput. Chains of layers take milliseconds: time grows with the pairs of ideals whose stage is within the target.
+/// Where there are too many ideals, those of a few orders of the nodes make the split, and the bound is that of all work.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DegreeDp {
     /// The most ideals that it lists.

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import shlex
-import socket
 
 import pytest
 import torch
@@ -18,6 +17,7 @@ from torch import nn
 
 from conftest import Layer, Transformer
 from dagsplit_profile import Granularity, group, instance, roofline, trace
+from dagsplit_profile.gloo import free_port, join
 from dagsplit_profile.hardware import ACCELERATORS
 from dagsplit_profile.instance import Devices
 
@@ -103,18 +103,14 @@ def in_two_processes(work, *arguments):
     """Runs `work(rank, *arguments)` in two processes of one gloo group; what it returns on the last one."""
     context = mp.get_context("spawn")
     result = context.SimpleQueue()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    mp.spawn(_process, args=(port, result, work, arguments), nprocs=2)
+    mp.spawn(_process, args=(free_port(), result, work, arguments), nprocs=2)
     return result.get()
 
 
 def _process(rank, port, result, work, arguments):
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"}
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", rank=rank, world_size=2)
+    join(rank, 2, port)
     with torch.no_grad():
         returned = work(rank, *arguments)
     if rank == 1:

@@ -18,7 +18,7 @@ use crate::instance::{Instance, NodeOption, Parallelism, Problems};
 ///
 /// > Σ ( memory per microbatch · y + lasting memory ) + the largest working memory of its nodes
 ///
-/// bytes, for the y microbatches in flight ([`InFlight`](super::InFlight)); of the lasting memory replicas share what
+/// bytes, for the y microbatches in flight ([`InFlight`]); of the lasting memory replicas share what
 /// [`StageMemory`] says. All stages together use Σ t · d devices at most. For the throughput the largest time of a
 /// stage is minimised, and Σ d is at most N.
 ///

@@ -8,7 +8,7 @@ mod stage_memory;
 pub use degrees::Degrees;
 pub use memory::{MemoryModel, fits, most_bytes};
 pub use sharding::{NodeWeight, Sharding};
-pub use stage_memory::{InFlight, Optimizer, Precision, StageMemory, Training};
+pub use stage_memory::{InFlight, MemoryParts, Optimizer, Precision, StageMemory, Training};
 
 use serde::{Deserialize, Serialize};
 

@@ -126,3 +126,27 @@ pub struct StageMemory {
     #[serde(default)]
     pub cache_tokens: usize,
 }
+
+/// Bytes on each device of a stage, by what they are for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct MemoryParts {
+    /// What is kept of the microbatches in flight.
+    pub activations: f64,
+    /// Weights, in all their versions.
+    pub weights: f64,
+    /// Gradients.
+    pub gradients: f64,
+    /// The state of the optimizer.
+    pub optimizer: f64,
+    /// What else lasts, and all that files do not state apart; caches among it.
+    pub other: f64,
+    /// The most that a node needs besides while it runs.
+    pub working: f64,
+}
+
+impl MemoryParts {
+    /// All of them.
+    pub fn total(&self) -> f64 {
+        self.activations + self.weights + self.gradients + self.optimizer + self.other + self.working
+    }
+}
