@@ -46,7 +46,7 @@ pub struct EdgeCost {
     pub bytes: f64,
 }
 
-/// What [`Degrees`](crate::spec::Degrees) are chosen by: the options that are allowed, and the degrees.
+/// What [`Degrees`] are chosen by: the options that are allowed, and the degrees.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct StageCosts {
