@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::MemoryBudget;
-use super::table::{Known, Player};
+use super::table::{Known, Player, STEPS_PER_LOOK};
 
 /// A limit, or a wish to end, came first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,11 +164,21 @@ impl SearchContext {
         self.is_over() || self.is_out_of_memory()
     }
 
+    /// The same after work of so many steps, sums of labels or the like: for pieces of work that differ so much that a turn
+    /// is better counted by their steps than by looks.
+    pub(crate) fn should_stop_after(&self, steps: usize) -> bool {
+        self.is_over_after(steps as u64) || self.is_out_of_memory()
+    }
+
     /// Whether time is up or the run was cancelled; for work that asks by itself whether its tables fit, and ends where
     /// they do not.
     pub fn is_over(&self) -> bool {
+        self.is_over_after(STEPS_PER_LOOK)
+    }
+
+    fn is_over_after(&self, steps: u64) -> bool {
         // A turn may end here, and time pass until the next one.
-        let is_settled = self.player.as_ref().is_some_and(|(player, _)| player.look());
+        let is_settled = self.player.as_ref().is_some_and(|(player, _)| player.look(steps));
         is_settled || self.has_ended()
     }
 

@@ -150,14 +150,17 @@ impl Table {
     }
 }
 
+/// Steps of work that a look counts as where it does not say how many it comes after.
+pub const STEPS_PER_LOOK: u64 = 1 << 12;
+
 /// An entrant as its search sees it.
 pub struct Player {
     table: Arc<Table>,
     index: usize,
     looks_at_all: bool,
-    /// Looks of its next turn, and of those after it.
-    looks: (AtomicU64, u64),
-    looks_left: AtomicU64,
+    /// Steps of its next turn, and of those after it.
+    steps: (AtomicU64, u64),
+    steps_left: AtomicU64,
     /// What was known when its turn began, as the bits of the numbers.
     objective: AtomicU64,
     bound: AtomicU64,
@@ -172,8 +175,8 @@ impl Player {
             table: Arc::clone(table),
             index,
             looks_at_all,
-            looks: (AtomicU64::new(first), later),
-            looks_left: AtomicU64::new(0),
+            steps: (AtomicU64::new(first.saturating_mul(STEPS_PER_LOOK)), later.saturating_mul(STEPS_PER_LOOK)),
+            steps_left: AtomicU64::new(0),
             objective: AtomicU64::new(Known::NOTHING.objective.to_bits()),
             bound: AtomicU64::new(Known::NOTHING.bound.to_bits()),
             is_over: AtomicBool::new(false),
@@ -204,7 +207,7 @@ impl Player {
         self.is_over.store(state.is_over, Ordering::Relaxed);
         self.objective.store(known.objective.to_bits(), Ordering::Relaxed);
         self.bound.store(known.bound.to_bits(), Ordering::Relaxed);
-        self.looks_left.store(self.looks.0.swap(self.looks.1, Ordering::Relaxed), Ordering::Relaxed);
+        self.steps_left.store(self.steps.0.swap(self.steps.1, Ordering::Relaxed), Ordering::Relaxed);
         self.table.moved.notify_all();
     }
 
@@ -222,10 +225,14 @@ impl Player {
         state
     }
 
-    /// One look at the limits, which may end its turn and begin the next one; whether the run is over.
-    pub fn look(&self) -> bool {
-        if !self.is_over.load(Ordering::Relaxed) && self.looks_left.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.begin(self.end_turn(State::Done));
+    /// A look at the limits after so many steps, which may end its turn and begin the next one; whether the run is over.
+    pub fn look(&self, steps: u64) -> bool {
+        if !self.is_over.load(Ordering::Relaxed) {
+            // Threads that go on after the one that ends the turn take from far more than they can.
+            let left = self.steps_left.fetch_sub(steps, Ordering::Relaxed);
+            if (1..=steps).contains(&left) {
+                self.begin(self.end_turn(State::Done));
+            }
         }
         self.is_over.load(Ordering::Relaxed)
     }

@@ -29,8 +29,9 @@ pub struct Target {
     pub step: f64,
 }
 
-/// Proposals between two looks at the limits; where sets have to be convex, a move of a large graph takes long.
-const PATIENCE: usize = 128;
+/// Proposals between two looks at the limits, whatever the number of vertices; where sets have to be convex, a move of a large
+/// graph takes long.
+const PATIENCE: usize = 512;
 
 /// A little of every row counts besides overload, lest devices with room fill up with transfers.
 const ECONOMY: f64 = 0.02;
@@ -56,11 +57,10 @@ pub fn anneal<'l, const R: usize>(
     run.price_all();
     let mut best: Option<Vec<u32>> = None;
     let mut temperature = plan.hot * scale;
+    let mut proposed = 0;
     'sweeps: for _ in 0..plan.sweeps {
-        if cx.should_stop() {
-            break;
-        }
-        for proposed in 1..=n {
+        for _ in 0..n {
+            proposed += 1;
             if proposed % PATIENCE == 0 && cx.should_stop() {
                 break 'sweeps;
             }

@@ -55,9 +55,6 @@ impl<'a, const D: usize> Fronts<'a, D> {
     fn row(&self, b: usize, row: usize) -> Option<Vec<Label<D>>> {
         let mut labels: Vec<Label<D>> = Vec::new();
         for value in 0..self.plan.buckets[b].values {
-            if self.cx.should_stop() {
-                return None;
-            }
             labels.extend(self.partial(b, row, value)?.pop().into_iter().flatten());
         }
         let labels = front(labels, &self.window.prices, self.rounding);
@@ -68,7 +65,7 @@ impl<'a, const D: usize> Fronts<'a, D> {
     }
 
     /// The front at one entry of a bucket's table: first without children, then with each child more. `None` where it
-    /// takes too many sums of labels.
+    /// takes too many sums of labels, or too long.
     fn partial(&self, b: usize, row: usize, value: usize) -> Option<Vec<Vec<Label<D>>>> {
         let bucket = &self.plan.buckets[b];
         let at = row * bucket.values + value;
@@ -84,7 +81,8 @@ impl<'a, const D: usize> Fronts<'a, D> {
             rest -= below(child);
             let front = &self.fronts[child.bucket][child.rows[at] as usize];
             let last = &partial[partial.len() - 1];
-            if last.len().saturating_mul(front.len()) > MAX_PAIRS {
+            let pairs = last.len().saturating_mul(front.len());
+            if pairs > MAX_PAIRS || self.cx.should_stop_after(pairs) {
                 return None;
             }
             partial.push(combine(last, front, &self.window, self.window.floor(rest), self.rounding));
