@@ -1,5 +1,5 @@
-//! What is known of the stages behind an ideal: how many parts of a batch they take, how many devices, and how long; and stages
-//! that were found.
+//! What is known of the stages behind an ideal: how many parts of a batch they take, how many devices, and how long;
+//! and stages that were found.
 
 /// What stages take: less of nothing is worse for those before them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,6 +31,7 @@ impl Taken {
         })
     }
 
+    #[inline]
     fn is_no_more_than(&self, other: &Self) -> bool {
         self.parts <= other.parts
             && self.devices <= other.devices
@@ -71,6 +72,7 @@ pub struct Front(Vec<(Taken, u32)>);
 
 impl Front {
     /// Whether some label takes no more. O(labels), and O(log labels) where there are no times.
+    #[inline]
     pub fn dominates(&self, taken: &Taken) -> bool {
         let end = self.0.partition_point(|(known, _)| known.parts <= taken.parts);
         // Without times those with more parts use fewer devices.
@@ -80,9 +82,16 @@ impl Front {
 
     /// Adds a label that is not dominated, in the place of those that it dominates. O(labels).
     pub fn insert(&mut self, taken: Taken, label: u32) {
-        self.0.retain(|(known, _)| !taken.is_no_more_than(known));
         let place = self.0.partition_point(|(known, _)| known.parts < taken.parts);
         self.0.insert(place, (taken, label));
+        let mut kept = place + 1;
+        for other in place + 1..self.0.len() {
+            if !taken.is_no_more_than(&self.0[other].0) {
+                self.0[kept] = self.0[other];
+                kept += 1;
+            }
+        }
+        self.0.truncate(kept);
     }
 
     /// The labels.

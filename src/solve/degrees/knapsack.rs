@@ -1,8 +1,8 @@
 //! The multiple-choice knapsack problem: one item of each class, of least value together, within a capacity.
 //!
-//! Its linear relaxation is a walk along the classes' lower convex hulls (Sinha and Zoltners 1979). It decides nearly all
-//! questions by itself: whether the least value is within a cutoff. Where it does not, the price of capacity that it ends at
-//! fixes most classes, and a dynamic program over the rest settles it.
+//! Its linear relaxation is a walk along the classes' lower convex hulls (Sinha and Zoltners 1979). It decides nearly
+//! all questions by itself: whether the least value is within a cutoff. Where it does not, the price of capacity that
+//! it ends at fixes most classes, and a dynamic program over the rest settles it.
 
 use crate::search::{SearchContext, Stopped};
 
@@ -43,7 +43,8 @@ impl Bounds {
     }
 }
 
-/// An answer: bounds that tell whether the least value is within the cutoff, and the item of each class that has the upper.
+/// An answer: bounds that tell whether the least value is within the cutoff, and the item of each class that has the
+/// upper.
 pub struct Answer {
     pub bounds: Bounds,
     pub choice: Vec<usize>,
@@ -52,8 +53,9 @@ pub struct Answer {
 /// Values that differ by less than this part of the cutoff are the same.
 const SAME: f64 = 1e-13;
 
-/// Tells whether some choice within `capacity` has a value of at most `cutoff`; where the `least` such value is asked for, bounds that
-/// meet at it. O(items · log items) where the relaxation tells, else pseudopolynomial in what it leaves open.
+/// Tells whether some choice within `capacity` has a value of at most `cutoff`; where the `least` such value is asked
+/// for, bounds that meet at it. O(items · log items) where the relaxation tells, else pseudopolynomial in what it
+/// leaves open.
 ///
 /// # Errors
 /// A limit came first.

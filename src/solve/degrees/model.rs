@@ -151,8 +151,8 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// A value that no split is below: the devices' time together, and that of the parts of a batch; for a step also the way of a
-    /// microbatch.
+    /// A value that no split is below: the devices' time together, and that of the parts of a batch; for a step also
+    /// the way of a microbatch.
     pub fn bound(&self) -> f64 {
         let (work, shortest): (f64, f64) = (self.work.iter().sum(), self.shortest.iter().sum());
         let largest = (work / self.devices.max(1) as f64).max(shortest / self.parts.max(1) as f64);
@@ -160,15 +160,16 @@ impl<'a> Model<'a> {
         bound * (1.0 - ROUNDING)
     }
 
-    /// What no step is below where no largest time is below this one: the devices of that stage are busy with all of a batch.
+    /// What no step is below where no largest time is below this one: the devices of that stage are busy with all of a
+    /// batch.
     pub fn step_of(&self, largest: f64) -> f64 {
         self.costs.microbatches as f64 * largest
     }
 
-    /// The most time for each sample of a stage whose devices are busy for so long with all of a batch.
+    /// The most time for each sample of a stage within a target: that of a step is one for all of a batch.
     #[inline]
-    pub fn each_of(&self, busy: f64) -> f64 {
-        busy / self.costs.microbatches as f64
+    pub fn most_time(&self, target: f64) -> f64 {
+        if self.is_step { target / self.costs.microbatches as f64 } else { target }
     }
 
     /// The value of a split into these stages.
@@ -179,7 +180,8 @@ impl<'a> Model<'a> {
         if self.is_step { once + more } else { largest }
     }
 
-    /// What stages take with one more before them, on `data` replicas of `tensor` devices, that takes so long for each sample.
+    /// What stages take with one more before them, on `data` replicas of `tensor` devices, that takes so long for each
+    /// sample.
     pub fn taken_before(&self, behind: &Taken, tensor: usize, data: usize, time: f64) -> Taken {
         let (parts, devices) = (behind.parts + data, behind.devices + tensor * data);
         let Taken { once, more, .. } = *behind;
@@ -276,9 +278,9 @@ impl Least {
         let exchanges_least = |o: &OptionCost| {
             own().all(|other| o.exchanged.iter().all(|&(edge, bytes)| bytes <= other.exchanged_for(edge)))
         };
-        let fastest = own().filter(|o| is_fast(o) && exchanges_least(o));
+        let fastest = own().filter(|o| is_fast(o) && exchanges_least(o)).map(|o| Memory::of(costs, o));
         let leanest = fastest.min_by(|a, b| {
-            let key = |o: &OptionCost| (o.memory_per_microbatch, o.memory, o.optimizer, o.working);
+            let key = |m: &Memory| (m.lasting.per_microbatch, m.lasting.fixed, m.lasting.shared, m.working);
             key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal)
         });
         Some(Self {
@@ -292,7 +294,7 @@ impl Least {
                 },
                 working: least(&|o| o.working),
             },
-            fastest: leanest.map(|option| Memory::of(costs, option)),
+            fastest: leanest,
         })
     }
 }

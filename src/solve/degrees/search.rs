@@ -129,7 +129,7 @@ impl<'a> Family<'a> {
         let mut lower = race.bound();
         let begin = lower.max(f64::MIN_POSITIVE);
         let mut first = FIRST_TARGETS.iter().map(|factor| factor * begin);
-        let mut tried_last = false;
+        let (mut tried_last, mut was_idle) = (false, false);
         while !race.is_settled() {
             let target = match race.objective() {
                 Some(best) if !self.is_all && best - lower <= COARSE * best => break,
@@ -151,7 +151,13 @@ impl<'a> Family<'a> {
             }
             *targets += 1;
             match split_within(&self.lattice, &self.ends, &mut chooser, target, race.cx)? {
-                Some(stages) => drop(race.offer(self.model.objective(&stages), stages)),
+                Some(stages) => {
+                    let is_better = race.offer(self.model.objective(&stages), stages);
+                    if !is_better && std::mem::replace(&mut was_idle, true) {
+                        return Err(Stopped); // Rounding tells of better ones than there are.
+                    }
+                    was_idle &= !is_better;
+                }
                 None if self.is_all => {
                     race.raise(target, BoundSource::Refuted);
                     lower = target;

@@ -55,7 +55,8 @@ impl<'a> Chooser<'a> {
         Self { model, known: FxHashMap::default() }
     }
 
-    /// A time of a stage with these sums for which it has options that fit, if one is within the cutoff: for a step the least.
+    /// A time of a stage with these sums for which it has options that fit, if one is within the cutoff: for a step the
+    /// least.
     ///
     /// # Errors
     /// A limit came first.
@@ -92,22 +93,21 @@ impl<'a> Chooser<'a> {
         Ok((bounds.is_within(cutoff) == Some(true)).then_some(bounds.upper))
     }
 
-    /// The options of a stage's nodes, unit by unit, by their indices, and its time; `None` where none is within the cutoff and fits.
+    /// The options of a stage's nodes, unit by unit, by their indices, and its time, for a stage that has such as fit:
+    /// within the cutoff, but for the rounding of what told so.
     ///
     /// # Errors
-    /// A limit came first.
-    pub fn options(
-        &self,
-        stage: &Stage,
-        cutoff: f64,
-        cx: &SearchContext,
-    ) -> Result<Option<(f64, Vec<usize>)>, Stopped> {
-        let (bounds, chosen) = self.choose(stage, cutoff, false, cx)?;
-        Ok((bounds.is_within(cutoff) == Some(true)).then_some((bounds.upper, chosen)))
+    /// A limit came first, or what told that they fit was rounded.
+    pub fn options(&self, stage: &Stage, cutoff: f64, cx: &SearchContext) -> Result<(f64, Vec<usize>), Stopped> {
+        let (mut bounds, mut chosen) = self.choose(stage, cutoff, false, cx)?;
+        if bounds.is_within(cutoff) != Some(true) {
+            (bounds, chosen) = self.choose(stage, f64::INFINITY, true, cx)?;
+        }
+        if bounds.upper.is_finite() { Ok((bounds.upper, chosen)) } else { Err(Stopped) }
     }
 
-    /// What is known of the least time of a stage, and the options that take the upper bound. Of each working memory that its nodes
-    /// may have, those with less make a knapsack in what it leaves.
+    /// What is known of the least time of a stage, and the options that take the upper bound. Of each working memory
+    /// that its nodes may have, those with less make a knapsack in what it leaves.
     fn choose(
         &self,
         stage: &Stage,
@@ -118,10 +118,18 @@ impl<'a> Chooser<'a> {
         let model = self.model;
         let (base, choices) = self.choices(stage);
         let mut workings: Vec<f64> = choices.iter().flatten().map(|choice| choice.working).collect();
+        let leanest = |all: &Vec<Choice>| all.iter().map(|choice| choice.working).fold(f64::INFINITY, f64::min);
+        let needed = choices.iter().map(leanest).fold(0.0, f64::max);
+        workings.retain(|&working| needed <= working && working <= model.memory);
         workings.sort_by(f64::total_cmp);
         workings.dedup();
         let (mut best, mut chosen) = (Bounds::INFEASIBLE, Vec::new());
         for working in workings {
+            if !least && best.is_within(cutoff) == Some(true) {
+                // How good the others are is left open.
+                best.lower = 0.0;
+                break;
+            }
             let with_less = |all: &Vec<Choice>| all.iter().copied().filter(|c| c.working <= working).collect();
             let choices: Vec<Vec<Choice>> = choices.iter().map(with_less).collect();
             let classes: Vec<Vec<Item>> =

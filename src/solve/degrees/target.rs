@@ -1,9 +1,11 @@
 //! Whether some split has a value within a target: labels over the sets of a lattice, from the last stage to the first.
 //!
-//! A label is a list of last stages, of which only the sum of data degrees and the number of devices matter for those before
-//! them, and for a step their times: more of any is never better, for it leaves fewer devices and less time, and puts more
-//! microbatches in flight. So each set keeps the labels that no other dominates. Without times the least data degree of a stage and
-//! tensor degree that is within the target and the memory dominates all larger ones.
+//! A label is a list of last stages, of which only the sum of data degrees and the number of devices matter for those
+//! before them, and for a step their times: more of any is never better, for it leaves fewer devices and less time, and
+//! puts more microbatches in flight. So each set keeps the labels that no other dominates. Without times the least data
+//! degree of a stage and tensor degree that is within the target and the memory dominates all larger ones.
+
+use std::ops::RangeInclusive;
 
 use super::front::{Found, Front, Label, Taken};
 use super::model::{Model, Sums};
@@ -55,9 +57,9 @@ struct Rest {
     shortest: f64,
 }
 
-/// The stages of a split within `target`, in pipeline order; `None` where no split into sets of the lattice has one. The
-/// lattice is one of the sets that may lie at the end of the pipeline; `ends` says which of them a stage may begin at, all
-/// where it is empty.
+/// The stages of a split within `target`, in pipeline order; `None` where no split into sets of the lattice has one.
+/// The lattice is one of the sets that may lie at the end of the pipeline; `ends` says which of them a stage may begin
+/// at, all where it is empty.
 ///
 /// # Errors
 /// A limit came first.
@@ -68,14 +70,24 @@ pub fn split_within(
     target: f64,
     cx: &SearchContext,
 ) -> Result<Option<Vec<Found>>, Stopped> {
-    let most = chooser.model.parts;
-    let fewest = if chooser.model.costs.in_flight.depends_on_all() { 1 } else { most };
-    for parts in fewest..=most {
+    for parts in sums_of_degrees(chooser.model, target) {
         if let Some(found) = LabelSearch::new(lattice, ends, chooser, (target, parts), cx).run()? {
             return Ok(Some(found));
         }
     }
     Ok(None)
+}
+
+/// What the data degrees may add up to in splits within `target`: all of it where all stages count for the memory, else
+/// the most.
+fn sums_of_degrees(model: &Model, target: f64) -> RangeInclusive<usize> {
+    if model.memory.is_infinite() || !model.costs.in_flight.depends_on_all() {
+        return model.parts..=model.parts;
+    }
+    let largest = model.costs.data_degrees.last().map_or(0, |&degree| degree);
+    let shortest = model.shortest.iter().sum::<f64>() * (1.0 - ROUNDING);
+    let fewest = (shortest / model.most_time(target) - ROUNDING).ceil() as usize;
+    fewest.max(1)..=model.parts.min(largest * model.members.len())
 }
 
 impl<'a, 'b> LabelSearch<'a, 'b> {
@@ -110,8 +122,10 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
         for set in 0..last {
             self.extend(set)?;
             self.fronts[set] = Front::default();
-            if let Some(&(_, label)) = self.fronts[last].labels().first() {
-                return self.trace(label);
+            let value = |taken: &Taken| taken.once + taken.more;
+            let found = self.fronts[last].labels().iter();
+            if let Some(&(_, label)) = found.min_by(|(a, _), (b, _)| value(a).total_cmp(&value(b))) {
+                return self.trace(label).map(Some);
             }
         }
         Ok(None)
@@ -163,16 +177,19 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
             .collect()
     }
 
-    /// The most time for each sample of a stage before stages that take this: all devices of that stage are busy with the batch.
+    /// The most time for each sample of a stage before stages that take this: all devices of that stage are busy with
+    /// the batch.
     fn most_time(&self, behind: &Taken) -> f64 {
-        if self.model().is_step { self.model().each_of(self.target - behind.once) } else { self.target }
+        self.model().most_time(self.target - behind.once)
     }
 
-    /// The most data degree of a stage of `tensor` devices before stages that take this, where so many devices are left.
+    /// The most data degree of a stage of `tensor` devices before stages that take this, where so many devices are
+    /// left.
     fn most_data(&self, behind: &Taken, devices: usize, tensor: usize) -> usize {
         (self.parts.saturating_sub(behind.parts)).min(devices.saturating_sub(behind.devices) / tensor)
     }
 
+    #[inline]
     fn in_flight(&self, data: usize, parts: usize) -> usize {
         let costs = self.model().costs;
         costs.in_flight.count(data, parts, self.parts, costs.microbatches)
@@ -259,7 +276,8 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
         self.labels.push(label);
     }
 
-    /// Whether stages that take this may be the last ones of a split within the target, with those of the rest before them.
+    /// Whether stages that take this may be the last ones of a split within the target, with those of the rest before
+    /// them.
     fn may_end(&self, taken: &Taken, rest: Rest) -> bool {
         !self.model().is_step
             || taken.once + rest.shortest + taken.more <= self.target && taken.devices <= self.devices_left(rest, taken)
@@ -284,7 +302,7 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
     }
 
     /// The stages of a label, the first one first.
-    fn trace(&self, last: u32) -> Result<Option<Vec<Found>>, Stopped> {
+    fn trace(&self, last: u32) -> Result<Vec<Found>, Stopped> {
         let mut found = Vec::new();
         let mut at = last;
         while at != 0 {
@@ -293,7 +311,7 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
             let in_flight = self.in_flight(label.data, label.taken.parts);
             let stage = stage_before(self.lattice, set, label, in_flight);
             let within = label.time * (1.0 + LOOSE);
-            let Some((time, options)) = self.chooser.options(&stage, within, self.cx)? else { return Ok(None) };
+            let (time, options) = self.chooser.options(&stage, within, self.cx)?;
             let tensor = self.model().degrees[label.tensor].degree;
             let nodes = stage.units().flat_map(|unit| self.model().members[unit].iter().copied());
             let mut nodes: Vec<(usize, usize)> = nodes.zip(options).collect();
@@ -301,7 +319,7 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
             found.push(Found { nodes, tensor, data: label.data, time });
             at = label.behind;
         }
-        Ok(Some(found))
+        Ok(found)
     }
 }
 
