@@ -1,4 +1,4 @@
-//! Records and tables of plans.
+//! Records, tables and pictures of plans.
 
 use serde::Serialize;
 
@@ -6,18 +6,18 @@ use super::mapping::{CopyRecord, Named};
 use super::record::InstanceRecord;
 use super::sheet::{Cell, Column, Sheet};
 use crate::mapping::Topology;
-use crate::plan::{Breakdown, Candidate, Fate, MappedPipeline, Plan, PlanOptions};
+use crate::plan::{BEST, Breakdown, Candidate, Fate, MappedPipeline, Plan, PlanOptions};
 use crate::simulate::Links;
-use crate::units::{bytes, number};
+use crate::units::{bytes, number, percent};
 use crate::verify;
 
 /// Version of [`PlanRecord`]: it changes when a field changes its meaning or goes.
-pub const PLAN_SCHEMA: &str = "dagsplit-plan/1";
+pub const PLAN_SCHEMA: &str = "dagsplit-plan/2";
 
 /// Parts of a difference below this are not worth a word.
 const WORTH_TELLING: f64 = 0.005;
 
-/// Where the devices' time goes, in milliseconds for each microbatch, summed over devices.
+/// Where the devices' time goes, in milliseconds of a step, summed over devices.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct BreakdownRecord {
     /// Computing.
@@ -35,13 +35,21 @@ pub struct BreakdownRecord {
 /// One way to use the devices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CandidateRecord {
-    /// Stages asked for: S.
+    /// Stages that it has, or may have at most: S.
     pub stages: usize,
-    /// Copies of each: R.
+    /// Copies of each, the data degree: R.
     pub replicas: usize,
-    /// Microbatches of each pipeline: MB.
+    /// Devices that share the operators of each copy.
+    pub tensor_degree: usize,
+    /// Samples of a microbatch.
+    pub microbatch_size: usize,
+    /// Microbatches of each pipeline.
     pub microbatches: usize,
-    /// `best`, `planned`, `too-large`, `failed` or `skipped`.
+    /// The schedule.
+    pub schedule: &'static str,
+    /// Whether whole stages compute their activations once more.
+    pub recompute: bool,
+    /// `best`, `planned`, `too-large`, `infeasible`, `failed`, `beaten` or `skipped`.
     pub status: &'static str,
     /// Why there is no pipeline, why it does not count, or what is odd about it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,9 +62,13 @@ pub struct CandidateRecord {
     pub counted: Option<&'static str>,
     /// The mapper's gap under what it counted.
     pub mapping_gap: Option<f64>,
-    /// Simulated time for each microbatch of all pipelines.
+    /// The method of its split.
+    pub method: Option<String>,
+    /// Simulated time of a step.
     pub time: Option<f64>,
-    /// Simulated microbatches per second.
+    /// A time that no step of such a plan is below.
+    pub lower_bound: f64,
+    /// Samples per second.
     pub throughput: Option<f64>,
     /// The part of the time in which devices wait.
     pub bubble: Option<f64>,
@@ -75,20 +87,20 @@ pub struct PlanRecord {
     pub instance: InstanceRecord,
     /// The topology.
     pub topology: Named,
-    /// The partitioner's spec string.
-    pub partitioner: String,
-    /// The schedule simulated.
-    pub schedule: &'static str,
+    /// Samples of a step.
+    pub batch: usize,
+    /// The partitioner's spec string; none where the exact methods split.
+    pub partitioner: Option<String>,
     /// How messages are paid for.
     pub links: &'static str,
-    /// Whether activations are computed once more.
-    pub recompute: bool,
-    /// `feasible`, or `unknown` where no candidate runs.
+    /// `optimal`, `feasible`, `infeasible`, or `unknown` where no candidate runs.
     pub status: &'static str,
-    /// Simulated time of the best candidate for each microbatch of all pipelines, in milliseconds.
+    /// Simulated time of a step of the best candidate, in milliseconds.
     pub objective: Option<f64>,
-    /// There is none.
+    /// A time that no step of any candidate is below, whatever split and mapping.
     pub lower_bound: Option<f64>,
+    /// How far the objective is above the bound, as a part of the objective.
+    pub gap: Option<f64>,
     /// Wall-clock seconds.
     pub seconds: f64,
     /// Whether the independent verifier has passed the best split and mapping; false only where there is none.
@@ -111,102 +123,123 @@ impl PlanRecord {
         seconds: f64,
     ) -> Self {
         let best = plan.best();
-        let mut sorted: Vec<&Candidate> = plan.candidates.iter().collect();
-        let key = |candidate: &Candidate| {
-            let time = candidate.pipeline().map_or(f64::MAX, |pipeline| pipeline.time);
-            (candidate.time().is_none(), time)
-        };
-        sorted.sort_by(|a, b| key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1)));
         let is_best = |candidate: &Candidate| best.is_some_and(|best| std::ptr::eq(best, candidate));
-        let candidates = sorted.iter().map(|c| CandidateRecord::new(c, topology, is_best(c))).collect();
+        let candidate = |c: &Candidate| CandidateRecord::new(c, plan.batch, is_best(c));
         let pipeline = best.and_then(Candidate::pipeline);
         Self {
             schema: PLAN_SCHEMA,
             instance,
             topology: Named { name: topology.name.clone(), count: topology.len() },
+            batch: plan.batch,
             partitioner: options.partitioner.clone(),
-            schedule: options.schedule.name(),
             links: links_name(options.links),
-            recompute: options.recompute,
-            status: if best.is_some() { "feasible" } else { "unknown" },
+            status: plan.status().name(),
             objective: pipeline.map(|pipeline| pipeline.time),
-            lower_bound: None,
+            lower_bound: plan.lower_bound(),
+            gap: plan.gap(),
             seconds,
             verified: best.is_some(),
-            candidates,
+            candidates: plan.candidates.iter().map(candidate).collect(),
             copies: pipeline.map(copies).unwrap_or_default(),
-            reasons: reasons(&sorted),
+            reasons: reasons(plan),
         }
     }
 
-    /// The candidates as a table.
+    /// The best candidates as a table, and all that do not run for a reason.
     pub fn sheet(&self) -> Sheet {
-        let row = |candidate: &CandidateRecord| {
-            let number = |value: Option<f64>| Cell::of(Cell::Number, value);
-            let mapped = candidate.mapper.as_ref().zip(candidate.counted);
-            vec![
-                Cell::Number(candidate.stages as f64),
-                Cell::Number(candidate.replicas as f64),
-                Cell::Number(candidate.microbatches as f64),
-                number(candidate.time),
-                number(candidate.throughput.map(|rate| (rate * 100.0).round() / 100.0)),
-                Cell::of(Cell::Ratio, candidate.bubble),
-                number(candidate.stage_time),
-                mapped.map_or(Cell::Empty, |(mapper, counted)| format!("{mapper} ({counted})").into()),
-                Cell::of(Cell::Ratio, candidate.mapping_gap),
-                Cell::of(Cell::Bytes, candidate.peak_memory),
-                candidate.remark().into(),
-            ]
-        };
-        let figures = ["S", "R", "MB", "time", "per second", "waiting", "slowest stage"].map(Column::figures);
-        let mapping =
-            [Column::words("mapped by"), Column::figures("gap"), Column::figures("memory"), Column::words("")];
-        let Self { instance, topology, partitioner, schedule, links, recompute, .. } = self;
-        let recomputed = if *recompute { "recomputation" } else { "no recomputation" };
+        let (simulated, others): (Vec<&CandidateRecord>, Vec<&CandidateRecord>) =
+            self.candidates.iter().partition(|candidate| candidate.time.is_some());
+        let shown = simulated.iter().take(BEST).chain(others.iter().filter(|other| other.status == "failed"));
+        let figures = ["S", "R", "T", "MB"].map(Column::figures);
+        let settings = [Column::words("schedule"), Column::figures("step"), Column::figures("bound")];
+        let rest = [
+            Column::figures("per second"),
+            Column::figures("waiting"),
+            Column::figures("memory"),
+            Column::words("split and mapped by"),
+            Column::words(""),
+        ];
+        let Self { instance, topology, batch, links, .. } = self;
         Sheet {
             caption: format!(
-                "{} on {} ({} devices): {partitioner}; {schedule}, {links} messages, {recomputed}. Times in ms per \
-                 microbatch.",
+                "{} on {} ({} devices): steps of {batch} samples, {links} messages. Times in ms.",
                 instance.name, topology.name, topology.count
             ),
-            columns: figures.into_iter().chain(mapping).collect(),
-            rows: self.candidates.iter().map(row).collect(),
-            notes: self.reasons.clone(),
+            columns: figures.into_iter().chain(settings).chain(rest).collect(),
+            rows: shown.map(|candidate| candidate.row()).collect(),
+            notes: self.reasons.iter().cloned().chain(self.left_out()).collect(),
         }
+    }
+
+    /// How many candidates the table leaves out, by what became of them.
+    fn left_out(&self) -> Option<String> {
+        let count = |status: &str| self.candidates.iter().filter(|candidate| candidate.status == status).count();
+        let simulated = self.candidates.iter().filter(|candidate| candidate.time.is_some()).count();
+        let parts = [
+            (simulated.saturating_sub(BEST), "are slower or too large"),
+            (count("beaten"), "are slower by their bounds"),
+            (count("infeasible"), "fit in no memory, which is proven"),
+            (count("skipped"), "were not looked at within the limit"),
+        ];
+        let told: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+        (!told.is_empty()).then(|| format!("Not shown: {}.", told.join(", ")))
     }
 }
 
 impl CandidateRecord {
-    /// What is to be said of it in a table.
-    fn remark(&self) -> String {
+    fn row(&self) -> Vec<Cell> {
+        let number = |value: Option<f64>| Cell::of(Cell::Number, value);
+        let methods = [self.method.as_deref(), self.mapper.as_deref()].into_iter().flatten().collect::<Vec<_>>();
+        let size = if self.microbatch_size > 1 { format!(" of {}", self.microbatch_size) } else { String::new() };
+        let again = if self.recompute { ", recomputed" } else { "" };
         let best = Some("best".to_owned()).filter(|_| self.status == "best");
-        best.into_iter().chain(self.reason.clone()).collect::<Vec<_>>().join(": ")
+        let remarks: Vec<String> = best.into_iter().chain(self.reason.clone()).collect();
+        vec![
+            Cell::Number(self.stages as f64),
+            Cell::Number(self.replicas as f64),
+            Cell::Number(self.tensor_degree as f64),
+            format!("{}{size}", self.microbatches).into(),
+            format!("{}{again}", self.schedule).into(),
+            number(self.time),
+            Cell::Number(self.lower_bound),
+            number(self.throughput.map(|rate| (rate * 100.0).round() / 100.0)),
+            Cell::of(Cell::Ratio, self.bubble),
+            Cell::of(Cell::Bytes, self.peak_memory),
+            methods.join(", ").into(),
+            remarks.join(": ").into(),
+        ]
     }
 
-    fn new(candidate: &Candidate, topology: &Topology, is_best: bool) -> Self {
+    fn new(candidate: &Candidate, batch: usize, is_best: bool) -> Self {
         let pipeline = candidate.pipeline();
-        let (status, reason) = match (&candidate.fate, pipeline.and_then(|pipeline| pipeline.overfull)) {
-            (Fate::Planned(_), Some(device)) => {
-                let Some(limit) = topology.devices[device].memory else { unreachable!("a limit is exceeded") };
-                let name = &topology.devices[device].name;
-                ("too-large", Some(format!("{name} holds {} only", bytes(limit))))
-            }
-            (Fate::Planned(pipeline), None) => (if is_best { "best" } else { "planned" }, fewer(candidate, pipeline)),
-            (Fate::Failed(reason), _) => ("failed", Some(reason.clone())),
-            (Fate::Skipped, _) => ("skipped", Some("not looked at within the limit".into())),
+        let (status, reason) = match &candidate.fate {
+            Fate::Planned(pipeline) => match pipeline.overfull {
+                Some(device) => ("too-large", Some(overfull(pipeline, device))),
+                None => (if is_best { "best" } else { "planned" }, None),
+            },
+            Fate::Refuted(reason) => ("infeasible", Some(reason.clone())),
+            Fate::Failed(reason) => ("failed", Some(reason.clone())),
+            Fate::Beaten => ("beaten", Some("its bound is above the time of the best".into())),
+            Fate::Skipped => ("skipped", Some("not looked at within the limit".into())),
         };
         Self {
-            stages: candidate.factoring.stages,
-            replicas: candidate.factoring.replicas,
+            stages: candidate.stages(),
+            replicas: candidate.shape.replicas,
+            tensor_degree: candidate.shape.tensor,
+            microbatch_size: candidate.microbatch_size,
             microbatches: candidate.microbatches,
+            schedule: candidate.schedule.name(),
+            recompute: candidate.recompute,
             status,
             reason,
             stage_time: pipeline.map(|pipeline| pipeline.stage_time),
             mapper: pipeline.map(|pipeline| pipeline.mapper.clone()),
             counted: pipeline.map(|pipeline| pipeline.counted.name()),
             mapping_gap: pipeline.and_then(|pipeline| pipeline.gap),
+            method: pipeline.map(|pipeline| pipeline.method.clone()),
             time: pipeline.map(|pipeline| pipeline.time),
-            throughput: pipeline.filter(|pipeline| pipeline.time > 0.0).map(|pipeline| 1e3 / pipeline.time),
+            lower_bound: candidate.bound,
+            throughput: pipeline.filter(|p| p.time > 0.0).map(|p| 1e3 * batch as f64 / p.time),
             bubble: pipeline.map(|pipeline| pipeline.breakdown.idle / pipeline.breakdown.total()),
             peak_memory: pipeline.map(|pipeline| pipeline.peak_memory),
             breakdown: pipeline.map(|pipeline| {
@@ -217,10 +250,10 @@ impl CandidateRecord {
     }
 }
 
-/// That the split has fewer stages than asked for.
-fn fewer(candidate: &Candidate, pipeline: &MappedPipeline) -> Option<String> {
-    let (asked, stages) = (candidate.factoring.stages, pipeline.problem.stages.stages.len());
-    (stages < asked).then(|| format!("the split has {stages} of {asked} stages"))
+/// That a device holds too little.
+fn overfull(pipeline: &MappedPipeline, device: usize) -> String {
+    let device = &pipeline.problem.topology.devices[device];
+    format!("{} holds {} only", device.name, device.memory.map(bytes).unwrap_or_default())
 }
 
 fn copies(pipeline: &MappedPipeline) -> Vec<CopyRecord> {
@@ -237,11 +270,10 @@ pub fn links_name(links: Links) -> &'static str {
     }
 }
 
-/// Why the first candidate is better than the others that run, the fastest first.
-fn reasons(sorted: &[&Candidate]) -> Vec<String> {
-    let timed = sorted.iter().filter_map(|candidate| Some((*candidate, candidate.pipeline()?)));
-    let mut timed = timed.filter(|(candidate, _)| candidate.time().is_some());
-    let Some((best, pipeline)) = timed.next() else { return Vec::new() };
+/// How good the best candidate is, and why it is better than the others that run.
+fn reasons(plan: &Plan) -> Vec<String> {
+    let mut timed = plan.candidates.iter().filter(|candidate| candidate.time().is_some());
+    let Some((best, pipeline)) = timed.next().and_then(|best| Some((best, best.pipeline()?))) else { return Vec::new() };
     let shares: Vec<String> = pipeline
         .breakdown
         .parts()
@@ -250,13 +282,17 @@ fn reasons(sorted: &[&Candidate]) -> Vec<String> {
         .filter(|(_, share)| *share >= WORTH_TELLING)
         .map(|(name, share)| format!("{:.1} % {name}", 100.0 * share))
         .collect();
+    let within = plan.lower_bound().zip(plan.gap()).map_or_else(String::new, |(bound, gap)| {
+        format!("No plan looked at takes less than {} ms, so it is within {} of any. ", number(bound), percent(gap))
+    });
     let mut lines = vec![format!(
-        "{} is the best: {} ms per microbatch. Its devices' time is {}.",
+        "{} is the best: {} ms for a step. {within}Its devices' time is {}.",
         named(best),
         number(pipeline.time),
         shares.join(", ")
     )];
-    lines.extend(timed.map(|(other, slower)| difference(other, slower, pipeline)));
+    let others = timed.take(BEST - 1).filter_map(|other| Some((other, other.pipeline()?)));
+    lines.extend(others.map(|(other, slower)| difference(other, slower, pipeline)));
     lines
 }
 
@@ -274,6 +310,8 @@ fn difference(candidate: &Candidate, slower: &MappedPipeline, best: &MappedPipel
 }
 
 fn named(candidate: &Candidate) -> String {
-    let Candidate { factoring, microbatches, .. } = candidate;
-    format!("(S, R, MB) = ({}, {}, {microbatches})", factoring.stages, factoring.replicas)
+    let Candidate { shape, microbatches, schedule, recompute, .. } = candidate;
+    let again = if *recompute { " with recomputation" } else { "" };
+    let (stages, replicas, tensor) = (candidate.stages(), shape.replicas, shape.tensor);
+    format!("(S, R, T, MB) = ({stages}, {replicas}, {tensor}, {microbatches}) under {}{again}", schedule.name())
 }
