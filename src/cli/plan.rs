@@ -8,11 +8,10 @@ use crate::formats::{write_mapping, write_stages, write_topology};
 use crate::mapping::{Counted, Topology};
 use crate::plan::{Candidate, Partition, Plan, PlanError, PlanOptions, plan};
 use crate::registry::split_list;
-use crate::report::plan::PlanRecord;
+use crate::report::plan::{PlanRecord, plot};
 use crate::report::record::MEMORY_LIMIT_NOTE;
 use crate::report::simulation::{gantt as gantt_chart, trace as trace_events};
 use crate::report::{InstanceRecord, table};
-use crate::simulate::Schedule;
 use crate::simulate::Links;
 use clap::ValueEnum;
 
@@ -22,8 +21,8 @@ use super::question::{Watch, exit};
 use super::reading_args::{ReadingArgs, Workload};
 use super::search_args::SearchArgs;
 use super::stage_memory_args::TrainingArgs;
-use super::values::{self, Memory};
-use super::{Exit, Failure, bug, print, print_json, progress, write_out};
+use super::values;
+use super::{Exit, Failure, OrFail, bug, print, print_json, progress, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -254,6 +253,9 @@ impl Args {
         let watch = Watch { cancelled: &cancelled, watched: &watched };
         let Planned { record, plan } = planning.plan(&workload, topology, super::started(), watch)?;
         self.write(&workload, &plan)?;
+        if let Some(path) = &self.output.plot {
+            write_out(Some(path), &plot(&plan).or_fail(Exit::Bug)?)?;
+        }
         let sheet = record.sheet();
         self.export.write(&record, &sheet, &sheet)?;
         if self.output.json {

@@ -90,10 +90,7 @@ enum PrecisionArg {
 impl StageMemoryArgs {
     /// Whether anything is asked for.
     pub fn is_given(&self) -> bool {
-        self.schedule.is_some()
-            || self.in_flight.is_some()
-            || self.training.is_given()
-            || self.cache_tokens.is_some()
+        self.schedule.is_some() || self.in_flight.is_some() || self.training.is_given() || self.cache_tokens.is_some()
     }
 
     pub fn asked(&self) -> StageMemory {

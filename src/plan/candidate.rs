@@ -2,8 +2,8 @@
 
 use super::{Breakdown, Partition, Shape};
 use crate::mapping::{ClaimedMapping, Counted, MappingProblem};
-use crate::simulate::schedule::Schedule;
 use crate::simulate::Simulation;
+use crate::simulate::schedule::Schedule;
 
 /// Stages on devices, simulated.
 #[derive(Debug, Clone)]

@@ -77,7 +77,8 @@ fn of_nodes(question: &Question, costs: &StageCosts, split: &Solution) -> Result
         for (node, options) in instance.nodes.iter_mut().zip(&costs.options) {
             node.memory = options.iter().map(|option| bytes(costs.bytes(option), question.shape.replicas)).sum();
         }
-        let problem = Question { instance: &instance, topology: question.topology.clone(), ..*question }.as_it_stands()?;
+        let problem =
+            Question { instance: &instance, topology: question.topology.clone(), ..*question }.as_it_stands()?;
         Ok::<StageGraph, PlanError>(StageGraph::of(&instance, &problem, split)?)
     };
     let lasting = stages_with(|bytes, replicas| bytes.of(0, replicas))?;
@@ -118,11 +119,9 @@ fn of_options(question: &Question, costs: &StageCosts, options: &Problem, split:
         }
     }
     let messages = sent.into_iter().map(|((source, target), bytes)| Message { source, target, bytes });
-    let bandwidth = Rates::fastest(&question.topology).bandwidth;
-    let stage = |(i, sum): (usize, &Sum)| Stage {
-        name: format!("stage {i}"),
-        ..sum.stage(bandwidth, question.shape.replicas)
-    };
+    let bandwidth = Rates::fastest(&question.topology, question.shape.replicas).bandwidth;
+    let stage =
+        |(i, sum): (usize, &Sum)| Stage { name: format!("stage {i}"), ..sum.stage(bandwidth, question.shape.replicas) };
     StageGraph {
         name: question.instance.metadata.name.clone().unwrap_or_default(),
         stages: sums.iter().enumerate().map(stage).collect(),

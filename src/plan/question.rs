@@ -31,17 +31,17 @@ pub struct Question<'a> {
 /// The costs of stages with degrees on links of one bandwidth, as pipelines pay for them that are simulated.
 #[derive(Debug)]
 struct OnLinks {
-    bandwidth: f64,
-    pays_all_reduce: bool,
+    rates: Rates,
+    is_training: bool,
 }
 
 impl CostModel for OnLinks {
     fn costs(&self, instance: &Instance, spec: &ProblemSpec) -> Costs {
         let mut costs = ProfiledCost.costs(instance, spec);
         if let Some(stages) = &mut costs.stages {
-            stages.bandwidth = self.bandwidth;
+            stages.bandwidth = self.rates.bandwidth;
             // A ring moves half of what PipeDream's planner counts.
-            let share = if self.pays_all_reduce { 0.5 } else { 0.0 };
+            let share = if self.is_training { 0.5 * self.rates.bandwidth / self.rates.ring } else { 0.0 };
             stages.options.iter_mut().flatten().for_each(|option| option.parameters *= share);
         }
         costs
@@ -67,7 +67,11 @@ impl Question<'_> {
     fn speeds(&self) -> Vec<f64> {
         let mut speeds: Vec<f64> = self.topology.devices.iter().map(|device| device.speed).collect();
         speeds.sort_by(|a, b| b.total_cmp(a));
-        speeds.chunks_exact(self.shape.replicas).take(self.shape.stages).map(|copies| copies[copies.len() - 1]).collect()
+        speeds
+            .chunks_exact(self.shape.replicas)
+            .take(self.shape.stages)
+            .map(|copies| copies[copies.len() - 1])
+            .collect()
     }
 
     fn fastest(&self) -> f64 {
@@ -129,7 +133,7 @@ impl Question<'_> {
     /// # Errors
     /// The instance cannot be split like this.
     pub fn by_load(&self) -> Result<Option<Problem>, Problems> {
-        let rates = Rates::fastest(&self.topology);
+        let rates = Rates::fastest(&self.topology, self.shape.replicas);
         if !self.has_options() {
             return self.on_classes(self.paid(rates)).map(Some);
         }
@@ -145,7 +149,7 @@ impl Question<'_> {
     /// The instance cannot be split like this.
     pub fn by_step(&self) -> Result<Problem, Problems> {
         let objective = Objective::Step { microbatches: self.all_microbatches() };
-        self.with_degrees(objective, Rates::mean(&self.topology))
+        self.with_degrees(objective, Rates::mean(&self.topology, self.shape.replicas))
     }
 
     /// Stages of these degrees on devices of speed 1.
@@ -161,9 +165,9 @@ impl Question<'_> {
         let (instance, platform) = self.with_links(rates);
         let mut platform = of_class(platform, stages * replicas * tensor, self.most_memory());
         platform.accelerators.iter_mut().for_each(|class| class.load = None);
-        let spec = ProblemSpec { platform, objective, scope: Scope::Acyclic, degrees: Some(degrees), ..Default::default() };
-        let pays_all_reduce = self.links == Links::Blocking && self.is_training();
-        Problem::with_costs(&instance, spec, &OnLinks { bandwidth: rates.bandwidth, pays_all_reduce })
+        let spec =
+            ProblemSpec { platform, objective, scope: Scope::Acyclic, degrees: Some(degrees), ..Default::default() };
+        Problem::with_costs(&instance, spec, &OnLinks { rates, is_training: self.is_training() })
     }
 
     /// The workload with transfers by links of these rates.
@@ -188,15 +192,15 @@ impl Question<'_> {
             }
         }
         let replicas = self.shape.replicas as f64;
-        let pays_all_reduce = self.links == Links::Blocking && self.is_training();
-        let ring = if pays_all_reduce { 2.0 * (replicas - 1.0) / replicas / rates.bandwidth } else { 0.0 };
+        let ring = if self.is_training() { 2.0 * (replicas - 1.0) / replicas / rates.ring } else { 0.0 };
         for node in &mut instance.nodes {
             let times = if self.recompute && self.is_training() && !node.backward { 2.0 } else { 1.0 };
             let share = ring * node.parameter_bytes / self.microbatches as f64;
             let on = |&(speed, _): &(f64, usize)| Some(node.accelerator_times[0]? * times / speed + share);
             node.accelerator_times = classes.iter().map(on).collect();
         }
-        let class = |&(_, count): &(f64, usize)| AcceleratorClass { count, memory: self.most_memory(), ..Default::default() };
+        let class =
+            |&(_, count): &(f64, usize)| AcceleratorClass { count, memory: self.most_memory(), ..Default::default() };
         platform.accelerators = classes.iter().map(class).collect();
         platform.cpus = 0;
         instance.platform = platform.clone();

@@ -172,7 +172,8 @@ impl<'a> Planner<'a> {
             for replicas in (1..=devices).filter(|&count| asked(copies, count)).filter(shares) {
                 let most = devices / replicas;
                 // Where replicas are not asked for they fill the devices.
-                let is_filled = |&stages: &usize| stages <= most && (!copies.is_empty() || devices / stages == replicas);
+                let is_filled =
+                    |&stages: &usize| stages <= most && (!copies.is_empty() || devices / stages == replicas);
                 let asked: Vec<usize> = lengths.iter().copied().filter(is_filled).collect();
                 let stages = if lengths.is_empty() { vec![most] } else { asked };
                 shapes.extend(stages.into_iter().map(|stages| Shape { stages, replicas, tensor }));
@@ -187,7 +188,9 @@ impl<'a> Planner<'a> {
         let schedules = if self.options.schedules.is_empty() { vec![usual] } else { self.options.schedules.clone() };
         let chooses = self.has_backward && !self.has_options;
         let recompute = if chooses { self.options.recompute.clone() } else { vec![false] };
-        schedules.into_iter().flat_map(move |schedule| recompute.clone().into_iter().map(move |again| (schedule, again)))
+        schedules
+            .into_iter()
+            .flat_map(move |schedule| recompute.clone().into_iter().map(move |again| (schedule, again)))
     }
 
     fn question(&self, candidate: &Candidate) -> Question<'_> {

@@ -1,5 +1,9 @@
 //! Records, tables and pictures of plans.
 
+mod plot;
+
+pub use plot::{PlanPlotError, plot};
+
 use serde::Serialize;
 
 use super::mapping::{CopyRecord, Named};
@@ -273,7 +277,9 @@ pub fn links_name(links: Links) -> &'static str {
 /// How good the best candidate is, and why it is better than the others that run.
 fn reasons(plan: &Plan) -> Vec<String> {
     let mut timed = plan.candidates.iter().filter(|candidate| candidate.time().is_some());
-    let Some((best, pipeline)) = timed.next().and_then(|best| Some((best, best.pipeline()?))) else { return Vec::new() };
+    let Some((best, pipeline)) = timed.next().and_then(|best| Some((best, best.pipeline()?))) else {
+        return Vec::new();
+    };
     let shares: Vec<String> = pipeline
         .breakdown
         .parts()
