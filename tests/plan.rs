@@ -117,7 +117,7 @@ fn times_are_those_of_the_closed_forms() {
     assert!(time(4) > time(2) && time(2) > time(1), "{} {}", time(2), time(4));
     let best = plan.best().unwrap();
     assert_eq!(best.shape, Shape { stages: 1, replicas: 4, tensor: 1 });
-    assert_eq!((best.pipeline().unwrap().stage_time, best.bound, plan.gap()), (16.0, 64.0, Some(0.0)));
+    assert_eq!((best.pipeline().unwrap().stage_time, plan.gap()), (16.0, Some(0.0)));
     assert_eq!(plan.status(), Status::Optimal);
 }
 

@@ -7,6 +7,7 @@ use crate::formats::write_split;
 use crate::formats::{write_mapping, write_stages, write_topology};
 use crate::mapping::{Counted, Topology};
 use crate::plan::{Candidate, Partition, Plan, PlanError, PlanOptions, plan};
+use crate::problem::Solution;
 use crate::registry::split_list;
 use crate::report::plan::{PlanRecord, plot};
 use crate::report::record::MEMORY_LIMIT_NOTE;
@@ -107,7 +108,7 @@ pub struct PlanningArgs {
 #[command(next_help_heading = "Candidates")]
 struct CandidateArgs {
     /// Samples of a step, over all pipelines; a sample is what the file's times are for [default: four for each device].
-    #[arg(id = "microbatches", long = "batch", value_name = "N", value_parser = values::whole::<usize>(1..=values::COUNT))]
+    #[arg(id = "microbatches", long = "batch", value_name = "N", value_parser = values::whole::<usize>(1..=100_000))]
     batch: Option<usize>,
 
     /// Samples of a microbatch: all but the parameters is taken so many times.
@@ -269,10 +270,12 @@ impl Args {
     fn write(&self, workload: &Workload, plan: &Plan) -> Result<(), Failure> {
         let Some(pipeline) = plan.best().and_then(Candidate::pipeline) else { return Ok(()) };
         let Partition { verified, stages, .. } = &pipeline.partition;
+        // What it is worth depends on links that no split's question has.
+        let split = Solution { objective: None, ..verified.to_solution() };
         let OutputArgs { output, output_stages, output_mapping, output_topology, gantt, trace, .. } = &self.output;
         let placed_on = &pipeline.problem.topology;
         let files: [(&Option<PathBuf>, &dyn Fn() -> String); 6] = [
-            (output, &|| write_split(&workload.instance, &verified.to_solution())),
+            (output, &|| write_split(&workload.instance, &split)),
             (output_stages, &|| write_stages(stages)),
             (output_mapping, &|| write_mapping(stages, placed_on, &pipeline.mapping)),
             (output_topology, &|| write_topology(placed_on)),

@@ -78,6 +78,8 @@ pub struct Candidate {
     pub bound: f64,
     /// What became of it.
     pub fate: Fate,
+    /// Its splits, each with the method that found it.
+    pub(super) splits: Vec<(Partition, String)>,
 }
 
 impl Candidate {

@@ -9,7 +9,6 @@ use super::workload::FORWARD_SHARE;
 use crate::cost::{OptionCost, StageBytes, StageCosts};
 use crate::mapping::{Counted, Message, Stage, StageCost, StageGraph};
 use crate::problem::{DeviceAssignment, DeviceKind, Problem, Solution};
-use crate::solve::Solver;
 use crate::verify::{self, Verified};
 
 /// A verified split into stages.
@@ -24,11 +23,12 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// The stages of a split that `solver` found; `options` is the problem with the options of all nodes.
+    /// The stages of a split that a method of this name found, be it a program of the user's; `options` is the problem with the
+    /// options of all nodes.
     pub(super) fn of(
         question: &Question,
         options: &Problem,
-        solver: &dyn Solver,
+        (method, is_program): (&str, bool),
         split: &Solution,
     ) -> Result<Self, PlanError> {
         let Some(costs) = &StageCosts::of(question.instance, &options.spec) else {
@@ -39,10 +39,10 @@ impl Partition {
         let split = given(split, has_options);
         let spec = if has_options { &options.spec } else { &plain.spec };
         let verified = verify::check(question.instance, spec, &split).map_err(|violations| PlanError::Split {
-            method: solver.name().into(),
+            method: method.into(),
             stages: question.shape.stages,
             violations,
-            is_program: solver.is_program(),
+            is_program,
         })?;
         Ok(match has_options {
             true => Self {
@@ -125,7 +125,7 @@ fn of_options(question: &Question, costs: &StageCosts, options: &Problem, split:
     StageGraph {
         name: question.instance.metadata.name.clone().unwrap_or_default(),
         stages: sums.iter().enumerate().map(stage).collect(),
-        messages: messages.filter(|message| message.bytes > 0.0).collect(),
+        messages: messages.collect(),
     }
 }
 

@@ -6,10 +6,14 @@ use super::groups::Rates;
 use super::{PlanError, Shape};
 use crate::cost::{CostModel, Costs, ProfiledCost};
 use crate::instance::{AcceleratorClass, Instance, Parallelism, Platform, Problems};
-use crate::mapping::Topology;
+use crate::mapping::{Counted, JointProblem, StageCost, Topology, UnitGraph};
 use crate::problem::{Degrees, Objective, Problem, ProblemSpec, Scope, StageMemory};
 use crate::simulate::Links;
 use crate::simulate::schedule::Schedule;
+
+/// Split and placed together are no more units than these, on no more devices.
+const MOST_JOINT_UNITS: usize = 32;
+const MOST_JOINT_DEVICES: usize = 16;
 
 /// A workload on devices that are shared out in one way.
 pub struct Question<'a> {
@@ -214,6 +218,30 @@ impl Question<'_> {
     pub fn as_it_stands(&self) -> Result<Problem, PlanError> {
         let platform = of_class(self.instance.platform.clone(), self.shape.stages, None);
         Ok(Problem::new(self.instance, ProblemSpec { platform, scope: Scope::Acyclic, ..Default::default() })?)
+    }
+}
+
+impl Question<'_> {
+    /// The workload's units to be split and placed together, and the nodes of each, where they and the devices are few; a unit
+    /// bears each microbatch's share of its all-reduce.
+    ///
+    /// # Errors
+    /// The instance cannot be split.
+    pub fn joint(&self) -> Result<Option<(JointProblem, Vec<Vec<u64>>)>, PlanError> {
+        if self.has_options() || self.links != Links::Blocking || self.topology.len() > MOST_JOINT_DEVICES {
+            return Ok(None);
+        }
+        let (mut units, members) = UnitGraph::new(self.instance, &self.as_it_stands()?)?;
+        if members.len() > MOST_JOINT_UNITS {
+            return Ok(None);
+        }
+        for unit in &mut units.units {
+            unit.parameter_bytes *= if self.is_training() { 1.0 / self.microbatches as f64 } else { 0.0 };
+            unit.backward += if self.recompute { unit.forward } else { 0.0 };
+        }
+        let Shape { stages, replicas, .. } = self.shape;
+        let (topology, cost) = (self.topology.clone().into_owned(), StageCost::additive(Counted::Both));
+        Ok(Some((JointProblem { units, stages, replicas, topology, cost }, members)))
     }
 }
 

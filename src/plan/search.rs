@@ -146,9 +146,9 @@ impl<'a> Planner<'a> {
             for shape in self.shapes(instance, microbatch_size) {
                 let microbatches = self.batch / microbatch_size / shape.replicas;
                 for (schedule, recompute) in self.ways_to_run() {
-                    let fate = Fate::Skipped;
+                    let (bound, fate, splits) = (0.0, Fate::Skipped, Vec::new());
                     let mut candidate =
-                        Candidate { shape, microbatch_size, microbatches, schedule, recompute, bound: 0.0, fate };
+                        Candidate { shape, microbatch_size, microbatches, schedule, recompute, bound, fate, splits };
                     candidate.bound = self.question(&candidate).least_by_work();
                     candidates.push(candidate);
                 }
@@ -233,6 +233,7 @@ impl<'a> Planner<'a> {
             let has_rules = self.options.mappers.iter().any(|spec| is_rule(spec));
             let mappers = self.options.mappers.iter().filter(|spec| is_rule(spec) == has_rules);
             candidate.fate = self.placed(&question, &splits.found, mappers, left)?;
+            candidate.splits = splits.found;
         }
         Ok(())
     }
@@ -274,8 +275,7 @@ impl<'a> Planner<'a> {
         if exact.clone().count() == self.options.mappers.len() || self.cx.should_stop() {
             return Ok(());
         }
-        let split = [(known.partition.clone(), known.method.clone())];
-        if let Fate::Planned(pipeline) = self.placed(&self.question(candidate), &split, exact, best)?
+        if let Fate::Planned(pipeline) = self.placed(&self.question(candidate), &candidate.splits, exact, best)?
             && pipeline.is_better(known)
         {
             candidate.fate = Fate::Planned(pipeline);

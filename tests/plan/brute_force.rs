@@ -170,7 +170,6 @@ fn of_options(instance: &Instance, stage_of: &[usize], degree: usize, choice: us
         let lasting = stage.lasting_bytes.unwrap() + working[s];
         (stage.lasting_bytes, stage.memory) = (Some(lasting), lasting + kept[s]);
     }
-    graph.messages.retain(|message| message.bytes > 0.0);
     graph
 }
 
