@@ -336,7 +336,7 @@ fn a_language_model_is_planned_verified_exported_and_drawn() {
     let plan: Value = serde_json::from_str(&json).unwrap();
     let degrees = "--microbatches 32 --optimizer adam --precision bf16 --zero 1";
     run(folder.path(), &format!("verify llm.json split.json {degrees} --memory 80GB"), 0);
-    run(folder.path(), &format!("export llm.json split.json {degrees} --memory 80GB --to torchtitan"), 0);
+    run(folder.path(), &format!("export llm.json split.json {degrees} --memory 80GB --to pytorch-pipelining"), 0);
     let simulate = "simulate stages.json groups.json mapping.json --schedule 1f1b --microbatches 16 --json";
     let simulated: Value = serde_json::from_str(&run(folder.path(), simulate, 0)).unwrap();
     assert_eq!(plan["objective"], simulated["makespan"]);

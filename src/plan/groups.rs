@@ -52,15 +52,15 @@ impl Rates {
         }
     }
 
-    /// What a message takes on average over all links, and no ring of so many replicas is faster than.
-    pub fn mean(topology: &Topology, replicas: usize) -> Self {
+    /// What a message takes on average over all links, with rings for nothing.
+    pub fn mean(topology: &Topology) -> Self {
         let count = links(topology).count().max(1) as f64;
         let mean = |value: fn(&Topology, usize, usize) -> f64| {
             links(topology).map(|(a, b)| value(topology, a, b)).sum::<f64>() / count
         };
         let per_byte = mean(|topology, a, b| topology.bandwidth(a, b).recip());
         let bandwidth = if per_byte > 0.0 { per_byte.recip() } else { Self::FREE.bandwidth };
-        Self { bandwidth, latency: mean(Topology::latency), ring: ring(topology, replicas) }
+        Self { bandwidth, latency: mean(Topology::latency), ..Self::FREE }
     }
 }
 

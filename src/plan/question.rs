@@ -147,13 +147,14 @@ impl Question<'_> {
         }
     }
 
-    /// The problem of the shortest step under memory by place, with links like the mean.
+    /// The problem of the shortest step under memory by place, with links like the mean. All-reduces do not count: those of all
+    /// stages but the first one run while the devices wait for the others.
     ///
     /// # Errors
     /// The instance cannot be split like this.
     pub fn by_step(&self) -> Result<Problem, Problems> {
         let objective = Objective::Step { microbatches: self.all_microbatches() };
-        self.with_degrees(objective, Rates::mean(&self.topology, self.shape.replicas))
+        self.with_degrees(objective, Rates::mean(&self.topology))
     }
 
     /// Stages of these degrees on devices of speed 1.
