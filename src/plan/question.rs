@@ -11,6 +11,9 @@ use crate::problem::{Degrees, Objective, Problem, ProblemSpec, Scope, StageMemor
 use crate::simulate::Links;
 use crate::simulate::schedule::Schedule;
 
+/// Units to be split and placed together, and the nodes of each.
+pub type Joint = (JointProblem, Vec<Vec<u64>>);
+
 /// Split and placed together are no more units than these, on no more devices.
 const MOST_JOINT_UNITS: usize = 32;
 const MOST_JOINT_DEVICES: usize = 16;
@@ -220,15 +223,13 @@ impl Question<'_> {
         let platform = of_class(self.instance.platform.clone(), self.shape.stages, None);
         Ok(Problem::new(self.instance, ProblemSpec { platform, scope: Scope::Acyclic, ..Default::default() })?)
     }
-}
 
-impl Question<'_> {
     /// The workload's units to be split and placed together, and the nodes of each, where they and the devices are few; a unit
     /// bears each microbatch's share of its all-reduce.
     ///
     /// # Errors
     /// The instance cannot be split.
-    pub fn joint(&self) -> Result<Option<(JointProblem, Vec<Vec<u64>>)>, PlanError> {
+    pub fn joint(&self) -> Result<Option<Joint>, PlanError> {
         if self.has_options() || self.links != Links::Blocking || self.topology.len() > MOST_JOINT_DEVICES {
             return Ok(None);
         }

@@ -45,8 +45,7 @@ impl Plan {
 
     /// A time that no step of any plan looked at is below, whatever split and mapping; `None` where there are none.
     pub fn lower_bound(&self) -> Option<f64> {
-        let possible = self.candidates.iter().filter(|candidate| !matches!(candidate.fate, Fate::Refuted(_)));
-        possible.map(|candidate| candidate.bound).min_by(f64::total_cmp)
+        least_bound(&self.candidates)
     }
 
     /// How far the best is from the bound at most, as a part of it.
@@ -297,10 +296,15 @@ impl<'a> Planner<'a> {
     }
 
     fn tell(&self, candidates: &[Candidate]) {
-        let known = Plan { batch: self.batch, candidates: candidates.to_vec() };
         let incumbent = candidates.iter().filter_map(Candidate::time).min_by(f64::total_cmp);
-        self.cx.report(&Progress { phase: "planning", incumbent, bound: known.lower_bound() });
+        self.cx.report(&Progress { phase: "planning", incumbent, bound: least_bound(candidates) });
     }
+}
+
+/// The least of the bounds of candidates that are not proven impossible.
+fn least_bound(candidates: &[Candidate]) -> Option<f64> {
+    let possible = candidates.iter().filter(|candidate| !matches!(candidate.fate, Fate::Refuted(_)));
+    possible.map(|candidate| candidate.bound).min_by(f64::total_cmp)
 }
 
 /// Those that fit in memory before those that do not, and the fastest first; the others by their bounds.

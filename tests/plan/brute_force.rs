@@ -240,7 +240,7 @@ fn layer() -> impl Strategy<Value = Layer> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     #[test]
     fn no_plan_of_nodes_is_below_its_bound(
