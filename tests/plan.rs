@@ -219,6 +219,16 @@ fn the_optimizer_lasts_and_is_shared_out() {
 }
 
 #[test]
+fn what_replicas_share_out_none_has_to_hold() {
+    let training = Some(Training { optimizer: Optimizer::Sgd, precision: Precision::Fp32 });
+    let memory = StageMemory { training, zero: 3, ..StageMemory::default() };
+    let options = PlanOptions { memory, replicas: vec![8], batch: Some(8), ..PlanOptions::default() };
+    // Weights of 400 bytes and their gradients, an eighth of them on each device, and a microbatch.
+    let plan = planned(&layers(4, 10.0, 100.0), &pairs(8, 1e6, Some(200.0)), &options);
+    assert_eq!(plan.best().and_then(Candidate::pipeline).map(|pipeline| pipeline.peak_memory), Some(140.0));
+}
+
+#[test]
 fn longer_microbatches_are_fewer() {
     let options = PlanOptions { microbatch_sizes: vec![1, 4], replicas: vec![1], batch: Some(16), ..gpipe() };
     let plan = planned(&layers(4, 0.0, 50.0), &pairs(2, 1e6, None), &options);

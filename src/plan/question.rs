@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::groups::Rates;
 use super::{PlanError, Shape};
-use crate::cost::{CostModel, Costs, ProfiledCost};
+use crate::cost::{CostModel, Costs, ProfiledCost, StageCosts};
 use crate::instance::{AcceleratorClass, Instance, Parallelism, Platform, Problems};
 use crate::mapping::{Counted, JointProblem, StageCost, Topology, UnitGraph};
 use crate::problem::{Degrees, Objective, Problem, ProblemSpec, Scope, StageMemory};
@@ -163,19 +163,21 @@ impl Question<'_> {
     /// Stages of these degrees on devices of speed 1.
     fn with_degrees(&self, objective: Objective, rates: Rates) -> Result<Problem, Problems> {
         let Shape { stages, replicas, tensor } = self.shape;
-        let rates = self.paid(rates);
-        let degrees = Degrees {
-            tensor: Some(vec![tensor]),
-            data: Some(vec![replicas]),
-            memory: self.memory,
-            ..Degrees::any(self.all_microbatches())
-        };
+        let (rates, degrees) = (self.paid(rates), Some(self.degrees()));
         let (instance, platform) = self.with_links(rates);
         let mut platform = of_class(platform, stages * replicas * tensor, self.most_memory());
         platform.accelerators.iter_mut().for_each(|class| class.load = None);
-        let spec =
-            ProblemSpec { platform, objective, scope: Scope::Acyclic, degrees: Some(degrees), ..Default::default() };
+        let spec = ProblemSpec { platform, objective, scope: Scope::Acyclic, degrees, ..Default::default() };
         Problem::with_costs(&instance, spec, &OnLinks { rates, is_training: self.is_training() })
+    }
+
+    fn degrees(&self) -> Degrees {
+        Degrees {
+            tensor: Some(vec![self.shape.tensor]),
+            data: Some(vec![self.shape.replicas]),
+            memory: self.memory,
+            ..Degrees::any(self.all_microbatches())
+        }
     }
 
     /// The workload with transfers by links of these rates.
@@ -201,7 +203,11 @@ impl Question<'_> {
         }
         let replicas = self.shape.replicas as f64;
         let ring = if self.is_training() { 2.0 * (replicas - 1.0) / replicas / rates.ring } else { 0.0 };
-        for node in &mut instance.nodes {
+        let asked = ProblemSpec { platform: platform.clone(), degrees: Some(self.degrees()), ..Default::default() };
+        let Some(costs) = StageCosts::of(self.instance, &asked) else { unreachable!("degrees are asked for") };
+        for (node, options) in instance.nodes.iter_mut().zip(&costs.options) {
+            // What replicas share out no one has to hold; each stage keeps one microbatch at least.
+            node.memory = options.iter().map(|option| costs.bytes(option).of(1, self.shape.replicas)).sum();
             let times = if self.recompute && self.is_training() && !node.backward { 2.0 } else { 1.0 };
             let share = ring * node.parameter_bytes / self.microbatches as f64;
             let on = |&(speed, _): &(f64, usize)| Some(node.accelerator_times[0]? * times / speed + share);

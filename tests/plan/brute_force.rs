@@ -4,8 +4,7 @@
 use dagsplit::instance::{Edge, EdgeBytes, Instance, Node, NodeOption, Parallelism, Platform};
 use dagsplit::mapping::{Counted, Device, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology};
 use dagsplit::plan::{Candidate, Fate, Plan, PlanOptions, plan};
-use dagsplit::problem::fits;
-
+use dagsplit::problem::{Optimizer, Precision, StageMemory, Training, fits};
 use dagsplit::simulate::schedule::Schedule;
 use dagsplit::simulate::{Links, Options, Pipeline, simulate};
 use dagsplit::solve::{SearchContext, Status};
@@ -102,8 +101,21 @@ fn placements(count: usize, devices: usize) -> Vec<Vec<usize>> {
     all.filter(|chosen: &Vec<usize>| (1..count).all(|i| !chosen[..i].contains(&chosen[i]))).collect()
 }
 
-/// The stages of nodes as they stand.
-fn of_nodes(layers: &[Layer], edges: &[(usize, usize)], stage_of: &[usize]) -> StageGraph {
+/// Bytes of what lasts of so many bytes of parameters on each of so many replicas: weights, gradients, optimizer state.
+fn lasting(parameters: f64, memory: StageMemory, replicas: usize) -> f64 {
+    let (gradients, state) =
+        memory.training.map_or((0.0, 0.0), |training| (training.gradients(), training.optimizer_state()));
+    let on_each = |from: usize| if memory.zero >= from { 1.0 / replicas as f64 } else { 1.0 };
+    parameters * (on_each(3) + gradients * on_each(2) + state * on_each(1))
+}
+
+/// The stages of nodes, of which so many bytes of parameters take so many bytes.
+fn of_nodes(
+    layers: &[Layer],
+    edges: &[(usize, usize)],
+    stage_of: &[usize],
+    lasting: impl Fn(f64) -> f64,
+) -> StageGraph {
     let stages = stage_of.iter().max().unwrap() + 1;
     let mut graph = StageGraph { stages: vec![Stage::default(); stages], ..StageGraph::default() };
     // Where no node states parameters, all of its memory lasts.
@@ -113,9 +125,9 @@ fn of_nodes(layers: &[Layer], edges: &[(usize, usize)], stage_of: &[usize]) -> S
         stage.forward += f64::from(forward);
         stage.backward += f64::from(backward);
         stage.parameter_bytes += f64::from(parameters);
-        stage.memory += f64::from(parameters) + f64::from(kept);
-        let lasting = f64::from(parameters) + if states_parameters { 0.0 } else { f64::from(kept) };
-        *stage.lasting_bytes.get_or_insert(0.0) += lasting;
+        let lasting = lasting(parameters.into());
+        stage.memory += lasting + f64::from(kept);
+        *stage.lasting_bytes.get_or_insert(0.0) += lasting + if states_parameters { 0.0 } else { f64::from(kept) };
     }
     let mut send = |source: usize, target: usize, bytes: u8| match graph
         .messages
@@ -142,7 +154,13 @@ fn of_nodes(layers: &[Layer], edges: &[(usize, usize)], stage_of: &[usize]) -> S
 }
 
 /// The stages of options of one tensor degree, each option chosen by the bits of `choice`.
-fn of_options(instance: &Instance, stage_of: &[usize], degree: usize, choice: usize, fastest: f64) -> StageGraph {
+fn of_options(
+    instance: &Instance,
+    stage_of: &[usize],
+    (degree, choice): (usize, usize),
+    fastest: f64,
+    lasting: impl Fn(f64) -> f64,
+) -> StageGraph {
     let stated = instance.parallelism.as_ref().unwrap();
     let stages = stage_of.iter().max().unwrap() + 1;
     let mut graph = StageGraph { stages: vec![Stage::default(); stages], ..StageGraph::default() };
@@ -159,7 +177,7 @@ fn of_options(instance: &Instance, stage_of: &[usize], degree: usize, choice: us
         stage.parameter_bytes += option.parameter_bytes;
         kept[s] += option.memory_per_microbatch;
         working[s] = working[s].max(option.working_bytes);
-        *stage.lasting_bytes.get_or_insert(0.0) += option.weight_bytes;
+        *stage.lasting_bytes.get_or_insert(0.0) += lasting(option.weight_bytes);
         if leaves {
             let bytes = stated.edges[v].bytes;
             graph.messages.push(Message { source: s, target: s + 1, bytes });
@@ -228,11 +246,22 @@ fn topology(count: usize, rates: &[u8], fast: &[bool], memory: Option<u16>) -> T
 
 const LINKS: [Links; 3] = [Links::Blocking, Links::Overlapped, Links::Contended];
 
-fn options(links: usize, batch: usize) -> PlanOptions {
+/// How a model is trained, and what replicas share out of it.
+fn trained() -> impl Strategy<Value = StageMemory> {
+    let optimizer = prop_oneof![Just(Optimizer::Sgd), Just(Optimizer::Adam)];
+    let precision = prop_oneof![Just(Precision::Fp32), Just(Precision::Bf16)];
+    (optimizer, precision, 0..4usize).prop_map(|(optimizer, precision, zero)| StageMemory {
+        training: Some(Training { optimizer, precision }),
+        zero,
+        ..StageMemory::default()
+    })
+}
+
+fn options(links: usize, batch: usize, memory: StageMemory) -> PlanOptions {
     let schedules: Vec<&'static dyn Schedule> =
         PlanOptions::schedules().into_iter().map(|(schedule, _)| schedule).filter(|s| s.has_backward()).collect();
     let mappers = ["consecutive", "exhaustive"].map(String::from).to_vec();
-    PlanOptions { batch: Some(batch), schedules, links: LINKS[links], mappers, ..PlanOptions::default() }
+    PlanOptions { batch: Some(batch), schedules, links: LINKS[links], mappers, memory, ..PlanOptions::default() }
 }
 
 fn layer() -> impl Strategy<Value = Layer> {
@@ -244,19 +273,22 @@ proptest! {
 
     #[test]
     fn no_plan_of_nodes_is_below_its_bound(
-        layers in vec(layer(), 1..5), skips in vec(any::<bool>(), 4), devices in 1..4usize, rates in vec(1..30u8, 9),
-        fast in vec(any::<bool>(), 3), memory in proptest::option::of(20..150u16), links in 0..3usize, batch in 1..7usize,
+        layers in vec(layer(), 1..5), skips in vec(any::<bool>(), 4), devices in 1..5usize, rates in vec(1..30u8, 9),
+        fast in vec(any::<bool>(), 4), limit in proptest::option::of(20..150u16), links in 0..3usize, batch in 1..7usize, kept in prop_oneof![Just(StageMemory::default()), trained()],
     ) {
+        let states_parameters = layers.iter().any(|layer| layer.3 > 0);
+        let kept = if states_parameters { kept } else { StageMemory::default() };
         let instance = training(&layers, &skips);
-        let topology = topology(devices, &rates, &fast, memory);
-        let found = plan(&instance, &topology, &options(links, batch), &SearchContext::new()).unwrap();
+        let topology = topology(devices, &rates, &fast, limit);
+        let found = plan(&instance, &topology, &options(links, batch, kept), &SearchContext::new()).unwrap();
         let count = layers.len() as u64;
         let forward = instance.edges.iter().filter(|edge| edge.target < count);
         let edges: Vec<(usize, usize)> = forward.map(|edge| (edge.source as usize, edge.target as usize)).collect();
         check(&found, |candidate| {
             let splits = splits(layers.len(), &edges, candidate.shape.stages);
+            let lasting = |parameters| lasting(parameters, kept, candidate.shape.replicas);
             let times = splits.iter().filter_map(|split| {
-                shortest(&of_nodes(&layers, &edges, split), &topology, candidate, LINKS[links])
+                shortest(&of_nodes(&layers, &edges, split, lasting), &topology, candidate, LINKS[links])
             });
             times.min_by(f64::total_cmp)
         })?;
@@ -265,22 +297,24 @@ proptest! {
     #[test]
     fn no_plan_of_options_is_below_its_bound(
         layers in vec(layer(), 1..4), devices in 1..4usize, rates in vec(1..30u8, 9), fast in vec(any::<bool>(), 3),
-        memory in proptest::option::of(20..150u16), links in 0..3usize, batch in 1..7usize,
+        limit in proptest::option::of(20..150u16), links in 0..3usize, batch in 1..7usize, zero in prop_oneof![Just(0), Just(3)],
     ) {
+        let kept = StageMemory { zero: if layers.iter().any(|layer| layer.3 > 0) { zero } else { 0 }, ..StageMemory::default() };
         let instance = with_options(&layers);
-        let whole = topology(devices, &rates, &fast, memory);
-        let found = plan(&instance, &whole, &options(links, batch), &SearchContext::new()).unwrap();
+        let whole = topology(devices, &rates, &fast, limit);
+        let found = plan(&instance, &whole, &options(links, batch, kept), &SearchContext::new()).unwrap();
         let edges: Vec<(usize, usize)> = (1..layers.len()).map(|v| (v - 1, v)).collect();
         check(&found, |candidate| {
             // Two devices at a time make at most one group of three.
             let degree = candidate.shape.tensor;
+            let lasting = |parameters| lasting(parameters, kept, candidate.shape.replicas);
             let grouped = if degree == 1 { whole.clone() } else { group(&whole) };
             let pairs = (0..grouped.len().pow(2)).map(|i| (i / grouped.len(), i % grouped.len())).filter(|(a, b)| a != b);
             let fastest = pairs.map(|(a, b)| grouped.bandwidth(a, b)).fold(0.0, f64::max);
             let splits = splits(layers.len(), &edges, candidate.shape.stages);
             let all = splits.iter().flat_map(|split| (0..1 << layers.len()).map(move |choice| (split, choice)));
             let times = all.filter_map(|(split, choice)| {
-                shortest(&of_options(&instance, split, degree, choice, fastest), &grouped, candidate, LINKS[links])
+                shortest(&of_options(&instance, split, (degree, choice), fastest, lasting), &grouped, candidate, LINKS[links])
             });
             times.min_by(f64::total_cmp)
         })?;
