@@ -116,7 +116,8 @@ proptest! {
 
 /// Two stages in two copies on two nodes of two, ten times faster inside: bandwidth 10 and 1.
 fn two_nodes(parameter_bytes: f64, bytes: f64, counted: Counted) -> MappingProblem {
-    let stage = |name: &str| Stage { name: name.into(), forward: 1.0, backward: 2.0, parameter_bytes, memory: 0.0 };
+    let stage =
+        |name: &str| Stage { name: name.into(), forward: 1.0, backward: 2.0, parameter_bytes, ..Stage::default() };
     let message = |source, target| Message { source, target, bytes };
     let stages = StageGraph {
         name: "pair".into(),

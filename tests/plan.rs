@@ -1,5 +1,8 @@
 //! Plans: every way to use the devices, split, mapped and simulated.
 
+#[path = "plan/brute_force.rs"]
+mod brute_force;
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,9 +14,11 @@ use dagsplit::formats::write_topology;
 use dagsplit::formats::{OutputFormat, write_instance};
 use dagsplit::instance::{Edge, Instance, Metadata, Node, Platform};
 use dagsplit::mapping::{Counted, Device, Topology};
-use dagsplit::plan::{Candidate, Factoring, Fate, Plan, PlanError, PlanOptions, plan};
-use dagsplit::simulate::schedule::OneForwardOneBackward;
-use dagsplit::solve::SearchContext;
+use dagsplit::plan::{Candidate, Fate, Plan, PlanError, PlanOptions, Shape, plan};
+use dagsplit::problem::{Optimizer, Precision, StageMemory, Training};
+
+use dagsplit::simulate::schedule::{GPipe, Inference, OneForwardOneBackward};
+use dagsplit::solve::{SearchContext, Status};
 use serde_json::Value;
 
 /// Layers in a row, for training: each takes 1 forward and 2 backward, and sends and holds so many bytes.
@@ -59,23 +64,41 @@ fn planned(instance: &Instance, topology: &Topology, options: &PlanOptions) -> P
 }
 
 fn of(plan: &Plan, stages: usize) -> &Candidate {
-    plan.candidates.iter().find(|candidate| candidate.factoring.stages == stages).unwrap()
+    plan.candidates.iter().find(|candidate| candidate.shape.stages == stages).unwrap()
+}
+
+/// GPipe with recomputation, four microbatches for each device.
+fn gpipe() -> PlanOptions {
+    PlanOptions { schedules: vec![&GPipe], recompute: vec![true], ..PlanOptions::default() }
 }
 
 #[test]
-fn every_factoring_fills_the_devices() {
-    let pairs: Vec<(usize, usize)> = Factoring::all(12).iter().map(|f| (f.stages, f.replicas)).collect();
-    assert_eq!(pairs, [(1, 12), (2, 6), (3, 4), (4, 3), (6, 2), (12, 1)]);
-    assert_eq!(Factoring::all(0), []);
+fn shapes_share_out_the_batch_and_fill_the_devices() {
+    let instance = layers(12, 0.0, 0.0);
+    let shapes = |options: PlanOptions| {
+        let plan =
+            planned(&instance, &pairs(12, 1e6, None), &PlanOptions { mappers: vec!["consecutive".into()], ..options });
+        let mut shapes: Vec<(usize, usize)> = plan
+            .candidates
+            .iter()
+            .map(|Candidate { shape: Shape { stages, replicas, .. }, .. }| (*stages, *replicas))
+            .collect();
+        shapes.sort_unstable();
+        shapes
+    };
+    let batch = |batch| PlanOptions { batch: Some(batch), ..gpipe() };
+    assert_eq!(shapes(batch(4)), [(3, 4), (6, 2), (12, 1)]);
+    assert_eq!(shapes(batch(12)), [(1, 12), (2, 6), (3, 4), (4, 3), (6, 2), (12, 1)]);
+    assert_eq!(shapes(PlanOptions { stages: vec![5, 3], ..batch(12) }), [(3, 4), (5, 2)]);
+    assert_eq!(shapes(PlanOptions { stages: vec![3, 6], replicas: vec![1, 4], ..batch(12) }), [(3, 1), (3, 4), (6, 1)]);
 }
 
 #[test]
 fn stage_times_follow_the_load_that_the_instance_states() {
     let mut instance = layers(4, 1e6, 0.0);
-    let stage_time = |instance: &Instance| {
-        let plan = planned(instance, &pairs(2, 1e6, None), &PlanOptions::default());
-        of(&plan, 2).pipeline().unwrap().stage_time
-    };
+    let options = PlanOptions { partitioner: Some("dp".into()), batch: Some(4), stages: vec![2], ..gpipe() };
+    let stage_time =
+        |instance: &Instance| of(&planned(instance, &pairs(2, 1e6, None), &options), 2).pipeline().unwrap().stage_time;
     // Half of the layers with recomputation, then one output forward and its gradient back.
     assert_eq!(stage_time(&instance), 8.0 + 1.0 + 1.0);
     let beside = vec![Piece::COMPUTE, Piece::new(0.0, 1.0, 1.0)];
@@ -86,37 +109,49 @@ fn stage_times_follow_the_load_that_the_instance_states() {
 #[test]
 fn times_are_those_of_the_closed_forms() {
     // Nothing to send: R copies of all four layers take 4 · (4 + 4 + 8) for 4 microbatches each.
-    let plan = planned(&layers(4, 0.0, 0.0), &pairs(4, 1e6, None), &PlanOptions::default());
+    let plan = planned(&layers(4, 0.0, 0.0), &pairs(4, 1e6, None), &PlanOptions { batch: Some(16), ..gpipe() });
     let time = |stages| of(&plan, stages).time().unwrap();
-    assert_eq!(time(1), 64.0 / 16.0);
-    // Four stages of one layer: 3 + 4 forward; each backward pass of a stage takes 1 + 2, but the recomputation of the
+    assert_eq!(time(1), 64.0);
+    // Four stages of one layer: 3 + 16 forward; each backward pass of a stage takes 1 + 2, but the recomputation of the
     // first one waits for nothing.
-    let bubble = of(&plan, 4).pipeline().unwrap().simulation.bubble();
-    assert!(time(4) > time(2) && time(2) > time(1) && bubble > 0.3, "{} {} {bubble}", time(2), time(4));
-    assert_eq!(plan.best().unwrap().factoring, Factoring { stages: 1, replicas: 4 });
-    let best = plan.best().unwrap().pipeline().unwrap();
-    assert_eq!((best.stage_time, best.gap), (16.0, Some(0.0)));
+    assert!(time(4) > time(2) && time(2) > time(1), "{} {}", time(2), time(4));
+    let best = plan.best().unwrap();
+    assert_eq!(best.shape, Shape { stages: 1, replicas: 4, tensor: 1 });
+    assert_eq!((best.pipeline().unwrap().stage_time, plan.gap()), (16.0, Some(0.0)));
+    assert_eq!(plan.status(), Status::Optimal);
 }
 
 #[test]
 fn heavy_weights_call_for_stages_and_heavy_outputs_for_replicas() {
     let topology = pairs(4, 1e5, None);
     let stages = |output, parameters| {
-        let plan = planned(&layers(8, output, parameters), &topology, &PlanOptions::default());
-        plan.best().unwrap().factoring.stages
+        let plan = planned(&layers(8, output, parameters), &topology, &PlanOptions { batch: Some(64), ..gpipe() });
+        plan.best().unwrap().shape.stages
     };
-    assert_eq!(stages(0.0, 1e8), 4);
+    assert_eq!(stages(0.0, 1e9), 4);
     assert_eq!(stages(1e7, 0.0), 1);
 }
 
 #[test]
+fn faster_devices_get_more_work() {
+    let mut topology = pairs(4, 1e6, None);
+    topology.devices[2].speed = 3.0;
+    let options = PlanOptions { replicas: vec![1], batch: Some(600), recompute: vec![false], ..PlanOptions::default() };
+    let plan = planned(&layers(12, 0.0, 0.0), &topology, &options);
+    // 36 of work on speeds that add up to 6: six for each and microbatch, but for filling and draining.
+    let time = plan.best().unwrap().time().unwrap();
+    assert!((3600.0..3650.0).contains(&time), "{time}");
+}
+
+#[test]
 fn the_parts_of_the_devices_time_add_up() {
-    let plan = planned(&layers(8, 3e5, 2e5), &pairs(4, 1e5, None), &PlanOptions::default());
+    let plan = planned(&layers(8, 3e5, 2e5), &pairs(4, 1e5, None), &PlanOptions { batch: Some(16), ..gpipe() });
     for candidate in &plan.candidates {
         let pipeline = candidate.pipeline().unwrap();
-        assert!((pipeline.breakdown.total() - 4.0 * pipeline.time).abs() < 1e-9 * pipeline.breakdown.total());
-        assert!((pipeline.breakdown.compute - 24.0).abs() < 1e-9 && (pipeline.breakdown.recompute - 8.0).abs() < 1e-9);
-        assert_eq!(pipeline.time, pipeline.simulation.makespan() / pipeline.simulation.samples() as f64);
+        let breakdown = pipeline.breakdown;
+        assert!((breakdown.total() - 4.0 * pipeline.time).abs() < 1e-9 * breakdown.total());
+        assert!((breakdown.compute - 16.0 * 24.0).abs() < 1e-9 && (breakdown.recompute - 16.0 * 8.0).abs() < 1e-9);
+        assert_eq!(pipeline.time, pipeline.simulation.makespan());
     }
 }
 
@@ -125,45 +160,83 @@ fn more_mappers_and_costs_never_make_a_plan_slower() {
     let (instance, topology) = (layers(8, 8e5, 3e5), pairs(8, 2e5, None));
     let best = |mappers: &[&str], counted: &[Counted]| {
         let mappers = mappers.iter().map(|&mapper| mapper.to_owned()).collect();
-        let options = PlanOptions { mappers, counted: counted.to_vec(), ..PlanOptions::default() };
-        planned(&instance, &topology, &options).candidates.iter().map(|c| c.time().unwrap()).collect::<Vec<_>>()
+        let partitioner = Some("dp".into());
+        let plan =
+            planned(&instance, &topology, &PlanOptions { mappers, counted: counted.to_vec(), partitioner, ..gpipe() });
+        plan.best().unwrap().time().unwrap()
     };
     let all = [Counted::Both, Counted::Messages, Counted::AllReduce];
     let everything = best(&["branch-and-bound", "consecutive", "p2p"], &all);
     for fewer in [best(&["consecutive"], &all), best(&["p2p"], &all), best(&["branch-and-bound"], &all[..1])] {
-        assert!(everything.iter().zip(&fewer).all(|(a, b)| a <= b), "{everything:?} {fewer:?}");
+        assert!(everything <= fewer, "{everything} {fewer}");
     }
 }
 
 #[test]
 fn what_does_not_fit_does_not_count() {
     let instance = layers(4, 10.0, 100.0);
-    let roomy = planned(&instance, &pairs(4, 1e6, Some(1e4)), &PlanOptions::default());
+    let options = |recompute| PlanOptions { batch: Some(16), recompute: vec![recompute], ..gpipe() };
+    let roomy = planned(&instance, &pairs(4, 1e6, Some(1e4)), &options(true));
     assert!(roomy.candidates.iter().all(|candidate| candidate.time().is_some()));
     // Two layers' weights and activations fit, four layers' do not.
-    let tight = planned(&instance, &pairs(4, 1e6, Some(300.0)), &PlanOptions::default());
-    assert!(matches!(&of(&tight, 1).fate, Fate::Failed(reason) if reason.contains("copies need as much, but 0 of 4")));
+    let tight = planned(&instance, &pairs(4, 1e6, Some(300.0)), &options(true));
+    assert!(matches!(&of(&tight, 1).fate, Fate::Refuted(_)));
     assert!(of(&tight, 2).time().is_some());
-    // The stage fits once, but not with what it keeps of four microbatches.
-    let options = PlanOptions { recompute: false, microbatches: vec![4, 16], ..PlanOptions::default() };
-    let kept = planned(&instance, &pairs(4, 1e6, Some(300.0)), &options);
-    let two = |count| kept.candidates.iter().find(|c| c.factoring.stages == 2 && c.microbatches == count).unwrap();
-    assert!(two(4).time().is_some());
-    assert!(two(16).time().is_none() && two(16).pipeline().is_some_and(|pipeline| pipeline.overfull.is_some()));
+    // The stages fit once, but not with what GPipe keeps of eight microbatches: 200 + 8 · 20.
+    let kept = planned(&instance, &pairs(4, 1e6, Some(300.0)), &options(false));
+    assert!(matches!(of(&kept, 2).fate, Fate::Refuted(_)));
+    let nowhere = planned(&instance, &pairs(4, 1e6, Some(90.0)), &options(true));
+    assert_eq!((nowhere.status(), nowhere.lower_bound()), (Status::Infeasible, None));
 }
 
 #[test]
-fn one_f_one_b_keeps_less_than_gpipe() {
-    let instance = layers(8, 1e5, 1e3);
-    let peak = |options: PlanOptions| {
-        let options = PlanOptions { microbatches: vec![16], recompute: false, ..options };
-        of(&planned(&instance, &pairs(4, 1e6, None), &options), 4).pipeline().unwrap().peak_memory
+fn memory_by_place_decides_the_split() {
+    // Of two stages under 1F1B the first keeps two microbatches: 3 + 5 layers fit, 4 + 4 do not.
+    let instance = layers(8, 100.0, 10.0);
+    let options = PlanOptions {
+        schedules: vec![&OneForwardOneBackward],
+        recompute: vec![false],
+        stages: vec![2],
+        batch: Some(8),
+        ..PlanOptions::default()
     };
-    let (gpipe, one_f_one_b) = (
-        peak(PlanOptions::default()),
-        peak(PlanOptions { schedule: &OneForwardOneBackward, ..PlanOptions::default() }),
-    );
-    assert!(one_f_one_b < gpipe, "{one_f_one_b} {gpipe}");
+    let plan = planned(&instance, &pairs(2, 1e6, Some(630.0)), &options);
+    let best = plan.best().unwrap().pipeline().unwrap();
+    assert_eq!((best.peak_memory, best.partition.verified.devices()[0].nodes().len()), (630.0, 6));
+}
+
+#[test]
+fn the_optimizer_lasts_and_is_shared_out() {
+    let training = Some(Training { optimizer: Optimizer::Adam, precision: Precision::Bf16 });
+    let peak = |zero| {
+        let memory = StageMemory { training, zero, ..StageMemory::default() };
+        let options =
+            PlanOptions { memory, replicas: vec![2], recompute: vec![false], batch: Some(8), ..PlanOptions::default() };
+        planned(&layers(4, 10.0, 100.0), &pairs(2, 1e6, None), &options).best().unwrap().pipeline().unwrap().peak_memory
+    };
+    // Four layers: 2 + 6 times their weights, and one microbatch.
+    assert_eq!([0, 1, 2, 3].map(peak), [3240.0, 2040.0, 1840.0, 1640.0]);
+}
+
+#[test]
+fn what_replicas_share_out_none_has_to_hold() {
+    let training = Some(Training { optimizer: Optimizer::Sgd, precision: Precision::Fp32 });
+    let memory = StageMemory { training, zero: 3, ..StageMemory::default() };
+    let options = PlanOptions { memory, replicas: vec![8], batch: Some(8), ..PlanOptions::default() };
+    // Weights of 400 bytes and their gradients, an eighth of them on each device, and a microbatch.
+    let plan = planned(&layers(4, 10.0, 100.0), &pairs(8, 1e6, Some(200.0)), &options);
+    assert_eq!(plan.best().and_then(Candidate::pipeline).map(|pipeline| pipeline.peak_memory), Some(140.0));
+}
+
+#[test]
+fn longer_microbatches_are_fewer() {
+    let options = PlanOptions { microbatch_sizes: vec![1, 4], replicas: vec![1], batch: Some(16), ..gpipe() };
+    let plan = planned(&layers(4, 0.0, 50.0), &pairs(2, 1e6, None), &options);
+    let of_size = |size| plan.candidates.iter().find(|candidate| candidate.microbatch_size == size).unwrap();
+    let time = |size: usize| of_size(size).time().unwrap();
+    assert_eq!((of_size(1).microbatches, of_size(4).microbatches), (16, 4));
+    // Two stages of 8 with recomputation: as much work, and four times as long to fill and drain.
+    assert_eq!((time(1) - 128.0) * 4.0, time(4) - 128.0);
 }
 
 #[test]
@@ -173,7 +246,7 @@ fn threads_do_not_change_the_plan() {
         let mut cx = SearchContext::new();
         cx.threads = threads;
         let plan = plan(&instance, &topology, &PlanOptions::default(), &cx).unwrap();
-        plan.candidates.iter().map(|c| (c.factoring, c.pipeline().map(|p| p.mapping.clone()))).collect::<Vec<_>>()
+        plan.candidates.iter().map(|c| (c.shape, c.pipeline().map(|p| p.mapping.clone()))).collect::<Vec<_>>()
     };
     assert_eq!(times(1), times(3));
 }
@@ -182,26 +255,25 @@ fn threads_do_not_change_the_plan() {
 fn a_stopped_plan_is_no_fault() {
     let cx = SearchContext::new().with_cancellation(Arc::new(AtomicBool::new(true)));
     let plan = plan(&layers(8, 1e5, 1e5), &pairs(4, 1e5, None), &PlanOptions::default(), &cx).unwrap();
-    assert_eq!(plan.candidates.len(), 3);
+    assert_eq!(plan.candidates.len(), 6, "three shapes, with and without recomputation");
+    assert!(plan.lower_bound().is_some());
 }
 
 #[test]
 fn what_makes_no_sense_is_refused() {
     let (instance, topology) = (layers(4, 1.0, 1.0), pairs(4, 1.0, None));
     let refused = |options| plan(&instance, &topology, &options, &SearchContext::new()).err().unwrap();
-    let spec = |text: &str| text.to_owned();
+    let partitioner = |text: &str| PlanOptions { partitioner: Some(text.to_owned()), ..PlanOptions::default() };
+    assert!(matches!(refused(partitioner("nonesuch")), PlanError::Spec(_)));
     assert!(matches!(
-        refused(PlanOptions { partitioner: spec("nonesuch"), ..PlanOptions::default() }),
+        refused(PlanOptions { mappers: vec!["nonesuch".into()], ..PlanOptions::default() }),
         PlanError::Spec(_)
     ));
-    assert!(matches!(
-        refused(PlanOptions { mappers: vec![spec("nonesuch")], ..PlanOptions::default() }),
-        PlanError::Spec(_)
-    ));
-    assert!(matches!(
-        refused(PlanOptions { partitioner: spec("sharding-bb"), ..PlanOptions::default() }),
-        PlanError::Solve(_)
-    ));
+    assert!(matches!(refused(partitioner("sharding-bb")), PlanError::Solve(_)));
+    let odd = PlanOptions { batch: Some(3), replicas: vec![2], ..PlanOptions::default() };
+    assert!(matches!(refused(odd), PlanError::NoCandidate { .. }));
+    let serving = PlanOptions { schedules: vec![&Inference], ..PlanOptions::default() };
+    assert!(matches!(refused(serving), PlanError::BackwardPass));
     let unknown = Instance { nodes: instance.nodes.iter().map(without_size).collect(), ..instance.clone() };
     let error = plan(&unknown, &topology, &PlanOptions::default(), &SearchContext::new()).err().unwrap();
     assert!(matches!(error, PlanError::Problem(_)));
@@ -230,11 +302,11 @@ fn run(folder: &Path, arguments: &str, code: i32) -> String {
 #[test]
 fn the_command_line_shows_every_candidate_and_says_why() {
     let folder = folder();
-    let table = run(folder.path(), "plan layers.json pairs.json --microbatches 4,8", 0);
+    let table = run(folder.path(), "plan layers.json pairs.json --batch 32", 0);
     assert!(table.contains("is the best:") && table.contains("longer"), "{table}");
-    let json = run(folder.path(), "plan layers.json pairs.json --microbatches 4,8 --json", 0);
+    let json = run(folder.path(), "plan layers.json pairs.json --batch 32 --json", 0);
     let json: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!((&json["schema"], &json["verified"]), (&"dagsplit-plan/1".into(), &true.into()));
+    assert_eq!((&json["schema"], &json["verified"]), (&"dagsplit-plan/2".into(), &true.into()));
     let candidates = json["candidates"].as_array().unwrap();
     assert_eq!(candidates.len(), 6);
     assert_eq!((&candidates[0]["status"], &candidates[0]["time"]), (&"best".into(), &json["objective"]));
@@ -242,20 +314,57 @@ fn the_command_line_shows_every_candidate_and_says_why() {
     assert!(times.is_sorted(), "{times:?}");
     assert_eq!(json["copies"].as_array().unwrap().len(), 4);
     assert_eq!(json["reasons"].as_array().unwrap().len(), 6);
+    let (objective, bound) = (json["objective"].as_f64().unwrap(), json["lower_bound"].as_f64().unwrap());
+    assert!((json["gap"].as_f64().unwrap() - (1.0 - bound / objective)).abs() < 1e-9, "{json}");
 }
 
 #[test]
 fn what_is_written_is_verified_and_simulated_to_the_same_time() {
     let folder = folder();
     let outputs = "--output split.json --output-stages stages.json --output-mapping mapping.json";
-    let shape = "--stages 4 --replicas 1 --microbatches 8";
+    let shape = "--stages 4 --replicas 1 --batch 8 --schedule gpipe --recompute always";
     let json = run(folder.path(), &format!("plan layers.json pairs.json {shape} {outputs} --json"), 0);
     let plan: Value = serde_json::from_str(&json).unwrap();
     run(folder.path(), "verify layers.json split.json --accelerators 4", 0);
     let simulate = "simulate stages.json pairs.json mapping.json --schedule gpipe --recompute --microbatches 8 --json";
     let simulated: Value = serde_json::from_str(&run(folder.path(), simulate, 0)).unwrap();
-    let (time, makespan) = (plan["objective"].as_f64().unwrap(), simulated["makespan"].as_f64().unwrap());
-    assert!((8.0 * time - makespan).abs() < 1e-9 * makespan, "{time} {makespan}");
+    assert_eq!(plan["objective"], simulated["makespan"]);
+}
+
+/// A model whose options have tensor degrees: what is written is for groups of devices.
+#[test]
+fn a_language_model_is_planned_verified_exported_and_drawn() {
+    let folder = folder();
+    let model = "--model llama3-8b --layers 8 --tensor-degrees 1,2 --accelerator h100 --precision fp16";
+    run(folder.path(), &format!("generate llm {model} --accelerators 8 --cpus 0 --output llm.json"), 0);
+    run(folder.path(), "generate topology nvswitch --nodes 2 --node-size 4 --server dgx-h100 --output servers.json", 0);
+    let asked = "--batch 32 --optimizer adam --precision bf16 --zero 1";
+    let outputs = "--output split.json --output-stages stages.json --output-mapping mapping.json \
+                   --output-topology groups.json --gantt step.svg --trace step.json --plot plans.svg";
+    let shape = "--tensor-degrees 2 --stages 2 --replicas 2";
+    let json = run(folder.path(), &format!("plan llm.json servers.json {asked} {shape} {outputs} --json"), 0);
+    let plan: Value = serde_json::from_str(&json).unwrap();
+    let degrees = "--microbatches 32 --optimizer adam --precision bf16 --zero 1";
+    run(folder.path(), &format!("verify llm.json split.json {degrees} --memory 80GB"), 0);
+    run(folder.path(), &format!("export llm.json split.json {degrees} --memory 80GB --to pytorch-pipelining"), 0);
+    let simulate = "simulate stages.json groups.json mapping.json --schedule 1f1b --microbatches 16 --json";
+    let simulated: Value = serde_json::from_str(&run(folder.path(), simulate, 0)).unwrap();
+    assert_eq!(plan["objective"], simulated["makespan"]);
+    assert_eq!(
+        plan["candidates"][0]["peak_memory"],
+        simulated["devices"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|device| device["peak_memory"].as_f64().unwrap())
+            .fold(0.0, f64::max)
+    );
+    for file in ["step.svg", "plans.svg"] {
+        assert!(fs::read_to_string(folder.path().join(file)).unwrap().starts_with("<svg"));
+    }
+    assert!(fs::read_to_string(folder.path().join("step.json")).unwrap().contains("traceEvents"));
+    let (objective, bound) = (plan["objective"].as_f64().unwrap(), plan["lower_bound"].as_f64().unwrap());
+    assert!(bound <= objective && plan["gap"].as_f64().unwrap() < 0.1, "{bound} {objective}");
 }
 
 #[test]
@@ -265,7 +374,9 @@ fn senseless_command_lines_are_refused() {
         "--stages 0",
         "--stages 5",
         "--stages 4 --replicas 2",
-        "--microbatches 0",
+        "--batch 0",
+        "--batch 3 --replicas 2",
+        "--optimizer adam --precision bf16",
         "--schedule nonesuch",
         "--partitioner nonesuch",
         "--mapper nonesuch",

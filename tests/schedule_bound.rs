@@ -75,6 +75,7 @@ impl Tiny {
             backward,
             parameter_bytes: self.parameters[i] as f64,
             memory: (self.parameters[i] + self.kept[i]) as f64,
+            lasting_bytes: None,
         };
         let message = |source, target| Message { source, target, bytes: self.message };
         let device = |&room: &usize| Device { memory: Some(room as f64), ..Device::new("GPU") };

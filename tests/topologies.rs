@@ -371,7 +371,14 @@ fn the_files_at_hand_are_what_their_commands_make() {
 /// Small files of every format, to mutate.
 fn files() -> Vec<String> {
     let csv = "GB/s, a, b\na, , 48.4\nb, 48.4,\n\nus, a, b\na, , 1.9\nb, 1.9,\n";
-    let stage = |forward| Stage { name: "s".into(), forward, backward: 2.0, parameter_bytes: 3.0, memory: 4.0 };
+    let stage = |forward| Stage {
+        name: "s".into(),
+        forward,
+        backward: 2.0,
+        parameter_bytes: 3.0,
+        memory: 4.0,
+        lasting_bytes: None,
+    };
     let message = Message { source: 0, target: 1, bytes: 5.0 };
     let stages = StageGraph { name: "g".into(), stages: vec![stage(1.0), stage(2.0)], messages: vec![message] };
     let topology = parse(csv).unwrap();

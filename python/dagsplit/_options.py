@@ -149,22 +149,30 @@ class Mapped(Devices, Limits, total=False):
 class Planned(Devices, Limits, total=False):
     """What is asked of a plan; `dagsplit plan --help` tells more of each."""
 
+    batch: int
+    """Samples of a step, over all pipelines."""
+    microbatch_sizes: int | Sequence[int]
+    """Samples of a microbatch."""
     stages: int | Sequence[int]
-    """Numbers of stages."""
+    """Numbers of stages, at most."""
     replicas: int | Sequence[int]
     """Numbers of replicas of each stage."""
-    microbatches: int | Sequence[int]
-    """Numbers of microbatches that pass through each pipeline before the weights are updated."""
-    schedule: str
-    """The schedule, such as `gpipe` or `1f1b`."""
+    tensor_degrees: int | Sequence[int]
+    """How many devices share the operators of each copy."""
+    schedule: str | Sequence[str]
+    """The schedules, such as `1f1b` and `zb-h1`."""
     links: Literal["blocking", "overlapped", "contended"]
     """How messages between stages are paid for."""
-    keep_activations: bool
-    """Keep activations in place of computing them once more."""
-    stage_memory: float | str
-    """Bytes that a stage of the split may occupy."""
+    recompute: Literal["never", "always", "either"]
+    """Whether stages compute their activations once more."""
+    optimizer: Literal["none", "sgd", "momentum", "adam"]
+    """What updates the weights; `precision` and `batch` go with it."""
+    precision: Literal["fp32", "bf16", "fp16"]
+    """What the parameters are stored in."""
+    zero: int
+    """What replicas share out among them: the stage of ZeRO."""
     partitioner: str
-    """The method that splits."""
+    """The method that splits, in place of the exact ones."""
     mapper: str
     """The mappers, separated by commas."""
     cost: Sequence[Literal["messages", "all-reduce", "both"]]

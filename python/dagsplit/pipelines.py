@@ -147,17 +147,25 @@ def map(
 class Plan:
     """How a workload best uses an interconnect."""
 
+    status: str
+    """`optimal`, `feasible`, `infeasible` or `unknown`."""
+    objective: float | None
+    """Simulated time of a step of the best candidate, in milliseconds."""
+    lower_bound: float | None
+    """A time that no step of any candidate is below."""
+    gap: float | None
+    """How far the objective is above the bound, as a part of it."""
     best: Mapping[str, Any] | None
-    """The candidate with the best simulated throughput of those that fit in memory: `stages`, `replicas`,
-    `microbatches`, `throughput` (microbatches per second), `bubble`, `breakdown` and more; None where there is none."""
+    """The candidate with the shortest simulated step of those that fit in memory: `stages`, `replicas`, `tensor_degree`,
+    `microbatches`, `throughput` (samples per second), `bubble`, `breakdown` and more; None where there is none."""
     candidates: Sequence[Mapping[str, Any]] = field(repr=False)
-    """Every way to use the devices that was looked at."""
+    """Every way to use the devices that was looked at, the best first."""
     split: Split | None
     """The split of the best candidate."""
     interrupted: bool
     """Whether Ctrl-C ended the search early."""
     record: Mapping[str, Any] = field(repr=False)
-    """The whole record, as `dagsplit plan --json` prints it (schema `dagsplit-plan/1`)."""
+    """The whole record, as `dagsplit plan --json` prints it (schema `dagsplit-plan/2`)."""
 
 
 def plan(
@@ -167,8 +175,8 @@ def plan(
     progress: bool | Callable[[Progress], object] = False,
     **search: Unpack[Planned],
 ) -> Plan:
-    """Chooses stages, replicas and devices: every factoring of the devices is split, mapped and simulated
-    (`docs/plan.md`). Progress and Ctrl-C are as in `solve`.
+    """Chooses stages, replicas and devices for a batch: every way to share out the devices is split, mapped and simulated, and
+    bounded from below (`docs/plan.md`). Progress and Ctrl-C are as in `solve`.
 
     Raises:
         InvalidOption: an option does not exist or does not fit.
@@ -181,7 +189,8 @@ def plan(
     record = json.loads(text)
     best = next((each for each in record["candidates"] if each["status"] == "best"), None)
     split = None if devices is None else Split._of(instance, devices, None)
-    return Plan(best, record["candidates"], split, interrupted, record)
+    found = (record[each] for each in ("status", "objective", "lower_bound", "gap"))
+    return Plan(*found, best, record["candidates"], split, interrupted, record)
 
 
 @dataclass(frozen=True)

@@ -42,10 +42,14 @@ def test_a_mapping_is_verified_and_drawn(split: Split) -> None:
 
 def test_a_plan_has_the_split_of_its_best_candidate() -> None:
     workload = generate("transformer", layers=2, training=True)
-    planned = plan(workload, Topology.generate("hierarchical", nodes=2, node_size=2), microbatches=8, mapping_time=2.0)
+    planned = plan(workload, Topology.generate("hierarchical", nodes=2, node_size=2), batch=16, mapping_time=2.0)
     assert planned.best is not None and planned.split is not None
+    assert planned.objective == planned.best["time"] and planned.lower_bound is not None
+    assert planned.lower_bound <= planned.objective and planned.status in {"optimal", "feasible"}
     assert planned.best["stages"] == len(planned.split.devices)
-    assert {each["status"] for each in planned.candidates} <= {"best", "planned", "too-large", "failed", "skipped"}
+    assert {each["status"] for each in planned.candidates} <= {
+        "best", "planned", "too-large", "infeasible", "failed", "beaten", "skipped"
+    }
 
 
 def test_a_simulation_takes_what_the_split_says(split: Split) -> None:

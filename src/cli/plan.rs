@@ -4,14 +4,16 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::formats::write_split;
-use crate::formats::{write_mapping, write_stages};
+use crate::formats::{write_mapping, write_stages, write_topology};
 use crate::mapping::{Counted, Topology};
-use crate::plan::{Factoring, Plan, PlanError, PlanOptions, plan};
+use crate::plan::{Candidate, Partition, Plan, PlanError, PlanOptions, plan};
+use crate::problem::Solution;
 use crate::registry::split_list;
-use crate::report::plan::PlanRecord;
+use crate::report::plan::{PlanRecord, plot};
 use crate::report::record::MEMORY_LIMIT_NOTE;
+use crate::report::simulation::{gantt as gantt_chart, trace as trace_events};
 use crate::report::{InstanceRecord, table};
-use crate::simulate::{Links, Schedule, schedule};
+use crate::simulate::Links;
 use clap::ValueEnum;
 
 use super::export_args::ExportArgs;
@@ -19,20 +21,22 @@ use super::mapping_args::{TopologyArgs, refuse_topology};
 use super::question::{Watch, exit};
 use super::reading_args::{ReadingArgs, Workload};
 use super::search_args::SearchArgs;
-use super::values::{self, Memory};
-use super::{Exit, Failure, bug, print, print_json, progress, write_out};
+use super::stage_memory_args::TrainingArgs;
+use super::values;
+use super::{Exit, Failure, OrFail, bug, print, print_json, progress, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
-  dagsplit plan swin.json dgx1.json
-  dagsplit plan bert.json torus.json --microbatches 4,8,16 --schedule 1f1b --threads 0
+  dagsplit plan llama.json servers.json --batch 512 --optimizer adam --precision bf16 --zero 1 --threads 2
+  dagsplit plan bert.json torus.json --batch 64 --schedule 1f1b,zb-h1 --microbatch-sizes 1,2
   dagsplit plan bert.json nodes.csv --stages 4,8 --mapper branch-and-bound,parmesan --json
-  dagsplit plan swin.json dgx1.json --output split.json --output-mapping mapping.json
+  dagsplit plan swin.json dgx1.json --output split.json --output-mapping mapping.json --gantt step.svg
 
-Every factoring S x R of the devices is split, mapped and simulated; the best simulated throughput \
-that fits in memory is the plan. Ctrl-C keeps the best so far. docs/plan.md tells more.";
+Every way to share out the devices among stages and replicas is split, mapped and simulated for the same batch; the \
+shortest step that fits in memory is the plan, and no other is shorter than the bound. Ctrl-C keeps the best so far. \
+docs/plan.md tells more.";
 
-/// Choose stages, replicas and devices: partition, map and simulate every way to use an interconnect.
+/// Choose stages, replicas, tensor degree and devices for a batch: split, map and simulate every way to use an interconnect.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -68,9 +72,13 @@ pub struct PlanningArgs {
     #[command(flatten)]
     pipeline: PipelineArgs,
 
-    /// The method that splits, as `dagsplit solve --method` takes it.
-    #[arg(long, value_name = "SPEC", default_value_t = PlanOptions::default().partitioner, help_heading = "Search")]
-    partitioner: String,
+    #[command(flatten)]
+    training: TrainingArgs,
+
+    /// The method that splits, as `dagsplit solve --method` takes it [default: the exact ones, and clusters where they find
+    /// nothing in time].
+    #[arg(long, value_name = "SPEC", help_heading = "Search")]
+    partitioner: Option<String>,
 
     /// The mappers, as `dagsplit map --method` takes them; the best mapping by simulation counts.
     #[arg(long, value_name = "SPEC,...", default_value_t = PlanOptions::default().mappers.join(","), help_heading = "Search")]
@@ -99,46 +107,50 @@ pub struct PlanningArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Candidates")]
 struct CandidateArgs {
-    /// Numbers of stages S [default: every divisor of the number of devices].
+    /// Samples of a step, over all pipelines; a sample is what the file's times are for [default: four for each device].
+    #[arg(id = "microbatches", long = "batch", value_name = "N", value_parser = values::whole::<usize>(1..=100_000))]
+    batch: Option<usize>,
+
+    /// Samples of a microbatch: all but the parameters is taken so many times.
+    #[arg(long, value_name = "B,...", value_delimiter = ',', default_value = "1", value_parser = values::whole::<usize>(1..=10_000))]
+    microbatch_sizes: Vec<usize>,
+
+    /// Numbers of stages S, at most [default: as many as the devices allow].
     #[arg(long, value_name = "S,...", value_delimiter = ',', value_parser = values::count::<usize>())]
     stages: Vec<usize>,
 
-    /// Numbers of replicas R of each stage [default: as many as the devices allow].
+    /// Numbers of replicas R of each stage [default: all that share out the batch; with --stages those that fill the devices].
     #[arg(long, value_name = "R,...", value_delimiter = ',', value_parser = values::count::<usize>())]
     replicas: Vec<usize>,
 
-    /// Numbers of microbatches that pass through each pipeline before the weights are updated.
-    #[arg(long, value_name = "MB,...", value_delimiter = ',', default_value = "4", value_parser = values::whole::<usize>(1..=10_000))]
-    microbatches: Vec<usize>,
+    /// How many devices share the operators of each copy [default: the degrees of the file's options, or 1].
+    #[arg(long, value_name = "T,...", value_delimiter = ',', value_parser = values::count::<usize>())]
+    tensor_degrees: Vec<usize>,
 }
 
 /// How the pipeline runs.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Simulation")]
 struct PipelineArgs {
-    /// The schedule, by its name.
-    #[arg(long, value_name = "NAME", default_value = "gpipe", value_parser = schedule_of)]
-    schedule: ScheduleArg,
+    /// The schedules, by name [default: 1f1b, or inference where there is no backward pass].
+    #[arg(long, value_enum, value_name = "NAME,...", value_delimiter = ',')]
+    schedule: Vec<ScheduleArg>,
 
     /// How messages between stages are paid for.
     #[arg(long, value_enum, default_value = "blocking")]
     links: LinksArg,
 
-    /// Keep activations in place of computing them once more.
-    #[arg(long)]
-    keep_activations: bool,
-
-    /// Bytes that a stage of the split may occupy, such as `16GiB`; whether a pipeline fits on its devices is for the
-    /// simulation to say [default: unlimited].
-    #[arg(long, value_name = "BYTES", value_parser = values::memory)]
-    stage_memory: Option<Memory>,
+    /// Whether stages compute their activations once more in place of keeping them; where the file's options say what that
+    /// takes, it is chosen for each node.
+    #[arg(long, value_enum, default_value = "either")]
+    recompute: RecomputeArg,
 }
 
 /// What is written.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 struct OutputArgs {
-    /// Print one JSON object (schema `dagsplit-plan/1`) in place of the table.
+    /// Print one JSON object (schema `dagsplit-plan/2`) in place of the table.
     #[arg(long)]
     json: bool,
 
@@ -153,6 +165,22 @@ struct OutputArgs {
     /// Write the best mapping to this file (schema `dagsplit-mapping/1`).
     #[arg(long, value_name = "MAPPING")]
     output_mapping: Option<PathBuf>,
+
+    /// Write the topology that the mapping is for: devices that share the operators of a copy are one.
+    #[arg(long, value_name = "TOPOLOGY")]
+    output_topology: Option<PathBuf>,
+
+    /// Draw the step of the best plan as a Gantt chart.
+    #[arg(long, value_name = "OUT.SVG")]
+    gantt: Option<PathBuf>,
+
+    /// Write the step of the best plan in the Trace Event Format.
+    #[arg(long, value_name = "OUT.JSON")]
+    trace: Option<PathBuf>,
+
+    /// Plot time against memory of all plans.
+    #[arg(long, value_name = "OUT.SVG")]
+    plot: Option<PathBuf>,
 
     /// Show no progress line.
     #[arg(long)]
@@ -179,22 +207,32 @@ enum LinksArg {
     Contended,
 }
 
-/// A schedule by name.
-#[derive(Clone, Copy)]
-struct ScheduleArg(&'static dyn Schedule);
-
-impl std::fmt::Debug for ScheduleArg {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.0.name())
-    }
+/// The schedules of [`PlanOptions::schedules`].
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ScheduleArg {
+    /// All forward passes, then all backward passes.
+    Gpipe,
+    /// One forward, one backward.
+    #[value(name = "1f1b")]
+    OneForwardOneBackward,
+    /// 1F1B whose weight gradients fill the bubbles, with its memory.
+    #[value(name = "zb-h1")]
+    ZbH1,
+    /// As few bubbles as twice that memory allows.
+    #[value(name = "zb-h2")]
+    ZbH2,
+    /// Forward passes alone.
+    Inference,
 }
 
-fn schedule_of(name: &str) -> Result<ScheduleArg, String> {
-    let found = schedule::all().into_iter().find(|schedule| schedule.name() == name);
-    found.map(ScheduleArg).ok_or_else(|| {
-        let names = schedule::all().map(Schedule::name);
-        format!("name one of {}", names.join(", "))
-    })
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum RecomputeArg {
+    /// All are kept.
+    Never,
+    /// All are computed once more.
+    Always,
+    /// Both are looked at.
+    Either,
 }
 
 /// What came of planning.
@@ -203,8 +241,6 @@ pub struct Planned {
     pub record: PlanRecord,
     /// The candidates.
     pub plan: Plan,
-    /// The topology, with the memory of its devices.
-    pub topology: Topology,
 }
 
 impl Args {
@@ -216,8 +252,11 @@ impl Args {
         let cancelled = progress::interrupt_flag()?;
         let watched = |context| progress::with_progress_line(context, self.output.quiet);
         let watch = Watch { cancelled: &cancelled, watched: &watched };
-        let Planned { record, plan, topology } = planning.plan(&workload, topology, super::started(), watch)?;
-        self.write(&workload, &topology, &plan)?;
+        let Planned { record, plan } = planning.plan(&workload, topology, super::started(), watch)?;
+        self.write(&workload, &plan)?;
+        if let Some(path) = &self.output.plot {
+            write_out(Some(path), &plot(&plan).or_fail(Exit::Bug)?)?;
+        }
         let sheet = record.sheet();
         self.export.write(&record, &sheet, &sheet)?;
         if self.output.json {
@@ -228,20 +267,23 @@ impl Args {
         Ok(if plan.best().is_some() { Exit::Done } else { Exit::NothingFound })
     }
 
-    fn write(&self, workload: &Workload, topology: &Topology, plan: &Plan) -> Result<(), Failure> {
-        let Some(best) = plan.best() else { return Ok(()) };
-        let (partition, Some(pipeline)) = (&plan.partitions[&best.factoring.stages], best.pipeline()) else {
-            return Ok(());
-        };
-        let OutputArgs { output, output_stages, output_mapping, .. } = &self.output;
-        if let Some(path) = output {
-            write_out(Some(path), &write_split(&workload.instance, &partition.verified.to_solution()))?;
-        }
-        if let Some(path) = output_stages {
-            write_out(Some(path), &write_stages(&partition.stages))?;
-        }
-        if let Some(path) = output_mapping {
-            write_out(Some(path), &write_mapping(&partition.stages, topology, &pipeline.mapping))?;
+    fn write(&self, workload: &Workload, plan: &Plan) -> Result<(), Failure> {
+        let Some(pipeline) = plan.best().and_then(Candidate::pipeline) else { return Ok(()) };
+        let Partition { verified, stages, .. } = &pipeline.partition;
+        // What it is worth depends on links that no split's question has.
+        let split = Solution { objective: None, ..verified.to_solution() };
+        let OutputArgs { output, output_stages, output_mapping, output_topology, gantt, trace, .. } = &self.output;
+        let placed_on = &pipeline.problem.topology;
+        let files: [(&Option<PathBuf>, &dyn Fn() -> String); 6] = [
+            (output, &|| write_split(&workload.instance, &split)),
+            (output_stages, &|| write_stages(stages)),
+            (output_mapping, &|| write_mapping(stages, placed_on, &pipeline.mapping)),
+            (output_topology, &|| write_topology(placed_on)),
+            (gantt, &|| gantt_chart(&pipeline.simulation)),
+            (trace, &|| trace_events(&pipeline.simulation)),
+        ];
+        for (path, text) in files.into_iter().filter(|(path, _)| path.is_some()) {
+            write_out(path.as_deref(), &text())?;
         }
         Ok(())
     }
@@ -257,7 +299,7 @@ impl PlanningArgs {
         watch: Watch,
     ) -> Result<Planned, Failure> {
         let topology = with_memory(topology, workload);
-        let options = self.options(&topology)?;
+        let options = self.options();
         let context = (watch.watched)(self.search.context(watch.cancelled, begun));
         let started = Instant::now();
         let plan = plan(&workload.instance, &topology, &options, &context).map_err(failure)?;
@@ -266,51 +308,30 @@ impl PlanningArgs {
         let instance = InstanceRecord::new(&workload.instance, workload.instance.edges.len());
         let mut record = PlanRecord::new(instance, &topology, &options, &plan, started.elapsed().as_secs_f64());
         record.reasons.extend(was_short_of_memory.then(|| MEMORY_LIMIT_NOTE.to_owned()));
-        Ok(Planned { record, plan, topology })
+        Ok(Planned { record, plan })
     }
 
-    fn options(&self, topology: &Topology) -> Result<PlanOptions, Failure> {
-        let PipelineArgs { schedule, links, keep_activations, stage_memory } = &self.pipeline;
-        Ok(PlanOptions {
-            factorings: Some(self.candidates.factorings(topology.len())?),
-            microbatches: self.candidates.microbatches.clone(),
+    fn options(&self) -> PlanOptions {
+        let CandidateArgs { batch, microbatch_sizes, stages, replicas, tensor_degrees } = &self.candidates;
+        let PipelineArgs { schedule, links, recompute } = &self.pipeline;
+        PlanOptions {
+            batch: *batch,
+            microbatch_sizes: microbatch_sizes.clone(),
+            stages: stages.clone(),
+            replicas: replicas.clone(),
+            tensor_degrees: tensor_degrees.clone(),
+            schedules: schedule.iter().map(|schedule| PlanOptions::schedules()[*schedule as usize].0).collect(),
+            recompute: match recompute {
+                RecomputeArg::Never => vec![false],
+                RecomputeArg::Always => vec![true],
+                RecomputeArg::Either => vec![false, true],
+            },
+            memory: self.training.asked(),
             partitioner: self.partitioner.clone(),
             mappers: split_list(&self.mapper),
             counted: self.cost.iter().map(|cost| cost.counted()).collect(),
-            schedule: schedule.0,
             links: links.links(),
-            recompute: !keep_activations,
-            memory: stage_memory.and_then(|memory| memory.0),
             mapping_time: self.mapping_time,
-        })
-    }
-}
-
-impl CandidateArgs {
-    /// The factorings asked for that the devices allow.
-    fn factorings(&self, devices: usize) -> Result<Vec<Factoring>, Failure> {
-        let refuse = |what: String| Err(Failure::message(Exit::Usage, what));
-        let given = self.stages.iter().map(|count| ("--stages", count));
-        for (option, &count) in given.chain(self.replicas.iter().map(|count| ("--replicas", count))) {
-            if count > devices {
-                return refuse(format!("{option} {count}: there are {devices} devices; give 1 to {devices}"));
-            }
-        }
-        let factorings: Vec<Factoring> = match (self.stages.as_slice(), self.replicas.as_slice()) {
-            ([], []) => Factoring::all(devices),
-            (stages, []) => stages.iter().map(|&stages| Factoring { stages, replicas: devices / stages }).collect(),
-            ([], replicas) => {
-                replicas.iter().map(|&replicas| Factoring { stages: devices / replicas, replicas }).collect()
-            }
-            (stages, replicas) => {
-                let pairs = stages.iter().flat_map(|&s| replicas.iter().map(move |&r| (s, r)));
-                let fitting = pairs.filter(|&(s, r)| s.saturating_mul(r) <= devices);
-                fitting.map(|(stages, replicas)| Factoring { stages, replicas }).collect()
-            }
-        };
-        match factorings.is_empty() {
-            true => refuse(format!("no S x R asked for is at most {devices} devices; ask for fewer")),
-            false => Ok(factorings),
         }
     }
 }
@@ -347,7 +368,9 @@ fn failure(error: PlanError) -> Failure {
         PlanError::Split { is_program: true, .. } => Failure::new(Exit::InvalidSplit, error.into()),
         PlanError::Split { .. } | PlanError::Mapping { .. } => bug(&error.to_string()),
         PlanError::Solve(ref solve) => Failure::new(exit(solve), error.into()),
-        PlanError::Spec(_) => Failure::new(Exit::Usage, error.into()),
+        PlanError::Spec(_) | PlanError::NoCandidate { .. } | PlanError::BackwardPass => {
+            Failure::new(Exit::Usage, error.into())
+        }
         PlanError::Problem(_) => Failure::new(Exit::BadInput, error.into()),
     }
 }

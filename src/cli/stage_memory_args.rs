@@ -18,6 +18,18 @@ pub struct StageMemoryArgs {
     #[arg(long, value_name = "Y", value_parser = values::count::<usize>(), requires = "microbatches", conflicts_with = "schedule")]
     in_flight: Option<usize>,
 
+    #[command(flatten)]
+    training: TrainingArgs,
+
+    /// Tokens of which stages keep keys and values [default: 0].
+    #[arg(long, value_name = "TOKENS", value_parser = values::whole::<usize>(0..=1_000_000_000), requires = "microbatches")]
+    cache_tokens: Option<usize>,
+}
+
+/// What training keeps of the parameters.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Memory of stages with degrees")]
+pub struct TrainingArgs {
     /// What updates the weights: weights, gradients and its state then follow from the file's parameter bytes, in the
     /// place of what the file's options say of lasting memory.
     #[arg(long, value_enum, requires = "microbatches", requires = "precision")]
@@ -31,10 +43,6 @@ pub struct StageMemoryArgs {
     /// [default: 0].
     #[arg(long, value_name = "STAGE", value_parser = values::whole::<usize>(0..=3), requires = "microbatches")]
     zero: Option<usize>,
-
-    /// Tokens of which stages keep keys and values [default: 0].
-    #[arg(long, value_name = "TOKENS", value_parser = values::whole::<usize>(0..=1_000_000_000), requires = "microbatches")]
-    cache_tokens: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -82,11 +90,7 @@ enum PrecisionArg {
 impl StageMemoryArgs {
     /// Whether anything is asked for.
     pub fn is_given(&self) -> bool {
-        self.schedule.is_some()
-            || self.in_flight.is_some()
-            || self.optimizer.is_some()
-            || self.zero.is_some()
-            || self.cache_tokens.is_some()
+        self.schedule.is_some() || self.in_flight.is_some() || self.training.is_given() || self.cache_tokens.is_some()
     }
 
     pub fn asked(&self) -> StageMemory {
@@ -98,6 +102,21 @@ impl StageMemoryArgs {
             FlightArg::ZbH2 => InFlight::ZbH2,
             FlightArg::Inference => InFlight::Constant(1),
         });
+        StageMemory {
+            in_flight: self.in_flight.map_or(in_flight, InFlight::Constant),
+            cache_tokens: self.cache_tokens.unwrap_or(0),
+            ..self.training.asked()
+        }
+    }
+}
+
+impl TrainingArgs {
+    fn is_given(&self) -> bool {
+        self.optimizer.is_some() || self.zero.is_some()
+    }
+
+    /// What is asked for, whatever is in flight.
+    pub fn asked(&self) -> StageMemory {
         let training = self.optimizer.zip(self.precision).map(|(optimizer, precision)| Training {
             optimizer: match optimizer {
                 OptimizerArg::None => Optimizer::None,
@@ -111,11 +130,6 @@ impl StageMemoryArgs {
                 PrecisionArg::Fp16 => Precision::Fp16,
             },
         });
-        StageMemory {
-            in_flight: self.in_flight.map_or(in_flight, InFlight::Constant),
-            training,
-            zero: self.zero.unwrap_or(0),
-            cache_tokens: self.cache_tokens.unwrap_or(0),
-        }
+        StageMemory { training, zero: self.zero.unwrap_or(0), ..StageMemory::default() }
     }
 }

@@ -31,7 +31,7 @@ pub use dagsplit_model::mapping::{
 };
 pub use exhaustive::Exhaustive;
 pub use heuristic::{Consecutive, GreedyMapping, MappingAnnealing, PointToPoint, RandomMapping, SwapSearch};
-pub use joint::{JointError, JointOutcome, JointProblem, JointRun, JointSearch, UnitGraph, UnitNet};
+pub use joint::{JointError, JointOutcome, JointPlan, JointProblem, JointRun, JointSearch, UnitGraph, UnitNet};
 pub use mapper::{Mapper, MappingOutcome, MappingRun};
 use mapper::{MappingRace, compute_bound};
 pub use parmesan2024::Parmesan2024;

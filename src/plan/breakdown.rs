@@ -2,8 +2,8 @@
 
 use crate::simulate::{DeviceWork, Simulation};
 
-/// Device time for each microbatch of the whole run, summed over devices. All candidates compute the same, so that the
-/// rest says why one is better than another.
+/// Device time of a step, summed over devices. All candidates take the same batch, so that the differences say why one is
+/// better than another.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Breakdown {
     /// Computing.
@@ -19,12 +19,12 @@ pub struct Breakdown {
 }
 
 impl Breakdown {
-    /// The breakdown of a simulation on some of so many `devices`; those that it leaves out wait all the time.
-    pub fn of(simulation: &Simulation, devices: usize) -> Self {
+    /// The breakdown of a simulation on some of so many `devices`, each of which stands for `size` of them; those that it leaves
+    /// out wait all the time.
+    pub fn of(simulation: &Simulation, devices: usize, size: usize) -> Self {
         let work: Vec<DeviceWork> = simulation.work();
-        let samples = simulation.samples() as f64;
-        let sum = |part: fn(&DeviceWork) -> f64| work.iter().map(part).sum::<f64>() / samples;
-        let all = devices as f64 * simulation.makespan() / samples;
+        let sum = |part: fn(&DeviceWork) -> f64| size as f64 * work.iter().map(part).sum::<f64>();
+        let all = devices as f64 * simulation.makespan();
         Self {
             compute: sum(|work| work.compute),
             recompute: sum(|work| work.recompute),

@@ -1,24 +1,17 @@
 //! One way to use the devices.
 
-use super::{Breakdown, Factoring};
-use crate::mapping::{ClaimedMapping, Counted, MappingProblem, StageCost, StageGraph};
+use super::{Breakdown, Partition, Shape};
+use crate::mapping::{ClaimedMapping, Counted, MappingProblem};
 use crate::simulate::Simulation;
-use crate::verify::Verified;
-
-/// A verified split into stages.
-#[derive(Debug, Clone)]
-pub struct Partition {
-    /// The split.
-    pub verified: Verified,
-    /// Its stages; fewer than asked for where the partitioner leaves devices empty.
-    pub stages: StageGraph,
-    /// What a copy's time is, with messages and all-reduce.
-    pub cost: StageCost,
-}
+use crate::simulate::schedule::Schedule;
 
 /// Stages on devices, simulated.
 #[derive(Debug, Clone)]
 pub struct MappedPipeline {
+    /// The split.
+    pub partition: Partition,
+    /// The method that found it.
+    pub method: String,
     /// What was mapped. Its stage times are those of one microbatch: with recomputation, and with a microbatch's share
     /// of the all-reduce.
     pub problem: MappingProblem,
@@ -34,7 +27,7 @@ pub struct MappedPipeline {
     pub gap: Option<f64>,
     /// When everything ran.
     pub simulation: Simulation,
-    /// Time of the run for each microbatch of all pipelines: its inverse is the throughput.
+    /// Time of a step.
     pub time: f64,
     /// Where the devices' time goes.
     pub breakdown: Breakdown,
@@ -56,23 +49,37 @@ impl MappedPipeline {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Fate {
-    /// It runs.
+    /// It was simulated.
     Planned(Box<MappedPipeline>),
-    /// There is no pipeline, for this reason.
+    /// It is proven that there is no such pipeline, for this reason.
+    Refuted(String),
+    /// No pipeline was found, for this reason.
     Failed(String),
+    /// Its bound says that it is not among the best.
+    Beaten,
     /// It was not looked at before the limit or Ctrl-C came.
     Skipped,
 }
 
 /// One way to use the devices, and what came of it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Candidate {
-    /// Stages and replicas.
-    pub factoring: Factoring,
+    /// Stages, replicas and devices of each copy.
+    pub shape: Shape,
+    /// Samples of a microbatch.
+    pub microbatch_size: usize,
     /// Microbatches of each pipeline.
     pub microbatches: usize,
+    /// In which order devices work.
+    pub schedule: &'static dyn Schedule,
+    /// Whether whole stages compute their activations once more.
+    pub recompute: bool,
+    /// A time that no step of such a plan is below, whatever split and mapping.
+    pub bound: f64,
     /// What became of it.
     pub fate: Fate,
+    /// Its splits, each with the method that found it.
+    pub(super) splits: Vec<(Partition, String)>,
 }
 
 impl Candidate {
@@ -80,12 +87,17 @@ impl Candidate {
     pub fn pipeline(&self) -> Option<&MappedPipeline> {
         match &self.fate {
             Fate::Planned(pipeline) => Some(pipeline),
-            Fate::Failed(_) | Fate::Skipped => None,
+            _ => None,
         }
     }
 
-    /// Its time per microbatch, where it runs and fits in memory.
+    /// The time of its step, where it runs and fits in memory.
     pub fn time(&self) -> Option<f64> {
         self.pipeline().filter(|pipeline| pipeline.overfull.is_none()).map(|pipeline| pipeline.time)
+    }
+
+    /// How many stages its pipeline has, or may have at most.
+    pub fn stages(&self) -> usize {
+        self.pipeline().map_or(self.shape.stages, |pipeline| pipeline.problem.stages.stages.len())
     }
 }

@@ -3,63 +3,83 @@
 use std::time::Duration;
 
 use crate::mapping::Counted;
+use crate::problem::{InFlight, StageMemory};
 use crate::simulate::Links;
-use crate::simulate::schedule::{GPipe, Schedule};
+use crate::simulate::schedule::{GPipe, Inference, OneForwardOneBackward, Schedule, ZbH1, ZbH2};
 
-/// How many stages there are, and how many copies of each.
+/// How the devices are shared out among stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Factoring {
-    /// S in the paper.
+pub struct Shape {
+    /// How many stages there are at most: S in the paper.
     pub stages: usize,
-    /// R in the paper.
+    /// How many copies of each: R in the paper, the data degree.
     pub replicas: usize,
+    /// How many devices share the operators of each copy.
+    pub tensor: usize,
 }
 
-impl Factoring {
-    /// Every factoring that fills `devices`, by stages.
-    pub fn all(devices: usize) -> Vec<Self> {
-        let divisors = (1..=devices).filter(|stages| devices.is_multiple_of(*stages));
-        divisors.map(|stages| Self { stages, replicas: devices / stages }).collect()
-    }
-}
-
-/// How to plan. The defaults are those of the paper, with exact mapping in place of its own.
+/// How to plan.
 #[derive(Clone)]
 pub struct PlanOptions {
-    /// The factorings to look at; `None` takes all that fill the devices.
-    pub factorings: Option<Vec<Factoring>>,
-    /// The numbers of microbatches to look at; each at least 1.
-    pub microbatches: Vec<usize>,
-    /// The method that splits, as a spec string of [`crate::registry`].
-    pub partitioner: String,
+    /// Samples of a step, over all pipelines; a sample is what the workload's times are for. `None` takes four for each
+    /// device.
+    pub batch: Option<usize>,
+    /// The samples of a microbatch to look at: everything but the parameters is taken so many times.
+    pub microbatch_sizes: Vec<usize>,
+    /// The numbers of stages to look at; none takes as many as the devices allow.
+    pub stages: Vec<usize>,
+    /// The numbers of replicas to look at; none takes all that share out the microbatches.
+    pub replicas: Vec<usize>,
+    /// The tensor degrees to look at; none takes those of the workload's options.
+    pub tensor_degrees: Vec<usize>,
+    /// The schedules to look at, of [`Self::schedules`]; none takes 1F1B.
+    pub schedules: Vec<&'static dyn Schedule>,
+    /// Whether activations are computed once more instead of kept: what to look at. Workloads whose options say what that takes
+    /// choose it for each node.
+    pub recompute: Vec<bool>,
+    /// What training keeps of the parameters; the schedule says what is in flight.
+    pub memory: StageMemory,
+    /// The method that splits, as a spec string of [`crate::registry`]; `None` takes the exact ones.
+    pub partitioner: Option<String>,
     /// The mappers, as spec strings of [`crate::registry`]; the best by simulation counts.
     pub mappers: Vec<String>,
     /// What the mappers count; the best by simulation counts.
     pub counted: Vec<Counted>,
-    /// In which order devices work.
-    pub schedule: &'static dyn Schedule,
     /// How messages are paid for.
     pub links: Links,
-    /// Whether activations are computed once more instead of kept.
-    pub recompute: bool,
-    /// Bytes that a stage of the split may occupy; `None` sets no limit.
-    pub memory: Option<f64>,
     /// The longest time of one mapper under one cost.
     pub mapping_time: Duration,
+}
+
+impl PlanOptions {
+    /// The schedules that run one stage on each device and empty the pipeline after each step, and what they have in
+    /// flight.
+    pub fn schedules() -> [(&'static dyn Schedule, InFlight); 5] {
+        [
+            (&GPipe, InFlight::GPipe),
+            (&OneForwardOneBackward, InFlight::OneForwardOneBackward),
+            (&ZbH1, InFlight::ZbH1),
+            (&ZbH2, InFlight::ZbH2),
+            (&Inference, InFlight::Constant(1)),
+        ]
+    }
 }
 
 impl Default for PlanOptions {
     fn default() -> Self {
         Self {
-            factorings: None,
-            microbatches: vec![4],
-            partitioner: "cluster:k=48+dp+refine".into(),
-            mappers: ["branch-and-bound", "consecutive", "p2p"].map(String::from).to_vec(),
+            batch: None,
+            microbatch_sizes: vec![1],
+            stages: Vec::new(),
+            replicas: Vec::new(),
+            tensor_degrees: Vec::new(),
+            schedules: Vec::new(),
+            recompute: vec![false, true],
+            memory: StageMemory::default(),
+            partitioner: None,
+            mappers: ["consecutive", "p2p", "branch-and-bound"].map(String::from).to_vec(),
             counted: vec![Counted::Both, Counted::Messages, Counted::AllReduce],
-            schedule: &GPipe,
             links: Links::Blocking,
-            recompute: true,
-            memory: None,
             mapping_time: Duration::from_secs(10),
         }
     }

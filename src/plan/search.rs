@@ -1,84 +1,66 @@
-//! All candidates, side by side.
+//! All candidates, side by side: those first whose bounds are lowest.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rayon::prelude::*;
 
-use super::{Breakdown, Candidate, Factoring, Fate, MappedPipeline, Partition, PlanOptions};
-use crate::instance::{Instance, Platform, Problems};
-use crate::mapping::{ClaimedMapping, Counted, Mapper, Mapping, MappingProblem, StageCost, StageGraph, Topology};
-use crate::problem::{Problem, ProblemSpec, Scope};
-use crate::registry as mappers;
-use crate::registry::{self, SpecError};
-use crate::search::gap;
-use crate::simulate::{Options, Pipeline, simulate};
-use crate::solve::{Progress, SearchContext, SolveError, Solver, in_pool};
-use crate::verify::{self, Violation};
+use super::groups::groups;
+use super::placing::{Placing, is_rule};
+use super::question::{Question, tensor_degrees};
+use super::splits::splits;
+use super::workload::of_microbatches;
+use super::{Candidate, Fate, Partition, PlanError, PlanOptions, Shape};
+use crate::instance::Instance;
+use crate::instance::validate::validate;
+use crate::mapping::Topology;
+use crate::problem::{InFlight, StageMemory};
+use crate::registry;
+use crate::search::{Status, gap, is_proven};
+use crate::simulate::schedule::{Inference, OneForwardOneBackward, Schedule};
+use crate::solve::{Progress, SearchContext, in_pool};
+
+/// So many of the best are shown, and are looked at with all mappers.
+pub const BEST: usize = 10;
+
+/// Candidates that are looked at before it is asked again which of the others may be among the best. A fixed number, so that
+/// the answer does not depend on threads.
+const ROUND: usize = 8;
 
 /// All candidates and what they are worth.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Plan {
-    /// The verified splits by the number of stages asked for.
-    pub partitions: BTreeMap<usize, Partition>,
-    /// By stages, then microbatches.
+    /// Samples of a step.
+    pub batch: usize,
+    /// The candidates: the fastest that fit in memory first, and those that were not simulated by their bounds.
     pub candidates: Vec<Candidate>,
 }
 
-/// Why nothing is planned.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PlanError {
-    /// A spec string names no method or no mapper.
-    #[error(transparent)]
-    Spec(#[from] SpecError),
-    /// The instance cannot be split like this.
-    #[error(transparent)]
-    Problem(#[from] Problems),
-    /// The partitioner does not take the instance, or failed.
-    #[error(transparent)]
-    Solve(#[from] SolveError),
-    /// The verifier rejects a split.
-    #[error("the split into {stages} stages that {method} found is invalid: {}", first(.violations))]
-    Split {
-        /// The partitioner.
-        method: String,
-        /// How many stages were asked for.
-        stages: usize,
-        /// What is wrong.
-        violations: Vec<Violation>,
-        /// Whether the partitioner is a program of the user's, and this no bug.
-        is_program: bool,
-    },
-    /// The verifier rejects a mapping.
-    #[error("the mapping that {mapper} found is invalid: {violation}")]
-    Mapping {
-        /// The mapper.
-        mapper: String,
-        /// What is wrong.
-        violation: String,
-    },
-}
-
-fn first(violations: &[Violation]) -> String {
-    violations.first().map(ToString::to_string).unwrap_or_default()
-}
-
-/// A mapping and who found it.
-struct Found {
-    mapping: Mapping,
-    problem: MappingProblem,
-    mapper: String,
-    /// The mapper's gap under what the problem counts.
-    gap: Option<f64>,
-}
-
 impl Plan {
-    /// The candidate with the best simulated throughput of those that fit in memory.
+    /// The candidate with the shortest simulated step of those that fit in memory.
     pub fn best(&self) -> Option<&Candidate> {
-        let timed = self.candidates.iter().filter_map(|candidate| Some((candidate, candidate.time()?)));
-        timed.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(candidate, _)| candidate)
+        self.candidates.first().filter(|candidate| candidate.time().is_some())
+    }
+
+    /// A time that no step of any plan looked at is below, whatever split and mapping; `None` where there are none.
+    pub fn lower_bound(&self) -> Option<f64> {
+        least_bound(&self.candidates)
+    }
+
+    /// How far the best is from the bound at most, as a part of it.
+    pub fn gap(&self) -> Option<f64> {
+        gap(self.best()?.time()?, self.lower_bound()?)
+    }
+
+    /// How the search ended.
+    pub fn status(&self) -> Status {
+        match (self.best().and_then(Candidate::time), self.lower_bound()) {
+            (Some(time), Some(bound)) if is_proven(time, bound) => Status::Optimal,
+            (Some(_), _) => Status::Feasible,
+            (None, None) => Status::Infeasible,
+            (None, Some(_)) => Status::Unknown,
+        }
     }
 }
 
@@ -93,210 +75,244 @@ pub fn plan(
     options: &PlanOptions,
     cx: &SearchContext,
 ) -> Result<Plan, PlanError> {
+    validate(instance)?;
     let planner = Planner::new(instance, topology, options, cx)?;
     in_pool(cx, || planner.run())
 }
 
 struct Planner<'a> {
-    instance: &'a Instance,
     topology: &'a Topology,
     options: &'a PlanOptions,
     cx: &'a SearchContext,
-    factorings: Vec<Factoring>,
-    /// The best time so far, for whoever watches.
-    best: Mutex<Option<f64>>,
+    /// The workload by the size of microbatches.
+    instances: BTreeMap<usize, Instance>,
+    batch: usize,
+    has_backward: bool,
+    has_options: bool,
+    /// Whether any candidate was simulated.
+    found_any: AtomicBool,
 }
 
 impl<'a> Planner<'a> {
     fn new(
-        instance: &'a Instance,
+        instance: &Instance,
         topology: &'a Topology,
         options: &'a PlanOptions,
         cx: &'a SearchContext,
     ) -> Result<Self, PlanError> {
-        registry::solver(&options.partitioner)?;
-        options.mappers.iter().try_for_each(|spec| mappers::mapper(spec).map(drop))?;
-        let factorings = options.factorings.clone().unwrap_or_else(|| Factoring::all(topology.len()));
-        Ok(Self { instance, topology, options, cx, factorings, best: Mutex::new(None) })
-    }
-
-    fn run(&self) -> Result<Plan, PlanError> {
-        let mut stages: Vec<usize> = self.factorings.iter().map(|factoring| factoring.stages).collect();
-        stages.sort_unstable();
-        stages.dedup();
-        let split = |&stages: &usize| Ok((stages, self.partition(stages)?));
-        let splits: Vec<(usize, Result<Partition, String>)> =
-            stages.par_iter().map(split).collect::<Result<_, PlanError>>()?;
-        let splits: BTreeMap<usize, Result<Partition, String>> = splits.into_iter().collect();
-        let asked: Vec<(Factoring, usize)> = self
-            .factorings
-            .iter()
-            .flat_map(|&factoring| self.options.microbatches.iter().map(move |&count| (factoring, count)))
-            .collect();
-        let limit = self.share(asked.len() * self.options.mappers.len() * self.options.counted.len());
-        let candidate = |&(factoring, microbatches): &(Factoring, usize)| {
-            let fate = match &splits[&factoring.stages] {
-                Err(reason) => Fate::Failed(reason.clone()),
-                Ok(_) if self.cx.should_stop() && self.best().is_some() => Fate::Skipped,
-                Ok(partition) => self.fate(partition, factoring, microbatches, limit)?,
-            };
-            Ok(Candidate { factoring, microbatches, fate })
-        };
-        let candidates = asked.par_iter().map(candidate).collect::<Result<_, PlanError>>()?;
-        let partitions = splits.into_iter().filter_map(|(stages, split)| Some((stages, split.ok()?))).collect();
-        Ok(Plan { partitions, candidates })
-    }
-
-    /// The longest time of one of `count` mappings, so that all of them come to their turn within the limit.
-    fn share(&self, count: usize) -> Duration {
-        let threads = self.cx.threads.clamp(1, count.max(1)) as u32;
-        let share = self.cx.remaining().map(|left| left * threads / count.max(1) as u32);
-        share.map_or(self.options.mapping_time, |share| share.min(self.options.mapping_time))
-    }
-
-    /// A split into `stages`, or why there is none.
-    fn partition(&self, stages: usize) -> Result<Result<Partition, String>, PlanError> {
-        let accelerators = self.instance.platform.accelerators.iter().enumerate().map(|(class, accelerators)| {
-            let count = if class == 0 { stages } else { 0 };
-            crate::instance::AcceleratorClass { count, memory: self.options.memory, ..accelerators.clone() }
-        });
-        let platform = Platform { accelerators: accelerators.collect(), cpus: 0, ..self.instance.platform.clone() };
-        let spec = ProblemSpec { platform, scope: Scope::Acyclic, ..ProblemSpec::of(self.instance) };
-        let problem = Problem::new(self.instance, spec)?;
-        let solver: Box<dyn Solver> = registry::solver(&self.options.partitioner)?;
-        solver.supports(&problem).map_err(SolveError::from)?;
-        let run = solver.solve(&problem, &mut self.cx.part(None))?;
-        let Some(solution) = run.outcome.solution() else {
-            return Ok(Err(format!("{}: no split into {stages} stages ({})", solver.name(), run.outcome.status())));
-        };
-        let verified = verify::check(self.instance, &problem.spec, solution).map_err(|violations| {
-            let (method, is_program) = (solver.name().into(), solver.is_program());
-            PlanError::Split { method, stages, violations, is_program }
-        })?;
-        let stages = StageGraph::of(self.instance, &problem, &verified.to_solution())?;
-        let cost = StageCost::of(&problem, Counted::Both)?;
-        Ok(Ok(Partition { verified, stages, cost }))
-    }
-
-    /// The best of the mappings of a split, by simulation.
-    fn fate(
-        &self,
-        partition: &Partition,
-        factoring: Factoring,
-        microbatches: usize,
-        limit: Duration,
-    ) -> Result<Fate, PlanError> {
-        let copies = partition.stages.stages.len() * factoring.replicas;
-        let devices = self.topology.len();
-        let asked = self.mapping_problem(partition, factoring.replicas, microbatches, Counted::Both);
-        let mut reason = asked.memory_shortage().map_or_else(
-            || format!("no mapping of {copies} copies on {devices} devices was found in time"),
-            |shortage| shortage.to_string(),
-        );
-        let mut best: Option<MappedPipeline> = None;
-        for found in self.mappings(partition, factoring.replicas, microbatches, limit)? {
-            match self.simulated(partition, found, microbatches) {
-                Ok(pipeline) if best.as_ref().is_none_or(|best| pipeline.is_better(best)) => best = Some(pipeline),
-                Ok(_) => {}
-                Err(error) => reason = error,
-            }
+        options.partitioner.iter().try_for_each(|spec| registry::solver(spec).map(drop))?;
+        options.mappers.iter().try_for_each(|spec| registry::mapper(spec).map(drop))?;
+        let has_options = instance.parallelism.is_some();
+        let has_backward = has_options || instance.nodes.iter().any(|node| node.backward);
+        if has_backward && options.schedules.iter().any(|schedule| !schedule.has_backward()) {
+            return Err(PlanError::BackwardPass);
         }
-        let Some(best) = best else { return Ok(Fate::Failed(reason)) };
-        self.tell(&best);
-        Ok(Fate::Planned(Box::new(best)))
-    }
-
-    /// What each mapper finds under each cost, each mapping once.
-    fn mappings(
-        &self,
-        partition: &Partition,
-        replicas: usize,
-        microbatches: usize,
-        limit: Duration,
-    ) -> Result<Vec<Found>, PlanError> {
-        let mut all: Vec<Found> = Vec::new();
-        for spec in &self.options.mappers {
-            let mapper = mappers::mapper(spec)?;
-            for &counted in &self.options.counted {
-                let problem = self.mapping_problem(partition, replicas, microbatches, counted);
-                let run = mapper.map(&problem, &self.cx.part(Some(limit)));
-                let Some(mapping) =
-                    run.outcome.solution().filter(|&mapping| all.iter().all(|known| known.mapping != *mapping))
-                else {
-                    continue;
-                };
-                let time = verified(&problem, mapping, mapper.as_ref())?;
-                let bound = run.outcome.bound().copied().filter(|&bound| bound > 0.0);
-                let gap = bound.and_then(|bound| gap(time, bound));
-                all.push(Found { mapping: mapping.clone(), problem, mapper: spec.clone(), gap });
-            }
-        }
-        Ok(all)
-    }
-
-    /// The mapping problem of stages as one microbatch sees them: with recomputation, and its share of the all-reduce.
-    fn mapping_problem(
-        &self,
-        partition: &Partition,
-        replicas: usize,
-        microbatches: usize,
-        counted: Counted,
-    ) -> MappingProblem {
-        let mut stages = partition.stages.of_microbatch(microbatches);
-        for stage in &mut stages.stages {
-            if self.options.recompute && stage.backward > 0.0 {
-                stage.backward += stage.forward;
-            }
-        }
-        let cost = StageCost { counted, ..partition.cost.clone() };
-        MappingProblem { stages, replicas, topology: self.topology.clone(), cost }
-    }
-
-    fn simulated(&self, partition: &Partition, found: Found, microbatches: usize) -> Result<MappedPipeline, String> {
-        let Found { mapping, problem, mapper, gap } = found;
-        let options = Options { microbatches, recompute: self.options.recompute };
-        let actual = MappingProblem { stages: partition.stages.clone(), ..problem.clone() };
-        let simulation = Pipeline::of_mapping(&actual, &mapping, self.options.links)
-            .and_then(|pipeline| simulate(&pipeline, self.options.schedule, options))
-            .map_err(|error| error.to_string())?;
-        let peaks = simulation.memory().peak;
-        let limit = |place: usize| self.topology.devices[mapping.devices[place]].memory;
-        let overfull = (0..peaks.len()).find(|&place| limit(place).is_some_and(|limit| peaks[place] > limit));
-        let counted = problem.cost.counted;
-        let whole = MappingProblem { cost: partition.cost.clone(), ..problem };
-        Ok(MappedPipeline {
-            mapping: ClaimedMapping::new(&whole, &mapping),
-            stage_time: whole.objective(&mapping),
-            problem: whole,
-            mapper,
-            counted,
-            gap,
-            time: simulation.makespan() / simulation.samples() as f64,
-            breakdown: Breakdown::of(&simulation, self.topology.len()),
-            peak_memory: peaks.iter().copied().fold(0.0, f64::max),
-            overfull: overfull.map(|place| mapping.devices[place]),
-            simulation,
+        let sizes = options.microbatch_sizes.iter();
+        Ok(Self {
+            topology,
+            options,
+            cx,
+            instances: sizes.map(|&size| (size, of_microbatches(instance, size))).collect(),
+            batch: options.batch.unwrap_or(4 * topology.len()),
+            has_backward,
+            has_options,
+            found_any: AtomicBool::new(false),
         })
     }
 
-    fn best(&self) -> Option<f64> {
-        *self.best.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn run(&self) -> Result<Plan, PlanError> {
+        let mut candidates = self.candidates()?;
+        let mut done = 0;
+        while done < candidates.len() {
+            let worst = self.worst_of_best(&candidates);
+            let (left, rest) = (candidates.len() - done, &mut candidates[done..]);
+            let round = rest.len().min(ROUND);
+            rest[..round].par_iter_mut().try_for_each(|candidate| self.look_at(candidate, worst, left))?;
+            done += round;
+            self.tell(&candidates);
+        }
+        candidates.sort_by(by_rank);
+        let best = candidates.iter().take_while(|candidate| candidate.time().is_some()).count().min(BEST);
+        candidates[..best].par_iter_mut().try_for_each(|candidate| self.improve(candidate, best))?;
+        candidates.sort_by(by_rank);
+        Ok(Plan { batch: self.batch, candidates })
     }
 
-    fn tell(&self, pipeline: &MappedPipeline) {
-        let mut best = self.best.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if pipeline.overfull.is_none() && best.is_none_or(|best| pipeline.time < best) {
-            *best = Some(pipeline.time);
+    /// Every way to use the devices, the lowest bound first.
+    fn candidates(&self) -> Result<Vec<Candidate>, PlanError> {
+        let mut candidates = Vec::new();
+        for (&microbatch_size, instance) in &self.instances {
+            for shape in self.shapes(instance, microbatch_size) {
+                let microbatches = self.batch / microbatch_size / shape.replicas;
+                for (schedule, recompute) in self.ways_to_run() {
+                    let (bound, fate, splits) = (0.0, Fate::Skipped, Vec::new());
+                    let mut candidate =
+                        Candidate { shape, microbatch_size, microbatches, schedule, recompute, bound, fate, splits };
+                    candidate.bound = self.question(&candidate).least_by_work();
+                    candidates.push(candidate);
+                }
+            }
         }
-        self.cx.report(&Progress { phase: "planning", incumbent: *best, bound: None });
+        candidates.sort_by(|a, b| a.bound.total_cmp(&b.bound));
+        match candidates.is_empty() {
+            true => Err(PlanError::NoCandidate { batch: self.batch, devices: self.topology.len() }),
+            false => Ok(candidates),
+        }
+    }
+
+    /// How the devices may be shared out.
+    fn shapes(&self, instance: &Instance, microbatch_size: usize) -> Vec<Shape> {
+        let asked = |list: &[usize], value: usize| list.is_empty() || list.contains(&value);
+        let PlanOptions { stages: lengths, replicas: copies, tensor_degrees: degrees, .. } = self.options;
+        let mut shapes = Vec::new();
+        for tensor in tensor_degrees(instance).into_iter().filter(|&degree| asked(degrees, degree)) {
+            let devices = self.topology.len() / tensor;
+            let shares = |replicas: &usize| self.batch.is_multiple_of(microbatch_size * replicas);
+            for replicas in (1..=devices).filter(|&count| asked(copies, count)).filter(shares) {
+                let most = devices / replicas;
+                // Where replicas are not asked for they fill the devices.
+                let is_filled =
+                    |&stages: &usize| stages <= most && (!copies.is_empty() || devices / stages == replicas);
+                let asked: Vec<usize> = lengths.iter().copied().filter(is_filled).collect();
+                let stages = if lengths.is_empty() { vec![most] } else { asked };
+                shapes.extend(stages.into_iter().map(|stages| Shape { stages, replicas, tensor }));
+            }
+        }
+        shapes
+    }
+
+    /// The schedules, with and without recomputation of whole stages.
+    fn ways_to_run(&self) -> impl Iterator<Item = (&'static dyn Schedule, bool)> {
+        let usual: &'static dyn Schedule = if self.has_backward { &OneForwardOneBackward } else { &Inference };
+        let schedules = if self.options.schedules.is_empty() { vec![usual] } else { self.options.schedules.clone() };
+        let chooses = self.has_backward && !self.has_options;
+        let recompute = if chooses { self.options.recompute.clone() } else { vec![false] };
+        schedules
+            .into_iter()
+            .flat_map(move |schedule| recompute.clone().into_iter().map(move |again| (schedule, again)))
+    }
+
+    fn question(&self, candidate: &Candidate) -> Question<'_> {
+        let Candidate { shape, microbatch_size, microbatches, schedule, recompute, .. } = *candidate;
+        let mut known = PlanOptions::schedules().into_iter();
+        let of_schedule = known.find(|(known, _)| known.name() == schedule.name()).map(|(_, in_flight)| in_flight);
+        // What is recomputed is not kept; a stage needs it for one microbatch at a time.
+        let in_flight = of_schedule.filter(|_| self.has_backward && !recompute).unwrap_or(InFlight::Constant(1));
+        Question {
+            instance: &self.instances[&microbatch_size],
+            topology: groups(self.topology, shape.tensor),
+            shape,
+            microbatches,
+            schedule,
+            recompute,
+            links: self.options.links,
+            memory: StageMemory { in_flight, ..self.options.memory },
+        }
+    }
+
+    /// Splits, places and simulates a candidate that may be better than `worst`, one of `left`.
+    fn look_at(&self, candidate: &mut Candidate, worst: Option<f64>, left: usize) -> Result<(), PlanError> {
+        let is_beaten = |candidate: &Candidate| worst.is_some_and(|worst| candidate.bound > worst);
+        candidate.fate = Fate::Beaten;
+        if is_beaten(candidate) {
+            return Ok(());
+        }
+        if self.cx.should_stop() && self.found_any.load(Ordering::Relaxed) {
+            candidate.fate = Fate::Skipped;
+            return Ok(());
+        }
+        let question = self.question(candidate);
+        // A third each for the bound, for the step, and for mappings.
+        let limit = self.share(3 * left);
+        let splits = splits(&question, self.options.partitioner.as_deref(), limit, self.cx)?;
+        candidate.bound = splits.bound;
+        if splits.is_refuted {
+            candidate.fate = Fate::Refuted("no split fits in memory".into());
+        } else if !is_beaten(candidate) {
+            let has_rules = self.options.mappers.iter().any(|spec| is_rule(spec));
+            let mappers = self.options.mappers.iter().filter(|spec| is_rule(spec) == has_rules);
+            candidate.fate = self.placed(&question, &splits.found, mappers, left)?;
+            candidate.splits = splits.found;
+        }
+        Ok(())
+    }
+
+    /// The best of the splits by simulation.
+    fn placed<'m>(
+        &self,
+        question: &Question,
+        splits: &[(Partition, String)],
+        mappers: impl Iterator<Item = &'m String> + Clone,
+        left: usize,
+    ) -> Result<Fate, PlanError> {
+        let mappings = left * splits.len() * mappers.clone().count() * self.options.counted.len();
+        let limit = self.options.mapping_time.min(self.share(mappings).unwrap_or(Duration::MAX));
+        let mut fate = Fate::Failed("no split was found in time".into());
+        for (partition, method) in splits {
+            let placing = Placing { question, partition, method, options: self.options, limit, cx: self.cx };
+            match placing.best(mappers.clone())? {
+                Ok(pipeline) => {
+                    let known = if let Fate::Planned(known) = &fate { Some(known) } else { None };
+                    if known.is_none_or(|known| pipeline.is_better(known)) {
+                        fate = Fate::Planned(Box::new(pipeline));
+                    }
+                }
+                Err(reason) if matches!(fate, Fate::Failed(_)) => fate = Fate::Failed(reason),
+                Err(_) => {}
+            }
+        }
+        if matches!(fate, Fate::Planned(_)) {
+            self.found_any.store(true, Ordering::Relaxed);
+        }
+        Ok(fate)
+    }
+
+    /// Places one of so many best candidates by all mappers.
+    fn improve(&self, candidate: &mut Candidate, best: usize) -> Result<(), PlanError> {
+        let exact = self.options.mappers.iter().filter(|spec| !is_rule(spec));
+        let Some(known) = candidate.pipeline() else { return Ok(()) };
+        if exact.clone().count() == self.options.mappers.len() || self.cx.should_stop() {
+            return Ok(());
+        }
+        if let Fate::Planned(pipeline) = self.placed(&self.question(candidate), &candidate.splits, exact, best)?
+            && pipeline.is_better(known)
+        {
+            candidate.fate = Fate::Planned(pipeline);
+        }
+        Ok(())
+    }
+
+    /// The part of the time left that one of `parts` may take, so that all of them come to their turn.
+    fn share(&self, parts: usize) -> Option<Duration> {
+        let (threads, parts) = (self.cx.threads.clamp(1, parts.max(1)) as u32, parts.max(1) as u32);
+        self.cx.remaining().map(|left| left * threads / parts)
+    }
+
+    /// The time of the worst of the best known, where there are as many as are shown.
+    fn worst_of_best(&self, candidates: &[Candidate]) -> Option<f64> {
+        let mut times: Vec<f64> = candidates.iter().filter_map(Candidate::time).collect();
+        times.sort_by(f64::total_cmp);
+        times.get(BEST - 1).copied()
+    }
+
+    fn tell(&self, candidates: &[Candidate]) {
+        let incumbent = candidates.iter().filter_map(Candidate::time).min_by(f64::total_cmp);
+        self.cx.report(&Progress { phase: "planning", incumbent, bound: least_bound(candidates) });
     }
 }
 
-/// The time of the slowest copy, recomputed by the verifier.
-fn verified(problem: &MappingProblem, mapping: &Mapping, mapper: &dyn Mapper) -> Result<f64, PlanError> {
-    let verified = verify::mapping::check(problem, &ClaimedMapping::new(problem, mapping));
-    verified.map(|verified| verified.objective()).map_err(|violations| PlanError::Mapping {
-        mapper: mapper.name().into(),
-        violation: violations.first().map(ToString::to_string).unwrap_or_default(),
-    })
+/// The least of the bounds of candidates that are not proven impossible.
+fn least_bound(candidates: &[Candidate]) -> Option<f64> {
+    let possible = candidates.iter().filter(|candidate| !matches!(candidate.fate, Fate::Refuted(_)));
+    possible.map(|candidate| candidate.bound).min_by(f64::total_cmp)
+}
+
+/// Those that fit in memory before those that do not, and the fastest first; the others by their bounds.
+fn by_rank(a: &Candidate, b: &Candidate) -> std::cmp::Ordering {
+    let key = |candidate: &Candidate| match candidate.pipeline() {
+        Some(pipeline) => (usize::from(pipeline.overfull.is_some()), pipeline.time),
+        None => (2, candidate.bound),
+    };
+    let (a, b) = (key(a), key(b));
+    a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
 }

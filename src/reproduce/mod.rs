@@ -88,7 +88,7 @@ pub struct Run {
     /// workloads.
     pub method: String,
     /// Where set, the split is mapped to the devices of this topology and simulated by `dagsplit plan`: the objective is
-    /// the simulated time per microbatch.
+    /// the simulated time of a step.
     pub topology: Option<Box<TopologyRecipe>>,
     /// Where set, the split is not found by the method: it is this one, and the method, `expert`, values it.
     pub answer: Option<Answer>,
@@ -103,9 +103,18 @@ impl Run {
         Self { workload, method: method.into(), topology: None, answer: None, options }
     }
 
-    /// A split by `partitioner` planned on `topology` with `options` of `dagsplit plan`.
-    fn planned(workload: Workload, partitioner: impl Into<String>, topology: &TopologyRecipe, options: &str) -> Self {
-        Self { topology: Some(Box::new(topology.clone())), ..Self::new(workload, partitioner, options) }
+    /// A split by `partitioner` into so many stages of so many replicas, planned on `topology` with further `options` of
+    /// `dagsplit plan`: four microbatches for each pipeline, under GPipe with recomputation.
+    fn planned(
+        workload: Workload,
+        partitioner: impl Into<String>,
+        topology: &TopologyRecipe,
+        (stages, replicas): (usize, usize),
+        options: &str,
+    ) -> Self {
+        let shape = format!("--stages {stages} --replicas {replicas} --batch {}", 4 * replicas);
+        let options = format!("{shape} --schedule gpipe --recompute always {options}");
+        Self { topology: Some(Box::new(topology.clone())), ..Self::new(workload, partitioner, &options) }
     }
 }
 

@@ -18,6 +18,7 @@ pub fn chain(times: &[(f64, f64)], replicas: usize) -> MappingProblem {
         backward,
         parameter_bytes: replicas as f64,
         memory: 10.0,
+        lasting_bytes: None,
     };
     let devices = (0..times.len() * replicas).map(|d| Device::new(format!("GPU {d}")));
     let message = |source, target| Message { source, target, bytes: 3.0 };

@@ -91,8 +91,8 @@ pub fn plan(
     })?;
     let planned = planned.map_err(|failure| raised(&failure))?;
     let record = serde_json::to_string(&planned.record).map_err(|error| mismatch(&error))?;
-    let best = planned.plan.best().map(|best| &planned.plan.partitions[&best.factoring.stages]);
-    Ok((record, best.map(|partition| devices(&partition.verified)).transpose()?, interrupted))
+    let best = planned.plan.best().and_then(dagsplit::plan::Candidate::pipeline);
+    Ok((record, best.map(|best| devices(&best.partition.verified)).transpose()?, interrupted))
 }
 
 /// Simulates the pipeline of a split: the record, and its Gantt chart as SVG.

@@ -34,20 +34,26 @@ impl Pipeline {
     /// The stages of `verified`, a split of `instance`. Where data leaves their order open, the stage whose first node
     /// comes first in the instance goes first. O(n + m) and sorting.
     ///
+    /// Degrees that all stages share, and the options of nodes, are for the framework's own settings.
+    ///
     /// # Errors
-    /// The split has replicas or a device with backward nodes alone, or data flows in a circle between its devices.
+    /// The split has replicas, degrees that differ, or a device with backward nodes alone, or data flows in a circle between its devices.
     pub fn new(instance: &Instance, verified: &Verified) -> Result<Self, Problems> {
         let mut found = Problems::default();
         let index: HashMap<u64, usize> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
         let mut stages: Vec<Stage> = Vec::new();
         for (d, device) in verified.devices().iter().enumerate() {
-            if device.in_flight().is_some() {
-                let cure =
-                    "export a split without --microbatches, and set the framework's own degrees and recomputation";
-                found.add(format!("device {d}"), "it has degrees and options, which settings do not state", cure);
-                continue;
+            let has_degrees = device.in_flight().is_some();
+            let degrees = |device: &VerifiedDevice| (device.tensor_degree(), device.replicas());
+            if has_degrees && degrees(device) != degrees(&verified.devices()[0]) {
+                let cure = "split with one tensor and one data degree for all stages, as `plan` does";
+                found.add(
+                    format!("device {d}"),
+                    "its degrees are not those of device 0, and frameworks have one",
+                    cure,
+                );
             }
-            if device.replicas() > 1 {
+            if !has_degrees && device.replicas() > 1 {
                 let cure = "split without --replicas, and let the framework add data parallelism";
                 found.add(format!("device {d}"), format!("it stands for {} replicas", device.replicas()), cure);
             }

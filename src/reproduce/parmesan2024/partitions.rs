@@ -47,8 +47,9 @@ fn refinement() -> Plan {
         let Network { workload, clusters } = network();
         let (plain, refined) = (format!("cluster:k={clusters}+dp"), network().partitioner());
         for ((s, r), value) in COLUMNS.into_iter().zip(values) {
-            let options = format!("--stages {s} --replicas {r} {}", by_rule("consecutive"));
-            let mut planned = |method: &str| plan.run(Run::planned(workload.clone(), method, &topology, &options));
+            let mapping = by_rule("consecutive");
+            let mut planned =
+                |method: &str| plan.run(Run::planned(workload.clone(), method, &topology, (s, r), &mapping));
             let simulated = Quantity::ObjectiveRatio(planned(&plain), planned(&refined));
             let mut split = |method: &str| plan.run(Run::new(workload.clone(), method, &stages(s)));
             let loads = Quantity::ObjectiveRatio(split(&plain), split(&refined));

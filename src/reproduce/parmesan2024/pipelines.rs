@@ -65,8 +65,8 @@ impl Task {
     /// The run of this task with a split by `partitioner` and a mapping by `mapping`, options of `plan`.
     fn run(&self, partitioner: Partitioner, topology: &TopologyRecipe, mapping: &str) -> Run {
         let network = (self.network)();
-        let (spec, Self { stages, replicas, .. }) = (partitioner.spec(&network), self);
-        Run::planned(network.workload, spec, topology, &format!("--stages {stages} --replicas {replicas} {mapping}"))
+        let (spec, &Self { stages, replicas, .. }) = (partitioner.spec(&network), self);
+        Run::planned(network.workload, spec, topology, (stages, replicas), mapping)
     }
 
     fn title(&self) -> String {

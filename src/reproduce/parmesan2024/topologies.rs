@@ -99,9 +99,9 @@ fn speed_ups(sizes: &[(usize, usize)], rows: &[Row; 7], rules: &str) -> Plan {
             let Some(topology) = topology(name, devices) else { continue };
             let replicas = devices / stages;
             let mut run = |mapping: &str| {
-                let (network, shape) = (semantic_fpn(), format!("--stages {stages} --replicas {replicas} {mapping}"));
+                let network = semantic_fpn();
                 let partitioner = network.partitioner();
-                plan.run(Run::planned(network.workload, partitioner, &topology, &shape))
+                plan.run(Run::planned(network.workload, partitioner, &topology, (stages, replicas), mapping))
             };
             let (baseline, ours) = (run(&by_rule(rules)), run(OURS));
             plan.figures.push(Figure {

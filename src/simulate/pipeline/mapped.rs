@@ -22,7 +22,7 @@ impl Pipeline {
     /// `mapping` has a device for each copy; one device may hold several stages of a replica, as the interleaved
     /// schedule has it. Activations go from a stage to a later one, gradients from a stage to an earlier one, and each
     /// takes the time that the topology says. A stage waits for gradients from wherever it sends activations to, also
-    /// where no message says so. What a stage's memory holds beyond its weights it keeps for each microbatch in
+    /// where no message says so. What a stage's memory holds beyond what lasts it keeps for each microbatch in
     /// flight. What `problem` counts to a stage's time does not matter: everything is simulated.
     /// O(copies + replicas · messages).
     ///
@@ -96,13 +96,13 @@ impl Placed<'_> {
         let rank = copy / self.problem.replicas;
         let stage = &self.graph().stages[rank];
         let activations = self.graph().messages.iter().filter(|m| m.target == rank && m.source < rank);
-        let kept = (stage.memory - stage.parameter_bytes).max(0.0);
+        let (lasting, kept) = stage.kept();
         Stage {
             name: stage.name.clone(),
             rank,
             replica: copy % self.problem.replicas,
             device,
-            weights: stage.memory - kept,
+            weights: lasting,
             activations: kept,
             boundary: activations.map(|message| message.bytes).sum::<f64>().min(kept),
         }

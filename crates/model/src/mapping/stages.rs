@@ -13,9 +13,18 @@ pub struct Stage {
     pub parameter_bytes: f64,
     /// Bytes that each of its copies occupies on its device.
     pub memory: f64,
+    /// Bytes of its memory that last however many microbatches are in flight, each of which keeps the rest; `None` takes
+    /// those of the weights.
+    pub lasting_bytes: Option<f64>,
 }
 
 impl Stage {
+    /// Bytes that last, and those that it keeps for each microbatch in flight.
+    pub fn kept(&self) -> (f64, f64) {
+        let lasting = self.lasting_bytes.unwrap_or(self.parameter_bytes).min(self.memory);
+        (lasting, self.memory - lasting)
+    }
+
     /// Time of both passes over one microbatch on a device of speed 1: the paper's c_u(s).
     pub fn compute(&self) -> f64 {
         self.forward + self.backward

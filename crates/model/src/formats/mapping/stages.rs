@@ -40,6 +40,8 @@ struct StageEntry {
     parameter_bytes: f64,
     #[serde(default)]
     memory: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lasting_bytes: Option<f64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -70,18 +72,19 @@ fn stages(entries: Vec<StageEntry>, problems: &mut Problems) -> Vec<Stage> {
         problems.add("stages", format!("there are {}", entries.len()), cure);
     }
     let stage = |(s, entry): (usize, StageEntry)| {
-        let StageEntry { name, forward, backward, parameter_bytes, memory } = entry;
+        let StageEntry { name, forward, backward, parameter_bytes, memory, lasting_bytes } = entry;
         let amounts = [
             ("forward", forward, "ms"),
             ("backward", backward, "ms"),
             ("parameter_bytes", parameter_bytes, "bytes"),
             ("memory", memory, "bytes"),
+            ("lasting_bytes", lasting_bytes.unwrap_or(0.0), "bytes"),
         ];
         for (field, value, unit) in amounts {
             check_amount(&format!("stages[{s}]"), field, value, unit, problems);
         }
         let name = if name.is_empty() { format!("stage {s}") } else { name };
-        Stage { name, forward, backward, parameter_bytes, memory }
+        Stage { name, forward, backward, parameter_bytes, memory, lasting_bytes }
     };
     entries.into_iter().enumerate().map(stage).collect()
 }
@@ -124,6 +127,7 @@ pub(super) fn write(graph: &StageGraph) -> String {
         backward: stage.backward,
         parameter_bytes: stage.parameter_bytes,
         memory: stage.memory,
+        lasting_bytes: stage.lasting_bytes,
     };
     let message =
         |message: &Message| MessageEntry { source: message.source, target: message.target, bytes: message.bytes };

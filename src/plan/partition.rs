@@ -1,0 +1,163 @@
+//! The stages of a split, ready to be placed.
+
+use std::collections::BTreeMap;
+
+use super::PlanError;
+use super::groups::Rates;
+use super::question::Question;
+use super::workload::FORWARD_SHARE;
+use crate::cost::{OptionCost, StageBytes, StageCosts};
+use crate::mapping::{Counted, Message, Stage, StageCost, StageGraph};
+use crate::problem::{DeviceAssignment, DeviceKind, Problem, Solution};
+use crate::verify::{self, Verified};
+
+/// A verified split into stages.
+#[derive(Debug, Clone)]
+pub struct Partition {
+    /// The split.
+    pub verified: Verified,
+    /// Its stages; fewer than allowed where the devices are better left empty.
+    pub stages: StageGraph,
+    /// What a copy's time is, with messages and all-reduce.
+    pub cost: StageCost,
+}
+
+impl Partition {
+    /// The stages of a split that a method of this name found, be it a program of the user's; `options` is the problem with the
+    /// options of all nodes.
+    pub(super) fn of(
+        question: &Question,
+        options: &Problem,
+        (method, is_program): (&str, bool),
+        split: &Solution,
+    ) -> Result<Self, PlanError> {
+        let Some(costs) = &StageCosts::of(question.instance, &options.spec) else {
+            unreachable!("it was asked with degrees")
+        };
+        let has_options = question.has_options();
+        let plain = question.as_it_stands()?;
+        let split = given(split, has_options);
+        let spec = if has_options { &options.spec } else { &plain.spec };
+        let verified = verify::check(question.instance, spec, &split).map_err(|violations| PlanError::Split {
+            method: method.into(),
+            stages: question.shape.stages,
+            violations,
+            is_program,
+        })?;
+        Ok(match has_options {
+            true => Self {
+                stages: of_options(question, costs, options, &split),
+                cost: StageCost::additive(Counted::Both),
+                verified,
+            },
+            false => Self {
+                stages: of_nodes(question, costs, &split)?,
+                cost: StageCost::of(&plain, Counted::Both)?,
+                verified,
+            },
+        })
+    }
+}
+
+/// The split as it is verified and written: without the classes of devices that it was asked for, and with degrees only where
+/// options have them.
+fn given(split: &Solution, has_options: bool) -> Solution {
+    let held = split.devices.iter().filter(|device| !device.nodes.is_empty());
+    let device = |device: &DeviceAssignment| match has_options {
+        true => device.clone(),
+        false => DeviceAssignment::new(DeviceKind::Accelerator(0), device.nodes.clone()),
+    };
+    Solution { devices: held.map(device).collect(), objective: None }
+}
+
+/// The stages of nodes without options, in pipeline order.
+fn of_nodes(question: &Question, costs: &StageCosts, split: &Solution) -> Result<StageGraph, PlanError> {
+    let stages_with = |bytes: fn(StageBytes, usize) -> f64| {
+        let mut instance = question.instance.clone();
+        for (node, options) in instance.nodes.iter_mut().zip(&costs.options) {
+            node.memory = options.iter().map(|option| bytes(costs.bytes(option), question.shape.replicas)).sum();
+        }
+        let problem =
+            Question { instance: &instance, topology: question.topology.clone(), ..*question }.as_it_stands()?;
+        Ok::<StageGraph, PlanError>(StageGraph::of(&instance, &problem, split)?)
+    };
+    let lasting = stages_with(|bytes, replicas| bytes.of(0, replicas))?;
+    let mut graph = stages_with(|bytes, replicas| bytes.of(1, replicas))?;
+    for (stage, lasting) in graph.stages.iter_mut().zip(lasting.stages) {
+        stage.lasting_bytes = Some(lasting.memory);
+    }
+    Ok(graph)
+}
+
+/// The stages of options, in the order of the split.
+fn of_options(question: &Question, costs: &StageCosts, options: &Problem, split: &Solution) -> StageGraph {
+    let index = options.index_of_ids();
+    let mut stage_of = vec![0; options.node_count()];
+    let mut chosen: Vec<Option<&OptionCost>> = vec![None; options.node_count()];
+    for (stage, device) in split.devices.iter().enumerate() {
+        for (id, name) in device.nodes.iter().zip(&device.options) {
+            let v = index[id];
+            let is_chosen = |option: &&OptionCost| option.name == *name && option.tensor_degree == device.tensor_degree;
+            (stage_of[v], chosen[v]) = (stage, costs.options[v].iter().find(is_chosen));
+        }
+    }
+    let mut sums = vec![Sum::default(); split.devices.len()];
+    for (&stage, option) in stage_of.iter().zip(&chosen) {
+        option.iter().for_each(|option| sums[stage].add(costs, option));
+    }
+    let mut sent: BTreeMap<(usize, usize), f64> = BTreeMap::new();
+    for (e, edge) in costs.edges.iter().enumerate() {
+        let (source, target) = (stage_of[edge.source], stage_of[edge.target]);
+        if source == target {
+            continue;
+        }
+        for (from, to) in [(source, target), (target, source)] {
+            *sent.entry((from, to)).or_default() += edge.bytes;
+        }
+        for v in [edge.source, edge.target] {
+            sums[stage_of[v]].exchanged += chosen[v].map_or(0.0, |option| option.exchanged_for(e));
+        }
+    }
+    let messages = sent.into_iter().map(|((source, target), bytes)| Message { source, target, bytes });
+    let bandwidth = Rates::fastest(&question.topology, question.shape.replicas).bandwidth;
+    let stage =
+        |(i, sum): (usize, &Sum)| Stage { name: format!("stage {i}"), ..sum.stage(bandwidth, question.shape.replicas) };
+    StageGraph {
+        name: question.instance.metadata.name.clone().unwrap_or_default(),
+        stages: sums.iter().enumerate().map(stage).collect(),
+        messages: messages.collect(),
+    }
+}
+
+/// What the options of a stage add up to.
+#[derive(Debug, Clone, Default)]
+struct Sum {
+    compute: f64,
+    /// Bytes that the devices of a copy exchange in each pass.
+    exchanged: f64,
+    parameters: f64,
+    bytes: StageBytes,
+    working: f64,
+}
+
+impl Sum {
+    fn add(&mut self, costs: &StageCosts, option: &OptionCost) {
+        self.compute += option.compute;
+        self.parameters += option.parameters;
+        self.bytes = self.bytes.plus(&costs.bytes(option));
+        self.working = self.working.max(option.working);
+    }
+
+    fn stage(&self, bandwidth: f64, replicas: usize) -> Stage {
+        let exchange = self.exchanged / bandwidth;
+        let lasting = self.bytes.of(0, replicas) + self.working;
+        Stage {
+            forward: FORWARD_SHARE * self.compute + exchange,
+            backward: (1.0 - FORWARD_SHARE) * self.compute + exchange,
+            parameter_bytes: self.parameters,
+            memory: lasting + self.bytes.per_microbatch,
+            lasting_bytes: Some(lasting),
+            ..Stage::default()
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! What is asked of the solvers for a candidate, and what their answers say of its step.
+
+use std::borrow::Cow;
+
+use super::groups::Rates;
+use super::{PlanError, Shape};
+use crate::cost::{CostModel, Costs, ProfiledCost, StageCosts};
+use crate::instance::{AcceleratorClass, Instance, Parallelism, Platform, Problems};
+use crate::mapping::{Counted, JointProblem, StageCost, Topology, UnitGraph};
+use crate::problem::{Degrees, Objective, Problem, ProblemSpec, Scope, StageMemory};
+use crate::simulate::Links;
+use crate::simulate::schedule::Schedule;
+
+/// Units to be split and placed together, and the nodes of each.
+pub type Joint = (JointProblem, Vec<Vec<u64>>);
+
+/// Split and placed together are no more units than these, on no more devices.
+const MOST_JOINT_UNITS: usize = 32;
+const MOST_JOINT_DEVICES: usize = 16;
+
+/// A workload on devices that are shared out in one way.
+pub struct Question<'a> {
+    /// The workload with microbatches of the size that is looked at.
+    pub instance: &'a Instance,
+    /// The devices, those of a copy as one.
+    pub topology: Cow<'a, Topology>,
+    pub shape: Shape,
+    /// Microbatches of each pipeline.
+    pub microbatches: usize,
+    pub schedule: &'static dyn Schedule,
+    /// Whether whole stages compute their activations once more.
+    pub recompute: bool,
+    pub links: Links,
+    /// What stages keep.
+    pub memory: StageMemory,
+}
+
+/// The costs of stages with degrees on links of one bandwidth, as pipelines pay for them that are simulated.
+#[derive(Debug)]
+struct OnLinks {
+    rates: Rates,
+    is_training: bool,
+}
+
+impl CostModel for OnLinks {
+    fn costs(&self, instance: &Instance, spec: &ProblemSpec) -> Costs {
+        let mut costs = ProfiledCost.costs(instance, spec);
+        if let Some(stages) = &mut costs.stages {
+            stages.bandwidth = self.rates.bandwidth;
+            // A ring moves half of what PipeDream's planner counts.
+            let share = if self.is_training { 0.5 * self.rates.bandwidth / self.rates.ring } else { 0.0 };
+            stages.options.iter_mut().flatten().for_each(|option| option.parameters *= share);
+        }
+        costs
+    }
+}
+
+impl Question<'_> {
+    /// Whether nodes have options, which state what both passes take.
+    pub fn has_options(&self) -> bool {
+        self.instance.parallelism.is_some()
+    }
+
+    fn is_training(&self) -> bool {
+        self.has_options() || self.instance.nodes.iter().any(|node| node.backward)
+    }
+
+    /// Microbatches of all pipelines.
+    fn all_microbatches(&self) -> usize {
+        self.microbatches * self.shape.replicas
+    }
+
+    /// The speed of the slowest copy of each stage, at best: the fastest devices make one stage, the next ones another.
+    fn speeds(&self) -> Vec<f64> {
+        let mut speeds: Vec<f64> = self.topology.devices.iter().map(|device| device.speed).collect();
+        speeds.sort_by(|a, b| b.total_cmp(a));
+        speeds
+            .chunks_exact(self.shape.replicas)
+            .take(self.shape.stages)
+            .map(|copies| copies[copies.len() - 1])
+            .collect()
+    }
+
+    fn fastest(&self) -> f64 {
+        self.speeds().first().copied().unwrap_or(1.0)
+    }
+
+    /// The memory of the largest device; `None` where one sets no limit.
+    fn most_memory(&self) -> Option<f64> {
+        let limits: Option<Vec<f64>> = self.topology.devices.iter().map(|device| device.memory).collect();
+        limits?.into_iter().max_by(f64::total_cmp)
+    }
+
+    /// What messages take that keep devices waiting, where links are like `rates`.
+    fn paid(&self, rates: Rates) -> Rates {
+        if self.links == Links::Blocking { rates } else { Rates::FREE }
+    }
+
+    /// A time that no step is below, whatever the split: the devices of the stages at its ends wait for the others.
+    ///
+    /// Stage i of times T begins after T's forward part of those before it, and after its last backward pass these run theirs, so
+    /// that a step of m microbatches takes Σ_{j < i} T_j + m · T_i at least. The largest of these is least where all are
+    /// equal: W / (1 − (1 − 1 / m)^S), for all work W on S stages. Where gradients of weights may wait, that may
+    /// not be, and the work is shared out evenly.
+    pub fn least_by_work(&self) -> f64 {
+        let (work, m) = (self.work() / self.fastest(), self.microbatches as f64);
+        let stages = self.shape.stages.min(self.instance.nodes.len());
+        match self.schedule.splits_backward() {
+            true => m * work / stages as f64,
+            false => work / (1.0 - (1.0 - 1.0 / m).powi(stages as i32)),
+        }
+    }
+
+    /// The least time of all nodes together at speed 1, without recomputation of whole stages.
+    fn work(&self) -> f64 {
+        let Some(stated) = &self.instance.parallelism else {
+            return self.instance.nodes.iter().filter_map(|node| node.accelerator_times[0]).sum();
+        };
+        let mut least = rustc_hash::FxHashMap::default();
+        for option in stated.options.iter().filter(|option| option.tensor_degree == self.shape.tensor) {
+            let time = least.entry(option.node).or_insert(f64::INFINITY);
+            *time = option.time.min(*time);
+        }
+        least.values().sum()
+    }
+
+    /// A time that no step is below where no slowest stage of [`Self::by_load`] is below `load`: its devices are busy with all
+    /// microbatches.
+    pub fn least_by_load(&self, load: f64) -> f64 {
+        match self.has_options() {
+            // Loads are of speed 1, for each microbatch of all pipelines.
+            true => self.all_microbatches() as f64 * load / self.fastest().max(1.0),
+            false => self.microbatches as f64 * load,
+        }
+    }
+
+    /// The problem whose optimum no slowest stage of a pipeline is below: every link is the fastest one. `None` where there may
+    /// be more stages than it allows.
+    ///
+    /// # Errors
+    /// The instance cannot be split like this.
+    pub fn by_load(&self) -> Result<Option<Problem>, Problems> {
+        let rates = Rates::fastest(&self.topology, self.shape.replicas);
+        if !self.has_options() {
+            return self.on_classes(self.paid(rates)).map(Some);
+        }
+        match self.shape.stages <= self.microbatches {
+            true => self.with_degrees(Objective::Throughput, rates).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// The problem of the shortest step under memory by place, with links like the mean. All-reduces do not count: those of all
+    /// stages but the first one run while the devices wait for the others.
+    ///
+    /// # Errors
+    /// The instance cannot be split like this.
+    pub fn by_step(&self) -> Result<Problem, Problems> {
+        let objective = Objective::Step { microbatches: self.all_microbatches() };
+        self.with_degrees(objective, Rates::mean(&self.topology))
+    }
+
+    /// Stages of these degrees on devices of speed 1.
+    fn with_degrees(&self, objective: Objective, rates: Rates) -> Result<Problem, Problems> {
+        let Shape { stages, replicas, tensor } = self.shape;
+        let (rates, degrees) = (self.paid(rates), Some(self.degrees()));
+        let (instance, platform) = self.with_links(rates);
+        let mut platform = of_class(platform, stages * replicas * tensor, self.most_memory());
+        platform.accelerators.iter_mut().for_each(|class| class.load = None);
+        let spec = ProblemSpec { platform, objective, scope: Scope::Acyclic, degrees, ..Default::default() };
+        Problem::with_costs(&instance, spec, &OnLinks { rates, is_training: self.is_training() })
+    }
+
+    fn degrees(&self) -> Degrees {
+        Degrees {
+            tensor: Some(vec![self.shape.tensor]),
+            data: Some(vec![self.shape.replicas]),
+            memory: self.memory,
+            ..Degrees::any(self.all_microbatches())
+        }
+    }
+
+    /// The workload with transfers by links of these rates.
+    fn with_links(&self, rates: Rates) -> (Instance, Platform) {
+        let mut instance = self.instance.clone();
+        for node in &mut instance.nodes {
+            let sent = |bytes: f64| if bytes > 0.0 { rates.latency + bytes / rates.bandwidth } else { 0.0 };
+            node.transfer_time = node.output_bytes.map_or(node.transfer_time, sent);
+        }
+        let platform = Platform { bandwidth: Some(rates.bandwidth), ..self.instance.platform.clone() };
+        (instance, platform)
+    }
+
+    /// Stages on classes of devices of one speed each; a stage bears each microbatch's share of its all-reduce.
+    fn on_classes(&self, rates: Rates) -> Result<Problem, Problems> {
+        let (mut instance, mut platform) = self.with_links(rates);
+        let mut classes: Vec<(f64, usize)> = Vec::new();
+        for speed in self.speeds() {
+            match classes.last_mut() {
+                Some((known, count)) if *known == speed => *count += 1,
+                _ => classes.push((speed, 1)),
+            }
+        }
+        let replicas = self.shape.replicas as f64;
+        let ring = if self.is_training() { 2.0 * (replicas - 1.0) / replicas / rates.ring } else { 0.0 };
+        let asked = ProblemSpec { platform: platform.clone(), degrees: Some(self.degrees()), ..Default::default() };
+        let Some(costs) = StageCosts::of(self.instance, &asked) else { unreachable!("degrees are asked for") };
+        for (node, options) in instance.nodes.iter_mut().zip(&costs.options) {
+            // What replicas share out no one has to hold; each stage keeps one microbatch at least.
+            node.memory = options.iter().map(|option| costs.bytes(option).of(1, self.shape.replicas)).sum();
+            let times = if self.recompute && self.is_training() && !node.backward { 2.0 } else { 1.0 };
+            let share = ring * node.parameter_bytes / self.microbatches as f64;
+            let on = |&(speed, _): &(f64, usize)| Some(node.accelerator_times[0]? * times / speed + share);
+            node.accelerator_times = classes.iter().map(on).collect();
+        }
+        let class =
+            |&(_, count): &(f64, usize)| AcceleratorClass { count, memory: self.most_memory(), ..Default::default() };
+        platform.accelerators = classes.iter().map(class).collect();
+        platform.cpus = 0;
+        instance.platform = platform.clone();
+        Problem::new(&instance, ProblemSpec { platform, scope: Scope::Acyclic, ..Default::default() })
+    }
+
+    /// The workload as it stands on one device of speed 1 for each stage.
+    ///
+    /// # Errors
+    /// The instance cannot be split.
+    pub fn as_it_stands(&self) -> Result<Problem, PlanError> {
+        let platform = of_class(self.instance.platform.clone(), self.shape.stages, None);
+        Ok(Problem::new(self.instance, ProblemSpec { platform, scope: Scope::Acyclic, ..Default::default() })?)
+    }
+
+    /// The workload's units to be split and placed together, and the nodes of each, where they and the devices are few; a unit
+    /// bears each microbatch's share of its all-reduce.
+    ///
+    /// # Errors
+    /// The instance cannot be split.
+    pub fn joint(&self) -> Result<Option<Joint>, PlanError> {
+        if self.has_options() || self.links != Links::Blocking || self.topology.len() > MOST_JOINT_DEVICES {
+            return Ok(None);
+        }
+        let (mut units, members) = UnitGraph::new(self.instance, &self.as_it_stands()?)?;
+        if members.len() > MOST_JOINT_UNITS {
+            return Ok(None);
+        }
+        for unit in &mut units.units {
+            unit.parameter_bytes *= if self.is_training() { 1.0 / self.microbatches as f64 } else { 0.0 };
+            unit.backward += if self.recompute { unit.forward } else { 0.0 };
+        }
+        let Shape { stages, replicas, .. } = self.shape;
+        let (topology, cost) = (self.topology.clone().into_owned(), StageCost::additive(Counted::Both));
+        Ok(Some((JointProblem { units, stages, replicas, topology, cost }, members)))
+    }
+}
+
+/// `count` accelerators of the first class, and no other device.
+fn of_class(mut platform: Platform, count: usize, memory: Option<f64>) -> Platform {
+    for (class, accelerators) in platform.accelerators.iter_mut().enumerate() {
+        accelerators.count = if class == 0 { count } else { 0 };
+        accelerators.memory = memory;
+    }
+    platform.cpus = 0;
+    platform
+}
+
+/// The tensor degrees of an instance's options.
+pub fn tensor_degrees(instance: &Instance) -> Vec<usize> {
+    let of_options = |stated: &Parallelism| stated.options.iter().map(|option| option.tensor_degree).collect();
+    let mut degrees: Vec<usize> = instance.parallelism.as_ref().map_or(vec![1], of_options);
+    degrees.sort_unstable();
+    degrees.dedup();
+    degrees
+}

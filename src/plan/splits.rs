@@ -1,0 +1,125 @@
+//! The splits of a candidate, and what its solvers prove of its step.
+
+use std::time::Duration;
+
+use super::question::Question;
+use super::{Partition, PlanError};
+use crate::mapping::{JointPlan, JointProblem, JointSearch};
+use crate::problem::{DeviceAssignment, DeviceKind, Problem, Solution};
+use crate::registry;
+use crate::solve::{DegreeDp, IdealDp, Outcome, SearchContext, SolveError, Solver, Status};
+
+/// What splits where the exact methods find nothing within their time: Parmesan's chain.
+const CLUSTERED: &str = "cluster:k=48+dp+refine";
+
+/// Labels that the joint search keeps at most: some seconds for each number of stages.
+const MOST_LABELS: usize = 200_000;
+
+/// What came of looking for splits.
+pub struct Splits {
+    /// A time that no step is below.
+    pub bound: f64,
+    /// The splits, each with the method that found it.
+    pub found: Vec<(Partition, String)>,
+    /// Whether it is proven that there is none.
+    pub is_refuted: bool,
+}
+
+/// Splits by `partitioner`, or by the exact methods: one for the slowest stage on the fastest links, whose bound holds for
+/// every step, and one for the step under memory by place. Each has so much time at most.
+///
+/// # Errors
+/// The instance cannot be split like this, a method fails, or the verifier rejects what it finds.
+pub fn splits(
+    question: &Question,
+    partitioner: Option<&str>,
+    limit: Option<Duration>,
+    cx: &SearchContext,
+) -> Result<Splits, PlanError> {
+    let mut search = Search { question, by_step: question.by_step()?, found: Vec::new(), limit, cx };
+    let mut bound = question.least_by_work();
+    let is_refuted = match partitioner {
+        Some(spec) => {
+            search.by(registry::solver(spec)?.as_ref(), &question.as_it_stands()?)?;
+            false
+        }
+        None => search.by_exact_methods(&mut bound)?,
+    };
+    Ok(Splits { bound, found: search.found, is_refuted })
+}
+
+struct Search<'a> {
+    question: &'a Question<'a>,
+    by_step: Problem,
+    found: Vec<(Partition, String)>,
+    limit: Option<Duration>,
+    cx: &'a SearchContext,
+}
+
+impl Search<'_> {
+    /// Whether it is proven that there is no split.
+    fn by_exact_methods(&mut self, bound: &mut f64) -> Result<bool, PlanError> {
+        let (degrees, dp) = (DegreeDp::default(), IdealDp::default());
+        if let Some(by_load) = self.question.by_load()? {
+            let exact: &dyn Solver = if self.question.has_options() { &degrees } else { &dp };
+            let outcome = self.by(exact, &by_load)?;
+            if let Some(least) = outcome.bound() {
+                *bound = bound.max(self.question.least_by_load(least.value));
+            }
+            if outcome == Outcome::Infeasible {
+                return Ok(true);
+            }
+        }
+        self.by_joint_search(bound)?;
+        let by_step = self.by_step.clone();
+        let is_refuted = self.by(&degrees, &by_step)? == Outcome::Infeasible;
+        if !is_refuted && self.found.is_empty() && !self.question.has_options() {
+            self.by(registry::solver(CLUSTERED)?.as_ref(), &self.question.as_it_stands()?)?;
+        }
+        Ok(is_refuted)
+    }
+
+    /// What a method answers; its split is kept.
+    fn by(&mut self, solver: &dyn Solver, problem: &Problem) -> Result<Outcome, PlanError> {
+        solver.supports(problem).map_err(SolveError::from)?;
+        let outcome = solver.solve(problem, &mut self.cx.part(self.limit))?.outcome;
+        if let Some(split) = outcome.solution() {
+            self.keep((solver.name(), solver.is_program()), split)?;
+        }
+        Ok(outcome)
+    }
+
+    fn keep(&mut self, method: (&str, bool), split: &Solution) -> Result<(), PlanError> {
+        let partition = Partition::of(self.question, &self.by_step, method, split)?;
+        if self.found.iter().all(|(known, _)| known.stages != partition.stages) {
+            self.found.push((partition, method.0.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Splits and places small workloads together, for each number of stages: no slowest stage is below the least of these on
+    /// the links that there are.
+    fn by_joint_search(&mut self, bound: &mut f64) -> Result<(), PlanError> {
+        let Some((problem, members)) = self.question.joint()? else { return Ok(()) };
+        let search = JointSearch { max_labels: MOST_LABELS, ..JointSearch::default() };
+        let lengths = 1..=self.question.shape.stages.min(members.len());
+        let limit = self.limit.map(|limit| limit / self.question.shape.stages as u32);
+        let (mut least, mut best): (f64, Option<JointPlan>) = (f64::INFINITY, None);
+        for stages in lengths {
+            let Ok(run) = search.solve(&JointProblem { stages, ..problem.clone() }, &self.cx.part(limit)) else {
+                return Ok(());
+            };
+            if run.outcome.status() != Status::Infeasible {
+                least = least.min(run.outcome.bound().copied().unwrap_or(0.0));
+            }
+            let found = run.outcome.solution().filter(|found| best.as_ref().is_none_or(|best| found.time < best.time));
+            best = found.cloned().or(best);
+        }
+        let Some(best) = best else { return Ok(()) };
+        *bound = bound.max(self.question.least_by_load(least));
+        let nodes = |units: &Vec<usize>| units.iter().flat_map(|&unit| members[unit].iter().copied()).collect();
+        let device = |units| DeviceAssignment::new(DeviceKind::Accelerator(0), nodes(units));
+        let split = Solution { devices: best.stages.iter().map(device).collect(), objective: None };
+        self.keep(("joint search", false), &split)
+    }
+}

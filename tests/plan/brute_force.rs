@@ -1,0 +1,329 @@
+//! No plan is below the bounds, and the recommended one is the best of all simulated: against every split and every
+//! mapping of small workloads, each simulated by itself.
+
+use dagsplit::instance::{Edge, EdgeBytes, Instance, Node, NodeOption, Parallelism, Platform};
+use dagsplit::mapping::{Counted, Device, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology};
+use dagsplit::plan::{Candidate, Fate, Plan, PlanOptions, plan};
+use dagsplit::problem::{Optimizer, Precision, StageMemory, Training, fits};
+use dagsplit::simulate::schedule::Schedule;
+use dagsplit::simulate::{Links, Options, Pipeline, simulate};
+use dagsplit::solve::{SearchContext, Status};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// A layer: forward time, backward time, bytes of its output, of its parameters, and of what it keeps besides.
+type Layer = (u8, u8, u8, u8, u8);
+
+/// Layers for training; each feeds the next one, and `skips` feed the one after that.
+fn training(layers: &[Layer], skips: &[bool]) -> Instance {
+    let count = layers.len() as u64;
+    let node = |id: u64, time: u8, backward: bool| {
+        let (_, _, output, parameters, kept) = layers[(id % count) as usize];
+        let held = if backward { 0.0 } else { f64::from(parameters) + f64::from(kept) };
+        Node {
+            accelerator_times: vec![Some(time.into())],
+            output_bytes: Some(output.into()),
+            parameter_bytes: if backward { 0.0 } else { parameters.into() },
+            memory: held,
+            color_class: Some(id % count),
+            backward,
+            ..Node::new(id)
+        }
+    };
+    let forward = (0..count).map(|id| node(id, layers[id as usize].0, false));
+    let backward = (0..count).map(|id| node(count + id, layers[id as usize].1, true));
+    let ends = (1..count).map(|v| (v - 1, v));
+    let skips = (2..count).filter(|&v| skips[v as usize]).map(|v| (v - 2, v));
+    let edge = |(source, target)| Edge { source, target };
+    let edges: Vec<(u64, u64)> = ends.chain(skips).collect();
+    let own = (0..count).map(|v| (v, count + v));
+    let back = edges.iter().map(|&(u, v)| (count + v, count + u));
+    Instance {
+        platform: Platform::uniform(1, None, 0),
+        nodes: forward.chain(backward).collect(),
+        edges: edges.iter().copied().chain(back).chain(own).map(edge).collect(),
+        ..Instance::default()
+    }
+}
+
+/// The same layers with options of tensor degrees 1 and 2, each in one that keeps what the layer keeps, and one that keeps
+/// nothing and takes a third longer.
+fn with_options(layers: &[Layer]) -> Instance {
+    let count = layers.len() as u64;
+    let option = |node: u64, degree: usize, again: bool| {
+        let (forward, backward, _, parameters, kept) = layers[node as usize];
+        let share = 1.0 / degree as f64;
+        let time = f64::from(forward + backward) * if again { 4.0 / 3.0 } else { 1.0 };
+        NodeOption {
+            node,
+            tensor_degree: degree,
+            name: if again { "recompute" } else { "vanilla" }.into(),
+            time: time * share + if degree > 1 { 0.5 } else { 0.0 },
+            parameter_bytes: f64::from(parameters) * share,
+            weight_bytes: f64::from(parameters) * share,
+            memory_per_microbatch: if again { 0.0 } else { f64::from(kept) * share },
+            working_bytes: if again { f64::from(kept) * share } else { 0.0 },
+            sync_out: if degree > 1 && node + 1 < count { [(node + 1, 3.0)].into() } else { Default::default() },
+            ..NodeOption::default()
+        }
+    };
+    let nodes = 0..count;
+    let all = nodes.flat_map(|v| [(1, false), (1, true), (2, false), (2, true)].map(|(t, again)| option(v, t, again)));
+    let edge = |v: u64| EdgeBytes { source: v - 1, target: v, bytes: layers[v as usize - 1].2.into() };
+    Instance {
+        platform: Platform::uniform(1, None, 0),
+        nodes: (0..count).map(Node::new).collect(),
+        edges: (1..count).map(|v| Edge { source: v - 1, target: v }).collect(),
+        parallelism: Some(Parallelism {
+            bandwidth: 1.0,
+            options: all.collect(),
+            edges: (1..count).map(edge).collect(),
+            ..Parallelism::default()
+        }),
+        ..Instance::default()
+    }
+}
+
+/// Every way to put `count` layers, whose edges go forward, into at most `most` stages that follow one another.
+fn splits(count: usize, edges: &[(usize, usize)], most: usize) -> Vec<Vec<usize>> {
+    let all = (0..most.pow(count as u32)).map(|code| (0..count).map(|v| code / most.pow(v as u32) % most).collect());
+    all.filter(|stage: &Vec<usize>| {
+        let used = stage.iter().max().map_or(0, |&last| last + 1);
+        (0..used).all(|s| stage.contains(&s)) && edges.iter().all(|&(u, v)| stage[u] <= stage[v])
+    })
+    .collect()
+}
+
+/// Every way to choose `count` of so many devices in order.
+fn placements(count: usize, devices: usize) -> Vec<Vec<usize>> {
+    let all =
+        (0..devices.pow(count as u32)).map(|code| (0..count).map(|i| code / devices.pow(i as u32) % devices).collect());
+    all.filter(|chosen: &Vec<usize>| (1..count).all(|i| !chosen[..i].contains(&chosen[i]))).collect()
+}
+
+/// Bytes of what lasts of so many bytes of parameters on each of so many replicas: weights, gradients, optimizer state.
+fn lasting(parameters: f64, memory: StageMemory, replicas: usize) -> f64 {
+    let (gradients, state) =
+        memory.training.map_or((0.0, 0.0), |training| (training.gradients(), training.optimizer_state()));
+    let on_each = |from: usize| if memory.zero >= from { 1.0 / replicas as f64 } else { 1.0 };
+    parameters * (on_each(3) + gradients * on_each(2) + state * on_each(1))
+}
+
+/// The stages of nodes, of which so many bytes of parameters take so many bytes.
+fn of_nodes(
+    layers: &[Layer],
+    edges: &[(usize, usize)],
+    stage_of: &[usize],
+    lasting: impl Fn(f64) -> f64,
+) -> StageGraph {
+    let stages = stage_of.iter().max().unwrap() + 1;
+    let mut graph = StageGraph { stages: vec![Stage::default(); stages], ..StageGraph::default() };
+    // Where no node states parameters, all of its memory lasts.
+    let states_parameters = layers.iter().any(|layer| layer.3 > 0);
+    for (&(forward, backward, _, parameters, kept), &stage) in layers.iter().zip(stage_of) {
+        let stage = &mut graph.stages[stage];
+        stage.forward += f64::from(forward);
+        stage.backward += f64::from(backward);
+        stage.parameter_bytes += f64::from(parameters);
+        let lasting = lasting(parameters.into());
+        stage.memory += lasting + f64::from(kept);
+        *stage.lasting_bytes.get_or_insert(0.0) += lasting + if states_parameters { 0.0 } else { f64::from(kept) };
+    }
+    let mut send = |source: usize, target: usize, bytes: u8| match graph
+        .messages
+        .iter_mut()
+        .find(|message| (message.source, message.target) == (source, target))
+    {
+        Some(message) => message.bytes += f64::from(bytes),
+        None => graph.messages.push(Message { source, target, bytes: bytes.into() }),
+    };
+    for (v, layer) in layers.iter().enumerate() {
+        let others = |ends: fn(&(usize, usize)) -> (usize, usize)| {
+            let mut stages: Vec<usize> =
+                edges.iter().map(ends).filter(|&(from, _)| from == v).map(|(_, to)| stage_of[to]).collect();
+            stages.retain(|&stage| stage != stage_of[v]);
+            stages.sort_unstable();
+            stages.dedup();
+            stages
+        };
+        others(|&edge| edge).into_iter().for_each(|target| send(stage_of[v], target, layer.2));
+        // The gradient node sends its own output, which is as large, to whoever fed the layer.
+        others(|&(u, v)| (v, u)).into_iter().for_each(|target| send(stage_of[v], target, layer.2));
+    }
+    graph
+}
+
+/// The stages of options of one tensor degree, each option chosen by the bits of `choice`.
+fn of_options(
+    instance: &Instance,
+    stage_of: &[usize],
+    (degree, choice): (usize, usize),
+    fastest: f64,
+    lasting: impl Fn(f64) -> f64,
+) -> StageGraph {
+    let stated = instance.parallelism.as_ref().unwrap();
+    let stages = stage_of.iter().max().unwrap() + 1;
+    let mut graph = StageGraph { stages: vec![Stage::default(); stages], ..StageGraph::default() };
+    let (mut kept, mut working) = (vec![0.0; stages], vec![0.0_f64; stages]);
+    for (v, &s) in stage_of.iter().enumerate() {
+        let name = if choice >> v & 1 == 1 { "recompute" } else { "vanilla" };
+        let is_chosen = |o: &&NodeOption| o.node == v as u64 && o.tensor_degree == degree && o.name == name;
+        let option = stated.options.iter().find(is_chosen).unwrap();
+        let leaves = stage_of.get(v + 1).is_some_and(|&next| next != s);
+        let exchanged = if leaves { option.sync_out.values().sum::<f64>() / fastest } else { 0.0 };
+        let stage = &mut graph.stages[s];
+        stage.forward += option.time / 3.0 + exchanged;
+        stage.backward += option.time * 2.0 / 3.0 + exchanged;
+        stage.parameter_bytes += option.parameter_bytes;
+        kept[s] += option.memory_per_microbatch;
+        working[s] = working[s].max(option.working_bytes);
+        *stage.lasting_bytes.get_or_insert(0.0) += lasting(option.weight_bytes);
+        if leaves {
+            let bytes = stated.edges[v].bytes;
+            graph.messages.push(Message { source: s, target: s + 1, bytes });
+            graph.messages.push(Message { source: s + 1, target: s, bytes });
+        }
+    }
+    for (s, stage) in graph.stages.iter_mut().enumerate() {
+        let lasting = stage.lasting_bytes.unwrap() + working[s];
+        (stage.lasting_bytes, stage.memory) = (Some(lasting), lasting + kept[s]);
+    }
+    graph
+}
+
+/// The shortest step of any mapping that fits in memory.
+fn shortest(stages: &StageGraph, topology: &Topology, candidate: &Candidate, links: Links) -> Option<f64> {
+    let replicas = candidate.shape.replicas;
+    let cost = StageCost::additive(Counted::Both);
+    let problem = MappingProblem { stages: stages.clone(), replicas, topology: topology.clone(), cost };
+    let options = Options { microbatches: candidate.microbatches, recompute: candidate.recompute };
+    let time = |devices: Vec<usize>| {
+        let pipeline = Pipeline::of_mapping(&problem, &Mapping { devices }, links).unwrap();
+        let simulation = simulate(&pipeline, candidate.schedule, options).unwrap();
+        let fit = simulation.memory().peak.iter().zip(&pipeline.memory).all(|(&peak, &limit)| fits(peak, limit));
+        fit.then(|| simulation.makespan())
+    };
+    placements(problem.copies(), topology.len()).into_iter().filter_map(time).min_by(f64::total_cmp)
+}
+
+/// Holds a plan against the shortest step of each of its candidates.
+fn check(plan: &Plan, best_of: impl Fn(&Candidate) -> Option<f64>) -> Result<(), TestCaseError> {
+    let mut best: Option<f64> = None;
+    for candidate in &plan.candidates {
+        let shortest = best_of(candidate);
+        best = shortest.into_iter().chain(best).min_by(f64::total_cmp);
+        if let Some(shortest) = shortest {
+            prop_assert!(!matches!(candidate.fate, Fate::Refuted(_)), "{:?}: {shortest}", candidate.shape);
+            prop_assert!(candidate.bound <= shortest * (1.0 + 1e-9), "{} above {shortest}", candidate.bound);
+        }
+        if let (Some(found), Some(shortest)) = (candidate.time(), shortest) {
+            prop_assert!(found >= shortest * (1.0 - 1e-9), "{found} below {shortest}, the best there is");
+        }
+        prop_assert!(candidate.time().is_none() || shortest.is_some());
+    }
+    let times = plan.candidates.iter().filter_map(Candidate::time);
+    let recommended = plan.best().and_then(Candidate::time);
+    prop_assert_eq!(recommended, times.min_by(f64::total_cmp));
+    if let Some(best) = best {
+        prop_assert!(plan.lower_bound().unwrap() <= best * (1.0 + 1e-9));
+        prop_assert!(plan.status() != Status::Infeasible);
+    }
+    if plan.status() == Status::Optimal {
+        prop_assert!(recommended.unwrap() <= best.unwrap() * (1.0 + 1e-8));
+    }
+    Ok(())
+}
+
+fn topology(count: usize, rates: &[u8], fast: &[bool], memory: Option<u16>) -> Topology {
+    let device = |d: usize| Device {
+        speed: if fast[d] { 2.0 } else { 1.0 },
+        memory: memory.map(f64::from),
+        ..Device::new(format!("{d}"))
+    };
+    let rate = |a: usize, b: usize| f64::from(rates[(a * count + b) % rates.len()]);
+    Topology::new("any", "made up", (0..count).map(device).collect(), rate)
+}
+
+const LINKS: [Links; 3] = [Links::Blocking, Links::Overlapped, Links::Contended];
+
+/// How a model is trained, and what replicas share out of it.
+fn trained() -> impl Strategy<Value = StageMemory> {
+    let optimizer = prop_oneof![Just(Optimizer::Sgd), Just(Optimizer::Adam)];
+    let precision = prop_oneof![Just(Precision::Fp32), Just(Precision::Bf16)];
+    (optimizer, precision, 0..4usize).prop_map(|(optimizer, precision, zero)| StageMemory {
+        training: Some(Training { optimizer, precision }),
+        zero,
+        ..StageMemory::default()
+    })
+}
+
+fn options(links: usize, batch: usize, memory: StageMemory) -> PlanOptions {
+    let schedules: Vec<&'static dyn Schedule> =
+        PlanOptions::schedules().into_iter().map(|(schedule, _)| schedule).filter(|s| s.has_backward()).collect();
+    let mappers = ["consecutive", "exhaustive"].map(String::from).to_vec();
+    PlanOptions { batch: Some(batch), schedules, links: LINKS[links], mappers, memory, ..PlanOptions::default() }
+}
+
+fn layer() -> impl Strategy<Value = Layer> {
+    (1..9u8, 1..9u8, 0..20u8, 0..20u8, 0..20u8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_plan_of_nodes_is_below_its_bound(
+        layers in vec(layer(), 1..5), skips in vec(any::<bool>(), 4), devices in 1..5usize, rates in vec(1..30u8, 9),
+        fast in vec(any::<bool>(), 4), limit in proptest::option::of(20..150u16), links in 0..3usize, batch in 1..7usize, kept in prop_oneof![Just(StageMemory::default()), trained()],
+    ) {
+        let states_parameters = layers.iter().any(|layer| layer.3 > 0);
+        let kept = if states_parameters { kept } else { StageMemory::default() };
+        let instance = training(&layers, &skips);
+        let topology = topology(devices, &rates, &fast, limit);
+        let found = plan(&instance, &topology, &options(links, batch, kept), &SearchContext::new()).unwrap();
+        let count = layers.len() as u64;
+        let forward = instance.edges.iter().filter(|edge| edge.target < count);
+        let edges: Vec<(usize, usize)> = forward.map(|edge| (edge.source as usize, edge.target as usize)).collect();
+        check(&found, |candidate| {
+            let splits = splits(layers.len(), &edges, candidate.shape.stages);
+            let lasting = |parameters| lasting(parameters, kept, candidate.shape.replicas);
+            let times = splits.iter().filter_map(|split| {
+                shortest(&of_nodes(&layers, &edges, split, lasting), &topology, candidate, LINKS[links])
+            });
+            times.min_by(f64::total_cmp)
+        })?;
+    }
+
+    #[test]
+    fn no_plan_of_options_is_below_its_bound(
+        layers in vec(layer(), 1..4), devices in 1..4usize, rates in vec(1..30u8, 9), fast in vec(any::<bool>(), 3),
+        limit in proptest::option::of(20..150u16), links in 0..3usize, batch in 1..7usize, zero in prop_oneof![Just(0), Just(3)],
+    ) {
+        let kept = StageMemory { zero: if layers.iter().any(|layer| layer.3 > 0) { zero } else { 0 }, ..StageMemory::default() };
+        let instance = with_options(&layers);
+        let whole = topology(devices, &rates, &fast, limit);
+        let found = plan(&instance, &whole, &options(links, batch, kept), &SearchContext::new()).unwrap();
+        let edges: Vec<(usize, usize)> = (1..layers.len()).map(|v| (v - 1, v)).collect();
+        check(&found, |candidate| {
+            // Two devices at a time make at most one group of three.
+            let degree = candidate.shape.tensor;
+            let lasting = |parameters| lasting(parameters, kept, candidate.shape.replicas);
+            let grouped = if degree == 1 { whole.clone() } else { group(&whole) };
+            let pairs = (0..grouped.len().pow(2)).map(|i| (i / grouped.len(), i % grouped.len())).filter(|(a, b)| a != b);
+            let fastest = pairs.map(|(a, b)| grouped.bandwidth(a, b)).fold(0.0, f64::max);
+            let splits = splits(layers.len(), &edges, candidate.shape.stages);
+            let all = splits.iter().flat_map(|split| (0..1 << layers.len()).map(move |choice| (split, choice)));
+            let times = all.filter_map(|(split, choice)| {
+                shortest(&of_options(&instance, split, (degree, choice), fastest, lasting), &grouped, candidate, LINKS[links])
+            });
+            times.min_by(f64::total_cmp)
+        })?;
+    }
+}
+
+/// The first two devices as one.
+fn group(topology: &Topology) -> Topology {
+    let of = |value: fn(&Device) -> f64| value(&topology.devices[0]).min(value(&topology.devices[1]));
+    let device = Device { speed: of(|device| device.speed), memory: topology.devices[0].memory, ..Device::new("pair") };
+    Topology::new("pairs", "made up", vec![device], |_, _| 1.0)
+}
