@@ -5,14 +5,18 @@ use std::path::{Path, PathBuf};
 use crate::formats::read_text;
 use crate::proof::Asked;
 use crate::registry;
-use crate::report::comparison::{self, Ending, Measured, Record, Status, contradiction, measured};
-use crate::report::plot::plot;
+use crate::report::comparison::{
+    self, Ending, Measured, Record, Status, Table, changed, changes, contradiction, measured,
+};
+use crate::report::sheet::Sheet;
 use crate::report::table;
 use crate::text;
 
+use super::plot_args::PlotArgs;
 use super::problem_args::ProblemArgs;
 use super::reading_args::ReadingOptions;
 use super::runs_args::RunsArgs;
+use super::series::journal_failure;
 use super::task::{Question, Task};
 use super::verbatim::Verbatim;
 use super::{Exit, Failure, OrFail, note, print, values, write_out};
@@ -25,6 +29,8 @@ Examples:
   dagsplit compare bert.json --methods 'portfolio,exec:python3 split.py'    # a program of your own
   dagsplit compare *.json --methods dp,dpl --time-limit 60 --results runs.jsonl --resume --plot gaps.svg
   dagsplit compare *.json --methods dp,dpl --seeds 0..9 --jobs 4 --results runs/    # docs/sweeps.md
+  dagsplit compare *.json --methods dp,dpl --results new/ --against old/    # exit code 1 where it is worse
+  dagsplit compare *.json --methods dp,dpl --table methods --export-latex t.tex --plot profile=p.pdf --plot-width 84
 
 Each method runs in a process of its own: one that dies, or does not stop, is a row of the table. Its split is \
 checked by the independent verifier in that process, as `dagsplit solve` does. Ctrl-C keeps what is done.";
@@ -68,9 +74,37 @@ pub struct Args {
     #[arg(long = "proof", value_name = "PROOF", help_heading = "Search")]
     proofs: Vec<PathBuf>,
 
-    /// Draw gap against time, and the gaps by workload, as SVG.
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    plot: Option<PathBuf>,
+    /// Compare with these results of the same runs, of another version or machine: a file or folder of `--results`. Where a run
+    /// has lost its split or proof, has a worse split or is slower, the exit code is 1.
+    #[arg(long, value_name = "FILE|FOLDER", required_if_eq("table", "changes"), help_heading = "Output")]
+    against: Option<PathBuf>,
+
+    /// A run is slower than before where its proof took more than so many times as long. Below 0.1 s all times are equal.
+    #[arg(long, value_name = "FACTOR", default_value = "1.5", requires = "against",
+          value_parser = values::number(1.0..=1e6), help_heading = "Output")]
+    slower_by: f64,
+
+    /// Which table is shown, and written by the options `--export-...`.
+    #[arg(long, value_enum, default_value = "runs", help_heading = "Output")]
+    table: TableArg,
+
+    #[command(flatten)]
+    plots: PlotArgs,
+}
+
+/// A table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum TableArg {
+    /// One row for each run
+    Runs,
+    /// One row for each method: gaps, wins, proofs and times over all workloads
+    Methods,
+    /// objective / reference: one row for each workload, one column for each method
+    Ratios,
+    /// What narrower splits cost more than wider ones
+    Contiguity,
+    /// What is worse or better than the results of `--against`
+    Changes,
 }
 
 impl Args {
@@ -156,20 +190,40 @@ impl Args {
 
     fn report(&self, records: &[Record], is_interrupted: bool) -> Result<Exit, Failure> {
         let known: Vec<Record> = records.iter().cloned().chain(self.references(records)?).collect();
+        let before = self.against.as_deref().map(comparison::records).transpose().map_err(journal_failure)?;
+        let before = before.unwrap_or_default();
         let mut runs = measured(&known);
         runs.truncate(records.len());
-        let sheet = comparison::sheet(&runs);
-        print(&table::sheet(&sheet))?;
-        self.runs.export.write(&records, &sheet, &sheet)?;
-        if let Some(path) = &self.plot {
-            write_out(Some(path), &plot(&runs).or_fail(Exit::Bug)?)?;
-        }
-        match contradiction(&known) {
+        let changes = changes(&runs, &before, self.slower_by);
+        let changed = self.against.is_some().then(|| changed(&changes, runs.len()));
+        let is_worse = changes.iter().any(|change| !change.worse.is_empty());
+        self.show(records, &runs, changed)?;
+        let exit = if is_worse { Exit::InvalidSplit } else { exit(&runs) };
+        let all: Vec<Record> = known.iter().chain(changes.iter().map(|change| change.before)).cloned().collect();
+        match contradiction(&all) {
             Some(contradiction) => Err(Failure::new(Exit::Bug, contradiction.into())),
             None if is_interrupted => Ok(Exit::NothingFound),
             None if self.runs.series.is_part() => Ok(Exit::Done),
-            None => Ok(exit(&runs)),
+            None => Ok(exit),
         }
+    }
+
+    /// The tables and figures that were asked for.
+    fn show(&self, records: &[Record], runs: &[Measured<'_>], changed: Option<Sheet>) -> Result<(), Failure> {
+        let of = |kind| comparison::table(runs, kind);
+        let sheet = match self.table {
+            TableArg::Runs => of(Table::Runs),
+            TableArg::Methods => of(Table::Methods),
+            TableArg::Ratios => of(Table::Ratios),
+            TableArg::Contiguity => of(Table::Contiguity),
+            TableArg::Changes => changed.clone().unwrap_or_default(),
+        };
+        print(&table::sheet(&sheet))?;
+        if let Some(changed) = changed.filter(|_| self.table != TableArg::Changes) {
+            print(&format!("\n{}", table::sheet(&changed)))?;
+        }
+        self.runs.export.write(&records, &sheet, &sheet)?;
+        self.plots.write(runs)
     }
 }
 

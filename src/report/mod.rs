@@ -9,6 +9,7 @@ pub mod comparison;
 pub mod export;
 pub mod facts;
 pub mod framework;
+pub mod image;
 pub mod mapping;
 pub mod method;
 pub mod picture;
@@ -18,6 +19,7 @@ pub mod progress;
 pub mod record;
 pub mod sheet;
 pub mod simulation;
+pub mod statistics;
 pub mod table;
 pub mod trace;
 

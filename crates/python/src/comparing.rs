@@ -87,7 +87,7 @@ pub fn compared(records: Vec<String>, form: &str) -> PyResult<String> {
         return Err(InternalError::new_err(contradiction.to_string()));
     }
     let runs = measured(&records);
-    let sheet = || comparison::sheet(&runs);
+    let sheet = || comparison::table(&runs, comparison::Table::Runs);
     match form {
         "rows" => serde_json::to_string(&runs.iter().map(row).collect::<Vec<_>>()).map_err(|error| mismatch(&error)),
         "text" => Ok(table::sheet(&sheet())),

@@ -255,7 +255,8 @@ impl Series<'_> {
     }
 }
 
-fn journal_failure(error: JournalError) -> Failure {
+/// The failure of results that cannot be read or written.
+pub fn journal_failure(error: JournalError) -> Failure {
     let exit = match &error {
         JournalError::Exists(_) => Exit::Usage,
         JournalError::NoRecord { .. } | JournalError::Read { .. } => Exit::BadInput,

@@ -12,6 +12,13 @@ pub struct Reference {
     pub is_optimum: bool,
 }
 
+impl Reference {
+    /// What it is called in tables.
+    pub(super) fn name(self) -> &'static str {
+        if self.is_optimum { "optimum" } else { "bound" }
+    }
+}
+
 /// A run with its distance from what is known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured<'a> {
@@ -24,6 +31,13 @@ pub struct Measured<'a> {
     pub reference: Option<Reference>,
     /// (objective − reference) / objective.
     pub gap: Option<f64>,
+}
+
+impl Measured<'_> {
+    /// objective / reference, as papers print it; `None` where the gap is, and where the reference is 0 and the objective above.
+    pub fn ratio(&self) -> Option<f64> {
+        self.gap.map(|gap| 1.0 / (1.0 - gap)).filter(|ratio| ratio.is_finite())
+    }
 }
 
 /// Each of `records` with its gap, measured against what all of them prove. O(n²) for n records.

@@ -111,11 +111,7 @@ impl Journal {
     /// The folder or a file cannot be read, or holds something else.
     pub fn folder(path: &Path) -> Result<Self, JournalError> {
         let mut journal = Self::beside(path)?;
-        let mut files = files(path).map_err(|cause| JournalError::Read { path: path.into(), cause: cause.into() })?;
-        files.sort();
-        for file in files {
-            read(&file)?.into_iter().for_each(|record| journal.remember(record));
-        }
+        records(path)?.into_iter().for_each(|record| journal.remember(record));
         Ok(journal)
     }
 
@@ -223,6 +219,21 @@ fn end_line(file: &mut File) -> io::Result<()> {
         Ok(_) => file.write_all(b"\n"),
         Err(_) => file.set_len(whole as u64),
     }
+}
+
+/// The records in a file, or in the files of a folder in the order of their names.
+///
+/// # Errors
+/// Something cannot be read, or holds something else.
+pub fn records(path: &Path) -> Result<Vec<Record>, JournalError> {
+    let unreadable = |cause: io::Error| JournalError::Read { path: path.into(), cause: cause.into() };
+    if !path.is_dir() {
+        return parse(path, BufReader::new(File::open(path).map_err(unreadable)?));
+    }
+    let mut files = files(path).map_err(unreadable)?;
+    files.sort();
+    let of_files: Vec<Vec<Record>> = files.iter().map(|file| read(file)).collect::<Result<_, _>>()?;
+    Ok(of_files.concat())
 }
 
 /// The records in a file; none where there is no file.

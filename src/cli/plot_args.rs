@@ -1,0 +1,92 @@
+//! Figures, and the files that they are written to.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+
+use crate::formats::write_atomically;
+use crate::report::comparison::Measured;
+use crate::report::image::{Format, ImageError};
+use crate::report::plot::{Plot, plot};
+use crate::text;
+
+use super::{Exit, Failure, OrFail, values};
+
+/// Figures to draw.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub struct PlotArgs {
+    /// Draw a figure as SVG, PDF or PNG, which the end of the file's name says: `gaps` (the default: gap against time, and the
+    /// gaps by workload), `profile` (performance profiles of the objective), `proof-time` (those of the time until the proof),
+    /// `progress` (mean gap over time) or `boxes` (box plots of the gaps). May be given several times.
+    #[arg(long = "plot", value_name = "[KIND=]FILE", value_parser = drawing)]
+    drawings: Vec<Drawing>,
+
+    /// How wide figures are, in millimetres, such as 84 for a column of a page of two. Their texts have 8 points.
+    #[arg(long, value_name = "MM", default_value = "174", value_parser = values::number(40.0..=1000.0))]
+    plot_width: f64,
+}
+
+/// A figure and its file.
+#[derive(Debug, Clone)]
+struct Drawing {
+    kind: Kind,
+    file: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum Kind {
+    #[default]
+    Gaps,
+    Profile,
+    ProofTime,
+    Progress,
+    Boxes,
+}
+
+fn drawing(text: &str) -> Result<Drawing, String> {
+    // What is before a `=` names a kind, unless it looks like a part of a path.
+    let named = text.split_once('=').filter(|(kind, _)| !kind.contains(['/', '.']));
+    let (kind, file) = match named {
+        None => (Kind::default(), text),
+        Some((kind, file)) => {
+            let names = || Kind::value_variants().iter().filter_map(Kind::to_possible_value);
+            let listed = || names().map(|value| value.get_name().to_owned()).collect::<Vec<_>>().join(", ");
+            (Kind::from_str(kind, false).map_err(|_| format!("there are the figures {}", listed()))?, file)
+        }
+    };
+    let file = PathBuf::from(file);
+    if !Format::of(&file).is_built() {
+        return Err(ImageError::NotBuilt.to_string());
+    }
+    Ok(Drawing { kind, file })
+}
+
+impl PlotArgs {
+    /// Writes the figures asked for.
+    ///
+    /// # Errors
+    /// A file cannot be written, or there is no font for PDF and PNG.
+    pub fn write(&self, runs: &[Measured<'_>]) -> Result<(), Failure> {
+        self.drawings.iter().try_for_each(|drawing| {
+            let kind = match drawing.kind {
+                Kind::Gaps => Plot::Gaps,
+                Kind::Profile => Plot::Profile,
+                Kind::ProofTime => Plot::ProofTime,
+                Kind::Progress => Plot::Progress,
+                Kind::Boxes => Plot::Boxes,
+            };
+            write_picture(&drawing.file, plot(runs, kind, self.plot_width))
+        })
+    }
+}
+
+/// Writes a picture in the format that the end of the file's name says.
+///
+/// # Errors
+/// The file cannot be written, or there is no font for PDF and PNG.
+pub fn write_picture(path: &Path, svg: String) -> Result<(), Failure> {
+    let told = |error: &dyn std::fmt::Display| anyhow::anyhow!("{}: cannot write the file: {error}", text::path(path));
+    let bytes = Format::of(path).encode(svg).map_err(|error| told(&error)).or_fail(Exit::Output)?;
+    write_atomically(path, &bytes).map_err(|error| told(&error)).or_fail(Exit::Output)
+}

@@ -1,0 +1,119 @@
+"""What runs come to, by the definitions of docs/compare.md and Python's own statistics: runs in, figures out, as JSON."""
+
+import json
+import math
+import statistics
+import sys
+
+WIDTHS = ["acyclic", "arbitrary"]
+
+
+def reference(runs, of):
+    """The value that gaps are measured against, and whether it is the optimum."""
+    question = [run for run in runs if run["workload"] == of["workload"]]
+    optima = [run["objective"] for run in question if run["scope"] == of["scope"] and run["status"] == "optimal"]
+    if optima:
+        return min(optima), True
+    wide = WIDTHS[WIDTHS.index(of["scope"]) :]
+    bounds = [run["bound"] for run in question if run["scope"] in wide and run["bound"] is not None]
+    return (max(bounds), False) if bounds else (None, False)
+
+
+def gap(objective, known):
+    return 0.0 if objective - known <= 1e-9 * objective else (objective - known) / objective
+
+
+def summary(runs, own):
+    found = [run for run in own if run["objective"] is not None]
+    known = [(run, *reference(runs, run)) for run in found]
+    known = [(run, value, is_optimum) for run, value, is_optimum in known if value is not None]
+    gaps = [gap(run["objective"], value) for run, value, _ in known]
+    ratios = [run["objective"] / value for run, value, _ in known if value > 0]
+    rivals = lambda run: [
+        other["objective"]
+        for other in runs
+        if all(other[key] == run[key] for key in ("workload", "scope", "seed")) and other["objective"] is not None
+    ]
+    spreads = []
+    for workload in {run["workload"] for run in found}:
+        objectives = [run["objective"] for run in found if run["workload"] == workload]
+        if len(objectives) > 1:
+            spreads.append((max(objectives) - min(objectives)) / max(objectives))
+    times = [run["seconds"] + 1 for run in found]
+    return {
+        "runs": len(own),
+        "found": len(found),
+        "proven": sum(run["status"] == "optimal" for run in own),
+        "wins": sum(run["objective"] == min(rivals(run)) for run in found),
+        "to_bounds": sum(not is_optimum for _, _, is_optimum in known),
+        "mean_gap": statistics.fmean(gaps) if gaps else None,
+        "median_gap": statistics.median(gaps) if gaps else None,
+        "worst_gap": max(gaps, default=None),
+        "mean_ratio": statistics.geometric_mean(ratios) if ratios else None,
+        "spread": max(spreads, default=None),
+        "seconds": statistics.geometric_mean(times) - 1 if times else None,
+    }
+
+
+def performance(run, kind):
+    if kind == "objective":
+        return run["objective"]
+    return max(run["seconds"], 1e-3) if run["status"] == "optimal" else None
+
+
+def share(runs, own, kind, factor):
+    """The share of the tasks of a scope in which a method is within a factor of the best."""
+    of_scope = [run for run in runs if run["scope"] == own[0]["scope"]]
+    within, tasks = 0, {(run["workload"], run["seed"]) for run in of_scope}
+    for task in tasks:
+        rivals = [run for run in of_scope if (run["workload"], run["seed"]) == task]
+        values = [value for value in (performance(run, kind) for run in rivals) if value is not None]
+        mine = [performance(run, kind) for run in rivals if run["method"] == own[0]["method"]][0]
+        within += mine is not None and mine <= factor * min(values) * (1 + 1e-9)
+    return within / len(tasks)
+
+
+def mean_gap(runs, own, seconds):
+    """The mean gap of what was known after so many seconds."""
+    gaps = []
+    for run in own:
+        known, _ = reference(runs, run)
+        if known is None:
+            continue
+        told = [incumbent for moment, incumbent in run["trace"] if moment <= seconds]
+        gaps.append(gap(told[-1], known) if told else 1.0)
+    return statistics.fmean(gaps) if gaps else None
+
+
+def price(runs, workload):
+    """Bounds of the ratio of the acyclic optimum to the arbitrary one."""
+    bests, bounds = [], []
+    for width, scope in enumerate(WIDTHS):
+        narrower, wider = WIDTHS[: width + 1], WIDTHS[width:]
+        of_workload = [run for run in runs if run["workload"] == workload]
+        bests.append(min((r["objective"] for r in of_workload if r["scope"] in narrower and r["objective"]), default=None))
+        bounds.append(max((r["bound"] for r in of_workload if r["scope"] in wider and r["bound"]), default=None))
+    at_least = bounds[0] / bests[1] if bounds[0] and bests[1] else 1.0
+    at_most = bests[0] / bounds[1] if bests[0] and bounds[1] else None
+    return max(at_least, 1.0), at_most
+
+
+def main():
+    asked = json.load(sys.stdin)
+    runs, answers = asked["runs"], []
+    for method, scope in asked["groups"]:
+        own = [run for run in runs if run["method"] == method and run["scope"] == scope]
+        answers.append(
+            {
+                "summary": summary(runs, own),
+                "objective": [share(runs, own, "objective", factor) for factor in asked["factors"]],
+                "proof": [share(runs, own, "proof", factor) for factor in asked["factors"]],
+                "progress": [mean_gap(runs, own, seconds) for seconds in asked["moments"]],
+            }
+        )
+    workloads = sorted({run["workload"] for run in runs})
+    print(json.dumps({"groups": answers, "prices": [price(runs, workload) for workload in workloads]}))
+
+
+assert math.isclose(gap(10.0, 8.0), 0.2)
+main()
