@@ -6,10 +6,9 @@ use crate::formats::read_text;
 use crate::proof::Asked;
 use crate::registry;
 use crate::report::comparison::{
-    self, Ending, Measured, Record, Status, Table, changed, changes, contradiction, measured,
+    self, Change, Ending, Measured, Record, Status, Table, changes, contradiction, measured, table,
 };
-use crate::report::sheet::Sheet;
-use crate::report::table;
+use crate::report::table::sheet;
 use crate::text;
 
 use super::plot_args::PlotArgs;
@@ -19,7 +18,7 @@ use super::runs_args::RunsArgs;
 use super::series::journal_failure;
 use super::task::{Question, Task};
 use super::verbatim::Verbatim;
-use super::{Exit, Failure, OrFail, note, print, values, write_out};
+use super::{Exit, Failure, OrFail, note, print, values};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -86,25 +85,10 @@ pub struct Args {
 
     /// Which table is shown, and written by the options `--export-...`.
     #[arg(long, value_enum, default_value = "runs", help_heading = "Output")]
-    table: TableArg,
+    table: Table,
 
     #[command(flatten)]
     plots: PlotArgs,
-}
-
-/// A table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum TableArg {
-    /// One row for each run
-    Runs,
-    /// One row for each method: gaps, wins, proofs and times over all workloads
-    Methods,
-    /// objective / reference: one row for each workload, one column for each method
-    Ratios,
-    /// What narrower splits cost more than wider ones
-    Contiguity,
-    /// What is worse or better than the results of `--against`
-    Changes,
 }
 
 impl Args {
@@ -195,9 +179,8 @@ impl Args {
         let mut runs = measured(&known);
         runs.truncate(records.len());
         let changes = changes(&runs, &before, self.slower_by);
-        let changed = self.against.is_some().then(|| changed(&changes, runs.len()));
         let is_worse = changes.iter().any(|change| !change.worse.is_empty());
-        self.show(records, &runs, changed)?;
+        self.show(records, &runs, &changes)?;
         let exit = if is_worse { Exit::InvalidSplit } else { exit(&runs) };
         let all: Vec<Record> = known.iter().chain(changes.iter().map(|change| change.before)).cloned().collect();
         match contradiction(&all) {
@@ -209,20 +192,13 @@ impl Args {
     }
 
     /// The tables and figures that were asked for.
-    fn show(&self, records: &[Record], runs: &[Measured<'_>], changed: Option<Sheet>) -> Result<(), Failure> {
-        let of = |kind| comparison::table(runs, kind);
-        let sheet = match self.table {
-            TableArg::Runs => of(Table::Runs),
-            TableArg::Methods => of(Table::Methods),
-            TableArg::Ratios => of(Table::Ratios),
-            TableArg::Contiguity => of(Table::Contiguity),
-            TableArg::Changes => changed.clone().unwrap_or_default(),
-        };
-        print(&table::sheet(&sheet))?;
-        if let Some(changed) = changed.filter(|_| self.table != TableArg::Changes) {
-            print(&format!("\n{}", table::sheet(&changed)))?;
+    fn show(&self, records: &[Record], runs: &[Measured<'_>], changes: &[Change<'_, '_>]) -> Result<(), Failure> {
+        let shown = table(runs, changes, self.table);
+        print(&sheet(&shown))?;
+        if self.against.is_some() && self.table != Table::Changes {
+            print(&format!("\n{}", sheet(&table(runs, changes, Table::Changes))))?;
         }
-        self.runs.export.write(&records, &sheet, &sheet)?;
+        self.runs.export.write(&records, &shown, &shown)?;
         self.plots.write(runs)
     }
 }

@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
-
 use crate::formats::write_atomically;
 use crate::report::comparison::Measured;
 use crate::report::image::{Format, ImageError};
+use crate::report::named;
 use crate::report::plot::{Plot, plot};
 use crate::text;
 
@@ -30,30 +29,16 @@ pub struct PlotArgs {
 /// A figure and its file.
 #[derive(Debug, Clone)]
 struct Drawing {
-    kind: Kind,
+    kind: Plot,
     file: PathBuf,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-enum Kind {
-    #[default]
-    Gaps,
-    Profile,
-    ProofTime,
-    Progress,
-    Boxes,
 }
 
 fn drawing(text: &str) -> Result<Drawing, String> {
     // What is before a `=` names a kind, unless it looks like a part of a path.
-    let named = text.split_once('=').filter(|(kind, _)| !kind.contains(['/', '.']));
-    let (kind, file) = match named {
-        None => (Kind::default(), text),
-        Some((kind, file)) => {
-            let names = || Kind::value_variants().iter().filter_map(Kind::to_possible_value);
-            let listed = || names().map(|value| value.get_name().to_owned()).collect::<Vec<_>>().join(", ");
-            (Kind::from_str(kind, false).map_err(|_| format!("there are the figures {}", listed()))?, file)
-        }
+    let parts = text.split_once('=').filter(|(kind, _)| !kind.contains(['/', '.']));
+    let (kind, file) = match parts {
+        None => (Plot::default(), text),
+        Some((kind, file)) => (named(kind)?, file),
     };
     let file = PathBuf::from(file);
     if !Format::of(&file).is_built() {
@@ -68,16 +53,8 @@ impl PlotArgs {
     /// # Errors
     /// A file cannot be written, or there is no font for PDF and PNG.
     pub fn write(&self, runs: &[Measured<'_>]) -> Result<(), Failure> {
-        self.drawings.iter().try_for_each(|drawing| {
-            let kind = match drawing.kind {
-                Kind::Gaps => Plot::Gaps,
-                Kind::Profile => Plot::Profile,
-                Kind::ProofTime => Plot::ProofTime,
-                Kind::Progress => Plot::Progress,
-                Kind::Boxes => Plot::Boxes,
-            };
-            write_picture(&drawing.file, plot(runs, kind, self.plot_width))
-        })
+        let mut drawings = self.drawings.iter();
+        drawings.try_for_each(|drawing| write_picture(&drawing.file, plot(runs, drawing.kind, self.plot_width)))
     }
 }
 

@@ -8,9 +8,13 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use dagsplit::embedded::{self, report};
 use dagsplit::solve::Status;
 use pyo3::prelude::*;
-use report::comparison::{self, Answer, Ending, Journal, JournalError, Measured, Record, contradiction, measured};
+use report::comparison::{
+    self, Answer, Change, Curve, Ending, Journal, JournalError, Measured, Performance, Record, Table, changes,
+    contradiction, gaps_over_time, measured, prices, profiles, summaries,
+};
 use report::export::{csv::csv, latex::latex, markdown::markdown};
-use report::plot::plot;
+use report::image::Format;
+use report::plot::Plot;
 use report::table;
 use serde_json::{Value, json};
 
@@ -78,25 +82,105 @@ fn not_kept(error: &JournalError) -> PyErr {
     }
 }
 
-/// Several records as `rows` (JSON), `text`, `markdown`, `latex`, `csv` or `plot` (SVG).
+/// The records in a file or folder of results.
 #[pyfunction]
-pub fn compared(records: Vec<String>, form: &str) -> PyResult<String> {
+pub fn records(path: PathBuf) -> PyResult<Vec<String>> {
+    let records = comparison::records(&path).map_err(|error| not_kept(&error))?;
+    records.iter().map(serde_json::to_string).collect::<serde_json::Result<_>>().map_err(|error| mismatch(&error))
+}
+
+/// Records that do not contradict each other.
+fn read(records: &[String]) -> PyResult<Vec<Record>> {
     let records: Result<Vec<Record>, _> = records.iter().map(|record| serde_json::from_str(record)).collect();
     let records = records.map_err(|error| mismatch(&error))?;
-    if let Some(contradiction) = contradiction(&records) {
-        return Err(InternalError::new_err(contradiction.to_string()));
+    match contradiction(&records) {
+        Some(contradiction) => Err(InternalError::new_err(contradiction.to_string())),
+        None => Ok(records),
     }
+}
+
+/// What records come to, as JSON: `rows`, `summaries`, `prices`, or the steps of the curves `profile`, `proof-time` and
+/// `progress`.
+#[pyfunction]
+pub fn told(records: Vec<String>, what: &str) -> PyResult<String> {
+    let records = read(&records)?;
     let runs = measured(&records);
-    let sheet = || comparison::table(&runs, comparison::Table::Runs);
+    let steps = |curves: Vec<Curve<'_>>| Value::from_iter(curves.iter().flat_map(steps));
+    let told = match what {
+        "rows" => Value::from_iter(runs.iter().map(row)),
+        "summaries" => json!(summaries(&runs)),
+        "prices" => json!(prices(&runs)),
+        "profile" => steps(profiles(&runs, Performance::Objective)),
+        "proof-time" => steps(profiles(&runs, Performance::ProofTime)),
+        "progress" => steps(gaps_over_time(&runs)),
+        _ => return Err(InvalidOption::new_err(format!("there is no curve {what:?}"))),
+    };
+    Ok(told.to_string())
+}
+
+fn steps<'a>(curve: &'a Curve<'_>) -> impl Iterator<Item = Value> + use<'a> {
+    let Curve { method, scope, steps } = curve;
+    steps.iter().map(move |(x, y)| json!({"method": method, "scope": scope, "x": x, "y": y}))
+}
+
+/// A table of records in a form: `text`, `markdown`, `latex` or `csv`.
+#[pyfunction]
+pub fn tabled(records: Vec<String>, table: &str, form: &str) -> PyResult<String> {
+    let records = read(&records)?;
+    let runs = measured(&records);
+    let kind = report::named::<Table>(table).map_err(InvalidOption::new_err)?;
+    let sheet = comparison::table(&runs, &[], kind);
     match form {
-        "rows" => serde_json::to_string(&runs.iter().map(row).collect::<Vec<_>>()).map_err(|error| mismatch(&error)),
-        "text" => Ok(table::sheet(&sheet())),
-        "markdown" => Ok(markdown(&sheet())),
-        "latex" => Ok(latex(&sheet())),
-        "csv" => Ok(csv(&sheet())),
-        "plot" => plot(&runs).map_err(|error| InternalError::new_err(error.to_string())),
+        "text" => Ok(table::sheet(&sheet)),
+        "markdown" => Ok(markdown(&sheet)),
+        "latex" => Ok(latex(&sheet)),
+        "csv" => Ok(csv(&sheet)),
         _ => Err(InvalidOption::new_err(format!("there is no form {form:?}; name one of text, markdown, latex, csv"))),
     }
+}
+
+/// A figure of records as SVG.
+#[pyfunction]
+pub fn plotted(records: Vec<String>, kind: &str, width: f64) -> PyResult<String> {
+    let records = read(&records)?;
+    let plot = report::named::<Plot>(kind).map_err(InvalidOption::new_err)?;
+    Ok(report::plot::plot(&measured(&records), plot, width))
+}
+
+/// What is worse and what is better than before, run by run, as JSON.
+#[pyfunction]
+pub fn changed(records: Vec<String>, before: Vec<String>, slower_by: f64) -> PyResult<String> {
+    let (records, before) = (read(&records)?, read(&before)?);
+    let runs = measured(&records);
+    let changes = changes(&runs, &before, slower_by);
+    let all: Vec<Record> = records.iter().chain(changes.iter().map(|change| change.before)).cloned().collect();
+    if let Some(contradiction) = contradiction(&all) {
+        return Err(InternalError::new_err(contradiction.to_string()));
+    }
+    let change = |change: &Change<'_, '_>| {
+        let (trial, before) = (&change.now.record.trial, &change.before.ending);
+        json!({
+            "workload": change.now.workload,
+            "method": trial.method,
+            "scope": trial.problem.scope.name(),
+            "seed": trial.seed,
+            "worse": change.worse,
+            "better": change.better,
+            "objective_before": before.objective,
+            "objective": change.now.record.ending.objective,
+            "status_before": before.status,
+            "status": change.now.record.ending.status,
+            "seconds_before": change.before.seconds(),
+            "seconds": change.now.record.seconds(),
+        })
+    };
+    Ok(Value::from_iter(changes.iter().map(change)).to_string())
+}
+
+/// A picture in the format that the end of a file's name says.
+#[pyfunction]
+pub fn encoded(svg: String, path: PathBuf) -> PyResult<Vec<u8>> {
+    Format::of(&path).encode(svg).map_err(|error| OutputError::new_err(error.to_string()))
 }
 
 fn row(run: &Measured<'_>) -> Value {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use super::gaps::Measured;
 use super::record::Record;
 use crate::report::statistics::geometric_mean;
@@ -12,7 +14,8 @@ use crate::solve::Status;
 pub const NOISE: f64 = 0.1;
 
 /// What one result of a run lacks that the other one has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Loss {
     /// A split.
     Split,

@@ -22,7 +22,7 @@ pub use crate::solve::Status;
 pub use groups::{Group, classes, groups, is_same_question, methods, scopes};
 pub use prices::{Price, prices};
 pub use summary::{Summary, summaries};
-pub use tables::{Table, changed, table};
+pub use tables::{Table, table};
 
 #[cfg(test)]
 pub(crate) mod tests {

@@ -1,5 +1,7 @@
 //! What contiguity costs: the optimum of narrower splits over that of wider ones.
 
+use serde::Serialize;
+
 use super::gaps::Measured;
 use super::groups::classes;
 use super::record::Record;
@@ -8,7 +10,7 @@ use crate::report::method::MethodRecord;
 use crate::search::is_proven;
 
 /// The price of a scope on a workload. Where both optima are proven, the ratio is known; else it is between two figures.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Price<'r> {
     /// What to call the workload.
     pub workload: &'r str,

@@ -10,26 +10,29 @@ use crate::report::sheet::{Cell, Column, Sheet};
 use crate::report::statistics::geometric_mean;
 
 /// What a table shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Table {
-    /// One row for each run.
+    /// One row for each run
     #[default]
     Runs,
-    /// One row for each method and scope: means over all workloads.
+    /// One row for each method and scope: gaps, wins, proofs and times over all workloads
     Methods,
-    /// objective / reference, as papers print it: one row for each workload, one column for each method.
+    /// objective / reference, as papers print it: one row for each workload, one column for each method
     Ratios,
-    /// The optimum of narrower splits over that of wider ones.
+    /// What narrower splits cost more than wider ones
     Contiguity,
+    /// What is worse or better than before
+    Changes,
 }
 
-/// A table of a comparison.
-pub fn table(runs: &[Measured<'_>], table: Table) -> Sheet {
+/// A table of a comparison, of which `changes` are from an earlier one.
+pub fn table(runs: &[Measured<'_>], changes: &[Change<'_, '_>], table: Table) -> Sheet {
     match table {
         Table::Runs => sheet(runs),
         Table::Methods => by_method(&summaries(runs)),
         Table::Ratios => ratios(runs),
         Table::Contiguity => contiguity(runs),
+        Table::Changes => changed(changes, runs.len()),
     }
 }
 
@@ -110,7 +113,7 @@ fn contiguity(runs: &[Measured<'_>]) -> Sheet {
 }
 
 /// What is worse or better than before, the worse first; `count` is of the runs that were asked for.
-pub fn changed(changes: &[Change<'_, '_>], count: usize) -> Sheet {
+fn changed(changes: &[Change<'_, '_>], count: usize) -> Sheet {
     let mut titles = columns(&["workload", "method", "splits", "change"], &["seed", "objective before", "now"]);
     titles.extend(["status before", "now"].map(Column::words));
     titles.extend(["time before", "now", "ratio"].map(Column::figures));

@@ -1,7 +1,7 @@
 //! Charts, one below the other, as SVG in the size of a paper's column: a unit is a point, and texts have 8 of them.
 
 use svg::Document;
-use svg::node::element::{Group, Line, Path};
+use svg::node::element::{Group, Line};
 
 use super::axis::Axis;
 use super::marks::style;

@@ -13,7 +13,7 @@ use chart::Figure;
 use super::comparison::{Measured, Performance, gaps_over_time, profiles};
 
 /// What a figure shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Plot {
     /// Gap against time with a mark for each run, and the gaps as bars by workload.
     #[default]
@@ -59,10 +59,9 @@ mod tests {
     use super::*;
     use crate::report::comparison::{Record, Status, measured, tests::record};
     use crate::report::plot::marks::style;
+    use clap::ValueEnum;
     use svg::node::element::tag::Type;
     use svg::parser::Event;
-
-    const PLOTS: [Plot; 5] = [Plot::Gaps, Plot::Profile, Plot::ProofTime, Plot::Progress, Plot::Boxes];
 
     /// Twelve methods on two workloads; the first is proven.
     fn records() -> Vec<Record> {
@@ -108,7 +107,7 @@ mod tests {
     fn every_method_is_in_every_figure() {
         let records = records();
         let runs = measured(&records);
-        for kind in PLOTS {
+        for &kind in Plot::value_variants() {
             let (_, _, texts) = parts(&plot(&runs, kind, 84.0));
             for place in 0..12 {
                 let name = format!("method {place} &amp; &lt;{place}&gt;");
@@ -148,8 +147,8 @@ mod tests {
 
     #[test]
     fn nothing_to_show_is_no_failure_and_sizes_are_those_asked_for() {
-        for (kind, width) in PLOTS.into_iter().zip([84.0, 50.0, 174.0, 84.5, 300.0]) {
-            let svg = plot(&[], kind, width);
+        for (kind, width) in Plot::value_variants().iter().zip([84.0, 50.0, 174.0, 84.5, 300.0]) {
+            let svg = plot(&[], *kind, width);
             parts(&svg);
             assert!(svg.contains(&format!("width=\"{width:.2}mm\"")), "{svg}");
         }
