@@ -305,7 +305,8 @@ fn tables_are_latex() {
     }
     for table in ["runs", "methods", "ratios", "contiguity", "changes"] {
         bench.run("compare diamond.json --methods brute-force,dpl --scope acyclic,arbitrary --results old/", 0);
-        let asked = "compare diamond.json --methods brute-force,dpl --scope acyclic,arbitrary --results old/ --against old/";
+        let asked =
+            "compare diamond.json --methods brute-force,dpl --scope acyclic,arbitrary --results old/ --against old/";
         bench.run(&format!("{asked} --table {table} --export-latex t.tex"), 0);
         let tex = bench.read("t.tex");
         let columns = tex.split("\\begin{tabular}{").nth(1).unwrap().split('}').next().unwrap().len();
@@ -315,10 +316,12 @@ fn tables_are_latex() {
             assert_eq!(tex.matches(part).count(), 1, "{tex}");
         }
         if is_here {
-            let page = format!("\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}{tex}\\end{{document}}");
+            let page =
+                format!("\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}{tex}\\end{{document}}");
             bench.file("page.tex", &page);
             let arguments = ["-halt-on-error", "-interaction=nonstopmode", "page.tex"];
-            let made = std::process::Command::new("pdflatex").args(arguments).current_dir(bench.directory.path()).output();
+            let made =
+                std::process::Command::new("pdflatex").args(arguments).current_dir(bench.directory.path()).output();
             assert!(made.unwrap().status.success(), "{page}");
         }
     }
@@ -337,7 +340,9 @@ fn figures_are_drawn_in_the_size_and_format_of_their_file() {
         }
     }
     let refused = bench.run(&format!("{asked} --plot scatter=t.svg"), 2);
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("name one of gaps, profile, proof-time, progress, boxes"));
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).contains("name one of gaps, profile, proof-time, progress, boxes")
+    );
 }
 
 #[cfg(feature = "images")]
@@ -377,7 +382,8 @@ fn what_is_worse_than_before_is_named_and_ends_with_code_1() {
     bench.run(&format!("{asked} --program ./program --results bad.jsonl"), 0);
     let told = |new: &str, old: &str, code: i32| {
         let program = if new == "bad" { "--program ./program" } else { "" };
-        let arguments = format!("{asked} {program} --results {new}.jsonl --resume --against {old}.jsonl --table changes");
+        let arguments =
+            format!("{asked} {program} --results {new}.jsonl --resume --against {old}.jsonl --table changes");
         let out = bench.run(&format!("{arguments} --slower-by 100000 --export-csv t.csv"), code).stdout;
         (bench.read("t.csv"), String::from_utf8(out).unwrap())
     };
@@ -395,6 +401,8 @@ fn what_is_worse_than_before_is_named_and_ends_with_code_1() {
     bench.run(&format!("{asked} --against none.jsonl"), 3);
     bench.run(&format!("{asked} --table changes"), 2);
     // What a split disproves is no regression, but a bug.
-    bench.program(r#"echo '{"status": "optimal", "objective": 9, "lower_bound": 9, "seconds": 0.1, "verified": true}'; exit 0"#);
+    bench.program(
+        r#"echo '{"status": "optimal", "objective": 9, "lower_bound": 9, "seconds": 0.1, "verified": true}'; exit 0"#,
+    );
     bench.run("compare diamond.json --methods dpl --program ./program --against good.jsonl", 70);
 }

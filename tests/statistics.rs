@@ -40,7 +40,13 @@ fn runs(workloads: &[Workload]) -> Vec<Value> {
                     let objective = above.map(|above| f64::from(optimum + above));
                     let bound = below.map(|below| f64::from(optimum - below));
                     let is_proven = objective.is_some() && objective == bound;
-                    let status = if is_proven { "optimal" } else if objective.is_some() { "feasible" } else { "unknown" };
+                    let status = if is_proven {
+                        "optimal"
+                    } else if objective.is_some() {
+                        "feasible"
+                    } else {
+                        "unknown"
+                    };
                     let seconds = f64::from(time) / 8.0;
                     // Its first split was worse and came earlier.
                     let trace: Vec<(f64, f64)> =

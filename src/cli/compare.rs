@@ -6,8 +6,9 @@ use crate::formats::read_text;
 use crate::proof::Asked;
 use crate::registry;
 use crate::report::comparison::{
-    self, Change, Ending, Measured, Record, Status, Table, changes, contradiction, measured, table,
+    Change, Ending, Measured, Record, Status, Table, changes, contradiction, measured, table,
 };
+use crate::report::lines;
 use crate::report::table::sheet;
 use crate::text;
 
@@ -174,7 +175,7 @@ impl Args {
 
     fn report(&self, records: &[Record], is_interrupted: bool) -> Result<Exit, Failure> {
         let known: Vec<Record> = records.iter().cloned().chain(self.references(records)?).collect();
-        let before = self.against.as_deref().map(comparison::records).transpose().map_err(journal_failure)?;
+        let before = self.against.as_deref().map(lines::records).transpose().map_err(journal_failure)?;
         let before = before.unwrap_or_default();
         let mut runs = measured(&known);
         runs.truncate(records.len());

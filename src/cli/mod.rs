@@ -40,6 +40,8 @@ mod solve;
 mod stage_memory_args;
 mod supervised;
 mod task;
+#[cfg(feature = "conformance")]
+mod tried_cases;
 mod values;
 mod verbatim;
 mod verify;

@@ -20,7 +20,9 @@ pub enum ImageError {
     #[error("this dagsplit is built without PDF and PNG (the feature `images`); give a name that ends with .svg")]
     NotBuilt,
     /// There is nothing to write text with.
-    #[error("this system has no font to write text with; install one (such as DejaVu), or give a name that ends with .svg")]
+    #[error(
+        "this system has no font to write text with; install one (such as DejaVu), or give a name that ends with .svg"
+    )]
     NoFont,
     /// The picture is none, or too large.
     #[error("the picture cannot be made: {0}")]

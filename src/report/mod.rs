@@ -10,6 +10,7 @@ pub mod export;
 pub mod facts;
 pub mod framework;
 pub mod image;
+pub mod lines;
 pub mod mapping;
 pub mod method;
 pub mod picture;

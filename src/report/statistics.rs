@@ -117,6 +117,9 @@ mod tests {
 
     #[test]
     fn nothing_has_no_statistics() {
-        assert_eq!((mean(&[]), geometric_mean(&[], 1.0), quantile(&[], 0.5), BoxPlot::of(&[])), (None, None, None, None));
+        assert_eq!(
+            (mean(&[]), geometric_mean(&[], 1.0), quantile(&[], 0.5), BoxPlot::of(&[])),
+            (None, None, None, None)
+        );
     }
 }

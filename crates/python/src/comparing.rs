@@ -9,11 +9,12 @@ use dagsplit::embedded::{self, report};
 use dagsplit::solve::Status;
 use pyo3::prelude::*;
 use report::comparison::{
-    self, Answer, Change, Curve, Ending, Journal, JournalError, Measured, Performance, Record, Table, changes,
-    contradiction, gaps_over_time, measured, prices, profiles, summaries,
+    self, Answer, Change, Curve, Ending, Journal, Measured, Performance, Record, Table, changes, contradiction,
+    gaps_over_time, measured, prices, profiles, summaries,
 };
 use report::export::{csv::csv, latex::latex, markdown::markdown};
 use report::image::Format;
+use report::lines::{JournalError, Lines};
 use report::plot::Plot;
 use report::table;
 use serde_json::{Value, json};
@@ -52,7 +53,7 @@ fn named(status: &str) -> PyResult<Status> {
 /// this version, if not by any.
 #[pyfunction]
 pub fn kept(folder: PathBuf, trials: Vec<String>, any_version: bool) -> PyResult<Vec<Option<String>>> {
-    let journal = Journal::folder(&folder).map_err(|error| not_kept(&error))?;
+    let journal = Journal::from(Lines::folder(&folder).map_err(|error| not_kept(&error))?);
     let record = |trial: &String| {
         let Record { file, trial, command, versions, .. } = serde_json::from_str(trial)?;
         let known = journal.find(&trial, &versions, any_version).cloned();
@@ -65,12 +66,12 @@ pub fn kept(folder: PathBuf, trials: Vec<String>, any_version: bool) -> PyResult
 #[pyfunction]
 pub fn keep(folder: PathBuf, record: &str) -> PyResult<()> {
     // A process that was forked has a journal of its own, too.
-    static JOURNALS: LazyLock<Mutex<HashMap<(u32, PathBuf), Journal>>> = LazyLock::new(Mutex::default);
+    static JOURNALS: LazyLock<Mutex<HashMap<(u32, PathBuf), Lines<Record>>>> = LazyLock::new(Mutex::default);
     let record = serde_json::from_str(record).map_err(|error| mismatch(&error))?;
     let mut journals = JOURNALS.lock().unwrap_or_else(PoisonError::into_inner);
     let kept = match journals.entry((std::process::id(), folder)) {
         Entry::Occupied(journal) => journal.into_mut().add(record),
-        Entry::Vacant(place) => Journal::beside(&place.key().1).and_then(|journal| place.insert(journal).add(record)),
+        Entry::Vacant(place) => Lines::beside(&place.key().1).and_then(|lines| place.insert(lines).add(record)),
     };
     kept.map_err(|error| not_kept(&error))
 }
@@ -85,7 +86,7 @@ fn not_kept(error: &JournalError) -> PyErr {
 /// The records in a file or folder of results.
 #[pyfunction]
 pub fn records(path: PathBuf) -> PyResult<Vec<String>> {
-    let records = comparison::records(&path).map_err(|error| not_kept(&error))?;
+    let records: Vec<Record> = report::lines::records(&path).map_err(|error| not_kept(&error))?;
     records.iter().map(serde_json::to_string).collect::<serde_json::Result<_>>().map_err(|error| mismatch(&error))
 }
 

@@ -11,11 +11,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::process::{Order, in_own_group, watch};
-use crate::report::comparison::{Ending, Journal, JournalError, Machine, Record, Versions};
+use crate::report::comparison::{Ending, Journal, Machine, Record, Versions};
+use crate::report::lines::{JournalError, Lines};
 use crate::text::{self, escaped_json};
 use dagsplit_check::hash;
 use serde_json::json;
-use shard::Shard;
+pub use shard::Shard;
 use tally::Tally;
 
 use super::supervised::{self, Supervision};
@@ -123,8 +124,8 @@ impl SeriesArgs {
 
     fn series(&self, count: usize, jobs: usize) -> Result<Series<'_>, Failure> {
         let journal = match &self.results {
-            None => Ok(Journal::default()),
-            Some(path) if path.is_dir() || ends_with_separator(path) => Journal::folder(path),
+            None => Ok(Lines::default()),
+            Some(path) if path.is_dir() || ends_with_separator(path) => Lines::folder(path),
             Some(_) if self.is_part() => {
                 let cause =
                     "the parts of a list need a folder for their results; give --results a name that ends with /";
@@ -134,14 +135,14 @@ impl SeriesArgs {
                 let cause = "--any-version takes results from a file with --resume alone";
                 return Err(Failure::message(Exit::Usage, cause));
             }
-            Some(path) if self.resume => Journal::resume(path),
-            Some(path) => Journal::create(path),
+            Some(path) if self.resume => Lines::resume(path),
+            Some(path) => Lines::create(path),
         };
         Ok(Series {
             arguments: self,
             program: self.program.clone().map_or_else(std::env::current_exe, Ok).or_fail(Exit::Bug)?,
             jobs,
-            journal: Mutex::new(journal.map_err(journal_failure)?),
+            journal: Mutex::new(journal.map_err(journal_failure)?.into()),
             interrupted: progress::interrupt_flag()?,
             tally: Tally::new(count, self.quiet),
             machine: Machine::here(),

@@ -56,7 +56,8 @@ pub fn profiles<'r>(runs: &[Measured<'r>], performance: Performance) -> Vec<Curv
         Curve { method: group.method, scope: group.scope, steps: std::iter::once(first).chain(later).collect() }
     };
     // A scope all of whose tasks have no split has no shares.
-    let has_tasks = |group: &Group<'_, '_>| tasks.iter().any(|task| task[0].record.trial.problem.scope.name() == group.scope);
+    let has_tasks =
+        |group: &Group<'_, '_>| tasks.iter().any(|task| task[0].record.trial.problem.scope.name() == group.scope);
     groups(runs).into_iter().filter(has_tasks).map(profile).collect()
 }
 
@@ -79,8 +80,7 @@ impl Performance {
 /// out, and those that proved that there is no split.
 pub fn gaps_over_time<'r>(runs: &[Measured<'r>]) -> Vec<Curve<'r>> {
     let curve = |group: Group<'_, 'r>| {
-        let is_known =
-            |run: &&&Measured<'_>| run.reference.is_some() && run.record.ending.status != Status::Infeasible;
+        let is_known = |run: &&&Measured<'_>| run.reference.is_some() && run.record.ending.status != Status::Infeasible;
         let known: Vec<_> = group.runs.iter().filter(is_known).collect();
         let mut changes: Vec<(f64, f64)> = known.iter().flat_map(|run| changes(run)).collect();
         changes.sort_by(|a, b| a.0.total_cmp(&b.0));

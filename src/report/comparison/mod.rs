@@ -15,7 +15,7 @@ mod tables;
 pub use changes::{Change, Loss, changes};
 pub use curves::{Curve, Performance, gaps_over_time, profiles};
 pub use gaps::{Measured, Reference, contradiction, measured};
-pub use journal::{Journal, JournalError, parse as parse_journal, records};
+pub use journal::Journal;
 pub use record::{Answer, COMPARE_SCHEMA, Ending, Limits, Machine, Record, Trial, Versions};
 
 pub use crate::solve::Status;

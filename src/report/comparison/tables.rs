@@ -42,7 +42,8 @@ fn columns(words: &[&str], figures: &[&str]) -> Vec<Column> {
 
 fn by_method(summaries: &[Summary]) -> Sheet {
     let has_spread = summaries.iter().any(|summary| summary.spread.is_some());
-    let figures = ["runs", "splits found", "proven", "wins", "mean gap", "median gap", "worst gap", "mean ratio", "time"];
+    let figures =
+        ["runs", "splits found", "proven", "wins", "mean gap", "median gap", "worst gap", "mean ratio", "time"];
     let mut titles = columns(&["method", "splits"], &figures);
     titles.extend(has_spread.then(|| Column::figures("spread")));
     let row = |summary: &Summary| {
@@ -73,7 +74,8 @@ fn ratios(runs: &[Measured<'_>]) -> Sheet {
         let in_scope = workloads.iter().filter(|runs| runs[0].record.trial.problem.scope.name() == scope);
         let of_scope: Vec<(&Measured<'_>, Vec<Option<f64>>)> =
             in_scope.map(|runs| (runs[0], methods.iter().map(|method| ratio(runs, method)).collect())).collect();
-        let cells = |ratios: &[Option<f64>]| ratios.iter().map(|&ratio| Cell::of(Cell::Factor, ratio)).collect::<Vec<_>>();
+        let cells =
+            |ratios: &[Option<f64>]| ratios.iter().map(|&ratio| Cell::of(Cell::Factor, ratio)).collect::<Vec<_>>();
         rows.extend(of_scope.iter().map(|(run, ratios)| {
             let which = run.reference.map_or(Cell::Empty, |known| known.name().into());
             let value = Cell::of(Cell::Number, run.reference.map(|known| known.value));
@@ -135,7 +137,8 @@ fn changed(changes: &[Change<'_, '_>], count: usize) -> Sheet {
 fn row(change: &Change<'_, '_>) -> Vec<Cell> {
     let (now, before) = (change.now.record, change.before);
     let trial = &now.trial;
-    let mut row = vec![change.now.workload.into(), Cell::code(trial.method.as_str()), trial.problem.scope.name().into()];
+    let mut row =
+        vec![change.now.workload.into(), Cell::code(trial.method.as_str()), trial.problem.scope.name().into()];
     row.extend([change.to_string().into(), trial.seed.to_string().into()]);
     row.extend([before, now].map(|run| Cell::of(Cell::Number, run.ending.objective)));
     row.extend([before, now].map(|run| Cell::from(run.ending.status.name())));

@@ -39,7 +39,9 @@ fn figure(runs: &[Measured<'_>], plot: Plot) -> Figure {
         Plot::Gaps => gaps::figure(runs),
         Plot::Boxes => boxes::figure(runs),
         Plot::Profile => curves::profile(runs, &profiles(runs, Performance::Objective), "objective / best"),
-        Plot::ProofTime => curves::profile(runs, &profiles(runs, Performance::ProofTime), "seconds to a proof / fewest"),
+        Plot::ProofTime => {
+            curves::profile(runs, &profiles(runs, Performance::ProofTime), "seconds to a proof / fewest")
+        }
         Plot::Progress => curves::progress(runs, &gaps_over_time(runs)),
     }
 }
