@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::conformance::{Law, Place, Session, TriedCase};
 use crate::report::lines::{Line, Lines};
 
-use super::series::{Shard, journal_failure};
+use super::series::{Shard, journal_failure, together};
 use super::{Failure, values};
 
 /// How cases are tried.
@@ -70,49 +70,64 @@ impl CasesArgs {
         asked: &str,
         (stop, watch): (&AtomicBool, &(dyn Fn(usize) + Sync)),
     ) -> Result<Vec<(Place, TriedCase)>, Failure> {
-        let numbered = places.enumerate();
-        let own = numbered.filter(|(number, _)| self.shard.is_none_or(|shard| shard.holds(*number)));
+        let own = places.enumerate().filter(|(number, _)| self.shard.is_none_or(|shard| shard.holds(*number)));
         let places: Vec<Place> = own.map(|(_, place)| place).collect();
-        let lines = self.results.as_deref().map(Lines::<CaseRecord>::folder).transpose().map_err(journal_failure)?;
-        let lines = lines.unwrap_or_default();
-        let of_these = lines.records().iter().filter(|record| record.asked == asked);
-        let known: BTreeMap<Place, TriedCase> = of_these.map(|record| (record.place, record.tried.clone())).collect();
-        let (lines, next, done) = (Mutex::new(lines), AtomicUsize::new(0), AtomicUsize::new(0));
-        let is_over = AtomicBool::new(false);
-        let worker = || -> Result<Vec<(Place, TriedCase)>, Failure> {
+        let kept = self.kept(asked)?;
+        let (next, done, is_over) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+        let worker = || {
             let mut made = Vec::new();
             while !is_over.load(Ordering::Relaxed) {
                 let Some(&place) = places.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-                let kept = known.get(&place).cloned();
-                let tried = kept.clone().unwrap_or_else(|| session.try_case(place));
-                if stop.load(Ordering::Relaxed) {
-                    break;
-                }
+                let Some(tried) = kept.tried(place, || session.try_case(place), stop)? else { break };
                 is_over.fetch_or(tried.broke(Law::Limits), Ordering::Relaxed);
-                if kept.is_none() {
-                    let (schema, asked) = (CaseRecord::SCHEMA.into(), asked.into());
-                    let record = CaseRecord { schema, asked, place, tried: tried.clone() };
-                    let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
-                    lines.add(record).map_err(journal_failure)?;
-                }
                 made.push((place, tried));
                 watch(done.fetch_add(1, Ordering::Relaxed) + 1);
             }
             Ok(made)
         };
-        let made = std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..self.jobs().min(places.len())).map(|_| scope.spawn(worker)).collect();
-            let joined = workers
-                .into_iter()
-                .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            joined.collect::<Result<Vec<_>, _>>()
-        })?;
-        let mut made = made.concat();
+        let mut made = together(self.jobs().min(places.len()), worker)?;
         made.sort_by_key(|(place, _)| *place);
         Ok(made)
     }
 
+    fn kept(&self, asked: &str) -> Result<Kept, Failure> {
+        let lines = self.results.as_deref().map(Lines::<CaseRecord>::folder).transpose().map_err(journal_failure)?;
+        let lines = lines.unwrap_or_default();
+        let of_these = lines.records().iter().filter(|record| record.asked == asked);
+        let known = of_these.map(|record| (record.place, record.tried.clone())).collect();
+        Ok(Kept { asked: asked.into(), known, lines: Mutex::new(lines) })
+    }
+
     fn jobs(&self) -> usize {
         if self.jobs > 0 { self.jobs } else { std::thread::available_parallelism().map_or(1, usize::from) }
+    }
+}
+
+/// What is kept of the cases of one question.
+struct Kept {
+    asked: String,
+    known: BTreeMap<Place, TriedCase>,
+    lines: Mutex<Lines<CaseRecord>>,
+}
+
+impl Kept {
+    /// What came of a case, or comes of it now, which is then kept; `None` once `stop` is set.
+    fn tried(
+        &self,
+        place: Place,
+        try_it: impl FnOnce() -> TriedCase,
+        stop: &AtomicBool,
+    ) -> Result<Option<TriedCase>, Failure> {
+        if let Some(known) = self.known.get(&place) {
+            return Ok(Some(known.clone()));
+        }
+        let tried = try_it();
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let (schema, asked) = (CaseRecord::SCHEMA.into(), self.asked.clone());
+        let record = CaseRecord { schema, asked, place, tried: tried.clone() };
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).add(record).map_err(journal_failure)?;
+        Ok(Some(tried))
     }
 }

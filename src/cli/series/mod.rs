@@ -208,14 +208,7 @@ impl Series<'_> {
                 made.push((turn, self.record(&tasks[place])?));
             }
         };
-        let made = std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..self.jobs.min(places.len())).map(|_| scope.spawn(worker)).collect();
-            let joined = workers
-                .into_iter()
-                .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            joined.collect::<Result<Vec<_>, _>>()
-        })?;
-        let mut made: Vec<_> = made.into_iter().flatten().collect();
+        let mut made = together(self.jobs.min(places.len()), worker)?;
         made.sort_by_key(|(turn, _)| *turn);
         Ok(made.into_iter().map(|(_, record)| record).collect())
     }
@@ -254,6 +247,20 @@ impl Series<'_> {
         arguments.extend(["--json".to_owned(), "--quiet".to_owned()]);
         supervised::run(&self.program, &arguments, &supervision)
     }
+}
+
+/// What so many threads make, each of which is a `worker`.
+///
+/// # Errors
+/// That of the first worker that fails.
+pub fn together<T: Send>(count: usize, worker: impl Fn() -> Result<Vec<T>, Failure> + Sync) -> Result<Vec<T>, Failure> {
+    let made = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..count).map(|_| scope.spawn(&worker)).collect();
+        let joined =
+            workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.collect::<Result<Vec<_>, _>>()
+    })?;
+    Ok(made.into_iter().flatten().collect())
 }
 
 /// The failure of results that cannot be read or written.

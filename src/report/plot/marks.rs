@@ -23,11 +23,13 @@ pub struct Style {
     mark: (u32, f64),
 }
 
-/// That of the series with this number. The first 24 differ in mark or dash, and the first 168 in one of the three.
+/// That of the series with this number. The first 24 differ in mark or dash, and the first 126 in one of the three.
 pub fn style(series: usize) -> Style {
+    // As 4 and 6 share a factor, pairs of a mark and a dash come again after 12 series, if not with the next dash.
+    let dash = series + series / 12;
     Style {
         colour: COLOURS[series % COLOURS.len()],
-        dash: DASHES[series / MARKS.len() % DASHES.len()],
+        dash: DASHES[dash % DASHES.len()],
         mark: MARKS[series % MARKS.len()],
     }
 }
@@ -72,7 +74,7 @@ mod tests {
 
     #[test]
     fn series_are_told_apart_with_and_without_colours() {
-        let styles: Vec<_> = (0..168).map(style).collect();
+        let styles: Vec<_> = (0..126).map(style).collect();
         for (i, one) in styles.iter().enumerate() {
             for (j, other) in styles.iter().enumerate().skip(i + 1) {
                 assert_ne!(one, other, "{i} and {j}");
