@@ -15,7 +15,8 @@ const SCOPES: [&str; 2] = ["acyclic", "arbitrary"];
 const FACTORS: [f64; 5] = [1.0, 1.1, 1.5, 2.0, 100.0];
 const MOMENTS: [f64; 5] = [0.0, 0.5, 1.0, 3.0, 1000.0];
 
-/// What a method makes of a workload: how far above the optimum its split is, how far below it its bound, and its seconds.
+/// What a method makes of a workload: how far above the optimum its split is, how far below it its bound, and its
+/// seconds.
 type Made = (Option<u32>, Option<u32>, u32);
 
 /// A workload: its optima, and for each scope and seed what each method makes of it.

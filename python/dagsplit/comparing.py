@@ -206,8 +206,9 @@ class Comparison(Rows[Row]):
         return Rows(Step, _native.told(self._records, kind))
 
     def against(self, before: Comparison, slower_by: float = 1.5) -> Rows[Change]:
-        """Each run that `before`, of another version or machine, has, too. Times are compared where both runs ended with a
-        proof on the same machine; one is longer where it is more than `slower_by` times the other one and 0.1 seconds.
+        """Each run that `before`, of another version or machine, has, too. Times are compared where both runs ended with
+        a proof on the same machine; one is longer where it is more than `slower_by` times the other one, of which those
+        below 0.1 s count as 0.1 s.
 
         Raises:
             InternalError: what one of them proves cannot be right with what the other one found.

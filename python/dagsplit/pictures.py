@@ -19,8 +19,8 @@ class Picture(str):
     __slots__ = ()
 
     def save(self, path: Path) -> None:
-        """Writes it as SVG, PDF or PNG, which the end of the file's name says. The fonts of PDF and PNG are those of the
-        system.
+        """Writes it as SVG, PDF or PNG, which the end of the file's name says. The fonts of PDF and PNG are those of
+        the system.
 
         Raises:
             OutputError: the system has no font.

@@ -69,7 +69,7 @@ def test_tables_and_plots(comparison: Comparison) -> None:
     for table, title in (("methods", "worst gap"), ("ratios", "geometric mean"), ("contiguity", "price at most")):
         assert title in comparison.to_text(table=table)  # type: ignore[arg-type]
     for kind in ("profile", "proof-time", "progress", "boxes"):
-        assert 'width="84.00mm"' in comparison.plot(kind, width=84)  # type: ignore[arg-type]
+        assert 'width="84.00mm"' in comparison.plot(kind, width=84)
     with pytest.raises(InvalidOption, match="name one of gaps"):
         comparison.plot("scatter")  # type: ignore[arg-type]
     with pytest.raises(InvalidOption, match="name one of runs"):

@@ -74,12 +74,13 @@ pub struct Args {
     #[arg(long = "proof", value_name = "PROOF", help_heading = "Search")]
     proofs: Vec<PathBuf>,
 
-    /// Compare with these results of the same runs, of another version or machine: a file or folder of `--results`. Where a run
-    /// has lost its split or proof, has a worse split or is slower, the exit code is 1.
+    /// Compare with these results of the same runs, of another version or machine: a file or folder of `--results`.
+    /// Where a run has lost its split or proof, has a worse split or is slower, the exit code is 1.
     #[arg(long, value_name = "FILE|FOLDER", required_if_eq("table", "changes"), help_heading = "Output")]
     against: Option<PathBuf>,
 
-    /// A run is slower than before where its proof took more than so many times as long. Below 0.1 s all times are equal.
+    /// A run is slower than before where its proof took more than so many times as long. Below 0.1 s all times are
+    /// equal.
     #[arg(long, value_name = "FACTOR", default_value = "1.5", requires = "against",
           value_parser = values::number(1.0..=1e6), help_heading = "Output")]
     slower_by: f64,

@@ -15,9 +15,10 @@ use super::{Exit, Failure, OrFail, values};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub struct PlotArgs {
-    /// Draw a figure as SVG, PDF or PNG, which the end of the file's name says: `gaps` (the default: gap against time, and the
-    /// gaps by workload), `profile` (performance profiles of the objective), `proof-time` (those of the time until the proof),
-    /// `progress` (mean gap over time) or `boxes` (box plots of the gaps). May be given several times.
+    /// Draw a figure as SVG, PDF or PNG, which the end of the file's name says: `gaps` (the default: gap against
+    /// time, and the gaps by workload), `profile` (performance profiles of the objective), `proof-time` (those of the
+    /// time until the proof), `progress` (mean gap over time) or `boxes` (box plots of the gaps). May be given
+    /// several times.
     #[arg(long = "plot", value_name = "[KIND=]FILE", value_parser = drawing)]
     drawings: Vec<Drawing>,
 

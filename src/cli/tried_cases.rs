@@ -17,9 +17,9 @@ use super::{Failure, values};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Runs")]
 pub struct CasesArgs {
-    /// Keep what comes of each case, as soon as it is there, in a folder (schema `dagsplit-conformance-case/1`). Every process has
-    /// a file of its own there, and no case is tried again that any of them holds of the same partitioner, question, laws, limits
-    /// and version.
+    /// Keep what comes of each case, as soon as it is there, in a folder (schema `dagsplit-conformance-case/1`).
+    /// Every process has a file of its own there, and no case is tried again that any of them holds of the same
+    /// partitioner, question, laws, limits and version.
     #[arg(long, value_name = "FOLDER")]
     results: Option<PathBuf>,
 
@@ -27,8 +27,8 @@ pub struct CasesArgs {
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::whole::<usize>(0..=values::COUNT))]
     jobs: usize,
 
-    /// Try one part of the cases, such as `2/8` (from 1), and report nothing: `slurm` is the part of a task of `sbatch --array`.
-    /// The same command without it makes the report.
+    /// Try one part of the cases, such as `2/8` (from 1), and report nothing: `slurm` is the part of a task of
+    /// `sbatch --array`. The same command without it makes the report.
     #[arg(long, value_name = "PART/COUNT", requires = "results")]
     shard: Option<Shard>,
 }
@@ -58,8 +58,8 @@ impl CasesArgs {
         self.shard.is_some()
     }
 
-    /// What comes of cases, in their order, as far as they were tried before `stop` was set or one broke the law of limits.
-    /// `watch` is told how many are done.
+    /// What comes of cases, in their order, as far as they were tried before `stop` was set or one broke the law of
+    /// limits. `watch` is told how many are done.
     ///
     /// # Errors
     /// Results cannot be read or written.

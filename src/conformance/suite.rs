@@ -251,8 +251,8 @@ impl<'a> Session<'a> {
         TriedCase(self.drawn(place).map_or(Tried::Nothing, |drawn| self.trial_of(place).run(&drawn.case)))
     }
 
-    /// The report of what came of cases, which are tried or read one after another, up to the first one that breaks the law
-    /// [`Limits`](Law::Limits). For each law the first case that breaks it is made small.
+    /// The report of what came of cases, which are tried or read one after another, up to the first one that breaks
+    /// the law [`Limits`](Law::Limits). For each law the first case that breaks it is made small.
     pub fn report(&self, tried: impl IntoIterator<Item = (Place, TriedCase)>) -> Report {
         let mut collector = Collector::new(self.trial.partitioner.name(), self.suite.seed, &self.trial.laws);
         let mut tried = tried.into_iter();

@@ -58,9 +58,9 @@ pub enum JournalError {
 
 /// Records of one kind, and where new ones are appended.
 ///
-/// A line is written as a whole and handed to the disk before anything else is done. A writer that dies within one leaves a
-/// part of it, which counts for nothing and which the next writer removes. Several writers may share a file, which each of
-/// them locks; in a folder each has a file of its own, and all files are read.
+/// A line is written as a whole and handed to the disk before anything else is done. A writer that dies within one
+/// leaves a part of it, which counts for nothing and which the next writer removes. Several writers may share a file,
+/// which each of them locks; in a folder each has a file of its own, and all files are read.
 #[derive(Debug)]
 pub struct Lines<R> {
     sink: Option<Sink>,
@@ -238,7 +238,8 @@ fn read<R: Line>(path: &Path) -> Result<Vec<R>, JournalError> {
     }
 }
 
-/// The records of a journal, whose file is at `path`. A last line without an end counts where it is a record. O(length).
+/// The records of a journal, whose file is at `path`. A last line without an end counts where it is a record.
+/// O(length).
 ///
 /// # Errors
 /// A line is no record, is longer than files may be, or cannot be read.

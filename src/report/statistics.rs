@@ -5,8 +5,8 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The geometric mean of (value + shift), less the shift: with a shift of 0 that of positive values. A shift keeps values
-/// near 0 from counting more than they matter (Achterberg 2007, appendix A.3).
+/// The geometric mean of (value + shift), less the shift: with a shift of 0 that of positive values. A shift keeps
+/// values near 0 from counting more than they matter (Achterberg 2007, appendix A.3).
 pub fn geometric_mean(values: &[f64], shift: f64) -> Option<f64> {
     let logarithms: Vec<f64> = values.iter().map(|value| (value + shift).ln()).collect();
     mean(&logarithms).map(|mean| mean.exp() - shift)

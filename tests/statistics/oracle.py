@@ -1,4 +1,4 @@
-"""What runs come to, by the definitions of docs/compare.md and Python's own statistics: runs in, figures out, as JSON."""
+"""What runs come to, by the definitions of docs/compare.md and Python's own statistics: runs in, figures out (JSON)."""
 
 import json
 import math
@@ -29,11 +29,11 @@ def summary(runs, own):
     known = [(run, value, is_optimum) for run, value, is_optimum in known if value is not None]
     gaps = [gap(run["objective"], value) for run, value, _ in known]
     ratios = [run["objective"] / value for run, value, _ in known if value > 0]
-    rivals = lambda run: [
-        other["objective"]
-        for other in runs
-        if all(other[key] == run[key] for key in ("workload", "scope", "seed")) and other["objective"] is not None
-    ]
+
+    def best(run):
+        rivals = [r for r in runs if all(r[key] == run[key] for key in ("workload", "scope", "seed"))]
+        return min(rival["objective"] for rival in rivals if rival["objective"] is not None)
+
     spreads = []
     for workload in {run["workload"] for run in found}:
         objectives = [run["objective"] for run in found if run["workload"] == workload]
@@ -44,7 +44,7 @@ def summary(runs, own):
         "runs": len(own),
         "found": len(found),
         "proven": sum(run["status"] == "optimal" for run in own),
-        "wins": sum(run["objective"] == min(rivals(run)) for run in found),
+        "wins": sum(run["objective"] == best(run) for run in found),
         "to_bounds": sum(not is_optimum for _, _, is_optimum in known),
         "mean_gap": statistics.fmean(gaps) if gaps else None,
         "median_gap": statistics.median(gaps) if gaps else None,
@@ -90,9 +90,9 @@ def price(runs, workload):
     bests, bounds = [], []
     for width, scope in enumerate(WIDTHS):
         narrower, wider = WIDTHS[: width + 1], WIDTHS[width:]
-        of_workload = [run for run in runs if run["workload"] == workload]
-        bests.append(min((r["objective"] for r in of_workload if r["scope"] in narrower and r["objective"]), default=None))
-        bounds.append(max((r["bound"] for r in of_workload if r["scope"] in wider and r["bound"]), default=None))
+        own = [run for run in runs if run["workload"] == workload]
+        bests.append(min((r["objective"] for r in own if r["scope"] in narrower and r["objective"]), default=None))
+        bounds.append(max((r["bound"] for r in own if r["scope"] in wider and r["bound"]), default=None))
     at_least = bounds[0] / bests[1] if bounds[0] and bests[1] else 1.0
     at_most = bests[0] / bounds[1] if bests[0] and bounds[1] else None
     return max(at_least, 1.0), at_most

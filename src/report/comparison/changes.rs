@@ -70,8 +70,8 @@ impl fmt::Display for Change<'_, '_> {
     }
 }
 
-/// Each of `runs` that has a counterpart in `before`: the last record of an equal trial. A time is longer where it is more
-/// than `factor` times the other one. O(n · k) for k records before.
+/// Each of `runs` that has a counterpart in `before`: the last record of an equal trial. A time is longer where it is
+/// more than `factor` times the other one. O(n · k) for k records before.
 pub fn changes<'a, 'r>(runs: &'a [Measured<'r>], before: &'a [Record], factor: f64) -> Vec<Change<'a, 'r>> {
     let change = |now: &'a Measured<'r>| {
         let before = before.iter().rev().find(|record| record.trial.equals(&now.record.trial))?;
@@ -101,8 +101,8 @@ fn strength(run: &Record) -> (bool, bool) {
     (run.is_proven(), run.ending.status == Status::Certified)
 }
 
-/// The time of `to` over that of `from`; `None` where one ended without a proof, by its limit perhaps, or where they ran on
-/// different machines.
+/// The time of `to` over that of `from`; `None` where one ended without a proof, by its limit perhaps, or where they
+/// ran on different machines.
 pub fn time_ratio(from: &Record, to: &Record) -> Option<f64> {
     let are_comparable = from.is_proven() && to.is_proven() && from.machine == to.machine;
     are_comparable.then(|| to.seconds().max(NOISE) / from.seconds().max(NOISE))

@@ -29,9 +29,10 @@ pub struct Curve<'r> {
     pub steps: Vec<(f64, f64)>,
 }
 
-/// Performance profiles (Dolan and Moré 2002): the share of the tasks in which a method is within the factor x of the best
-/// one of its scope, from x = 1 on. Every method has all tasks of its scope, but for those that are proven to have no
-/// split where objectives are compared: one that it failed at, or does not take, counts as one that it never solves.
+/// Performance profiles (Dolan and Moré 2002): the share of the tasks in which a method is within the factor x of the
+/// best one of its scope, from x = 1 on. Every method has all tasks of its scope, but for those that are proven to
+/// have no split where objectives are compared: one that it failed at, or does not take, counts as one that it never
+/// solves.
 pub fn profiles<'r>(runs: &[Measured<'r>], performance: Performance) -> Vec<Curve<'r>> {
     let tasks = classes(runs, |run| run.record, is_same_task);
     let can_be_solved = |task: &Vec<&Measured<'_>>| {
@@ -75,9 +76,9 @@ impl Performance {
     }
 }
 
-/// The mean gap of each method's best splits so far, over the seconds since its runs began: 1 as long as a run has no split,
-/// and what it ended with once it has ended (the primal gap of Berthold 2013). Runs whose reference is not known are left
-/// out, and those that proved that there is no split.
+/// The mean gap of each method's best splits so far, over the seconds since its runs began: 1 as long as a run has no
+/// split, and what it ended with once it has ended (the primal gap of Berthold 2013). Runs whose reference is not
+/// known are left out, and those that proved that there is no split.
 pub fn gaps_over_time<'r>(runs: &[Measured<'r>]) -> Vec<Curve<'r>> {
     let curve = |group: Group<'_, 'r>| {
         let is_known = |run: &&&Measured<'_>| run.reference.is_some() && run.record.ending.status != Status::Infeasible;

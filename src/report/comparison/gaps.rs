@@ -34,7 +34,8 @@ pub struct Measured<'a> {
 }
 
 impl Measured<'_> {
-    /// objective / reference, as papers print it; `None` where the gap is, and where the reference is 0 and the objective above.
+    /// objective / reference, as papers print it; `None` where the gap is, and where the reference is 0 and the
+    /// objective above.
     pub fn ratio(&self) -> Option<f64> {
         self.gap.map(|gap| 1.0 / (1.0 - gap)).filter(|ratio| ratio.is_finite())
     }

@@ -17,8 +17,8 @@ pub struct Group<'a, 'r> {
     pub runs: Vec<&'a Measured<'r>>,
 }
 
-/// The methods in each scope, in the order of their first runs. A workload that a method does not take counts neither for
-/// nor against it.
+/// The methods in each scope, in the order of their first runs. A workload that a method does not take counts neither
+/// for nor against it.
 pub fn groups<'a, 'r>(runs: &'a [Measured<'r>]) -> Vec<Group<'a, 'r>> {
     let mut groups: Vec<Group<'a, 'r>> = Vec::new();
     for run in runs.iter().filter(|run| run.record.ending.status != Status::Unsupported) {
@@ -31,8 +31,8 @@ pub fn groups<'a, 'r>(runs: &'a [Measured<'r>]) -> Vec<Group<'a, 'r>> {
     groups
 }
 
-/// Items that are equal in a sense, in the order of the first of each. Only those of one workload are looked at. O(n · k)
-/// for k classes of a workload.
+/// Items that are equal in a sense, in the order of the first of each. Only those of one workload are looked at. O(n
+/// · k) for k classes of a workload.
 pub fn classes<'a, T>(
     items: impl IntoIterator<Item = &'a T>,
     record: impl Fn(&'a T) -> &'a Record,

@@ -9,7 +9,8 @@ use crate::problem::Scope;
 use crate::report::method::MethodRecord;
 use crate::search::is_proven;
 
-/// The price of a scope on a workload. Where both optima are proven, the ratio is known; else it is between two figures.
+/// The price of a scope on a workload. Where both optima are proven, the ratio is known; else it is between two
+/// figures.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Price<'r> {
     /// What to call the workload.

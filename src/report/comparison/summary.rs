@@ -12,7 +12,8 @@ use crate::report::statistics::{geometric_mean, mean, quantile, sorted};
 /// The shift of geometric means of times, in seconds (Achterberg 2007 takes it, too).
 const SHIFT: f64 = 1.0;
 
-/// How a method did in one scope. Gaps and ratios are of the runs with a split and a reference, times of those with a split.
+/// How a method did in one scope. Gaps and ratios are of the runs with a split and a reference, times of those with a
+/// split.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
     /// The method's spec string.

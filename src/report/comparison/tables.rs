@@ -127,7 +127,8 @@ fn changed(changes: &[Change<'_, '_>], count: usize) -> Sheet {
     let mut notes = vec![format!("{worse} runs are worse than before, {better} better, {same} the same")];
     notes.extend((count > changes.len()).then(|| format!("{} runs have no counterpart", count - changes.len())));
     notes.extend(mean_time_ratio(changes).map(|ratio| {
-        format!("times with a proof are {ratio:.3} times those before (geometric mean; below {NOISE} s they count as {NOISE} s)")
+        let least = format!("below {NOISE} s they count as {NOISE} s");
+        format!("times with a proof are {ratio:.3} times those before (geometric mean; {least})")
     }));
     let is_elsewhere = changes.iter().any(|change| change.now.record.machine != change.before.machine);
     notes.extend(is_elsewhere.then(|| "runs of different machines: their times are not compared".into()));

@@ -28,8 +28,8 @@ pub enum Plot {
     Boxes,
 }
 
-/// A figure of so many millimetres' width. Methods have a colour, a mark and a dash in the order of their first runs; marks
-/// are hollow where a gap is to a bound and may be less. Where there are several scopes, each has a chart.
+/// A figure of so many millimetres' width. Methods have a colour, a mark and a dash in the order of their first runs;
+/// marks are hollow where a gap is to a bound and may be less. Where there are several scopes, each has a chart.
 pub fn plot(runs: &[Measured<'_>], plot: Plot, width: f64) -> String {
     figure(runs, plot).svg(width)
 }
