@@ -339,6 +339,14 @@ fn figures_are_drawn_in_the_size_and_format_of_their_file() {
             assert!(texts.iter().any(|text| text == method), "{kind}: {texts:?}");
         }
     }
+    bench.run(asked, 2);
+    bench.run(&format!("{asked} --plot t.eps"), 2);
+    let scopes = format!("{asked} --scope acyclic,arbitrary --plot t.svg").replace("dpl", "portfolio");
+    bench.run(&scopes, 0);
+    let (_, texts) = drawn(&bench.read("t.svg"));
+    for scope in ["acyclic", "arbitrary"] {
+        assert!(texts.contains(&format!("Gap against time, {scope}")), "{texts:?}");
+    }
     let refused = bench.run(&format!("{asked} --plot scatter=t.svg"), 2);
     assert!(
         String::from_utf8_lossy(&refused.stderr).contains("name one of gaps, profile, proof-time, progress, boxes")
@@ -398,7 +406,25 @@ fn what_is_worse_than_before_is_named_and_ends_with_code_1() {
     assert!(text.contains("0 runs are worse than before, 1 better, 1 the same"), "{text}");
     let (same, _) = told("good", "good", 0);
     assert_eq!(same.lines().count(), 1);
-    bench.run(&format!("{asked} --against none.jsonl"), 3);
+    let refused = |arguments: &str, cause: &str| {
+        let output = bench.run(arguments, 3);
+        assert!(String::from_utf8_lossy(&output.stderr).contains(cause), "{output:?}");
+    };
+    refused(&format!("{asked} --results new.jsonl --against none.jsonl"), "cannot be read");
+    assert!(!bench.path("new.jsonl").exists(), "nothing is run before it is told");
+    // What holds none of the runs is no proof that nothing is worse.
+    fs::create_dir(bench.path("empty")).unwrap();
+    refused(&format!("{asked} --against empty"), "none of these runs");
+    refused(&format!("{asked} --time-limit 60 --against good.jsonl"), "none of these runs");
+    bench.run(&format!("{asked} --results new/ --against new/"), 3);
+    // Two versions made the same runs.
+    let other = bench.read("good.jsonl").replace(env!("CARGO_PKG_VERSION"), "0.0.9");
+    bench.file("both.jsonl", &(bench.read("good.jsonl") + &other));
+    refused(&format!("{asked} --against both.jsonl"), "several versions");
+    // Only what went to its end counts, wherever it stands.
+    let interrupted = bench.read("bad.jsonl").replace("\"feasible\"", "\"interrupted\"");
+    bench.file("ended.jsonl", &(bench.read("good.jsonl") + &interrupted.lines().last().unwrap() + "\n"));
+    assert_eq!(told("good", "ended", 0).0.lines().count(), 1);
     bench.run(&format!("{asked} --table changes"), 2);
     // What a split disproves is no regression, but a bug.
     bench.program(

@@ -3,11 +3,14 @@
 use std::process::Command;
 
 use dagsplit::internals::report::comparison::{
-    Curve, Loss, Measured, Performance, Record, changes, gaps_over_time, measured, prices, profiles, summaries,
+    Curve, Journal, Loss, Measured, Performance, Record, Status, Summary, changes, gaps_over_time, measured, prices,
+    profiles, summaries,
 };
+use dagsplit::internals::report::lines::Lines;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use proptest::sample::select;
 use serde_json::{Value, json};
 
 const METHODS: [&str; 3] = ["dp", "dpl", "annealing"];
@@ -15,39 +18,43 @@ const SCOPES: [&str; 2] = ["acyclic", "arbitrary"];
 const FACTORS: [f64; 5] = [1.0, 1.1, 1.5, 2.0, 100.0];
 const MOMENTS: [f64; 5] = [0.0, 0.5, 1.0, 3.0, 1000.0];
 
-/// What a method makes of a workload: how far above the optimum its split is, how far below it its bound, and its
-/// seconds.
-type Made = (Option<u32>, Option<u32>, u32);
+/// What a method makes of a workload: how far above the optimum its split is, how far below it its bound, its
+/// seconds, and how it ended where it did so otherwise.
+type Made = (Option<u32>, Option<u32>, u32, Option<&'static str>);
 
-/// A workload: its optima, and for each scope and seed what each method makes of it.
-type Workload = ((u32, u32), Vec<Vec<[Made; METHODS.len()]>>);
+/// A workload: its optima, how many of the scopes have no split, and for each scope and seed what each method makes
+/// of it.
+type Workload = ((u32, u32, usize), Vec<Vec<[Made; METHODS.len()]>>);
 
 fn workloads() -> impl Strategy<Value = Vec<Workload>> {
-    let made = (option::weighted(0.8, 0u32..6), option::weighted(0.7, 0u32..4), 0u32..40);
+    let otherwise = option::weighted(0.2, select(&["unsupported", "crashed", "interrupted"][..]));
+    let made = (option::weighted(0.8, 0u32..6), option::weighted(0.7, 0u32..4), 0u32..40, otherwise);
     let runs = (1usize..4).prop_flat_map(move |seeds| {
         let of_seed = [made.clone(), made.clone(), made.clone()];
         vec(vec(vec(of_seed, seeds), SCOPES.len()), 1..5)
     });
-    (runs, vec((4u32..9, 0u32..4), 4)).prop_map(|(runs, optima)| optima.into_iter().zip(runs).collect())
+    let without_split = prop_oneof![4 => Just(0), 1 => 1..=SCOPES.len()];
+    (runs, vec((0u32..9, 0u32..4, without_split), 4)).prop_map(|(runs, optima)| optima.into_iter().zip(runs).collect())
 }
 
 /// The runs of workloads as the oracle reads them.
 fn runs(workloads: &[Workload]) -> Vec<Value> {
     let mut runs = Vec::new();
-    for (w, ((arbitrary, more), of_scopes)) in workloads.iter().enumerate() {
-        for ((scope, optimum), of_seeds) in SCOPES.iter().zip([arbitrary + more, *arbitrary]).zip(of_scopes) {
+    for (w, ((arbitrary, more, without_split), of_scopes)) in workloads.iter().enumerate() {
+        let optima = [arbitrary + more, *arbitrary];
+        for (width, ((scope, optimum), of_seeds)) in SCOPES.iter().zip(optima).zip(of_scopes).enumerate() {
             for (seed, made) in of_seeds.iter().enumerate() {
-                for (method, &(above, below, time)) in METHODS.iter().zip(made) {
-                    let objective = above.map(|above| f64::from(optimum + above));
-                    let bound = below.map(|below| f64::from(optimum - below));
-                    let is_proven = objective.is_some() && objective == bound;
-                    let status = if is_proven {
-                        "optimal"
-                    } else if objective.is_some() {
-                        "feasible"
-                    } else {
-                        "unknown"
-                    };
+                for (method, &(above, below, time, otherwise)) in METHODS.iter().zip(made) {
+                    let is_possible = width >= *without_split && !matches!(otherwise, Some("unsupported" | "crashed"));
+                    let objective = above.filter(|_| is_possible).map(|above| f64::from(optimum + above));
+                    // It may be below 0.
+                    let bound = below.filter(|_| is_possible).map(|below| f64::from(optimum) - f64::from(below));
+                    let status = otherwise.unwrap_or(match (objective, above) {
+                        (Some(_), _) if objective == bound => "optimal",
+                        (Some(_), _) => "feasible",
+                        (None, Some(_)) => "infeasible",
+                        (None, None) => "unknown",
+                    });
                     let seconds = f64::from(time) / 8.0;
                     // Its first split was worse and came earlier.
                     let trace: Vec<(f64, f64)> =
@@ -88,9 +95,9 @@ fn problem(scope: &str) -> Value {
 }
 
 /// What the oracle says of runs.
-fn oracle(runs: &[Value], groups: &[(String, &str)]) -> Value {
+fn oracle(runs: &[Value]) -> Value {
     let mut input = tempfile::tempfile().unwrap();
-    let asked = json!({"runs": runs, "groups": groups, "factors": FACTORS, "moments": MOMENTS});
+    let asked = json!({"runs": runs, "factors": FACTORS, "moments": MOMENTS});
     serde_json::to_writer(&mut input, &asked).unwrap();
     std::io::Seek::rewind(&mut input).unwrap();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/statistics/oracle.py");
@@ -107,8 +114,9 @@ fn agree(ours: &Value, theirs: &Value) -> bool {
     }
 }
 
-/// The value of a step function.
-fn at(curve: &Curve<'_>, x: f64) -> Option<f64> {
+/// The value of a group's step function.
+fn at(curves: &[Curve<'_>], summary: &Summary, x: f64) -> Option<f64> {
+    let curve = curves.iter().find(|curve| (curve.method, curve.scope) == (&summary.method, summary.scope))?;
     curve.steps.iter().rev().find(|step| step.0 <= x * (1.0 + 1e-9)).map(|step| step.1)
 }
 
@@ -121,29 +129,32 @@ proptest! {
         let records: Vec<Record> = runs.iter().map(record).collect();
         let measured = measured(&records);
         let summaries = summaries(&measured);
-        let groups: Vec<(String, &str)> = summaries.iter().map(|s| (s.method.clone(), s.scope)).collect();
-        prop_assert_eq!(groups.len(), METHODS.len() * SCOPES.len());
-        let told = oracle(&runs, &groups);
+        let told = oracle(&runs);
+        let groups = told["groups"].as_array().unwrap();
+        prop_assert_eq!(summaries.len(), groups.len());
         let progress = gaps_over_time(&measured);
         let shares = [Performance::Objective, Performance::ProofTime].map(|kind| profiles(&measured, kind));
-        for (place, (summary, told)) in summaries.iter().zip(told["groups"].as_array().unwrap()).enumerate() {
+        for (summary, told) in summaries.iter().zip(groups) {
             let ours = serde_json::to_value(summary).unwrap();
+            prop_assert_eq!(&json!([summary.method, summary.scope]), &told["group"]);
             for (name, theirs) in told["summary"].as_object().unwrap() {
-                prop_assert!(agree(&ours[name], theirs), "{} of {:?}: {} {}", name, groups[place], ours[name], theirs);
+                prop_assert!(agree(&ours[name], theirs), "{} of {}: {} {}", name, told["group"], ours[name], theirs);
             }
             for (kind, shares) in ["objective", "proof"].iter().zip(&shares) {
                 for (i, factor) in FACTORS.iter().enumerate() {
-                    let (ours, theirs) = (at(&shares[place], *factor), &told[kind][i]);
+                    let (ours, theirs) = (at(shares, summary, *factor), &told[kind][i]);
                     prop_assert!(agree(&json!(ours), theirs), "{} {} {:?} {}", kind, factor, ours, theirs);
                 }
             }
             for (i, moment) in MOMENTS.iter().enumerate() {
                 let theirs = &told["progress"][i];
-                let ours = at(&progress[place], *moment).or(theirs.as_f64().map(|_| 1.0));
+                let ours = at(&progress, summary, *moment);
                 prop_assert!(agree(&json!(ours), theirs), "after {} s {:?} {}", moment, ours, theirs);
             }
         }
-        for (price, theirs) in prices(&measured).iter().zip(told["prices"].as_array().unwrap()) {
+        let (prices, theirs) = (prices(&measured), told["prices"].as_array().unwrap());
+        prop_assert_eq!(prices.len(), theirs.len());
+        for (price, theirs) in prices.iter().zip(theirs) {
             prop_assert!(agree(&json!(price.at_least), &theirs[0]), "{:?} {}", price, theirs);
             prop_assert!(agree(&json!(price.at_most), &theirs[1]), "{:?} {}", price, theirs);
         }
@@ -155,21 +166,22 @@ proptest! {
             runs(&workloads).iter().map(record).collect::<Vec<Record>>()
         });
         let runs = [measured(&one), measured(&other)];
+        let [one, other] = [one.clone(), other.clone()].map(|records| Journal::from(Lines::from(records)));
         let (forth, back) = (changes(&runs[0], &other, factor), changes(&runs[1], &one, factor));
         prop_assert_eq!(forth.len(), back.len());
         for change in &forth {
             let same = |run: &&Record| run.trial.equals(&change.now.record.trial);
-            prop_assert_eq!(Some(change.before), other.iter().find(same));
+            prop_assert_eq!(Some(change.before), other.runs().find(same));
             let reverse = back.iter().find(|back| back.before.trial.equals(&change.before.trial)).unwrap();
             prop_assert_eq!((&change.worse, &change.better), (&reverse.better, &reverse.worse));
             let (before, now) = (&change.before.ending, &change.now.record.ending);
             prop_assert_eq!(change.worse.contains(&Loss::Split), before.objective.is_some() && now.objective.is_none());
-            prop_assert_eq!(change.worse.contains(&Loss::Proof), before.status.is_proven() && !now.status.is_proven());
+            let are_proven = [before, now].map(|run| run.status.is_proven() || run.status == Status::Infeasible);
+            prop_assert_eq!(change.worse.contains(&Loss::Proof), are_proven == [true, false]);
             let is_higher = now.objective.zip(before.objective).is_some_and(|(now, before)| now > before);
             prop_assert_eq!(change.worse.contains(&Loss::Objective), is_higher);
             let is_longer = now.seconds.unwrap().max(0.1) > factor * before.seconds.unwrap().max(0.1);
-            let are_proven = before.status.is_proven() && now.status.is_proven();
-            prop_assert_eq!(change.worse.contains(&Loss::Time), are_proven && is_longer);
+            prop_assert_eq!(change.worse.contains(&Loss::Time), are_proven == [true, true] && is_longer);
         }
     }
 }
@@ -181,6 +193,7 @@ fn times_of_other_machines_are_not_compared() {
                "bound": 7.0, "seconds": seconds, "trace": []})
     };
     let (before, mut now) = ([record(&run(1.0))], [record(&run(9.0))]);
+    let before = Journal::from(Lines::from(before.to_vec()));
     let losses = |now: &[Record]| -> Vec<Loss> {
         let runs: Vec<Measured<'_>> = measured(now);
         changes(&runs, &before, 2.0)[0].worse.clone()

@@ -177,10 +177,11 @@ class Comparison(Rows[Row]):
 
     @classmethod
     def load(cls, path: Path) -> Comparison:
-        """What a file or folder of results holds (`dagsplit compare --results`, `sweep`).
+        """The runs in a file or folder of results (`dagsplit compare --results`, `sweep`): of each the last record that
+        Ctrl-C did not end.
 
         Raises:
-            InvalidInstance: it cannot be read, or holds something else.
+            InvalidInstance: it cannot be read, holds something else, or has one run by several versions.
         """
         return cls(_native.records(str(path)))
 
@@ -203,7 +204,7 @@ class Comparison(Rows[Row]):
         Raises:
             InvalidOption: there is no such curve.
         """
-        return Rows(Step, _native.told(self._records, kind))
+        return Rows(Step, _native.curves(self._records, kind))
 
     def against(self, before: Comparison, slower_by: float = 1.5) -> Rows[Change]:
         """Each run that `before`, of another version or machine, has, too. Times are compared where both runs ended with
@@ -211,6 +212,7 @@ class Comparison(Rows[Row]):
         below 0.1 s count as 0.1 s.
 
         Raises:
+            InvalidOption: `slower_by` is not from 1 to 1e6.
             InternalError: what one of them proves cannot be right with what the other one found.
         """
         return Rows(Change, _native.changed(self._records, before._records, slower_by))
@@ -230,7 +232,7 @@ class Comparison(Rows[Row]):
         objective or of the time until the proof, mean gap over time, or box plots of the gaps.
 
         Raises:
-            InvalidOption: there is no such figure.
+            InvalidOption: there is no such figure, or it is not from 40 to 1000 mm wide.
         """
         return Picture(_native.plotted(self._records, kind, width))
 

@@ -23,7 +23,8 @@ class Picture(str):
         the system.
 
         Raises:
-            OutputError: the system has no font.
+            InvalidOption: the name ends otherwise.
+            OutputError: the system has no font, or a PNG has more than 100 million pixels.
         """
         pathlib.Path(path).write_bytes(_native.encoded(str(self), os.fspath(path)))
 

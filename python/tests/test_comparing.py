@@ -1,6 +1,7 @@
 """Comparisons of methods and functions."""
 
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -74,6 +75,16 @@ def test_tables_and_plots(comparison: Comparison) -> None:
         comparison.plot("scatter")  # type: ignore[arg-type]
     with pytest.raises(InvalidOption, match="name one of runs"):
         comparison.to_text(table="rows")  # type: ignore[arg-type]
+    with pytest.raises(InvalidOption, match="ask `against`"):
+        comparison.to_text(table="changes")  # type: ignore[arg-type]
+    with pytest.raises(InvalidOption, match="name one of profile"):
+        comparison.curves("rows")  # type: ignore[arg-type]
+    for width in (-5.0, math.nan, 1e9):
+        with pytest.raises(InvalidOption, match="width"):
+            comparison.plot(width=width)
+    for factor in (0.5, math.nan):
+        with pytest.raises(InvalidOption, match="slower_by"):
+            comparison.against(comparison, slower_by=factor)
 
 
 def test_statistics_are_frames(comparison: Comparison) -> None:
@@ -107,6 +118,14 @@ def test_results_are_held_against_earlier_ones(chain: Instance, tmp_path: Path) 
     assert [(change.worse, change.better) for change in good.against(bad)] == [([], ["objective"]), ([], [])]
     with pytest.raises(InvalidInstance):
         Comparison.load(tmp_path / "none.jsonl")
+    # A run that Ctrl-C ended, its rerun, and that of another process.
+    first = good.records[0]
+    lines = [dict(first, status="interrupted", objective=12.0), first, first]
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(record) + "\n" for record in lines))
+    assert Comparison.load(tmp_path).rows == Comparison([json.dumps(first)]).rows
+    (tmp_path / "more.jsonl").write_text(json.dumps(dict(first, versions={"dagsplit": "0.0.9", "highs": None})) + "\n")
+    with pytest.raises(InvalidInstance, match="several versions"):
+        Comparison.load(tmp_path)
 
 
 def test_pictures_are_pages_and_pixels(comparison: Comparison, tmp_path: Path) -> None:
@@ -114,6 +133,8 @@ def test_pictures_are_pages_and_pixels(comparison: Comparison, tmp_path: Path) -
     for end, beginning in beginnings.items():
         comparison.plot("profile").save(tmp_path / f"profile.{end}")
         assert (tmp_path / f"profile.{end}").read_bytes().startswith(beginning)
+    with pytest.raises(InvalidOption, match="ends with"):
+        comparison.plot().save(tmp_path / "profile.eps")
 
 
 def test_records_make_the_comparison_again(comparison: Comparison) -> None:

@@ -6,9 +6,9 @@ use crate::formats::read_text;
 use crate::proof::Asked;
 use crate::registry;
 use crate::report::comparison::{
-    Change, Ending, Measured, Record, Status, Table, changes, contradiction, measured, table,
+    Change, Ending, Journal, Measured, Record, Status, Table, changes, classes, contradiction, is_same_question,
+    measured, table,
 };
-use crate::report::lines;
 use crate::report::table::sheet;
 use crate::text;
 
@@ -95,9 +95,11 @@ pub struct Args {
 
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
+        // What is wrong with it is told before anything runs, and new results are not among it.
+        let before = self.against.as_deref().map(Journal::read).transpose().map_err(journal_failure)?;
         let Some(made) = self.runs.series.make(self.tasks()?)? else { return Ok(Exit::Done) };
         let records: Vec<Record> = made.records.into_iter().flatten().collect();
-        self.report(&records, made.is_interrupted)
+        self.report(&records, &before.unwrap_or_default(), made.is_interrupted)
     }
 
     fn tasks(&self) -> Result<Vec<Task>, Failure> {
@@ -131,19 +133,13 @@ impl Args {
 
     /// The bounds of the given proofs, as records that only bounds are known of.
     fn references(&self, records: &[Record]) -> Result<Vec<Record>, Failure> {
-        // One run of each workload and problem.
-        let mut asked: Vec<&Record> = Vec::new();
-        for record in records.iter().filter(|_| !self.proofs.is_empty()) {
-            if !asked.iter().any(|known| known.is_comparable(record)) {
-                asked.push(record);
-            }
-        }
+        let asked = classes(records, |record| record, Record::is_comparable);
         let mut references: Vec<Record> = Vec::new();
         for path in &self.proofs {
             let proof = read_text(path).or_fail(Exit::BadInput)?;
             let before = references.len();
-            for record in &asked {
-                references.extend(self.reference(record, &proof, path)?);
+            for runs in &asked {
+                references.extend(self.reference(runs[0], &proof, path)?);
             }
             if references.len() == before && !records.is_empty() && !self.runs.series.is_part() {
                 let cause = format!("{}: the proof is about none of these runs", text::path(path));
@@ -174,22 +170,23 @@ impl Args {
         Ok(Some(reference))
     }
 
-    fn report(&self, records: &[Record], is_interrupted: bool) -> Result<Exit, Failure> {
+    fn report(&self, records: &[Record], before: &Journal, is_interrupted: bool) -> Result<Exit, Failure> {
         let known: Vec<Record> = records.iter().cloned().chain(self.references(records)?).collect();
-        let before = self.against.as_deref().map(lines::records).transpose().map_err(journal_failure)?;
-        let before = before.unwrap_or_default();
         let mut runs = measured(&known);
         runs.truncate(records.len());
-        let changes = changes(&runs, &before, self.slower_by);
+        let changes = changes(&runs, before, self.slower_by);
         let is_worse = changes.iter().any(|change| !change.worse.is_empty());
         self.show(records, &runs, &changes)?;
         let exit = if is_worse { Exit::InvalidSplit } else { exit(&runs) };
         let all: Vec<Record> = known.iter().chain(changes.iter().map(|change| change.before)).cloned().collect();
-        match contradiction(&all) {
-            Some(contradiction) => Err(Failure::new(Exit::Bug, contradiction.into())),
-            None if is_interrupted => Ok(Exit::NothingFound),
-            None if self.runs.series.is_part() => Ok(Exit::Done),
-            None => Ok(exit),
+        match (contradiction(&all), &self.against) {
+            (Some(contradiction), _) => Err(Failure::new(Exit::Bug, contradiction.into())),
+            _ if is_interrupted => Ok(Exit::NothingFound),
+            _ if self.runs.series.is_part() => Ok(Exit::Done),
+            (None, Some(path)) if changes.is_empty() => {
+                Err(Failure::message(Exit::BadInput, format!("{}: it has none of these runs", text::path(path))))
+            }
+            _ => Ok(exit),
         }
     }
 
@@ -207,16 +204,13 @@ impl Args {
 
 /// As for `solve`: done where each workload has a split in each scope, infeasible where none of them can have one.
 fn exit(runs: &[Measured<'_>]) -> Exit {
-    let of_problem =
-        |run: &Measured<'_>| (run.record.trial.instance.hash.clone(), run.record.trial.problem.scope.clone());
-    let any = |of: &Measured<'_>, holds: fn(&Measured<'_>) -> bool| {
-        runs.iter().any(|run| of_problem(run) == of_problem(of) && holds(run))
-    };
-    let is_split = |run: &Measured<'_>| run.record.ending.objective.is_some();
-    let is_infeasible = |run: &Measured<'_>| run.record.ending.status == Status::Infeasible;
-    if !runs.is_empty() && runs.iter().all(|run| any(run, is_split)) {
+    let questions = classes(runs, |run| run.record, is_same_question);
+    let each = |holds: fn(&&Measured<'_>) -> bool| questions.iter().all(|runs| runs.iter().any(holds));
+    if runs.is_empty() {
+        Exit::NothingFound
+    } else if each(|run| run.record.ending.objective.is_some()) {
         Exit::Done
-    } else if !runs.is_empty() && runs.iter().all(|run| any(run, is_infeasible)) {
+    } else if each(|run| run.has_no_split) {
         Exit::Infeasible
     } else {
         Exit::NothingFound

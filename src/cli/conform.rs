@@ -25,9 +25,10 @@ DAGSPLIT_SCOPE, DAGSPLIT_OBJECTIVE, DAGSPLIT_COST, DAGSPLIT_SEED and DAGSPLIT_TI
 say what is asked. docs/your-partitioner.md is the guide.
 
 Exit codes:
-  0  it obeys every law         5  interrupted before a law was broken
-  1  it breaks a law           74  an instance cannot be written
-  2  usage: also a program that cannot be started
+  0  it obeys every law         3  results cannot be read
+  1  it breaks a law            5  interrupted before a law was broken
+  2  usage: also a program     74  an instance or results cannot be written
+     that cannot be started
 
 Examples:
   dagsplit conform --exec \"python3 my_partitioner.py\"

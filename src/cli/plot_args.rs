@@ -1,12 +1,13 @@
 //! Figures, and the files that they are written to.
 
-use std::path::{Path, PathBuf};
+use std::fmt::Display;
+use std::path::PathBuf;
 
 use crate::formats::write_atomically;
 use crate::report::comparison::Measured;
 use crate::report::image::{Format, ImageError};
 use crate::report::named;
-use crate::report::plot::{Plot, plot};
+use crate::report::plot::{Plot, WIDTHS, plot};
 use crate::text;
 
 use super::{Exit, Failure, OrFail, values};
@@ -23,7 +24,7 @@ pub struct PlotArgs {
     drawings: Vec<Drawing>,
 
     /// How wide figures are, in millimetres, such as 84 for a column of a page of two. Their texts have 8 points.
-    #[arg(long, value_name = "MM", default_value = "174", value_parser = values::number(40.0..=1000.0))]
+    #[arg(long, value_name = "MM", default_value = "174", requires = "drawings", value_parser = values::number(WIDTHS))]
     plot_width: f64,
 }
 
@@ -31,6 +32,7 @@ pub struct PlotArgs {
 #[derive(Debug, Clone)]
 struct Drawing {
     kind: Plot,
+    format: Format,
     file: PathBuf,
 }
 
@@ -42,10 +44,10 @@ fn drawing(text: &str) -> Result<Drawing, String> {
         Some((kind, file)) => (named(kind)?, file),
     };
     let file = PathBuf::from(file);
-    if !Format::of(&file).is_built() {
-        return Err(ImageError::NotBuilt.to_string());
+    match Format::of(&file) {
+        Ok(format) if format.is_built() => Ok(Drawing { kind, format, file }),
+        told => Err(told.err().unwrap_or(ImageError::NotBuilt).to_string()),
     }
-    Ok(Drawing { kind, file })
 }
 
 impl PlotArgs {
@@ -54,17 +56,14 @@ impl PlotArgs {
     /// # Errors
     /// A file cannot be written, or there is no font for PDF and PNG.
     pub fn write(&self, runs: &[Measured<'_>]) -> Result<(), Failure> {
-        let mut drawings = self.drawings.iter();
-        drawings.try_for_each(|drawing| write_picture(&drawing.file, plot(runs, drawing.kind, self.plot_width)))
+        self.drawings.iter().try_for_each(|drawing| drawing.write(plot(runs, drawing.kind, self.plot_width)))
     }
 }
 
-/// Writes a picture in the format that the end of the file's name says.
-///
-/// # Errors
-/// The file cannot be written, or there is no font for PDF and PNG.
-pub fn write_picture(path: &Path, svg: String) -> Result<(), Failure> {
-    let told = |error: &dyn std::fmt::Display| anyhow::anyhow!("{}: cannot write the file: {error}", text::path(path));
-    let bytes = Format::of(path).encode(svg).map_err(|error| told(&error)).or_fail(Exit::Output)?;
-    write_atomically(path, &bytes).map_err(|error| told(&error)).or_fail(Exit::Output)
+impl Drawing {
+    fn write(&self, svg: String) -> Result<(), Failure> {
+        let told = |error: &dyn Display| anyhow::anyhow!("{}: cannot write the file: {error}", text::path(&self.file));
+        let bytes = self.format.encode(svg).map_err(|error| told(&error)).or_fail(Exit::Output)?;
+        write_atomically(&self.file, &bytes).map_err(|error| told(&error)).or_fail(Exit::Output)
+    }
 }

@@ -16,6 +16,9 @@ pub enum Format {
 /// A picture cannot be written as PDF or PNG.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
+    /// The file's name does not tell.
+    #[error("give a name that ends with .svg, .pdf or .png")]
+    Unknown,
     /// The program has SVG alone.
     #[error("this dagsplit is built without PDF and PNG (the feature `images`); give a name that ends with .svg")]
     NotBuilt,
@@ -24,19 +27,33 @@ pub enum ImageError {
         "this system has no font to write text with; install one (such as DejaVu), or give a name that ends with .svg"
     )]
     NoFont,
-    /// The picture is none, or too large.
+    /// Pixels beyond what memory is for.
+    #[error(
+        "the picture has {width} × {height} pixels, more than 100 million; give a name that ends with .svg or .pdf"
+    )]
+    TooLarge {
+        /// How many pixels wide it is.
+        width: u32,
+        /// How many pixels high it is.
+        height: u32,
+    },
+    /// The picture is none.
     #[error("the picture cannot be made: {0}")]
     Failed(String),
 }
 
 impl Format {
-    /// That of a file, by the end of its name: PDF, PNG, or else SVG.
-    pub fn of(path: &Path) -> Self {
+    /// That of a file, by the end of its name.
+    ///
+    /// # Errors
+    /// It names none of them.
+    pub fn of(path: &Path) -> Result<Self, ImageError> {
         let end = path.extension().map(|end| end.to_string_lossy().to_lowercase());
         match end.as_deref() {
-            Some("pdf") => Self::Pdf,
-            Some("png") => Self::Png,
-            _ => Self::Svg,
+            Some("svg") => Ok(Self::Svg),
+            Some("pdf") => Ok(Self::Pdf),
+            Some("png") => Ok(Self::Png),
+            _ => Err(ImageError::Unknown),
         }
     }
 
@@ -74,6 +91,8 @@ mod drawn {
     const UNITS: f32 = 96.0;
     /// Those of PNG.
     const PIXELS: f32 = 300.0;
+    /// The most of them in a picture, which take four bytes each.
+    const MOST_PIXELS: u64 = 100_000_000;
     /// What text is written with, the first that the system has; else whatever it has.
     const FONTS: [&str; 5] = ["Helvetica", "Arial", "Liberation Sans", "DejaVu Sans", "Noto Sans"];
 
@@ -87,8 +106,12 @@ mod drawn {
         let scale = PIXELS / UNITS;
         let pixels = |length: f32| (length * scale).ceil() as u32;
         let size = tree.size();
-        let map = Pixmap::new(pixels(size.width()), pixels(size.height()));
-        let mut map = map.ok_or_else(|| ImageError::Failed("it is too large".into()))?;
+        let (width, height) = (pixels(size.width()), pixels(size.height()));
+        if u64::from(width) * u64::from(height) > MOST_PIXELS {
+            return Err(ImageError::TooLarge { width, height });
+        }
+        let map = Pixmap::new(width, height);
+        let mut map = map.ok_or_else(|| ImageError::Failed("it has no size".into()))?;
         resvg::render(&tree, Transform::from_scale(scale, scale), &mut map.as_mut());
         map.encode_png().map_err(|error| failed(&error))
     }
@@ -109,5 +132,20 @@ mod drawn {
 
     fn failed(error: &dyn std::fmt::Display) -> ImageError {
         ImageError::Failed(error.to_string())
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn a_picture_of_too_many_pixels_is_refused() {
+            let picture =
+                |side: u32| format!("<svg xmlns='http://www.w3.org/2000/svg' width='{side}' height='{side}'/>");
+            // 10 000 pixels a side are the most.
+            assert!(png(&picture(32)).is_ok());
+            assert!(matches!(png(&picture(3_201)), Err(ImageError::TooLarge { width: 10_004, height: 10_004 })));
+            assert!(pdf(&picture(3_201)).is_ok());
+        }
     }
 }

@@ -54,6 +54,9 @@ pub enum JournalError {
     /// There are results in the file already.
     #[error("{}: the file exists; resume it with --resume, or give another one", text::path(.0))]
     Exists(PathBuf),
+    /// It is not said which of several versions' results count.
+    #[error("{}: it has results of one run by several versions; give a file or folder of one version", text::path(.0))]
+    Versions(PathBuf),
 }
 
 /// Records of one kind, and where new ones are appended.
@@ -76,10 +79,16 @@ struct Sink {
     is_shared: bool,
 }
 
-impl<R> Default for Lines<R> {
+impl<R> From<Vec<R>> for Lines<R> {
     /// Records that are kept nowhere else.
+    fn from(records: Vec<R>) -> Self {
+        Self { sink: None, records }
+    }
+}
+
+impl<R> Default for Lines<R> {
     fn default() -> Self {
-        Self { sink: None, records: Vec::new() }
+        Vec::new().into()
     }
 }
 

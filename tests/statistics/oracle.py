@@ -6,6 +6,7 @@ import statistics
 import sys
 
 WIDTHS = ["acyclic", "arbitrary"]
+PROVEN = ["optimal", "infeasible"]
 
 
 def reference(runs, of):
@@ -14,9 +15,18 @@ def reference(runs, of):
     optima = [run["objective"] for run in question if run["scope"] == of["scope"] and run["status"] == "optimal"]
     if optima:
         return min(optima), True
+    bounds = [run["bound"] for run in covering(runs, of) if run["bound"] is not None]
+    return (max(bounds + [0.0]), False) if bounds else (None, False)
+
+
+def covering(runs, of):
+    """The runs whose proofs hold for every split that a run may find."""
     wide = WIDTHS[WIDTHS.index(of["scope"]) :]
-    bounds = [run["bound"] for run in question if run["scope"] in wide and run["bound"] is not None]
-    return (max(bounds), False) if bounds else (None, False)
+    return [run for run in runs if run["workload"] == of["workload"] and run["scope"] in wide]
+
+
+def has_no_split(runs, of):
+    return any(run["status"] == "infeasible" for run in covering(runs, of))
 
 
 def gap(objective, known):
@@ -28,7 +38,7 @@ def summary(runs, own):
     known = [(run, *reference(runs, run)) for run in found]
     known = [(run, value, is_optimum) for run, value, is_optimum in known if value is not None]
     gaps = [gap(run["objective"], value) for run, value, _ in known]
-    ratios = [run["objective"] / value for run, value, _ in known if value > 0]
+    ratios = [run["objective"] / value if value else 1.0 for run, value, _ in known if value or not run["objective"]]
 
     def best(run):
         rivals = [r for r in runs if all(r[key] == run[key] for key in ("workload", "scope", "seed"))]
@@ -38,12 +48,12 @@ def summary(runs, own):
     for workload in {run["workload"] for run in found}:
         objectives = [run["objective"] for run in found if run["workload"] == workload]
         if len(objectives) > 1:
-            spreads.append((max(objectives) - min(objectives)) / max(objectives))
+            spreads.append(gap(max(objectives), min(objectives)))
     times = [run["seconds"] + 1 for run in found]
     return {
         "runs": len(own),
         "found": len(found),
-        "proven": sum(run["status"] == "optimal" for run in own),
+        "proven": sum(run["status"] in PROVEN for run in own),
         "wins": sum(run["objective"] == best(run) for run in found),
         "to_bounds": sum(not is_optimum for _, _, is_optimum in known),
         "mean_gap": statistics.fmean(gaps) if gaps else None,
@@ -58,19 +68,21 @@ def summary(runs, own):
 def performance(run, kind):
     if kind == "objective":
         return run["objective"]
-    return max(run["seconds"], 1e-3) if run["status"] == "optimal" else None
+    return max(run["seconds"], 1e-3) if run["status"] in PROVEN else None
 
 
 def share(runs, own, kind, factor):
-    """The share of the tasks of a scope in which a method is within a factor of the best."""
+    """The share of the tasks of a scope in which a method is within a factor of the best; None where there are none."""
     of_scope = [run for run in runs if run["scope"] == own[0]["scope"]]
+    if kind == "objective":
+        of_scope = [run for run in of_scope if not has_no_split(runs, run)]
     within, tasks = 0, {(run["workload"], run["seed"]) for run in of_scope}
     for task in tasks:
         rivals = [run for run in of_scope if (run["workload"], run["seed"]) == task]
         values = [value for value in (performance(run, kind) for run in rivals) if value is not None]
         mine = [performance(run, kind) for run in rivals if run["method"] == own[0]["method"]][0]
         within += mine is not None and mine <= factor * min(values) * (1 + 1e-9)
-    return within / len(tasks)
+    return within / len(tasks) if tasks else None
 
 
 def mean_gap(runs, own, seconds):
@@ -78,7 +90,7 @@ def mean_gap(runs, own, seconds):
     gaps = []
     for run in own:
         known, _ = reference(runs, run)
-        if known is None:
+        if known is None or has_no_split(runs, run):
             continue
         told = [incumbent for moment, incumbent in run["trace"] if moment <= seconds]
         gaps.append(gap(told[-1], known) if told else 1.0)
@@ -86,25 +98,34 @@ def mean_gap(runs, own, seconds):
 
 
 def price(runs, workload):
-    """Bounds of the ratio of the acyclic optimum to the arbitrary one."""
+    """Bounds of the ratio of the acyclic optimum to the arbitrary one; None where there is no acyclic split."""
+    if any(has_no_split(runs, run) for run in runs if (run["workload"], run["scope"]) == (workload, "acyclic")):
+        return None
     bests, bounds = [], []
     for width, scope in enumerate(WIDTHS):
         narrower, wider = WIDTHS[: width + 1], WIDTHS[width:]
         own = [run for run in runs if run["workload"] == workload]
-        bests.append(min((r["objective"] for r in own if r["scope"] in narrower and r["objective"]), default=None))
-        bounds.append(max((r["bound"] for r in own if r["scope"] in wider and r["bound"]), default=None))
-    at_least = bounds[0] / bests[1] if bounds[0] and bests[1] else 1.0
-    at_most = bests[0] / bounds[1] if bests[0] and bounds[1] else None
-    return max(at_least, 1.0), at_most
+        objectives = [run["objective"] for run in own if run["scope"] in narrower]
+        claims = [run["bound"] for run in own if run["scope"] in wider]
+        bests.append(min((objective for objective in objectives if objective is not None), default=None))
+        bounds.append(max((bound for bound in claims if bound is not None), default=None))
+    at_least = ratio(bounds[0], bests[1]) or 1.0
+    return max(at_least, 1.0), ratio(bests[0], bounds[1])
+
+
+def ratio(above, below):
+    return None if above is None or below is None or below <= 0 else above / below
 
 
 def main():
     asked = json.load(sys.stdin)
     runs, answers = asked["runs"], []
-    for method, scope in asked["groups"]:
-        own = [run for run in runs if run["method"] == method and run["scope"] == scope]
+    taken = [run for run in runs if run["status"] != "unsupported"]
+    for method, scope in dict.fromkeys((run["method"], run["scope"]) for run in taken):
+        own = [run for run in taken if run["method"] == method and run["scope"] == scope]
         answers.append(
             {
+                "group": [method, scope],
                 "summary": summary(runs, own),
                 "objective": [share(runs, own, "objective", factor) for factor in asked["factors"]],
                 "proof": [share(runs, own, "proof", factor) for factor in asked["factors"]],
@@ -112,7 +133,8 @@ def main():
             }
         )
     workloads = sorted({run["workload"] for run in runs})
-    print(json.dumps({"groups": answers, "prices": [price(runs, workload) for workload in workloads]}))
+    prices = [price(runs, workload) for workload in workloads]
+    print(json.dumps({"groups": answers, "prices": [price for price in prices if price is not None]}))
 
 
 assert math.isclose(gap(10.0, 8.0), 0.2)

@@ -15,7 +15,7 @@ use report::comparison::{
 use report::export::{csv::csv, latex::latex, markdown::markdown};
 use report::image::Format;
 use report::lines::{JournalError, Lines};
-use report::plot::Plot;
+use report::plot::{Plot, WIDTHS};
 use report::table;
 use serde_json::{Value, json};
 
@@ -83,11 +83,11 @@ fn not_kept(error: &JournalError) -> PyErr {
     }
 }
 
-/// The records in a file or folder of results.
+/// The record of each run in a file or folder of results.
 #[pyfunction]
 pub fn records(path: PathBuf) -> PyResult<Vec<String>> {
-    let records: Vec<Record> = report::lines::records(&path).map_err(|error| not_kept(&error))?;
-    records.iter().map(serde_json::to_string).collect::<serde_json::Result<_>>().map_err(|error| mismatch(&error))
+    let journal = Journal::read(&path).map_err(|error| not_kept(&error))?;
+    journal.runs().map(serde_json::to_string).collect::<serde_json::Result<_>>().map_err(|error| mismatch(&error))
 }
 
 /// Records that do not contradict each other.
@@ -100,23 +100,35 @@ fn read(records: &[String]) -> PyResult<Vec<Record>> {
     }
 }
 
-/// What records come to, as JSON: `rows`, `summaries`, `prices`, or the steps of the curves `profile`, `proof-time` and
-/// `progress`.
+/// What records come to, as JSON: `rows`, `summaries` or `prices`.
 #[pyfunction]
 pub fn told(records: Vec<String>, what: &str) -> PyResult<String> {
     let records = read(&records)?;
     let runs = measured(&records);
-    let steps = |curves: Vec<Curve<'_>>| Value::from_iter(curves.iter().flat_map(steps));
     let told = match what {
-        "rows" => Value::from_iter(runs.iter().map(row)),
         "summaries" => json!(summaries(&runs)),
         "prices" => json!(prices(&runs)),
-        "profile" => steps(profiles(&runs, Performance::Objective)),
-        "proof-time" => steps(profiles(&runs, Performance::ProofTime)),
-        "progress" => steps(gaps_over_time(&runs)),
-        _ => return Err(InvalidOption::new_err(format!("there is no curve {what:?}"))),
+        _ => Value::from_iter(runs.iter().map(row)),
     };
     Ok(told.to_string())
+}
+
+/// The steps of the curves of records, as JSON: `profile`, `proof-time` or `progress`.
+#[pyfunction]
+pub fn curves(records: Vec<String>, kind: &str) -> PyResult<String> {
+    let records = read(&records)?;
+    let runs = measured(&records);
+    let curves = match kind {
+        "profile" => profiles(&runs, Performance::Objective),
+        "proof-time" => profiles(&runs, Performance::ProofTime),
+        "progress" => gaps_over_time(&runs),
+        _ => return Err(refused(format!("there is no curve {kind:?}; name one of profile, proof-time, progress"))),
+    };
+    Ok(Value::from_iter(curves.iter().flat_map(steps)).to_string())
+}
+
+fn refused(cause: String) -> PyErr {
+    InvalidOption::new_err(cause)
 }
 
 fn steps<'a>(curve: &'a Curve<'_>) -> impl Iterator<Item = Value> + use<'a> {
@@ -129,14 +141,17 @@ fn steps<'a>(curve: &'a Curve<'_>) -> impl Iterator<Item = Value> + use<'a> {
 pub fn tabled(records: Vec<String>, table: &str, form: &str) -> PyResult<String> {
     let records = read(&records)?;
     let runs = measured(&records);
-    let kind = report::named::<Table>(table).map_err(InvalidOption::new_err)?;
+    let kind = report::named::<Table>(table).map_err(refused)?;
+    if kind == Table::Changes {
+        return Err(refused("`changes` are those from other results: ask `against` for them".into()));
+    }
     let sheet = comparison::table(&runs, &[], kind);
     match form {
         "text" => Ok(table::sheet(&sheet)),
         "markdown" => Ok(markdown(&sheet)),
         "latex" => Ok(latex(&sheet)),
         "csv" => Ok(csv(&sheet)),
-        _ => Err(InvalidOption::new_err(format!("there is no form {form:?}; name one of text, markdown, latex, csv"))),
+        _ => Err(refused(format!("there is no form {form:?}; name one of text, markdown, latex, csv"))),
     }
 }
 
@@ -144,14 +159,20 @@ pub fn tabled(records: Vec<String>, table: &str, form: &str) -> PyResult<String>
 #[pyfunction]
 pub fn plotted(records: Vec<String>, kind: &str, width: f64) -> PyResult<String> {
     let records = read(&records)?;
-    let plot = report::named::<Plot>(kind).map_err(InvalidOption::new_err)?;
+    let plot = report::named::<Plot>(kind).map_err(refused)?;
+    if !WIDTHS.contains(&width) {
+        return Err(refused(format!("width: {width} mm is not from {} to {}", WIDTHS.start(), WIDTHS.end())));
+    }
     Ok(report::plot::plot(&measured(&records), plot, width))
 }
 
 /// What is worse and what is better than before, run by run, as JSON.
 #[pyfunction]
 pub fn changed(records: Vec<String>, before: Vec<String>, slower_by: f64) -> PyResult<String> {
-    let (records, before) = (read(&records)?, read(&before)?);
+    if !(1.0..=1e6).contains(&slower_by) {
+        return Err(refused(format!("slower_by: {slower_by} is not from 1 to 1e6")));
+    }
+    let (records, before) = (read(&records)?, Journal::from(Lines::from(read(&before)?)));
     let runs = measured(&records);
     let changes = changes(&runs, &before, slower_by);
     let all: Vec<Record> = records.iter().chain(changes.iter().map(|change| change.before)).cloned().collect();
@@ -181,7 +202,8 @@ pub fn changed(records: Vec<String>, before: Vec<String>, slower_by: f64) -> PyR
 /// A picture in the format that the end of a file's name says.
 #[pyfunction]
 pub fn encoded(svg: String, path: PathBuf) -> PyResult<Vec<u8>> {
-    Format::of(&path).encode(svg).map_err(|error| OutputError::new_err(error.to_string()))
+    let format = Format::of(&path).map_err(|error| refused(error.to_string()))?;
+    format.encode(svg).map_err(|error| OutputError::new_err(error.to_string()))
 }
 
 fn row(run: &Measured<'_>) -> Value {

@@ -267,7 +267,7 @@ pub fn together<T: Send>(count: usize, worker: impl Fn() -> Result<Vec<T>, Failu
 pub fn journal_failure(error: JournalError) -> Failure {
     let exit = match &error {
         JournalError::Exists(_) => Exit::Usage,
-        JournalError::NoRecord { .. } | JournalError::Read { .. } => Exit::BadInput,
+        JournalError::NoRecord { .. } | JournalError::Read { .. } | JournalError::Versions(_) => Exit::BadInput,
         JournalError::Write { .. } => Exit::Output,
     };
     Failure::new(exit, error.into())

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::gaps::Measured;
+use super::journal::Journal;
 use super::record::Record;
 use crate::report::statistics::geometric_mean;
 use crate::search::is_proven;
@@ -70,11 +71,11 @@ impl fmt::Display for Change<'_, '_> {
     }
 }
 
-/// Each of `runs` that has a counterpart in `before`: the last record of an equal trial. A time is longer where it is
-/// more than `factor` times the other one. O(n · k) for k records before.
-pub fn changes<'a, 'r>(runs: &'a [Measured<'r>], before: &'a [Record], factor: f64) -> Vec<Change<'a, 'r>> {
+/// Each of `runs` that has a counterpart in `before`: the last record of an equal trial that went to its end. A time is
+/// longer where it is more than `factor` times the other one.
+pub fn changes<'a, 'r>(runs: &'a [Measured<'r>], before: &'a Journal, factor: f64) -> Vec<Change<'a, 'r>> {
     let change = |now: &'a Measured<'r>| {
-        let before = before.iter().rev().find(|record| record.trial.equals(&now.record.trial))?;
+        let before = before.last(&now.record.trial)?;
         let (worse, better) = (losses(before, now.record, factor), losses(now.record, before, factor));
         Some(Change { now, before, worse, better })
     };

@@ -4,7 +4,6 @@ use super::gaps::Measured;
 use super::groups::{Group, classes, groups, is_same_task};
 use crate::report::method::gap;
 use crate::search::is_proven;
-use crate::solve::Status;
 
 /// Shorter times count as so many seconds: that is what starting a search takes.
 const SHORTEST: f64 = 1e-3;
@@ -34,11 +33,8 @@ pub struct Curve<'r> {
 /// have no split where objectives are compared: one that it failed at, or does not take, counts as one that it never
 /// solves.
 pub fn profiles<'r>(runs: &[Measured<'r>], performance: Performance) -> Vec<Curve<'r>> {
-    let tasks = classes(runs, |run| run.record, is_same_task);
-    let can_be_solved = |task: &Vec<&Measured<'_>>| {
-        performance == Performance::ProofTime || task.iter().all(|run| run.record.ending.status != Status::Infeasible)
-    };
-    let tasks: Vec<_> = tasks.into_iter().filter(can_be_solved).collect();
+    let can_be_solved = |run: &&Measured<'_>| performance == Performance::ProofTime || !run.has_no_split;
+    let tasks = classes(runs.iter().filter(can_be_solved), |run| run.record, is_same_task);
     let profile = |group: Group<'_, 'r>| {
         let is_own = |run: &Measured<'_>| run.record.trial.method == group.method;
         let in_scope = tasks.iter().filter(|task| task[0].record.trial.problem.scope.name() == group.scope);
@@ -78,15 +74,14 @@ impl Performance {
 
 /// The mean gap of each method's best splits so far, over the seconds since its runs began: 1 as long as a run has no
 /// split, and what it ended with once it has ended (the primal gap of Berthold 2013). Runs whose reference is not
-/// known are left out, and those that proved that there is no split.
+/// known are left out, and those whose question is proven to have no split.
 pub fn gaps_over_time<'r>(runs: &[Measured<'r>]) -> Vec<Curve<'r>> {
     let curve = |group: Group<'_, 'r>| {
-        let is_known = |run: &&&Measured<'_>| run.reference.is_some() && run.record.ending.status != Status::Infeasible;
-        let known: Vec<_> = group.runs.iter().filter(is_known).collect();
+        let known: Vec<_> = group.runs.iter().filter(|run| run.reference.is_some() && !run.has_no_split).collect();
         let mut changes: Vec<(f64, f64)> = known.iter().flat_map(|run| changes(run)).collect();
         changes.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut sum = known.len() as f64;
-        let mut steps: Vec<(f64, f64)> = Vec::new();
+        let mut steps = vec![(0.0, 1.0)];
         for (seconds, change) in changes {
             sum += change;
             let step = (seconds, sum.max(0.0) / known.len() as f64);
@@ -95,9 +90,9 @@ pub fn gaps_over_time<'r>(runs: &[Measured<'r>]) -> Vec<Curve<'r>> {
                 None => steps.push(step),
             }
         }
-        Curve { method: group.method, scope: group.scope, steps }
+        (!known.is_empty()).then_some(Curve { method: group.method, scope: group.scope, steps })
     };
-    groups(runs).into_iter().map(curve).collect()
+    groups(runs).into_iter().filter_map(curve).collect()
 }
 
 /// When the gap of a run changed, and by how much, from 1 on.

@@ -74,7 +74,8 @@ pub fn scopes(runs: &[Measured<'_>]) -> Vec<&'static str> {
     distinct(runs.iter().map(|run| run.record.trial.problem.scope.name()))
 }
 
-fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+/// Texts without those that were there before.
+pub fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut distinct = Vec::new();
     for text in texts {
         if !distinct.contains(&text) {

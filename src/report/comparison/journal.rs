@@ -1,9 +1,10 @@
 //! Records of comparisons that are found again.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use super::record::{COMPARE_SCHEMA, Record, Trial, Versions};
-use crate::report::lines::{JournalError, Line, Lines};
+use crate::report::lines::{JournalError, Line, Lines, records};
 use crate::solve::Status;
 
 impl Line for Record {
@@ -33,17 +34,39 @@ impl From<Lines<Record>> for Journal {
 }
 
 impl Journal {
+    /// The runs in a file or folder of results.
+    ///
+    /// # Errors
+    /// It cannot be read, holds something else, or has one run by several versions.
+    pub fn read(path: &Path) -> Result<Self, JournalError> {
+        let journal = Self::from(Lines::from(records(path)?));
+        let is_by_another = |run: &Record| journal.ended(&run.trial).any(|other| other.versions != run.versions);
+        if journal.runs().any(is_by_another) { Err(JournalError::Versions(path.into())) } else { Ok(journal) }
+    }
+
     /// The last record of an equal trial that went to its end by these versions; where there is none, that by others if
     /// `any_version`. One that Ctrl-C ended is to be run again. O(records of the workload, method and seed).
     pub fn find(&self, trial: &Trial, versions: &Versions, any_version: bool) -> Option<&Record> {
+        let by_these = self.ended(trial).find(|record| record.versions == *versions);
+        by_these.or_else(|| self.last(trial).filter(|_| any_version))
+    }
+
+    /// The last record of an equal trial that went to its end, by whatever version.
+    pub fn last(&self, trial: &Trial) -> Option<&Record> {
+        self.ended(trial).next()
+    }
+
+    /// The last record of each trial that went to its end.
+    pub fn runs(&self) -> impl Iterator<Item = &Record> {
+        let is_last = |record: &&Record| self.last(&record.trial).is_some_and(|last| std::ptr::eq(last, *record));
+        self.lines.records().iter().filter(is_last)
+    }
+
+    /// The records of an equal trial that went to its end, from the last one on.
+    fn ended(&self, trial: &Trial) -> impl Iterator<Item = &Record> {
         let places = self.places.get(&key(trial)).map(Vec::as_slice).unwrap_or_default();
-        let mut ended = places
-            .iter()
-            .rev()
-            .map(|&place| &self.lines.records()[place])
-            .filter(|record| record.trial.equals(trial) && record.ending.status != Status::Interrupted);
-        let by_these = ended.clone().find(|record| record.versions == *versions);
-        by_these.or_else(|| ended.find(|_| any_version))
+        let records = places.iter().rev().map(|&place| &self.lines.records()[place]);
+        records.filter(|record| record.trial.equals(trial) && record.ending.status != Status::Interrupted)
     }
 
     /// Adds a record.
@@ -97,5 +120,28 @@ mod tests {
         other_first.versions = other;
         resumed.add(other_first).unwrap();
         assert_eq!(resumed.find(&first.trial, &first.versions, true), Some(&first));
+        assert!(matches!(Journal::read(&path), Err(JournalError::Versions(_))));
+    }
+
+    #[test]
+    fn a_run_is_the_last_record_that_was_not_interrupted() {
+        let of = |status: Status, objective: f64| {
+            let mut record = record("dp", Some(objective));
+            record.ending.status = status;
+            record
+        };
+        let (first, last) = (of(Status::Feasible, 9.0), of(Status::Optimal, 7.0));
+        let interrupted = of(Status::Interrupted, 12.0);
+        for orders in [[&first, &interrupted, &last], [&interrupted, &first, &last], [&first, &last, &interrupted]] {
+            let folder = tempfile::tempdir().unwrap();
+            for record in orders {
+                // Each writer has a file of its own, the names of which are in any order; here they are one's.
+                Lines::resume(&folder.path().join("runs.jsonl")).unwrap().add(record.clone()).unwrap();
+            }
+            let journal = Journal::read(folder.path()).unwrap();
+            assert_eq!(journal.runs().collect::<Vec<_>>(), [&last]);
+            assert_eq!(journal.last(&first.trial), Some(&last));
+        }
+        assert_eq!(Journal::from(Lines::from(vec![interrupted])).runs().count(), 0);
     }
 }

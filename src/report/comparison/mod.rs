@@ -19,7 +19,7 @@ pub use journal::Journal;
 pub use record::{Answer, COMPARE_SCHEMA, Ending, Limits, Machine, Record, Trial, Versions};
 
 pub use crate::solve::Status;
-pub use groups::{Group, classes, groups, is_same_question, methods, scopes};
+pub use groups::{Group, classes, distinct, groups, is_same_question, methods, scopes};
 pub use prices::{Price, prices};
 pub use summary::{Summary, summaries};
 pub use tables::{Table, table};

@@ -1,5 +1,7 @@
 //! What contiguity costs: the optimum of narrower splits over that of wider ones.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 
 use super::gaps::Measured;
@@ -29,15 +31,17 @@ pub struct Price<'r> {
     pub at_most: Option<f64>,
 }
 
-/// The price of each scope but the widest, workload by workload.
+/// The price of each scope but the widest, workload by workload, without those that are proven to have no split.
 pub fn prices<'r>(runs: &[Measured<'r>]) -> Vec<Price<'r>> {
     let of_workload = |runs: Vec<&Measured<'r>>| {
         let claims: Vec<MethodRecord> = runs.iter().map(|run| run.record.claim()).collect();
         let mut scopes: Vec<&'static str> = claims.iter().filter_map(|claim| claim.scope).collect();
         scopes.sort_by_key(|scope| std::cmp::Reverse(Scope::width(scope)));
         scopes.dedup();
-        let price = |&narrow: &&'static str| price(runs[0].workload, narrow, scopes[0], &claims);
-        scopes.iter().skip(1).map(price).collect::<Vec<_>>()
+        let without_split: HashSet<&str> =
+            runs.iter().filter(|run| run.has_no_split).map(|run| run.record.trial.problem.scope.name()).collect();
+        let narrower = scopes.iter().skip(1).filter(|scope| !without_split.contains(**scope));
+        narrower.map(|narrow| price(runs[0].workload, narrow, scopes[0], &claims)).collect::<Vec<_>>()
     };
     classes(runs, |run| run.record, Record::is_comparable).into_iter().flat_map(of_workload).collect()
 }
@@ -46,7 +50,7 @@ fn price<'r>(workload: &'r str, narrow: &'static str, wide: &'static str, claims
     let ([narrow_bound, wide_bound], [narrow_best, wide_best]) =
         ([narrow, wide].map(|scope| bound(claims, scope)), [narrow, wide].map(|scope| best(claims, scope)));
     let ratio = |above: Option<f64>, below: Option<f64>| {
-        above.zip(below).map(|(above, below)| above / below).filter(|ratio| ratio.is_finite())
+        above.zip(below).filter(|(_, below)| *below > 0.0).map(|(above, below)| above / below)
     };
     let at_least = ratio(narrow_bound, wide_best).map_or(1.0, |ratio| ratio.max(1.0));
     // Two bounds that meet but for rounding do not cross.

@@ -214,8 +214,29 @@ fn line((x1, y1): (f64, f64), (x2, y2): (f64, f64), colour: &str) -> Line {
         .set("stroke-width", 0.6)
 }
 
-/// A name of at most so many characters.
+/// A name of at most so many characters, without some in the middle: ends tell spec strings apart.
 fn shortened(name: &str, most: f64) -> String {
-    let most = most.max(2.0) as usize;
-    if name.chars().count() <= most { name.into() } else { name.chars().take(most - 1).chain(['…']).collect() }
+    let (characters, most) = (name.chars().collect::<Vec<char>>(), most.max(3.0) as usize);
+    if characters.len() <= most {
+        return name.into();
+    }
+    let (head, tail) = (&characters[..most / 3], &characters[characters.len() - (most - most / 3 - 1)..]);
+    head.iter().chain(&['…']).chain(tail).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn names_are_as_long_as_there_is_room_and_keep_both_ends(name in "[a-zä=:]{0,60}", most in 3usize..40) {
+            let short: Vec<char> = shortened(&name, most as f64).chars().collect();
+            let long: Vec<char> = name.chars().collect();
+            prop_assert_eq!(short.len(), long.len().min(most));
+            prop_assert_eq!((short.first(), short.last()), (long.first(), long.last()));
+            prop_assert_eq!(short.contains(&'…'), long.len() > most);
+        }
+    }
 }

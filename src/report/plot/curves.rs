@@ -26,10 +26,10 @@ pub(super) fn progress(runs: &[Measured<'_>], curves: &[Curve<'_>]) -> Figure {
         let x = Axis::logarithmic("seconds", values(curves).filter(|seconds| *seconds >= FIRST));
         let y = Axis::linear("mean gap, %", 0.0, 104.0);
         let lines = curves.iter().map(|curve| {
-            let before = curve.steps.iter().rev().find(|step| step.0 < x.low()).map_or(1.0, |step| step.1);
+            let before = curve.steps.iter().rev().find(|step| step.0 < x.low()).map(|step| (x.low(), step.1));
             let later = curve.steps.iter().filter(|step| step.0 >= x.low()).copied();
-            let steps: Vec<(f64, f64)> = std::iter::once((x.low(), before)).chain(later).collect();
-            stairs(&steps.iter().map(|(seconds, gap)| (*seconds, 100.0 * gap)).collect::<Vec<_>>(), x.high())
+            let steps = before.into_iter().chain(later).map(|(seconds, gap)| (seconds, 100.0 * gap));
+            stairs(&steps.collect::<Vec<_>>(), x.high())
         });
         (lines.collect(), x, y)
     };

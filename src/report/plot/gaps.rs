@@ -16,10 +16,15 @@ pub(super) fn figure(runs: &[Measured<'_>]) -> Figure {
     let is_to_bound = |run: &Measured<'_>| run.gap.is_some() && run.reference.is_some_and(|known| !known.is_optimum);
     let notes = runs.iter().any(is_to_bound).then(|| "hollow: to a bound, at most".into());
     Figure {
-        charts: vec![points(runs), bars(runs)],
+        charts: scopes(runs).iter().map(|scope| points(runs, scope)).chain([bars(runs)]).collect(),
         series: methods(runs).into_iter().map(String::from).collect(),
         notes: notes.into_iter().collect(),
     }
+}
+
+/// What tells a scope from others, where there are any.
+fn of_scope(scope: &str, scopes: &[&str]) -> String {
+    if scopes.len() > 1 { format!(", {scope}") } else { String::new() }
 }
 
 fn is_filled(run: &Measured<'_>) -> bool {
@@ -31,8 +36,9 @@ fn largest(runs: &[Measured<'_>]) -> f64 {
     runs.iter().filter_map(|run| run.gap).fold(0.01, f64::max) * 105.0
 }
 
-fn points(runs: &[Measured<'_>]) -> Chart {
-    let methods = methods(runs);
+fn points(runs: &[Measured<'_>], scope: &str) -> Chart {
+    let (methods, scopes) = (methods(runs), scopes(runs));
+    let in_scope = || runs.iter().filter(|run| run.record.trial.problem.scope.name() == scope);
     let at = |run: &Measured<'_>| Some((run.record.seconds().max(SHORTEST), 100.0 * run.gap?));
     let mark = |run: &Measured<'_>| {
         let shape = Shape::Marks(vec![at(run)?], is_filled(run));
@@ -40,11 +46,11 @@ fn points(runs: &[Measured<'_>]) -> Chart {
     };
     let largest = largest(runs);
     Chart {
-        title: "Gap against time".into(),
-        x: Axis::logarithmic("seconds", runs.iter().filter_map(at).map(|(seconds, _)| seconds)),
+        title: format!("Gap against time{}", of_scope(scope, &scopes)),
+        x: Axis::logarithmic("seconds", in_scope().filter_map(at).map(|(seconds, _)| seconds)),
         y: Axis::linear("gap, %", -0.04 * largest, largest),
         height: None,
-        shapes: runs.iter().filter_map(mark).collect(),
+        shapes: in_scope().filter_map(mark).collect(),
     }
 }
 
@@ -55,8 +61,8 @@ fn bars(runs: &[Measured<'_>]) -> Chart {
     let (mut names, mut row) = (Vec::new(), 0.0);
     for workload in classes(runs, |run| run.record, is_same_question) {
         let scope = workload[0].record.trial.problem.scope.name();
-        let scope = if scopes.len() > 1 { format!(", {scope}") } else { String::new() };
-        names.push((row + workload.len() as f64 / 2.0, format!("{}{scope}", workload[0].workload)));
+        let name = format!("{}{}", workload[0].workload, of_scope(scope, &scopes));
+        names.push((row + workload.len() as f64 / 2.0, name));
         for run in &workload {
             let series = position(&methods, &run.record.trial.method);
             let end = 100.0 * run.gap.unwrap_or(0.0);

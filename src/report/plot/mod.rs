@@ -7,10 +7,15 @@ mod curves;
 mod gaps;
 pub mod marks;
 
+use std::ops::RangeInclusive;
+
 pub use axis::Axis;
 use chart::Figure;
 
 use super::comparison::{Measured, Performance, gaps_over_time, profiles};
+
+/// How wide figures may be, in millimetres.
+pub const WIDTHS: RangeInclusive<f64> = 40.0..=1000.0;
 
 /// What a figure shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
