@@ -1,7 +1,8 @@
 //! Curves over all workloads: performance profiles, and gaps over time.
 
+use super::classes::{classes, is_same_task};
 use super::gaps::Measured;
-use super::groups::{Group, classes, groups, is_same_task};
+use super::groups::{Group, groups};
 use crate::report::method::gap;
 use crate::search::is_proven;
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::groups::{classes, is_same_question};
+use super::classes::{classes, is_same_question};
 use super::record::Record;
 use crate::report::method::{Contradiction, MethodRecord, consistent, gap};
 use crate::solve::Status;
@@ -105,8 +105,8 @@ fn covering(comparable: &[&Record], of: &Record) -> impl Iterator<Item = MethodR
     comparable.iter().map(|record| record.claim()).filter(move |claim| claim.covers(&own))
 }
 
-/// The first two claims about one workload that cannot both be true. O(n + Σ k²) for n records, of which k are about one
-/// workload and problem.
+/// The first two claims about one workload that cannot both be true. O(n + Σ k²) for n records, of which k are about
+/// one workload and problem.
 pub fn contradiction(records: &[Record]) -> Option<Contradiction> {
     let claims = |comparable: Vec<&Record>| comparable.into_iter().map(Record::claim).collect::<Vec<_>>();
     let classes = classes(records, |record| record, Record::is_comparable);

@@ -2,6 +2,7 @@
 //! what these come to, and tables of it.
 
 mod changes;
+mod classes;
 mod curves;
 mod gaps;
 mod groups;
@@ -19,7 +20,8 @@ pub use journal::Journal;
 pub use record::{Answer, COMPARE_SCHEMA, Ending, Limits, Machine, Record, Trial, Versions};
 
 pub use crate::solve::Status;
-pub use groups::{Group, classes, distinct, groups, is_same_question, methods, scopes};
+pub use classes::{classes, is_same_question};
+pub use groups::{Group, distinct, groups, methods, scopes};
 pub use prices::{Price, prices};
 pub use summary::{Summary, summaries};
 pub use tables::{Table, table};

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
+use super::classes::classes;
 use super::gaps::Measured;
-use super::groups::classes;
 use super::record::Record;
 use crate::problem::Scope;
 use crate::report::method::MethodRecord;

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
+use super::classes::{classes, is_same_question, is_same_task};
 use super::gaps::Measured;
-use super::groups::{Group, classes, groups, is_same_question, is_same_task};
+use super::groups::{Group, groups};
 use crate::report::method::gap;
 use crate::report::statistics::{geometric_mean, mean, quantile, sorted};
 

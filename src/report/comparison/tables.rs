@@ -1,8 +1,9 @@
 //! What many runs come to, as tables.
 
 use super::changes::{Change, NOISE, mean_time_ratio, time_ratio};
+use super::classes::{classes, is_same_question};
 use super::gaps::Measured;
-use super::groups::{classes, is_same_question, methods, scopes};
+use super::groups::{methods, scopes};
 use super::prices::prices;
 use super::sheet::sheet;
 use super::summary::{Summary, summaries};
