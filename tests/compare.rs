@@ -423,7 +423,7 @@ fn what_is_worse_than_before_is_named_and_ends_with_code_1() {
     refused(&format!("{asked} --against both.jsonl"), "several versions");
     // Only what went to its end counts, wherever it stands.
     let interrupted = bench.read("bad.jsonl").replace("\"feasible\"", "\"interrupted\"");
-    bench.file("ended.jsonl", &(bench.read("good.jsonl") + &interrupted.lines().last().unwrap() + "\n"));
+    bench.file("ended.jsonl", &(bench.read("good.jsonl") + interrupted.lines().last().unwrap() + "\n"));
     assert_eq!(told("good", "ended", 0).0.lines().count(), 1);
     bench.run(&format!("{asked} --table changes"), 2);
     // What a split disproves is no regression, but a bug.
