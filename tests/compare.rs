@@ -41,6 +41,20 @@ impl Bench {
     }
 }
 
+/// The attributes and texts of a picture, which has to be well-formed.
+fn drawn(svg: &str) -> (Vec<svg::node::Attributes>, Vec<String>) {
+    let (mut tags, mut texts) = (Vec::new(), Vec::new());
+    for event in svg::read(svg).unwrap() {
+        match event {
+            svg::parser::Event::Error(error) => panic!("{error}"),
+            svg::parser::Event::Tag(_, _, attributes) => tags.push(attributes),
+            svg::parser::Event::Text(text) => texts.push(text.to_owned()),
+            _ => (),
+        }
+    }
+    (tags, texts)
+}
+
 fn cells(csv: &str, row: usize) -> Vec<String> {
     csv.lines().nth(row).unwrap().split(',').map(str::to_owned).collect()
 }
@@ -252,4 +266,169 @@ fn ctrl_c_keeps_what_is_done() {
     bench.run(&format!("{arguments} --resume --any-version"), 0);
     let resumed = lines(&bench.path("runs.jsonl"));
     assert_eq!((resumed.len(), resumed.iter().filter(|r| r["status"] == "feasible").count()), (4, 1));
+}
+
+#[test]
+fn tables_tell_what_runs_come_to() {
+    let bench = Bench::new();
+    bench.program(&format!("echo '{TEN}'; exit 0"));
+    let runs = "compare diamond.json --program ./program --scope acyclic,arbitrary --seeds 1,2 --results runs/";
+    let told = |methods: &str, table: &str| {
+        bench.run(&format!("{runs} --methods {methods} --table {table} --export-csv t.csv --export-latex t.tex"), 0);
+        bench.read("t.csv")
+    };
+    let methods = told("brute-force,dpl", "methods");
+    let head = "method,splits,runs,splits found,proven,wins,mean gap,median gap,worst gap,mean ratio,time,spread";
+    assert_eq!(methods.lines().next(), Some(head));
+    // dpl takes acyclic splits alone: 10 where 7 is optimal.
+    let (exact, heuristic) = (cells(&methods, 1), cells(&methods, 3));
+    assert_eq!(exact[..10], ["brute-force", "acyclic", "2", "2", "2", "2", "0", "0", "0", "1"]);
+    assert_eq!(heuristic[..9], ["dpl", "acyclic", "2", "2", "0", "0", "0.3", "0.3", "0.3"]);
+    assert!((heuristic[9].parse::<f64>().unwrap() - 10.0 / 7.0).abs() < 1e-12 && heuristic[11] == "0");
+    let ratios = told("brute-force,dpl", "ratios");
+    assert_eq!(cells(&ratios, 1)[..5], ["diamond", "acyclic", "7", "optimum", "1"]);
+    assert_eq!(cells(&ratios, 2)[..2], ["geometric mean", "acyclic"]);
+    assert_eq!(cells(&ratios, 3)[5], "", "dpl has no arbitrary splits");
+    let prices = told("brute-force", "contiguity");
+    let arbitrary = cells(&told("brute-force", "ratios"), 3)[2].clone();
+    let price = (7.0 / arbitrary.parse::<f64>().unwrap()).to_string();
+    assert_eq!(cells(&prices, 1), ["diamond", "acyclic", "7", "arbitrary", &arbitrary, &price, &price]);
+    assert_eq!(told("brute-force,dpl", "runs").lines().count(), 1 + 4 + 2);
+}
+
+#[test]
+fn tables_are_latex() {
+    let bench = Bench::new();
+    let is_here = std::process::Command::new("pdflatex").arg("--version").output().is_ok();
+    if !is_here {
+        eprintln!("*** pdflatex is not here: the tables' structure alone is looked at ***");
+    }
+    for table in ["runs", "methods", "ratios", "contiguity", "changes"] {
+        bench.run("compare diamond.json --methods brute-force,dpl --scope acyclic,arbitrary --results old/", 0);
+        let asked =
+            "compare diamond.json --methods brute-force,dpl --scope acyclic,arbitrary --results old/ --against old/";
+        bench.run(&format!("{asked} --table {table} --export-latex t.tex"), 0);
+        let tex = bench.read("t.tex");
+        let columns = tex.split("\\begin{tabular}{").nth(1).unwrap().split('}').next().unwrap().len();
+        let rows: Vec<&str> = tex.lines().filter(|line| line.ends_with("\\\\")).collect();
+        assert!(!rows.is_empty() && rows.iter().all(|row| row.matches(" & ").count() == columns - 1), "{tex}");
+        for part in ["\\toprule", "\\midrule", "\\bottomrule", "\\end{tabular}", "\\end{table}"] {
+            assert_eq!(tex.matches(part).count(), 1, "{tex}");
+        }
+        if is_here {
+            let page =
+                format!("\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}{tex}\\end{{document}}");
+            bench.file("page.tex", &page);
+            let arguments = ["-halt-on-error", "-interaction=nonstopmode", "page.tex"];
+            let made =
+                std::process::Command::new("pdflatex").args(arguments).current_dir(bench.directory.path()).output();
+            assert!(made.unwrap().status.success(), "{page}");
+        }
+    }
+}
+
+#[test]
+fn figures_are_drawn_in_the_size_and_format_of_their_file() {
+    let bench = Bench::new();
+    let asked = "compare diamond.json --methods brute-force,dp,dpl,single-device --results runs/ --plot-width 84";
+    for kind in ["gaps", "profile", "proof-time", "progress", "boxes"] {
+        bench.run(&format!("{asked} --plot {kind}=t.svg"), 0);
+        let (tags, texts) = drawn(&bench.read("t.svg"));
+        assert_eq!(tags[0]["width"].to_string(), "84.00mm");
+        for method in ["brute-force", "dp", "dpl", "single-device"] {
+            assert!(texts.iter().any(|text| text == method), "{kind}: {texts:?}");
+        }
+    }
+    bench.run(asked, 2);
+    bench.run(&format!("{asked} --plot t.eps"), 2);
+    let scopes = format!("{asked} --scope acyclic,arbitrary --plot t.svg").replace("dpl", "portfolio");
+    bench.run(&scopes, 0);
+    let (_, texts) = drawn(&bench.read("t.svg"));
+    for scope in ["acyclic", "arbitrary"] {
+        assert!(texts.contains(&format!("Gap against time, {scope}")), "{texts:?}");
+    }
+    let refused = bench.run(&format!("{asked} --plot scatter=t.svg"), 2);
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).contains("name one of gaps, profile, proof-time, progress, boxes")
+    );
+}
+
+#[cfg(feature = "images")]
+#[test]
+fn figures_are_pages_and_pixels_too() {
+    let bench = Bench::new();
+    let asked = "compare diamond.json --methods brute-force,dpl --results runs/ --plot-width 84";
+    bench.run(&format!("{asked} --plot profile=t.svg --plot profile=t.pdf --plot profile=t.PNG"), 0);
+    let height: f64 = drawn(&bench.read("t.svg")).0[0]["height"].trim_end_matches("mm").parse().unwrap();
+    let pdf = fs::read(bench.path("t.pdf")).unwrap();
+    let text = String::from_utf8_lossy(&pdf);
+    assert!(text.starts_with("%PDF-") && text.contains("/FontFile"), "the font is in the file");
+    let page = text.split("/MediaBox [").nth(1).unwrap().split(']').next().unwrap();
+    let sides: Vec<f64> = page.split_whitespace().map(|side| side.parse().unwrap()).collect();
+    assert!((sides[2] / 72.0 * 25.4 - 84.0).abs() < 0.1 && (sides[3] / 72.0 * 25.4 - height).abs() < 0.1, "{sides:?}");
+    let png = fs::read(bench.path("t.PNG")).unwrap();
+    assert_eq!(&png[..8], b"\x89PNG\r\n\x1a\n");
+    let width = u32::from_be_bytes(png[16..20].try_into().unwrap());
+    assert!((f64::from(width) / 300.0 * 25.4 - 84.0).abs() < 0.2, "{width}");
+}
+
+#[cfg(not(feature = "images"))]
+#[test]
+fn a_format_that_is_not_built_in_is_told_before_anything_runs() {
+    let bench = Bench::new();
+    let refused = bench.run("compare diamond.json --methods dp --plot t.pdf --results runs.jsonl", 2);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("without PDF and PNG"), "{refused:?}");
+    assert!(!bench.path("runs.jsonl").exists());
+}
+
+#[test]
+fn what_is_worse_than_before_is_named_and_ends_with_code_1() {
+    let bench = Bench::new();
+    let asked = "compare diamond.json --methods brute-force,dpl";
+    bench.run(&format!("{asked} --results good.jsonl"), 0);
+    bench.program(&format!("echo '{TEN}'; exit 0"));
+    bench.run(&format!("{asked} --program ./program --results bad.jsonl"), 0);
+    let told = |new: &str, old: &str, code: i32| {
+        let program = if new == "bad" { "--program ./program" } else { "" };
+        let arguments =
+            format!("{asked} {program} --results {new}.jsonl --resume --against {old}.jsonl --table changes");
+        let out = bench.run(&format!("{arguments} --slower-by 100000 --export-csv t.csv"), code).stdout;
+        (bench.read("t.csv"), String::from_utf8(out).unwrap())
+    };
+    let (worse, text) = told("bad", "good", 1);
+    assert_eq!(worse.lines().count(), 2);
+    let row = cells(&worse, 1);
+    assert_eq!(row[..3], ["diamond", "dpl", "acyclic"]);
+    assert!(row[3].ends_with("worse split") && row[6] == "10", "{worse}");
+    assert!(text.contains("1 runs are worse than before, 0 better, 1 the same"), "{text}");
+    let (better, text) = told("good", "bad", 0);
+    assert!(cells(&better, 1)[3].ends_with("better split") && better.lines().count() == 2, "{better}");
+    assert!(text.contains("0 runs are worse than before, 1 better, 1 the same"), "{text}");
+    let (same, _) = told("good", "good", 0);
+    assert_eq!(same.lines().count(), 1);
+    let refused = |arguments: &str, cause: &str| {
+        let output = bench.run(arguments, 3);
+        assert!(String::from_utf8_lossy(&output.stderr).contains(cause), "{output:?}");
+    };
+    refused(&format!("{asked} --results new.jsonl --against none.jsonl"), "cannot be read");
+    assert!(!bench.path("new.jsonl").exists(), "nothing is run before it is told");
+    // What holds none of the runs is no proof that nothing is worse.
+    fs::create_dir(bench.path("empty")).unwrap();
+    refused(&format!("{asked} --against empty"), "none of these runs");
+    refused(&format!("{asked} --time-limit 60 --against good.jsonl"), "none of these runs");
+    bench.run(&format!("{asked} --results new/ --against new/"), 3);
+    // Two versions made the same runs.
+    let other = bench.read("good.jsonl").replace(env!("CARGO_PKG_VERSION"), "0.0.9");
+    bench.file("both.jsonl", &(bench.read("good.jsonl") + &other));
+    refused(&format!("{asked} --against both.jsonl"), "several versions");
+    // Only what went to its end counts, wherever it stands.
+    let interrupted = bench.read("bad.jsonl").replace("\"feasible\"", "\"interrupted\"");
+    bench.file("ended.jsonl", &(bench.read("good.jsonl") + interrupted.lines().last().unwrap() + "\n"));
+    assert_eq!(told("good", "ended", 0).0.lines().count(), 1);
+    bench.run(&format!("{asked} --table changes"), 2);
+    // What a split disproves is no regression, but a bug.
+    bench.program(
+        r#"echo '{"status": "optimal", "objective": 9, "lower_bound": 9, "seconds": 0.1, "verified": true}'; exit 0"#,
+    );
+    bench.run("compare diamond.json --methods dpl --program ./program --against good.jsonl", 70);
 }

@@ -513,3 +513,51 @@ fn the_tasks_of_a_slurm_array_make_the_parts() {
     assert_eq!(bench.told(&format!("{asked} --results runs/ --any-version")), bench.told(&asked));
     assert_eq!(journals(&bench.path("runs")).len(), 39);
 }
+
+/// A report of `conform` without its seconds.
+fn report(output: &Output) -> Value {
+    let mut report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    report.as_object_mut().unwrap().remove("seconds");
+    report
+}
+
+#[test]
+fn a_partitioner_in_parts_has_the_report_of_one_process() {
+    let bench = Bench::new();
+    bench.script("lazy.sh", "echo '{\"status\": \"infeasible\"}'");
+    for (partitioner, code) in [("--method dpl", 0), ("--exec ./lazy.sh", 1)] {
+        let asked = format!("conform {partitioner} --cases 30 --time-limit 60 --grace 60");
+        let whole = report(&bench.run(&format!("{asked} --json"), code));
+        let parallel = report(&bench.run(&format!("{asked} --jobs 3 --json"), code));
+        assert_eq!(parallel, whole);
+        // Results of another question count for nothing.
+        bench.run(&format!("{asked} --seed 7 --results tried/ --shard 1/3"), 0);
+        let others = journals(&bench.path("tried")).len();
+        for part in 1..=3 {
+            bench.run(&format!("{asked} --results tried/ --shard {part}/3 --jobs 2"), 0);
+        }
+        let tried = journals(&bench.path("tried")).len() - others;
+        assert_eq!(tried, 33, "there is a large case for every ten");
+        let merged = report(&bench.run(&format!("{asked} --results tried/ --json"), code));
+        assert_eq!(merged, whole);
+        assert_eq!(journals(&bench.path("tried")).len() - others, tried, "nothing is tried again");
+        fs::remove_dir_all(bench.path("tried")).unwrap();
+    }
+    bench.run("conform --method dpl --shard 1/2", 2);
+}
+
+#[test]
+fn a_killed_part_of_a_suite_loses_its_running_case_alone() {
+    let bench = Bench::new();
+    bench.script("slow.sh", "sleep 0.05; echo '{\"status\": \"unknown\"}'");
+    let asked = "conform --exec ./slow.sh --cases 60 --grace 60";
+    let mut child = bench.command(&format!("{asked} --results tried/")).spawn().unwrap();
+    let count = || bench.path("tried").read_dir().map_or(0, |_| journals(&bench.path("tried")).len());
+    wait_for("some cases are tried", || count() >= 5);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = count();
+    bench.run(&format!("{asked} --results tried/ --jobs 4 --json"), 0);
+    assert_eq!(count(), 66);
+    assert!((5..66).contains(&before));
+}

@@ -20,7 +20,8 @@ from ._native import (
     __version__,
 )
 from ._options import Devices, Limits, Mapped, Objective, Planned, Reading, Request, Scope, Search, Simulated
-from .comparing import Comparison, Row, compare
+from ._frames import Rows
+from .comparing import Change, Comparison, CurveKind, Price, Row, Step, Summary, Table, compare
 from .conforming import Conformance, Finding, Law, conform
 from .costs import CostModel, Costs, KindCost, Piece, Transfer
 from .instances import AcceleratorClass, Instance, Node, Platform
@@ -36,10 +37,12 @@ from .verifying import Violation, ViolationKind, verify
 
 __all__ = [
     "AcceleratorClass",
+    "Change",
     "Comparison",
     "Conformance",
     "CostModel",
     "Costs",
+    "CurveKind",
     "Detail",
     "Device",
     "Devices",
@@ -68,12 +71,14 @@ __all__ = [
     "Plan",
     "Planned",
     "Platform",
+    "Price",
     "Progress",
     "Promise",
     "Reading",
     "Reproduction",
     "Request",
     "Row",
+    "Rows",
     "Run",
     "Scope",
     "Search",
@@ -82,7 +87,10 @@ __all__ = [
     "Split",
     "SplitLike",
     "Status",
+    "Step",
     "Study",
+    "Summary",
+    "Table",
     "Topology",
     "Transfer",
     "Verdict",

@@ -10,8 +10,9 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import _native
-from ._frames import pandas_of, polars_of
+from ._frames import Rows
 from ._native import InvalidOption, InvalidSplit
+from ._options import Path
 from ._words import costs_for, question
 from .instances import Instance
 from .pictures import Picture
@@ -19,8 +20,6 @@ from .progress import steps
 from .solving import Partitioner, Run, solve
 
 if TYPE_CHECKING:
-    import pandas
-    import polars
     from typing_extensions import Unpack
 
     from ._options import Search
@@ -57,7 +56,111 @@ class Row:
     """Why there is no split."""
 
 
-class Comparison(Sequence[Row]):
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """How one method did in one scope, over all workloads and seeds (`docs/compare.md` defines each figure)."""
+
+    method: str
+    """The method's spec string."""
+    scope: str
+    """Which splits count."""
+    runs: int
+    """Its runs, without those of workloads that it does not take."""
+    found: int
+    """Those with a split."""
+    proven: int
+    """Those that proved an optimum, or that there is no split."""
+    wins: int
+    """Those whose split no other method's is better than."""
+    to_bounds: int
+    """Those whose gap is to a bound, and at most so much."""
+    mean_gap: float | None
+    """The mean of the gaps."""
+    median_gap: float | None
+    """Their median."""
+    worst_gap: float | None
+    """The worst of them."""
+    mean_ratio: float | None
+    """The geometric mean of objective / reference."""
+    spread: float | None
+    """The largest (highest - lowest objective) / highest of one workload over its seeds."""
+    seconds: float | None
+    """The geometric mean of the seconds of runs with a split, shifted by one second."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Price:
+    """What a scope costs on one workload: the ratio of its optimum to that of the widest scope."""
+
+    workload: str
+    """The workload's name."""
+    narrow: str
+    """The narrower scope."""
+    wide: str
+    """The widest scope that was asked for."""
+    narrow_best: float | None
+    """The best objective of the narrower scope."""
+    wide_best: float | None
+    """That of the wider one."""
+    at_least: float
+    """The ratio is at least so much."""
+    at_most: float | None
+    """It is at most so much; where both optima are proven, that is `at_least`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """A step of a curve: from x on it is y."""
+
+    method: str
+    """The method's spec string."""
+    scope: str
+    """Which splits count."""
+    x: float
+    """The factor of the best, or the seconds."""
+    y: float
+    """The share of the tasks, or the mean gap."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """One run now and before."""
+
+    workload: str
+    """The workload's name."""
+    method: str
+    """The method's spec string."""
+    scope: str
+    """Which splits count."""
+    seed: int
+    """The seed of everything random."""
+    worse: list[str]
+    """What it had before, and has no more: `split`, `proof`, `objective` (as low), `time` (as short)."""
+    better: list[str]
+    """What it has now, and had not before."""
+    objective_before: float | None
+    """The objective before."""
+    objective: float | None
+    """The objective now."""
+    status_before: str
+    """How it ended before."""
+    status: str
+    """How it ended now."""
+    seconds_before: float
+    """Seconds before."""
+    seconds: float
+    """Seconds now."""
+
+
+Table = Literal["runs", "methods", "ratios", "contiguity"]
+"""What a table shows: each run; means for each method; objective / reference of each workload and method; the price of
+narrower splits."""
+
+CurveKind = Literal["profile", "proof-time", "progress"]
+"""A curve: performance profile of the objective, that of the time until the proof, or mean gap over time."""
+
+
+class Comparison(Rows[Row]):
     """The rows of a comparison, one for each workload, scope and method. Printed it is a table."""
 
     def __init__(self, records: Sequence[str], interrupted: bool = False) -> None:
@@ -70,41 +173,74 @@ class Comparison(Sequence[Row]):
         self._records = list(records)
         self.interrupted = interrupted
         """Whether Ctrl-C ended it before all methods had run."""
-        self.rows = [Row(**row) for row in json.loads(_native.compared(self._records, "rows"))]
-        """One row for each run."""
+        super().__init__(Row, _native.told(self._records, "rows"))
+
+    @classmethod
+    def load(cls, path: Path) -> Comparison:
+        """The runs in a file or folder of results (`dagsplit compare --results`, `sweep`): of each the last record that
+        Ctrl-C did not end.
+
+        Raises:
+            InvalidInstance: it cannot be read, holds something else, or has one run by several versions.
+        """
+        return cls(_native.records(str(path)))
 
     @property
     def records(self) -> list[dict[str, Any]]:
         """All that is known of each run, with machine and versions (schema `dagsplit-compare/1`)."""
         return [json.loads(record) for record in self._records]
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a data frame of pandas."""
-        return pandas_of(Row, self.rows)
+    def summaries(self) -> Rows[Summary]:
+        """How each method did in each scope, over all workloads and seeds."""
+        return Rows(Summary, _native.told(self._records, "summaries"))
 
-    def to_polars(self) -> polars.DataFrame:
-        """The rows as a data frame of polars."""
-        return polars_of(Row, self.rows)
+    def prices(self) -> Rows[Price]:
+        """What each scope but the widest costs, workload by workload."""
+        return Rows(Price, _native.told(self._records, "prices"))
 
-    def to_text(self, form: Literal["text", "markdown", "latex", "csv"] = "text") -> str:
-        """The table for people, for papers (LaTeX with booktabs) or for programs."""
-        return _native.compared(self._records, form)
+    def curves(self, kind: CurveKind) -> Rows[Step]:
+        """The steps of a curve for each method and scope.
 
-    def plot(self) -> Picture:
-        """Gap against time, and the gaps by workload."""
-        return Picture(_native.compared(self._records, "plot"))
+        Raises:
+            InvalidOption: there is no such curve.
+        """
+        return Rows(Step, _native.curves(self._records, kind))
+
+    def against(self, before: Comparison, slower_by: float = 1.5) -> Rows[Change]:
+        """Each run that `before`, of another version or machine, has, too. Times are compared where both runs ended with
+        a proof on the same machine; one is longer where it is more than `slower_by` times the other one, of which those
+        below 0.1 s count as 0.1 s.
+
+        Raises:
+            InvalidOption: `slower_by` is not from 1 to 1e6.
+            InternalError: what one of them proves cannot be right with what the other one found.
+        """
+        return Rows(Change, _native.changed(self._records, before._records, slower_by))
+
+    def to_text(self, form: Literal["text", "markdown", "latex", "csv"] = "text", table: Table = "runs") -> str:
+        """A table for people, for papers (LaTeX with booktabs) or for programs.
+
+        Raises:
+            InvalidOption: there is no such form or table.
+        """
+        return _native.tabled(self._records, table, form)
+
+    def plot(
+        self, kind: Literal["gaps", "profile", "proof-time", "progress", "boxes"] = "gaps", width: float = 174.0
+    ) -> Picture:
+        """A figure, so many millimetres wide: gap against time and the gaps by workload, performance profiles of the
+        objective or of the time until the proof, mean gap over time, or box plots of the gaps.
+
+        Raises:
+            InvalidOption: there is no such figure, or it is not from 40 to 1000 mm wide.
+        """
+        return Picture(_native.plotted(self._records, kind, width))
 
     def _repr_markdown_(self) -> str:
         return self.to_text("markdown")
 
     def __repr__(self) -> str:
         return self.to_text()
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, place: Any) -> Any:
-        return self.rows[place]
 
 
 def compare(

@@ -1,17 +1,19 @@
 """Comparisons of methods and functions."""
 
 import json
+import math
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conftest import PROJECT
-from dagsplit import Comparison, Instance, InvalidOption, Split, compare, generate
+from dagsplit import Comparison, Instance, InvalidInstance, InvalidOption, Split, compare, generate
 
 
 def halves(instance: Instance) -> list[list[int]]:
@@ -65,6 +67,74 @@ def test_tables_and_plots(comparison: Comparison) -> None:
     assert comparison.plot().startswith("<svg")
     with pytest.raises(InvalidOption, match="name one of text"):
         comparison.to_text("html")  # type: ignore[arg-type]
+    for table, title in (("methods", "worst gap"), ("ratios", "geometric mean"), ("contiguity", "price at most")):
+        assert title in comparison.to_text(table=table)  # type: ignore[arg-type]
+    for kind in ("profile", "proof-time", "progress", "boxes"):
+        assert 'width="84.00mm"' in comparison.plot(kind, width=84)
+    with pytest.raises(InvalidOption, match="name one of gaps"):
+        comparison.plot("scatter")  # type: ignore[arg-type]
+    with pytest.raises(InvalidOption, match="name one of runs"):
+        comparison.to_text(table="rows")  # type: ignore[arg-type]
+    with pytest.raises(InvalidOption, match="ask `against`"):
+        comparison.to_text(table="changes")  # type: ignore[arg-type]
+    with pytest.raises(InvalidOption, match="name one of profile"):
+        comparison.curves("rows")  # type: ignore[arg-type]
+    for width in (-5.0, math.nan, 1e9):
+        with pytest.raises(InvalidOption, match="width"):
+            comparison.plot(width=width)
+    for factor in (0.5, math.nan):
+        with pytest.raises(InvalidOption, match="slower_by"):
+            comparison.against(comparison, slower_by=factor)
+
+
+def test_statistics_are_frames(comparison: Comparison) -> None:
+    summaries = comparison.summaries()
+    frame = comparison.to_pandas()
+    for summary in summaries:
+        rows = frame[(frame["method"] == summary.method) & (frame["scope"] == summary.scope)]
+        gaps = rows["gap"].dropna().astype(float)
+        assert (summary.runs, summary.found) == (len(rows), int(rows["objective"].notna().sum()))
+        assert summary.mean_gap == (pytest.approx(gaps.mean()) if len(gaps) else None)
+        assert summary.median_gap == (pytest.approx(gaps.median()) if len(gaps) else None)
+    assert [summary.method for summary in summaries] == summaries.to_pandas()["method"].tolist()
+    profile = comparison.curves("profile")
+    best = [step.y for step in profile if step.method == "dp" and step.x == 1.0]
+    assert best == [1.0] and comparison.curves("progress").to_polars().columns == ["method", "scope", "x", "y"]
+    assert len(comparison.prices()) == 0
+
+
+def test_what_contiguity_costs(chain: Instance) -> None:
+    (price,) = compare([chain], ["portfolio"], scope=["acyclic", "arbitrary"]).prices()
+    assert (price.narrow, price.wide, price.at_least) == ("acyclic", "arbitrary", price.at_most)
+    assert price.narrow_best == pytest.approx(price.at_least * (price.wide_best or 0))
+
+
+def test_results_are_held_against_earlier_ones(chain: Instance, tmp_path: Path) -> None:
+    good = compare([chain], [halves, "dp"])
+    worse = [dict(record, objective=12.0) if "halves" in record["method"] else record for record in good.records]
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(record) + "\n" for record in worse))
+    bad = Comparison.load(tmp_path)
+    assert [(change.worse, change.better) for change in bad.against(good)] == [(["objective"], []), ([], [])]
+    assert [(change.worse, change.better) for change in good.against(bad)] == [([], ["objective"]), ([], [])]
+    with pytest.raises(InvalidInstance):
+        Comparison.load(tmp_path / "none.jsonl")
+    # A run that Ctrl-C ended, its rerun, and that of another process.
+    first = good.records[0]
+    lines = [dict(first, status="interrupted", objective=12.0), first, first]
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(record) + "\n" for record in lines))
+    assert Comparison.load(tmp_path).rows == Comparison([json.dumps(first)]).rows
+    (tmp_path / "more.jsonl").write_text(json.dumps(dict(first, versions={"dagsplit": "0.0.9", "highs": None})) + "\n")
+    with pytest.raises(InvalidInstance, match="several versions"):
+        Comparison.load(tmp_path)
+
+
+def test_pictures_are_pages_and_pixels(comparison: Comparison, tmp_path: Path) -> None:
+    beginnings = {"svg": b"<svg", "pdf": b"%PDF-", "png": b"\x89PNG"}
+    for end, beginning in beginnings.items():
+        comparison.plot("profile").save(tmp_path / f"profile.{end}")
+        assert (tmp_path / f"profile.{end}").read_bytes().startswith(beginning)
+    with pytest.raises(InvalidOption, match="ends with"):
+        comparison.plot().save(tmp_path / "profile.eps")
 
 
 def test_records_make_the_comparison_again(comparison: Comparison) -> None:

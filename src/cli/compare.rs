@@ -5,17 +5,21 @@ use std::path::{Path, PathBuf};
 use crate::formats::read_text;
 use crate::proof::Asked;
 use crate::registry;
-use crate::report::comparison::{self, Ending, Measured, Record, Status, contradiction, measured};
-use crate::report::plot::plot;
-use crate::report::table;
+use crate::report::comparison::{
+    Change, Ending, Journal, Measured, Record, Status, Table, changes, classes, contradiction, is_same_question,
+    measured, table,
+};
+use crate::report::table::sheet;
 use crate::text;
 
+use super::plot_args::PlotArgs;
 use super::problem_args::ProblemArgs;
 use super::reading_args::ReadingOptions;
 use super::runs_args::RunsArgs;
+use super::series::journal_failure;
 use super::task::{Question, Task};
 use super::verbatim::Verbatim;
-use super::{Exit, Failure, OrFail, note, print, values, write_out};
+use super::{Exit, Failure, OrFail, note, print, values};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,6 +29,8 @@ Examples:
   dagsplit compare bert.json --methods 'portfolio,exec:python3 split.py'    # a program of your own
   dagsplit compare *.json --methods dp,dpl --time-limit 60 --results runs.jsonl --resume --plot gaps.svg
   dagsplit compare *.json --methods dp,dpl --seeds 0..9 --jobs 4 --results runs/    # docs/sweeps.md
+  dagsplit compare *.json --methods dp,dpl --results new/ --against old/    # exit code 1 where it is worse
+  dagsplit compare *.json --methods dp,dpl --table methods --export-latex t.tex --plot profile=p.pdf --plot-width 84
 
 Each method runs in a process of its own: one that dies, or does not stop, is a row of the table. Its split is \
 checked by the independent verifier in that process, as `dagsplit solve` does. Ctrl-C keeps what is done.";
@@ -68,16 +74,32 @@ pub struct Args {
     #[arg(long = "proof", value_name = "PROOF", help_heading = "Search")]
     proofs: Vec<PathBuf>,
 
-    /// Draw gap against time, and the gaps by workload, as SVG.
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    plot: Option<PathBuf>,
+    /// Compare with these results of the same runs, of another version or machine: a file or folder of `--results`.
+    /// Where a run has lost its split or proof, has a worse split or is slower, the exit code is 1.
+    #[arg(long, value_name = "FILE|FOLDER", required_if_eq("table", "changes"), help_heading = "Output")]
+    against: Option<PathBuf>,
+
+    /// A run is slower than before where its proof took more than so many times as long. Below 0.1 s all times are
+    /// equal.
+    #[arg(long, value_name = "FACTOR", default_value = "1.5", requires = "against",
+          value_parser = values::number(1.0..=1e6), help_heading = "Output")]
+    slower_by: f64,
+
+    /// Which table is shown, and written by the options `--export-...`.
+    #[arg(long, value_enum, default_value = "runs", help_heading = "Output")]
+    table: Table,
+
+    #[command(flatten)]
+    plots: PlotArgs,
 }
 
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
+        // What is wrong with it is told before anything runs, and new results are not among it.
+        let before = self.against.as_deref().map(Journal::read).transpose().map_err(journal_failure)?;
         let Some(made) = self.runs.series.make(self.tasks()?)? else { return Ok(Exit::Done) };
         let records: Vec<Record> = made.records.into_iter().flatten().collect();
-        self.report(&records, made.is_interrupted)
+        self.report(&records, &before.unwrap_or_default(), made.is_interrupted)
     }
 
     fn tasks(&self) -> Result<Vec<Task>, Failure> {
@@ -111,19 +133,13 @@ impl Args {
 
     /// The bounds of the given proofs, as records that only bounds are known of.
     fn references(&self, records: &[Record]) -> Result<Vec<Record>, Failure> {
-        // One run of each workload and problem.
-        let mut asked: Vec<&Record> = Vec::new();
-        for record in records.iter().filter(|_| !self.proofs.is_empty()) {
-            if !asked.iter().any(|known| known.is_comparable(record)) {
-                asked.push(record);
-            }
-        }
+        let asked = classes(records, |record| record, Record::is_comparable);
         let mut references: Vec<Record> = Vec::new();
         for path in &self.proofs {
             let proof = read_text(path).or_fail(Exit::BadInput)?;
             let before = references.len();
-            for record in &asked {
-                references.extend(self.reference(record, &proof, path)?);
+            for runs in &asked {
+                references.extend(self.reference(runs[0], &proof, path)?);
             }
             if references.len() == before && !records.is_empty() && !self.runs.series.is_part() {
                 let cause = format!("{}: the proof is about none of these runs", text::path(path));
@@ -154,37 +170,47 @@ impl Args {
         Ok(Some(reference))
     }
 
-    fn report(&self, records: &[Record], is_interrupted: bool) -> Result<Exit, Failure> {
+    fn report(&self, records: &[Record], before: &Journal, is_interrupted: bool) -> Result<Exit, Failure> {
         let known: Vec<Record> = records.iter().cloned().chain(self.references(records)?).collect();
         let mut runs = measured(&known);
         runs.truncate(records.len());
-        let sheet = comparison::sheet(&runs);
-        print(&table::sheet(&sheet))?;
-        self.runs.export.write(&records, &sheet, &sheet)?;
-        if let Some(path) = &self.plot {
-            write_out(Some(path), &plot(&runs).or_fail(Exit::Bug)?)?;
+        let changes = changes(&runs, before, self.slower_by);
+        let is_worse = changes.iter().any(|change| !change.worse.is_empty());
+        self.show(records, &runs, &changes)?;
+        let exit = if is_worse { Exit::InvalidSplit } else { exit(&runs) };
+        let all: Vec<Record> = known.iter().chain(changes.iter().map(|change| change.before)).cloned().collect();
+        match (contradiction(&all), &self.against) {
+            (Some(contradiction), _) => Err(Failure::new(Exit::Bug, contradiction.into())),
+            _ if is_interrupted => Ok(Exit::NothingFound),
+            _ if self.runs.series.is_part() => Ok(Exit::Done),
+            (None, Some(path)) if changes.is_empty() => {
+                Err(Failure::message(Exit::BadInput, format!("{}: it has none of these runs", text::path(path))))
+            }
+            _ => Ok(exit),
         }
-        match contradiction(&known) {
-            Some(contradiction) => Err(Failure::new(Exit::Bug, contradiction.into())),
-            None if is_interrupted => Ok(Exit::NothingFound),
-            None if self.runs.series.is_part() => Ok(Exit::Done),
-            None => Ok(exit(&runs)),
+    }
+
+    /// The tables and figures that were asked for.
+    fn show(&self, records: &[Record], runs: &[Measured<'_>], changes: &[Change<'_, '_>]) -> Result<(), Failure> {
+        let shown = table(runs, changes, self.table);
+        print(&sheet(&shown))?;
+        if self.against.is_some() && self.table != Table::Changes {
+            print(&format!("\n{}", sheet(&table(runs, changes, Table::Changes))))?;
         }
+        self.runs.export.write(&records, &shown, &shown)?;
+        self.plots.write(runs)
     }
 }
 
 /// As for `solve`: done where each workload has a split in each scope, infeasible where none of them can have one.
 fn exit(runs: &[Measured<'_>]) -> Exit {
-    let of_problem =
-        |run: &Measured<'_>| (run.record.trial.instance.hash.clone(), run.record.trial.problem.scope.clone());
-    let any = |of: &Measured<'_>, holds: fn(&Measured<'_>) -> bool| {
-        runs.iter().any(|run| of_problem(run) == of_problem(of) && holds(run))
-    };
-    let is_split = |run: &Measured<'_>| run.record.ending.objective.is_some();
-    let is_infeasible = |run: &Measured<'_>| run.record.ending.status == Status::Infeasible;
-    if !runs.is_empty() && runs.iter().all(|run| any(run, is_split)) {
+    let questions = classes(runs, |run| run.record, is_same_question);
+    let each = |holds: fn(&&Measured<'_>) -> bool| questions.iter().all(|runs| runs.iter().any(holds));
+    if runs.is_empty() {
+        Exit::NothingFound
+    } else if each(|run| run.record.ending.objective.is_some()) {
         Exit::Done
-    } else if !runs.is_empty() && runs.iter().all(|run| any(run, is_infeasible)) {
+    } else if each(|run| run.has_no_split) {
         Exit::Infeasible
     } else {
         Exit::NothingFound

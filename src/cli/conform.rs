@@ -8,11 +8,14 @@ use std::time::Duration;
 use crate::conformance::{FAMILIES, Family, Finding, Law, Report, Suite};
 use crate::instance::{Instance, Platform};
 use crate::registry;
+use crate::report::comparison::Versions;
 use crate::solve::Program;
+use dagsplit_check::hash;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::problem_args::ProblemArgs;
 use super::reading_args::Workload;
+use super::tried_cases::CasesArgs;
 use super::{Exit, Failure, OrFail, print, print_json, progress, values};
 
 const HELP: &str = "\
@@ -22,14 +25,16 @@ DAGSPLIT_SCOPE, DAGSPLIT_OBJECTIVE, DAGSPLIT_COST, DAGSPLIT_SEED and DAGSPLIT_TI
 say what is asked. docs/your-partitioner.md is the guide.
 
 Exit codes:
-  0  it obeys every law         5  interrupted before a law was broken
-  1  it breaks a law           74  an instance cannot be written
-  2  usage: also a program that cannot be started
+  0  it obeys every law         3  results cannot be read
+  1  it breaks a law            5  interrupted before a law was broken
+  2  usage: also a program     74  an instance or results cannot be written
+     that cannot be started
 
 Examples:
   dagsplit conform --exec \"python3 my_partitioner.py\"
   dagsplit conform --exec ./split --scope arbitrary --objective latency --cases 1000 --seed 7
-  dagsplit conform --method dpl --scope acyclic --json";
+  dagsplit conform --method dpl --scope acyclic --json
+  dagsplit conform --exec ./split --cases 100000 --jobs 0 --results tried/ --shard 1/4    # then without --shard";
 
 /// Hold a partitioner of your own to the laws: valid splits, honest claims, in time.
 ///
@@ -48,6 +53,9 @@ pub struct Args {
 
     #[command(flatten)]
     suite: SuiteArgs,
+
+    #[command(flatten)]
+    cases: CasesArgs,
 
     /// Print one JSON object (schema `dagsplit-conformance/1`) in place of the table.
     #[arg(long, help_heading = "Output")]
@@ -102,15 +110,23 @@ impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
         let suite = self.suite.suite()?;
         let stop = progress::interrupt_flag()?;
-        let bar = ProgressBar::new(suite.cases.into());
+        let count = suite.places().count();
+        let bar = ProgressBar::new(count as u64);
         bar.set_style(ProgressStyle::with_template("{pos} of {len} cases  {elapsed}").or_fail(Exit::Bug)?);
-        let watch = |done: u32| bar.set_position(done.into());
+        let watch = |done: usize| bar.set_position(done as u64);
         let solver = registry::solver(&self.spec()).or_fail(Exit::Usage)?;
         if let Some(program) = self.line().and_then(Program::new) {
             program.try_to_start().or_fail(Exit::Usage)?;
         }
-        let mut report = suite.run_until(&solver.as_ref(), &stop, watch);
+        let partitioner = solver.as_ref();
+        let session = suite.session(&partitioner, &stop);
+        let tried = self.cases.try_all(&session, suite.places(), &self.asked(&suite), (&stop, &watch))?;
         bar.finish_and_clear();
+        if self.cases.is_part() {
+            print(&format!("{} of {count} cases are tried; the report is made without --shard\n", tried.len()))?;
+            return Ok(if stop.load(Ordering::Relaxed) { Exit::NothingFound } else { Exit::Done });
+        }
+        let mut report = session.report(tried);
         report.save(&self.failures).or_fail(Exit::Output)?;
         for finding in &mut report.findings {
             finding.again = self.again(finding);
@@ -124,6 +140,12 @@ impl Args {
             (true, false) => Ok(Exit::Done),
             (true, true) => Err(Failure::message(Exit::NothingFound, "interrupted before all cases were tried")),
         }
+    }
+
+    /// What tells results from those of another question: partitioner, version, and the suite but for its size.
+    fn asked(&self, suite: &Suite) -> String {
+        let suite = Suite { cases: 0, ..suite.clone() };
+        hash(format!("{} {} {suite:?}", self.spec(), Versions::of_this_program()).as_bytes())
     }
 
     /// The spec string of what is tried.

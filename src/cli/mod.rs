@@ -26,6 +26,7 @@ mod memory;
 mod methods;
 mod model_args;
 mod plan;
+mod plot_args;
 mod problem_args;
 mod progress;
 mod question;
@@ -39,6 +40,8 @@ mod solve;
 mod stage_memory_args;
 mod supervised;
 mod task;
+#[cfg(feature = "conformance")]
+mod tried_cases;
 mod values;
 mod verbatim;
 mod verify;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use super::partitioner::Case;
 use super::reference::{Reference, below};
 use super::{Breach, Law};
@@ -14,7 +16,7 @@ use crate::verify::Violation;
 const VIOLATIONS_SHOWN: usize = 3;
 
 /// The laws that an answer was held to, those that it broke, and how good it is.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Judged {
     pub checked: BTreeSet<Law>,
     pub breaches: Vec<Breach>,

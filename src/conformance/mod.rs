@@ -42,4 +42,4 @@ pub use laws::Law;
 pub use partitioner::{Answer, Case, Fault, Partitioner, Request};
 pub use quality::{Gaps, Quality};
 pub use report::{FamilyReport, Finding, LawReport, Report, SCHEMA};
-pub use suite::Suite;
+pub use suite::{Place, Session, Suite, TriedCase};

@@ -111,7 +111,7 @@ impl Fault {
 }
 
 /// Whatever splits instances: a [`Solver`], or a function of another language.
-pub trait Partitioner {
+pub trait Partitioner: Sync {
     /// Its name in reports.
     fn name(&self) -> &str;
 

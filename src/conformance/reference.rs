@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::partitioner::Case;
 use crate::graph::order_graph::Groups;
 use crate::problem::Problem;
@@ -17,7 +19,7 @@ const ENUMERATED_GROUPS: usize = 6;
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 
 /// What is known of a case.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reference {
     /// No split is below this value.
     pub lower: Option<f64>,

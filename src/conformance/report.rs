@@ -14,7 +14,6 @@ use super::quality::{Quality, Tally};
 use super::{Breach, Law};
 use crate::formats::{OutputFormat, write_atomically, write_instance};
 use crate::instance::{Instance, Metadata};
-use crate::solve::Unsupported;
 
 /// Version of [`Report`]: it changes when a field changes its meaning or goes.
 pub const SCHEMA: &str = "dagsplit-conformance/1";
@@ -190,9 +189,9 @@ impl Collector {
     }
 
     /// Counts a case that the partitioner does not take.
-    pub fn refuse(&mut self, unsupported: &Unsupported) {
+    pub fn refuse(&mut self, reason: &str) {
         self.refused += 1;
-        self.refusal.get_or_insert_with(|| unsupported.reason.clone());
+        self.refusal.get_or_insert_with(|| reason.to_owned());
     }
 
     pub fn has_found(&self, law: Law) -> bool {

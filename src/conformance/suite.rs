@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use serde::{Deserialize, Serialize};
 
 use super::Law;
 use super::families::{FAMILIES, Family, LARGE, large};
@@ -120,23 +121,29 @@ impl Suite {
         stop: &Arc<AtomicBool>,
         mut watch: impl FnMut(u32),
     ) -> Report {
-        let started = Instant::now();
-        let trial = self.trial(partitioner, stop);
-        let requests = self.requests_taken(partitioner);
-        let mut collector = Collector::new(partitioner.name(), self.seed, &trial.laws);
-        for index in 0..self.cases {
-            if stop.load(Ordering::Relaxed) || collector.has_found(Law::Limits) {
-                break;
-            }
-            if let Some(drawn) = self.draw(index, &requests) {
-                try_case(&trial, &drawn, &mut collector);
-            }
-            if (index + 1) % CASES_PER_LARGE_ONE == 0 && !collector.has_found(Law::Limits) {
-                self.try_large(&trial, index / CASES_PER_LARGE_ONE, &requests, &mut collector);
-            }
-            watch(index + 1);
-        }
-        collector.report(started.elapsed())
+        let session = self.session(partitioner, stop);
+        let try_next = |place: Place| {
+            let tried = session.try_case(place);
+            watch(place.index + 1);
+            (place, tried)
+        };
+        session.report(self.places().take_while(|_| !stop.load(Ordering::Relaxed)).map(try_next))
+    }
+
+    /// The partitioner before the suite, case by case: for runs in parts.
+    pub fn session<'a>(&'a self, partitioner: &'a dyn Partitioner, stop: &'a Arc<AtomicBool>) -> Session<'a> {
+        let (trial, requests) = (self.trial(partitioner, stop), self.requests_taken(partitioner));
+        Session { suite: self, trial, requests, started: Instant::now() }
+    }
+
+    /// The cases in their order: after every tenth one there is one of some hundred nodes.
+    pub fn places(&self) -> impl Iterator<Item = Place> + use<> {
+        (0..self.cases).flat_map(|index| {
+            let has_large = (index + 1) % CASES_PER_LARGE_ONE == 0;
+            [(true, false), (has_large, true)]
+                .into_iter()
+                .filter_map(move |(is_there, is_large)| is_there.then_some(Place { index, is_large }))
+        })
     }
 
     fn case(&self, instance: Instance, request: &ProblemSpec) -> Case {
@@ -181,17 +188,10 @@ impl Suite {
         TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &seed))
     }
 
-    /// Tries a graph of some hundred nodes under the short limit. What its optimum is nobody says.
-    fn try_large(&self, trial: &Trial, index: u32, requests: &[ProblemSpec], collector: &mut Collector) {
-        let Some(request) = (index as usize).checked_rem(requests.len()).map(|at| &requests[at]) else { return };
-        let once = |law: &Law| !matches!(law, Law::Deterministic | Law::Renumbering);
-        let trial = Trial {
-            time_limit: self.short_time_limit,
-            with_reference: false,
-            ..trial.with_laws(trial.laws.iter().copied().filter(once))
-        };
-        let case = self.case(large(self.seed.wrapping_add(index.into())), request);
-        try_case(&trial, &Drawn { family: LARGE, case }, collector);
+    /// A graph of some hundred nodes. What its optimum is nobody says.
+    fn draw_large(&self, index: u32, requests: &[ProblemSpec]) -> Option<Drawn> {
+        let request = (index as usize).checked_rem(requests.len()).map(|at| &requests[at])?;
+        Some(Drawn { family: LARGE, case: self.case(large(self.seed.wrapping_add(index.into())), request) })
     }
 
     fn trial<'a>(&self, partitioner: &'a dyn Partitioner, stop: &'a Arc<AtomicBool>) -> Trial<'a> {
@@ -216,25 +216,91 @@ impl Suite {
     }
 }
 
+/// Which case of a suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Place {
+    /// Its number, from 0.
+    pub index: u32,
+    /// Whether it is the graph of some hundred nodes that comes after the case of this number.
+    pub is_large: bool,
+}
+
+/// What came of a case, as it can be kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TriedCase(Tried);
+
+impl TriedCase {
+    /// Whether the partitioner broke a law.
+    pub fn broke(&self, law: Law) -> bool {
+        matches!(&self.0, Tried::Judged(judged) if judged.breaches.iter().any(|breach| breach.law == law))
+    }
+}
+
+/// A partitioner before a suite.
+pub struct Session<'a> {
+    suite: &'a Suite,
+    trial: Trial<'a>,
+    requests: Vec<ProblemSpec>,
+    started: Instant,
+}
+
+impl<'a> Session<'a> {
+    /// Tries the case at a place. It depends on nothing else.
+    pub fn try_case(&self, place: Place) -> TriedCase {
+        TriedCase(self.drawn(place).map_or(Tried::Nothing, |drawn| self.trial_of(place).run(&drawn.case)))
+    }
+
+    /// The report of what came of cases, which are tried or read one after another, up to the first one that breaks
+    /// the law [`Limits`](Law::Limits). For each law the first case that breaks it is made small.
+    pub fn report(&self, tried: impl IntoIterator<Item = (Place, TriedCase)>) -> Report {
+        let mut collector = Collector::new(self.trial.partitioner.name(), self.suite.seed, &self.trial.laws);
+        let mut tried = tried.into_iter();
+        while !collector.has_found(Law::Limits) {
+            let Some((place, TriedCase(tried))) = tried.next() else { break };
+            self.collect(place, tried, &mut collector);
+        }
+        collector.report(self.started.elapsed())
+    }
+
+    /// Counts what came of a case, and makes it small for each law that it is the first to break.
+    fn collect(&self, place: Place, tried: Tried, collector: &mut Collector) {
+        let judged = match tried {
+            Tried::Nothing => return,
+            Tried::Refused(reason) => return collector.refuse(&reason),
+            Tried::Judged(judged) => judged,
+        };
+        let Some(drawn) = self.drawn(place) else { return };
+        collector.add(drawn.family, &judged);
+        for breach in judged.breaches {
+            if collector.has_found(breach.law) {
+                continue;
+            }
+            let (case, breach) = Shrinking::new(&self.trial_of(place), drawn.case.clone(), breach).smallest();
+            collector.find(Finding::new(breach, drawn.family, case));
+        }
+    }
+
+    fn drawn(&self, place: Place) -> Option<Drawn> {
+        match place.is_large {
+            true => self.suite.draw_large(place.index / CASES_PER_LARGE_ONE, &self.requests),
+            false => self.suite.draw(place.index, &self.requests),
+        }
+    }
+
+    /// The conditions of a case: large ones are tried once, under the short limit.
+    fn trial_of(&self, place: Place) -> Trial<'a> {
+        if !place.is_large {
+            return self.trial.clone();
+        }
+        let once = |law: &Law| !matches!(law, Law::Deterministic | Law::Renumbering);
+        let laws = self.trial.laws.iter().copied().filter(once);
+        Trial { time_limit: self.suite.short_time_limit, with_reference: false, ..self.trial.with_laws(laws) }
+    }
+}
+
 /// A case, and where it comes from.
 struct Drawn {
     family: &'static str,
     case: Case,
-}
-
-/// Tries a case, and makes it small for each law that it is the first to break.
-fn try_case(trial: &Trial, drawn: &Drawn, collector: &mut Collector) {
-    let judged = match trial.run(&drawn.case) {
-        Tried::Nothing => return,
-        Tried::Refused(unsupported) => return collector.refuse(&unsupported),
-        Tried::Judged(judged) => judged,
-    };
-    collector.add(drawn.family, &judged);
-    for breach in judged.breaches {
-        if collector.has_found(breach.law) {
-            continue;
-        }
-        let (case, breach) = Shrinking::new(trial, drawn.case.clone(), breach).smallest();
-        collector.find(Finding::new(breach, drawn.family, case));
-    }
 }

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::Law;
 use super::judge::Judged;
 use super::partitioner::{Answer, Case, Fault, Partitioner, Request};
 use super::reference::{Reference, is_enumerated};
 use super::renumber::renumbered;
 use crate::problem::Problem;
-use crate::solve::{Outcome, Unsupported};
+use crate::solve::Outcome;
 use crate::units::number;
 use crate::verify;
 
@@ -31,11 +33,13 @@ pub(super) struct Trial<'a> {
 }
 
 /// What came of a case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Tried {
     /// Nothing: it is no valid problem, or the trial was stopped.
     Nothing,
-    /// The partitioner does not take it.
-    Refused(Unsupported),
+    /// The partitioner does not take it, and why.
+    Refused(String),
     /// The partitioner was held to the laws.
     Judged(Judged),
 }
@@ -50,11 +54,10 @@ impl Trial<'_> {
     pub fn run(&self, case: &Case) -> Tried {
         let Some(problem) = case.problem() else { return Tried::Nothing };
         if case.costs.is_some() && self.partitioner.is_program() {
-            let reason = "programs know the costs of profiled instances alone".into();
-            return Tried::Refused(Unsupported { solver: self.partitioner.name().into(), reason });
+            return Tried::Refused("programs know the costs of profiled instances alone".into());
         }
         if let Err(unsupported) = self.partitioner.supports(&problem) {
-            return Tried::Refused(unsupported);
+            return Tried::Refused(unsupported.reason);
         }
         let mut judged = match self.split(case, &problem, self.stop) {
             Err(fault) => {

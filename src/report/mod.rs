@@ -9,6 +9,8 @@ pub mod comparison;
 pub mod export;
 pub mod facts;
 pub mod framework;
+pub mod image;
+pub mod lines;
 pub mod mapping;
 pub mod method;
 pub mod picture;
@@ -18,8 +20,19 @@ pub mod progress;
 pub mod record;
 pub mod sheet;
 pub mod simulation;
+pub mod statistics;
 pub mod table;
 pub mod trace;
 
 pub use attempt::{Attempt, MappingAttempt};
 pub use record::{DeviceRecord, InstanceRecord, ProofRecord, RunRecord, StabilityRecord};
+
+/// The variant of this name.
+///
+/// # Errors
+/// There is none; the error names those that there are.
+pub fn named<T: clap::ValueEnum>(name: &str) -> Result<T, String> {
+    let names = || T::value_variants().iter().filter_map(T::to_possible_value);
+    let listed = || names().map(|value| value.get_name().to_owned()).collect::<Vec<_>>().join(", ");
+    T::from_str(name, false).map_err(|_| format!("there is no `{name}`; name one of {}", listed()))
+}

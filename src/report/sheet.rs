@@ -14,6 +14,8 @@ pub enum Cell {
     Number(f64),
     /// A ratio, shown as a percentage.
     Ratio(f64),
+    /// A ratio of about 1, shown as a factor.
+    Factor(f64),
     /// A duration in seconds.
     Seconds(f64),
     /// A size in bytes.
@@ -39,6 +41,7 @@ impl Cell {
             Self::Text(text) | Self::Code(text) => escaped(text).into_owned(),
             Self::Number(value) => number(*value),
             Self::Ratio(value) => percent(*value),
+            Self::Factor(value) => format!("{value:.3}"),
             Self::Seconds(value) => seconds(*value),
             Self::Bytes(value) => bytes(*value),
             Self::Empty => "–".into(),
@@ -49,7 +52,11 @@ impl Cell {
     pub fn raw(&self) -> String {
         match self {
             Self::Text(text) | Self::Code(text) => escaped(text).into_owned(),
-            Self::Number(value) | Self::Ratio(value) | Self::Seconds(value) | Self::Bytes(value) => value.to_string(),
+            Self::Number(value)
+            | Self::Ratio(value)
+            | Self::Factor(value)
+            | Self::Seconds(value)
+            | Self::Bytes(value) => value.to_string(),
             Self::Empty => String::new(),
         }
     }
@@ -58,6 +65,12 @@ impl Cell {
 impl From<&str> for Cell {
     fn from(text: &str) -> Self {
         Self::Text(text.into())
+    }
+}
+
+impl From<usize> for Cell {
+    fn from(count: usize) -> Self {
+        Self::Text(count.to_string())
     }
 }
 

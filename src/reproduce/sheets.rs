@@ -1,6 +1,7 @@
 //! Tables of a reproduction: as published for people, one figure a line for programs.
 
 use super::{Outcome, Plan, Study, Verdict};
+use crate::report::comparison::distinct;
 use crate::report::sheet::{Cell, Column, Sheet};
 use crate::units::percent;
 
@@ -99,16 +100,6 @@ fn rounded(value: f64, digit: Option<f64>) -> String {
 fn letter(i: usize) -> String {
     let last = char::from(b'a' + (i % 26) as u8).to_string();
     if i < 26 { last } else { letter(i / 26 - 1) + &last }
-}
-
-fn distinct<'a>(items: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut found = Vec::new();
-    items.for_each(|item| {
-        if !found.contains(&item) {
-            found.push(item)
-        }
-    });
-    found
 }
 
 #[cfg(test)]

@@ -17,7 +17,8 @@ use dagsplit::formats::{
 use dagsplit::generate::topology::GridShape;
 use dagsplit::generate::{ModelFileOptions, read_fx_graph, read_onnx};
 use dagsplit::instance::{Edge, Instance, Node, Platform, validate};
-use dagsplit::internals::report::comparison::{Answer, parse_journal};
+use dagsplit::internals::report::comparison::{Answer, Record};
+use dagsplit::internals::report::lines::parse;
 use dagsplit::mapping::{Counted, MappingProblem, Rate, StageCost, StageGraph, Topology};
 use dagsplit::problem::{Objective, Problem, ProblemSpec, Scope};
 use dagsplit::registry;
@@ -150,9 +151,9 @@ pub fn mapping(data: &[u8]) {
 /// Journals of comparisons.
 pub fn journal(data: &[u8]) {
     let path = Path::new("results.jsonl");
-    let Ok(records) = parse_journal(path, data) else { return };
+    let Ok(records) = parse::<Record>(path, data) else { return };
     let lines = records.iter().map(|record| serde_json::to_string(record).expect("records are plain data") + "\n");
-    let again = parse_journal(path, lines.collect::<String>().as_bytes()).expect("what is written can be read");
+    let again: Vec<Record> = parse(path, lines.collect::<String>().as_bytes()).expect("what is written can be read");
     assert_eq!(again, records);
     for record in &records {
         // The methods of a journal are those of another version, perhaps.

@@ -8,9 +8,14 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use dagsplit::embedded::{self, report};
 use dagsplit::solve::Status;
 use pyo3::prelude::*;
-use report::comparison::{self, Answer, Ending, Journal, JournalError, Measured, Record, contradiction, measured};
+use report::comparison::{
+    self, Answer, Change, Curve, Ending, Journal, Measured, Performance, Record, Table, changes, contradiction,
+    gaps_over_time, measured, prices, profiles, summaries,
+};
 use report::export::{csv::csv, latex::latex, markdown::markdown};
-use report::plot::plot;
+use report::image::Format;
+use report::lines::{JournalError, Lines};
+use report::plot::{Plot, WIDTHS};
 use report::table;
 use serde_json::{Value, json};
 
@@ -48,7 +53,7 @@ fn named(status: &str) -> PyResult<Status> {
 /// this version, if not by any.
 #[pyfunction]
 pub fn kept(folder: PathBuf, trials: Vec<String>, any_version: bool) -> PyResult<Vec<Option<String>>> {
-    let journal = Journal::folder(&folder).map_err(|error| not_kept(&error))?;
+    let journal = Journal::from(Lines::folder(&folder).map_err(|error| not_kept(&error))?);
     let record = |trial: &String| {
         let Record { file, trial, command, versions, .. } = serde_json::from_str(trial)?;
         let known = journal.find(&trial, &versions, any_version).cloned();
@@ -61,12 +66,12 @@ pub fn kept(folder: PathBuf, trials: Vec<String>, any_version: bool) -> PyResult
 #[pyfunction]
 pub fn keep(folder: PathBuf, record: &str) -> PyResult<()> {
     // A process that was forked has a journal of its own, too.
-    static JOURNALS: LazyLock<Mutex<HashMap<(u32, PathBuf), Journal>>> = LazyLock::new(Mutex::default);
+    static JOURNALS: LazyLock<Mutex<HashMap<(u32, PathBuf), Lines<Record>>>> = LazyLock::new(Mutex::default);
     let record = serde_json::from_str(record).map_err(|error| mismatch(&error))?;
     let mut journals = JOURNALS.lock().unwrap_or_else(PoisonError::into_inner);
     let kept = match journals.entry((std::process::id(), folder)) {
         Entry::Occupied(journal) => journal.into_mut().add(record),
-        Entry::Vacant(place) => Journal::beside(&place.key().1).and_then(|journal| place.insert(journal).add(record)),
+        Entry::Vacant(place) => Lines::beside(&place.key().1).and_then(|lines| place.insert(lines).add(record)),
     };
     kept.map_err(|error| not_kept(&error))
 }
@@ -78,25 +83,127 @@ fn not_kept(error: &JournalError) -> PyErr {
     }
 }
 
-/// Several records as `rows` (JSON), `text`, `markdown`, `latex`, `csv` or `plot` (SVG).
+/// The record of each run in a file or folder of results.
 #[pyfunction]
-pub fn compared(records: Vec<String>, form: &str) -> PyResult<String> {
+pub fn records(path: PathBuf) -> PyResult<Vec<String>> {
+    let journal = Journal::read(&path).map_err(|error| not_kept(&error))?;
+    journal.runs().map(serde_json::to_string).collect::<serde_json::Result<_>>().map_err(|error| mismatch(&error))
+}
+
+/// Records that do not contradict each other.
+fn read(records: &[String]) -> PyResult<Vec<Record>> {
     let records: Result<Vec<Record>, _> = records.iter().map(|record| serde_json::from_str(record)).collect();
     let records = records.map_err(|error| mismatch(&error))?;
-    if let Some(contradiction) = contradiction(&records) {
+    match contradiction(&records) {
+        Some(contradiction) => Err(InternalError::new_err(contradiction.to_string())),
+        None => Ok(records),
+    }
+}
+
+/// What records come to, as JSON: `rows`, `summaries` or `prices`.
+#[pyfunction]
+pub fn told(records: Vec<String>, what: &str) -> PyResult<String> {
+    let records = read(&records)?;
+    let runs = measured(&records);
+    let told = match what {
+        "summaries" => json!(summaries(&runs)),
+        "prices" => json!(prices(&runs)),
+        _ => Value::from_iter(runs.iter().map(row)),
+    };
+    Ok(told.to_string())
+}
+
+/// The steps of the curves of records, as JSON: `profile`, `proof-time` or `progress`.
+#[pyfunction]
+pub fn curves(records: Vec<String>, kind: &str) -> PyResult<String> {
+    let records = read(&records)?;
+    let runs = measured(&records);
+    let curves = match kind {
+        "profile" => profiles(&runs, Performance::Objective),
+        "proof-time" => profiles(&runs, Performance::ProofTime),
+        "progress" => gaps_over_time(&runs),
+        _ => return Err(refused(format!("there is no curve {kind:?}; name one of profile, proof-time, progress"))),
+    };
+    Ok(Value::from_iter(curves.iter().flat_map(steps)).to_string())
+}
+
+fn refused(cause: String) -> PyErr {
+    InvalidOption::new_err(cause)
+}
+
+fn steps<'a>(curve: &'a Curve<'_>) -> impl Iterator<Item = Value> + use<'a> {
+    let Curve { method, scope, steps } = curve;
+    steps.iter().map(move |(x, y)| json!({"method": method, "scope": scope, "x": x, "y": y}))
+}
+
+/// A table of records in a form: `text`, `markdown`, `latex` or `csv`.
+#[pyfunction]
+pub fn tabled(records: Vec<String>, table: &str, form: &str) -> PyResult<String> {
+    let records = read(&records)?;
+    let runs = measured(&records);
+    let kind = report::named::<Table>(table).map_err(refused)?;
+    if kind == Table::Changes {
+        return Err(refused("`changes` are those from other results: ask `against` for them".into()));
+    }
+    let sheet = comparison::table(&runs, &[], kind);
+    match form {
+        "text" => Ok(table::sheet(&sheet)),
+        "markdown" => Ok(markdown(&sheet)),
+        "latex" => Ok(latex(&sheet)),
+        "csv" => Ok(csv(&sheet)),
+        _ => Err(refused(format!("there is no form {form:?}; name one of text, markdown, latex, csv"))),
+    }
+}
+
+/// A figure of records as SVG.
+#[pyfunction]
+pub fn plotted(records: Vec<String>, kind: &str, width: f64) -> PyResult<String> {
+    let records = read(&records)?;
+    let plot = report::named::<Plot>(kind).map_err(refused)?;
+    if !WIDTHS.contains(&width) {
+        return Err(refused(format!("width: {width} mm is not from {} to {}", WIDTHS.start(), WIDTHS.end())));
+    }
+    Ok(report::plot::plot(&measured(&records), plot, width))
+}
+
+/// What is worse and what is better than before, run by run, as JSON.
+#[pyfunction]
+pub fn changed(records: Vec<String>, before: Vec<String>, slower_by: f64) -> PyResult<String> {
+    if !(1.0..=1e6).contains(&slower_by) {
+        return Err(refused(format!("slower_by: {slower_by} is not from 1 to 1e6")));
+    }
+    let (records, before) = (read(&records)?, Journal::from(Lines::from(read(&before)?)));
+    let runs = measured(&records);
+    let changes = changes(&runs, &before, slower_by);
+    let all: Vec<Record> = records.iter().chain(changes.iter().map(|change| change.before)).cloned().collect();
+    if let Some(contradiction) = contradiction(&all) {
         return Err(InternalError::new_err(contradiction.to_string()));
     }
-    let runs = measured(&records);
-    let sheet = || comparison::sheet(&runs);
-    match form {
-        "rows" => serde_json::to_string(&runs.iter().map(row).collect::<Vec<_>>()).map_err(|error| mismatch(&error)),
-        "text" => Ok(table::sheet(&sheet())),
-        "markdown" => Ok(markdown(&sheet())),
-        "latex" => Ok(latex(&sheet())),
-        "csv" => Ok(csv(&sheet())),
-        "plot" => plot(&runs).map_err(|error| InternalError::new_err(error.to_string())),
-        _ => Err(InvalidOption::new_err(format!("there is no form {form:?}; name one of text, markdown, latex, csv"))),
-    }
+    let change = |change: &Change<'_, '_>| {
+        let (trial, before) = (&change.now.record.trial, &change.before.ending);
+        json!({
+            "workload": change.now.workload,
+            "method": trial.method,
+            "scope": trial.problem.scope.name(),
+            "seed": trial.seed,
+            "worse": change.worse,
+            "better": change.better,
+            "objective_before": before.objective,
+            "objective": change.now.record.ending.objective,
+            "status_before": before.status,
+            "status": change.now.record.ending.status,
+            "seconds_before": change.before.seconds(),
+            "seconds": change.now.record.seconds(),
+        })
+    };
+    Ok(Value::from_iter(changes.iter().map(change)).to_string())
+}
+
+/// A picture in the format that the end of a file's name says.
+#[pyfunction]
+pub fn encoded(svg: String, path: PathBuf) -> PyResult<Vec<u8>> {
+    let format = Format::of(&path).map_err(|error| refused(error.to_string()))?;
+    format.encode(svg).map_err(|error| OutputError::new_err(error.to_string()))
 }
 
 fn row(run: &Measured<'_>) -> Value {

@@ -11,11 +11,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::process::{Order, in_own_group, watch};
-use crate::report::comparison::{Ending, Journal, JournalError, Machine, Record, Versions};
+use crate::report::comparison::{Ending, Journal, Machine, Record, Versions};
+use crate::report::lines::{JournalError, Lines};
 use crate::text::{self, escaped_json};
 use dagsplit_check::hash;
 use serde_json::json;
-use shard::Shard;
+pub use shard::Shard;
 use tally::Tally;
 
 use super::supervised::{self, Supervision};
@@ -123,8 +124,8 @@ impl SeriesArgs {
 
     fn series(&self, count: usize, jobs: usize) -> Result<Series<'_>, Failure> {
         let journal = match &self.results {
-            None => Ok(Journal::default()),
-            Some(path) if path.is_dir() || ends_with_separator(path) => Journal::folder(path),
+            None => Ok(Lines::default()),
+            Some(path) if path.is_dir() || ends_with_separator(path) => Lines::folder(path),
             Some(_) if self.is_part() => {
                 let cause =
                     "the parts of a list need a folder for their results; give --results a name that ends with /";
@@ -134,14 +135,14 @@ impl SeriesArgs {
                 let cause = "--any-version takes results from a file with --resume alone";
                 return Err(Failure::message(Exit::Usage, cause));
             }
-            Some(path) if self.resume => Journal::resume(path),
-            Some(path) => Journal::create(path),
+            Some(path) if self.resume => Lines::resume(path),
+            Some(path) => Lines::create(path),
         };
         Ok(Series {
             arguments: self,
             program: self.program.clone().map_or_else(std::env::current_exe, Ok).or_fail(Exit::Bug)?,
             jobs,
-            journal: Mutex::new(journal.map_err(journal_failure)?),
+            journal: Mutex::new(journal.map_err(journal_failure)?.into()),
             interrupted: progress::interrupt_flag()?,
             tally: Tally::new(count, self.quiet),
             machine: Machine::here(),
@@ -207,14 +208,7 @@ impl Series<'_> {
                 made.push((turn, self.record(&tasks[place])?));
             }
         };
-        let made = std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..self.jobs.min(places.len())).map(|_| scope.spawn(worker)).collect();
-            let joined = workers
-                .into_iter()
-                .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            joined.collect::<Result<Vec<_>, _>>()
-        })?;
-        let mut made: Vec<_> = made.into_iter().flatten().collect();
+        let mut made = together(self.jobs.min(places.len()), worker)?;
         made.sort_by_key(|(turn, _)| *turn);
         Ok(made.into_iter().map(|(_, record)| record).collect())
     }
@@ -255,10 +249,25 @@ impl Series<'_> {
     }
 }
 
-fn journal_failure(error: JournalError) -> Failure {
+/// What so many threads make, each of which is a `worker`.
+///
+/// # Errors
+/// That of the first worker that fails.
+pub fn together<T: Send>(count: usize, worker: impl Fn() -> Result<Vec<T>, Failure> + Sync) -> Result<Vec<T>, Failure> {
+    let made = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..count).map(|_| scope.spawn(&worker)).collect();
+        let joined =
+            workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.collect::<Result<Vec<_>, _>>()
+    })?;
+    Ok(made.into_iter().flatten().collect())
+}
+
+/// The failure of results that cannot be read or written.
+pub fn journal_failure(error: JournalError) -> Failure {
     let exit = match &error {
         JournalError::Exists(_) => Exit::Usage,
-        JournalError::NoRecord { .. } | JournalError::Read { .. } => Exit::BadInput,
+        JournalError::NoRecord { .. } | JournalError::Read { .. } | JournalError::Versions(_) => Exit::BadInput,
         JournalError::Write { .. } => Exit::Output,
     };
     Failure::new(exit, error.into())

@@ -1,7 +1,11 @@
 //! How far each run is from the optimum, or from the best bound where none is proven.
 
+use std::collections::{HashMap, HashSet};
+
+use super::classes::{classes, is_same_question};
 use super::record::Record;
 use crate::report::method::{Contradiction, MethodRecord, consistent, gap};
+use crate::solve::Status;
 
 /// What a gap is measured against.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -10,6 +14,13 @@ pub struct Reference {
     pub value: f64,
     /// Whether it is the proven optimum of the same scope; otherwise it is the best bound that holds for the scope.
     pub is_optimum: bool,
+}
+
+impl Reference {
+    /// What it is called in tables.
+    pub(super) fn name(self) -> &'static str {
+        if self.is_optimum { "optimum" } else { "bound" }
+    }
 }
 
 /// A run with its distance from what is known.
@@ -24,23 +35,46 @@ pub struct Measured<'a> {
     pub reference: Option<Reference>,
     /// (objective − reference) / objective.
     pub gap: Option<f64>,
+    /// Whether a run in its scope, or in a wider one, has proven that there is no split.
+    pub has_no_split: bool,
 }
 
-/// Each of `records` with its gap, measured against what all of them prove. O(n²) for n records.
+impl Measured<'_> {
+    /// objective / reference, as papers print it; `None` where the gap is, and where the reference is 0 and the
+    /// objective above.
+    pub fn ratio(&self) -> Option<f64> {
+        self.gap.map(|gap| 1.0 / (1.0 - gap)).filter(|ratio| ratio.is_finite())
+    }
+}
+
+/// Each of `records` with its gap, measured against what all of them prove. O(n · k) for n records of k workloads with
+/// one name.
 pub fn measured(records: &[Record]) -> Vec<Measured<'_>> {
+    let mut known: HashMap<*const Record, (Option<Reference>, bool)> = HashMap::new();
+    for comparable in classes(records, |record| record, Record::is_comparable) {
+        for question in classes(comparable.iter().copied(), |record| record, is_same_question) {
+            let answer = (reference(&comparable, question[0]), has_no_split(&comparable, question[0]));
+            known.extend(question.into_iter().map(|record| (std::ptr::from_ref(record), answer)));
+        }
+    }
+    let mut files: HashMap<&str, HashSet<(&str, &str)>> = HashMap::new();
+    for Record { file, trial, .. } in records {
+        files.entry(&trial.instance.name).or_default().insert((&trial.instance.hash, file));
+    }
     let measure = |record| {
-        let reference = reference(records, record);
+        let (reference, has_no_split) = known[&std::ptr::from_ref::<Record>(record)];
         let gap = record.ending.objective.zip(reference).and_then(|(objective, known)| gap(objective, known.value));
-        Measured { record, workload: workload(records, record), reference, gap }
+        let workload = workload(&files[record.trial.instance.name.as_str()], record);
+        Measured { record, workload, reference, gap, has_no_split }
     };
     records.iter().map(measure).collect()
 }
 
-fn workload<'a>(records: &[Record], of: &'a Record) -> &'a str {
+/// What to call a workload, of whose name there are these hashes and files.
+fn workload<'a>(files: &HashSet<(&str, &str)>, of: &'a Record) -> &'a str {
     let own = &of.trial.instance;
-    let is_namesake = |other: &&Record| other.trial.instance.name == own.name && other.trial.instance.hash != own.hash;
-    let namesakes: Vec<&Record> = records.iter().filter(is_namesake).collect();
-    let is_distinct = |end: &&str| namesakes.iter().all(|other| !other.file.ends_with(end));
+    let namesakes: Vec<&str> = files.iter().filter(|(hash, _)| *hash != own.hash).map(|(_, file)| *file).collect();
+    let is_distinct = |end: &&str| namesakes.iter().all(|other| !other.ends_with(end));
     if namesakes.is_empty() { &own.name } else { ends(&of.file).find(is_distinct).unwrap_or(&of.file) }
 }
 
@@ -49,27 +83,34 @@ fn ends(path: &str) -> impl Iterator<Item = &str> {
     path.rmatch_indices(std::path::MAIN_SEPARATOR).map(|(at, separator)| &path[at + separator.len()..])
 }
 
-fn reference(records: &[Record], of: &Record) -> Option<Reference> {
-    let comparable: Vec<&Record> = records.iter().filter(|other| other.is_comparable(of)).collect();
+fn reference(comparable: &[&Record], of: &Record) -> Option<Reference> {
     let scope = &of.trial.problem.scope;
     let proven = comparable.iter().filter(|r| r.ending.status.is_proven() && r.trial.problem.scope == *scope);
     let optimum = proven.filter_map(|record| record.ending.objective).min_by(f64::total_cmp);
     if let Some(value) = optimum {
         return Some(Reference { value, is_optimum: true });
     }
-    let claim = of.claim();
-    let covering = comparable.iter().filter(|record| record.claim().covers(&claim));
-    let bound = covering.filter_map(|record| record.ending.lower_bound).max_by(f64::total_cmp);
-    bound.map(|value| Reference { value, is_optimum: false })
+    let bound = covering(comparable, of).filter_map(|claim| claim.lower_bound).max_by(f64::total_cmp);
+    // A bound below 0, as programs may claim, says no more than 0 does.
+    bound.map(|value| Reference { value: value.max(0.0), is_optimum: false })
 }
 
-/// The first two claims about one workload that cannot both be true.
+fn has_no_split(comparable: &[&Record], of: &Record) -> bool {
+    covering(comparable, of).any(|claim| claim.status == Status::Infeasible)
+}
+
+/// What is claimed of every split that a run may find.
+fn covering(comparable: &[&Record], of: &Record) -> impl Iterator<Item = MethodRecord> {
+    let own = of.claim();
+    comparable.iter().map(|record| record.claim()).filter(move |claim| claim.covers(&own))
+}
+
+/// The first two claims about one workload that cannot both be true. O(n + Σ k²) for n records, of which k are about
+/// one workload and problem.
 pub fn contradiction(records: &[Record]) -> Option<Contradiction> {
-    records.iter().find_map(|record| {
-        let comparable = records.iter().filter(|other| other.is_comparable(record));
-        let claims: Vec<MethodRecord> = comparable.map(Record::claim).collect();
-        consistent(&claims).err()
-    })
+    let claims = |comparable: Vec<&Record>| comparable.into_iter().map(Record::claim).collect::<Vec<_>>();
+    let classes = classes(records, |record| record, Record::is_comparable);
+    classes.into_iter().find_map(|comparable| consistent(&claims(comparable)).err())
 }
 
 #[cfg(test)]
@@ -77,7 +118,6 @@ mod tests {
     use super::super::tests::record;
     use super::*;
     use crate::problem::Scope;
-    use crate::solve::Status;
 
     fn proven(objective: f64, scope: Scope) -> Record {
         let mut record = record("dp", Some(objective));

@@ -1,135 +1,72 @@
-//! Where the records of many runs are kept while they are made: JSON lines, appended one by one.
+//! Records of comparisons that are found again.
 
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::record::{COMPARE_SCHEMA, Record, Trial, Versions};
-use crate::formats::{MAX_FILE_BYTES, ReadCause};
+use crate::report::lines::{JournalError, Line, Lines, records};
 use crate::solve::Status;
-use crate::text::{self, escaped_json};
 
-/// How the names of journals in a folder end.
-const EXTENSION: &str = "jsonl";
+impl Line for Record {
+    const SCHEMA: &'static str = COMPARE_SCHEMA;
 
-/// Why results cannot be kept.
-#[derive(Debug, thiserror::Error)]
-pub enum JournalError {
-    /// It cannot be read.
-    #[error("{}: it cannot be read: {cause}", text::path(path))]
-    Read {
-        /// The file or folder.
-        path: PathBuf,
-        /// What is wrong.
-        cause: ReadCause,
-    },
-    /// It cannot be written.
-    #[error("{}: it cannot be written: {cause}", text::path(path))]
-    Write {
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system says.
-        cause: std::io::Error,
-    },
-    /// A line is no record.
-    #[error("{}, line {line}: it is no record of a comparison: {cause}", text::path(path))]
-    NoRecord {
-        /// The file.
-        path: PathBuf,
-        /// The line's number, from 1.
-        line: usize,
-        /// What is wrong with it.
-        cause: String,
-    },
-    /// There are results in the file already.
-    #[error("{}: the file exists; resume it with --resume, or give another one", text::path(.0))]
-    Exists(PathBuf),
+    fn schema(&self) -> &str {
+        &self.schema
+    }
 }
 
-/// Records, and where new ones are appended.
-///
-/// A line is written as a whole and handed to the disk before anything else is done. A writer that dies within one leaves a
-/// part of it, which counts for nothing and which the next writer removes. Several writers may share a file, which each of
-/// them locks; in a folder each has a file of its own, and all files are read.
+/// Records by what they are of.
 #[derive(Debug, Default)]
 pub struct Journal {
-    sink: Option<Sink>,
-    records: Vec<Record>,
-    /// Where in `records` those of a workload, method and seed are.
+    lines: Lines<Record>,
+    /// Where the records of a workload, method and seed are.
     places: HashMap<(String, String, u64), Vec<usize>>,
 }
 
-#[derive(Debug)]
-struct Sink {
-    /// The file, or the folder of the file.
-    path: PathBuf,
-    /// The writer's own file in a folder is made with its first record.
-    file: Option<File>,
-    is_shared: bool,
+impl From<Lines<Record>> for Journal {
+    fn from(lines: Lines<Record>) -> Self {
+        let mut places: HashMap<_, Vec<usize>> = HashMap::new();
+        for (place, record) in lines.records().iter().enumerate() {
+            places.entry(key(&record.trial)).or_default().push(place);
+        }
+        Self { lines, places }
+    }
 }
 
 impl Journal {
-    /// A journal in a new file.
+    /// The runs in a file or folder of results.
     ///
     /// # Errors
-    /// The file exists, or cannot be made.
-    pub fn create(path: &Path) -> Result<Self, JournalError> {
-        let file = appending().create_new(true).open(path).map_err(|cause| match cause.kind() {
-            ErrorKind::AlreadyExists => JournalError::Exists(path.into()),
-            _ => JournalError::Write { path: path.into(), cause },
-        })?;
-        Ok(Self { sink: Some(Sink::shared(path, file)), ..Self::default() })
-    }
-
-    /// Goes on with the journal in a file, or begins it where there is none.
-    ///
-    /// # Errors
-    /// The file cannot be read or written, or holds something else.
-    pub fn resume(path: &Path) -> Result<Self, JournalError> {
-        let records = read(path)?;
-        let file = appending().create(true).open(path);
-        let file = file.map_err(|cause| JournalError::Write { path: path.into(), cause })?;
-        let mut journal = Self { sink: Some(Sink::shared(path, file)), ..Self::default() };
-        records.into_iter().for_each(|record| journal.remember(record));
-        Ok(journal)
-    }
-
-    /// A journal of new records alone, in a file of its own in a folder, which is made where there is none.
-    ///
-    /// # Errors
-    /// The folder cannot be made.
-    pub fn beside(path: &Path) -> Result<Self, JournalError> {
-        fs::create_dir_all(path).map_err(|cause| JournalError::Write { path: path.into(), cause })?;
-        let sink = Sink { path: path.into(), file: None, is_shared: false };
-        Ok(Self { sink: Some(sink), ..Self::default() })
-    }
-
-    /// Goes on with the journals in a folder, which is made where there is none, in the order of their names.
-    ///
-    /// # Errors
-    /// The folder or a file cannot be read, or holds something else.
-    pub fn folder(path: &Path) -> Result<Self, JournalError> {
-        let mut journal = Self::beside(path)?;
-        let mut files = files(path).map_err(|cause| JournalError::Read { path: path.into(), cause: cause.into() })?;
-        files.sort();
-        for file in files {
-            read(&file)?.into_iter().for_each(|record| journal.remember(record));
-        }
-        Ok(journal)
+    /// It cannot be read, holds something else, or has one run by several versions.
+    pub fn read(path: &Path) -> Result<Self, JournalError> {
+        let journal = Self::from(Lines::from(records(path)?));
+        let is_by_another = |run: &Record| journal.ended(&run.trial).any(|other| other.versions != run.versions);
+        if journal.runs().any(is_by_another) { Err(JournalError::Versions(path.into())) } else { Ok(journal) }
     }
 
     /// The last record of an equal trial that went to its end by these versions; where there is none, that by others if
     /// `any_version`. One that Ctrl-C ended is to be run again. O(records of the workload, method and seed).
     pub fn find(&self, trial: &Trial, versions: &Versions, any_version: bool) -> Option<&Record> {
+        let by_these = self.ended(trial).find(|record| record.versions == *versions);
+        by_these.or_else(|| self.last(trial).filter(|_| any_version))
+    }
+
+    /// The last record of an equal trial that went to its end, by whatever version.
+    pub fn last(&self, trial: &Trial) -> Option<&Record> {
+        self.ended(trial).next()
+    }
+
+    /// The last record of each trial that went to its end.
+    pub fn runs(&self) -> impl Iterator<Item = &Record> {
+        let is_last = |record: &&Record| self.last(&record.trial).is_some_and(|last| std::ptr::eq(last, *record));
+        self.lines.records().iter().filter(is_last)
+    }
+
+    /// The records of an equal trial that went to its end, from the last one on.
+    fn ended(&self, trial: &Trial) -> impl Iterator<Item = &Record> {
         let places = self.places.get(&key(trial)).map(Vec::as_slice).unwrap_or_default();
-        let mut ended = places
-            .iter()
-            .rev()
-            .map(|&place| &self.records[place])
-            .filter(|record| record.trial.equals(trial) && record.ending.status != Status::Interrupted);
-        let by_these = ended.clone().find(|record| record.versions == *versions);
-        by_these.or_else(|| ended.find(|_| any_version))
+        let records = places.iter().rev().map(|&place| &self.lines.records()[place]);
+        records.filter(|record| record.trial.equals(trial) && record.ending.status != Status::Interrupted)
     }
 
     /// Adds a record.
@@ -137,135 +74,15 @@ impl Journal {
     /// # Errors
     /// It cannot be written.
     pub fn add(&mut self, record: Record) -> Result<(), JournalError> {
-        if let Some(sink) = &mut self.sink {
-            let line = serde_json::to_string(&record).map(|json| format!("{}\n", escaped_json(&json)));
-            let written = line.map_err(io::Error::from).and_then(|line| sink.append(&line));
-            written.map_err(|cause| JournalError::Write { path: sink.path.clone(), cause })?;
-        }
-        self.remember(record);
+        let key = key(&record.trial);
+        self.lines.add(record)?;
+        self.places.entry(key).or_default().push(self.lines.records().len() - 1);
         Ok(())
-    }
-
-    fn remember(&mut self, record: Record) {
-        self.places.entry(key(&record.trial)).or_default().push(self.records.len());
-        self.records.push(record);
     }
 }
 
 fn key(trial: &Trial) -> (String, String, u64) {
     (trial.instance.hash.clone(), trial.method.clone(), trial.seed)
-}
-
-impl Sink {
-    fn shared(path: &Path, file: File) -> Self {
-        Self { path: path.into(), file: Some(file), is_shared: true }
-    }
-
-    fn append(&mut self, line: &str) -> io::Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            None => self.file.insert(own_file(&self.path)?),
-        };
-        if self.is_shared {
-            file.lock()?;
-        }
-        let written = end_line(file).and_then(|()| write(file, line));
-        if self.is_shared {
-            file.unlock()?;
-        }
-        written
-    }
-}
-
-fn appending() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.read(true).append(true);
-    options
-}
-
-/// The journals in a folder.
-fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
-    Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|end| end == EXTENSION)).collect())
-}
-
-/// A new file in a folder, under a name that nobody else has, with the permissions that a new file gets.
-fn own_file(folder: &Path) -> io::Result<File> {
-    let suffix = format!(".{EXTENSION}");
-    let mut builder = tempfile::Builder::new();
-    builder.prefix("runs-").suffix(&suffix).append(true);
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    Ok(builder.tempfile_in(folder)?.keep()?.0)
-}
-
-fn write(file: &mut File, line: &str) -> io::Result<()> {
-    file.write_all(line.as_bytes())?;
-    file.sync_data()
-}
-
-/// Ends the last line, which a writer who died or had no space may have left without an end; what is no record goes.
-fn end_line(file: &mut File) -> io::Result<()> {
-    let length = file.seek(io::SeekFrom::End(0))?;
-    let mut last = [b'\n'];
-    if length > 0 {
-        file.seek(io::SeekFrom::End(-1))?;
-        file.read_exact(&mut last)?;
-    }
-    if last == [b'\n'] {
-        return Ok(());
-    }
-    let mut bytes = Vec::new();
-    file.rewind()?;
-    file.read_to_end(&mut bytes)?;
-    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-    match record(&bytes[whole..]) {
-        Ok(_) => file.write_all(b"\n"),
-        Err(_) => file.set_len(whole as u64),
-    }
-}
-
-/// The records in a file; none where there is no file.
-fn read(path: &Path) -> Result<Vec<Record>, JournalError> {
-    match File::open(path) {
-        Ok(file) => parse(path, BufReader::new(file)),
-        Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        Err(cause) => Err(JournalError::Read { path: path.into(), cause: cause.into() }),
-    }
-}
-
-/// The records of a journal, whose file is at `path`. A last line without an end counts where it is a record. O(length).
-///
-/// # Errors
-/// A line is no record, is longer than files may be, or cannot be read.
-pub fn parse(path: &Path, mut source: impl BufRead) -> Result<Vec<Record>, JournalError> {
-    let unreadable = |cause| JournalError::Read { path: path.into(), cause };
-    let mut records = Vec::new();
-    for number in 1.. {
-        let mut line = Vec::new();
-        let read = source.by_ref().take(MAX_FILE_BYTES + 1).read_until(b'\n', &mut line);
-        let size = read.map_err(|cause| unreadable(cause.into()))? as u64;
-        if size > MAX_FILE_BYTES {
-            return Err(unreadable(ReadCause::TooLarge { size, most: MAX_FILE_BYTES }));
-        }
-        if size == 0 {
-            break;
-        }
-        match record(&line) {
-            Ok(record) => records.push(record),
-            Err(_) if line.trim_ascii().is_empty() || !line.ends_with(b"\n") => {}
-            Err(cause) => return Err(JournalError::NoRecord { path: path.into(), line: number, cause }),
-        }
-    }
-    Ok(records)
-}
-
-fn record(line: &[u8]) -> Result<Record, String> {
-    let record: Record = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-    match record.schema.as_str() {
-        COMPARE_SCHEMA => Ok(record),
-        other => Err(format!("its schema is `{other}`, and this dagsplit reads `{COMPARE_SCHEMA}`")),
-    }
 }
 
 #[cfg(test)]
@@ -277,19 +94,19 @@ mod tests {
     fn records_come_back_as_they_were() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("results.jsonl");
-        let mut journal = Journal::create(&path).unwrap();
+        let mut journal = Journal::from(Lines::create(&path).unwrap());
         let (mut first, second) = (record("dp", Some(0.1 + 0.2)), record("dpl", None));
         first.ending.status = Status::Interrupted;
         journal.add(first.clone()).unwrap();
         journal.add(second.clone()).unwrap();
-        assert!(matches!(Journal::create(&path), Err(JournalError::Exists(_))));
+        assert!(matches!(Lines::<Record>::create(&path), Err(JournalError::Exists(_))));
 
-        let mut resumed = Journal::resume(&path).unwrap();
+        let mut resumed = Journal::from(Lines::resume(&path).unwrap());
         assert_eq!(resumed.find(&second.trial, &second.versions, false), Some(&second));
         assert_eq!(resumed.find(&first.trial, &first.versions, true), None, "an interrupted run is run again");
         first.ending.status = Status::Feasible;
         resumed.add(first.clone()).unwrap();
-        let mut resumed = Journal::resume(&path).unwrap();
+        let mut resumed = Journal::from(Lines::resume(&path).unwrap());
         assert_eq!(resumed.find(&first.trial, &first.versions, false), Some(&first));
         let other = Trial { seed: 1, ..first.trial.clone() };
         assert_eq!(resumed.find(&other, &first.versions, true), None);
@@ -303,70 +120,28 @@ mod tests {
         other_first.versions = other;
         resumed.add(other_first).unwrap();
         assert_eq!(resumed.find(&first.trial, &first.versions, true), Some(&first));
+        assert!(matches!(Journal::read(&path), Err(JournalError::Versions(_))));
     }
 
     #[test]
-    fn a_line_that_is_no_record_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("results.jsonl");
-        let line = serde_json::to_string(&record("dp", None)).unwrap();
-        fs::write(&path, format!("{line}\n{}\n", line.replace("compare/1", "compare/9"))).unwrap();
-        let error = Journal::resume(&path).unwrap_err().to_string();
-        assert!(error.contains("line 2") && error.contains("dagsplit-compare/9"), "{error}");
-    }
-
-    #[test]
-    fn what_a_writer_that_died_has_left_is_removed() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("results.jsonl");
-        let line = serde_json::to_string(&record("dp", Some(1.0))).unwrap();
-        for rest in 1..=line.len() {
-            fs::write(&path, format!("{line}\n{}", &line[..rest])).unwrap();
-            let mut journal = Journal::resume(&path).unwrap();
-            // A whole record lacks its end alone, and stays.
-            assert_eq!(journal.records.len(), if rest < line.len() { 1 } else { 2 });
-            journal.add(record("dpl", None)).unwrap();
-            assert_eq!(Journal::resume(&path).unwrap().records, journal.records, "{rest} bytes");
-        }
-    }
-
-    #[test]
-    fn a_line_that_the_disk_had_no_space_for_does_not_spoil_the_next() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut journal = Journal::folder(folder.path()).unwrap();
-        journal.add(record("dp", Some(1.0))).unwrap();
-        journal.sink.as_mut().unwrap().file.as_mut().unwrap().write_all(b"{\"schema\": \"dags").unwrap();
-        journal.add(record("dpl", None)).unwrap();
-        assert_eq!(Journal::folder(folder.path()).unwrap().records, journal.records);
-    }
-
-    #[test]
-    fn writers_of_one_file_and_of_one_folder_lose_nothing() {
-        const WRITERS: u64 = 8;
-        const RECORDS: u64 = 50;
-        let place = tempfile::tempdir().unwrap();
-        let (file, folder) = (place.path().join("results.jsonl"), place.path().join("results"));
-        let write = |writer: u64| {
-            let journals = [Journal::resume(&file).unwrap(), Journal::folder(&folder).unwrap()];
-            for mut journal in journals {
-                for run in 0..RECORDS {
-                    let mut record = record("dp", Some(1.0));
-                    record.trial.seed = writer * RECORDS + run;
-                    journal.add(record).unwrap();
-                }
-            }
+    fn a_run_is_the_last_record_that_was_not_interrupted() {
+        let of = |status: Status, objective: f64| {
+            let mut record = record("dp", Some(objective));
+            record.ending.status = status;
+            record
         };
-        std::thread::scope(|scope| {
-            for writer in 0..WRITERS {
-                let write = &write;
-                scope.spawn(move || write(writer));
+        let (first, last) = (of(Status::Feasible, 9.0), of(Status::Optimal, 7.0));
+        let interrupted = of(Status::Interrupted, 12.0);
+        for orders in [[&first, &interrupted, &last], [&interrupted, &first, &last], [&first, &last, &interrupted]] {
+            let folder = tempfile::tempdir().unwrap();
+            for record in orders {
+                // Each writer has a file of its own, the names of which are in any order; here they are one's.
+                Lines::resume(&folder.path().join("runs.jsonl")).unwrap().add(record.clone()).unwrap();
             }
-        });
-        for journal in [Journal::resume(&file).unwrap(), Journal::folder(&folder).unwrap()] {
-            let mut seeds: Vec<u64> = journal.records.iter().map(|record| record.trial.seed).collect();
-            seeds.sort_unstable();
-            assert_eq!(seeds, (0..WRITERS * RECORDS).collect::<Vec<_>>());
+            let journal = Journal::read(folder.path()).unwrap();
+            assert_eq!(journal.runs().collect::<Vec<_>>(), [&last]);
+            assert_eq!(journal.last(&first.trial), Some(&last));
         }
-        assert_eq!(fs::read_dir(&folder).unwrap().count() as u64, WRITERS);
+        assert_eq!(Journal::from(Lines::from(vec![interrupted])).runs().count(), 0);
     }
 }

@@ -1,16 +1,30 @@
-//! Methods beside each other: the record of each run, the file that keeps the records, and the table of gaps.
+//! Methods beside each other: the record of each run, the file that keeps the records, their gaps and
+//! what these come to, and tables of it.
 
+mod changes;
+mod classes;
+mod curves;
 mod gaps;
+mod groups;
 mod journal;
+mod prices;
 mod record;
 mod sheet;
+mod summary;
+mod tables;
 
+pub use changes::{Change, Loss, changes};
+pub use curves::{Curve, Performance, gaps_over_time, profiles};
 pub use gaps::{Measured, Reference, contradiction, measured};
-pub use journal::{Journal, JournalError, parse as parse_journal};
+pub use journal::Journal;
 pub use record::{Answer, COMPARE_SCHEMA, Ending, Limits, Machine, Record, Trial, Versions};
 
 pub use crate::solve::Status;
-pub use sheet::sheet;
+pub use classes::{classes, is_same_question};
+pub use groups::{Group, distinct, groups, methods, scopes};
+pub use prices::{Price, prices};
+pub use summary::{Summary, summaries};
+pub use tables::{Table, table};
 
 #[cfg(test)]
 pub(crate) mod tests {

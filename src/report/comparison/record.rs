@@ -249,7 +249,7 @@ impl Record {
 
     /// What the record claims, in the terms of a run of several methods.
     pub fn claim(&self) -> MethodRecord {
-        let Ending { status, objective, lower_bound, seconds, process_seconds, .. } = &self.ending;
+        let Ending { status, objective, lower_bound, .. } = &self.ending;
         MethodRecord {
             method: self.trial.method.clone(),
             scope: Some(self.trial.problem.scope.name()),
@@ -257,8 +257,18 @@ impl Record {
             objective: *objective,
             lower_bound: *lower_bound,
             gap: None,
-            seconds: seconds.unwrap_or(*process_seconds),
+            seconds: self.seconds(),
         }
+    }
+
+    /// Seconds of the method; of its process where it told none.
+    pub fn seconds(&self) -> f64 {
+        self.ending.seconds.unwrap_or(self.ending.process_seconds)
+    }
+
+    /// Whether it proved what there is to know: the optimum, or that there is no split.
+    pub fn is_proven(&self) -> bool {
+        self.ending.status.is_proven() || self.ending.status == Status::Infeasible
     }
 
     /// Whether both are about one workload, problem and cost model, but for the scope.

@@ -39,8 +39,8 @@ fn row(run: &Measured<'_>, has_seeds: bool) -> Vec<Cell> {
         Cell::of(Cell::Number, ending.objective),
         Cell::of(Cell::Number, run.reference.map(|reference| reference.value)),
         Cell::of(Cell::Ratio, run.gap),
-        run.reference.map_or(Cell::Empty, |known| if known.is_optimum { "optimum" } else { "bound" }.into()),
-        Cell::Seconds(ending.seconds.unwrap_or(ending.process_seconds)),
+        run.reference.map_or(Cell::Empty, |known| known.name().into()),
+        Cell::Seconds(run.record.seconds()),
         Cell::of(Cell::Bytes, ending.peak_bytes.map(|bytes| bytes as f64)),
     ]);
     row
