@@ -6,6 +6,7 @@ use crate::formats::read_text;
 use crate::proof::Asked;
 use crate::registry;
 use crate::report::comparison::{self, Ending, Measured, Record, Status, contradiction, measured};
+use crate::report::page;
 use crate::report::plot::plot;
 use crate::report::table;
 use crate::text;
@@ -71,6 +72,11 @@ pub struct Args {
     /// Draw gap against time, and the gaps by workload, as SVG.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     plot: Option<PathBuf>,
+
+    /// Write a page to look at: methods, runs to sort and filter with all that is kept of each, and the plot. One file,
+    /// which loads nothing.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    html: Option<PathBuf>,
 }
 
 impl Args {
@@ -163,6 +169,12 @@ impl Args {
         self.runs.export.write(&records, &sheet, &sheet)?;
         if let Some(path) = &self.plot {
             write_out(Some(path), &plot(&runs).or_fail(Exit::Bug)?)?;
+        }
+        if let Some(path) = &self.html {
+            write_out(
+                Some(path),
+                &page::comparison(&runs).map_err(|error| anyhow::anyhow!(error)).or_fail(Exit::Bug)?,
+            )?;
         }
         match contradiction(&known) {
             Some(contradiction) => Err(Failure::new(Exit::Bug, contradiction.into())),

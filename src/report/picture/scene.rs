@@ -36,8 +36,8 @@ pub struct Shape {
     pub device: Option<usize>,
     /// Whether its nodes belong to the backward pass.
     pub backward: bool,
-    /// How many nodes it stands for.
-    pub node_count: usize,
+    /// The nodes it stands for.
+    pub nodes: Vec<NodeId>,
 }
 
 /// Data that flows from one box to another.
@@ -148,7 +148,7 @@ impl<'a> Subject<'a> {
             }
             Detail::Stages => self.stage_lines(group),
         };
-        Shape { lines, tooltip: self.tooltip(group), device, backward, node_count: group.len() }
+        Shape { lines, tooltip: self.tooltip(group), device, backward, nodes: group.to_vec() }
     }
 
     fn stage_lines(&self, group: &[NodeId]) -> Vec<String> {

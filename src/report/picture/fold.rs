@@ -1,0 +1,175 @@
+//! Layouts folded to a page: bands of layers beside each other, every second one turned by half, so that data goes on where
+//! it left the band before.
+
+use super::layout::Point;
+
+/// Space between bands.
+const BAND_GAP: f64 = 30.0;
+/// Room for arrows that turn into the next band.
+const TURN: f64 = 24.0;
+
+/// Where a layout is cut in which data flows down, and where its bands go: from left to right.
+pub struct Fold {
+    bands: Vec<Band>,
+}
+
+/// What lies between two cuts.
+struct Band {
+    /// Its extent along the flow, and across it.
+    along: (f64, f64),
+    across: (f64, f64),
+    /// Where it begins once folded.
+    left: f64,
+}
+
+/// A smooth line: cubic curves by their points, a curve's last point being the first one of the next. The same points
+/// backwards are the same line.
+pub struct Route(pub Vec<Point>);
+
+impl Fold {
+    /// Cuts a layout of things, each a centre and a size, into so many bands of about the same length, or fewer: no thing is
+    /// cut through. O(n log n).
+    pub fn new(things: impl Iterator<Item = (Point, Point)>, bands: usize) -> Self {
+        let span = |at: f64, size: f64| (at - size / 2.0, at + size / 2.0);
+        let mut spans: Vec<_> = things.map(|((x, y), (width, height))| (span(y, height), span(x, width))).collect();
+        spans.sort_by(|(a, _), (b, _)| a.0.total_cmp(&b.0));
+        let whole = spans.iter().map(|(along, _)| along.1).fold(0.0, f64::max);
+        let mut folded: Vec<Band> = Vec::new();
+        for (along, across) in spans {
+            let share = whole * folded.len() as f64 / bands as f64;
+            match folded.last_mut() {
+                Some(band) if along.0 <= band.along.1 || along.0 < share => {
+                    band.along.1 = band.along.1.max(along.1);
+                    band.across = (band.across.0.min(across.0), band.across.1.max(across.1));
+                }
+                _ => folded.push(Band { along, across, left: 0.0 }),
+            }
+        }
+        let mut left = 0.0;
+        for band in &mut folded {
+            band.left = left;
+            left += band.across.1 - band.across.0 + BAND_GAP;
+        }
+        Self { bands: folded }
+    }
+
+    /// How many bands there are.
+    pub fn bands(&self) -> usize {
+        self.bands.len()
+    }
+
+    /// Extent across the flow, and along it.
+    pub fn size(&self) -> Point {
+        let across = self.bands.last().map_or(0.0, |last| last.left + last.across.1 - last.across.0);
+        (across, self.length() + 2.0 * self.room())
+    }
+
+    fn length(&self) -> f64 {
+        self.bands.iter().map(|band| band.along.1 - band.along.0).fold(0.0, f64::max)
+    }
+
+    fn room(&self) -> f64 {
+        if self.bands.len() > 1 { TURN } else { 0.0 }
+    }
+
+    fn band(&self, (_, y): Point) -> usize {
+        self.bands.partition_point(|band| band.along.0 <= y).saturating_sub(1)
+    }
+
+    /// Where a point of the layout goes.
+    pub fn place(&self, point: Point) -> Point {
+        let number = self.band(point);
+        let Band { along, across, left } = self.bands[number];
+        let (x, y) = (point.0 - across.0, point.1 - along.0);
+        if number % 2 == 0 {
+            (left + x, self.room() + y)
+        } else {
+            (left + across.1 - across.0 - x, self.room() + self.length() - y)
+        }
+    }
+
+    /// A line through points of the layout that leaves and enters each of them along the flow.
+    pub fn route(&self, points: &[Point]) -> Route {
+        let curve = |pair: &[Point]| -> [Point; 3] {
+            let (from, to) = (self.place(pair[0]), self.place(pair[1]));
+            let (first, last) = (self.band(pair[0]), self.band(pair[1]));
+            let y = if last == first + 1 { turning(first, from, to) } else { f64::midpoint(from.1, to.1) };
+            [(from.0, y), (to.0, y), to]
+        };
+        Route(std::iter::once(self.place(points[0])).chain(points.windows(2).flat_map(curve)).collect())
+    }
+}
+
+/// How far down, or up, an arrow between two bands is drawn: the farther they are apart the more, so that arrows do not
+/// cross.
+fn turning(band: usize, from: Point, to: Point) -> f64 {
+    let apart = (to.0 - from.0).abs();
+    let beyond = TURN * apart / (apart + 2.0 * BAND_GAP);
+    if band.is_multiple_of(2) { from.1.max(to.1) + beyond } else { from.1.min(to.1) - beyond }
+}
+
+impl Route {
+    /// The middle of its middle curve.
+    pub fn middle(&self) -> Point {
+        let curves = (self.0.len() - 1) / 3;
+        let mut middle = (0.0, 0.0);
+        for (&(x, y), weight) in self.0[(curves - 1) / 2 * 3..].iter().zip([1.0, 3.0, 3.0, 1.0]) {
+            middle = (middle.0 + weight * x / 8.0, middle.1 + weight * y / 8.0);
+        }
+        middle
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Layers of things, one below the other, each a centre and a size.
+    fn layout(layers: &[Vec<Point>]) -> Vec<Vec<(Point, Point)>> {
+        let mut top = 0.0;
+        let mut placed = Vec::new();
+        for sizes in layers {
+            let (mut left, height) = (0.0, sizes.iter().map(|size| size.1).fold(0.0, f64::max));
+            placed.push(Vec::new());
+            for &(width, own) in sizes {
+                placed.last_mut().unwrap().push(((left + width / 2.0, top + height / 2.0), (width, own)));
+                left += width + 10.0;
+            }
+            top += height + 20.0;
+        }
+        placed
+    }
+
+    proptest! {
+        /// Things stay apart and within the size that is told, and arrows begin and end at their sides.
+        #[test]
+        fn folding_keeps_things_apart(layers in vec(vec((1.0..90.0, 1.0..40.0), 1..4), 1..30), bands in 1_usize..12) {
+            let layers = layout(&layers);
+            let things: Vec<(Point, Point)> = layers.iter().flatten().copied().collect();
+            let fold = Fold::new(things.iter().copied(), bands);
+            prop_assert!((1..=bands).contains(&fold.bands()));
+            let (width, height) = fold.size();
+            let is_within = |(x, y): Point| (-1e-9..=width + 1e-9).contains(&x) && (-1e-9..=height + 1e-9).contains(&y);
+            let placed: Vec<(Point, Point)> = things.iter().map(|&(centre, size)| (fold.place(centre), size)).collect();
+            for (i, &((x, y), (w, h))) in placed.iter().enumerate() {
+                prop_assert!(is_within((x - w / 2.0, y - h / 2.0)) && is_within((x + w / 2.0, y + h / 2.0)));
+                for &((u, v), (p, q)) in &placed[..i] {
+                    prop_assert!((x - u).abs() >= (w + p) / 2.0 - 1e-9 || (y - v).abs() >= (h + q) / 2.0 - 1e-9);
+                }
+            }
+            for pair in layers.windows(2) {
+                let ((from, size), (to, other)) = (pair[0][0], pair[1][0]);
+                let Route(points) = fold.route(&[(from.0, from.1 + size.1 / 2.0), (to.0, to.1 - other.1 / 2.0)]);
+                let ends = [(points[0], from, size), (points[3], to, other)];
+                for (end, centre, (_, high)) in ends {
+                    let centre = fold.place(centre);
+                    prop_assert!((end.0 - centre.0).abs() < 1e-9 && ((end.1 - centre.1).abs() - high / 2.0).abs() < 1e-9);
+                }
+                prop_assert!(points.iter().all(|&point| is_within(point)));
+            }
+        }
+    }
+}
