@@ -94,6 +94,10 @@ class Comparison(Sequence[Row]):
         """Gap against time, and the gaps by workload."""
         return Picture(_native.compared(self._records, "plot"))
 
+    def html(self) -> str:
+        """A page of HTML that loads nothing: methods, runs to sort, filter and open, and the plot."""
+        return _native.compared(self._records, "page")
+
     def _repr_markdown_(self) -> str:
         return self.to_text("markdown")
 

@@ -10,6 +10,7 @@ use dagsplit::solve::Status;
 use pyo3::prelude::*;
 use report::comparison::{self, Answer, Ending, Journal, JournalError, Measured, Record, contradiction, measured};
 use report::export::{csv::csv, latex::latex, markdown::markdown};
+use report::page;
 use report::plot::plot;
 use report::table;
 use serde_json::{Value, json};
@@ -78,7 +79,7 @@ fn not_kept(error: &JournalError) -> PyErr {
     }
 }
 
-/// Several records as `rows` (JSON), `text`, `markdown`, `latex`, `csv` or `plot` (SVG).
+/// Several records as `rows` (JSON), `text`, `markdown`, `latex`, `csv`, `plot` (SVG) or `page` (HTML).
 #[pyfunction]
 pub fn compared(records: Vec<String>, form: &str) -> PyResult<String> {
     let records: Result<Vec<Record>, _> = records.iter().map(|record| serde_json::from_str(record)).collect();
@@ -95,6 +96,7 @@ pub fn compared(records: Vec<String>, form: &str) -> PyResult<String> {
         "latex" => Ok(latex(&sheet())),
         "csv" => Ok(csv(&sheet())),
         "plot" => plot(&runs).map_err(|error| InternalError::new_err(error.to_string())),
+        "page" => page::comparison(&runs).map_err(|error| InternalError::new_err(error.to_string())),
         _ => Err(InvalidOption::new_err(format!("there is no form {form:?}; name one of text, markdown, latex, csv"))),
     }
 }

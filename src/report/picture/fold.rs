@@ -88,15 +88,24 @@ impl Fold {
         }
     }
 
-    /// A line through points of the layout that leaves and enters each of them along the flow.
+    /// A line through points of the layout that leaves and enters each of them along the flow. It turns into the next band
+    /// behind all that is in its own.
     pub fn route(&self, points: &[Point]) -> Route {
+        let mut stops = vec![points[0]];
+        for pair in points.windows(2) {
+            let [last, next] = [pair[0], pair[1]].map(|point| self.band(point));
+            if next == last + 1 {
+                stops.extend([(pair[0].0, self.bands[last].along.1), (pair[1].0, self.bands[next].along.0)]);
+            }
+            stops.push(pair[1]);
+        }
         let curve = |pair: &[Point]| -> [Point; 3] {
             let (from, to) = (self.place(pair[0]), self.place(pair[1]));
-            let (first, last) = (self.band(pair[0]), self.band(pair[1]));
-            let y = if last == first + 1 { turning(first, from, to) } else { f64::midpoint(from.1, to.1) };
+            let (last, next) = (self.band(pair[0]), self.band(pair[1]));
+            let y = if next == last + 1 { turning(last, from, to) } else { f64::midpoint(from.1, to.1) };
             [(from.0, y), (to.0, y), to]
         };
-        Route(std::iter::once(self.place(points[0])).chain(points.windows(2).flat_map(curve)).collect())
+        Route(std::iter::once(self.place(stops[0])).chain(stops.windows(2).flat_map(curve)).collect())
     }
 }
 
@@ -163,7 +172,7 @@ mod tests {
             for pair in layers.windows(2) {
                 let ((from, size), (to, other)) = (pair[0][0], pair[1][0]);
                 let Route(points) = fold.route(&[(from.0, from.1 + size.1 / 2.0), (to.0, to.1 - other.1 / 2.0)]);
-                let ends = [(points[0], from, size), (points[3], to, other)];
+                let ends = [(points[0], from, size), (points[points.len() - 1], to, other)];
                 for (end, centre, (_, high)) in ends {
                     let centre = fold.place(centre);
                     prop_assert!((end.0 - centre.0).abs() < 1e-9 && ((end.1 - centre.1).abs() - high / 2.0).abs() < 1e-9);
