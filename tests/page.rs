@@ -67,6 +67,28 @@ fn a_page_holds_the_record_and_nothing_from_elsewhere() {
 }
 
 #[test]
+fn what_was_known_when_is_a_curve_and_a_table() {
+    let bench = Bench::new();
+    let bert = concat!(env!("CARGO_MANIFEST_DIR"), "/instances/bert12_inference.json");
+    let record: Value =
+        serde_json::from_str(&bench.run(&format!("solve {bert} --json --quiet --html page.html"))).unwrap();
+    let trace = record["trace"].as_array().unwrap();
+    assert!(trace.len() > 1, "{trace:?}");
+    let page = bench.read("page.html");
+    let (_, curve) = page.split_once("<figure class=\"curve\">").unwrap();
+    let (curve, rest) = curve.split_once("</figure>").unwrap();
+    assert!(curve.contains("best split</text>") || curve.contains("best split\n</text>"), "{curve}");
+    let values = |row: &str| -> Vec<Option<f64>> {
+        row.split("data-value=\"").skip(1).map(|value| value.split('"').next().unwrap().parse().ok()).collect()
+    };
+    let (_, table) = rest.split_once("<tbody>").unwrap();
+    let shown: Vec<_> =
+        table.split_once("</tbody>").unwrap().0.lines().map(values).filter(|row| !row.is_empty()).collect();
+    let known = |entry: &Value| ["seconds", "incumbent", "bound"].map(|name| entry[name].as_f64()).to_vec();
+    assert_eq!(shown, trace.iter().map(known).collect::<Vec<_>>());
+}
+
+#[test]
 fn the_verifier_takes_the_command_that_a_page_shows() {
     let bench = Bench::new();
     let words = "--memory 12 --cost overlap --scope arbitrary,acyclic --method brute-force";

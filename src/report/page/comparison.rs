@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Page, Section, sheets};
+use super::{Page, Section};
 use crate::report::comparison::{Measured, sheet};
 use crate::report::plot::plot;
 use crate::report::sheet::{Cell, Column, Sheet};
@@ -12,11 +12,13 @@ use crate::report::sheet::{Cell, Column, Sheet};
 /// # Errors
 /// The plot cannot be drawn, or a record cannot be written as JSON.
 pub fn comparison(runs: &[Measured<'_>]) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
-    let sections = vec![
-        Section { heading: "Methods", content: sheets::table("Methods", &by_method(runs), None) },
-        Section { heading: "Runs", content: sheets::table("Runs", &sheet(runs), Some("records")) },
-        Section { heading: "Gaps", content: format!("<figure class=\"plot\">\n{}\n</figure>\n", plot(runs)?) },
+    let gaps = Section { heading: "Gaps", content: format!("<figure class=\"plot\">\n{}\n</figure>\n", plot(runs)?) };
+    let sections = [
+        Section::table("Methods", &by_method(runs), None),
+        Section::table("Runs", &sheet(runs), Some("records")),
+        Some(gaps),
     ];
+    let sections = sections.into_iter().flatten().collect();
     let workloads: BTreeSet<&str> = runs.iter().map(|run| run.workload).collect();
     let proven = runs.iter().filter(|run| run.record.ending.status.is_proven()).count();
     let facts = [

@@ -14,6 +14,7 @@ pub use run::{RunPage, run};
 
 use serde::Serialize;
 
+use crate::report::sheet::Sheet;
 use crate::text::{self, escaped_json};
 
 const TEMPLATE: &str = include_str!("template.html");
@@ -59,6 +60,11 @@ impl Page<'_> {
 }
 
 impl Section {
+    /// A table under its heading; `None` where it has no rows.
+    fn table(heading: &'static str, sheet: &Sheet, opens: Option<&str>) -> Option<Self> {
+        (!sheet.rows.is_empty()).then(|| Self { heading, content: sheets::table(heading, sheet, opens) })
+    }
+
     fn html((number, Self { heading, content }): (usize, &Self)) -> String {
         format!(
             "<section aria-labelledby=\"part{number}\">\n<h2 id=\"part{number}\">{heading}</h2>\n{content}</section>\n"

@@ -55,7 +55,8 @@ fn crowd(reason: &Value, instance: &Instance, classes: usize) -> String {
     let nodes = positions.filter_map(|position| instance.nodes.get(position as usize));
     let names: Vec<String> =
         nodes.map(|node| node.name.clone().unwrap_or_else(|| format!("node {}", node.id))).collect();
-    let kind = |kind: usize| if kind < classes { format!("an accelerator of class {kind}") } else { "a CPU".into() };
+    let kind =
+        |kind: usize| if kind < classes { format!("each accelerator of class {kind}") } else { "each CPU".into() };
     let most = reason["most"].as_array().into_iter().flatten().enumerate();
     let most: Vec<String> = most.map(|(k, most)| format!("{most} of them on {}", kind(k))).collect();
     format!(

@@ -73,22 +73,17 @@ pub fn run(page: &RunPage<'_>) -> serde_json::Result<String> {
     let labels = DeviceRecord::labels(devices);
     let transfers = transfers(instance, graph, devices);
     let picture = draw(instance, graph, page.verified.map(|_| devices.as_slice()), None);
-    let mut sections = vec![Section { heading: "The graph", content: figure(&picture.svg) }];
-    let mut add =
-        |heading, content: Option<String>| sections.extend(content.map(|content| Section { heading, content }));
-    let some = |list: bool, content: &dyn Fn() -> String| list.then(content);
-    add(
-        "Devices",
-        some(!devices.is_empty(), &|| sheets::table("Devices", &sheets::devices(devices, &labels), Some("devices"))),
-    );
-    add("Transfers", some(!transfers.is_empty(), &|| sheets::table("Transfers", &sent(&transfers, &labels), None)));
-    add("Proof", page.proof.map(|text| proof::told(text, instance)));
-    add("Bound over time", trace::curve(&record.trace, record.seconds).map(|svg| over_time(&svg, &record.trace)));
-    add(
-        "Methods",
-        some(!record.compared.is_empty(), &|| sheets::table("Methods", &sheets::methods(&record.compared), None)),
-    );
-    add("Do it again", some(!page.commands.is_empty(), &|| commands(page.commands)));
+    let part = |heading, content: Option<String>| content.map(|content| Section { heading, content });
+    let sections = [
+        part("The graph", Some(figure(&picture.svg))),
+        Section::table("Devices", &sheets::devices(devices, &labels), Some("devices")),
+        Section::table("Transfers", &sent(&transfers, &labels), None),
+        part("Proof", page.proof.map(|text| proof::told(text, instance))),
+        part("Bound over time", trace::curve(&record.trace, record.seconds).map(|svg| over_time(&svg, &record.trace))),
+        Section::table("Methods", &sheets::methods(&record.compared), None),
+        part("Do it again", Some(commands(page.commands))),
+    ];
+    let sections = sections.into_iter().flatten().collect();
     let data = Data { record, labels: &labels, boxes: &picture.boxes, nodes: nodes(page), transfers: &transfers };
     Page { title: &record.instance.name, facts: &table::facts(record), sections }.html(&data)
 }

@@ -1,12 +1,14 @@
 //! Layouts folded to a page: bands of layers beside each other, every second one turned by half, so that data goes on where
 //! it left the band before.
 
-use super::layout::Point;
-
 /// Space between bands.
 const BAND_GAP: f64 = 30.0;
-/// Room for arrows that turn into the next band.
-const TURN: f64 = 24.0;
+/// Room for arrows that turn into the next band, and the least of it that they take.
+const TURN: f64 = 30.0;
+const LEAST_TURN: f64 = 8.0;
+
+/// A point of a picture; y points down.
+pub type Point = (f64, f64);
 
 /// Where a layout is cut in which data flows down, and where its bands go: from left to right.
 pub struct Fold {
@@ -99,22 +101,23 @@ impl Fold {
             }
             stops.push(pair[1]);
         }
+        // An arrow's head needs a direction.
+        stops.dedup();
         let curve = |pair: &[Point]| -> [Point; 3] {
             let (from, to) = (self.place(pair[0]), self.place(pair[1]));
             let (last, next) = (self.band(pair[0]), self.band(pair[1]));
-            let y = if next == last + 1 { turning(last, from, to) } else { f64::midpoint(from.1, to.1) };
+            let y = if next == last + 1 { self.turning(last, from, to) } else { f64::midpoint(from.1, to.1) };
             [(from.0, y), (to.0, y), to]
         };
         Route(std::iter::once(self.place(stops[0])).chain(stops.windows(2).flat_map(curve)).collect())
     }
-}
 
-/// How far down, or up, an arrow between two bands is drawn: the farther they are apart the more, so that arrows do not
-/// cross.
-fn turning(band: usize, from: Point, to: Point) -> f64 {
-    let apart = (to.0 - from.0).abs();
-    let beyond = TURN * apart / (apart + 2.0 * BAND_GAP);
-    if band.is_multiple_of(2) { from.1.max(to.1) + beyond } else { from.1.min(to.1) - beyond }
+    /// How far down, or up, an arrow between two bands is drawn: the farther its ends are apart the more, so that arrows do
+    /// not cross.
+    fn turning(&self, band: usize, from: Point, to: Point) -> f64 {
+        let beyond = LEAST_TURN + (TURN - LEAST_TURN) * (to.0 - from.0).abs() / self.size().0;
+        if band.is_multiple_of(2) { from.1.max(to.1) + beyond } else { from.1.min(to.1) - beyond }
+    }
 }
 
 impl Route {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use rust_sugiyama::configure::{Config, RankingType};
 
 use super::Detail;
-use super::fold::{Fold, Route};
+use super::fold::{Fold, Point, Route};
 use super::scene::{Scene, Shape};
 
 /// The most vertices given to the layout, bends of arrows included: a third of a second.
@@ -24,9 +24,6 @@ const PAGE: Range<f64> = 0.75..1.6;
 const MOST_BANDS: usize = 24;
 /// Labels are written while there are at most this many boxes.
 const MOST_LABELS: usize = 150;
-
-/// A point of the picture; y points down.
-pub type Point = (f64, f64);
 
 /// A box's place.
 #[derive(Clone, Copy)]

@@ -4,8 +4,8 @@ use svg::Document;
 use svg::node::element::{Definitions, Group, Marker, Path, Rectangle, Text, Title, path::Data};
 
 use super::Detail;
-use super::fold::Route;
-use super::layout::{Layout, Place, Point};
+use super::fold::{Point, Route};
+use super::layout::{Layout, Place};
 use super::scene::{Arrow, Scene, Shape, Subject};
 use crate::report::DeviceRecord;
 use crate::text::{escaped, escaped_lines};
