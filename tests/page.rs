@@ -71,7 +71,7 @@ fn what_was_known_when_is_a_curve_and_a_table() {
     let bench = Bench::new();
     let bert = concat!(env!("CARGO_MANIFEST_DIR"), "/instances/bert12_inference.json");
     let record: Value =
-        serde_json::from_str(&bench.run(&format!("solve {bert} --json --quiet --html page.html"))).unwrap();
+        serde_json::from_str(&bench.run(&format!("solve {bert} --method dp --json --quiet --html page.html"))).unwrap();
     let trace = record["trace"].as_array().unwrap();
     assert!(trace.len() > 1, "{trace:?}");
     let page = bench.read("page.html");
