@@ -71,8 +71,10 @@ function key(cell) {
     return cell.dataset.value ? Number(cell.dataset.value) : null;
 }
 
+const { compare } = new Intl.Collator("en", { numeric: true });
+
 function compared(a, b) {
-    return typeof a === "number" ? a - b : a.localeCompare(b, "en", { numeric: true });
+    return typeof a === "number" ? a - b : compare(a, b);
 }
 
 function sortable(table) {
@@ -197,11 +199,18 @@ function zoomable(figure) {
         event.preventDefault();
         zoom(event.deltaY < 0 ? 1.2 : 1 / 1.2, place(event.clientX, event.clientY));
     }, { passive: false });
+    let pressed = null;
+    figure.addEventListener("pointerdown", (event) => { pressed = event; });
     figure.addEventListener("pointermove", (event) => {
         if (!event.buttons) return;
         const { a, d } = svg.getScreenCTM();
         move(-event.movementX / a, -event.movementY / d);
     });
+    // Letting go of a picture that was dragged chooses no box.
+    figure.addEventListener("click", (event) => {
+        const isDragged = pressed && Math.hypot(event.clientX - pressed.clientX, event.clientY - pressed.clientY) > 4;
+        if (isDragged) event.stopPropagation();
+    }, true);
     figure.parentElement.before(make("div", { class: "controls" },
         button("+", () => zoom(1.5), { "aria-label": "Zoom in" }),
         button("−", () => zoom(1 / 1.5), { "aria-label": "Zoom out" }),

@@ -13,7 +13,7 @@ pub fn table(label: &str, sheet: &Sheet, opens: Option<&str>) -> String {
     let cell = |(cell, column): (&Cell, &Column)| {
         let content = escaped(&cell.shown());
         let content = if let Cell::Code(_) = cell { format!("<code>{content}</code>") } else { content };
-        let value = if column.figures { format!(" data-value=\"{}\"", cell.raw()) } else { String::new() };
+        let value = if column.figures { format!(" data-value=\"{}\"", escaped(&cell.raw())) } else { String::new() };
         format!("<td{}{value}>{content}</td>", class(column.figures))
     };
     let row = |row: &Vec<Cell>| format!("<tr>{}</tr>\n", row.iter().zip(&sheet.columns).map(cell).collect::<String>());
@@ -29,18 +29,18 @@ pub fn table(label: &str, sheet: &Sheet, opens: Option<&str>) -> String {
 
 /// One row per device; what none of them has is left out.
 pub fn devices(devices: &[DeviceRecord], labels: &[String]) -> Sheet {
-    let count = |count: Option<usize>| Cell::of(Cell::Number, count.map(|count| count as f64));
-    let figures: [(&str, &dyn Fn(&DeviceRecord) -> Cell); 10] = [
-        ("server", &|device| count(device.server)),
-        ("replicas", &|device| count(device.replicas)),
-        ("tensor", &|device| count(device.tensor_degree)),
-        ("data", &|device| count(device.data_degree)),
-        ("in flight", &|device| count(device.in_flight)),
-        ("nodes", &|device| count(Some(device.nodes.len()))),
-        ("memory", &|device| Cell::Bytes(device.memory)),
-        ("load", &|device| Cell::Number(device.load)),
-        ("start", &|device| Cell::of(Cell::Number, device.start)),
-        ("finish", &|device| Cell::of(Cell::Number, device.finish)),
+    type Figure = fn(&DeviceRecord) -> Cell;
+    let figures: [(&str, Figure); 10] = [
+        ("server", |device| counted(device.server)),
+        ("replicas", |device| counted(device.replicas)),
+        ("tensor", |device| counted(device.tensor_degree)),
+        ("data", |device| counted(device.data_degree)),
+        ("in flight", |device| counted(device.in_flight)),
+        ("nodes", |device| counted(Some(device.nodes.len()))),
+        ("memory", |device| Cell::Bytes(device.memory)),
+        ("load", |device| Cell::Number(device.load)),
+        ("start", |device| Cell::of(Cell::Number, device.start)),
+        ("finish", |device| Cell::of(Cell::Number, device.finish)),
     ];
     let known = figures.iter().filter(|(_, figure)| devices.iter().any(|device| figure(device) != Cell::Empty));
     let row = |(device, label): (&DeviceRecord, &String)| {
@@ -52,6 +52,10 @@ pub fn devices(devices: &[DeviceRecord], labels: &[String]) -> Sheet {
         rows: devices.iter().zip(labels).map(row).collect(),
         ..Sheet::default()
     }
+}
+
+fn counted(count: Option<usize>) -> Cell {
+    Cell::of(Cell::Number, count.map(|count| count as f64))
 }
 
 /// One row per method and scope.

@@ -7,16 +7,17 @@ use crate::report::trace::{Known, Trace};
 use crate::units::{number, seconds};
 
 const WIDTH: f64 = 640.0;
-const HEIGHT: f64 = 180.0;
+const HEIGHT: f64 = 200.0;
 /// Room for the values at the left, and for what the curves are called at the right.
 const LEFT: f64 = 90.0;
 const RIGHT: f64 = 110.0;
-const TOP: f64 = 14.0;
-const BOTTOM: f64 = 26.0;
+const TOP: f64 = 20.0;
+const BOTTOM: f64 = 36.0;
 /// Earlier moments are drawn at so many seconds, for the axis is logarithmic.
 const EARLIEST: f64 = 1e-4;
-const SPLIT: &str = "#2b6cb0";
-const BOUND: &str = "#c2570c";
+/// What the curves are called, their colours, and where their names stand: apart also where they end at the same value.
+const SPLIT: (&str, &str, f64) = ("best split", "#2b6cb0", -3.0);
+const BOUND: (&str, &str, f64) = ("bound", "#c2570c", 11.0);
 
 /// Where moments and values stand.
 struct Axes {
@@ -36,8 +37,8 @@ pub fn curve(trace: &Trace, end: f64) -> Option<String> {
     let value = |(value, y): (f64, f64)| text(number(value), LEFT - 8.0, y + 4.0, 11.0).set("text-anchor", "end");
     let moment = |moment: f64, x: f64| text(seconds(moment), x, HEIGHT - 8.0, 11.0).set("text-anchor", "middle");
     let lines = Group::new()
-        .add(axes.steps(trace, |known| known.bound, ("bound", BOUND)))
-        .add(axes.steps(trace, |known| known.incumbent, ("best split", SPLIT)))
+        .add(axes.steps(trace, |known| known.bound, BOUND))
+        .add(axes.steps(trace, |known| known.incumbent, SPLIT))
         .add(moment(axes.seconds.0, LEFT))
         .add(moment(axes.seconds.1, right));
     let picture = values.into_iter().map(value).fold(document(WIDTH, HEIGHT).add(lines), svg::Document::add);
@@ -55,7 +56,12 @@ impl Axes {
     }
 
     /// A figure as a line that stays where it is until more is known, with its name at the end.
-    fn steps(&self, trace: &Trace, figure: fn(&Known) -> Option<f64>, (name, colour): (&str, &str)) -> Group {
+    fn steps(
+        &self,
+        trace: &Trace,
+        figure: fn(&Known) -> Option<f64>,
+        (name, colour, below): (&str, &str, f64),
+    ) -> Group {
         let mut known = trace.0.iter().filter_map(|known| Some((known.seconds, figure(known)?)));
         let Some((first, mut value)) = known.next() else { return Group::new() };
         let mut line = Data::new().move_to(self.place(first, value));
@@ -66,6 +72,6 @@ impl Axes {
         let end = self.place(self.seconds.1, value);
         let line =
             Path::new().set("d", line.line_to(end)).set("fill", "none").set("stroke", colour).set("stroke-width", 2);
-        Group::new().add(line).add(text(name, end.0 + 8.0, end.1 + 4.0, 11.5))
+        Group::new().add(line).add(text(name, end.0 + 8.0, end.1 + below, 11.5))
     }
 }

@@ -13,6 +13,8 @@ pub type Point = (f64, f64);
 /// Where a layout is cut in which data flows down, and where its bands go: from left to right.
 pub struct Fold {
     bands: Vec<Band>,
+    /// The extent of them all along the flow, once folded.
+    extent: (f64, f64),
 }
 
 /// What lies between two cuts.
@@ -20,8 +22,9 @@ struct Band {
     /// Its extent along the flow, and across it.
     along: (f64, f64),
     across: (f64, f64),
-    /// Where it begins once folded.
+    /// Its left side, and where its flow begins and ends, once folded: it begins where the band before ends.
     left: f64,
+    flow: (f64, f64),
 }
 
 /// A smooth line: cubic curves by their points, a curve's last point being the first one of the next. The same points
@@ -44,15 +47,20 @@ impl Fold {
                     band.along.1 = band.along.1.max(along.1);
                     band.across = (band.across.0.min(across.0), band.across.1.max(across.1));
                 }
-                _ => folded.push(Band { along, across, left: 0.0 }),
+                _ => folded.push(Band { along, across, left: 0.0, flow: (0.0, 0.0) }),
             }
         }
-        let mut left = 0.0;
-        for band in &mut folded {
+        let (mut left, mut begin, mut extent) = (0.0, 0.0, (0.0, 0.0));
+        for (number, band) in folded.iter_mut().enumerate() {
             band.left = left;
             left += band.across.1 - band.across.0 + BAND_GAP;
+            let length = band.along.1 - band.along.0;
+            let end = if number.is_multiple_of(2) { begin + length } else { begin - length };
+            band.flow = (begin, end);
+            extent = (end.min(extent.0), end.max(extent.1));
+            begin = end;
         }
-        Self { bands: folded }
+        Self { bands: folded, extent }
     }
 
     /// How many bands there are.
@@ -63,11 +71,7 @@ impl Fold {
     /// Extent across the flow, and along it.
     pub fn size(&self) -> Point {
         let across = self.bands.last().map_or(0.0, |last| last.left + last.across.1 - last.across.0);
-        (across, self.length() + 2.0 * self.room())
-    }
-
-    fn length(&self) -> f64 {
-        self.bands.iter().map(|band| band.along.1 - band.along.0).fold(0.0, f64::max)
+        (across, self.extent.1 - self.extent.0 + 2.0 * self.room())
     }
 
     fn room(&self) -> f64 {
@@ -81,13 +85,10 @@ impl Fold {
     /// Where a point of the layout goes.
     pub fn place(&self, point: Point) -> Point {
         let number = self.band(point);
-        let Band { along, across, left } = self.bands[number];
+        let Band { along, across, left, flow } = self.bands[number];
         let (x, y) = (point.0 - across.0, point.1 - along.0);
-        if number % 2 == 0 {
-            (left + x, self.room() + y)
-        } else {
-            (left + across.1 - across.0 - x, self.room() + self.length() - y)
-        }
+        let begin = self.room() + flow.0 - self.extent.0;
+        if number.is_multiple_of(2) { (left + x, begin + y) } else { (left + across.1 - across.0 - x, begin - y) }
     }
 
     /// A line through points of the layout that leaves and enters each of them along the flow. It turns into the next band
@@ -116,7 +117,7 @@ impl Fold {
     /// not cross.
     fn turning(&self, band: usize, from: Point, to: Point) -> f64 {
         let beyond = LEAST_TURN + (TURN - LEAST_TURN) * (to.0 - from.0).abs() / self.size().0;
-        if band.is_multiple_of(2) { from.1.max(to.1) + beyond } else { from.1.min(to.1) - beyond }
+        if band.is_multiple_of(2) { from.1 + beyond } else { from.1 - beyond }
     }
 }
 
@@ -133,7 +134,7 @@ impl Route {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -155,8 +156,18 @@ mod tests {
         placed
     }
 
+    /// Points of a cubic curve.
+    pub fn along(curve: &[Point]) -> Vec<Point> {
+        let weighted = |t: f64, side: fn(&Point) -> f64| {
+            let weights = [(1.0 - t).powi(3), 3.0 * t * (1.0 - t).powi(2), 3.0 * t * t * (1.0 - t), t.powi(3)];
+            curve.iter().map(side).zip(weights).map(|(value, weight)| value * weight).sum()
+        };
+        (0..=32).map(|step| f64::from(step) / 32.0).map(|t| (weighted(t, |p| p.0), weighted(t, |p| p.1))).collect()
+    }
+
     proptest! {
-        /// Things stay apart and within the size that is told, and arrows begin and end at their sides.
+        /// Things stay apart and within the size that is told, and arrows begin and end at their sides; into the next band
+        /// they go round all things.
         #[test]
         fn folding_keeps_things_apart(layers in vec(vec((1.0..90.0, 1.0..40.0), 1..4), 1..30), bands in 1_usize..12) {
             let layers = layout(&layers);
@@ -181,6 +192,13 @@ mod tests {
                     prop_assert!((end.0 - centre.0).abs() < 1e-9 && ((end.1 - centre.1).abs() - high / 2.0).abs() < 1e-9);
                 }
                 prop_assert!(points.iter().all(|&point| is_within(point)));
+                let turns = fold.band(from) < fold.band(to);
+                for (x, y) in points.windows(4).step_by(3).filter(|_| turns).flat_map(along) {
+                    let is_in = |&((u, v), (p, q)): &(Point, Point)| {
+                        (x - u).abs() < p / 2.0 - 1e-6 && (y - v).abs() < q / 2.0 - 1e-6
+                    };
+                    prop_assert!(!placed.iter().any(is_in), "({x}, {y}) of an arrow into the next band is in a box");
+                }
             }
         }
     }

@@ -191,3 +191,40 @@ fn centres(vertices: &[(u32, Point)], edges: &[(u32, u32)], config: &Config) -> 
     }
     centres
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::fold::tests::along;
+    use super::super::scene::Subject;
+    use super::*;
+    use crate::graph::Graph;
+    use crate::instance::{Edge, Instance, Node};
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        /// A constant's arrow to a node far down a chain goes round all boxes, from band to band.
+        #[test]
+        fn long_arrows_go_round_boxes(length in 2_usize..90, part in 0.0..1.0) {
+            let mut edges: Vec<(usize, usize)> = (1..length).map(|v| (v - 1, v)).collect();
+            edges.push((length, (part * length as f64) as usize));
+            let edge = |&(source, target): &(usize, usize)| Edge { source: source as u64, target: target as u64 };
+            let instance = Instance {
+                nodes: (0..=length as u64).map(Node::new).collect(),
+                edges: edges.iter().map(edge).collect(),
+                ..Instance::default()
+            };
+            let graph = Graph::new(length + 1, &edges).unwrap();
+            let layout = arrange(&Subject::new(&instance, &graph, None).scene(Detail::Nodes)).unwrap();
+            for (x, y) in layout.routes.iter().flat_map(|route| route.0.windows(4).step_by(3)).flat_map(along) {
+                let is_in = |place: &Place| {
+                    (x - place.centre.0).abs() < place.width / 2.0 - 1e-6
+                        && (y - place.centre.1).abs() < place.height / 2.0 - 1e-6
+                };
+                prop_assert!(!layout.boxes.iter().any(is_in), "({x}, {y}) is in a box");
+            }
+        }
+    }
+}
