@@ -195,6 +195,25 @@ fn the_graph_is_zoomed_and_walked_by_keyboard() {
 }
 
 #[test]
+fn a_press_chooses_a_box_and_dragging_chooses_none() {
+    let bench = Bench::new();
+    bench.solved();
+    let Some(mut browser) = Browser::start() else { return };
+    browser.open(&bench.path("page.html"), 1280);
+    browser.value("document.querySelector('.picture').focus()");
+    browser.press("+");
+    for (right, chosen) in [(10.0, 0), (0.0, 1)] {
+        let place = browser.value(
+            "(() => { const box = document.querySelectorAll('.box')[5]; box.scrollIntoView({ block: 'center' }); \
+             const { left, top, width, height } = box.getBoundingClientRect(); \
+             return [left + width / 2, top + height / 2]; })()",
+        );
+        browser.drag(serde_json::from_value(place).unwrap(), right);
+        assert_eq!(browser.value("document.querySelectorAll('.current').length"), chosen, "dragged by {right}");
+    }
+}
+
+#[test]
 fn runs_are_sorted_and_filtered_by_keyboard() {
     let bench = Bench::new();
     bench.run("generate chain --nodes 30 --output chain.json");
@@ -254,6 +273,9 @@ fn pages_fit_phones_and_are_legible_in_both_schemes() {
             browser.prefer(scheme);
             let pale = browser.value(&format!("({PALE})({CONTRAST})"));
             assert_eq!(pale, json!([]), "{page}, {scheme}");
+            let heads = "[...document.querySelectorAll('#across path')].map(head => getComputedStyle(head).fill)";
+            let is_ink = format!("{heads}.every(fill => fill === getComputedStyle(document.body).color)");
+            assert_eq!(browser.value(&is_ink), true, "{page}, {scheme}: arrows have heads");
         }
         assert_eq!((browser.requests().len(), browser.complaints().len()), (1, 0), "{page}");
         let refused = browser.value(

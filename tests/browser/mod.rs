@@ -136,6 +136,14 @@ impl Browser {
         self.tell("Input.dispatchKeyEvent", event("keyUp"));
     }
 
+    /// Presses the mouse at a place of the window, and lets go of it so many pixels farther right.
+    pub fn drag(&mut self, (x, y): (f64, f64), right: f64) {
+        for (kind, x) in [("mousePressed", x), ("mouseMoved", x + right), ("mouseReleased", x + right)] {
+            let event = json!({"type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1});
+            self.tell("Input.dispatchMouseEvent", event);
+        }
+    }
+
     /// Types a text where the focus is.
     pub fn write(&mut self, text: &str) {
         self.tell("Input.insertText", json!({"text": text}));

@@ -22,9 +22,9 @@ struct Band {
     /// Its extent along the flow, and across it.
     along: (f64, f64),
     across: (f64, f64),
-    /// Its left side, and where its flow begins and ends, once folded: it begins where the band before ends.
+    /// Its left side, and where its flow begins, once folded: where that of the band before ends.
     left: f64,
-    flow: (f64, f64),
+    begin: f64,
 }
 
 /// A smooth line: cubic curves by their points, a curve's last point being the first one of the next. The same points
@@ -47,20 +47,23 @@ impl Fold {
                     band.along.1 = band.along.1.max(along.1);
                     band.across = (band.across.0.min(across.0), band.across.1.max(across.1));
                 }
-                _ => folded.push(Band { along, across, left: 0.0, flow: (0.0, 0.0) }),
+                _ => folded.push(Band { along, across, left: 0.0, begin: 0.0 }),
             }
         }
-        let (mut left, mut begin, mut extent) = (0.0, 0.0, (0.0, 0.0));
-        for (number, band) in folded.iter_mut().enumerate() {
-            band.left = left;
+        Self::of(folded)
+    }
+
+    /// These bands beside each other.
+    fn of(mut bands: Vec<Band>) -> Self {
+        let (mut left, mut begin, mut extent) = (0.0, 0.0_f64, (0.0_f64, 0.0_f64));
+        for (number, band) in bands.iter_mut().enumerate() {
+            (band.left, band.begin) = (left, begin);
             left += band.across.1 - band.across.0 + BAND_GAP;
             let length = band.along.1 - band.along.0;
-            let end = if number.is_multiple_of(2) { begin + length } else { begin - length };
-            band.flow = (begin, end);
-            extent = (end.min(extent.0), end.max(extent.1));
-            begin = end;
+            begin += if number.is_multiple_of(2) { length } else { -length };
+            extent = (extent.0.min(begin), extent.1.max(begin));
         }
-        Self { bands: folded, extent }
+        Self { bands, extent }
     }
 
     /// How many bands there are.
@@ -85,9 +88,9 @@ impl Fold {
     /// Where a point of the layout goes.
     pub fn place(&self, point: Point) -> Point {
         let number = self.band(point);
-        let Band { along, across, left, flow } = self.bands[number];
+        let Band { along, across, left, begin } = self.bands[number];
         let (x, y) = (point.0 - across.0, point.1 - along.0);
-        let begin = self.room() + flow.0 - self.extent.0;
+        let begin = self.room() + begin - self.extent.0;
         if number.is_multiple_of(2) { (left + x, begin + y) } else { (left + across.1 - across.0 - x, begin - y) }
     }
 
