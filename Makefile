@@ -14,7 +14,7 @@ DEMO_OUTPUT := demo
 
 FUZZ_RUNS ?= 1000000
 
-.PHONY: help demo test python mutants repeat audit fuzz miri toolchain build
+.PHONY: help demo test python mutants repeat audit fuzz miri toolchain browser build
 
 help:
 	@echo "make demo     build, split $(DEMO_INSTANCE) with and without contiguity, draw the split"
@@ -32,12 +32,13 @@ demo: build
 	$(DAGSPLIT) solve $(DEMO_INSTANCE) --scope $(DEMO_SCOPES) --method $(DEMO_METHODS) \
 		--time-limit 60 --output $(DEMO_OUTPUT)/split.json
 	$(DAGSPLIT) verify $(DEMO_INSTANCE) $(DEMO_OUTPUT)/split.json
-	$(DAGSPLIT) solve $(DEMO_INSTANCE) --output $(DEMO_OUTPUT)/best.json --proof $(DEMO_OUTPUT)/best.proof
+	$(DAGSPLIT) solve $(DEMO_INSTANCE) --output $(DEMO_OUTPUT)/best.json --proof $(DEMO_OUTPUT)/best.proof \
+		--html $(DEMO_OUTPUT)/best.html
 	$(CHECK) $(DEMO_INSTANCE) $(DEMO_OUTPUT)/best.proof $(DEMO_OUTPUT)/best.json
 	$(DAGSPLIT) draw $(DEMO_INSTANCE) --split $(DEMO_OUTPUT)/split.json --output $(DEMO_OUTPUT)/split.svg
-	@echo "the picture of the split is $(DEMO_OUTPUT)/split.svg"
+	@echo "the picture of the split is $(DEMO_OUTPUT)/split.svg, the page of the best one $(DEMO_OUTPUT)/best.html"
 
-test: toolchain
+test: toolchain browser
 	cargo fmt --all --check
 	cargo clippy --locked --lib --no-default-features -- -D warnings
 	cargo clippy --locked --workspace --all-targets --no-default-features -- -D warnings
@@ -74,3 +75,6 @@ build: toolchain
 
 toolchain:
 	@bash tools/ensure-toolchain.sh
+
+browser:
+	@bash tools/ensure-toolchain.sh browser

@@ -452,6 +452,22 @@ fn pictures_show_every_device_and_escape_names() {
 }
 
 #[test]
+fn pictures_fold_to_a_page_and_need_nothing_that_converters_lack() {
+    let bench = Bench::new();
+    let families =
+        ["chain --nodes 20", "chain --nodes 80", "dnn --nodes 24 --seed 3", "resnet --depth 50", "transformer"];
+    for family in families {
+        bench.run(&format!("generate {family} --output made.json")).exits(0);
+        let picture = bench.run("draw made.json").exits(0).out();
+        let (_, view) = picture.split_once("viewBox=\"0 0 ").unwrap();
+        let sides: Vec<f64> = view.split('"').next().unwrap().split(' ').map(|side| side.parse().unwrap()).collect();
+        assert!((1.0 / 1.6..=1.6).contains(&(sides[0] / sides[1])), "{family}: {sides:?}");
+        let stages = bench.run("draw made.json --detail stages").exits(0).out();
+        assert!(!picture.contains("paint-order") && !stages.contains("paint-order"), "{family}");
+    }
+}
+
+#[test]
 fn big_graphs_are_drawn_quickly() {
     let bench = Bench::new();
     for family in

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what dagsplit's build needs and does not find: Rust, cmake, a C++ compiler and libclang.
 # The last three build HiGHS; `cargo build --no-default-features` does without them and without HiGHS.
+# With the word `browser` it installs a Chromium in their place, in which tests open pages, or says that there is none.
 set -euo pipefail
 
 say() { printf 'toolchain: %s\n' "$*" >&2; }
@@ -69,6 +70,19 @@ ensure_rust() {
     say 'Rust is missing; installing it with rustup'
     curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal -c rustfmt -c clippy
 }
+
+has_browser() {
+    for browser in "${DAGSPLIT_BROWSER:-chromium}" chromium-browser google-chrome google-chrome-stable \
+        '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'; do
+        have "$browser" && return 0
+    done
+    return 1
+}
+
+if [ "${1:-}" = browser ]; then
+    (need 'Chromium' has_browser chromium chromium google-chrome) || say 'THE TESTS IN A BROWSER ARE SKIPPED: there is none'
+    exit 0
+fi
 
 ensure_rust
 need 'cmake' has_cmake cmake cmake cmake

@@ -236,6 +236,10 @@ class Comparison(Rows[Row]):
         """
         return Picture(_native.plotted(self._records, kind, width))
 
+    def html(self) -> str:
+        """A page of HTML that loads nothing: methods, runs to sort, filter and open, and the plot."""
+        return _native.paged(self._records)
+
     def _repr_markdown_(self) -> str:
         return self.to_text("markdown")
 

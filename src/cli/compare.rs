@@ -9,6 +9,7 @@ use crate::report::comparison::{
     Change, Ending, Journal, Measured, Record, Status, Table, changes, classes, contradiction, is_same_question,
     measured, table,
 };
+use crate::report::page;
 use crate::report::table::sheet;
 use crate::text;
 
@@ -19,7 +20,7 @@ use super::runs_args::RunsArgs;
 use super::series::journal_failure;
 use super::task::{Question, Task};
 use super::verbatim::Verbatim;
-use super::{Exit, Failure, OrFail, note, print, values};
+use super::{Exit, Failure, OrFail, note, print, values, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -91,6 +92,11 @@ pub struct Args {
 
     #[command(flatten)]
     plots: PlotArgs,
+
+    /// Write a page to look at: methods, runs to sort and filter with all that is kept of each, and the plot. One file,
+    /// which loads nothing.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    html: Option<PathBuf>,
 }
 
 impl Args {
@@ -198,6 +204,9 @@ impl Args {
             print(&format!("\n{}", sheet(&table(runs, changes, Table::Changes))))?;
         }
         self.runs.export.write(&records, &shown, &shown)?;
+        if let Some(path) = &self.html {
+            write_out(Some(path), &page::comparison(runs).or_fail(Exit::Bug)?)?;
+        }
         self.plots.write(runs)
     }
 }

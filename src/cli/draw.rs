@@ -140,5 +140,5 @@ pub fn draw_workload(
         DetailArg::Chains => Detail::Chains,
         DetailArg::Stages => Detail::Stages,
     });
-    Ok(draw(&workload.instance, &problem.graph, devices.as_deref(), detail))
+    Ok(draw(&workload.instance, &problem.graph, devices.as_deref(), detail).svg)
 }

@@ -222,6 +222,16 @@ fn write_out(path: Option<&Path>, contents: &str) -> Result<(), Failure> {
     }
 }
 
+/// A command line, as a shell takes it.
+fn command_line(program: &str, words: impl Iterator<Item = String>) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,:/+%".contains(c);
+    let quoted = |word: String| match shlex::try_quote(&word) {
+        Ok(quoted) if !word.chars().all(is_plain) => quoted.into_owned(),
+        _ => word,
+    };
+    std::iter::once(program.to_owned()).chain(words.map(quoted)).collect::<Vec<_>>().join(" ")
+}
+
 /// A contradiction of dagsplit with itself.
 fn bug(what: &str) -> Failure {
     let cure = "this is a bug in dagsplit; please report it with the workload and the command line";

@@ -23,7 +23,7 @@ use super::reading_args::{ReadingArgs, Workload};
 use super::search_args::SearchArgs;
 use super::stage_memory_args::TrainingArgs;
 use super::values;
-use super::{Exit, Failure, OrFail, bug, print, print_json, progress, write_out};
+use super::{Exit, Failure, bug, print, print_json, progress, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -255,7 +255,7 @@ impl Args {
         let Planned { record, plan } = planning.plan(&workload, topology, super::started(), watch)?;
         self.write(&workload, &plan)?;
         if let Some(path) = &self.output.plot {
-            write_out(Some(path), &plot(&plan).or_fail(Exit::Bug)?)?;
+            write_out(Some(path), &plot(&plan))?;
         }
         let sheet = record.sheet();
         self.export.write(&record, &sheet, &sheet)?;

@@ -16,6 +16,14 @@ impl<T> Verbatim<T> {
     pub fn words_without(&self, except: &str) -> Vec<String> {
         self.words.iter().filter(|(name, _)| name != except).map(|(_, word)| word.clone()).collect()
     }
+
+    /// The same of those options alone that the group `G` has.
+    pub fn words_of_without<G: Args>(&self, except: &str) -> Vec<String> {
+        let group = G::augment_args(Command::new(""));
+        let is_of_group = |name: &str| group.get_arguments().any(|argument| argument.get_long() == Some(name));
+        let words = self.words.iter().filter(|(name, _)| name != except && is_of_group(name));
+        words.map(|(_, word)| word.clone()).collect()
+    }
 }
 
 impl<T: Args> FromArgMatches for Verbatim<T> {
@@ -58,7 +66,7 @@ mod tests {
 
     use super::*;
     use crate::cli::problem_args::ProblemArgs;
-    use crate::cli::reading_args::ReadingOptions;
+    use crate::cli::reading_args::{PlatformArgs, ReadingOptions};
 
     #[derive(Parser)]
     struct Line {
@@ -76,5 +84,7 @@ mod tests {
         assert_eq!(parsed.reading.words_without(""), ["--memory=16GiB,1 GB", "--training"]);
         assert_eq!(parsed.problem.words_without("scope"), ["--cost=overlap"]);
         assert_eq!(parsed.problem.words_without(""), ["--scope=convex,acyclic", "--cost=overlap"]);
+        assert_eq!(parsed.reading.words_of_without::<PlatformArgs>(""), ["--memory=16GiB,1 GB"]);
+        assert_eq!(parsed.problem.words_of_without::<ProblemArgs>("scope"), ["--cost=overlap"]);
     }
 }

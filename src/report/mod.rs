@@ -1,4 +1,4 @@
-//! What people and programs get to see of a run: JSON records, tables, pictures, progress.
+//! What people and programs get to see of a run: JSON records, tables, pictures, pages, progress.
 //!
 //! A report takes nothing but verified splits: every load and objective value shown here was recomputed from the
 //! original instance.
@@ -13,6 +13,7 @@ pub mod image;
 pub mod lines;
 pub mod mapping;
 pub mod method;
+pub mod page;
 pub mod picture;
 pub mod plan;
 pub mod plot;

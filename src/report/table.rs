@@ -26,6 +26,15 @@ pub fn run(record: &RunRecord) -> String {
     if !record.devices.is_empty() {
         out += &devices(&record.devices);
     }
+    out += &listed(&facts(record));
+    if !record.compared.is_empty() {
+        out += &format!("\n{}", comparison(&record.compared));
+    }
+    out
+}
+
+/// The objective and what is known of the optimum, by name.
+pub(super) fn facts(record: &RunRecord) -> Vec<(&'static str, String)> {
     let optional = |value: Option<f64>, shown: fn(f64) -> String| value.map_or_else(|| "none known".into(), shown);
     let unit =
         record.time_unit.filter(|_| record.objective.is_some()).map_or_else(String::new, |unit| format!(" {unit}"));
@@ -61,11 +70,7 @@ pub fn run(record: &RunRecord) -> String {
         let moves = stability.spread.map_or_else(|| "what was measured".into(), percent);
         facts.push(("stable", format!("at most {relative} above the best split while times move by {moves}{proven}")));
     }
-    out += &listed(&facts);
-    if !record.compared.is_empty() {
-        out += &format!("\n{}", comparison(&record.compared));
-    }
-    out
+    facts
 }
 
 /// The method, with who of a portfolio found what.

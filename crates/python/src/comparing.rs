@@ -15,6 +15,7 @@ use report::comparison::{
 use report::export::{csv::csv, latex::latex, markdown::markdown};
 use report::image::Format;
 use report::lines::{JournalError, Lines};
+use report::page;
 use report::plot::{Plot, WIDTHS};
 use report::table;
 use serde_json::{Value, json};
@@ -66,7 +67,8 @@ pub fn kept(folder: PathBuf, trials: Vec<String>, any_version: bool) -> PyResult
 #[pyfunction]
 pub fn keep(folder: PathBuf, record: &str) -> PyResult<()> {
     // A process that was forked has a journal of its own, too.
-    static JOURNALS: LazyLock<Mutex<HashMap<(u32, PathBuf), Lines<Record>>>> = LazyLock::new(Mutex::default);
+    type Journals = HashMap<(u32, PathBuf), Lines<Record>>;
+    static JOURNALS: LazyLock<Mutex<Journals>> = LazyLock::new(Mutex::default);
     let record = serde_json::from_str(record).map_err(|error| mismatch(&error))?;
     let mut journals = JOURNALS.lock().unwrap_or_else(PoisonError::into_inner);
     let kept = match journals.entry((std::process::id(), folder)) {
@@ -153,6 +155,12 @@ pub fn tabled(records: Vec<String>, table: &str, form: &str) -> PyResult<String>
         "csv" => Ok(csv(&sheet)),
         _ => Err(refused(format!("there is no form {form:?}; name one of text, markdown, latex, csv"))),
     }
+}
+
+/// Records as a page of HTML.
+#[pyfunction]
+pub fn paged(records: Vec<String>) -> PyResult<String> {
+    page::comparison(&measured(&read(&records)?)).map_err(|error| InternalError::new_err(error.to_string()))
 }
 
 /// A figure of records as SVG.

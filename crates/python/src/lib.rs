@@ -19,7 +19,7 @@ mod workloads;
 #[pyo3::pymodule]
 mod _native {
     #[pymodule_export]
-    use super::comparing::{changed, curves, encoded, keep, kept, plotted, record, records, tabled, told};
+    use super::comparing::{changed, curves, encoded, keep, kept, paged, plotted, record, records, tabled, told};
     #[pymodule_export]
     use super::conforming::conform;
     #[pymodule_export]

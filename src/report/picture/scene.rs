@@ -36,8 +36,8 @@ pub struct Shape {
     pub device: Option<usize>,
     /// Whether its nodes belong to the backward pass.
     pub backward: bool,
-    /// How many nodes it stands for.
-    pub node_count: usize,
+    /// The nodes it stands for.
+    pub nodes: Vec<NodeId>,
 }
 
 /// Data that flows from one box to another.
@@ -148,7 +148,7 @@ impl<'a> Subject<'a> {
             }
             Detail::Stages => self.stage_lines(group),
         };
-        Shape { lines, tooltip: self.tooltip(group), device, backward, node_count: group.len() }
+        Shape { lines, tooltip: self.tooltip(group), device, backward, nodes: group.to_vec() }
     }
 
     fn stage_lines(&self, group: &[NodeId]) -> Vec<String> {
@@ -234,20 +234,15 @@ impl Scene {
         self.arrows.iter_mut().for_each(|arrow| arrow.against = arrow.to < arrow.from);
     }
 
-    /// The layer of each box: behind all boxes that point to it; constants stand right before their consumer.
+    /// The layer of each box, as the library has it: right behind the last of the boxes that point to it.
     pub fn layers(&self) -> Vec<usize> {
         let forward: Vec<(usize, usize)> = self.arrows.iter().map(Arrow::ends_for_layout).collect();
         let Ok(graph) = Graph::new(self.boxes.len(), &forward) else { return vec![0; self.boxes.len()] };
         let mut layer = vec![0; self.boxes.len()];
-        let order = topological::smallest_first(&graph);
-        for &u in &order {
+        for u in topological::smallest_first(&graph) {
             for &v in graph.successors(u) {
                 layer[v as usize] = layer[v as usize].max(layer[u] + 1);
             }
-        }
-        for &u in order.iter().rev().filter(|&&u| graph.predecessors(u).is_empty()) {
-            let first_consumer = graph.successors(u).iter().map(|&v| layer[v as usize]).min();
-            layer[u] = first_consumer.map_or(0, |consumer| consumer - 1);
         }
         layer
     }

@@ -4,7 +4,8 @@ use svg::Document;
 use svg::node::element::{Definitions, Group, Marker, Path, Rectangle, Text, Title, path::Data};
 
 use super::Detail;
-use super::layout::{Direction, Layout, Place, Point};
+use super::fold::{Point, Route};
+use super::layout::{Layout, Place};
 use super::scene::{Arrow, Scene, Shape, Subject};
 use crate::report::DeviceRecord;
 use crate::text::{escaped, escaped_lines};
@@ -13,6 +14,7 @@ use crate::units::{bytes, number, short};
 pub(super) const MARGIN: f64 = 24.0;
 pub(super) const HEADER: f64 = 62.0;
 const HEADER_CHARACTER: f64 = 6.0;
+const LABEL_CHARACTER: f64 = 6.0;
 const LEGEND_COLUMN: f64 = 400.0;
 const LEGEND_ROW: f64 = 22.0;
 pub(in crate::report) const INK: &str = "#1f2933";
@@ -114,8 +116,8 @@ fn facts(subject: &Subject, scene: &Scene) -> String {
 
 fn graph(subject: &Subject, scene: &Scene, layout: &Layout) -> Group {
     let mut group = Group::new();
-    for (arrow, points) in scene.arrows.iter().zip(&layout.routes) {
-        group = group.add(arrow_line(subject, scene, arrow, points, layout.direction));
+    for (arrow, route) in scene.arrows.iter().zip(&layout.routes) {
+        group = group.add(arrow_line(subject, scene, arrow, route));
     }
     for (shape, place) in scene.boxes.iter().zip(&layout.boxes) {
         group = group.add(node_box(subject, shape, place, layout.labelled));
@@ -123,18 +125,18 @@ fn graph(subject: &Subject, scene: &Scene, layout: &Layout) -> Group {
     if scene.detail == Detail::Stages {
         // What stays on a device is not transferred.
         let labelled = |arrow: &Arrow| arrow.traffic > 0.0 && (arrow.crosses || subject.split.is_none());
-        for (arrow, points) in scene.arrows.iter().zip(&layout.routes).filter(|(arrow, _)| labelled(arrow)) {
-            group = group.add(traffic_label(arrow, points));
+        for (arrow, route) in scene.arrows.iter().zip(&layout.routes).filter(|(arrow, _)| labelled(arrow)) {
+            group = group.add(traffic_label(arrow, route));
         }
     }
     group
 }
 
-fn arrow_line(subject: &Subject, scene: &Scene, arrow: &Arrow, points: &[Point], direction: Direction) -> Path {
+fn arrow_line(subject: &Subject, scene: &Scene, arrow: &Arrow, route: &Route) -> Path {
     let crosses = arrow.crosses && subject.split.is_some();
     let (colour, head) = if crosses { (INK, "url(#across)") } else { (FAINT, "url(#inside)") };
     let line = Path::new()
-        .set("d", curve(points, direction))
+        .set("d", curve(route))
         .set("fill", "none")
         .set("stroke", colour)
         .set("stroke-opacity", if crosses { 0.75 } else { 0.6 })
@@ -146,38 +148,22 @@ fn arrow_line(subject: &Subject, scene: &Scene, arrow: &Arrow, points: &[Point],
     if arrow.against { line.set("stroke-dasharray", "5 3") } else { line }
 }
 
-/// A smooth line through the points that leaves and enters each of them in the direction of the flow.
-fn curve(points: &[Point], direction: Direction) -> Data {
-    let round = |value: f64| (10.0 * value).round() / 10.0;
-    let mut data = Data::new().move_to((round(points[0].0), round(points[0].1)));
-    for pair in points.windows(2) {
-        let ((x0, y0), (x1, y1)) = (pair[0], pair[1]);
-        let (x, y) = ((x0 + x1) / 2.0, (y0 + y1) / 2.0);
-        let control = match direction {
-            Direction::Right => (x, y0, x, y1),
-            Direction::Down => (x0, y, x1, y),
-        };
-        let curve = (control.0, control.1, control.2, control.3, x1, y1);
-        data = data.cubic_curve_to((
-            round(curve.0),
-            round(curve.1),
-            round(curve.2),
-            round(curve.3),
-            round(curve.4),
-            round(curve.5),
-        ));
-    }
-    data
+fn curve(route: &Route) -> Data {
+    let points: Vec<Point> =
+        route.0.iter().map(|&(x, y)| ((10.0 * x).round() / 10.0, (10.0 * y).round() / 10.0)).collect();
+    points[1..].chunks_exact(3).fold(Data::new().move_to(points[0]), |data, curve| {
+        let [(x1, y1), (x2, y2), (x, y)] = [curve[0], curve[1], curve[2]];
+        data.cubic_curve_to((x1, y1, x2, y2, x, y))
+    })
 }
 
-fn traffic_label(arrow: &Arrow, points: &[Point]) -> Text {
-    let middle = (points.len() - 1) / 2;
-    let ((x0, y0), (x1, y1)) = (points[middle], points[middle + 1]);
-    text(short(arrow.traffic), (x0 + x1) / 2.0, (y0 + y1) / 2.0 - 4.0, 10.5)
-        .set("text-anchor", "middle")
-        .set("stroke", "white")
-        .set("stroke-width", 3)
-        .set("paint-order", "stroke")
+/// What crosses, on a ground of its own: not all programs know how to draw an outline behind letters.
+fn traffic_label(arrow: &Arrow, route: &Route) -> Group {
+    let (x, y) = route.middle();
+    let label = short(arrow.traffic);
+    let width = label.chars().count() as f64 * LABEL_CHARACTER + 4.0;
+    let ground = rectangle(x - width / 2.0, y - 7.0, width, 14.0).set("fill", "white").set("fill-opacity", 0.85);
+    Group::new().add(ground).add(text(label, x, y + 4.0, 10.5).set("text-anchor", "middle"))
 }
 
 fn node_box(subject: &Subject, shape: &Shape, place: &Place, labelled: bool) -> Group {
@@ -199,6 +185,7 @@ fn node_box(subject: &Subject, shape: &Shape, place: &Place, labelled: bool) -> 
         outline = outline.set("stroke-dasharray", "3 2");
     }
     let mut group = Group::new()
+        .set("class", "box")
         .add(title(&shape.tooltip))
         .add(rectangle(left, top, place.width, place.height).set("rx", 4).set("fill", "white"))
         .add(outline);

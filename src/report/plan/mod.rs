@@ -2,7 +2,7 @@
 
 mod plot;
 
-pub use plot::{PlanPlotError, plot};
+pub use plot::plot;
 
 use serde::Serialize;
 
