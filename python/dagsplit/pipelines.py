@@ -189,8 +189,17 @@ def plan(
     record = json.loads(text)
     best = next((each for each in record["candidates"] if each["status"] == "best"), None)
     split = None if devices is None else Split._of(instance, devices, None)
-    found = (record[each] for each in ("status", "objective", "lower_bound", "gap"))
-    return Plan(*found, best, record["candidates"], split, interrupted, record)
+    return Plan(
+        record["status"],
+        record["objective"],
+        record["lower_bound"],
+        record["gap"],
+        best,
+        record["candidates"],
+        split,
+        interrupted,
+        record,
+    )
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,8 @@ def test_a_plan_has_the_split_of_its_best_candidate() -> None:
     workload = generate("transformer", layers=2, training=True)
     planned = plan(workload, Topology.generate("hierarchical", nodes=2, node_size=2), batch=16, mapping_time=2.0)
     assert planned.best is not None and planned.split is not None
-    assert planned.objective == planned.best["time"] and planned.lower_bound is not None
+    assert planned.objective is not None and planned.lower_bound is not None
+    assert planned.objective == planned.best["time"]
     assert planned.lower_bound <= planned.objective and planned.status in {"optimal", "feasible"}
     assert planned.best["stages"] == len(planned.split.devices)
     assert {each["status"] for each in planned.candidates} <= {
