@@ -65,7 +65,7 @@ def test_tables_and_plots(comparison: Comparison) -> None:
     assert "halves" in comparison._repr_markdown_() and "\\toprule" in comparison.to_text("latex")
     assert comparison.to_text("csv").count("\n") == 11
     assert comparison.plot().startswith("<svg")
-    assert comparison.html().startswith("<!doctype html>") and "<code>halves</code>" in comparison.html()
+    assert comparison.html().startswith("<!doctype html>") and "halves</code></td>" in comparison.html()
     with pytest.raises(InvalidOption, match="name one of text"):
         comparison.to_text("html")  # type: ignore[arg-type]
     for table, title in (("methods", "worst gap"), ("ratios", "geometric mean"), ("contiguity", "price at most")):
