@@ -153,16 +153,17 @@ impl<'a> Family<'a> {
             match split_within(&self.lattice, &self.ends, &mut chooser, target, race.cx)? {
                 Some(stages) => {
                     let is_better = race.offer(self.model.objective(&stages), stages);
-                    if !is_better && std::mem::replace(&mut was_idle, true) {
+                    if !is_better && was_idle {
                         return Err(Stopped); // Rounding tells of better ones than there are.
                     }
-                    was_idle &= !is_better;
+                    was_idle = !is_better;
                 }
-                None if self.is_all => {
-                    race.raise(target, BoundSource::Refuted);
-                    lower = target;
+                None => {
+                    if self.is_all {
+                        race.raise(target, BoundSource::Refuted);
+                    }
+                    (lower, was_idle) = (target, false);
                 }
-                None => lower = target,
             }
             race.report("degrees");
         }
