@@ -184,8 +184,8 @@ impl Args {
         let is_worse = changes.iter().any(|change| !change.worse.is_empty());
         self.show(records, &runs, &changes)?;
         let exit = if is_worse { Exit::InvalidSplit } else { exit(&runs) };
-        let all: Vec<Record> = known.iter().chain(changes.iter().map(|change| change.before)).cloned().collect();
-        match (contradiction(&all), &self.against) {
+        let all = known.iter().chain(changes.iter().map(|change| change.before));
+        match (contradiction(all), &self.against) {
             (Some(contradiction), _) => Err(Failure::new(Exit::Bug, contradiction.into())),
             _ if is_interrupted => Ok(Exit::NothingFound),
             _ if self.runs.series.is_part() => Ok(Exit::Done),

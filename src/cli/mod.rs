@@ -216,10 +216,16 @@ fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
 fn write_out(path: Option<&Path>, contents: &str) -> Result<(), Failure> {
     match path {
         None => print_raw(contents),
-        Some(path) => crate::formats::write_atomically(path, contents.as_bytes())
-            .map_err(|error| anyhow::anyhow!("{}: cannot write the file: {error}", text::path(path)))
-            .or_fail(Exit::Output),
+        Some(path) => write_file(path, contents.as_bytes()),
     }
+}
+
+fn write_file(path: &Path, contents: &[u8]) -> Result<(), Failure> {
+    crate::formats::write_atomically(path, contents).map_err(|error| unwritten(path, &error)).or_fail(Exit::Output)
+}
+
+fn unwritten(path: &Path, error: &dyn std::fmt::Display) -> anyhow::Error {
+    anyhow::anyhow!("{}: cannot write the file: {error}", text::path(path))
 }
 
 /// A command line, as a shell takes it.

@@ -14,6 +14,7 @@ use crate::report::record::MEMORY_LIMIT_NOTE;
 use crate::report::simulation::{gantt as gantt_chart, trace as trace_events};
 use crate::report::{InstanceRecord, table};
 use crate::simulate::Links;
+use crate::simulate::schedule::{GPipe, Inference, OneForwardOneBackward, Schedule, ZbH1, ZbH2};
 use clap::ValueEnum;
 
 use super::export_args::ExportArgs;
@@ -320,7 +321,7 @@ impl PlanningArgs {
             stages: stages.clone(),
             replicas: replicas.clone(),
             tensor_degrees: tensor_degrees.clone(),
-            schedules: schedule.iter().map(|schedule| PlanOptions::schedules()[*schedule as usize].0).collect(),
+            schedules: schedule.iter().map(|schedule| schedule.schedule()).collect(),
             recompute: match recompute {
                 RecomputeArg::Never => vec![false],
                 RecomputeArg::Always => vec![true],
@@ -342,6 +343,18 @@ impl CostArg {
             Self::Messages => Counted::Messages,
             Self::AllReduce => Counted::AllReduce,
             Self::Both => Counted::Both,
+        }
+    }
+}
+
+impl ScheduleArg {
+    fn schedule(self) -> &'static dyn Schedule {
+        match self {
+            Self::Gpipe => &GPipe,
+            Self::OneForwardOneBackward => &OneForwardOneBackward,
+            Self::ZbH1 => &ZbH1,
+            Self::ZbH2 => &ZbH2,
+            Self::Inference => &Inference,
         }
     }
 }

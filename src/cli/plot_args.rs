@@ -1,16 +1,13 @@
 //! Figures, and the files that they are written to.
 
-use std::fmt::Display;
 use std::path::PathBuf;
 
-use crate::formats::write_atomically;
 use crate::report::comparison::Measured;
 use crate::report::image::{Format, ImageError};
 use crate::report::named;
-use crate::report::plot::{Plot, WIDTHS, plot};
-use crate::text;
+use crate::report::plot::{Plot, WIDTH, WIDTHS, plot};
 
-use super::{Exit, Failure, OrFail, values};
+use super::{Exit, Failure, OrFail, unwritten, values, write_file};
 
 /// Figures to draw.
 #[derive(Debug, clap::Args)]
@@ -24,7 +21,7 @@ pub struct PlotArgs {
     drawings: Vec<Drawing>,
 
     /// How wide figures are, in millimetres, such as 84 for a column of a page of two. Their texts have 8 points.
-    #[arg(long, value_name = "MM", default_value = "174", requires = "drawings", value_parser = values::number(WIDTHS))]
+    #[arg(long, value_name = "MM", default_value_t = WIDTH, requires = "drawings", value_parser = values::number(WIDTHS))]
     plot_width: f64,
 }
 
@@ -62,8 +59,7 @@ impl PlotArgs {
 
 impl Drawing {
     fn write(&self, svg: String) -> Result<(), Failure> {
-        let told = |error: &dyn Display| anyhow::anyhow!("{}: cannot write the file: {error}", text::path(&self.file));
-        let bytes = self.format.encode(svg).map_err(|error| told(&error)).or_fail(Exit::Output)?;
-        write_atomically(&self.file, &bytes).map_err(|error| told(&error)).or_fail(Exit::Output)
+        let bytes = self.format.encode(svg).map_err(|error| unwritten(&self.file, &error)).or_fail(Exit::Output)?;
+        write_file(&self.file, &bytes)
     }
 }

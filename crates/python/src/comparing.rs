@@ -183,8 +183,7 @@ pub fn changed(records: Vec<String>, before: Vec<String>, slower_by: f64) -> PyR
     let (records, before) = (read(&records)?, Journal::from(Lines::from(read(&before)?)));
     let runs = measured(&records);
     let changes = changes(&runs, &before, slower_by);
-    let all: Vec<Record> = records.iter().chain(changes.iter().map(|change| change.before)).cloned().collect();
-    if let Some(contradiction) = contradiction(&all) {
+    if let Some(contradiction) = contradiction(records.iter().chain(changes.iter().map(|change| change.before))) {
         return Err(InternalError::new_err(contradiction.to_string()));
     }
     let change = |change: &Change<'_, '_>| {

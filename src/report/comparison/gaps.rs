@@ -107,7 +107,7 @@ fn covering(comparable: &[&Record], of: &Record) -> impl Iterator<Item = MethodR
 
 /// The first two claims about one workload that cannot both be true. O(n + Σ k²) for n records, of which k are about
 /// one workload and problem.
-pub fn contradiction(records: &[Record]) -> Option<Contradiction> {
+pub fn contradiction<'a>(records: impl IntoIterator<Item = &'a Record>) -> Option<Contradiction> {
     let claims = |comparable: Vec<&Record>| comparable.into_iter().map(Record::claim).collect::<Vec<_>>();
     let classes = classes(records, |record| record, Record::is_comparable);
     classes.into_iter().find_map(|comparable| consistent(&claims(comparable)).err())

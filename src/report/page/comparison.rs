@@ -4,10 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Page, Section};
 use crate::report::comparison::{Measured, Table, methods, table};
-use crate::report::plot::{Plot, plot};
-
-/// How wide the figure is, in millimetres: a page's text.
-const WIDTH: f64 = 174.0;
+use crate::report::plot::{Plot, WIDTH, plot};
 
 /// The page of a comparison: what each method did, and every run with all that is kept of it.
 ///

@@ -1,11 +1,8 @@
 //! Time against memory of all plans.
 
 use crate::plan::{Candidate, MappedPipeline, Plan};
-use crate::report::plot::Axis;
 use crate::report::plot::chart::{Chart, Figure, Shape};
-
-/// How wide the figure is, in millimetres.
-const WIDTH: f64 = 174.0;
+use crate::report::plot::{Axis, WIDTH};
 
 const GIB: f64 = 1_073_741_824.0;
 

@@ -17,6 +17,9 @@ use super::comparison::{Measured, Performance, gaps_over_time, profiles};
 /// How wide figures may be, in millimetres.
 pub const WIDTHS: RangeInclusive<f64> = 40.0..=1000.0;
 
+/// The width of a page's text, in millimetres.
+pub const WIDTH: f64 = 174.0;
+
 /// What a figure shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Plot {
