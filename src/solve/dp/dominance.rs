@@ -177,7 +177,7 @@ impl<'a> Dominance<'a> {
     }
 
     /// Whether no later stage loses when `u` joins `ideal`.
-    fn is_free(&self, u: usize, ideal: &Bits) -> bool {
+    pub fn is_free(&self, u: usize, ideal: &Bits) -> bool {
         let mut accelerators = self.reduced.kinds.iter().filter(|kind| kind.kind != DeviceKind::Cpu);
         accelerators.all(|kind| {
             kind.boundary.added(u, |v| contains(ideal, v)) <= kind.memory[u]

@@ -1,5 +1,7 @@
 //! All ideals of a graph, each with those that hold one unit more.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 use super::chain::Bits;
@@ -76,7 +78,12 @@ impl Lattice {
 
     /// The units that may join an ideal, each with the ideal that this makes.
     pub fn above(&self, ideal: usize) -> &[(u32, u32)] {
-        &self.above[self.starts[ideal] as usize..self.starts[ideal + 1] as usize]
+        &self.above[self.range_above(ideal)]
+    }
+
+    /// Where the units that may join an ideal lie among those of all ideals.
+    pub fn range_above(&self, ideal: usize) -> Range<usize> {
+        self.starts[ideal] as usize..self.starts[ideal + 1] as usize
     }
 
     /// How many 64-bit words an ideal takes.

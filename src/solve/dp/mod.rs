@@ -31,6 +31,7 @@ pub mod servers;
 mod setting;
 pub mod stage;
 pub mod suffixes;
+mod zone;
 
 pub use ideal::IdealDp;
 pub use linearized::LinearizedDp;

@@ -3,15 +3,20 @@
 //! For each ideal it keeps the best values with which chains of stages reach it, for each use of devices. Whoever is
 //! reached is left once, by a walk through all ideals above: each stage is looked at once for each kind of device, its
 //! load kept up to date unit by unit. What a stage computes, and what it moves over its lower boundary, only grows
-//! along the walk, so the walk turns back where that alone exceeds the target; and no chain is continued whose remaining
-//! devices cannot do the remaining work.
+//! along the walk, so the walk turns back where that alone exceeds the target, and where what may still join is too little
+//! for the devices after it. No chain is continued whose remaining devices cannot do the remaining work, or that
+//! [`super::dominance`] says to go on a unit farther on.
 
-use super::chain::IdealChain;
+use std::ops::Range;
+
+use super::chain::{Bits, IdealChain};
+use super::dominance::Dominance;
 use super::lattice::Lattice;
 use super::loads::{Value, contains, objective, ones};
 use super::pins::{Costs, Pins, Sums};
 use super::rests::Rests;
 use super::setting::Setting;
+use super::zone::Zones;
 use crate::cost::compute_load;
 use crate::problem::fits;
 use crate::search::{SearchContext, Stopped, Verdict};
@@ -43,10 +48,14 @@ pub struct Pairs<'a> {
     left: Vec<f64>,
     /// How often that counts in the objective, whatever the largest load is.
     once: f64,
+    /// For each unit that may join an ideal, in the lattice's order, whether no later stage loses by that; empty where
+    /// nobody can tell.
+    free: Vec<bool>,
+    zones: Zones<'a>,
 }
 
 impl<'a> Pairs<'a> {
-    /// Prepares the program. O(ideals · (width + nets of a unit)).
+    /// Prepares the program. O(ideals · width · pins of a unit's nets).
     pub fn new(setting: &'a Setting<'a>, lattice: &'a Lattice) -> Self {
         let Setting { reduced, consumption, .. } = setting;
         let rests = Rests::new(reduced);
@@ -59,14 +68,22 @@ impl<'a> Pairs<'a> {
             rest: rests.above_each(reduced, lattice),
             left: consumption.all().map(left).collect(),
             once: if setting.loads.is_step() { 1.0 / setting.most_replicas() as f64 } else { 0.0 },
+            free: free_units(setting, lattice),
+            zones: Zones::new(&reduced.order, rests.units),
         }
     }
 
-    /// The best chain of an objective of at most `target`, with its value; the number of pairs is added to `pairs`.
-    pub fn best(&self, target: f64, cx: &SearchContext, pairs: &mut u64) -> Verdict<(IdealChain, Value)> {
+    /// The best chain of an objective of at most `target`, with its value, if it is no better than `bound`, as no chain
+    /// may be; the number of pairs is added to `pairs`.
+    pub fn best(
+        &self,
+        (bound, target): (f64, f64),
+        cx: &SearchContext,
+        pairs: &mut u64,
+    ) -> Verdict<(IdealChain, Value)> {
         let mut chains: Vec<Vec<Reached>> = vec![Vec::new(); self.lattice.count()];
         chains[0].push(Reached { used: 0, stage: 0, from: (0, 0), value: [0.0; 2] });
-        let mut walk = Walk::new(self, target, cx);
+        let mut walk = Walk::new(self, (bound, target), cx);
         for ideal in 0..self.lattice.count() {
             let (below, above) = chains.split_at_mut(ideal + 1);
             if !below[ideal].is_empty() && walk.run(ideal, &below[ideal], above).is_err() {
@@ -96,6 +113,17 @@ impl<'a> Pairs<'a> {
     }
 }
 
+/// What [`Pairs::free`] holds. A step is a sum, too, in which each load counts.
+fn free_units(setting: &Setting, lattice: &Lattice) -> Vec<bool> {
+    let is_largest_load = setting.loads.is_one_load() && !setting.loads.is_step();
+    let rule = is_largest_load.then(|| Dominance::new(setting.problem, setting.reduced)).flatten();
+    let free_above = |rule: &Dominance, ideal: usize| -> Vec<bool> {
+        let bits: Bits = lattice.bits(ideal).into();
+        lattice.above(ideal).iter().map(|&(u, _)| rule.is_free(u as usize, &bits)).collect()
+    };
+    rule.iter().flat_map(|rule| (0..lattice.count()).flat_map(|ideal| free_above(rule, ideal))).collect()
+}
+
 /// A stage kind that may follow some chain to an ideal.
 #[derive(Clone, Copy)]
 struct Usable {
@@ -109,6 +137,7 @@ struct Usable {
 /// A walk through the ideals above one, with the stage between.
 struct Walk<'a> {
     pairs: &'a Pairs<'a>,
+    bound: f64,
     target: f64,
     /// No stage of a chain within the target has a larger load.
     most_load: f64,
@@ -122,15 +151,18 @@ struct Walk<'a> {
     usable: Vec<Usable>,
     /// No stage computes longer.
     most_compute: f64,
-    /// For each unit that is not to join, the depth of the walk from which on; else 0.
-    excluded: Vec<u32>,
+    /// Which units the stage may hold; empty where that is not known.
+    zone: Bits,
+    /// For each depth of the walk a row of bits: the units that are not to join from there on.
+    barred: Vec<u64>,
 }
 
 impl<'a> Walk<'a> {
-    fn new(pairs: &'a Pairs<'a>, target: f64, cx: &'a SearchContext) -> Self {
+    fn new(pairs: &'a Pairs<'a>, (bound, target): (f64, f64), cx: &'a SearchContext) -> Self {
         let reduced = pairs.setting.reduced;
         Self {
             pairs,
+            bound,
             target,
             most_load: pairs.setting.loads.most_load(target),
             cx,
@@ -140,7 +172,8 @@ impl<'a> Walk<'a> {
             set: vec![0; pairs.lattice.words()],
             usable: Vec::new(),
             most_compute: 0.0,
-            excluded: vec![0; reduced.unit_count()],
+            zone: Bits::default(),
+            barred: vec![0; (reduced.unit_count() + 1) * pairs.lattice.words()],
         }
     }
 
@@ -161,7 +194,9 @@ impl<'a> Walk<'a> {
             let most = self.usable.iter().map(|usable| usable.replicas * self.most_load / a_unit * ROUNDING);
             if let Some(most) = most.max_by(f64::total_cmp) {
                 self.most_compute = most;
-                self.descend((costs, 1), from, &Sums::default(), chains, above)?;
+                self.barred[..pairs.lattice.words()].fill(0);
+                let spare = self.survey(costs);
+                self.descend((costs, 0), from, (&Sums::default(), spare), chains, above)?;
             }
         }
         Ok(())
@@ -178,19 +213,37 @@ impl<'a> Walk<'a> {
         Some(Usable { stage, replicas: kind.replicas as f64, limit, time_left })
     }
 
-    /// Looks at all stages that hold the present one, at a depth from 1 on.
+    /// Finds the zone of `from`. Returns how much of it a stage can do without, if what is left is not to be too much for
+    /// the devices after it.
+    fn survey(&mut self, costs: &Costs) -> f64 {
+        let Pairs { lattice, zones, .. } = self.pairs;
+        let from = lattice.bits(self.from);
+        let ready = lattice.above(self.from).iter().map(|&(u, _)| u as usize);
+        let time = |u: usize| costs.own[u].as_ref().map(|own| own.iter().map(|terms| terms.compute).sum());
+        let zone = zones.of(from, ready, time, self.most_compute * ROUNDING);
+        let time_left = self.usable.iter().map(|usable| usable.time_left).fold(0.0, f64::max);
+        let (zone, work) = zone.unwrap_or((Bits::default(), f64::INFINITY));
+        self.zone = zone;
+        work - (zones.above(from) - time_left) + (ROUNDING - 1.0) * work
+    }
+
+    /// Looks at all stages that hold the present one.
     fn descend(
         &mut self,
-        (costs, depth): (&'a Costs<'a>, u32),
+        (costs, depth): (&'a Costs<'a>, usize),
         ideal: usize,
-        sums: &Sums,
+        (sums, mut spare): (&Sums, f64),
         chains: &[Reached],
         above: &mut [Vec<Reached>],
     ) -> Result<(), Stopped> {
-        let joining = self.pairs.lattice.above(ideal);
-        for &(unit, larger) in joining {
+        let words = self.set.len();
+        let row = depth * words..(depth + 1) * words;
+        for &(unit, larger) in self.pairs.lattice.above(ideal) {
             let u = unit as usize;
-            if self.excluded[u] > 0 {
+            if spare < 0.0 {
+                break;
+            }
+            if contains(&self.barred[row.clone()], u) {
                 continue;
             }
             self.steps += 1;
@@ -199,19 +252,26 @@ impl<'a> Walk<'a> {
             }
             if let Some(sums) = self.join(costs, u, sums) {
                 let reached = &mut above[larger as usize - self.from - 1];
-                if self.continue_chains(larger as usize, &sums, chains, reached) {
-                    self.descend((costs, depth + 1), larger as usize, &sums, chains, above)?;
+                if self.continue_chains(costs, larger as usize, &sums, chains, reached) {
+                    self.barred.copy_within(row.clone(), row.end);
+                    self.descend((costs, depth + 1), larger as usize, (&sums, spare), chains, above)?;
                 }
                 self.leave(costs, u);
             }
             // What holds this unit has been looked at.
-            self.excluded[u] = depth;
-        }
-        for &(u, _) in joining {
-            let excluded = &mut self.excluded[u as usize];
-            *excluded = if *excluded == depth { 0 } else { *excluded };
+            spare -= self.bar(u, row.clone());
         }
         Ok(())
+    }
+
+    /// Bars a unit from joining; what the stage loses by that.
+    fn bar(&mut self, u: usize, row: Range<usize>) -> f64 {
+        let barred = &mut self.barred[row];
+        if self.zone.is_empty() {
+            barred[u / 64] |= 1 << (u % 64);
+            return 0.0;
+        }
+        self.pairs.zones.bar(u, &self.zone, barred)
     }
 
     /// The stage's sums once it holds `u`, too; `None` where the kind of device cannot run that, or not in time.
@@ -243,25 +303,60 @@ impl<'a> Walk<'a> {
     }
 
     /// Continues the chains by the present stage, up to the ideal `to`; whether a stage that holds it may be within the target.
-    fn continue_chains(&self, to: usize, sums: &Sums, chains: &[Reached], reached: &mut Vec<Reached>) -> bool {
-        let Setting { loads, stages, .. } = self.pairs.setting;
+    fn continue_chains(
+        &mut self,
+        costs: &Costs,
+        to: usize,
+        sums: &Sums,
+        chains: &[Reached],
+        reached: &mut Vec<Reached>,
+    ) -> bool {
+        let loads = &self.pairs.setting.loads;
         let mut may_grow = false;
-        for usable in &self.usable {
-            let stage = stages[usable.stage];
-            let least = |terms| loads.value(stage, terms, sums.parameter_bytes);
-            if !fits(sums.memory, usable.limit) || objective(least(&sums.lasting)) > self.target {
+        for index in 0..self.usable.len() {
+            let usable = self.usable[index];
+            let stage = self.pairs.setting.stages[usable.stage];
+            let least = loads.value(stage, &sums.lasting, sums.parameter_bytes);
+            if !fits(sums.memory, usable.limit) || objective(least) > self.target {
                 continue;
             }
             may_grow = true;
-            if self.pairs.rest[to] > usable.time_left || !fits(sums.memory + sums.boundary, usable.limit) {
+            if self.pairs.rest[to] > usable.time_left {
                 continue;
             }
-            let value = least(&sums.terms);
-            if objective(value) <= self.target {
+            let value = self.value(&usable, sums).filter(|&value| objective(value) <= self.target);
+            if let Some(value) = value
+                && !self.goes_farther(costs, to, sums, &usable)
+            {
                 self.record((to, usable.stage), value, chains, reached);
             }
         }
         may_grow
+    }
+
+    /// The value of the present stage on devices of a kind; `None` where it does not fit.
+    fn value(&self, usable: &Usable, sums: &Sums) -> Option<Value> {
+        let Setting { loads, stages, .. } = self.pairs.setting;
+        let fits = fits(sums.memory + sums.boundary, usable.limit);
+        fits.then(|| loads.value(stages[usable.stage], &sums.terms, sums.parameter_bytes))
+    }
+
+    /// Whether the stage may as well hold a unit more, at no loss to it or a later one: it stays within what every chain
+    /// has for its largest load.
+    fn goes_farther(&mut self, costs: &Costs, to: usize, sums: &Sums, usable: &Usable) -> bool {
+        let Pairs { lattice, free, .. } = self.pairs;
+        let free = free.get(lattice.range_above(to)).unwrap_or(&[]);
+        let free = lattice.above(to).iter().zip(free).filter(|&(_, &is_free)| is_free);
+        for (&(u, _), _) in free {
+            if let Some(larger) = self.join(costs, u as usize, sums) {
+                let value = self.value(usable, &larger);
+                self.leave(costs, u as usize);
+                if value.is_some_and(|value| objective(value) <= self.bound) {
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     /// Keeps the chains that a stage of this value continues, as far as they are worth it.
@@ -315,8 +410,8 @@ mod tests {
         let lattice = Lattice::new(&reduced.order, 4, &cx).unwrap().unwrap();
         let program = Pairs::new(&setting, &lattice);
         assert!(
-            matches!(program.best(12.5, &cx, &mut 0), Verdict::Found((_, value)) if super::objective(value) == 12.5)
+            matches!(program.best((0.0, 12.5), &cx, &mut 0), Verdict::Found((_, value)) if super::objective(value) == 12.5)
         );
-        assert!(matches!(program.best(12.4, &cx, &mut 0), Verdict::Refuted));
+        assert!(matches!(program.best((0.0, 12.4), &cx, &mut 0), Verdict::Refuted));
     }
 }

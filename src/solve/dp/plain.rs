@@ -99,7 +99,7 @@ impl PlainDp {
             let last = race.last_target(upper(race));
             let target = last.min(race.bound() + steps.size);
             let mut pairs = 0;
-            match program.best(target, race.cx, &mut pairs) {
+            match program.best((race.bound(), target), race.cx, &mut pairs) {
                 Verdict::Found((chain, value)) => {
                     let split = Incumbent { value, stages: differences(setting.reduced, &chain) };
                     race.raise(split.objective(), BoundSource::Refuted);

@@ -7,7 +7,8 @@ use crate::preprocess::{KindCosts, Reduced};
 
 /// What units and nets add to the loads of their stages at least, whatever kinds of device these are on.
 pub struct Rests {
-    units: Vec<f64>,
+    /// What each unit adds.
+    pub units: Vec<f64>,
     /// What each net takes at least of a stage that it enters.
     nets: Vec<f64>,
     /// How much of the units' shares a device of each kind takes at most, as a part of its load.
