@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 
 use crate::formats::write_split;
 use crate::formats::{write_mapping, write_stages, write_topology};
+use crate::instance::Instance;
 use crate::mapping::{Counted, Topology};
 use crate::plan::{Candidate, Partition, Plan, PlanError, PlanOptions, plan};
 use crate::problem::Solution;
 use crate::registry::split_list;
+use crate::report::page::{self, PlanPage};
 use crate::report::plan::{PlanRecord, plot};
 use crate::report::record::MEMORY_LIMIT_NOTE;
 use crate::report::simulation::{gantt as gantt_chart, trace as trace_events};
@@ -19,12 +21,14 @@ use clap::ValueEnum;
 
 use super::export_args::ExportArgs;
 use super::mapping_args::{TopologyArgs, refuse_topology};
+use super::plans::PlansArgs;
 use super::question::{Watch, exit};
-use super::reading_args::{ReadingArgs, Workload};
+use super::reading_args::{ReadingArgs, Workload, graph_of};
 use super::search_args::SearchArgs;
 use super::stage_memory_args::TrainingArgs;
 use super::values;
-use super::{Exit, Failure, bug, print, print_json, progress, write_out};
+use super::verbatim::Verbatim;
+use super::{Exit, Failure, OrFail, bug, command_line, print, print_json, progress, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,6 +36,8 @@ Examples:
   dagsplit plan bert.json torus.json --batch 64 --schedule 1f1b,zb-h1 --microbatch-sizes 1,2
   dagsplit plan bert.json nodes.csv --stages 4,8 --mapper branch-and-bound,parmesan --json
   dagsplit plan swin.json dgx1.json --output split.json --output-mapping mapping.json --gantt step.svg
+  dagsplit plan llama.json servers.json --batch 512 --html plan.html    # a page to look at
+  dagsplit plan llama.json servers.json --topologies-from list --jobs 4 --results plans/    # docs/sweeps.md
 
 Every way to share out the devices among stages and replicas is split, mapped and simulated for the same batch; the \
 shortest step that fits in memory is the plan, and no other is shorter than the bound. Ctrl-C keeps the best so far. \
@@ -42,10 +48,13 @@ docs/plan.md tells more.";
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
-    question: PlanQuestion,
+    question: Verbatim<PlanQuestion>,
 
     #[command(flatten)]
-    output: OutputArgs,
+    output: Verbatim<OutputArgs>,
+
+    #[command(flatten)]
+    plans: PlansArgs,
 
     #[command(flatten)]
     export: ExportArgs,
@@ -64,9 +73,19 @@ pub struct PlanQuestion {
     pub planning: PlanningArgs,
 }
 
-/// How to use an interconnect, and how to search.
+/// How to use an interconnect, and when to stop.
 #[derive(Debug, clap::Args)]
 pub struct PlanningArgs {
+    #[command(flatten)]
+    pub how: HowArgs,
+
+    #[command(flatten)]
+    pub search: SearchArgs,
+}
+
+/// How to use an interconnect.
+#[derive(Debug, clap::Args)]
+pub struct HowArgs {
     #[command(flatten)]
     candidates: CandidateArgs,
 
@@ -99,9 +118,6 @@ pub struct PlanningArgs {
     /// The longest time of one mapper under one cost.
     #[arg(long, value_name = "SECONDS", value_parser = values::seconds, default_value = "10", help_heading = "Search")]
     mapping_time: Duration,
-
-    #[command(flatten)]
-    search: SearchArgs,
 }
 
 /// Which ways to use the devices are looked at.
@@ -183,9 +199,10 @@ struct OutputArgs {
     #[arg(long, value_name = "OUT.SVG")]
     plot: Option<PathBuf>,
 
-    /// Show no progress line.
-    #[arg(long)]
-    quiet: bool,
+    /// Write a page to look at: the plan and why, all candidates to sort and filter, time against memory, where the time
+    /// goes, the step, and the graph by stages. One file, which loads nothing.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
@@ -246,26 +263,54 @@ pub struct Planned {
 
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
-        let PlanQuestion { reading, topology, planning } = &self.question;
+        if self.plans.are_asked() {
+            return self.plans.make(&self.question, &self.output.words_without(""), &self.export);
+        }
+        let PlanQuestion { reading, topology, planning } = &self.question.options;
         refuse_topology(reading.file())?;
         let workload = reading.read()?;
         let topology = topology.read()?;
         let cancelled = progress::interrupt_flag()?;
-        let watched = |context| progress::with_progress_line(context, self.output.quiet);
+        let watched = |context| progress::with_progress_line(context, self.plans.series.is_quiet());
         let watch = Watch { cancelled: &cancelled, watched: &watched };
-        let Planned { record, plan } = planning.plan(&workload, topology, super::started(), watch)?;
-        self.write(&workload, &plan)?;
-        if let Some(path) = &self.output.plot {
-            write_out(Some(path), &plot(&plan))?;
+        let planned = planning.plan(&workload, topology, super::started(), watch)?;
+        self.write(&workload, &planned.plan)?;
+        self.show(&workload, &planned)?;
+        Ok(if planned.plan.best().is_some() { Exit::Done } else { Exit::NothingFound })
+    }
+
+    /// The table, and what else was asked for that tells of all candidates.
+    fn show(&self, workload: &Workload, planned: &Planned) -> Result<(), Failure> {
+        let OutputArgs { json, plot: drawing, html, .. } = &self.output.options;
+        let Planned { record, plan } = planned;
+        if let Some(path) = drawing {
+            write_out(Some(path), &plot(plan))?;
+        }
+        if let Some(path) = html {
+            write_out(Some(path), &planned.page(&workload.instance, &self.commands(plan))?)?;
         }
         let sheet = record.sheet();
-        self.export.write(&record, &sheet, &sheet)?;
-        if self.output.json {
-            print_json(&record)?;
-        } else {
-            print(&table::sheet(&sheet))?;
+        self.export.write(record, &sheet, &sheet)?;
+        if *json { print_json(record) } else { print(&table::sheet(&sheet)) }
+    }
+
+    /// The command lines that plan again and simulate the files that were written, each with what it does.
+    fn commands(&self, plan: &Plan) -> Vec<(&'static str, String)> {
+        let again = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+        let mut commands = vec![("This plan:", command_line("dagsplit", again))];
+        let OutputArgs { output_stages: stages, output_topology: topology, output_mapping: mapping, .. } =
+            &self.output.options;
+        let (best, files) = (plan.best(), [stages, topology, mapping].map(Option::as_deref));
+        if let (Some(best), [Some(stages), Some(topology), Some(mapping)]) = (best, files) {
+            let files = [stages, topology, mapping].map(|file| file.to_string_lossy().into_owned());
+            let links = self.question.options.planning.how.pipeline.links.words();
+            let run = [format!("--schedule={}", best.schedule.name()), format!("--microbatches={}", best.microbatches)];
+            let again = best.recompute.then(|| "--recompute".to_owned());
+            let words = ["simulate".to_owned()].into_iter().chain(files).chain(run).chain(again);
+            let words = words.chain(links.iter().map(|&word| word.to_owned()));
+            commands.push(("The simulator's word on the step:", command_line("dagsplit", words)));
         }
-        Ok(if plan.best().is_some() { Exit::Done } else { Exit::NothingFound })
+        commands
     }
 
     fn write(&self, workload: &Workload, plan: &Plan) -> Result<(), Failure> {
@@ -273,7 +318,8 @@ impl Args {
         let Partition { verified, stages, .. } = &pipeline.partition;
         // What it is worth depends on links that no split's question has.
         let split = Solution { objective: None, ..verified.to_solution() };
-        let OutputArgs { output, output_stages, output_mapping, output_topology, gantt, trace, .. } = &self.output;
+        let OutputArgs { output, output_stages, output_mapping, output_topology, gantt, trace, .. } =
+            &self.output.options;
         let placed_on = &pipeline.problem.topology;
         let files: [(&Option<PathBuf>, &dyn Fn() -> String); 6] = [
             (output, &|| write_split(&workload.instance, &split)),
@@ -300,7 +346,7 @@ impl PlanningArgs {
         watch: Watch,
     ) -> Result<Planned, Failure> {
         let topology = with_memory(topology, workload);
-        let options = self.options();
+        let options = self.how.options();
         let context = (watch.watched)(self.search.context(watch.cancelled, begun));
         let started = Instant::now();
         let plan = plan(&workload.instance, &topology, &options, &context).map_err(failure)?;
@@ -311,7 +357,9 @@ impl PlanningArgs {
         record.reasons.extend(was_short_of_memory.then(|| MEMORY_LIMIT_NOTE.to_owned()));
         Ok(Planned { record, plan })
     }
+}
 
+impl HowArgs {
     fn options(&self) -> PlanOptions {
         let CandidateArgs { batch, microbatch_sizes, stages, replicas, tensor_degrees } = &self.candidates;
         let PipelineArgs { schedule, links, recompute } = &self.pipeline;
@@ -334,6 +382,14 @@ impl PlanningArgs {
             links: links.links(),
             mapping_time: self.mapping_time,
         }
+    }
+}
+
+impl Planned {
+    /// A page that shows it, with command lines that do it again.
+    pub fn page(&self, instance: &Instance, commands: &[(&str, String)]) -> Result<String, Failure> {
+        let Self { record, plan } = self;
+        page::plan(&PlanPage { record, plan, instance, graph: &graph_of(instance)?, commands }).or_fail(Exit::Bug)
     }
 }
 
@@ -365,6 +421,15 @@ impl LinksArg {
             Self::Blocking => Links::Blocking,
             Self::Overlapped => Links::Overlapped,
             Self::Contended => Links::Contended,
+        }
+    }
+
+    /// The options of `simulate` that say the same.
+    fn words(self) -> &'static [&'static str] {
+        match self {
+            Self::Blocking => &[],
+            Self::Overlapped => &["--overlap"],
+            Self::Contended => &["--overlap", "--contention"],
         }
     }
 }

@@ -112,6 +112,16 @@ impl SeriesArgs {
         Ok(Some(Made { records, is_interrupted: series.is_interrupted() }))
     }
 
+    /// Whether anything is asked of runs but to show no progress.
+    pub fn are_asked(&self) -> bool {
+        self.results.is_some() || self.list_tasks || self.jobs != 1
+    }
+
+    /// Whether no progress is shown.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Whether only a part of the runs is made.
     pub fn is_part(&self) -> bool {
         self.shard.is_some()
