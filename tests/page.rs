@@ -28,13 +28,23 @@ impl Bench {
         String::from_utf8(ran.stdout).unwrap()
     }
 
-    /// A workload whose name and whose nodes' names are hostile.
+    /// A workload whose name and whose nodes' names are hostile, and a topology with such names.
     fn hostile(&self) {
         self.run("convert diamond.json --to native --output hostile.json");
         let mut workload: Value = serde_json::from_str(&self.read("hostile.json")).unwrap();
         workload["metadata"]["name"] = HOSTILE.into();
-        workload["nodes"].as_array_mut().unwrap().iter_mut().for_each(|node| node["name"] = HOSTILE.into());
+        for node in workload["nodes"].as_array_mut().unwrap() {
+            node["name"] = HOSTILE.into();
+            node["output_bytes"] = 1e6.into();
+        }
         self.file("hostile.json", &workload.to_string());
+        self.run("generate topology hierarchical --nodes 1 --node-size 2 --output devices.json");
+        let mut topology: Value = serde_json::from_str(&self.read("devices.json")).unwrap();
+        topology["name"] = HOSTILE.into();
+        for (number, device) in topology["devices"].as_array_mut().unwrap().iter_mut().enumerate() {
+            device["name"] = format!("{HOSTILE}{number}").into();
+        }
+        self.file("devices.json", &topology.to_string());
     }
 
     /// The page of a solved chain, and the run's record as the program prints it.
@@ -212,8 +222,9 @@ fn hostile_names_are_text() {
     bench.hostile();
     bench.run("solve hostile.json --method brute-force --quiet --html page.html");
     bench.run("compare hostile.json --methods brute-force --quiet --html compare.html");
+    bench.run("plan hostile.json devices.json --batch 4 --quiet --html plan.html");
     let Some(mut browser) = Browser::start() else { return };
-    for page in ["page.html", "compare.html"] {
+    for page in ["page.html", "compare.html", "plan.html"] {
         browser.open(&bench.path(page), 1280);
         assert_eq!(browser.requests().len(), 1, "{page}: {:?}", browser.requests());
         assert_eq!(browser.complaints(), [&Value::Null; 0], "{page}");

@@ -17,7 +17,7 @@ use crate::text::{self, escaped_json};
 use dagsplit_check::hash;
 use serde_json::json;
 pub use shard::Shard;
-use tally::Tally;
+pub use tally::Tally;
 
 use super::supervised::{self, Supervision};
 use super::task::Task;
@@ -154,7 +154,7 @@ impl SeriesArgs {
             jobs,
             journal: Mutex::new(journal.map_err(journal_failure)?.into()),
             interrupted: progress::interrupt_flag()?,
-            tally: Tally::new(count, self.quiet),
+            tally: Tally::new(count, "runs", self.quiet),
             machine: Machine::here(),
             versions: self.program.as_deref().map_or_else(|| Ok(Versions::of_this_program()), versions_of)?,
         })
