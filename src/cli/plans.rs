@@ -10,7 +10,8 @@ use dagsplit_check::hash;
 
 use super::export_args::ExportArgs;
 use super::mapping_args::{LinkArgs, refuse_topology};
-use super::plan::{HowArgs, PlanQuestion};
+use super::plan::PlanQuestion;
+use super::plan_args::HowArgs;
 use super::reading_args::{ReadingOptions, listed};
 use super::series::SeriesArgs;
 use super::task::{PlanTask, Task};

@@ -114,7 +114,7 @@ impl SeriesArgs {
 
     /// Whether anything is asked of runs but to show no progress.
     pub fn are_asked(&self) -> bool {
-        self.results.is_some() || self.list_tasks || self.jobs != 1
+        self.results.is_some() || self.program.is_some() || self.list_tasks || self.jobs != 1
     }
 
     /// Whether no progress is shown.
