@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib.util
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,12 @@ PROJECT = Path(__file__).parents[1]
 def has_torch() -> bool:
     """Whether PyTorch is installed, without which nothing can be traced."""
     return importlib.util.find_spec("torch") is not None
+
+
+def data_of(page: str) -> Any:
+    """The data that a page gives its script."""
+    _, rest = page.split('<script type="application/json" id="data">')
+    return json.loads(rest.split("</script>")[0])
 
 
 @pytest.fixture(autouse=True)

@@ -91,6 +91,7 @@ mod reproduce;
 mod search;
 pub mod simulate;
 pub mod solve;
+mod statistics;
 mod units;
 
 #[cfg(all(feature = "cli", feature = "conformance"))]

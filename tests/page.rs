@@ -1,4 +1,4 @@
-//! `solve --html` and `compare --html`: what pages hold, and what they do in a real browser.
+//! `solve --html`, `compare --html` and `plan --html`: what pages hold, and what they do in a real browser.
 
 mod bench;
 mod browser;
@@ -7,6 +7,8 @@ use std::process::Command;
 
 use bench::Bench;
 use browser::Browser;
+use dagsplit::internals::report::comparison::{Record, measured};
+use dagsplit::internals::report::page;
 use serde_json::{Value, json};
 
 /// A name that would do harm wherever it is taken for more than text, and what it becomes where it is shown.
@@ -26,13 +28,23 @@ impl Bench {
         String::from_utf8(ran.stdout).unwrap()
     }
 
-    /// A workload whose name and whose nodes' names are hostile.
+    /// A workload whose name and whose nodes' names are hostile, and a topology with such names.
     fn hostile(&self) {
         self.run("convert diamond.json --to native --output hostile.json");
         let mut workload: Value = serde_json::from_str(&self.read("hostile.json")).unwrap();
         workload["metadata"]["name"] = HOSTILE.into();
-        workload["nodes"].as_array_mut().unwrap().iter_mut().for_each(|node| node["name"] = HOSTILE.into());
+        for node in workload["nodes"].as_array_mut().unwrap() {
+            node["name"] = HOSTILE.into();
+            node["output_bytes"] = 1e6.into();
+        }
         self.file("hostile.json", &workload.to_string());
+        self.run("generate topology hierarchical --nodes 1 --node-size 2 --output devices.json");
+        let mut topology: Value = serde_json::from_str(&self.read("devices.json")).unwrap();
+        topology["name"] = HOSTILE.into();
+        for (number, device) in topology["devices"].as_array_mut().unwrap().iter_mut().enumerate() {
+            device["name"] = format!("{HOSTILE}{number}").into();
+        }
+        self.file("devices.json", &topology.to_string());
     }
 
     /// The page of a solved chain, and the run's record as the program prints it.
@@ -41,6 +53,21 @@ impl Bench {
         let words = "solve chain.json --accelerators 4 --cpus 0 --json --quiet --output split.json --proof why.proof --html page.html";
         let record = serde_json::from_str(&self.run(words)).unwrap();
         (self.read("page.html"), record)
+    }
+}
+
+/// A small model on two servers of two devices, planned.
+const PLAN: &str = "plan llm.json servers.json --batch 16 --optimizer adam --precision bf16 --zero 1";
+
+impl Bench {
+    /// The page of a plan, and the plan's record as the program prints it.
+    fn planned(&self) -> (String, Value) {
+        let model = "--model llama3-8b --layers 8 --tensor-degrees 1,2 --accelerator h100 --precision fp16";
+        self.run(&format!("generate llm {model} --accelerators 4 --cpus 0 --output llm.json"));
+        self.run("generate topology nvswitch --nodes 2 --node-size 2 --server dgx-h100 --output servers.json");
+        let files = "--output-stages stages.json --output-topology groups.json --output-mapping mapping.json";
+        let record = self.run(&format!("{PLAN} {files} --json --quiet --html plan.html"));
+        (self.read("plan.html"), serde_json::from_str(&record).unwrap())
     }
 }
 
@@ -67,6 +94,73 @@ fn a_page_holds_the_record_and_nothing_from_elsewhere() {
 }
 
 #[test]
+fn a_page_of_a_plan_holds_its_record_and_its_commands_say_the_same() {
+    let bench = Bench::new();
+    let (page, record) = bench.planned();
+    assert_eq!(data(&page)["record"], record);
+    let command = |name: &str| {
+        let (_, shown) = page.split_once(&format!("<code>dagsplit {name} ")).unwrap();
+        format!("{name} {}", shown.split_once("</code>").unwrap().0)
+    };
+    let simulated: Value = serde_json::from_str(&bench.run(&format!("{} --json", command("simulate")))).unwrap();
+    assert_eq!(simulated["makespan"], record["objective"]);
+    let again: Value = serde_json::from_str(&bench.run(&command("plan"))).unwrap();
+    assert_eq!(again["objective"], record["objective"]);
+    // Every node is on a stage, whose copies are on the devices of the record.
+    let devices = data(&page)["devices"].as_array().unwrap().clone();
+    let nodes: usize = devices.iter().map(|device| device["nodes"].as_array().unwrap().len()).sum();
+    assert_eq!(nodes, record["instance"]["nodes"].as_u64().unwrap() as usize);
+    for copy in record["copies"].as_array().unwrap() {
+        assert!(page.contains(&format!("<td>{}</td>", copy["device_name"].as_str().unwrap())), "{copy}");
+    }
+}
+
+#[test]
+fn plans_are_filtered_and_named_by_keyboard() {
+    let bench = Bench::new();
+    let (_, record) = bench.planned();
+    let candidates = record["candidates"].as_array().unwrap();
+    let Some(mut browser) = Browser::start() else { return };
+    browser.open(&bench.path("plan.html"), 1280);
+    let rows = "[...document.querySelectorAll('[data-opens=candidates] > tbody > tr')]";
+    assert_eq!(browser.value(&format!("{rows}.length")), candidates.len());
+    browser.value("document.querySelector('input[type=search]').focus()");
+    browser.write("best");
+    assert_eq!(browser.value(&format!("{rows}.map(row => row.lastChild.textContent)")), json!(["best"]));
+    browser.value(&format!("{rows}[0].querySelector('button').focus()"));
+    browser.press("Enter");
+    let details = browser.value("document.querySelector('.details').textContent");
+    let of_best = candidates.iter().find(|candidate| candidate["status"] == "best").unwrap();
+    assert!(details.as_str().unwrap().contains(of_best["mapper"].as_str().unwrap()), "{details}");
+
+    // Each plan that fits has a mark, the fastest first.
+    let fitting = candidates.iter().filter(|plan| ["best", "planned"].contains(&plan["status"].as_str().unwrap()));
+    let names = fitting.map(|plan| {
+        let part = |name: &str| plan[name].as_u64().unwrap();
+        let [stages, replicas] = [part("stages"), part("replicas")];
+        let schedule = plan["schedule"].as_str().unwrap();
+        format!("({stages}, {replicas}, {}, {}) under {schedule}", part("tensor_degree"), part("microbatches"))
+    });
+    while browser.value("document.activeElement.matches('.points')") == false {
+        browser.press("Tab");
+    }
+    for name in names {
+        browser.press("n");
+        let told = browser.value("document.querySelector('.points').previousSibling.querySelector('output').value");
+        assert!(told.as_str().unwrap().starts_with(&format!("{name}: ")), "{told}, not {name}");
+        assert_eq!(browser.value("document.querySelectorAll('.points .current').length"), 1);
+    }
+
+    // The step is zoomed as the graph is.
+    let view = "document.querySelector('.paper svg').getAttribute('viewBox').split(' ').map(Number)[2]";
+    let whole = browser.value(view).as_f64().unwrap();
+    browser.value("document.querySelector('.paper').focus()");
+    browser.press("+");
+    assert!(browser.value(view).as_f64().unwrap() < whole);
+    assert_eq!(browser.complaints(), [&Value::Null; 0]);
+}
+
+#[test]
 fn what_was_known_when_is_a_curve_and_a_table() {
     let bench = Bench::new();
     let bert = concat!(env!("CARGO_MANIFEST_DIR"), "/instances/bert12_inference.json");
@@ -77,12 +171,11 @@ fn what_was_known_when_is_a_curve_and_a_table() {
     let page = bench.read("page.html");
     let (_, curve) = page.split_once("<figure class=\"curve\">").unwrap();
     let (curve, rest) = curve.split_once("</figure>").unwrap();
-    // Both end at the optimum.
-    let height = |name: &str| -> f64 {
-        let (before, _) = curve.split_once(&format!(">\n{name}\n</text>")).unwrap();
-        before.rsplit_once(" y=\"").unwrap().1.trim_end_matches('"').parse().unwrap()
-    };
-    assert!(height("bound") - height("best split") > 11.0, "{curve}");
+    // Both lines end at the optimum.
+    let lines: Vec<&str> = curve.split("<path d=\"").skip(1).map(|line| line.split('"').next().unwrap()).collect();
+    let end = |line: &str| line.rsplit('L').next().unwrap().to_owned();
+    assert_eq!(end(lines[0]), end(lines[1]), "{curve}");
+    assert_ne!(lines[0], lines[1]);
     let values = |row: &str| -> Vec<Option<f64>> {
         row.split("data-value=\"").skip(1).map(|value| value.split('"').next().unwrap().parse().ok()).collect()
     };
@@ -129,8 +222,9 @@ fn hostile_names_are_text() {
     bench.hostile();
     bench.run("solve hostile.json --method brute-force --quiet --html page.html");
     bench.run("compare hostile.json --methods brute-force --quiet --html compare.html");
+    bench.run("plan hostile.json devices.json --batch 4 --quiet --html plan.html");
     let Some(mut browser) = Browser::start() else { return };
-    for page in ["page.html", "compare.html"] {
+    for page in ["page.html", "compare.html", "plan.html"] {
         browser.open(&bench.path(page), 1280);
         assert_eq!(browser.requests().len(), 1, "{page}: {:?}", browser.requests());
         assert_eq!(browser.complaints(), [&Value::Null; 0], "{page}");
@@ -260,8 +354,9 @@ fn pages_fit_phones_and_are_legible_in_both_schemes() {
     let bench = Bench::new();
     bench.solved();
     bench.run("compare chain.json diamond.json --methods dp,dpl --quiet --html compare.html");
+    bench.planned();
     let Some(mut browser) = Browser::start() else { return };
-    for page in ["page.html", "compare.html"] {
+    for page in ["page.html", "compare.html", "plan.html"] {
         browser.open(&bench.path(page), 360);
         browser.value("document.querySelectorAll('[data-opens] tbody button').forEach(button => button.click())");
         for width in [360, 1280] {
@@ -295,11 +390,27 @@ const PALE: &str = r#"(least) => {
         const colour = element ? channels(getComputedStyle(element).backgroundColor) : [255, 255, 255];
         return colour.length === 4 && colour[3] === 0 ? ground(element.parentElement) : colour;
     };
+    // Boxes of a picture lie on its ground, and texts on them.
+    const painted = (below, box) => {
+        const { fill, fillOpacity } = getComputedStyle(box);
+        return channels(fill).slice(0, 3).map((value, i) => value * fillOpacity + below[i] * (1 - fillOpacity));
+    };
+    const under = (element) => {
+        const whole = ground(element).slice(0, 3);
+        if (!element.closest("svg")) return whole;
+        const { left, top, width, height } = element.getBoundingClientRect();
+        const holds = (box) => {
+            const place = box.getBoundingClientRect();
+            const [x, y] = [left + width / 2 - place.left, top + height / 2 - place.top];
+            return x >= 0 && y >= 0 && x <= place.width && y <= place.height;
+        };
+        return [...element.parentElement.querySelectorAll(":scope > rect")].filter(holds).reduce(painted, whole);
+    };
     const hasText = (element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
     const isPale = (element) => {
         const style = getComputedStyle(element);
         const ink = element.closest("svg") ? style.fill : style.color;
-        const [more, less] = [luminance(channels(ink)), luminance(ground(element))].sort((a, b) => b - a);
+        const [more, less] = [luminance(channels(ink)), luminance(under(element))].sort((a, b) => b - a);
         return (more + 0.05) / (less + 0.05) < least;
     };
     const seen = [...document.body.querySelectorAll("*:not(script, title, option)")].filter(hasText);
@@ -320,4 +431,52 @@ fn large_graphs_open_quickly() {
     browser.value("document.querySelector('[data-opens=devices] tbody button').click()");
     let rows = browser.value("document.querySelectorAll('.nodes tbody tr').length").as_u64().unwrap();
     assert_eq!(rows, data(&bench.read("page.html"))["record"]["devices"][0]["nodes"].as_array().unwrap().len() as u64);
+}
+
+/// Rows are in the page some hundred at a time, so that its size, and with it the time to open it, does not grow with
+/// the runs.
+#[test]
+fn thousands_of_runs_are_sorted_and_filtered_some_hundred_rows_at_a_time() {
+    const SEEDS: u64 = 10_000;
+    let bench = Bench::new();
+    bench.run("compare diamond.json --methods dp,dpl --quiet --export-json records.json");
+    let two: Vec<Record> = serde_json::from_str(&bench.read("records.json")).unwrap();
+    let of_seed = |seed: u64| {
+        two.iter().cloned().map(move |mut record| {
+            record.trial.seed = seed;
+            record.ending.seconds = Some(1.0);
+            record
+        })
+    };
+    let records: Vec<Record> = (0..SEEDS).flat_map(of_seed).collect();
+    bench.file("many.html", &page::comparison(&measured(&records)).unwrap());
+    let Some(mut browser) = Browser::start() else { return };
+    browser.open(&bench.path("many.html"), 1280);
+    let elements = browser.value("document.getElementsByTagName('*').length").as_u64().unwrap();
+    assert!(elements < 12_000, "{elements}");
+    let rows = "[...document.querySelectorAll('[data-opens=records] > tbody > tr')]";
+    let seeds = |browser: &mut Browser| -> Vec<u64> {
+        let seeds = browser.value(&format!("{rows}.map(row => Number(row.cells[3].textContent))"));
+        serde_json::from_value(seeds).unwrap()
+    };
+    let press = |browser: &mut Browser, label: &str| {
+        let button = format!("[...document.querySelectorAll('button')].find(each => each.textContent === '{label}')");
+        browser.value(&format!("{button}.click()"));
+    };
+    press(&mut browser, "seed");
+    press(&mut browser, "seed");
+    let pairs = |seeds: std::ops::Range<u64>| seeds.rev().flat_map(|seed| [seed, seed]).collect::<Vec<u64>>();
+    assert_eq!(seeds(&mut browser), pairs(SEEDS - 250..SEEDS));
+    press(&mut browser, "Later rows");
+    assert_eq!(seeds(&mut browser), pairs(SEEDS - 500..SEEDS - 250));
+    browser.value("document.querySelector('input[type=search]').focus()");
+    browser.write("dpl 998");
+    let found: Vec<u64> = (0..SEEDS).rev().filter(|seed| seed.to_string().contains("998")).collect();
+    assert_eq!(seeds(&mut browser), found);
+    assert_eq!(browser.value("document.querySelector('output').value"), format!("{} of {}", found.len(), 2 * SEEDS));
+    // A row that came as data opens to its own record.
+    browser.value(&format!("{rows}[0].querySelector('button').click()"));
+    let details = browser.value("document.querySelector('.details').textContent");
+    assert!(details.as_str().unwrap().contains(&found[0].to_string()), "{details}");
+    assert_eq!(browser.complaints(), [&Value::Null; 0]);
 }

@@ -262,6 +262,88 @@ fn a_sweep_that_is_killed_loses_its_running_task_alone() {
     }
 }
 
+impl Bench {
+    /// Two workloads and three topologies with their lists, but for the first of each; and how to plan all of them.
+    fn plans(&self) -> String {
+        for (layers, name) in [(2, "small"), (4, "large")] {
+            let model = format!("--model llama3-8b --layers {layers} --tensor-degrees 1,2 --precision fp16");
+            self.run(&format!("generate llm {model} --accelerator h100 --cpus 0 --output {name}.json"), 0);
+        }
+        for nodes in 1..=3 {
+            let shape = format!("--nodes {nodes} --node-size 2 --output nodes{nodes}.json");
+            self.run(&format!("generate topology hierarchical {shape}"), 0);
+        }
+        self.file("workloads", "large.json\n");
+        self.file("topologies", "nodes2.json\nnodes3.json\n");
+        let lists = "--workloads-from workloads --topologies-from topologies";
+        format!("plan small.json nodes1.json {lists} --batch 12 --schedule gpipe,1f1b --memory-limit 1GB")
+    }
+
+    /// The records that plans tell, without what differs from run to run.
+    #[track_caller]
+    fn planned(&self, arguments: &str) -> Vec<Value> {
+        self.run(&format!("{arguments} --export-json told.json"), 0);
+        let records: Vec<Value> = serde_json::from_str(&self.read("told.json")).unwrap();
+        records.into_iter().map(timeless).collect()
+    }
+}
+
+#[test]
+fn plans_beside_each_other_and_in_parts_are_those_one_after_another() {
+    let bench = Bench::new();
+    let asked = bench.plans();
+    let serial = bench.planned(&asked);
+    assert_eq!(serial.len(), 2 * 3);
+    // Each is what one plan says that is made alone, by the command that its record holds.
+    for record in &serial {
+        let words = record["command"].as_array().unwrap()[1..].iter().map(|word| word.as_str().unwrap());
+        let alone = bench.run(&format!("{} --json", shlex::try_join(words).unwrap()), 0);
+        let alone: Value = serde_json::from_slice(&alone.stdout).unwrap();
+        assert_eq!((&alone["objective"], &alone["lower_bound"]), (&record["objective"], &record["lower_bound"]));
+        assert_eq!(
+            alone["candidates"].as_array().unwrap().iter().find(|plan| plan["status"] == "best"),
+            Some(&record["plan"])
+        );
+    }
+    assert_eq!(bench.planned(&format!("{asked} --jobs 3")), serial);
+    for part in 1..=4 {
+        bench.run(&format!("{asked} --results plans/ --shard {part}/4"), 0);
+    }
+    assert_eq!(journals(&bench.path("plans")).len(), 6);
+    bench.script("dead", "exit 70");
+    let merged = format!("{asked} --results plans/ --program ./dead --any-version");
+    assert_eq!(bench.planned(&merged), serial, "nothing is planned again");
+    let listed = bench.run(&format!("{asked} --list-tasks"), 0);
+    assert_eq!(String::from_utf8(listed.stdout).unwrap().lines().count(), 6);
+    // Files are of one plan.
+    let refused = bench.run(&format!("{asked} --output split.json --html plan.html"), 2);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--output=split.json, --html=plan.html"));
+}
+
+#[test]
+fn a_worker_that_is_killed_loses_its_running_plan_alone() {
+    let bench = Bench::new();
+    let asked = bench.plans();
+    let serial = bench.planned(&asked);
+    let dagsplit = env!("CARGO_BIN_EXE_dagsplit");
+    // The fourth plan hangs until the worker is killed.
+    bench.script(
+        "program",
+        &format!("case \"$*\" in *large.json*nodes1.json*) [ -e once ] || {{ touch once; sleep 600; }};; esac\nexec {dagsplit} \"$@\""),
+    );
+    let arguments = format!("{asked} --results plans/ --program ./program");
+    let mut worker = bench.command(&arguments).spawn().unwrap();
+    wait_for("the fourth plan begins", || bench.path("once").exists());
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    let before = journals(&bench.path("plans"));
+    assert_eq!(before.len(), 3);
+    assert_eq!(bench.planned(&arguments), serial);
+    let after = journals(&bench.path("plans"));
+    assert_eq!(after.len(), 6);
+    assert!(before.iter().all(|record| after.contains(record)), "what was done is as it was");
+}
+
 #[test]
 fn sweeps_that_share_a_file_lose_nothing() {
     let bench = Bench::new();

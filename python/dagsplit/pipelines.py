@@ -14,6 +14,7 @@ from ._words import words
 from .instances import Instance
 from .pictures import Picture
 from .progress import Progress, told
+from .solving import page_of
 from .splits import Split
 
 if TYPE_CHECKING:
@@ -166,6 +167,19 @@ class Plan:
     """Whether Ctrl-C ended the search early."""
     record: Mapping[str, Any] = field(repr=False)
     """The whole record, as `dagsplit plan --json` prints it (schema `dagsplit-plan/2`)."""
+    _page: _native.Page | None = field(repr=False, compare=False)
+
+    def html(self) -> str:
+        """A page of HTML that loads nothing: why the plan is the best, all candidates to sort and filter, time against
+        memory, where the time goes, the step, and the graph by stages.
+
+        Raises:
+            InvalidOption: the plan was pickled, which leaves out what its page is made of.
+        """
+        return page_of(self._page)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_page": None}
 
 
 def plan(
@@ -185,7 +199,7 @@ def plan(
     'best'
     """
     with told(progress) as watcher:
-        text, devices, interrupted = _native.plan(instance._native, topology._native, words(search), watcher)
+        text, devices, page, interrupted = _native.plan(instance._native, topology._native, words(search), watcher)
     record = json.loads(text)
     best = next((each for each in record["candidates"] if each["status"] == "best"), None)
     split = None if devices is None else Split._of(instance, devices, None)
@@ -199,6 +213,7 @@ def plan(
         split,
         interrupted,
         record,
+        page,
     )
 
 

@@ -6,11 +6,11 @@ import inspect
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from . import _native
-from ._native import InvalidSplit
+from ._native import InvalidOption, InvalidSplit
 from ._words import question
 from .instances import Instance
 from .progress import Progress, told
@@ -64,6 +64,18 @@ class Run:
     """Whether Ctrl-C ended the search early."""
     record: Mapping[str, Any]
     """The whole record, as `dagsplit solve --json` prints it."""
+    _page: _native.Page | None = field(compare=False)
+
+    def html(self) -> str:
+        """A page of HTML that loads nothing: the graph to zoom in, devices, transfers, and what was known when.
+
+        Raises:
+            InvalidOption: the run was pickled, which leaves out what its page is made of.
+        """
+        return page_of(self._page)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_page": None}
 
     def __repr__(self) -> str:
         values = [("objective", self.objective), ("lower_bound", self.lower_bound), ("gap", self.gap)]
@@ -108,11 +120,18 @@ def solve(
         return _run_of(instance, method, search)
     with told(progress) as watcher:
         asked = question(instance, {"method": method, **search})
-        record, devices, interrupted = _native.solve(instance._native, asked, watcher)
-    return _run(instance, record, devices, interrupted)
+        record, devices, page, interrupted = _native.solve(instance._native, asked, watcher)
+    return _run(instance, record, devices, page, interrupted)
 
 
-def _run(instance: Instance, text: str, devices: str | None, interrupted: bool) -> Run:
+def page_of(page: _native.Page | None) -> str:
+    """The text of a page, where it is still there."""
+    if page is None:
+        raise InvalidOption("what was pickled has no page; make it before")
+    return page.html()
+
+
+def _run(instance: Instance, text: str, devices: str | None, page: _native.Page, interrupted: bool) -> Run:
     record = json.loads(text)
     return Run(
         method=record["method"],
@@ -128,6 +147,7 @@ def _run(instance: Instance, text: str, devices: str | None, interrupted: bool) 
         compared=tuple(record.get("compared", ())),
         interrupted=interrupted,
         record=record,
+        _page=page,
     )
 
 

@@ -1,10 +1,11 @@
 """Interconnects, mappings, plans, simulations."""
 
+import pickle
 from pathlib import Path
 
 import pytest
 
-from conftest import PROJECT
+from conftest import PROJECT, data_of
 from dagsplit import Instance, InvalidInstance, InvalidOption, Split, Topology, generate, map, plan, simulate, solve
 
 TOPOLOGIES = PROJECT / "instances" / "topologies"
@@ -51,6 +52,9 @@ def test_a_plan_has_the_split_of_its_best_candidate() -> None:
     assert {each["status"] for each in planned.candidates} <= {
         "best", "planned", "too-large", "infeasible", "failed", "beaten", "skipped"
     }
+    assert data_of(planned.html())["record"] == planned.record
+    with pytest.raises(InvalidOption, match="pickled"):
+        pickle.loads(pickle.dumps(planned)).html()
 
 
 def test_a_simulation_takes_what_the_split_says(split: Split) -> None:

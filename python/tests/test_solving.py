@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from conftest import PROJECT
+from conftest import PROJECT, data_of
 from dagsplit import Instance, InvalidOption, InvalidSplit, Progress, Split, generate, methods, solve, verify
 
 COMMAND = os.environ.get("DAGSPLIT_COMMAND") or shutil.which("dagsplit")
@@ -71,6 +72,15 @@ def test_a_run_says_what_the_record_says(chain: Instance) -> None:
     assert [each["method"] for each in run.compared] == ["dp", "greedy"]
     assert not run.interrupted
     assert "optimal" in repr(run)
+
+
+def test_a_page_holds_the_run_until_it_is_pickled(chain: Instance) -> None:
+    for run in (solve(chain, "dp"), solve(chain, lambda instance: [[0], [1, 2, 3]])):
+        assert data_of(run.html())["record"] == run.record
+        copy = pickle.loads(pickle.dumps(run))
+        assert copy == run
+        with pytest.raises(InvalidOption, match="pickled"):
+            copy.html()
 
 
 def test_what_has_no_split_is_an_outcome(chain: Instance) -> None:

@@ -15,7 +15,7 @@ use crate::text;
 
 use super::plot_args::PlotArgs;
 use super::problem_args::ProblemArgs;
-use super::reading_args::ReadingOptions;
+use super::reading_args::{ReadingOptions, listed};
 use super::runs_args::RunsArgs;
 use super::series::journal_failure;
 use super::task::{Question, Task};
@@ -132,9 +132,8 @@ impl Args {
 
     /// The workloads of the command line, then those of the list.
     fn files(&self) -> Result<Vec<PathBuf>, Failure> {
-        let list = self.workloads_from.as_ref().map(|list| read_text(list)).transpose().or_fail(Exit::BadInput)?;
-        let listed = list.iter().flat_map(|list| list.lines()).filter(|line| !line.trim().is_empty());
-        Ok(self.files.iter().cloned().chain(listed.map(PathBuf::from)).collect())
+        let listed = self.workloads_from.as_deref().map(listed).transpose()?;
+        Ok(self.files.iter().cloned().chain(listed.into_iter().flatten()).collect())
     }
 
     /// The bounds of the given proofs, as records that only bounds are known of.

@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::conformance::{FAMILIES, Family, Finding, Law, Report, Suite};
+use crate::conformance::{FAMILIES, Family, Finding, Law, Place, Report, Suite};
 use crate::instance::{Instance, Platform};
 use crate::registry;
 use crate::report::comparison::Versions;
 use crate::solve::Program;
 use dagsplit_check::hash;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use super::problem_args::ProblemArgs;
 use super::reading_args::Workload;
+use super::series::Tally;
 use super::tried_cases::CasesArgs;
 use super::{Exit, Failure, OrFail, print, print_json, progress, values};
 
@@ -111,9 +111,11 @@ impl Args {
         let suite = self.suite.suite()?;
         let stop = progress::interrupt_flag()?;
         let count = suite.places().count();
-        let bar = ProgressBar::new(count as u64);
-        bar.set_style(ProgressStyle::with_template("{pos} of {len} cases  {elapsed}").or_fail(Exit::Bug)?);
-        let watch = |done: usize| bar.set_position(done as u64);
+        let tally = Tally::new(count, "cases", false);
+        let watch = |place: Place| {
+            let kind = if place.is_large { "large graph" } else { "case" };
+            tally.done(&format!("{kind} {}", place.index + 1));
+        };
         let solver = registry::solver(&self.spec()).or_fail(Exit::Usage)?;
         if let Some(program) = self.line().and_then(Program::new) {
             program.try_to_start().or_fail(Exit::Usage)?;
@@ -121,7 +123,7 @@ impl Args {
         let partitioner = solver.as_ref();
         let session = suite.session(&partitioner, &stop);
         let tried = self.cases.try_all(&session, suite.places(), &self.asked(&suite), (&stop, &watch))?;
-        bar.finish_and_clear();
+        drop(tally);
         if self.cases.is_part() {
             print(&format!("{} of {count} cases are tried; the report is made without --shard\n", tried.len()))?;
             return Ok(if stop.load(Ordering::Relaxed) { Exit::NothingFound } else { Exit::Done });

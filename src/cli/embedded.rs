@@ -21,6 +21,7 @@ use crate::registry;
 use crate::report::comparison::{self, COMPARE_SCHEMA, Ending, Machine, Record, Trial, Versions};
 use crate::report::facts::Facts;
 use crate::report::method::MethodRecord;
+use crate::report::page::{self, RunPage};
 use crate::report::record::{InstanceRecord, RunRecord};
 use crate::report::simulation::{SimulationRecord, gantt};
 use crate::reproduce::studies as studies_of_papers;
@@ -41,7 +42,7 @@ use super::model_args::ModelArgs;
 use super::plan::{PlanQuestion, Planned, PlanningArgs};
 use super::problem_args::ProblemArgs;
 use super::question::{Answer, Question, Watch};
-use super::reading_args::{PlatformArgs, ReadingArgs, ReadingOptions, Workload};
+use super::reading_args::{PlatformArgs, ReadingArgs, ReadingOptions, Workload, graph_of};
 use super::reproduce::{Reproduced, StudyArgs};
 use super::search_args::SearchArgs;
 use super::simulate::{SimulationArgs, VIRTUAL_DEVICES};
@@ -221,6 +222,13 @@ pub fn solve(instance: &Instance, asked: &Asked, watch: Watch) -> Result<Answer,
     let begun = Instant::now();
     let (workload, question) = On::<Question>::asked(instance, asked)?;
     question.answer(&workload, begun, watch)
+}
+
+/// The page of a run that was answered so.
+pub fn page_of_run(instance: &Instance, Answer { record, verified }: &Answer) -> Result<String, Failure> {
+    let graph = &graph_of(instance)?;
+    let page = RunPage { record, verified: verified.as_ref(), instance, graph, proof: None, commands: &[] };
+    page::run(&page).or_fail(Exit::Bug)
 }
 
 /// Why the method does not take the problem; `None` where it does.
@@ -403,6 +411,11 @@ pub fn plan(instance: &Instance, topology: &Topology, words: &[String], watch: W
     let begun = Instant::now();
     let (workload, planning) = On::<PlanningArgs>::read(instance, words)?;
     planning.plan(&workload, topology.clone(), begun, watch)
+}
+
+/// The page of a plan.
+pub fn page_of_plan(instance: &Instance, planned: &Planned) -> Result<String, Failure> {
+    planned.page(instance, &[])
 }
 
 /// What `simulate` answers for the pipeline of a split, and its Gantt chart as SVG.

@@ -106,6 +106,16 @@ impl TopologyArgs {
     pub fn read(&self) -> Result<Topology, Failure> {
         self.links.read(&self.topology)
     }
+
+    /// The file to read.
+    pub fn file(&self) -> &Path {
+        &self.topology
+    }
+
+    /// What the file leaves open.
+    pub fn links(&self) -> &LinkArgs {
+        &self.links
+    }
 }
 
 impl StageArgs {

@@ -26,6 +26,8 @@ mod memory;
 mod methods;
 mod model_args;
 mod plan;
+mod plan_args;
+mod plans;
 mod plot_args;
 mod problem_args;
 mod progress;

@@ -1,30 +1,29 @@
 //! `dagsplit plan`
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::formats::write_split;
 use crate::formats::{write_mapping, write_stages, write_topology};
-use crate::mapping::{Counted, Topology};
-use crate::plan::{Candidate, Partition, Plan, PlanError, PlanOptions, plan};
+use crate::instance::Instance;
+use crate::mapping::Topology;
+use crate::plan::{Candidate, Partition, Plan, PlanError, plan};
 use crate::problem::Solution;
-use crate::registry::split_list;
+use crate::report::page::{self, PlanPage};
 use crate::report::plan::{PlanRecord, plot};
 use crate::report::record::MEMORY_LIMIT_NOTE;
 use crate::report::simulation::{gantt as gantt_chart, trace as trace_events};
 use crate::report::{InstanceRecord, table};
-use crate::simulate::Links;
-use crate::simulate::schedule::{GPipe, Inference, OneForwardOneBackward, Schedule, ZbH1, ZbH2};
-use clap::ValueEnum;
 
 use super::export_args::ExportArgs;
 use super::mapping_args::{TopologyArgs, refuse_topology};
+use super::plan_args::HowArgs;
+use super::plans::PlansArgs;
 use super::question::{Watch, exit};
-use super::reading_args::{ReadingArgs, Workload};
+use super::reading_args::{ReadingArgs, Workload, graph_of};
 use super::search_args::SearchArgs;
-use super::stage_memory_args::TrainingArgs;
-use super::values;
-use super::{Exit, Failure, bug, print, print_json, progress, write_out};
+use super::verbatim::Verbatim;
+use super::{Exit, Failure, OrFail, bug, command_line, print, print_json, progress, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,6 +31,8 @@ Examples:
   dagsplit plan bert.json torus.json --batch 64 --schedule 1f1b,zb-h1 --microbatch-sizes 1,2
   dagsplit plan bert.json nodes.csv --stages 4,8 --mapper branch-and-bound,parmesan --json
   dagsplit plan swin.json dgx1.json --output split.json --output-mapping mapping.json --gantt step.svg
+  dagsplit plan llama.json servers.json --batch 512 --html plan.html    # a page to look at
+  dagsplit plan llama.json servers.json --topologies-from list --jobs 4 --results plans/    # docs/sweeps.md
 
 Every way to share out the devices among stages and replicas is split, mapped and simulated for the same batch; the \
 shortest step that fits in memory is the plan, and no other is shorter than the bound. Ctrl-C keeps the best so far. \
@@ -42,10 +43,13 @@ docs/plan.md tells more.";
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
-    question: PlanQuestion,
+    question: Verbatim<PlanQuestion>,
 
     #[command(flatten)]
-    output: OutputArgs,
+    output: Verbatim<OutputArgs>,
+
+    #[command(flatten)]
+    plans: PlansArgs,
 
     #[command(flatten)]
     export: ExportArgs,
@@ -64,87 +68,14 @@ pub struct PlanQuestion {
     pub planning: PlanningArgs,
 }
 
-/// How to use an interconnect, and how to search.
+/// How to use an interconnect, and when to stop.
 #[derive(Debug, clap::Args)]
 pub struct PlanningArgs {
     #[command(flatten)]
-    candidates: CandidateArgs,
+    pub how: HowArgs,
 
     #[command(flatten)]
-    pipeline: PipelineArgs,
-
-    #[command(flatten)]
-    training: TrainingArgs,
-
-    /// The method that splits, as `dagsplit solve --method` takes it [default: the exact ones, and clusters where they find
-    /// nothing in time].
-    #[arg(long, value_name = "SPEC", help_heading = "Search")]
-    partitioner: Option<String>,
-
-    /// The mappers, as `dagsplit map --method` takes them; the best mapping by simulation counts.
-    #[arg(long, value_name = "SPEC,...", default_value_t = PlanOptions::default().mappers.join(","), help_heading = "Search")]
-    mapper: String,
-
-    /// What the mappers count beside compute; the best mapping by simulation counts.
-    #[arg(
-        long,
-        value_enum,
-        value_name = "COST,...",
-        value_delimiter = ',',
-        default_value = "both,messages,all-reduce",
-        help_heading = "Search"
-    )]
-    cost: Vec<CostArg>,
-
-    /// The longest time of one mapper under one cost.
-    #[arg(long, value_name = "SECONDS", value_parser = values::seconds, default_value = "10", help_heading = "Search")]
-    mapping_time: Duration,
-
-    #[command(flatten)]
-    search: SearchArgs,
-}
-
-/// Which ways to use the devices are looked at.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Candidates")]
-struct CandidateArgs {
-    /// Samples of a step, over all pipelines; a sample is what the file's times are for [default: four for each device].
-    #[arg(id = "microbatches", long = "batch", value_name = "N", value_parser = values::whole::<usize>(1..=100_000))]
-    batch: Option<usize>,
-
-    /// Samples of a microbatch: all but the parameters is taken so many times.
-    #[arg(long, value_name = "B,...", value_delimiter = ',', default_value = "1", value_parser = values::whole::<usize>(1..=10_000))]
-    microbatch_sizes: Vec<usize>,
-
-    /// Numbers of stages S, at most [default: as many as the devices allow].
-    #[arg(long, value_name = "S,...", value_delimiter = ',', value_parser = values::count::<usize>())]
-    stages: Vec<usize>,
-
-    /// Numbers of replicas R of each stage [default: all that share out the batch; with --stages those that fill the devices].
-    #[arg(long, value_name = "R,...", value_delimiter = ',', value_parser = values::count::<usize>())]
-    replicas: Vec<usize>,
-
-    /// How many devices share the operators of each copy [default: the degrees of the file's options, or 1].
-    #[arg(long, value_name = "T,...", value_delimiter = ',', value_parser = values::count::<usize>())]
-    tensor_degrees: Vec<usize>,
-}
-
-/// How the pipeline runs.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Simulation")]
-struct PipelineArgs {
-    /// The schedules, by name [default: 1f1b, or inference where there is no backward pass].
-    #[arg(long, value_enum, value_name = "NAME,...", value_delimiter = ',')]
-    schedule: Vec<ScheduleArg>,
-
-    /// How messages between stages are paid for.
-    #[arg(long, value_enum, default_value = "blocking")]
-    links: LinksArg,
-
-    /// Whether stages compute their activations once more in place of keeping them; where the file's options say what that
-    /// takes, it is chosen for each node.
-    #[arg(long, value_enum, default_value = "either")]
-    recompute: RecomputeArg,
+    pub search: SearchArgs,
 }
 
 /// What is written.
@@ -183,57 +114,10 @@ struct OutputArgs {
     #[arg(long, value_name = "OUT.SVG")]
     plot: Option<PathBuf>,
 
-    /// Show no progress line.
-    #[arg(long)]
-    quiet: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
-enum CostArg {
-    /// Messages between stages.
-    Messages,
-    /// The all-reduce among a stage's copies.
-    AllReduce,
-    /// Both.
-    Both,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum LinksArg {
-    /// Both ends of a message are busy with it.
-    Blocking,
-    /// Messages pass beside the compute.
-    Overlapped,
-    /// Messages pass beside the compute, those between two devices one after another.
-    Contended,
-}
-
-/// The schedules of [`PlanOptions::schedules`].
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum ScheduleArg {
-    /// All forward passes, then all backward passes.
-    Gpipe,
-    /// One forward, one backward.
-    #[value(name = "1f1b")]
-    OneForwardOneBackward,
-    /// 1F1B whose weight gradients fill the bubbles, with its memory.
-    #[value(name = "zb-h1")]
-    ZbH1,
-    /// As few bubbles as twice that memory allows.
-    #[value(name = "zb-h2")]
-    ZbH2,
-    /// Forward passes alone.
-    Inference,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum RecomputeArg {
-    /// All are kept.
-    Never,
-    /// All are computed once more.
-    Always,
-    /// Both are looked at.
-    Either,
+    /// Write a page to look at: the plan and why, all candidates to sort and filter, time against memory, where the time
+    /// goes, the step, and the graph by stages. One file, which loads nothing.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 /// What came of planning.
@@ -246,26 +130,54 @@ pub struct Planned {
 
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
-        let PlanQuestion { reading, topology, planning } = &self.question;
+        if self.plans.are_asked() {
+            return self.plans.make(&self.question, &self.output.words_without(""), &self.export);
+        }
+        let PlanQuestion { reading, topology, planning } = &self.question.options;
         refuse_topology(reading.file())?;
         let workload = reading.read()?;
         let topology = topology.read()?;
         let cancelled = progress::interrupt_flag()?;
-        let watched = |context| progress::with_progress_line(context, self.output.quiet);
+        let watched = |context| progress::with_progress_line(context, self.plans.series.is_quiet());
         let watch = Watch { cancelled: &cancelled, watched: &watched };
-        let Planned { record, plan } = planning.plan(&workload, topology, super::started(), watch)?;
-        self.write(&workload, &plan)?;
-        if let Some(path) = &self.output.plot {
-            write_out(Some(path), &plot(&plan))?;
+        let planned = planning.plan(&workload, topology, super::started(), watch)?;
+        self.write(&workload, &planned.plan)?;
+        self.show(&workload, &planned)?;
+        Ok(if planned.plan.best().is_some() { Exit::Done } else { Exit::NothingFound })
+    }
+
+    /// The table, and what else was asked for that tells of all candidates.
+    fn show(&self, workload: &Workload, planned: &Planned) -> Result<(), Failure> {
+        let OutputArgs { json, plot: drawing, html, .. } = &self.output.options;
+        let Planned { record, plan } = planned;
+        if let Some(path) = drawing {
+            write_out(Some(path), &plot(plan))?;
+        }
+        if let Some(path) = html {
+            write_out(Some(path), &planned.page(&workload.instance, &self.commands(plan))?)?;
         }
         let sheet = record.sheet();
-        self.export.write(&record, &sheet, &sheet)?;
-        if self.output.json {
-            print_json(&record)?;
-        } else {
-            print(&table::sheet(&sheet))?;
+        self.export.write(record, &sheet, &sheet)?;
+        if *json { print_json(record) } else { print(&table::sheet(&sheet)) }
+    }
+
+    /// The command lines that plan again and simulate the files that were written, each with what it does.
+    fn commands(&self, plan: &Plan) -> Vec<(&'static str, String)> {
+        let again = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+        let mut commands = vec![("This plan:", command_line("dagsplit", again))];
+        let OutputArgs { output_stages: stages, output_topology: topology, output_mapping: mapping, .. } =
+            &self.output.options;
+        let (best, files) = (plan.best(), [stages, topology, mapping].map(Option::as_deref));
+        if let (Some(best), [Some(stages), Some(topology), Some(mapping)]) = (best, files) {
+            let files = [stages, topology, mapping].map(|file| file.to_string_lossy().into_owned());
+            let links = self.question.options.planning.how.link_words();
+            let run = [format!("--schedule={}", best.schedule.name()), format!("--microbatches={}", best.microbatches)];
+            let again = best.recompute.then(|| "--recompute".to_owned());
+            let words = ["simulate".to_owned()].into_iter().chain(files).chain(run).chain(again);
+            let words = words.chain(links.iter().map(|&word| word.to_owned()));
+            commands.push(("The simulator's word on the step:", command_line("dagsplit", words)));
         }
-        Ok(if plan.best().is_some() { Exit::Done } else { Exit::NothingFound })
+        commands
     }
 
     fn write(&self, workload: &Workload, plan: &Plan) -> Result<(), Failure> {
@@ -273,7 +185,8 @@ impl Args {
         let Partition { verified, stages, .. } = &pipeline.partition;
         // What it is worth depends on links that no split's question has.
         let split = Solution { objective: None, ..verified.to_solution() };
-        let OutputArgs { output, output_stages, output_mapping, output_topology, gantt, trace, .. } = &self.output;
+        let OutputArgs { output, output_stages, output_mapping, output_topology, gantt, trace, .. } =
+            &self.output.options;
         let placed_on = &pipeline.problem.topology;
         let files: [(&Option<PathBuf>, &dyn Fn() -> String); 6] = [
             (output, &|| write_split(&workload.instance, &split)),
@@ -300,7 +213,7 @@ impl PlanningArgs {
         watch: Watch,
     ) -> Result<Planned, Failure> {
         let topology = with_memory(topology, workload);
-        let options = self.options();
+        let options = self.how.options();
         let context = (watch.watched)(self.search.context(watch.cancelled, begun));
         let started = Instant::now();
         let plan = plan(&workload.instance, &topology, &options, &context).map_err(failure)?;
@@ -311,61 +224,13 @@ impl PlanningArgs {
         record.reasons.extend(was_short_of_memory.then(|| MEMORY_LIMIT_NOTE.to_owned()));
         Ok(Planned { record, plan })
     }
-
-    fn options(&self) -> PlanOptions {
-        let CandidateArgs { batch, microbatch_sizes, stages, replicas, tensor_degrees } = &self.candidates;
-        let PipelineArgs { schedule, links, recompute } = &self.pipeline;
-        PlanOptions {
-            batch: *batch,
-            microbatch_sizes: microbatch_sizes.clone(),
-            stages: stages.clone(),
-            replicas: replicas.clone(),
-            tensor_degrees: tensor_degrees.clone(),
-            schedules: schedule.iter().map(|schedule| schedule.schedule()).collect(),
-            recompute: match recompute {
-                RecomputeArg::Never => vec![false],
-                RecomputeArg::Always => vec![true],
-                RecomputeArg::Either => vec![false, true],
-            },
-            memory: self.training.asked(),
-            partitioner: self.partitioner.clone(),
-            mappers: split_list(&self.mapper),
-            counted: self.cost.iter().map(|cost| cost.counted()).collect(),
-            links: links.links(),
-            mapping_time: self.mapping_time,
-        }
-    }
 }
 
-impl CostArg {
-    fn counted(self) -> Counted {
-        match self {
-            Self::Messages => Counted::Messages,
-            Self::AllReduce => Counted::AllReduce,
-            Self::Both => Counted::Both,
-        }
-    }
-}
-
-impl ScheduleArg {
-    fn schedule(self) -> &'static dyn Schedule {
-        match self {
-            Self::Gpipe => &GPipe,
-            Self::OneForwardOneBackward => &OneForwardOneBackward,
-            Self::ZbH1 => &ZbH1,
-            Self::ZbH2 => &ZbH2,
-            Self::Inference => &Inference,
-        }
-    }
-}
-
-impl LinksArg {
-    fn links(self) -> Links {
-        match self {
-            Self::Blocking => Links::Blocking,
-            Self::Overlapped => Links::Overlapped,
-            Self::Contended => Links::Contended,
-        }
+impl Planned {
+    /// A page that shows it, with command lines that do it again.
+    pub fn page(&self, instance: &Instance, commands: &[(&str, String)]) -> Result<String, Failure> {
+        let Self { record, plan } = self;
+        page::plan(&PlanPage { record, plan, instance, graph: &graph_of(instance)?, commands }).or_fail(Exit::Bug)
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::formats::{Format, Pass, ReadOptions, parse_instance, read_instance};
+use crate::formats::{Format, Pass, ReadOptions, parse_instance, read_instance, read_text};
+use crate::graph::Graph;
 use crate::instance::{Instance, Platform};
+use crate::problem::{Problem, ProblemSpec};
 use clap::ValueEnum;
 
 use super::values::{self, Memory};
@@ -110,6 +112,17 @@ enum FormatArg {
     CostGraph,
     #[value(name = "hyperdag")]
     HyperDag,
+}
+
+/// The files that a list names, one a line; `-` is standard input.
+pub fn listed(list: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let text = read_text(list).or_fail(Exit::BadInput)?;
+    Ok(text.lines().filter(|line| !line.trim().is_empty()).map(PathBuf::from).collect())
+}
+
+/// The graph of a workload, by the index of its nodes.
+pub fn graph_of(instance: &Instance) -> Result<Graph, Failure> {
+    Ok(Problem::new(instance, ProblemSpec::of(instance)).or_fail(Exit::Usage)?.graph)
 }
 
 /// A workload that was read, and the devices to split it over.

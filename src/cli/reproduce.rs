@@ -1,11 +1,10 @@
 //! `dagsplit reproduce`
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::formats::write_topology;
-use crate::formats::{OutputFormat, write_instance};
+use crate::formats::{OutputFormat, ReadOptions, read_instance, write_instance, write_topology};
 use crate::generate::topology::{TopologyRecipe, generate as generate_topology};
 use crate::generate::{Recipe, generate};
 use crate::registry;
@@ -240,9 +239,7 @@ fn result(
         return Ok(Ran::Unavailable(cause(&error.to_string())));
     }
     if let Some(recipe) = &run.topology {
-        let topology = shelf.topology(recipe)?;
-        let task = PlanTask { file: &file, topology: &topology, name: &recipe.command_line(), method: &method };
-        let record = runner(&task.task(&run.options, search)?)?;
+        let record = runner(&planning(run, (&file, &shelf.topology(recipe)?), (&method, recipe), search)?)?;
         return Ok(record.map_or(Ran::Skipped, |record| Ran::Record(Box::new(record))));
     }
     let options = match RunOptions::try_parse_from(&run.options) {
@@ -258,6 +255,20 @@ fn result(
     }
     let record = tasks.first().map(runner).transpose()?.flatten();
     Ok(record.map_or(Ran::Skipped, |record| Ran::Record(Box::new(record))))
+}
+
+/// The plan of a run: its workload's and its topology's file, the partitioner, and where the topology is from.
+fn planning(
+    run: &Run,
+    (file, topology): (&Path, &Path),
+    (partitioner, recipe): (&str, &TopologyRecipe),
+    search: &SearchArgs,
+) -> Result<Task, Failure> {
+    let instance = read_instance(file, &ReadOptions::default()).or_fail(Exit::BadInput)?;
+    let method = format!("{partitioner} {} on {}", run.options.join(" "), recipe.command_line());
+    let options = std::iter::once("--memory=unlimited".to_owned()).chain(run.options.iter().cloned());
+    let plan = PlanTask { file, topology, method, partitioner: Some(partitioner) };
+    Ok(plan.task((&instance, &instance.platform), options, search))
 }
 
 fn listing() -> String {

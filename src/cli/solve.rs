@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::formats::write_split;
-use crate::problem::{Problem, ProblemSpec};
 use crate::proof::{Proof, Spread};
 use crate::report::page::{self, RunPage};
 use crate::report::{ProofRecord, RunRecord, StabilityRecord, table};
@@ -13,7 +12,7 @@ use crate::verify::Verified;
 
 use super::problem_args::ProblemArgs;
 use super::question::{Answer, Question, Watch};
-use super::reading_args::{ReadingArgs, Workload};
+use super::reading_args::{ReadingArgs, Workload, graph_of};
 use super::verbatim::Verbatim;
 use super::{Exit, Failure, OrFail, command_line, note, print, print_json, progress, started, write_out};
 
@@ -146,8 +145,7 @@ impl Args {
         verified: Option<&Verified>,
         proof: Option<&Proof>,
     ) -> Result<String, Failure> {
-        let spec = ProblemSpec { platform: workload.platform.clone(), ..ProblemSpec::default() };
-        let graph = Problem::new(&workload.instance, spec).or_fail(Exit::Usage)?.graph;
+        let graph = graph_of(&workload.instance)?;
         let proof = proof.map(|proof| proof.text.as_str());
         let (instance, commands) = (&workload.instance, &self.commands(record));
         page::run(&RunPage { record, verified, instance, graph: &graph, proof, commands }).or_fail(Exit::Bug)

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::formats::{ReadOptions, read_instance};
+use crate::instance::{Instance, Platform};
 use crate::problem::{Problem, ProblemSpec};
 use crate::registry::{self, StepSettings};
 use crate::report::InstanceRecord;
@@ -147,41 +147,42 @@ impl Question<'_> {
     }
 }
 
-/// A split that is to be planned on a topology.
+/// A workload that is to be planned on a topology.
 pub struct PlanTask<'a> {
     /// The workload's file.
     pub file: &'a Path,
     /// The topology's file.
     pub topology: &'a Path,
-    /// What the topology is called in records.
-    pub name: &'a str,
-    /// The partitioner.
-    pub method: &'a str,
+    /// What records call it: topology and options, which no problem holds.
+    pub method: String,
+    /// The partitioner, where one is named.
+    pub partitioner: Option<&'a str>,
 }
 
 impl PlanTask<'_> {
-    /// The plan with further `options`. The trial's method names topology and options, which no problem holds.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    pub fn task(&self, options: &[String], search: &SearchArgs) -> Result<Task, Failure> {
-        let instance = read_instance(self.file, &ReadOptions::default()).or_fail(Exit::BadInput)?;
+    /// The plan with these options of what the file holds, which has the devices of `platform`.
+    pub fn task(
+        &self,
+        (instance, platform): (&Instance, &Platform),
+        options: impl IntoIterator<Item = String>,
+        search: &SearchArgs,
+    ) -> Task {
         let (limits, seed) = (search.limits(), search.seed);
         let file = self.file.to_string_lossy().into_owned();
         let mut arguments = vec!["plan".to_owned(), file.clone(), self.topology.to_string_lossy().into_owned()];
-        arguments.extend([format!("--partitioner={}", self.method), "--memory=unlimited".to_owned()]);
-        arguments.extend(options.iter().cloned());
+        arguments.extend(self.partitioner.map(|method| format!("--partitioner={method}")));
+        arguments.extend(options);
         arguments.extend(limit_words(&limits));
         arguments.push(format!("--seed={seed}"));
         let trial = Trial {
-            instance: InstanceRecord::new(&instance, instance.edges.len()),
-            problem: ProblemSpec::of(&instance),
+            instance: InstanceRecord::new(instance, instance.edges.len()),
+            problem: ProblemSpec { platform: platform.clone(), ..ProblemSpec::default() },
             costs: None,
-            method: format!("{} {} on {}", self.method, options.join(" "), self.name),
+            method: self.method.clone(),
             seed,
             limits,
         };
-        Ok(Task { steps: steps(self.method), trial, file, arguments, refusal: None })
+        Task { steps: self.partitioner.map(steps).unwrap_or_default(), trial, file, arguments, refusal: None }
     }
 }
 

@@ -59,7 +59,7 @@ impl CasesArgs {
     }
 
     /// What comes of cases, in their order, as far as they were tried before `stop` was set or one broke the law of
-    /// limits. `watch` is told how many are done.
+    /// limits. `watch` is told of each that is done.
     ///
     /// # Errors
     /// Results cannot be read or written.
@@ -68,12 +68,12 @@ impl CasesArgs {
         session: &Session<'_>,
         places: impl Iterator<Item = Place>,
         asked: &str,
-        (stop, watch): (&AtomicBool, &(dyn Fn(usize) + Sync)),
+        (stop, watch): (&AtomicBool, &(dyn Fn(Place) + Sync)),
     ) -> Result<Vec<(Place, TriedCase)>, Failure> {
         let own = places.enumerate().filter(|(number, _)| self.shard.is_none_or(|shard| shard.holds(*number)));
         let places: Vec<Place> = own.map(|(_, place)| place).collect();
         let kept = self.kept(asked)?;
-        let (next, done, is_over) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+        let (next, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
         let worker = || {
             let mut made = Vec::new();
             while !is_over.load(Ordering::Relaxed) {
@@ -81,7 +81,7 @@ impl CasesArgs {
                 let Some(tried) = kept.tried(place, || session.try_case(place), stop)? else { break };
                 is_over.fetch_or(tried.broke(Law::Limits), Ordering::Relaxed);
                 made.push((place, tried));
-                watch(done.fetch_add(1, Ordering::Relaxed) + 1);
+                watch(place);
             }
             Ok(made)
         };

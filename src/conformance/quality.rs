@@ -4,15 +4,16 @@ use serde::Serialize;
 
 use super::judge::Judged;
 use crate::search::gap;
+use crate::statistics::{quantile, sorted};
 
 /// The spread of some gaps, (objective − bound) / objective.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Gaps {
     /// The smallest.
     pub min: f64,
-    /// Half of them are no larger.
+    /// The median.
     pub median: f64,
-    /// Nine of ten are no larger.
+    /// The value below which nine of ten lie (quantiles are interpolated, as numpy does).
     pub p90: f64,
     /// The largest.
     pub max: f64,
@@ -21,11 +22,9 @@ pub struct Gaps {
 impl Gaps {
     /// The spread of `gaps`, if there is any.
     fn of(gaps: &[f64]) -> Option<Self> {
-        let mut sorted = gaps.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let quantile = |part: f64| sorted[((part * sorted.len() as f64).ceil() as usize).saturating_sub(1)];
-        let (min, max) = (*sorted.first()?, *sorted.last()?);
-        Some(Self { min, median: quantile(0.5), p90: quantile(0.9), max })
+        let sorted = sorted(gaps);
+        let [min, median, p90, max] = [0.0, 0.5, 0.9, 1.0].map(|part| quantile(&sorted, part));
+        Some(Self { min: min?, median: median?, p90: p90?, max: max? })
     }
 }
 
@@ -72,9 +71,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_members() {
-        let gaps = Gaps::of(&[0.4, 0.1, 0.2, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]);
-        assert_eq!(gaps, Some(Gaps { min: 0.1, median: 0.5, p90: 0.9, max: 1.0 }));
+    fn the_spread_goes_from_the_smallest_to_the_largest() {
+        let gaps = Gaps::of(&[0.75, 0.0, 1.0, 0.25, 0.5]);
+        assert_eq!(gaps, Some(Gaps { min: 0.0, median: 0.5, p90: 0.9, max: 1.0 }));
         assert_eq!(Gaps::of(&[0.5]), Some(Gaps { min: 0.5, median: 0.5, p90: 0.5, max: 0.5 }));
         assert_eq!(Gaps::of(&[]), None);
     }

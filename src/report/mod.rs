@@ -21,7 +21,6 @@ pub mod progress;
 pub mod record;
 pub mod sheet;
 pub mod simulation;
-pub mod statistics;
 pub mod table;
 pub mod trace;
 

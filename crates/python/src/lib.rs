@@ -7,6 +7,7 @@ mod comparing;
 mod conforming;
 mod costs;
 mod errors;
+mod pages;
 mod pipelines;
 mod reproducing;
 mod running;
@@ -26,6 +27,8 @@ mod _native {
     use super::costs::costs;
     #[pymodule_export]
     use super::errors::{Error, InternalError, InvalidInstance, InvalidOption, InvalidSplit, OutputError};
+    #[pymodule_export]
+    use super::pages::Page;
     #[pymodule_export]
     use super::pipelines::{Topology, map, plan, simulate};
     #[pymodule_export]

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use report::picture::draw_topology;
 
 use crate::errors::{InvalidInstance, mismatch, raised};
+use crate::pages::Page;
 use crate::running::run;
 use crate::splits::{devices, split};
 use crate::workloads::Instance;
@@ -74,7 +75,7 @@ pub fn map(
     Ok((record, file, draw_topology(&problem.topology, &mapped.record.copies), interrupted))
 }
 
-/// Plans a workload on a topology: the record, the best split's devices, and whether Ctrl-C ended it early.
+/// Plans a workload on a topology: the record, the best split's devices, the page, and whether Ctrl-C ended it early.
 #[pyfunction]
 #[pyo3(signature = (instance, topology, words, progress))]
 pub fn plan(
@@ -83,16 +84,18 @@ pub fn plan(
     topology: &Topology,
     words: Vec<String>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<(String, Option<String>, bool)> {
-    let (instance, topology) = (Arc::clone(&instance.0), Arc::clone(&topology.0));
+) -> PyResult<(String, Option<String>, Page, bool)> {
+    let (workload, topology) = (Arc::clone(&instance.0), Arc::clone(&topology.0));
     let (planned, interrupted) = run(py, progress, move |line| {
         let watched = |context| line.watched(context);
-        embedded::plan(&instance, &topology, &words, Watch { cancelled: &line.cancelled, watched: &watched })
+        embedded::plan(&workload, &topology, &words, Watch { cancelled: &line.cancelled, watched: &watched })
     })?;
     let planned = planned.map_err(|failure| raised(&failure))?;
     let record = serde_json::to_string(&planned.record).map_err(|error| mismatch(&error))?;
     let best = planned.plan.best().and_then(dagsplit::plan::Candidate::pipeline);
-    Ok((record, best.map(|best| devices(&best.partition.verified)).transpose()?, interrupted))
+    let devices = best.map(|best| devices(&best.partition.verified)).transpose()?;
+    let instance = Arc::clone(&instance.0);
+    Ok((record, devices, Page::new(move || embedded::page_of_plan(&instance, &planned)), interrupted))
 }
 
 /// Simulates the pipeline of a split: the record, and its Gantt chart as SVG.

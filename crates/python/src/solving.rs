@@ -10,17 +10,20 @@ use pyo3::prelude::*;
 
 use crate::costs::Question;
 use crate::errors::{mismatch, raised};
+use crate::pages::Page;
 use crate::running::{Line, run};
 use crate::splits::{devices, split};
 use crate::violations;
 use crate::workloads::Instance;
 
-/// A run's record and its split's devices, as JSON.
-type RunTexts = (String, Option<String>);
+/// A run's record and its split's devices, as JSON, and its page.
+type RunTexts = (String, Option<String>, Page);
 
-fn texts(answer: &Answer) -> PyResult<RunTexts> {
+fn texts(instance: &Instance, answer: Answer) -> PyResult<RunTexts> {
     let record = serde_json::to_string(&answer.record).map_err(|error| mismatch(&error))?;
-    Ok((record, answer.verified.as_ref().map(devices).transpose()?))
+    let devices = answer.verified.as_ref().map(devices).transpose()?;
+    let instance = Arc::clone(&instance.0);
+    Ok((record, devices, Page::new(move || embedded::page_of_run(&instance, &answer))))
 }
 
 /// Solves, and says whether Ctrl-C ended it early.
@@ -31,15 +34,15 @@ pub fn solve(
     instance: &Instance,
     question: Question,
     progress: Option<Py<PyAny>>,
-) -> PyResult<(String, Option<String>, bool)> {
-    let (instance, asked) = (Arc::clone(&instance.0), question.about(&instance.0));
+) -> PyResult<(String, Option<String>, Page, bool)> {
+    let (workload, asked) = (Arc::clone(&instance.0), question.about(&instance.0));
     let work = move |line: &Line<Result<Answer, Failure>>| {
         let watched = |context| line.watched(context);
-        embedded::solve(&instance, &asked, Watch { cancelled: &line.cancelled, watched: &watched })
+        embedded::solve(&workload, &asked, Watch { cancelled: &line.cancelled, watched: &watched })
     };
     let (answer, interrupted) = run(py, progress, work)?;
-    let (record, devices) = texts(&answer.map_err(|failure| raised(&failure))?)?;
-    Ok((record, devices, interrupted))
+    let (record, devices, page) = texts(instance, answer.map_err(|failure| raised(&failure))?)?;
+    Ok((record, devices, page, interrupted))
 }
 
 /// Why a method does not take what is asked; `None` where it does.
@@ -60,7 +63,7 @@ pub fn keyword(variable: &str) -> String {
     variable.trim_start_matches("DAGSPLIT_").to_lowercase()
 }
 
-/// A run's record and devices, and the split's violations.
+/// A run's record, devices and page, and the split's violations.
 type Judged = (Option<RunTexts>, Vec<String>);
 
 /// The run of a method that found this split (devices, and the objective claimed), or what is wrong with the split.
@@ -78,7 +81,7 @@ pub fn run_of(
     let asked = question.about(&instance.0);
     let judged = py.detach(|| embedded::run_of(&instance.0, split, &asked, (method, seconds)));
     match judged.map_err(|failure| raised(&failure))? {
-        Ok(answer) => Ok((Some(texts(&answer)?), Vec::new())),
+        Ok(answer) => Ok((Some(texts(instance, answer)?), Vec::new())),
         Err(violations) => Ok((None, listed(&violations)?)),
     }
 }

@@ -17,7 +17,7 @@ use crate::text::{self, escaped_json};
 use dagsplit_check::hash;
 use serde_json::json;
 pub use shard::Shard;
-use tally::Tally;
+pub use tally::Tally;
 
 use super::supervised::{self, Supervision};
 use super::task::Task;
@@ -112,6 +112,16 @@ impl SeriesArgs {
         Ok(Some(Made { records, is_interrupted: series.is_interrupted() }))
     }
 
+    /// Whether anything is asked of runs but to show no progress.
+    pub fn are_asked(&self) -> bool {
+        self.results.is_some() || self.program.is_some() || self.list_tasks || self.jobs != 1
+    }
+
+    /// Whether no progress is shown.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Whether only a part of the runs is made.
     pub fn is_part(&self) -> bool {
         self.shard.is_some()
@@ -144,7 +154,7 @@ impl SeriesArgs {
             jobs,
             journal: Mutex::new(journal.map_err(journal_failure)?.into()),
             interrupted: progress::interrupt_flag()?,
-            tally: Tally::new(count, self.quiet),
+            tally: Tally::new(count, "runs", self.quiet),
             machine: Machine::here(),
             versions: self.program.as_deref().map_or_else(|| Ok(Versions::of_this_program()), versions_of)?,
         })

@@ -15,6 +15,8 @@ const PERIOD: Duration = Duration::from_secs(10);
 
 /// Counts runs, and tells how many are done.
 pub struct Tally {
+    /// What runs are called.
+    noun: &'static str,
     bar: ProgressBar,
     /// When something was said, where lines are.
     said: Option<Mutex<Instant>>,
@@ -22,8 +24,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// A tally of `count` runs on standard error, or of nothing where all is to be quiet.
-    pub fn new(count: usize, quiet: bool) -> Self {
+    /// A tally of `count` runs, which are called `noun`, on standard error, or of nothing where all is to be quiet.
+    pub fn new(count: usize, noun: &'static str, quiet: bool) -> Self {
         let started = Instant::now();
         let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(count as u64) };
         let style = ProgressStyle::with_template("{bar:24} {pos}/{len} {elapsed_precise} {msg}");
@@ -31,7 +33,7 @@ impl Tally {
         bar.set_length(count as u64);
         bar.enable_steady_tick(Duration::from_millis(200));
         let has_lines = !quiet && !std::io::stderr().is_terminal();
-        Self { bar, said: has_lines.then(|| Mutex::new(started)), started }
+        Self { noun, bar, said: has_lines.then(|| Mutex::new(started)), started }
     }
 
     /// Tells that a run begins.
@@ -56,7 +58,7 @@ impl Tally {
         *said = now;
         let (done, count) = (self.bar.position(), self.bar.length().unwrap_or_default());
         let elapsed = seconds(now.duration_since(self.started).as_secs_f64());
-        Some(format!("{done} of {count} runs after {elapsed}, the last: {run}"))
+        Some(format!("{done} of {count} {} after {elapsed}, the last: {run}", self.noun))
     }
 }
 
@@ -72,13 +74,13 @@ mod tests {
 
     #[test]
     fn a_line_comes_now_and_then() {
-        let mut tally = Tally::new(3, true);
+        let mut tally = Tally::new(3, "runs", true);
         tally.said = Some(Mutex::new(tally.started));
         let after = |tenths: u32| tally.line("w: dp", tally.started + PERIOD * tenths / 10);
         tally.done("w: dp");
         assert_eq!(after(5), None);
         assert_eq!(after(12).unwrap(), "1 of 3 runs after 12.000 s, the last: w: dp");
         assert_eq!((after(20), after(25).is_some()), (None, true));
-        assert_eq!(Tally::new(3, true).line("w: dp", Instant::now() + PERIOD), None);
+        assert_eq!(Tally::new(3, "runs", true).line("w: dp", Instant::now() + PERIOD), None);
     }
 }

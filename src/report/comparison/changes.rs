@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::gaps::Measured;
 use super::journal::Journal;
 use super::record::Record;
-use crate::report::statistics::geometric_mean;
 use crate::search::is_proven;
 use crate::solve::Status;
+use crate::statistics::geometric_mean;
 
 /// Shorter times count as so many seconds: below that they are noise.
 pub const NOISE: f64 = 0.1;

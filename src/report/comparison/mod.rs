@@ -62,6 +62,7 @@ pub(crate) mod tests {
                 stats: Default::default(),
                 devices: Vec::new(),
                 trace: Default::default(),
+                plan: None,
             },
             command: vec!["dagsplit".into(), "solve".into(), "w.json".into()],
             machine: Machine { cpu: "a processor".into(), cores: 2, system: "linux".into() },

@@ -92,6 +92,9 @@ pub struct Ending {
     /// What the method knew when.
     #[serde(default, skip_serializing_if = "Trace::is_empty")]
     pub trace: Trace,
+    /// The best candidate of a plan, as a plan's record has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Value>,
 }
 
 impl Ending {
@@ -110,11 +113,12 @@ impl Ending {
             stats: BTreeMap::new(),
             devices: Vec::new(),
             trace: Trace::default(),
+            plan: None,
         }
     }
 }
 
-/// What `dagsplit solve --json` answers, as far as a comparison needs it.
+/// What `dagsplit solve --json` and `plan --json` answer, as far as a comparison needs it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Answer {
     status: Status,
@@ -128,6 +132,8 @@ pub struct Answer {
     devices: Vec<Value>,
     #[serde(default)]
     trace: Trace,
+    #[serde(default)]
+    candidates: Vec<Value>,
 }
 
 impl Answer {
@@ -149,6 +155,7 @@ impl Answer {
             stats: self.stats,
             devices: self.devices,
             trace: self.trace,
+            plan: self.candidates.into_iter().find(|candidate| candidate["status"] == "best"),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::classes::{classes, is_same_question, is_same_task};
 use super::gaps::Measured;
 use super::groups::{Group, groups};
 use crate::report::method::gap;
-use crate::report::statistics::{geometric_mean, mean, quantile, sorted};
+use crate::statistics::{geometric_mean, mean, quantile, sorted};
 
 /// The shift of geometric means of times, in seconds (Achterberg 2007 takes it, too).
 const SHIFT: f64 = 1.0;

@@ -8,7 +8,7 @@ use super::prices::prices;
 use super::sheet::sheet;
 use super::summary::{Summary, summaries};
 use crate::report::sheet::{Cell, Column, Sheet};
-use crate::report::statistics::geometric_mean;
+use crate::statistics::geometric_mean;
 
 /// What a table shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]

@@ -2,17 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Page, Section};
+use super::{Page, Section, drawn};
 use crate::report::comparison::{Measured, Table, methods, table};
 use crate::report::plot::{Plot, WIDTH, plot};
+
+/// With more runs than this, bars of each are no figure that anybody can read: a box stands for those of a method.
+const MOST_BARS: usize = 400;
 
 /// The page of a comparison: what each method did, and every run with all that is kept of it.
 ///
 /// # Errors
 /// A record cannot be written as JSON.
 pub fn comparison(runs: &[Measured<'_>]) -> serde_json::Result<String> {
-    let figure = plot(runs, Plot::Gaps, WIDTH);
-    let gaps = Section { heading: "Gaps", content: format!("<figure class=\"plot\">\n{figure}</figure>\n") };
+    let kind = if runs.len() > MOST_BARS { Plot::Boxes } else { Plot::Gaps };
+    let gaps = Section { heading: "Gaps", content: drawn("plot", &plot(runs, kind, WIDTH)) };
     let sections = [
         Section::table("Methods", &table(runs, &[], Table::Methods), None),
         Section::table("Runs", &table(runs, &[], Table::Runs), Some("records")),

@@ -64,12 +64,10 @@ function tabled(rows) {
     return make("div", { class: "table" }, make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)));
 }
 
-// Tables: a row may have another one below it with its details, which goes where the row goes.
+// Tables: rows are data, of which so many are in the page at a time. A row may have another one below it with its
+// details, which goes where the row goes.
 
-function key(cell) {
-    if (!cell.classList.contains("figure")) return cell.textContent;
-    return cell.dataset.value ? Number(cell.dataset.value) : null;
-}
+const SHOWN = 500;
 
 const { compare } = new Intl.Collator("en", { numeric: true });
 
@@ -77,77 +75,125 @@ function compared(a, b) {
     return typeof a === "number" ? a - b : compare(a, b);
 }
 
-function sortable(table) {
-    const heads = [...table.tHead.rows[0].cells];
-    const rows = [...table.tBodies[0].rows];
-    const sort = (column) => {
-        const rises = heads[column].getAttribute("aria-sort") !== "ascending";
-        heads.forEach((head) => head.setAttribute("aria-sort", "none"));
-        heads[column].setAttribute("aria-sort", rises ? "ascending" : "descending");
-        const keyed = rows.map((row) => [key(row.cells[column]), row]);
-        // What has no figure stays at the end.
-        keyed.sort(([a], [b]) => (a === null) - (b === null) || (a === null ? 0 : compared(a, b) * (rises ? 1 : -1)));
-        for (const [, row] of keyed) table.tBodies[0].append(...(row.details ? [row, row.details] : [row]));
-    };
-    heads.forEach((head, column) => {
-        const label = head.textContent;
-        head.setAttribute("aria-sort", "none");
-        head.replaceChildren(button(label, () => sort(column)));
-    });
-}
+class Table {
+    constructor(table) {
+        this.heads = [...table.tHead.rows[0].cells];
+        this.body = table.tBodies[0];
+        this.opens = table.dataset.opens;
+        const cells = (row) => [...row.cells].map((cell) => [cell.textContent, cell.dataset.value]);
+        const here = [...this.body.rows].map((element) => ({ cells: cells(element), element }));
+        const more = table.parentElement.querySelector("script");
+        const others = more ? JSON.parse(more.textContent).map((cells) => ({ cells })) : [];
+        this.rows = [...here, ...others];
+        this.rows.forEach((row, place) => { row.place = place; });
+        this.isCode = [...here[0].element.cells].map((cell) => cell.firstElementChild !== null);
+        this.found = this.rows;
+        this.sortable();
+        if (others.length) this.pages(table.parentElement);
+    }
 
-function filterable(table) {
-    const rows = [...table.tBodies[0].rows];
-    const search = make("input", { type: "search" });
-    const count = make("output");
-    const controls = make("div", { class: "controls" }, make("label", {}, "Search", search));
-    const choices = [];
-    [...table.tHead.rows[0].cells].forEach((head, column) => {
-        const values = [...new Set(rows.map((row) => row.cells[column].textContent))].sort();
-        if (head.classList.contains("figure") || values.length < 2 || values.length > 50) return;
-        const all = make("option", { value: "" }, "all");
-        const select = make("select", {}, all, ...values.map((value) => make("option", { value }, value)));
-        choices.push([column, select]);
-        controls.append(make("label", {}, head.textContent, select));
-    });
-    const filter = () => {
-        const words = search.value.toLowerCase().split(/\s+/);
-        for (const row of rows) {
-            const text = row.textContent.toLowerCase();
-            const chosen = ([column, select]) => !select.value || row.cells[column].textContent === select.value;
-            row.hidden = !(words.every((word) => text.includes(word)) && choices.every(chosen));
-            if (row.details) row.details.hidden = row.hidden;
+    // The row as an element, which is made when it is first shown.
+    element(row) {
+        const cell = ([text, value], column) =>
+            make("td", value === undefined ? {} : { class: "figure" }, this.isCode[column] ? make("code", {}, text) : text);
+        row.element ??= make("tr", {}, ...row.cells.map(cell));
+        if (this.press && !row.button) {
+            row.button = button(row.cells[0][0], () => this.press(row), { [this.pressed]: "false" });
+            row.element.cells[0].replaceChildren(row.button);
         }
-        count.value = `${rows.filter((row) => !row.hidden).length} of ${rows.length}`;
-    };
-    controls.addEventListener("input", filter);
-    controls.append(count);
-    filter();
-    table.parentElement.before(controls);
+        return row.element;
+    }
+
+    show(first = 0) {
+        this.first = first;
+        const shown = this.found.slice(first, first + SHOWN);
+        this.body.replaceChildren(...shown.flatMap((row) => [this.element(row), row.details ?? []].flat()));
+        this.turned?.(first + shown.length);
+    }
+
+    // Makes the first cell of each row a button, whose state is an attribute.
+    openBy(press, state) {
+        this.press = press;
+        this.pressed = state;
+        this.show();
+    }
+
+    sortable() {
+        const isNone = (key) => Number.isNaN(key);
+        const sort = (column) => {
+            const rises = this.heads[column].getAttribute("aria-sort") !== "ascending";
+            this.heads.forEach((head) => head.setAttribute("aria-sort", "none"));
+            this.heads[column].setAttribute("aria-sort", rises ? "ascending" : "descending");
+            const key = ([text, value]) => (value === undefined ? text : Number.parseFloat(value));
+            const order = ([a], [b]) => isNone(a) - isNone(b) || (isNone(a) ? 0 : compared(a, b) * (rises ? 1 : -1));
+            const sorted = (rows) => rows.map((row) => [key(row.cells[column]), row]).sort(order).map(([, row]) => row);
+            // What has no figure stays at the end.
+            this.rows = sorted(this.rows);
+            this.found = sorted(this.found);
+            this.show();
+        };
+        this.heads.forEach((head, column) => {
+            const label = head.textContent;
+            head.setAttribute("aria-sort", "none");
+            head.replaceChildren(button(label, () => sort(column)));
+        });
+    }
+
+    filterable() {
+        const search = make("input", { type: "search" });
+        const count = make("output");
+        const controls = make("div", { class: "controls" }, make("label", {}, "Search", search));
+        const choices = [];
+        this.heads.forEach((head, column) => {
+            const values = [...new Set(this.rows.map((row) => row.cells[column][0]))].sort();
+            if (head.classList.contains("figure") || values.length < 2 || values.length > 50) return;
+            const all = make("option", { value: "" }, "all");
+            const select = make("select", {}, all, ...values.map((value) => make("option", { value }, value)));
+            choices.push([column, select]);
+            controls.append(make("label", {}, head.textContent, select));
+        });
+        const texts = new Map(this.rows.map((row) => [row, row.cells.map(([text]) => text).join(" ").toLowerCase()]));
+        const filter = () => {
+            const words = search.value.toLowerCase().split(/\s+/);
+            const isChosen = (row) => choices.every(([column, { value }]) => !value || row.cells[column][0] === value);
+            this.found = this.rows.filter((row) => words.every((word) => texts.get(row).includes(word)) && isChosen(row));
+            count.value = `${this.found.length} of ${this.rows.length}`;
+            this.show();
+        };
+        controls.addEventListener("input", filter);
+        controls.append(count);
+        filter();
+        this.body.closest(".table").before(controls);
+    }
+
+    pages(region) {
+        const earlier = button("Earlier rows", () => this.show(this.first - SHOWN));
+        const later = button("Later rows", () => this.show(this.first + SHOWN));
+        const place = make("output", { "aria-label": "Rows shown" });
+        this.turned = (end) => {
+            earlier.disabled = this.first === 0;
+            later.disabled = end === this.found.length;
+            place.value = `${Math.min(this.first + 1, end)} to ${end} of ${this.found.length}`;
+        };
+        region.after(make("div", { class: "controls" }, earlier, later, place));
+        this.show();
+    }
 }
 
 function opensRecords(table) {
-    [...table.tBodies[0].rows].forEach((row, place) => {
-        const cell = row.cells[0];
-        const opener = button(cell.textContent, () => {
-            const opens = !row.details;
-            opener.setAttribute("aria-expanded", opens);
-            if (opens) {
-                const content = make("td", { colspan: row.cells.length, class: "details" }, facts(data.records[place]));
-                row.details = make("tr", {}, content);
-                row.after(row.details);
-            } else {
-                row.details.remove();
-                row.details = undefined;
-            }
-        }, { "aria-expanded": "false" });
-        cell.replaceChildren(opener);
-    });
+    const records = data[table.opens] ?? data.record[table.opens];
+    table.openBy((row) => {
+        const content = () => make("td", { colspan: row.cells.length, class: "details" }, facts(records[row.place]));
+        row.details = row.details ? undefined : make("tr", {}, content());
+        row.button.setAttribute("aria-expanded", Boolean(row.details));
+        table.show(table.first);
+        row.button.focus();
+    }, "aria-expanded");
 }
 
 // The picture: a part of it is in view, and boxes are chosen in it.
 
-function zoomable(figure) {
+function zoomable(figure, more = "") {
     const svg = figure.querySelector("svg");
     const { x, y, width, height } = svg.viewBox.baseVal;
     const whole = { x, y, width, height };
@@ -211,12 +257,12 @@ function zoomable(figure) {
         const isDragged = pressed && Math.hypot(event.clientX - pressed.clientX, event.clientY - pressed.clientY) > 4;
         if (isDragged) event.stopPropagation();
     }, true);
-    figure.parentElement.before(make("div", { class: "controls" },
+    (figure.closest(".graph") ?? figure).before(make("div", { class: "controls" },
         button("+", () => zoom(1.5), { "aria-label": "Zoom in" }),
         button("−", () => zoom(1 / 1.5), { "aria-label": "Zoom out" }),
         button("whole", fit, { "aria-label": "Show the whole picture" }),
         scale,
-        make("span", { class: "hint" }, "In the picture: + − 0, arrows, n and p for the next and the previous box, Esc.")));
+        make("span", { class: "hint" }, `In the picture: + − 0, arrows${more}.`)));
     show();
     return centre;
 }
@@ -229,12 +275,12 @@ function onKeys(element, keys) {
     });
 }
 
-function graph(figure) {
-    const centre = zoomable(figure);
+function graph(figure, table) {
+    const centre = zoomable(figure, ", n and p for the next and the previous box, Esc");
     const boxes = [...figure.querySelectorAll(".box")];
     const panel = document.querySelector("aside.chosen");
-    const holder = new Map(data.record.devices.flatMap((device, place) => device.nodes.map((id) => [id, place])));
-    const rows = [...document.querySelectorAll("[data-opens=devices] tbody tr")];
+    const holder = new Map(data.devices.flatMap((device, place) => device.nodes.map((id) => [id, place])));
+    const rows = table?.rows ?? [];
     let current = -1;
 
     // `box` is the box that was chosen, where it was not a device as a whole.
@@ -245,9 +291,9 @@ function graph(figure) {
             each.classList.toggle("dimmed", device !== undefined && !within(place));
             each.classList.toggle("current", place === box);
         });
-        rows.forEach((row, place) => {
-            row.classList.toggle("chosen-row", place === device);
-            row.querySelector("button").setAttribute("aria-pressed", place === device);
+        rows.forEach((row) => {
+            table.element(row).classList.toggle("chosen-row", row.place === device);
+            row.button.setAttribute("aria-pressed", row.place === device);
         });
         panel.replaceChildren(...(ids ? told(title, ids, device) : []));
     };
@@ -261,11 +307,7 @@ function graph(figure) {
     boxes.forEach((box, place) => box.addEventListener("click", () => chooseBox(place)));
     const step = (by) => chooseBox((Math.max(current, by < 0 ? 0 : -1) + by + boxes.length) % boxes.length);
     onKeys(figure, { n: () => step(1), p: () => step(-1), Escape: () => choose() });
-    rows.forEach((row, place) => {
-        const label = data.labels[place];
-        const press = () => choose(label, data.record.devices[place].nodes, place);
-        row.cells[0].replaceChildren(button(label, press, { "aria-pressed": "false" }));
-    });
+    table?.openBy(({ place }) => choose(data.labels[place], data.devices[place].nodes, place), "aria-pressed");
     panel.append(make("p", { class: "hint" }, "Choose a box of the picture, or a device of the table below."));
 }
 
@@ -281,7 +323,7 @@ const nameOf = (id) => data.nodes[id].name ?? `node ${id}`;
 function told(title, ids, device) {
     const parts = [make("h3", {}, title)];
     if (device !== undefined) {
-        const { nodes, options, subgraphs, ...figures } = data.record.devices[device];
+        const { nodes, options, subgraphs, ...figures } = data.devices[device];
         const ends = (own, other) => Object.fromEntries(data.transfers.filter((each) => each[own] === device)
             .map((each) => [data.labels[each[other]], each.time]));
         const moved = { "sends to (time)": ends("from", "to"), "is sent by (time)": ends("to", "from") };
@@ -293,10 +335,30 @@ function told(title, ids, device) {
     return parts;
 }
 
-for (const table of document.querySelectorAll("table")) {
-    const opens = table.dataset.opens === "records";
-    if (opens) filterable(table);
-    sortable(table);
-    if (opens) opensRecords(table);
+// A chart whose marks have names, which are told one at a time.
+function pointable(figure) {
+    const marks = [...figure.querySelectorAll(".mark")].filter((mark) => mark.querySelector("title"));
+    const name = make("output");
+    let current = -1;
+    const choose = (place) => {
+        current = place;
+        marks.forEach((mark, each) => mark.classList.toggle("current", each === place));
+        name.value = marks[place].textContent.trim();
+    };
+    marks.forEach((mark, place) => mark.addEventListener("pointerenter", () => choose(place)));
+    const step = (by) => marks.length && choose((Math.max(current, by < 0 ? 0 : -1) + by + marks.length) % marks.length);
+    onKeys(figure, { n: () => step(1), p: () => step(-1) });
+    figure.before(make("p", {}, make("span", { class: "hint" }, "Point at a mark, or press n and p in the chart. "), name));
+    figure.tabIndex = 0;
 }
-document.querySelectorAll(".picture").forEach(graph);
+
+const tables = [...document.querySelectorAll("table")].map((table) => new Table(table));
+for (const table of tables.filter(({ opens }) => opens && opens !== "devices")) {
+    table.filterable();
+    opensRecords(table);
+}
+document.querySelectorAll(".points").forEach(pointable);
+document.querySelectorAll(".picture").forEach((figure) => {
+    if (figure.closest(".graph")) graph(figure, tables.find(({ opens }) => opens === "devices"));
+    else zoomable(figure);
+});

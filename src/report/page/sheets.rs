@@ -1,9 +1,14 @@
 //! Tables of a page.
 
-use super::escaped;
+use serde_json::Value;
+
+use super::{escaped, in_script};
 use crate::report::DeviceRecord;
 use crate::report::method::MethodRecord;
 use crate::report::sheet::{Cell, Column, Sheet};
+
+/// So many rows of a table are in the page; the script shows the others, which it is given as data.
+const SHOWN: usize = 500;
 
 /// A table with remarks below it. Its first cells open what the script knows of their rows, where `opens` says of what.
 pub fn table(label: &str, sheet: &Sheet, opens: Option<&str>) -> String {
@@ -17,13 +22,31 @@ pub fn table(label: &str, sheet: &Sheet, opens: Option<&str>) -> String {
         format!("<td{}{value}>{content}</td>", class(column.figures))
     };
     let row = |row: &Vec<Cell>| format!("<tr>{}</tr>\n", row.iter().zip(&sheet.columns).map(cell).collect::<String>());
+    let (shown, others) = sheet.rows.split_at(sheet.rows.len().min(SHOWN));
     let note = |note: &String| format!("<p class=\"note\">{}</p>\n", escaped(note));
     format!(
         "<div class=\"table\" role=\"region\" aria-label=\"{label}\" tabindex=\"0\">\n<table{opens}>\n<thead><tr>{}</tr></thead>\n\
-         <tbody>\n{}</tbody>\n</table>\n</div>\n{}",
+         <tbody>\n{}</tbody>\n</table>\n{}</div>\n{}",
         sheet.columns.iter().map(head).collect::<String>(),
-        sheet.rows.iter().map(row).collect::<String>(),
+        shown.iter().map(row).collect::<String>(),
+        others_as_data(others, &sheet.columns, sheet.rows.len()),
         sheet.notes.iter().map(note).collect::<String>(),
+    )
+}
+
+/// Rows that are not in the page: of each cell what is shown and, of figures, the value. Nothing where there are none.
+fn others_as_data(rows: &[Vec<Cell>], columns: &[Column], count: usize) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let cell = |(cell, column): (&Cell, &Column)| {
+        std::iter::once(cell.shown()).chain(column.figures.then(|| cell.raw())).collect::<Value>()
+    };
+    let rows: Value = rows.iter().map(|row| row.iter().zip(columns).map(cell).collect::<Value>()).collect();
+    format!(
+        "<noscript><p class=\"note\">These are {SHOWN} of {count} rows; a script shows the others.</p></noscript>\n\
+         <script type=\"application/json\">{}</script>\n",
+        in_script(&rows.to_string())
     )
 }
 

@@ -1,8 +1,10 @@
 //! Records, tables and pictures of plans.
 
+mod many;
 mod plot;
 
-pub use plot::plot;
+pub use many::many;
+pub use plot::{breakdown, plot};
 
 use serde::Serialize;
 
@@ -149,29 +151,39 @@ impl PlanRecord {
         }
     }
 
+    /// The best candidate, where any runs and fits.
+    pub fn best(&self) -> Option<&CandidateRecord> {
+        self.candidates.iter().find(|candidate| candidate.status == "best")
+    }
+
     /// The best candidates as a table, and all that do not run for a reason.
     pub fn sheet(&self) -> Sheet {
         let (simulated, others): (Vec<&CandidateRecord>, Vec<&CandidateRecord>) =
             self.candidates.iter().partition(|candidate| candidate.time.is_some());
         let shown = simulated.iter().take(BEST).chain(others.iter().filter(|other| other.status == "failed"));
-        let figures = ["S", "R", "T", "MB"].map(Column::figures);
-        let settings = [Column::words("schedule"), Column::figures("step"), Column::figures("bound")];
-        let rest = [
-            Column::figures("per second"),
-            Column::figures("waiting"),
-            Column::figures("memory"),
-            Column::words("split and mapped by"),
-            Column::words(""),
-        ];
         let Self { instance, topology, batch, links, .. } = self;
         Sheet {
             caption: format!(
                 "{} on {} ({} devices): steps of {batch} samples, {links} messages. Times in ms.",
                 instance.name, topology.name, topology.count
             ),
-            columns: figures.into_iter().chain(settings).chain(rest).collect(),
-            rows: shown.map(|candidate| candidate.row()).collect(),
+            columns: columns().chain([Column::words("")]).collect(),
+            rows: shown.map(|candidate| candidate.row().chain([candidate.remark().into()]).collect()).collect(),
             notes: self.reasons.iter().cloned().chain(self.left_out()).collect(),
+        }
+    }
+
+    /// All candidates as a table, in their order, each with its name and what became of it.
+    pub fn all(&self) -> Sheet {
+        let row = |candidate: &CandidateRecord| {
+            let (name, status) = (candidate.name().into(), candidate.status.into());
+            std::iter::once(name).chain(candidate.row()).chain([status]).collect()
+        };
+        let name = std::iter::once(Column::words("(S, R, T, MB)"));
+        Sheet {
+            columns: name.chain(columns()).chain([Column::words("status")]).collect(),
+            rows: self.candidates.iter().map(row).collect(),
+            ..Sheet::default()
         }
     }
 
@@ -190,15 +202,21 @@ impl PlanRecord {
     }
 }
 
+/// The columns of [`CandidateRecord::row`].
+fn columns() -> impl Iterator<Item = Column> {
+    let shape = ["S", "R", "T", "MB"].map(Column::figures);
+    let times = [Column::words("schedule"), Column::figures("step"), Column::figures("bound")];
+    let rest = ["per second", "waiting", "memory"].map(Column::figures);
+    shape.into_iter().chain(times).chain(rest).chain([Column::words("split and mapped by")])
+}
+
 impl CandidateRecord {
-    fn row(&self) -> Vec<Cell> {
+    fn row(&self) -> impl Iterator<Item = Cell> {
         let number = |value: Option<f64>| Cell::of(Cell::Number, value);
         let methods = [self.method.as_deref(), self.mapper.as_deref()].into_iter().flatten().collect::<Vec<_>>();
         let size = if self.microbatch_size > 1 { format!(" of {}", self.microbatch_size) } else { String::new() };
         let again = if self.recompute { ", recomputed" } else { "" };
-        let best = Some("best".to_owned()).filter(|_| self.status == "best");
-        let remarks: Vec<String> = best.into_iter().chain(self.reason.clone()).collect();
-        vec![
+        let row = [
             Cell::Number(self.stages as f64),
             Cell::Number(self.replicas as f64),
             Cell::Number(self.tensor_degree as f64),
@@ -210,8 +228,20 @@ impl CandidateRecord {
             Cell::of(Cell::Ratio, self.bubble),
             Cell::of(Cell::Bytes, self.peak_memory),
             methods.join(", ").into(),
-            remarks.join(": ").into(),
-        ]
+        ];
+        row.into_iter()
+    }
+
+    /// That it is the best, and why it does not count or what is odd about it.
+    fn remark(&self) -> String {
+        let best = Some("best".to_owned()).filter(|_| self.status == "best");
+        best.into_iter().chain(self.reason.clone()).collect::<Vec<String>>().join(": ")
+    }
+
+    /// What tells it from the others.
+    fn name(&self) -> String {
+        let Self { stages, replicas, tensor_degree, microbatches, .. } = *self;
+        name([stages, replicas, tensor_degree, microbatches], self.schedule, self.recompute)
     }
 
     fn new(candidate: &Candidate, batch: usize, is_best: bool) -> Self {
@@ -316,8 +346,17 @@ fn difference(candidate: &Candidate, slower: &MappedPipeline, best: &MappedPipel
 }
 
 fn named(candidate: &Candidate) -> String {
+    format!("(S, R, T, MB) = {}", name_of(candidate))
+}
+
+/// What tells a candidate from the others.
+fn name_of(candidate: &Candidate) -> String {
     let Candidate { shape, microbatches, schedule, recompute, .. } = candidate;
-    let again = if *recompute { " with recomputation" } else { "" };
-    let (stages, replicas, tensor) = (candidate.stages(), shape.replicas, shape.tensor);
-    format!("(S, R, T, MB) = ({stages}, {replicas}, {tensor}, {microbatches}) under {}{again}", schedule.name())
+    name([candidate.stages(), shape.replicas, shape.tensor, *microbatches], schedule.name(), *recompute)
+}
+
+/// The name of a candidate by its stages, replicas, tensor degree and microbatches.
+fn name([stages, replicas, tensor, microbatches]: [usize; 4], schedule: &str, recomputes: bool) -> String {
+    let again = if recomputes { " with recomputation" } else { "" };
+    format!("({stages}, {replicas}, {tensor}, {microbatches}) under {schedule}{again}")
 }

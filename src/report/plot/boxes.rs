@@ -3,7 +3,7 @@
 use super::chart::{Chart, Figure, Shape};
 use super::{Axis, position, scope_title};
 use crate::report::comparison::{Group, Measured, groups, methods, scopes};
-use crate::report::statistics::BoxPlot;
+use crate::statistics::BoxPlot;
 
 /// The height of a row in points.
 const ROW: f64 = 16.0;

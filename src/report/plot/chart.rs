@@ -29,6 +29,8 @@ pub enum Shape {
     Line(Vec<(f64, f64)>),
     /// Marks at some places, filled or hollow.
     Marks(Vec<(f64, f64)>, bool),
+    /// A mark at a place, filled or hollow, that tells its name where a pointer rests on it.
+    Named((f64, f64), bool, String),
     /// A box between two corners, filled or hollow.
     Box((f64, f64), (f64, f64), bool),
     /// Words that begin at a place.
@@ -171,6 +173,7 @@ impl Chart {
             Shape::Marks(points, is_filled) => {
                 points.iter().fold(group, |group, point| group.add(style.mark(place(point), *is_filled)))
             }
+            Shape::Named(point, is_filled, name) => group.add(style.mark(place(point), *is_filled).add(title(name))),
             Shape::Box(one, other, is_filled) => {
                 let ((x0, y0), (x1, y1)) = (place(one), place(other));
                 let fill = if *is_filled { style.colour } else { "white" };

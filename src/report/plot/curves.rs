@@ -1,11 +1,19 @@
-//! Performance profiles, and gaps over time.
+//! Performance profiles, gaps over time, and what one run knew when.
 
 use super::chart::{Chart, Figure, Shape};
-use super::{Axis, position, scope_title};
+use super::{Axis, WIDTH, position, scope_title};
 use crate::report::comparison::{Curve, Measured, methods, scopes};
+use crate::report::trace::{Known, Trace};
 
 /// Times before this many seconds are left out.
 const FIRST: f64 = 1e-3;
+/// Earlier moments of one run are drawn at this many seconds.
+const EARLIEST: f64 = 1e-4;
+/// How much of an axis is left beyond the values of one run, and the least part of them that it spans.
+const ROOM: f64 = 0.05;
+const NARROWEST: f64 = 1e-3;
+/// The height of the chart of one run in points.
+const HEIGHT: f64 = 130.0;
 /// About how many marks a curve has.
 const MARKS: usize = 8;
 
@@ -34,6 +42,24 @@ pub(super) fn progress(runs: &[Measured<'_>], curves: &[Curve<'_>]) -> Figure {
         (lines.collect(), x, y)
     };
     figure(runs, curves, chart)
+}
+
+/// A run's best split and bound over time until its `end`, as SVG; `None` where nothing is known at two moments at least.
+pub fn known_over_time(trace: &Trace, end: f64) -> Option<String> {
+    let known = || trace.0.iter().flat_map(|known| [known.incumbent, known.bound]).flatten();
+    let first = trace.0.first().filter(|_| trace.0.len() > 1)?.seconds.max(EARLIEST);
+    let (low, high) = known().fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
+    let room = ROOM * (high - low).max(NARROWEST * high);
+    let x = Axis::logarithmic("seconds", [first, end.max(2.0 * first)].into_iter());
+    let line = |figure: fn(&Known) -> Option<f64>| {
+        let steps = trace.0.iter().filter_map(|known| Some((known.seconds.max(EARLIEST), figure(known)?)));
+        Shape::Line(stairs(&steps.collect::<Vec<_>>(), x.high()))
+    };
+    let shapes = vec![(0, line(|known| known.incumbent)), (1, line(|known| known.bound))];
+    let y = Axis::linear("", low - room, high + room);
+    let chart = Chart { title: String::new(), y, height: Some(HEIGHT), shapes, x };
+    let series = vec!["best split".into(), "bound".into()];
+    Some(Figure { charts: vec![chart], series, notes: Vec::new() }.svg(WIDTH))
 }
 
 /// What a chart draws: the line of each curve, and its axes.

@@ -11,6 +11,7 @@ use std::ops::RangeInclusive;
 
 pub use axis::Axis;
 use chart::Figure;
+pub use curves::known_over_time;
 
 use super::comparison::{Measured, Performance, gaps_over_time, profiles};
 

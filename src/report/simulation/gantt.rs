@@ -23,10 +23,10 @@ const CLOSEST: f64 = 0.25;
 /// The width of a character of a span's label.
 const CHARACTER: f64 = 6.5;
 
-const FORWARD: &str = "#4c78a8";
+const FORWARD: &str = "#7ba7d9";
 const BACKWARD: &str = "#54a24b";
 const WEIGHT_GRADIENT: &str = "#72b7b2";
-const RECOMPUTE: &str = "#9ecae9";
+const RECOMPUTE: &str = "#c6dcf2";
 const TRANSFER: &str = "#d6a800";
 const ALL_REDUCE: &str = "#b279a2";
 
@@ -146,7 +146,7 @@ fn draw(simulation: &Simulation, shown: &Shown, top: f64, scale: f64, shades: &[
         return group;
     }
     let middle = left + width / 2.0;
-    group.add(text(number, middle, top + 15.0, 10.5).set("text-anchor", "middle").set("fill", "white"))
+    group.add(text(number, middle, top + 15.0, 10.5).set("text-anchor", "middle"))
 }
 
 /// A box with an outline, wide as it is: boxes that touch stay apart.

@@ -1,0 +1,214 @@
+//! How `plan` uses an interconnect.
+
+use std::time::Duration;
+
+use crate::mapping::Counted;
+use crate::plan::PlanOptions;
+use crate::registry::split_list;
+use crate::simulate::Links;
+use crate::simulate::schedule::{GPipe, Inference, OneForwardOneBackward, Schedule, ZbH1, ZbH2};
+use clap::ValueEnum;
+
+use super::stage_memory_args::TrainingArgs;
+use super::values;
+
+/// How to use an interconnect.
+#[derive(Debug, clap::Args)]
+pub struct HowArgs {
+    #[command(flatten)]
+    candidates: CandidateArgs,
+
+    #[command(flatten)]
+    pipeline: PipelineArgs,
+
+    #[command(flatten)]
+    training: TrainingArgs,
+
+    /// The method that splits, as `dagsplit solve --method` takes it [default: the exact ones, and clusters where they find
+    /// nothing in time].
+    #[arg(long, value_name = "SPEC", help_heading = "Search")]
+    partitioner: Option<String>,
+
+    /// The mappers, as `dagsplit map --method` takes them; the best mapping by simulation counts.
+    #[arg(long, value_name = "SPEC,...", default_value_t = PlanOptions::default().mappers.join(","), help_heading = "Search")]
+    mapper: String,
+
+    /// What the mappers count beside compute; the best mapping by simulation counts.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "COST,...",
+        value_delimiter = ',',
+        default_value = "both,messages,all-reduce",
+        help_heading = "Search"
+    )]
+    cost: Vec<CostArg>,
+
+    /// The longest time of one mapper under one cost.
+    #[arg(long, value_name = "SECONDS", value_parser = values::seconds, default_value = "10", help_heading = "Search")]
+    mapping_time: Duration,
+}
+
+/// Which ways to use the devices are looked at.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Candidates")]
+struct CandidateArgs {
+    /// Samples of a step, over all pipelines; a sample is what the file's times are for [default: four for each device].
+    #[arg(id = "microbatches", long = "batch", value_name = "N", value_parser = values::whole::<usize>(1..=100_000))]
+    batch: Option<usize>,
+
+    /// Samples of a microbatch: all but the parameters is taken so many times.
+    #[arg(long, value_name = "B,...", value_delimiter = ',', default_value = "1", value_parser = values::whole::<usize>(1..=10_000))]
+    microbatch_sizes: Vec<usize>,
+
+    /// Numbers of stages S, at most [default: as many as the devices allow].
+    #[arg(long, value_name = "S,...", value_delimiter = ',', value_parser = values::count::<usize>())]
+    stages: Vec<usize>,
+
+    /// Numbers of replicas R of each stage [default: all that share out the batch; with --stages those that fill the devices].
+    #[arg(long, value_name = "R,...", value_delimiter = ',', value_parser = values::count::<usize>())]
+    replicas: Vec<usize>,
+
+    /// How many devices share the operators of each copy [default: the degrees of the file's options, or 1].
+    #[arg(long, value_name = "T,...", value_delimiter = ',', value_parser = values::count::<usize>())]
+    tensor_degrees: Vec<usize>,
+}
+
+/// How the pipeline runs.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Simulation")]
+struct PipelineArgs {
+    /// The schedules, by name [default: 1f1b, or inference where there is no backward pass].
+    #[arg(long, value_enum, value_name = "NAME,...", value_delimiter = ',')]
+    schedule: Vec<ScheduleArg>,
+
+    /// How messages between stages are paid for.
+    #[arg(long, value_enum, default_value = "blocking")]
+    links: LinksArg,
+
+    /// Whether stages compute their activations once more in place of keeping them; where the file's options say what that
+    /// takes, it is chosen for each node.
+    #[arg(long, value_enum, default_value = "either")]
+    recompute: RecomputeArg,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
+enum CostArg {
+    /// Messages between stages.
+    Messages,
+    /// The all-reduce among a stage's copies.
+    AllReduce,
+    /// Both.
+    Both,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LinksArg {
+    /// Both ends of a message are busy with it.
+    Blocking,
+    /// Messages pass beside the compute.
+    Overlapped,
+    /// Messages pass beside the compute, those between two devices one after another.
+    Contended,
+}
+
+/// The schedules of [`PlanOptions::schedules`].
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ScheduleArg {
+    /// All forward passes, then all backward passes.
+    Gpipe,
+    /// One forward, one backward.
+    #[value(name = "1f1b")]
+    OneForwardOneBackward,
+    /// 1F1B whose weight gradients fill the bubbles, with its memory.
+    #[value(name = "zb-h1")]
+    ZbH1,
+    /// As few bubbles as twice that memory allows.
+    #[value(name = "zb-h2")]
+    ZbH2,
+    /// Forward passes alone.
+    Inference,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum RecomputeArg {
+    /// All are kept.
+    Never,
+    /// All are computed once more.
+    Always,
+    /// Both are looked at.
+    Either,
+}
+
+impl HowArgs {
+    /// The same for the library.
+    pub fn options(&self) -> PlanOptions {
+        let CandidateArgs { batch, microbatch_sizes, stages, replicas, tensor_degrees } = &self.candidates;
+        let PipelineArgs { schedule, links, recompute } = &self.pipeline;
+        PlanOptions {
+            batch: *batch,
+            microbatch_sizes: microbatch_sizes.clone(),
+            stages: stages.clone(),
+            replicas: replicas.clone(),
+            tensor_degrees: tensor_degrees.clone(),
+            schedules: schedule.iter().map(|schedule| schedule.schedule()).collect(),
+            recompute: match recompute {
+                RecomputeArg::Never => vec![false],
+                RecomputeArg::Always => vec![true],
+                RecomputeArg::Either => vec![false, true],
+            },
+            memory: self.training.asked(),
+            partitioner: self.partitioner.clone(),
+            mappers: split_list(&self.mapper),
+            counted: self.cost.iter().map(|cost| cost.counted()).collect(),
+            links: links.links(),
+            mapping_time: self.mapping_time,
+        }
+    }
+
+    /// The options of `simulate` that pay for messages in the same way.
+    pub fn link_words(&self) -> &'static [&'static str] {
+        self.pipeline.links.words()
+    }
+}
+
+impl CostArg {
+    fn counted(self) -> Counted {
+        match self {
+            Self::Messages => Counted::Messages,
+            Self::AllReduce => Counted::AllReduce,
+            Self::Both => Counted::Both,
+        }
+    }
+}
+
+impl ScheduleArg {
+    fn schedule(self) -> &'static dyn Schedule {
+        match self {
+            Self::Gpipe => &GPipe,
+            Self::OneForwardOneBackward => &OneForwardOneBackward,
+            Self::ZbH1 => &ZbH1,
+            Self::ZbH2 => &ZbH2,
+            Self::Inference => &Inference,
+        }
+    }
+}
+
+impl LinksArg {
+    fn links(self) -> Links {
+        match self {
+            Self::Blocking => Links::Blocking,
+            Self::Overlapped => Links::Overlapped,
+            Self::Contended => Links::Contended,
+        }
+    }
+
+    /// The options of `simulate` that say the same.
+    fn words(self) -> &'static [&'static str] {
+        match self {
+            Self::Blocking => &[],
+            Self::Overlapped => &["--overlap"],
+            Self::Contended => &["--overlap", "--contention"],
+        }
+    }
+}
