@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 
 use crate::formats::write_split;
 use crate::formats::{write_mapping, write_stages, write_topology};
+use crate::instance::Instance;
 use crate::mapping::{Counted, Topology};
-use crate::plan::{Candidate, Partition, Plan, PlanError, PlanOptions, plan};
+use crate::plan::{Partition, Plan, PlanError, PlanOptions, plan};
 use crate::problem::Solution;
 use crate::registry::split_list;
+use crate::report::framework::{Degrees, Framework, Launch, ranks};
 use crate::report::plan::{PlanRecord, plot};
 use crate::report::record::MEMORY_LIMIT_NOTE;
 use crate::report::simulation::{gantt as gantt_chart, trace as trace_events};
@@ -17,12 +19,14 @@ use crate::simulate::Links;
 use crate::simulate::schedule::{GPipe, Inference, OneForwardOneBackward, Schedule, ZbH1, ZbH2};
 use clap::ValueEnum;
 
+use super::export::settings;
 use super::export_args::ExportArgs;
 use super::mapping_args::{TopologyArgs, refuse_topology};
 use super::question::{Watch, exit};
 use super::reading_args::{ReadingArgs, Workload};
 use super::search_args::SearchArgs;
 use super::stage_memory_args::TrainingArgs;
+use super::together_args::TogetherArgs;
 use super::values;
 use super::{Exit, Failure, bug, print, print_json, progress, write_out};
 
@@ -75,6 +79,9 @@ pub struct PlanningArgs {
 
     #[command(flatten)]
     training: TrainingArgs,
+
+    #[command(flatten)]
+    together: TogetherArgs,
 
     /// The method that splits, as `dagsplit solve --method` takes it [default: the exact ones, and clusters where they find
     /// nothing in time].
@@ -171,6 +178,22 @@ struct OutputArgs {
     #[arg(long, value_name = "TOPOLOGY")]
     output_topology: Option<PathBuf>,
 
+    /// The framework that --output-settings is for.
+    #[arg(long, value_enum, value_name = "FRAMEWORK", requires = "output_settings")]
+    to: Option<Framework>,
+
+    /// The module list that holds the layers, such as `model.layers` [default: the longest one].
+    #[arg(long, value_name = "LIST", requires = "to")]
+    layers: Option<String>,
+
+    /// Write the best plan as the settings of a framework.
+    #[arg(long, value_name = "SETTINGS", requires = "to")]
+    output_settings: Option<PathBuf>,
+
+    /// Write the host of each rank and the number of its device there, in the order in which Megatron-LM counts ranks.
+    #[arg(long, value_name = "RANKS")]
+    output_ranks: Option<PathBuf>,
+
     /// Draw the step of the best plan as a Gantt chart.
     #[arg(long, value_name = "OUT.SVG")]
     gantt: Option<PathBuf>,
@@ -253,8 +276,8 @@ impl Args {
         let cancelled = progress::interrupt_flag()?;
         let watched = |context| progress::with_progress_line(context, self.output.quiet);
         let watch = Watch { cancelled: &cancelled, watched: &watched };
-        let Planned { record, plan } = planning.plan(&workload, topology, super::started(), watch)?;
-        self.write(&workload, &plan)?;
+        let Planned { record, plan } = planning.plan(&workload, topology.clone(), super::started(), watch)?;
+        self.write(&workload, &topology, &plan)?;
         if let Some(path) = &self.output.plot {
             write_out(Some(path), &plot(&plan))?;
         }
@@ -268,25 +291,35 @@ impl Args {
         Ok(if plan.best().is_some() { Exit::Done } else { Exit::NothingFound })
     }
 
-    fn write(&self, workload: &Workload, plan: &Plan) -> Result<(), Failure> {
-        let Some(pipeline) = plan.best().and_then(Candidate::pipeline) else { return Ok(()) };
+    fn write(&self, workload: &Workload, topology: &Topology, plan: &Plan) -> Result<(), Failure> {
+        let Some((best, pipeline)) = plan.best().and_then(|best| Some((best, best.pipeline()?))) else { return Ok(()) };
         let Partition { verified, stages, .. } = &pipeline.partition;
         // What it is worth depends on links that no split's question has.
         let split = Solution { objective: None, ..verified.to_solution() };
         let OutputArgs { output, output_stages, output_mapping, output_topology, gantt, trace, .. } = &self.output;
         let placed_on = &pipeline.problem.topology;
-        let files: [(&Option<PathBuf>, &dyn Fn() -> String); 6] = [
+        let files: [(&Option<PathBuf>, &dyn Fn() -> String); 7] = [
             (output, &|| write_split(&workload.instance, &split)),
             (output_stages, &|| write_stages(stages)),
             (output_mapping, &|| write_mapping(stages, placed_on, &pipeline.mapping)),
             (output_topology, &|| write_topology(placed_on)),
+            (&self.output.output_ranks, &|| ranks(&pipeline.mapping, topology, best.shape.tensor)),
             (gantt, &|| gantt_chart(&pipeline.simulation)),
             (trace, &|| trace_events(&pipeline.simulation)),
         ];
         for (path, text) in files.into_iter().filter(|(path, _)| path.is_some()) {
             write_out(path.as_deref(), &text())?;
         }
-        Ok(())
+        let Some(to) = self.output.to else { return Ok(()) };
+        let launch = Launch {
+            layers: self.output.layers.as_deref(),
+            batch: Some((plan.batch, best.microbatch_size)),
+            degrees: Some(Degrees { tensor: best.shape.tensor, data: best.shape.replicas }),
+            zero: self.question.planning.training.asked().zero,
+            recompute: best.recompute,
+        };
+        let settings = settings(to, &workload.instance, verified, &launch, "the plan")?;
+        write_out(self.output.output_settings.as_deref(), &settings)
     }
 }
 
@@ -300,7 +333,7 @@ impl PlanningArgs {
         watch: Watch,
     ) -> Result<Planned, Failure> {
         let topology = with_memory(topology, workload);
-        let options = self.options();
+        let options = self.options(&workload.instance)?;
         let context = (watch.watched)(self.search.context(watch.cancelled, begun));
         let started = Instant::now();
         let plan = plan(&workload.instance, &topology, &options, &context).map_err(failure)?;
@@ -312,10 +345,10 @@ impl PlanningArgs {
         Ok(Planned { record, plan })
     }
 
-    fn options(&self) -> PlanOptions {
+    fn options(&self, instance: &Instance) -> Result<PlanOptions, Failure> {
         let CandidateArgs { batch, microbatch_sizes, stages, replicas, tensor_degrees } = &self.candidates;
         let PipelineArgs { schedule, links, recompute } = &self.pipeline;
-        PlanOptions {
+        Ok(PlanOptions {
             batch: *batch,
             microbatch_sizes: microbatch_sizes.clone(),
             stages: stages.clone(),
@@ -333,7 +366,8 @@ impl PlanningArgs {
             counted: self.cost.iter().map(|cost| cost.counted()).collect(),
             links: links.links(),
             mapping_time: self.mapping_time,
-        }
+            together: self.together.sets(instance)?,
+        })
     }
 }
 
