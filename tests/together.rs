@@ -18,9 +18,9 @@ use proptest::prelude::*;
 const OPTIONS: InstanceOptions = InstanceOptions { max_accelerators: 2, max_cpus: 1, ..InstanceOptions::ALL };
 
 proptest! {
-    #![proptest_config(config(200))]
+    #![proptest_config(config(100))]
 
-    /// What is least of all splits that keep them together is proven by brute force, whose oracle is the verifier.
+    /// What is least of all splits that keep them together is what brute force finds, whose oracle is the verifier.
     #[test]
     fn every_method_keeps_them_together((instance, spec) in prop_oneof![
         together(problems(4, OPTIONS)),

@@ -8,8 +8,8 @@ use super::{Exit, Failure, OrFail};
 /// Nodes that are not to be parted.
 #[derive(Debug, clap::Args)]
 pub struct TogetherArgs {
-    /// Keep on one device all nodes whose name, or its beginning up to a `.`, `/` or `@`, is like one of these patterns; `*`
-    /// stands for any text, `?` for one character. May be given several times, each for a device.
+    /// Keep on one device all nodes whose name, or its beginning up to a `.`, `/` or `@`, is like one of these patterns;
+    /// `*` stands for any text, `?` for one character. May be given several times, each for a device.
     #[arg(long, value_name = "PATTERN,...", help_heading = "Problem")]
     together: Vec<String>,
 }

@@ -7,8 +7,8 @@ use super::pipeline::{Pipeline, Stage};
 use crate::instance::{Instance, Problems};
 use crate::problem::DeviceKind;
 
-/// The argument `device_map` of `dispatch_model` and `from_pretrained`: the device of each module, accelerators by number in
-/// the order of the stages.
+/// The argument `device_map` of `dispatch_model` and `from_pretrained`: the device of each module, accelerators by number
+/// in the order of the stages.
 pub(super) fn text(instance: &Instance, pipeline: &Pipeline, list: &str) -> Result<String, Problems> {
     let modules = modules::by_stage(instance, pipeline, list)?;
     let mut accelerators = 0..;

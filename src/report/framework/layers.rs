@@ -40,7 +40,8 @@ impl Layers {
     /// Views and inputs cost nothing anywhere, so it does not matter on which stage they lie.
     ///
     /// # Errors
-    /// Every layer that the split cuts, and whatever else is not where a framework would put it; CPUs unless it `takes_cpus`.
+    /// Every layer that the split cuts, and whatever else is not where a framework would put it; CPUs unless it
+    /// `takes_cpus`.
     pub fn new(instance: &Instance, pipeline: &Pipeline, list: &str, takes_cpus: bool) -> Result<Self, Problems> {
         let mut found = Problems::default();
         let places = places(instance, list);

@@ -2,9 +2,9 @@
 
 use super::Layers;
 
-/// Arguments of its programs. Of n layers and the output, which counts as one more, device d takes the share that stands in
-/// the d-th place of `--tensor-split`; layers of a CPU stage belong to the device before it (the first one has none) and their
-/// tensors are kept in main memory, as the embedding's table always is.
+/// Arguments of its programs. Of n layers and the output, which counts as one more, device d takes the share that stands
+/// in the d-th place of `--tensor-split`. Layers of a CPU stage belong to the device before it, or else to the first one,
+/// and their tensors are kept in main memory, as the embedding's table always is.
 pub(super) fn text(layers: &Layers) -> String {
     let last = layers.counts.len() - 1;
     let (mut shares, mut kept): (Vec<usize>, Vec<String>) = (Vec::new(), Vec::new());

@@ -2,8 +2,8 @@
 
 use super::{Launch, Layers, Pipeline};
 
-/// Arguments of a training script. In the layout `E` is the embedding, `t` a transformer layer, `L` the loss with the head
-/// before it, and `|` separates stages. The data degree is what is left of the devices.
+/// Arguments of a training script. In the layout `E` is the embedding, `t` a transformer layer, `L` the loss with the
+/// head before it, and `|` separates stages. The data degree is what is left of the devices.
 ///
 /// Megatron computes the same number of layers of each stage again, its first ones: as many as the stage with the most.
 pub(super) fn text(layers: &Layers, pipeline: &Pipeline, launch: &Launch) -> String {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::{Pipeline, names};
 use crate::instance::{Instance, Problems};
 
-/// The modules of each stage, in the order of their nodes: layers of `list` by their place there, everything else by the
-/// outermost module that the list does not lie in. O(n) and sorting.
+/// The modules of each stage, in the order of their nodes: layers of `list` by their place there, everything else by
+/// the outermost module that the list does not lie in. O(n) and sorting.
 ///
 /// # Errors
 /// Every module that lies on several stages.

@@ -28,7 +28,8 @@ pub(super) fn ancestors(module: &str) -> impl Iterator<Item = &str> {
     ends.map(|end| &module[..end])
 }
 
-/// The outermost module of the node that `list`, the list of layers, does not lie in: a layer, or what stands beside the list.
+/// The outermost module of the node that `list`, the list of layers, does not lie in: a layer, or what stands beside the
+/// list.
 pub(super) fn part<'a>(node: &'a Node, list: &str) -> Option<&'a str> {
     ancestors(module(node)?).find(|ancestor| !is_within(list, ancestor))
 }

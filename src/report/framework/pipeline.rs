@@ -47,7 +47,8 @@ impl Pipeline {
     /// The stages of `verified`, a split of `instance`. Where data leaves their order open, the stage whose first node
     /// comes first in the instance goes first. O(n + m) and sorting.
     ///
-    /// An option computes activations once more if its name says so, as `recompute` does, and Piper's `activation recomp`.
+    /// An option computes activations once more if its name says so, as `recompute` does, and Piper's `activation
+    /// recomp`.
     ///
     /// # Errors
     /// The split has replicas, degrees that differ, or a device with backward nodes alone, or data flows in a circle between its devices.

@@ -77,6 +77,39 @@ def test_megatron_reads_the_layout(bert):
     assert [layout.get_layer_id_list(pp_rank=rank) for rank in range(stages)] == layers
 
 
+def test_megatron_reads_a_whole_plan(dagsplit, tmp_path):
+    config = needs("megatron.core.transformer.transformer_config").TransformerConfig
+    model = ["--model", "llama3-8b", "--tensor-degrees", "1,2", "--accelerator", "a100", "--precision", "fp16"]
+    dagsplit("generate", "llm", *model, "--cpus", "0", "--output", "llama.json")
+    dagsplit("generate", "topology", "nvswitch", "--nodes", "2", "--output", "servers.json")
+    training = ["--batch", "32", "--optimizer", "adam", "--precision", "bf16", "--zero", "1"]
+    written = ["--to", "megatron", "--output-settings", "settings.txt", "--output-ranks", "ranks.txt", "--quiet"]
+    plan = json.loads(dagsplit("plan", "llama.json", "servers.json", *training, *written, "--stages", "4", "--json"))
+    arguments = shlex.split((tmp_path / "settings.txt").read_text())
+    arguments.remove("--use-distributed-optimizer")
+    options = dict(zip(arguments[::2], arguments[1::2], strict=True))
+    number = {name: int(value) for name, value in options.items() if value.isdigit()}
+    tensor, stages = number["--tensor-model-parallel-size"], number["--pipeline-model-parallel-size"]
+    built = config(
+        num_layers=32,
+        hidden_size=4096,
+        num_attention_heads=32,
+        tensor_model_parallel_size=tensor,
+        pipeline_model_parallel_size=stages,
+        pipeline_model_parallel_layout=options["--pipeline-model-parallel-layout"],
+        pipeline_dtype=torch.bfloat16,
+        recompute_granularity=options.get("--recompute-granularity"),
+        recompute_method=options.get("--recompute-method"),
+        recompute_num_layers=number.get("--recompute-num-layers"),
+    )
+    held = [built.pipeline_model_parallel_layout.get_layer_id_list(pp_rank=rank) for rank in range(stages)]
+    assert [layer for stage in held for layer in stage] == list(range(32))
+    best = plan["candidates"][0]
+    assert (stages, tensor) == (best["stages"], best["tensor_degree"])
+    ranks = (tmp_path / "ranks.txt").read_text().splitlines()
+    assert len(set(ranks)) == len(ranks) == stages * tensor * best["replicas"]
+
+
 def test_vllm_reads_the_partition(bert, monkeypatch):
     indices = needs("vllm.distributed.utils").get_pp_indices
     export, layers = bert
@@ -233,7 +266,8 @@ def test_accelerate_places_the_modules(dagsplit, tmp_path):
         assert device == next(device for module, device in held.items() if module and name.startswith(f"{module}."))
     assert set(device_map.values()) == {0, 1}
     expected = model(x)
-    placed = importlib.import_module("accelerate").dispatch_model(model, dict.fromkeys(device_map, "cpu"), force_hooks=True)
+    dispatch = importlib.import_module("accelerate").dispatch_model
+    placed = dispatch(model, dict.fromkeys(device_map, "cpu"), force_hooks=True)
     torch.testing.assert_close(placed(x), expected)
     device_map.popitem()
     with pytest.raises(ValueError, match="does not give any device"):
