@@ -147,7 +147,7 @@ fn of_llama_cpp(arguments: &str, layers: usize) -> Result<Vec<Option<usize>>, St
     let device = |layer: usize| {
         let name = if layer == layers { "output".to_owned() } else { format!("blk\\.{layer}\\.") };
         let place = layer as f32 / all.min(layers + 1) as f32;
-        let on_device = layer + all >= layers + 1 && !kept.contains(&name.as_str());
+        let on_device = layer + all > layers && !kept.contains(&name.as_str());
         on_device.then(|| ends.iter().position(|&end| end > place).unwrap())
     };
     Ok((0..=layers).map(device).collect())
