@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use common::{InstanceOptions, config, instances, problems, solve_and_verify};
-use dagsplit::conformance::strategies::recomputation_problems;
+use dagsplit::conformance::strategies::{recomputation_problems, together};
 use dagsplit::instance::{AcceleratorClass, Edge, Instance, Node, Platform};
 use dagsplit::problem::{
     CostKind, DeviceAssignment, DeviceKind, Interconnect, Objective, Problem, ProblemSpec, Replication, Scope, Solution,
@@ -245,7 +245,8 @@ fn all_fillings(instance: &Instance, spec: &ProblemSpec, devices: &[DeviceAssign
 
 fn few_devices() -> impl Strategy<Value = (Instance, ProblemSpec)> {
     let options = InstanceOptions { max_accelerators: 2, max_cpus: 2, ..InstanceOptions::ALL };
-    prop_oneof![problems(4, options), recomputation_problems(4, options)].prop_filter(
+    let kept_together = together(problems(4, options));
+    prop_oneof![problems(4, options), recomputation_problems(4, options), kept_together].prop_filter(
         "at most 3 devices and 5 nodes",
         |(instance, _)| {
             let platform = &instance.platform;

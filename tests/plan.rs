@@ -107,6 +107,22 @@ fn stage_times_follow_the_load_that_the_instance_states() {
 }
 
 #[test]
+fn nodes_that_are_kept_together_share_a_stage() {
+    for partitioner in [None, Some("dp".to_owned())] {
+        let options = PlanOptions { partitioner, batch: Some(4), stages: vec![2], replicas: vec![1], ..gpipe() };
+        let sizes = |together| {
+            let options = PlanOptions { together, ..options.clone() };
+            let plan = planned(&layers(4, 0.0, 0.0), &pairs(2, 1e6, None), &options);
+            assert!(plan.lower_bound() <= plan.best().unwrap().time());
+            let devices = plan.best().unwrap().pipeline().unwrap().partition.verified.devices().to_vec();
+            devices.iter().map(|device| device.nodes().len()).collect::<Vec<_>>()
+        };
+        // Of layers in a row with both passes the one between the two comes along.
+        assert_eq!((sizes(vec![]), sizes(vec![vec![0, 2]])), (vec![4, 4], vec![6, 2]));
+    }
+}
+
+#[test]
 fn times_are_those_of_the_closed_forms() {
     // Nothing to send: R copies of all four layers take 4 · (4 + 4 + 8) for 4 microbatches each.
     let plan = planned(&layers(4, 0.0, 0.0), &pairs(4, 1e6, None), &PlanOptions { batch: Some(16), ..gpipe() });

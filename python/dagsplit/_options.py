@@ -84,6 +84,10 @@ class Request(Devices, total=False):
     between_factor: float
     """How many times longer a transfer between servers takes than one inside a server."""
 
+    together: str | Sequence[str] | Sequence[Sequence[str]]
+    """Keep on one device all nodes whose name, or its beginning up to a `.`, `/` or `@`, is like one of these patterns,
+    such as `["norm", "output"]`; several such lists are for a device each."""
+
 
 class Limits(TypedDict, total=False):
     """When a search stops, and what it may use."""

@@ -19,7 +19,8 @@ Question = tuple[list[str], "Costs | None"]
 
 
 def words(options: Mapping[str, object]) -> list[str]:
-    """One option for each keyword: `server_size=8` is `--server-size=8`. None and False leave it out.
+    """One option for each keyword: `server_size=8` is `--server-size=8`. None and False leave it out, and sequences of
+    sequences say it for each of these.
 
     Raises:
         InvalidOption: a value is nothing that an option takes.
@@ -49,7 +50,10 @@ def _option(name: str, value: object) -> list[str]:
     if isinstance(value, Mapping):
         return [f"{option}={key}={_text(name, each)}" for key, each in value.items()]
     if isinstance(value, Iterable) and not isinstance(value, str):
-        return [f"{option}={','.join(_text(name, each) for each in value)}"]
+        values = list(value)
+        if any(isinstance(each, Iterable) and not isinstance(each, str) for each in values):
+            return [word for each in values for word in _option(name, each)]
+        return [f"{option}={','.join(_text(name, each) for each in values)}"]
     return [f"{option}={_text(name, value)}"]
 
 

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
     from ._options import Request
 
-Framework = Literal["pytorch-pipelining", "deepspeed", "megatron", "vllm", "torchtitan"]
+Framework = Literal[
+    "pytorch-pipelining", "deepspeed", "megatron", "vllm", "sglang", "torchtitan", "accelerate", "llama.cpp"
+]
 """A framework that runs pipelines."""
 
 Detail = Literal["nodes", "chains", "stages"]

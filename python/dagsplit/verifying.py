@@ -27,6 +27,7 @@ ViolationKind = Literal[
     "unsupported-node",
     "memory-exceeded",
     "split-color-class",
+    "parted",
     "no-replica",
     "too-many-replicas",
     "replicated-cpu",

@@ -1,5 +1,6 @@
 """Splits: made, read, written, checked, shown."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -78,10 +79,19 @@ def test_settings_of_frameworks() -> None:
     assert split is not None
     assert "pipeline-model-parallel-layout" in split.export("megatron")
     assert "VLLM_PP_LAYER_PARTITION" in split.export("vllm", layers="model.layers")
+    assert json.loads(split.export("accelerate"))["model.layers.0"] == 0
     with pytest.raises(InvalidOption, match="this target cannot run the split"):
         split.export("vllm", layers="other")
     with pytest.raises(InvalidSplit):
         split.export("megatron", accelerators=1)
+
+
+def test_nodes_are_kept_together() -> None:
+    nodes = [Node(id, (1.0,), name=f"layers.{id}/mlp") for id in range(4)]
+    named = Instance(nodes, [(0, 1), (1, 2), (2, 3)], Platform.uniform(2))
+    split = solve(named, together=[["layers.0", "layers.1"], ["*.2/*", "layers.3"]]).split
+    assert split is not None and [device.nodes for device in split.devices] == [(0, 1), (2, 3)]
+    assert [violation.kind for violation in verify(named, split, together=["layers.0", "layers.3"])] == ["parted"]
 
 
 VIOLATIONS: list[tuple[ViolationKind, list[Device]]] = [

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use crate::formats::read_split;
+use crate::instance::Instance;
 use crate::problem::Solution;
-use crate::report::framework::{Framework, export};
+use crate::report::framework::{Framework, Launch, export};
 use crate::text;
+use crate::verify::Verified;
 
 use super::problem_args::ProblemArgs;
 use super::reading_args::{ReadingArgs, Workload};
@@ -67,11 +69,29 @@ impl TargetArgs {
     pub fn settings(&self, workload: &Workload, split: &Solution, name: &str) -> Result<String, Failure> {
         let spec = self.problem.spec(workload)?;
         spec.validate(&workload.instance).or_fail(Exit::Usage)?;
+        let degrees = spec.degrees.as_ref();
+        let launch = Launch {
+            layers: self.layers.as_deref(),
+            batch: degrees.map(|degrees| (degrees.microbatches, 1)),
+            zero: degrees.map_or(0, |degrees| degrees.memory.zero),
+            ..Launch::default()
+        };
         let verified = self.problem.check(workload, &spec, split).map_err(|violations| {
             Failure::message(Exit::InvalidSplit, format!("{name}: the split is invalid:{}", listed(&violations)))
         })?;
-        export(self.to, &workload.instance, &verified, self.layers.as_deref())
-            .map_err(|problems| anyhow::anyhow!("{name}: this target cannot run the split: {problems}"))
-            .or_fail(Exit::Usage)
+        settings(self.to, &workload.instance, &verified, &launch, name)
     }
+}
+
+/// The settings that make the framework run a verified split, which errors call by `name`.
+pub fn settings(
+    to: Framework,
+    instance: &Instance,
+    verified: &Verified,
+    launch: &Launch,
+    name: &str,
+) -> Result<String, Failure> {
+    export(to, instance, verified, launch)
+        .map_err(|problems| anyhow::anyhow!("{name}: this target cannot run the split: {problems}"))
+        .or_fail(Exit::Usage)
 }

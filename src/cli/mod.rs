@@ -42,6 +42,7 @@ mod solve;
 mod stage_memory_args;
 mod supervised;
 mod task;
+mod together_args;
 #[cfg(feature = "conformance")]
 mod tried_cases;
 mod values;

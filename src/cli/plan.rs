@@ -7,14 +7,16 @@ use crate::formats::write_split;
 use crate::formats::{write_mapping, write_stages, write_topology};
 use crate::instance::Instance;
 use crate::mapping::Topology;
-use crate::plan::{Candidate, Partition, Plan, PlanError, plan};
+use crate::plan::{Partition, Plan, PlanError, plan};
 use crate::problem::Solution;
+use crate::report::framework::{Degrees, Framework, Launch, ranks};
 use crate::report::page::{self, PlanPage};
 use crate::report::plan::{PlanRecord, plot};
 use crate::report::record::MEMORY_LIMIT_NOTE;
 use crate::report::simulation::{gantt as gantt_chart, trace as trace_events};
 use crate::report::{InstanceRecord, table};
 
+use super::export::settings;
 use super::export_args::ExportArgs;
 use super::mapping_args::{TopologyArgs, refuse_topology};
 use super::plan_args::HowArgs;
@@ -102,6 +104,22 @@ struct OutputArgs {
     #[arg(long, value_name = "TOPOLOGY")]
     output_topology: Option<PathBuf>,
 
+    /// The framework that --output-settings is for.
+    #[arg(long, value_enum, value_name = "FRAMEWORK", requires = "output_settings")]
+    to: Option<Framework>,
+
+    /// The module list that holds the layers, such as `model.layers` [default: the longest one].
+    #[arg(long, value_name = "LIST", requires = "to")]
+    layers: Option<String>,
+
+    /// Write the best plan as the settings of a framework.
+    #[arg(long, value_name = "SETTINGS", requires = "to")]
+    output_settings: Option<PathBuf>,
+
+    /// Write the host of each rank and the number of its device there, in the order in which Megatron-LM counts ranks.
+    #[arg(long, value_name = "RANKS")]
+    output_ranks: Option<PathBuf>,
+
     /// Draw the step of the best plan as a Gantt chart.
     #[arg(long, value_name = "OUT.SVG")]
     gantt: Option<PathBuf>,
@@ -140,8 +158,8 @@ impl Args {
         let cancelled = progress::interrupt_flag()?;
         let watched = |context| progress::with_progress_line(context, self.plans.series.is_quiet());
         let watch = Watch { cancelled: &cancelled, watched: &watched };
-        let planned = planning.plan(&workload, topology, super::started(), watch)?;
-        self.write(&workload, &planned.plan)?;
+        let planned = planning.plan(&workload, topology.clone(), super::started(), watch)?;
+        self.write(&workload, &topology, &planned.plan)?;
         self.show(&workload, &planned)?;
         Ok(if planned.plan.best().is_some() { Exit::Done } else { Exit::NothingFound })
     }
@@ -180,26 +198,37 @@ impl Args {
         commands
     }
 
-    fn write(&self, workload: &Workload, plan: &Plan) -> Result<(), Failure> {
-        let Some(pipeline) = plan.best().and_then(Candidate::pipeline) else { return Ok(()) };
+    fn write(&self, workload: &Workload, topology: &Topology, plan: &Plan) -> Result<(), Failure> {
+        let Some((best, pipeline)) = plan.best().and_then(|best| Some((best, best.pipeline()?))) else { return Ok(()) };
         let Partition { verified, stages, .. } = &pipeline.partition;
         // What it is worth depends on links that no split's question has.
         let split = Solution { objective: None, ..verified.to_solution() };
-        let OutputArgs { output, output_stages, output_mapping, output_topology, gantt, trace, .. } =
-            &self.output.options;
+        let options = &self.output.options;
+        let OutputArgs { output, output_stages, output_mapping, output_topology, output_ranks, gantt, trace, .. } =
+            options;
         let placed_on = &pipeline.problem.topology;
-        let files: [(&Option<PathBuf>, &dyn Fn() -> String); 6] = [
+        let files: [(&Option<PathBuf>, &dyn Fn() -> String); 7] = [
             (output, &|| write_split(&workload.instance, &split)),
             (output_stages, &|| write_stages(stages)),
             (output_mapping, &|| write_mapping(stages, placed_on, &pipeline.mapping)),
             (output_topology, &|| write_topology(placed_on)),
+            (output_ranks, &|| ranks(&pipeline.mapping, topology, best.shape.tensor)),
             (gantt, &|| gantt_chart(&pipeline.simulation)),
             (trace, &|| trace_events(&pipeline.simulation)),
         ];
         for (path, text) in files.into_iter().filter(|(path, _)| path.is_some()) {
             write_out(path.as_deref(), &text())?;
         }
-        Ok(())
+        let Some(to) = options.to else { return Ok(()) };
+        let launch = Launch {
+            layers: options.layers.as_deref(),
+            batch: Some((plan.batch, best.microbatch_size)),
+            degrees: Some(Degrees { tensor: best.shape.tensor, data: best.shape.replicas }),
+            zero: self.question.options.planning.how.memory().zero,
+            recompute: best.recompute,
+        };
+        let settings = settings(to, &workload.instance, verified, &launch, "the plan")?;
+        write_out(options.output_settings.as_deref(), &settings)
     }
 }
 
@@ -213,7 +242,7 @@ impl PlanningArgs {
         watch: Watch,
     ) -> Result<Planned, Failure> {
         let topology = with_memory(topology, workload);
-        let options = self.how.options();
+        let options = self.how.options(&workload.instance)?;
         let context = (watch.watched)(self.search.context(watch.cancelled, begun));
         let started = Instant::now();
         let plan = plan(&workload.instance, &topology, &options, &context).map_err(failure)?;

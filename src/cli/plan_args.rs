@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
+use crate::instance::Instance;
 use crate::mapping::Counted;
 use crate::plan::PlanOptions;
+use crate::problem::StageMemory;
 use crate::registry::split_list;
 use crate::simulate::Links;
 use crate::simulate::schedule::{GPipe, Inference, OneForwardOneBackward, Schedule, ZbH1, ZbH2};
 use clap::ValueEnum;
 
 use super::stage_memory_args::TrainingArgs;
-use super::values;
+use super::together_args::TogetherArgs;
+use super::{Failure, values};
 
 /// How to use an interconnect.
 #[derive(Debug, clap::Args)]
@@ -23,6 +26,9 @@ pub struct HowArgs {
 
     #[command(flatten)]
     training: TrainingArgs,
+
+    #[command(flatten)]
+    together: TogetherArgs,
 
     /// The method that splits, as `dagsplit solve --method` takes it [default: the exact ones, and clusters where they find
     /// nothing in time].
@@ -141,11 +147,14 @@ enum RecomputeArg {
 }
 
 impl HowArgs {
-    /// The same for the library.
-    pub fn options(&self) -> PlanOptions {
+    /// The same for the library, on a workload.
+    ///
+    /// # Errors
+    /// Patterns that match no node.
+    pub fn options(&self, instance: &Instance) -> Result<PlanOptions, Failure> {
         let CandidateArgs { batch, microbatch_sizes, stages, replicas, tensor_degrees } = &self.candidates;
         let PipelineArgs { schedule, links, recompute } = &self.pipeline;
-        PlanOptions {
+        Ok(PlanOptions {
             batch: *batch,
             microbatch_sizes: microbatch_sizes.clone(),
             stages: stages.clone(),
@@ -157,13 +166,19 @@ impl HowArgs {
                 RecomputeArg::Always => vec![true],
                 RecomputeArg::Either => vec![false, true],
             },
-            memory: self.training.asked(),
+            memory: self.memory(),
             partitioner: self.partitioner.clone(),
             mappers: split_list(&self.mapper),
             counted: self.cost.iter().map(|cost| cost.counted()).collect(),
             links: links.links(),
             mapping_time: self.mapping_time,
-        }
+            together: self.together.sets(instance)?,
+        })
+    }
+
+    /// What is kept beside activations.
+    pub fn memory(&self) -> StageMemory {
+        self.training.asked()
     }
 
     /// The options of `simulate` that pay for messages in the same way.

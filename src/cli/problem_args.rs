@@ -8,6 +8,7 @@ use dagsplit_check::hash;
 use super::any_split::with_common_loads;
 use super::reading_args::Workload;
 use super::stage_memory_args::StageMemoryArgs;
+use super::together_args::TogetherArgs;
 use super::values;
 use super::{Exit, Failure, OrFail};
 use crate::checked::checked;
@@ -96,6 +97,9 @@ pub struct ProblemArgs {
     /// How many times longer a transfer between servers takes than one inside a server.
     #[arg(long, value_name = "F", value_parser = values::number(1.0..=values::MOST), requires = "server_size")]
     between_factor: Option<f64>,
+
+    #[command(flatten)]
+    together: TogetherArgs,
 
     #[command(flatten)]
     stage_memory: StageMemoryArgs,
@@ -222,6 +226,7 @@ impl ProblemArgs {
                 Some(microbatches) => MemoryModel::Recomputation { microbatches },
             },
             degrees: self.degrees(workload),
+            together: self.together.sets(&workload.instance)?,
         })
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::graph::NodeId;
 use crate::mapping::Counted;
 use crate::problem::{InFlight, StageMemory};
 use crate::simulate::Links;
@@ -49,6 +50,8 @@ pub struct PlanOptions {
     pub links: Links,
     /// The longest time of one mapper under one cost.
     pub mapping_time: Duration,
+    /// Sets of nodes, by their indices, of which each is kept on one stage.
+    pub together: Vec<Vec<NodeId>>,
 }
 
 impl PlanOptions {
@@ -81,6 +84,7 @@ impl Default for PlanOptions {
             counted: vec![Counted::Both, Counted::Messages, Counted::AllReduce],
             links: Links::Blocking,
             mapping_time: Duration::from_secs(10),
+            together: Vec::new(),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::groups::Rates;
 use super::{PlanError, Shape};
 use crate::cost::{CostModel, Costs, ProfiledCost, StageCosts};
+use crate::graph::NodeId;
 use crate::instance::{AcceleratorClass, Instance, Parallelism, Platform, Problems};
 use crate::mapping::{Counted, JointProblem, StageCost, Topology, UnitGraph};
 use crate::problem::{Degrees, Objective, Problem, ProblemSpec, Scope, StageMemory};
@@ -33,6 +34,8 @@ pub struct Question<'a> {
     pub links: Links,
     /// What stages keep.
     pub memory: StageMemory,
+    /// Sets of nodes of which each is kept on one stage.
+    pub together: &'a [Vec<NodeId>],
 }
 
 /// The costs of stages with degrees on links of one bandwidth, as pipelines pay for them that are simulated.
@@ -167,8 +170,13 @@ impl Question<'_> {
         let (instance, platform) = self.with_links(rates);
         let mut platform = of_class(platform, stages * replicas * tensor, self.most_memory());
         platform.accelerators.iter_mut().for_each(|class| class.load = None);
-        let spec = ProblemSpec { platform, objective, scope: Scope::Acyclic, degrees, ..Default::default() };
+        let spec = ProblemSpec { objective, degrees, ..self.on(platform) };
         Problem::with_costs(&instance, spec, &OnLinks { rates, is_training: self.is_training() })
+    }
+
+    /// What is asked of splits on these devices.
+    fn on(&self, platform: Platform) -> ProblemSpec {
+        ProblemSpec { platform, scope: Scope::Acyclic, together: self.together.to_vec(), ..ProblemSpec::default() }
     }
 
     fn degrees(&self) -> Degrees {
@@ -203,7 +211,7 @@ impl Question<'_> {
         }
         let replicas = self.shape.replicas as f64;
         let ring = if self.is_training() { 2.0 * (replicas - 1.0) / replicas / rates.ring } else { 0.0 };
-        let asked = ProblemSpec { platform: platform.clone(), degrees: Some(self.degrees()), ..Default::default() };
+        let asked = ProblemSpec { degrees: Some(self.degrees()), ..self.on(platform.clone()) };
         let Some(costs) = StageCosts::of(self.instance, &asked) else { unreachable!("degrees are asked for") };
         for (node, options) in instance.nodes.iter_mut().zip(&costs.options) {
             // What replicas share out no one has to hold; each stage keeps one microbatch at least.
@@ -218,7 +226,7 @@ impl Question<'_> {
         platform.accelerators = classes.iter().map(class).collect();
         platform.cpus = 0;
         instance.platform = platform.clone();
-        Problem::new(&instance, ProblemSpec { platform, scope: Scope::Acyclic, ..Default::default() })
+        Problem::new(&instance, self.on(platform))
     }
 
     /// The workload as it stands on one device of speed 1 for each stage.
@@ -227,7 +235,7 @@ impl Question<'_> {
     /// The instance cannot be split.
     pub fn as_it_stands(&self) -> Result<Problem, PlanError> {
         let platform = of_class(self.instance.platform.clone(), self.shape.stages, None);
-        Ok(Problem::new(self.instance, ProblemSpec { platform, scope: Scope::Acyclic, ..Default::default() })?)
+        Ok(Problem::new(self.instance, self.on(platform))?)
     }
 
     /// The workload's units to be split and placed together, and the nodes of each, where they and the devices are few; a unit

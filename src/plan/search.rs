@@ -207,6 +207,7 @@ impl<'a> Planner<'a> {
             recompute,
             links: self.options.links,
             memory: StageMemory { in_flight, ..self.options.memory },
+            together: &self.options.together,
         }
     }
 

@@ -136,6 +136,8 @@ fn expressible(problem: &Problem) -> Result<(), Unproven> {
         "servers"
     } else if spec.degrees.is_some() {
         "degrees of stages"
+    } else if !spec.together.is_empty() {
+        "nodes kept together"
     } else {
         return Ok(());
     };

@@ -75,7 +75,7 @@ impl Problem {
             .unwrap_or_else(|CycleError(_)| unreachable!("validated instances are acyclic"));
         let costs = model.costs(instance, &spec);
         costs.validate(&graph, &spec)?;
-        Ok(Self {
+        let problem = Self {
             instance: Arc::new(instance.clone()),
             graph,
             edges,
@@ -88,7 +88,25 @@ impl Problem {
             shard_weights: instance.nodes.iter().map(|v| shard_weight(v, spec.objective)).collect(),
             costs: Arc::new(costs),
             spec,
-        })
+        };
+        if problem.spec.together.is_empty() { Ok(problem) } else { problem.kept_together() }
+    }
+
+    /// The same problem with a colour class for each set of nodes that are kept together, and for what these share with it.
+    fn kept_together(self) -> Result<Self, Problems> {
+        let pairs = self.spec.together.iter().flat_map(|set| set.windows(2).map(|pair| (pair[0], pair[1])));
+        let together = self.joined(pairs);
+        let mut found = Problems::default();
+        for members in Groups::new(&together.color_class).members.iter().filter(|members| members.len() > 1) {
+            let runs = |kind| members.iter().all(|&v| together.costs.kind(kind).nodes[v].is_some());
+            if !together.device_kinds().into_iter().any(runs) {
+                let ids: Vec<String> = members.iter().take(8).map(|&v| together.ids[v].to_string()).collect();
+                let cause = format!("no kind of device can run all of them ({})", ids.join(", "));
+                found.add("nodes kept together", cause, "keep fewer of them together");
+            }
+        }
+        found.into_result()?;
+        Ok(together)
     }
 
     /// How many nodes there are.
@@ -102,14 +120,19 @@ impl Problem {
     /// Its splits are splits of this problem in the same scope, but for that of one given order, which clusters interrupt.
     #[must_use]
     pub fn clustered(&self, clusters: &[usize]) -> Self {
-        let mut joined = UnionFind::new(self.node_count());
         let mut first_of_cluster = FxHashMap::default();
+        let pairs = clusters.iter().enumerate();
+        self.joined(pairs.map(|(v, &cluster)| (v, *first_of_cluster.entry(cluster).or_insert(v))))
+    }
+
+    /// The same problem where the nodes of each pair share a device, besides those of each colour class.
+    fn joined(&self, pairs: impl Iterator<Item = (NodeId, NodeId)>) -> Self {
+        let mut joined = UnionFind::new(self.node_count());
         let mut first_of_class = FxHashMap::default();
-        for (v, &cluster) in clusters.iter().enumerate() {
-            joined.union(v, *first_of_cluster.entry(cluster).or_insert(v));
-            if let Some(class) = self.color_class[v] {
-                joined.union(v, *first_of_class.entry(class).or_insert(v));
-            }
+        let classes = self.color_class.iter().enumerate().filter_map(|(v, class)| Some((v, (*class)?)));
+        let of_classes = classes.map(|(v, class)| (v, *first_of_class.entry(class).or_insert(v)));
+        for (u, v) in pairs.chain(of_classes) {
+            joined.union(u, v);
         }
         let color_class = joined.into_labeling().into_iter().map(|root| Some(root as u64)).collect();
         Self { color_class, ..self.clone() }

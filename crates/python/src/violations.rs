@@ -38,6 +38,9 @@ fn parts(violation: &Violation) -> (&'static str, Value) {
             "split-color-class",
             json!({"color_class": color, "nodes": [first.0, second.0], "devices": [first.1, second.1]}),
         ),
+        Violation::Parted { first, second } => {
+            ("parted", json!({"nodes": [first.0, second.0], "devices": [first.1, second.1]}))
+        }
         Violation::NoReplica { device } => ("no-replica", json!({"device": device})),
         Violation::TooManyReplicas { device, replicas, allowed } => {
             ("too-many-replicas", json!({"device": device, "replicas": replicas, "allowed": allowed}))

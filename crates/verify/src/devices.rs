@@ -16,6 +16,7 @@ pub(super) fn violations(split: &Split, bytes: &[f64]) -> Vec<Violation> {
     support(split, &mut found);
     memory(split, bytes, &mut found);
     color_classes(split, &mut found);
+    together(split, &mut found);
     found
 }
 
@@ -117,5 +118,13 @@ pub(super) fn color_classes(split: &Split, found: &mut Vec<Violation>) {
             let first = (split.id(*first), first_device);
             found.push(Violation::SplitColorClass { color, first, second: (node.id, device) });
         }
+    }
+}
+
+pub(super) fn together(split: &Split, found: &mut Vec<Violation>) {
+    let place = |v: usize| (split.id(v), split.device_of[v]);
+    for set in &split.spec.together {
+        let elsewhere = set.iter().find(|&&v| split.device_of[v] != split.device_of[set[0]]);
+        found.extend(elsewhere.map(|&v| Violation::Parted { first: place(set[0]), second: place(v) }));
     }
 }

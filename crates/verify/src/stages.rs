@@ -32,6 +32,7 @@ pub(super) fn check(split: &Split, costs: &StageCosts) -> Result<Vec<Stage>, Vec
         found.extend(parts_of_a_batch(split, costs));
     }
     devices::color_classes(split, &mut found);
+    devices::together(split, &mut found);
     found.extend(out_of_order(split));
     if !found.is_empty() {
         return Err(found);

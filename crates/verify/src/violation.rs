@@ -91,6 +91,17 @@ pub enum Violation {
         /// Its first node elsewhere, and the device that holds it.
         second: (u64, usize),
     },
+    /// Two nodes that are to be kept together are on different devices.
+    #[error(
+        "nodes {} and {} are to be kept together but are on devices {} and {}; put them on one device",
+        .first.0, .second.0, .first.1, .second.1
+    )]
+    Parted {
+        /// The first of these nodes, and the device that holds it.
+        first: (u64, usize),
+        /// The first of them elsewhere, and the device that holds it.
+        second: (u64, usize),
+    },
     /// A device that holds nodes is said to have no replica.
     #[error("device {device} holds nodes but has 0 replicas; say 1 where a stage is not replicated")]
     NoReplica {

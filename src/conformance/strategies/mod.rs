@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
 use crate::instance::Instance;
-use crate::problem::{CostKind, Interconnect, MemoryModel, Objective, ProblemSpec, Replication, Scope};
+use crate::problem::{CostKind, Interconnect, MemoryModel, Objective, Problem, ProblemSpec, Replication, Scope};
 
 /// The form of a forward graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,6 +151,7 @@ pub fn specs(instance: &Instance) -> impl Strategy<Value = ProblemSpec> + use<> 
             interconnect,
             memory: MemoryModel::Additive,
             degrees: None,
+            together: Vec::new(),
         })
 }
 
@@ -178,6 +179,19 @@ pub fn step_problems(max_groups: usize, options: InstanceOptions) -> impl Strate
     (problems(max_groups, options), 1..=9usize).prop_map(|((instance, spec), microbatches)| {
         let (scope, objective) = (Scope::Acyclic, Objective::Step { microbatches });
         (instance, ProblemSpec { scope, objective, ..spec })
+    })
+}
+
+/// The same problems with up to two sets of nodes to be kept together, where a kind of device can run them.
+pub fn together(
+    problems: impl Strategy<Value = (Instance, ProblemSpec)>,
+) -> impl Strategy<Value = (Instance, ProblemSpec)> {
+    (problems, vec(vec(any::<Index>(), 2..=3), 1..=2)).prop_map(|((instance, spec), sets)| {
+        let nodes = instance.nodes.len();
+        let set = |set: Vec<Index>| set.into_iter().map(|drawn| drawn.index(nodes)).collect();
+        let asked = ProblemSpec { together: sets.into_iter().map(set).collect(), ..spec.clone() };
+        let spec = if Problem::new(&instance, asked.clone()).is_ok() { asked } else { spec };
+        (instance, spec)
     })
 }
 

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use super::Layers;
+use super::{Layers, Pipeline};
 
 /// `parts`, the boundaries of the stages in the list of layers that a `PipelineModule` is made of: stage s holds the
 /// entries from `parts[s]` to before `parts[s + 1]`. What comes before the model's own layers is one entry of that list,
-/// and so is what comes after them.
-pub(super) fn text(layers: &Layers) -> String {
+/// and so is what comes after them. Degrees are those of a `PipeModelDataParallelTopology`.
+pub(super) fn text(layers: &Layers, pipeline: &Pipeline) -> String {
     let last = layers.counts.len() - 1;
     let mut parts = vec![0];
     for (stage, count) in layers.counts.iter().enumerate() {
@@ -23,5 +23,9 @@ pub(super) fn text(layers: &Layers) -> String {
     if layers.after {
         entries.push("after the layers".to_owned());
     }
-    format!("{:#}\n", json!({ "num_stages": layers.counts.len(), "parts": parts, "layers": entries }))
+    let mut file = json!({ "num_stages": layers.counts.len(), "parts": parts, "layers": entries });
+    if let Some(degrees) = pipeline.degrees {
+        (file["num_mp"], file["num_dp"]) = (json!(degrees.tensor), json!(degrees.data));
+    }
+    format!("{file:#}\n")
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::names;
-use super::pipeline::Pipeline;
+use super::pipeline::{Pipeline, Stage};
 use crate::graph::{Graph, topological};
 use crate::instance::{Instance, Node, Problems};
 use crate::problem::DeviceKind;
@@ -16,6 +16,10 @@ pub struct Layers {
     pub list: String,
     /// How many layers each stage holds.
     pub counts: Vec<usize>,
+    /// How many of them compute activations once more.
+    pub recomputed: Vec<usize>,
+    /// Whether each stage is a CPU.
+    pub on_cpu: Vec<bool>,
     /// Whether something that costs comes before the first layer, such as an embedding.
     pub before: bool,
     /// Whether something that costs comes after the last layer, such as a head.
@@ -31,52 +35,67 @@ enum Place {
 }
 
 impl Layers {
-    /// The layers of the list `list`, or of the longest one. O(n + m) and sorting.
+    /// The layers of the list `list`. O(n + m) and sorting.
     ///
     /// Views and inputs cost nothing anywhere, so it does not matter on which stage they lie.
     ///
     /// # Errors
-    /// Every layer that the split cuts, and whatever else is not where a framework would put it.
-    pub fn new(instance: &Instance, pipeline: &Pipeline, list: Option<&str>) -> Result<Self, Problems> {
+    /// Every layer that the split cuts, and whatever else is not where a framework would put it; CPUs unless it
+    /// `takes_cpus`.
+    pub fn new(instance: &Instance, pipeline: &Pipeline, list: &str, takes_cpus: bool) -> Result<Self, Problems> {
         let mut found = Problems::default();
-        let Some(list) = list.map(str::to_owned).or_else(|| longest_list(instance)) else {
-            let cause = "their names state no layer, such as `encoder.layer.3/linear`";
-            found.add("nodes", cause, "trace the model with dagsplit-profile, or export to pytorch-pipelining");
-            return Err(found);
-        };
-        let places = places(instance, &list);
-        let mut stages: BTreeMap<Place, BTreeSet<usize>> = BTreeMap::new();
-        for (v, _) in instance.nodes.iter().enumerate().filter(|(_, node)| names::costs(node)) {
+        let places = places(instance, list);
+        let mut parts: BTreeMap<Place, Part> = BTreeMap::new();
+        for (v, node) in instance.nodes.iter().enumerate().filter(|(_, node)| names::costs(node)) {
             if let Some(stage) = pipeline.stage_of[v] {
-                stages.entry(places[v]).or_default().insert(stage);
+                let part = parts.entry(places[v]).or_default();
+                part.stages.insert(stage);
+                part.modules.extend(names::part(node, list).or(node.name.as_deref()));
+                part.recomputes |= pipeline.recomputes[v];
             }
         }
         for stage in pipeline.idle(instance) {
             let cause = "nothing on it costs anything, such as a layer does";
             found.add(format!("stage {stage}"), cause, "solve with fewer accelerators");
         }
-        check(pipeline, &list, &stages, &mut found);
-        found.into_result()?;
-        let mut counts = vec![0; pipeline.stages.len()];
-        for (_, on) in stages.iter().filter(|(place, _)| matches!(place, Place::Layer(_))) {
-            on.iter().for_each(|&stage| counts[stage] += 1);
+        let is_cpu = |stage: &Stage| stage.kind == DeviceKind::Cpu;
+        let refused = |(_, stage): &(usize, &Stage)| is_cpu(stage) && !takes_cpus;
+        for (s, stage) in pipeline.stages.iter().enumerate().filter(refused) {
+            let cause = format!("it is a CPU, with {} nodes", stage.nodes.len());
+            found.add(format!("stage {s}"), cause, "solve with --cpus 0");
         }
-        let (before, after) = (stages.contains_key(&Place::Before), stages.contains_key(&Place::After));
-        Ok(Self { list, counts, before, after })
+        check(pipeline.stages.len() - 1, list, &parts, &mut found);
+        found.into_result()?;
+        let (mut counts, mut recomputed) = (vec![0; pipeline.stages.len()], vec![0; pipeline.stages.len()]);
+        for (_, part) in parts.iter().filter(|(place, _)| matches!(place, Place::Layer(_))) {
+            for &stage in &part.stages {
+                counts[stage] += 1;
+                recomputed[stage] += usize::from(part.recomputes);
+            }
+        }
+        let on_cpu = pipeline.stages.iter().map(is_cpu).collect();
+        let (before, after) = (parts.contains_key(&Place::Before), parts.contains_key(&Place::After));
+        Ok(Self { list: list.to_owned(), counts, recomputed, on_cpu, before, after })
     }
 }
 
-fn check(pipeline: &Pipeline, list: &str, stages: &BTreeMap<Place, BTreeSet<usize>>, found: &mut Problems) {
-    for (s, stage) in pipeline.stages.iter().enumerate().filter(|(_, stage)| stage.kind == DeviceKind::Cpu) {
-        let cause = format!("it is a CPU, with {} nodes", stage.nodes.len());
-        found.add(format!("stage {s}"), cause, "solve with --cpus 0");
-    }
-    if !stages.keys().any(|place| matches!(place, Place::Layer(_))) {
+/// A layer, or what comes before or after all layers.
+#[derive(Debug, Default)]
+struct Part<'a> {
+    /// The stages that it lies on.
+    stages: BTreeSet<usize>,
+    /// Its modules, or the names of nodes that belong to none.
+    modules: BTreeSet<&'a str>,
+    recomputes: bool,
+}
+
+fn check(last: usize, list: &str, parts: &BTreeMap<Place, Part>, found: &mut Problems) {
+    if !parts.keys().any(|place| matches!(place, Place::Layer(_))) {
         found.add("the list", format!("no node lies in a layer of `{list}`"), "name another list with --layers");
     }
-    let last = pipeline.stages.len() - 1;
     let mut reached = 0;
-    for (place, on) in stages {
+    for (place, part) in parts {
+        let on = &part.stages;
         let shown = on.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
         let (allowed, name, wish) = match place {
             Place::Before => (0..=0, "what comes before the layers".to_owned(), "the first stage"),
@@ -86,12 +105,27 @@ fn check(pipeline: &Pipeline, list: &str, stages: &BTreeMap<Place, BTreeSet<usiz
         };
         if on.len() > 1 || on.iter().any(|stage| !allowed.contains(stage)) {
             let cause = format!("it lies on stage {shown}, and the framework keeps it on {wish}");
-            found.add(name, cause, "profile with one node for each layer (--atomic), or export to pytorch-pipelining");
+            let modules = part.modules.iter().copied().collect::<Vec<_>>().join(",");
+            let cure = format!("solve with --together {modules}, or export to pytorch-pipelining");
+            found.add(name, cause, cure);
         } else if on.iter().any(|&stage| stage < reached) {
             found.add(name, format!("it lies on stage {shown}, before a lower layer's"), "solve with --scope acyclic");
         }
         reached = on.iter().copied().fold(reached, usize::max);
     }
+}
+
+/// The list `named`, or the longest one.
+///
+/// # Errors
+/// There is none.
+pub(super) fn list(instance: &Instance, named: Option<&str>) -> Result<String, Problems> {
+    named.map(str::to_owned).or_else(|| longest_list(instance)).ok_or_else(|| {
+        let mut found = Problems::default();
+        let cause = "their names state no layer, such as `encoder.layer.3/linear`";
+        found.add("nodes", cause, "trace the model with dagsplit-profile, or export to pytorch-pipelining");
+        found
+    })
 }
 
 /// The list of modules with the most entries, by names such as `encoder.layer.3`; ties go to the first in the alphabet.

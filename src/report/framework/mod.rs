@@ -1,22 +1,28 @@
 //! A split as the settings of a framework that runs pipelines.
 //!
 //! A [`Pipeline`] is a verified split whose devices follow one another. `torch.distributed.pipelining` runs any of them;
-//! the other frameworks cut between the layers of a list, so [`Layers`] asks that every layer lies on one stage.
-//! Both go by the names of the nodes: `encoder.layer.3.output/linear_7` is an operator of the module before the slash,
+//! accelerate places modules, and the other frameworks cut between the layers of a list, so [`Layers`] asks that every
+//! layer lies on one stage.
+//! All go by the names of the nodes: `encoder.layer.3.output/linear_7` is an operator of the module before the slash,
 //! and a name without a slash is a module. `dagsplit-profile` writes them so.
 
+mod accelerate;
 mod deepspeed;
 mod layers;
+mod llama_cpp;
 mod megatron;
+mod modules;
 mod names;
+mod partition;
 mod pipeline;
 mod pytorch;
+mod ranks;
 mod torchtitan;
-mod vllm;
 
 pub use layers::Layers;
-pub use pipeline::{Pipeline, Stage};
+pub use pipeline::{Degrees, Pipeline, Stage};
 pub use pytorch::STAGES_SCHEMA;
+pub use ranks::ranks;
 
 use crate::instance::{Instance, Problems};
 use crate::verify::Verified;
@@ -32,14 +38,33 @@ pub enum Framework {
     Megatron,
     /// vLLM: the variable `VLLM_PP_LAYER_PARTITION`.
     Vllm,
+    /// SGLang: the variable `SGLANG_PP_LAYER_PARTITION`.
+    Sglang,
     /// torchtitan: `module_fqns_per_model_part` of its configuration.
     Torchtitan,
+    /// accelerate: the `device_map` of `dispatch_model`.
+    Accelerate,
+    /// llama.cpp: the arguments with `--tensor-split`, and with `--override-tensor` for what lies on CPUs.
+    #[value(name = "llama.cpp")]
+    LlamaCpp,
+}
+
+/// What settings state beside the split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Launch<'a> {
+    /// The module list that holds the layers, such as `model.layers`; `None` takes the list with the most entries.
+    pub layers: Option<&'a str>,
+    /// Samples of a step, and of a microbatch, where they are known.
+    pub batch: Option<(usize, usize)>,
+    /// Degrees that all stages share, where the split states none.
+    pub degrees: Option<Degrees>,
+    /// The stage of ZeRO.
+    pub zero: usize,
+    /// Whether all layers compute their activations once more, whatever their options.
+    pub recompute: bool,
 }
 
 /// The settings of `framework` that make it run the split, as text. O(n + m) and sorting.
-///
-/// `layers` names the module list that holds the layers, such as `model.layers`; `None` takes the list with the most
-/// entries.
 ///
 /// # Errors
 /// Everything in the split that the framework cannot run.
@@ -47,15 +72,20 @@ pub fn export(
     framework: Framework,
     instance: &Instance,
     verified: &Verified,
-    layers: Option<&str>,
+    launch: &Launch,
 ) -> Result<String, Problems> {
-    let pipeline = Pipeline::new(instance, verified)?;
-    let layers = || Layers::new(instance, &pipeline, layers);
+    let mut pipeline = Pipeline::new(instance, verified)?;
+    pipeline.degrees = pipeline.degrees.or(launch.degrees);
+    let list = || layers::list(instance, launch.layers);
+    let layers = || Layers::new(instance, &pipeline, &list()?, framework == Framework::LlamaCpp);
     match framework {
         Framework::PytorchPipelining => Ok(pytorch::text(instance, verified, &pipeline)),
-        Framework::Deepspeed => Ok(deepspeed::text(&layers()?)),
-        Framework::Megatron => Ok(megatron::text(&layers()?)),
-        Framework::Vllm => Ok(vllm::text(&layers()?)),
-        Framework::Torchtitan => torchtitan::text(instance, &pipeline, &layers()?),
+        Framework::Deepspeed => Ok(deepspeed::text(&layers()?, &pipeline)),
+        Framework::Megatron => Ok(megatron::text(&layers()?, &pipeline, launch)),
+        Framework::Vllm => Ok(partition::text("VLLM_PP_LAYER_PARTITION", &layers()?)),
+        Framework::Sglang => Ok(partition::text("SGLANG_PP_LAYER_PARTITION", &layers()?)),
+        Framework::Torchtitan => torchtitan::text(instance, &pipeline, &layers()?, launch),
+        Framework::Accelerate => accelerate::text(instance, &pipeline, &list()?),
+        Framework::LlamaCpp => Ok(llama_cpp::text(&layers()?)),
     }
 }

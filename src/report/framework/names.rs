@@ -28,6 +28,12 @@ pub(super) fn ancestors(module: &str) -> impl Iterator<Item = &str> {
     ends.map(|end| &module[..end])
 }
 
+/// The outermost module of the node that `list`, the list of layers, does not lie in: a layer, or what stands beside the
+/// list.
+pub(super) fn part<'a>(node: &'a Node, list: &str) -> Option<&'a str> {
+    ancestors(module(node)?).find(|ancestor| !is_within(list, ancestor))
+}
+
 /// Whether running the node on one stage or another makes a difference: views and inputs cost nothing anywhere.
 pub(super) fn costs(node: &Node) -> bool {
     node.parameter_bytes > 0.0 || node.accelerator_times.iter().flatten().any(|&time| time > 0.0)

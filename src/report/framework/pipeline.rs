@@ -28,13 +28,27 @@ pub struct Pipeline {
     pub stages: Vec<Stage>,
     /// The stage of each node of the instance; `None` for backward nodes, which run where their forward nodes do.
     pub stage_of: Vec<Option<usize>>,
+    /// Whether each node's option computes its activations once more.
+    pub recomputes: Vec<bool>,
+    /// The degrees of the stages, where they have any.
+    pub degrees: Option<Degrees>,
+}
+
+/// The degrees that all stages share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Degrees {
+    /// Devices that share the operators of a copy.
+    pub tensor: usize,
+    /// Copies of each stage.
+    pub data: usize,
 }
 
 impl Pipeline {
     /// The stages of `verified`, a split of `instance`. Where data leaves their order open, the stage whose first node
     /// comes first in the instance goes first. O(n + m) and sorting.
     ///
-    /// Degrees that all stages share, and the options of nodes, are for the framework's own settings.
+    /// An option computes activations once more if its name says so, as `recompute` does, and Piper's `activation
+    /// recomp`.
     ///
     /// # Errors
     /// The split has replicas, degrees that differ, or a device with backward nodes alone, or data flows in a circle between its devices.
@@ -82,7 +96,13 @@ impl Pipeline {
         }
         found.into_result()?;
         let stage_of = stage_of(instance.nodes.len(), &stages);
-        Ok(Self { stages, stage_of })
+        let mut recomputes = vec![false; instance.nodes.len()];
+        for (id, option) in verified.devices().iter().flat_map(|device| device.nodes().iter().zip(device.options())) {
+            recomputes[index[id]] = option.contains("recomp");
+        }
+        let stated = verified.devices().iter().find(|device| device.in_flight().is_some());
+        let degrees = stated.map(|device| Degrees { tensor: device.tensor_degree(), data: device.replicas() });
+        Ok(Self { stages, stage_of, recomputes, degrees })
     }
 
     /// The stages on which nothing costs anything, by their place.

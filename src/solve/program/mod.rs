@@ -17,6 +17,7 @@ use std::time::Duration;
 use super::{Guarantee, Outcome, Run, SearchContext, SolveError, Solver, Stats, Unsupported};
 use crate::cost::{CostModel, ProfiledCost};
 use crate::formats::{OutputFormat, write_instance};
+use crate::graph::NodeId;
 use crate::instance::Instance;
 use crate::problem::{MemoryModel, Objective, Problem, ProblemSpec, Scope, Sharding};
 use crate::process::Exited;
@@ -108,7 +109,8 @@ impl Program {
     /// `DAGSPLIT_MICROBATCHES` for a step, `DAGSPLIT_SHARD_WEIGHT`, `DAGSPLIT_VARIANCE_WEIGHT` and `DAGSPLIT_EDGE_COST` for
     /// the sharding cost, `DAGSPLIT_REPLICAS` and `DAGSPLIT_SYNC_BANDWIDTH` where stages may be replicated, `DAGSPLIT_SERVER_SIZE` and
     /// `DAGSPLIT_BETWEEN_FACTOR` where there are servers, `DAGSPLIT_RECOMPUTATION` (the microbatches of a batch) where memory
-    /// is that of training with recomputation, `DAGSPLIT_SEED`, and `DAGSPLIT_TIME_LIMIT` in seconds
+    /// is that of training with recomputation, `DAGSPLIT_TOGETHER` (indices of nodes, sets separated by blanks) where nodes
+    /// are kept together, `DAGSPLIT_SEED`, and `DAGSPLIT_TIME_LIMIT` in seconds
     /// where there is one.
     pub fn environment(spec: &ProblemSpec, seed: u64, time_limit: Option<Duration>) -> Vec<(&'static str, String)> {
         let mut variables = vec![
@@ -137,6 +139,10 @@ impl Program {
         }
         if let MemoryModel::Recomputation { microbatches } = spec.memory {
             variables.push(("DAGSPLIT_RECOMPUTATION", microbatches.to_string()));
+        }
+        if !spec.together.is_empty() {
+            let set = |nodes: &Vec<NodeId>| nodes.iter().map(NodeId::to_string).collect::<Vec<_>>().join(",");
+            variables.push(("DAGSPLIT_TOGETHER", spec.together.iter().map(set).collect::<Vec<_>>().join(" ")));
         }
         variables.push(("DAGSPLIT_SEED", seed.to_string()));
         variables.extend(time_limit.map(|limit| ("DAGSPLIT_TIME_LIMIT", limit.as_secs_f64().to_string())));

@@ -3,11 +3,14 @@
 A test is skipped where its framework is not installed; docs/your-model.md names the versions that were tried.
 """
 
+import ast
 import importlib
+import importlib.util
 import json
 import os
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 import torch
@@ -31,6 +34,18 @@ def needs(module):
         return importlib.import_module(module)
     except ImportError as error:
         pytest.skip(f"{module} cannot be imported: {error}")
+
+
+def function_of(package, file, name):
+    """A function from the code of a package that cannot be imported without accelerators."""
+    found = importlib.util.find_spec(package)
+    if found is None:
+        pytest.skip(f"{package} is not installed")
+    code = ast.parse((Path(found.origin).parent / file).read_text())
+    function = next(node for node in code.body if isinstance(node, ast.FunctionDef) and node.name == name)
+    names = {"os": os, "Tuple": tuple}
+    exec(compile(ast.Module([function], []), file, "exec"), names)
+    return names[name]
 
 
 @pytest.fixture
@@ -62,12 +77,57 @@ def test_megatron_reads_the_layout(bert):
     assert [layout.get_layer_id_list(pp_rank=rank) for rank in range(stages)] == layers
 
 
+def test_megatron_reads_a_whole_plan(dagsplit, tmp_path):
+    config = needs("megatron.core.transformer.transformer_config").TransformerConfig
+    model = ["--model", "llama3-8b", "--tensor-degrees", "1,2", "--accelerator", "a100", "--precision", "fp16"]
+    dagsplit("generate", "llm", *model, "--cpus", "0", "--output", "llama.json")
+    dagsplit("generate", "topology", "nvswitch", "--nodes", "2", "--output", "servers.json")
+    training = ["--batch", "32", "--optimizer", "adam", "--precision", "bf16", "--zero", "1"]
+    written = ["--to", "megatron", "--output-settings", "settings.txt", "--output-ranks", "ranks.txt", "--quiet"]
+    plan = json.loads(dagsplit("plan", "llama.json", "servers.json", *training, *written, "--stages", "4", "--json"))
+    arguments = shlex.split((tmp_path / "settings.txt").read_text())
+    arguments.remove("--use-distributed-optimizer")
+    options = dict(zip(arguments[::2], arguments[1::2], strict=True))
+    number = {name: int(value) for name, value in options.items() if value.isdigit()}
+    tensor, stages = number["--tensor-model-parallel-size"], number["--pipeline-model-parallel-size"]
+    built = config(
+        num_layers=32,
+        hidden_size=4096,
+        num_attention_heads=32,
+        tensor_model_parallel_size=tensor,
+        pipeline_model_parallel_size=stages,
+        pipeline_model_parallel_layout=options["--pipeline-model-parallel-layout"],
+        pipeline_dtype=torch.bfloat16,
+        recompute_granularity=options.get("--recompute-granularity"),
+        recompute_method=options.get("--recompute-method"),
+        recompute_num_layers=number.get("--recompute-num-layers"),
+    )
+    held = [built.pipeline_model_parallel_layout.get_layer_id_list(pp_rank=rank) for rank in range(stages)]
+    assert [layer for stage in held for layer in stage] == list(range(32))
+    best = plan["candidates"][0]
+    assert (stages, tensor) == (best["stages"], best["tensor_degree"])
+    ranks = (tmp_path / "ranks.txt").read_text().splitlines()
+    assert len(set(ranks)) == len(ranks) == stages * tensor * best["replicas"]
+
+
 def test_vllm_reads_the_partition(bert, monkeypatch):
     indices = needs("vllm.distributed.utils").get_pp_indices
     export, layers = bert
     monkeypatch.setenv(*export("vllm").strip().split("="))
     stages = len(layers)
     assert [list(range(*indices(LAYERS, rank, stages))) for rank in range(stages)] == layers
+
+
+def test_sglang_reads_the_partition(bert, monkeypatch):
+    indices = function_of("sglang", "srt/distributed/utils.py", "get_pp_indices")
+    export, layers = bert
+    variable, counts = export("sglang").strip().split("=")
+    monkeypatch.setenv(variable, counts)
+    stages = len(layers)
+    assert [list(range(*indices(LAYERS, rank, stages))) for rank in range(stages)] == layers
+    monkeypatch.setenv(variable, counts + ",1")
+    with pytest.raises(ValueError, match="does not match"):
+        indices(LAYERS, 0, stages)
 
 
 class Decoder(nn.Module):
@@ -192,3 +252,23 @@ def test_deepspeed_builds_the_parts(dagsplit, tmp_path):
     assert built == [list(range(parts[stage], parts[stage + 1])) for stage in range(2)]
     model, x = example(Transformer)
     torch.testing.assert_close(torch.from_numpy(output), model(x))
+
+
+def test_accelerate_places_the_modules(dagsplit, tmp_path):
+    modeling = needs("accelerate.utils.modeling")
+    device_map = json.loads(exported(Decoder().eval(), tmp_path, dagsplit, "accelerate"))
+    stages = json.loads(dagsplit("export", "model.json", "split.json", "--to", "pytorch-pipelining"))["stages"]
+    held = {node.split("/")[0]: device for device, stage in enumerate(stages) for node in stage["nodes"]}
+    model, x = example(Decoder)
+    modeling.check_device_map(model, device_map)
+    for name, _ in model.named_parameters():
+        device = modeling._get_param_device(name, device_map)
+        assert device == next(device for module, device in held.items() if module and name.startswith(f"{module}."))
+    assert set(device_map.values()) == {0, 1}
+    expected = model(x)
+    dispatch = importlib.import_module("accelerate").dispatch_model
+    placed = dispatch(model, dict.fromkeys(device_map, "cpu"), force_hooks=True)
+    torch.testing.assert_close(placed(x), expected)
+    device_map.popitem()
+    with pytest.raises(ValueError, match="does not give any device"):
+        modeling.check_device_map(model, device_map)

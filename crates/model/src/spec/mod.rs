@@ -193,6 +193,9 @@ pub struct ProblemSpec {
     /// What may be chosen where stages have tensor and data degrees; `None` asks for splits without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub degrees: Option<Degrees>,
+    /// Sets of nodes, by their indices, of which each is kept on one device, besides colour classes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub together: Vec<Vec<NodeId>>,
 }
 
 impl ProblemSpec {
@@ -247,6 +250,10 @@ impl ProblemSpec {
                 "its order does not hold the index of each node once",
                 "give a permutation of the nodes' indices",
             );
+        }
+        for v in self.together.iter().flatten().filter(|&&v| v >= instance.nodes.len()) {
+            let cause = format!("there is no node of index {v}");
+            found.add("nodes kept together", cause, format!("give indices below {}", instance.nodes.len()));
         }
         if let Some(r) = self.replication
             && (r.max_replicas == 0 || !r.bandwidth.is_finite() || r.bandwidth <= 0.0)

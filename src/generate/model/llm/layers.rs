@@ -23,20 +23,21 @@ const SOFTMAX: f64 = 5.0;
 const SCAN: f64 = 9.0;
 
 impl Layers<'_> {
-    /// The operators, layer by layer; embedding and head are layers of their own.
+    /// The operators, layer by layer; embedding and head are layers of their own, which have the names of Hugging Face's
+    /// modules. The head holds the last norm, too.
     pub fn operators(&self) -> OperatorGraph {
         let mut b = ModelBuilder::default();
-        let mut x = b.layer("embedding", |b| {
+        let mut x = b.layer("model.embed_tokens", |b| {
             let ids = b.input("ids", self.tokens());
             self.embedding(b, ids)
         });
         for layer in 0..self.count {
-            x = b.layer(format!("layer{}", layer + 1), |b| self.layer(b, layer, x));
+            x = b.layer(format!("model.layers.{layer}"), |b| self.layer(b, layer, x));
         }
         if self.shape.predicts_second {
             b.layer("second_token", |b| self.second_token(b, x));
         }
-        b.layer("head", |b| self.head(b, x));
+        b.layer("lm_head", |b| self.head(b, x));
         b.finish()
     }
 
