@@ -32,6 +32,7 @@ ViolationKind = Literal[
     "replicated-cpu",
     "wrong-degree-or-option",
     "too-many-parts",
+    "not-in-chunks",
     "out-of-order",
     "missing-server",
     "unknown-server",

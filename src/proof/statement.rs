@@ -136,6 +136,8 @@ fn expressible(problem: &Problem) -> Result<(), Unproven> {
         "servers"
     } else if spec.degrees.is_some() {
         "degrees of stages"
+    } else if spec.chunks.is_some() {
+        "several chunks on a device"
     } else {
         return Ok(());
     };

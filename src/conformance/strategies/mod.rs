@@ -151,6 +151,7 @@ pub fn specs(instance: &Instance) -> impl Strategy<Value = ProblemSpec> + use<> 
             interconnect,
             memory: MemoryModel::Additive,
             degrees: None,
+            chunks: None,
         })
 }
 
