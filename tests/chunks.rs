@@ -164,8 +164,12 @@ fn trained(times: &[f64], accelerators: usize) -> Instance {
     let count = times.len() as u64;
     for (id, time) in (0..).zip(times) {
         instance.nodes[id as usize].color_class = Some(id);
-        let backward =
-            Node { accelerator_times: vec![Some(2.0 * time)], backward: true, color_class: Some(id), ..Node::new(count + id) };
+        let backward = Node {
+            accelerator_times: vec![Some(2.0 * time)],
+            backward: true,
+            color_class: Some(id),
+            ..Node::new(count + id)
+        };
         instance.nodes.push(backward);
     }
     instance.edges.push(Edge { source: count - 1, target: 2 * count - 1 });
@@ -229,7 +233,9 @@ fn what_does_not_go_with_chunks_is_refused() {
     let wrong = |spec: ProblemSpec| Problem::new(&instance, spec).map(|_| ()).unwrap_err().to_string();
     assert!(wrong(chunked(&instance, 4, 0, INTERLEAVED)).contains("a device has none"));
     assert!(wrong(chunked(&instance, 4, 3, Placement::VShape)).contains("3 chunks make no V"));
-    assert!(wrong(ProblemSpec { objective: Objective::Throughput, ..spec.clone() }).contains("ask for the time of a step"));
+    assert!(
+        wrong(ProblemSpec { objective: Objective::Throughput, ..spec.clone() }).contains("ask for the time of a step")
+    );
     let mut with_cpu = spec.clone();
     with_cpu.platform.cpus = 1;
     assert!(wrong(with_cpu).contains("for no CPU"));

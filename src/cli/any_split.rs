@@ -4,9 +4,7 @@ use std::path::Path;
 
 use crate::formats::read_split;
 use crate::instance::{PLAIN, Platform};
-use crate::problem::{
-    Chunks, CostKind, DeviceKind, Objective, Placement, ProblemSpec, Replication, Scope, Solution,
-};
+use crate::problem::{Chunks, CostKind, DeviceKind, Objective, Placement, ProblemSpec, Replication, Scope, Solution};
 use crate::text;
 use crate::verify::{self, Verified, Violation};
 

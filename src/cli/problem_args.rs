@@ -14,8 +14,8 @@ use crate::checked::checked;
 use crate::cost::{CostModel, Costs};
 use crate::instance::{Instance, Platform};
 use crate::problem::{
-    Chunks, CostKind, Degrees, Interconnect, MemoryModel, NodeWeight, Objective, Placement, Problem, ProblemSpec, Replication, Scope,
-    Sharding, Solution,
+    Chunks, CostKind, Degrees, Interconnect, MemoryModel, NodeWeight, Objective, Placement, Problem, ProblemSpec,
+    Replication, Scope, Sharding, Solution,
 };
 use crate::registry::{self, CostModelEntry};
 use crate::verify::{Verified, Violation};

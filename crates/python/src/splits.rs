@@ -47,7 +47,8 @@ impl Device {
             DeviceKind::Accelerator(class) => (Kind::Accelerator, class),
             DeviceKind::Cpu => (Kind::Cpu, 0),
         };
-        let DeviceAssignment { replicas, tensor_degree, server, nodes, options, subgraphs, chunks, .. } = device.clone();
+        let DeviceAssignment { replicas, tensor_degree, server, nodes, options, subgraphs, chunks, .. } =
+            device.clone();
         Self {
             kind,
             class_,

@@ -11,7 +11,8 @@ use dagsplit_model::problem::{Chunks, DeviceAssignment};
 /// devices do.
 pub(super) fn loads(split: &Split, chunks: Chunks, found: &mut Vec<Violation>) -> Option<Vec<Load>> {
     let wrong = split.used().filter(|(_, device)| !are_chunks(device, chunks.count));
-    let wrong: Vec<Violation> = wrong.map(|(device, _)| Violation::NotInChunks { device, count: chunks.count }).collect();
+    let wrong: Vec<Violation> =
+        wrong.map(|(device, _)| Violation::NotInChunks { device, count: chunks.count }).collect();
     if !wrong.is_empty() {
         found.extend(wrong);
         return None;

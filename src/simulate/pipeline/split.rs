@@ -233,9 +233,8 @@ impl<'a> Builder<'a> {
     /// What `payer` pays for the transfers from `u` that it takes part in.
     fn charge(&self, u: NodeId, payer: usize) -> f64 {
         let device = |place: usize| self.places[place].device;
-        let server = |place: usize| {
-            self.devices[device(place)].server().filter(|_| self.kind(device(place)) != DeviceKind::Cpu)
-        };
+        let server =
+            |place: usize| self.devices[device(place)].server().filter(|_| self.kind(device(place)) != DeviceKind::Cpu);
         let (costs, home) = (&self.problem.costs, self.home(u));
         let time = |t: usize| {
             let transfer = &costs.transfers[t];

@@ -108,7 +108,7 @@ impl<'a> Columns<'a> {
             let (rest, largest) = (self.rest(done + 1, &ends), largest.max(load));
             let all = sum + load + rest;
             let is_within = step.time(all, largest) <= self.target * (1.0 + ROUNDING);
-            if !is_within || rest > self.room[done + 1] + ROUNDING * all {
+            if !rest.is_finite() || !is_within || rest > self.room[done + 1] + ROUNDING * all {
                 continue;
             }
             self.path.push(ends.clone());
@@ -130,7 +130,11 @@ impl<'a> Columns<'a> {
         let mut partial = vec![(0.0, 0.0, Vec::new())];
         for (chunk, &set) in at.iter().enumerate().take(if is_bottom { 1 } else { at.len() }) {
             let stages: Vec<(usize, Stage)> = if is_bottom {
-                family.stages[set].iter().filter(|stage| stage.end == at[1] && stage.units > 1).map(|&s| (s.end, s)).collect()
+                family.stages[set]
+                    .iter()
+                    .filter(|stage| stage.end == at[1] && stage.units > 1)
+                    .map(|&s| (s.end, s))
+                    .collect()
             } else if self.is_v() && chunk == 1 {
                 family.before[set].clone()
             } else {

@@ -39,9 +39,6 @@ struct Totals {
 /// Stages looked at between two looks at the limits.
 const PATIENCE: u64 = 1 << 10;
 
-/// More than any device holds, and little enough to be added up.
-const NO_LIMIT: f64 = f64::MAX / (1 << 20) as f64;
-
 impl<'a> Dive<'a> {
     /// A search for a split within `target` on devices with this much memory each, on which first stages take more than
     /// their share of the load by `tilt`.
@@ -53,9 +50,11 @@ impl<'a> Dive<'a> {
         cx: &'a SearchContext,
     ) -> Self {
         let sum = pipeline.rest[0][0];
-        let within = pipeline.step.most_load(target, sum).min(NO_LIMIT) * (1.0 + ROUNDING);
+        // What nobody limits is not endless either, so that it can be added up.
+        let endless = pipeline.family.largest_load() * pipeline.visits.len() as f64;
+        let within = pipeline.step.most_load(target, sum).min(endless) * (1.0 + ROUNDING);
         let most_load = |device| sums.map_or(within, |sums| sums.largest_within(device, within).unwrap_or(-1.0));
-        let bytes = memory.map_or(NO_LIMIT, most_bytes);
+        let bytes = most_bytes(memory.unwrap_or(pipeline.family.bytes));
         let most: Vec<[f64; 2]> = (0..pipeline.devices).map(|device| [most_load(device), bytes]).collect();
         let share = |&Visit { device, done, .. }: &Visit| {
             (sum / pipeline.devices as f64).min(most[device][0]) * done * (1.0 + tilt * (1.0 - done))

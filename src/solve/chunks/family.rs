@@ -38,7 +38,12 @@ impl Family {
     ///
     /// # Errors
     /// A limit came first.
-    pub fn of_lattice(problem: &Problem, units: &Reduced, lattice: &Lattice, cx: &SearchContext) -> Result<Self, Stopped> {
+    pub fn of_lattice(
+        problem: &Problem,
+        units: &Reduced,
+        lattice: &Lattice,
+        cx: &SearchContext,
+    ) -> Result<Self, Stopped> {
         let sets = (0..lattice.count()).map(|ideal| lattice.bits(ideal).to_vec()).collect();
         Self::new(problem, units, sets, cx)
     }
@@ -98,6 +103,11 @@ impl Family {
             (0..64).filter(move |bit| (large & !small) >> bit & 1 == 1).map(move |bit| 64 * at + bit)
         });
         units.collect()
+    }
+
+    /// The largest load of a stage.
+    pub fn largest_load(&self) -> f64 {
+        self.stages.iter().flatten().map(|stage| stage.load).fold(0.0, f64::max)
     }
 
     /// How many units a set has.

@@ -14,7 +14,7 @@ pub const ROUNDING: f64 = 1e-12;
 
 impl Sums {
     /// The sums up to `most`; `None` where they are too many.
-    pub fn new(pipeline: &Pipeline, most: f64) -> Option<Self> {
+    fn new(pipeline: &Pipeline, most: f64) -> Option<Self> {
         let mut sums = vec![vec![0.0]; pipeline.devices];
         let mut begins = vec![false; pipeline.family.count()];
         begins[0] = true;
@@ -34,6 +34,15 @@ impl Sums {
             begins = ends;
         }
         Some(Self(sums))
+    }
+
+    /// The sums that steps below `upper` can have. They raise the pipeline's bound, to `upper` at most.
+    pub fn within(pipeline: &mut Pipeline, upper: f64) -> Option<Self> {
+        let (step, sum) = (pipeline.step, pipeline.rest[0][0]);
+        let sums = Self::new(pipeline, step.most_load(upper, sum))?;
+        let largest = sums.least_largest(sum).unwrap_or(f64::INFINITY);
+        pipeline.bound = pipeline.bound.max(step.time(sum, largest).min(upper));
+        Some(sums)
     }
 
     /// The largest load of a device up to `most`; none where every one is larger.

@@ -12,7 +12,6 @@ use crate::preprocess::{Reduced, Unordered};
 use crate::problem::{Chunks, DeviceAssignment, Objective, Placement, Problem, Scope, Solution};
 use crate::search::{Race, SearchContext, Stats};
 use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported};
-use search::SplitRace;
 
 const NAME: &str = "chunks";
 

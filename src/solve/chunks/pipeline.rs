@@ -3,7 +3,6 @@
 use std::cell::OnceCell;
 
 use super::family::{Family, Stage};
-use super::loads::Sums;
 use crate::problem::{Chunks, Placement};
 
 /// Stages that follow one another on one device.
@@ -34,7 +33,9 @@ impl Step {
 
     /// The time over devices whose loads add up to `sum`, the largest of which is `largest`.
     pub fn time(&self, sum: f64, largest: f64) -> f64 {
-        (sum + self.weight * largest) / self.parts
+        // Where the largest load has no weight it may be infinite.
+        let slowest = if self.weight > 0.0 { self.weight * largest } else { 0.0 };
+        (sum + slowest) / self.parts
     }
 
     /// The largest load of a step within `target` whose loads add up to at least `sum`.
@@ -127,15 +128,6 @@ impl<'a> Pipeline<'a> {
         let least = self.visits[visit].stages;
         let family: &'a Family = self.family;
         family.stages[begin].iter().filter(move |stage| stage.units >= least)
-    }
-
-    /// Raises the bound by what loads a device can have at all, of which steps below `upper` use the smaller ones.
-    pub fn raise_by_sums(&mut self, upper: f64) -> Option<Sums> {
-        let sum = self.rest[0][0];
-        let sums = Sums::new(self, self.step.most_load(upper, sum))?;
-        let largest = sums.least_largest(sum).unwrap_or(f64::INFINITY);
-        self.bound = self.bound.max(self.step.time(sum, largest).min(upper));
-        Some(sums)
     }
 }
 

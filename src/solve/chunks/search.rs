@@ -4,7 +4,7 @@ use super::NAME;
 use super::columns::Columns;
 use super::dive::Dive;
 use super::family::Family;
-use super::loads::ROUNDING;
+use super::loads::{ROUNDING, Sums};
 use super::pipeline::{Pipeline, Step};
 use crate::bound::Shares;
 use crate::graph::topological;
@@ -23,7 +23,7 @@ const FEW_LOOKS: u64 = 1 << 15;
 const SOME_LOOKS: u64 = 1 << 20;
 const MOST_LOOKS: u64 = 1 << 28;
 
-/// How much more than their share of a device's load the first chunks are to take, less the more of them there are.
+/// By which part of it the first chunks of a device are to take more than their share of its load; later ones make up for it.
 const TILTS: [f64; 5] = [0.0, 0.25, -0.25, 0.5, -0.5];
 
 /// Bound and split this near to each other are not told apart by targets between them.
@@ -132,7 +132,7 @@ impl Search<'_> {
             let _ = self.aim(pipeline, f64::INFINITY, SOME_LOOKS, race, stats);
         }
         let Some(best) = race.objective() else { return };
-        pipeline.raise_by_sums(best);
+        Sums::within(pipeline, best);
         let mut low = pipeline.bound;
         let mut target = low * (1.0 + ROUNDING);
         while let Some(best) = race.objective().filter(|&best| best - low > NEAR * best && !race.is_done()) {
@@ -157,7 +157,7 @@ impl Search<'_> {
         stats: &mut Stats,
     ) -> Result<(), Stopped> {
         let memory = self.problem.memory_limit(self.problem.device_kinds()[0]);
-        let sums = target.is_finite().then(|| pipeline.raise_by_sums(target)).flatten();
+        let sums = target.is_finite().then(|| Sums::within(pipeline, target)).flatten();
         let mut verdict = Verdict::Unknown;
         for tilt in TILTS.into_iter().filter(|_| pipeline.bound < target) {
             verdict = Dive::new(pipeline, memory, (target, tilt), sums.as_ref(), race.cx).run(FEW_LOOKS);
@@ -221,4 +221,3 @@ impl Search<'_> {
         [0].into_iter().chain(chosen).chain([order.len()]).collect()
     }
 }
-
