@@ -213,7 +213,7 @@ fn what_is_wrong_with_chunks_is_said() {
     assert!(not_chunks(found(&|split| split.devices[0].chunks[0][0] = 1)));
     assert!(not_chunks(found(&|split| split.devices[0].chunks = vec![vec![0, 2], vec![]])));
     let turned = found(&|split| split.devices[1].chunks.reverse());
-    assert_eq!(turned[0], Violation::OutOfOrder { edge: (0, 1), stages: (0, 3) });
+    assert_eq!(turned[0], Violation::OutOfOrder { edge: (1, 2), stages: (3, 2) });
     assert!(matches!(found(&|split| split.devices.reverse())[..], [Violation::OutOfOrder { .. }, ..]));
     assert!(matches!(found(&|split| split.objective = Some(1.0))[..], [Violation::WrongObjective { .. }]));
     let without = ProblemSpec { chunks: None, ..spec.clone() };
