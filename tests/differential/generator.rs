@@ -269,6 +269,7 @@ fn spec(rng: &mut Rng, instance: &Instance, magnitudes: Magnitudes) -> ProblemSp
             MemoryModel::Additive
         },
         degrees: None,
+        chunks: None,
     }
 }
 
