@@ -63,6 +63,10 @@ class Request(Devices, total=False):
     """Data degrees that a stage may have."""
     options: str | Sequence[str]
     """Options that nodes may run in, by name."""
+    chunks: int
+    """For a step: so many stages of the pipeline on each device."""
+    placement: Literal["interleaved", "v-shape"]
+    """Which stages a device holds that has several chunks."""
     schedule: Literal["gpipe", "1f1b", "async-1f1b", "zb-h1", "zb-h2", "inference"]
     """Of stages with degrees: the schedule of the pipeline, by which microbatches are in flight."""
     in_flight: int

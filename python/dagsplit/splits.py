@@ -67,11 +67,14 @@ class Device:
     """The option of each of its nodes, where they have options."""
     in_flight: int | None = None
     """Microbatches in flight, where stages have degrees, as the verifier counted them; None before."""
+    chunks: tuple[tuple[int, ...], ...] = ()
+    """The nodes of each stage that it holds, in pipeline order, where devices hold several."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", tuple(index(node) for node in self.nodes))
         object.__setattr__(self, "options", tuple(self.options))
         object.__setattr__(self, "subgraphs", tuple(tuple(map(index, each)) for each in self.subgraphs))
+        object.__setattr__(self, "chunks", tuple(tuple(map(index, each)) for each in self.chunks))
 
 
 class Split:

@@ -33,6 +33,7 @@ ViolationKind = Literal[
     "replicated-cpu",
     "wrong-degree-or-option",
     "too-many-parts",
+    "not-in-chunks",
     "out-of-order",
     "missing-server",
     "unknown-server",

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use crate::formats::read_split;
 use crate::instance::{PLAIN, Platform};
-use crate::problem::{CostKind, DeviceKind, ProblemSpec, Replication, Scope, Solution};
+use crate::problem::{Chunks, CostKind, DeviceKind, Objective, Placement, ProblemSpec, Replication, Scope, Solution};
 use crate::text;
-use crate::verify::{self, Verified};
+use crate::verify::{self, Verified, Violation};
 
 use super::reading_args::Workload;
 use super::{Exit, Failure, OrFail, listed};
@@ -48,10 +48,33 @@ pub fn verified(
         ..ProblemSpec::default()
     };
     let unclaimed = Solution { objective: None, ..split };
-    let verified = verify::check(&workload.instance, &spec, &unclaimed).map_err(|violations| {
+    let judged = |spec: ProblemSpec| {
+        let verified = verify::check(&workload.instance, &spec, &unclaimed)?;
+        Ok(AnySplit { spec, verified })
+    };
+    let judged = with_chunks(spec, &unclaimed).into_iter().map(judged);
+    let first_that_passes = judged.reduce(|first, next| first.or_else(|violations| next.map_err(|_| violations)));
+    first_that_passes.unwrap_or_else(|| Err(Vec::new())).map_err(|violations: Vec<Violation>| {
         Failure::message(Exit::InvalidSplit, format!("{name}: the split is invalid:{}", listed(&violations)))
-    })?;
-    Ok(AnySplit { spec, verified })
+    })
+}
+
+/// What a split may be verified for: where devices state chunks, either placement of these. That the step has one
+/// microbatch does not matter to loads.
+fn with_chunks(spec: ProblemSpec, split: &Solution) -> Vec<ProblemSpec> {
+    let count = split.devices.iter().map(|device| device.chunks.len()).max().unwrap_or(0);
+    if count == 0 {
+        return vec![spec];
+    }
+    let placed = |placement| ProblemSpec {
+        platform: Platform { cpus: 0, ..spec.platform.clone() },
+        scope: Scope::Acyclic,
+        objective: Objective::Step { microbatches: 1 },
+        chunks: Some(Chunks { count, placement }),
+        ..spec.clone()
+    };
+    let fits = |placement: &Placement| *placement == Placement::Interleaved || count == 2;
+    [Placement::Interleaved, Placement::VShape].into_iter().filter(fits).map(placed).collect()
 }
 
 /// Where the file states no options of nodes, a stage whose nodes have the only one that there is takes what they take.

@@ -15,8 +15,8 @@ use crate::checked::checked;
 use crate::cost::{CostModel, Costs};
 use crate::instance::{Instance, Platform};
 use crate::problem::{
-    CostKind, Degrees, Interconnect, MemoryModel, NodeWeight, Objective, Problem, ProblemSpec, Replication, Scope,
-    Sharding, Solution,
+    Chunks, CostKind, Degrees, Interconnect, MemoryModel, NodeWeight, Objective, Placement, Problem, ProblemSpec,
+    Replication, Scope, Sharding, Solution,
 };
 use crate::registry::{self, CostModelEntry};
 use crate::verify::{Verified, Violation};
@@ -81,6 +81,14 @@ pub struct ProblemArgs {
     /// Options that nodes may run in, by name [default: all of the file].
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', requires = "microbatches")]
     options: Option<Vec<String>>,
+
+    /// Put so many stages of the pipeline on each device, its chunks, where the objective is `step`.
+    #[arg(long, value_name = "V", value_parser = values::count::<usize>())]
+    chunks: Option<usize>,
+
+    /// Which stages a device holds that has several chunks.
+    #[arg(long, value_enum, default_value = "interleaved", requires = "chunks")]
+    placement: PlacementArg,
 
     /// Let up to R accelerators of one class share a stage, each with its samples' part of the work.
     #[arg(long, value_name = "R", value_parser = values::count::<usize>())]
@@ -168,6 +176,23 @@ enum CostArg {
     Duplex,
 }
 
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum PlacementArg {
+    /// Device i of p holds the stages i, p + i, 2p + i and so on (interleaved 1F1B).
+    Interleaved,
+    /// Device i of p holds the stages i and 2p − 1 − i (ZB-V).
+    VShape,
+}
+
+impl From<PlacementArg> for Placement {
+    fn from(placement: PlacementArg) -> Self {
+        match placement {
+            PlacementArg::Interleaved => Placement::Interleaved,
+            PlacementArg::VShape => Placement::VShape,
+        }
+    }
+}
+
 impl From<ScopeArg> for Scope {
     fn from(scope: ScopeArg) -> Self {
         match scope {
@@ -227,10 +252,12 @@ impl ProblemArgs {
             },
             degrees: self.degrees(workload),
             together: self.together.sets(&workload.instance)?,
+            chunks: self.chunks.map(|count| Chunks { count, placement: self.placement.into() }),
         })
     }
 
-    /// A step of a workload without options is one of stages without degrees, unless something is asked of these.
+    /// A step of a workload without options, or of devices with several chunks, is one of stages without degrees, unless
+    /// something is asked of these.
     fn degrees(&self, workload: &Workload) -> Option<Degrees> {
         let degrees = Degrees {
             tensor: self.tensor_degrees.clone(),
@@ -241,7 +268,8 @@ impl ProblemArgs {
         };
         let is_step = matches!(self.objective, ObjectiveArg::Step);
         let narrows = degrees.tensor.is_some() || degrees.data.is_some() || degrees.options.is_some();
-        let asks = narrows || self.stage_memory.is_given() || workload.instance.parallelism.is_some();
+        let has_options = workload.instance.parallelism.is_some() && self.chunks.is_none();
+        let asks = narrows || self.stage_memory.is_given() || has_options;
         (!is_step || asks).then_some(degrees)
     }
 

@@ -138,6 +138,8 @@ fn expressible(problem: &Problem) -> Result<(), Unproven> {
         "degrees of stages"
     } else if !spec.together.is_empty() {
         "nodes kept together"
+    } else if spec.chunks.is_some() {
+        "several chunks on a device"
     } else {
         return Ok(());
     };

@@ -9,6 +9,7 @@ use crate::solve::Solver;
 use crate::solve::brute_force::BruteForce;
 use crate::solve::certify::{Annealing, Certify};
 use crate::solve::chain::Chain;
+use crate::solve::chunks::ChunkSearch;
 use crate::solve::degrees::DegreeDp;
 use crate::solve::dp::{IdealDp, LinearizedDp, PlainDp};
 use crate::solve::heuristic::chen2024::{Hierarchical, KernighanLin};
@@ -84,6 +85,18 @@ pub(super) const METHODS: &[Method] = &[
         source: "docs/pipelines.md; problem of Piper 2021, section 3",
         parameters: &[],
         make: Make::Built(|_| Ok(Box::new(DegreeDp::default()))),
+    },
+    Method {
+        name: "chunks",
+        summary: "depth-first branch and bound over ideals for several stages on each device (--chunks)",
+        scopes: &["acyclic"],
+        objectives: &["step"],
+        exact: true,
+        anytime: true,
+        limits: "accelerators of one class, no CPU; proofs need layers (1,000 ideals), and many of them few kinds of layers",
+        source: "docs/pipelines.md; placements of Narayanan 2021 and Qi 2024",
+        parameters: &[],
+        make: Make::Built(|_| Ok(Box::new(ChunkSearch::default()))),
     },
     Method {
         name: "latency-dp",

@@ -22,6 +22,10 @@ impl Solver for Named {
         self.solver.chooses_degrees()
     }
 
+    fn knows_chunks(&self) -> bool {
+        self.solver.knows_chunks()
+    }
+
     fn is_program(&self) -> bool {
         self.solver.is_program()
     }
@@ -56,6 +60,10 @@ impl Solver for Seeded {
 
     fn chooses_degrees(&self) -> bool {
         self.solver.chooses_degrees()
+    }
+
+    fn knows_chunks(&self) -> bool {
+        self.solver.knows_chunks()
     }
 
     fn is_program(&self) -> bool {

@@ -7,7 +7,7 @@ use super::method::MethodRecord;
 use super::trace::Trace;
 use crate::formats::content_hash;
 use crate::instance::Instance;
-use crate::problem::{DeviceKind, MemoryParts, ProblemSpec};
+use crate::problem::{Chunks, DeviceKind, MemoryParts, ProblemSpec};
 use crate::search::Technique;
 use crate::solve::{Stats, Status};
 use crate::text::escaped;
@@ -103,6 +103,9 @@ pub struct DeviceRecord {
     /// The subgraphs of an accelerator in their order; only under the latency objective.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub subgraphs: Vec<SubgraphRecord>,
+    /// The nodes of each of its stages, in pipeline order, where it has several chunks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub chunks: Vec<Vec<u64>>,
 }
 
 /// What an accelerator runs as a whole.
@@ -142,6 +145,7 @@ impl DeviceRecord {
             nodes: device.nodes().to_vec(),
             options: device.options().to_vec(),
             subgraphs: device.subgraphs().iter().map(SubgraphRecord::new).collect(),
+            chunks: device.chunks().to_vec(),
         };
         verified.devices().iter().map(record).collect()
     }
@@ -185,6 +189,9 @@ pub struct RunRecord {
     /// The microbatches of a step, where its time is the objective.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub microbatches: Option<usize>,
+    /// The chunks of each device, where that was asked for several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chunks: Option<Chunks>,
     /// How it ended.
     pub status: Status,
     /// The verified value, in the unit of the objective.
@@ -275,6 +282,7 @@ impl RunRecord {
             scope: spec.scope.name(),
             objective_kind: spec.objective.name(),
             microbatches: spec.objective.microbatches(),
+            chunks: spec.chunks,
             status: outcome.status,
             objective: outcome.objective,
             time_unit: None,

@@ -39,11 +39,14 @@ pub(super) fn facts(record: &RunRecord) -> Vec<(&'static str, String)> {
     let unit =
         record.time_unit.filter(|_| record.objective.is_some()).map_or_else(String::new, |unit| format!(" {unit}"));
     let of = record.microbatches.map_or_else(String::new, |count| format!(" of {count} microbatches"));
+    let chunks = record.chunks.map_or_else(String::new, |chunks| {
+        format!(", {} {} chunks on each device", chunks.count, chunks.placement.name())
+    });
     let mut facts = vec![
         (
             "objective",
             format!(
-                "{}{unit} ({}{of}, {} splits)",
+                "{}{unit} ({}{of}, {} splits{chunks})",
                 optional(record.objective, number),
                 record.objective_kind,
                 record.scope
@@ -112,17 +115,23 @@ pub fn devices(devices: &[DeviceRecord]) -> String {
     let largest = devices.iter().map(|d| d.load).fold(f64::MIN_POSITIVE, f64::max);
     let replicated = devices.iter().any(|d| d.replicas.is_some());
     let served = devices.iter().any(|d| d.server.is_some());
+    let chunked = devices.iter().any(|d| !d.chunks.is_empty());
     let mut table = plain_table();
     let mut header = vec!["device"];
     header.extend(replicated.then_some("replicas"));
     header.extend(served.then_some("server"));
-    header.extend(["nodes", "memory", "load", ""]);
+    header.push("nodes");
+    header.extend(chunked.then_some("by chunk"));
+    header.extend(["memory", "load", ""]);
     table.set_header(header);
     for (device, label) in devices.iter().zip(DeviceRecord::labels(devices)) {
         let mut row = vec![Cell::new(label)];
         row.extend(replicated.then(|| right(device.replicas.unwrap_or(1))));
         row.extend(served.then(|| right(device.server.map_or_else(String::new, |s| s.to_string()))));
-        row.extend([right(device.nodes.len()), right(bytes(device.memory)), right(number(device.load))]);
+        row.push(right(device.nodes.len()));
+        let sizes = || device.chunks.iter().map(|chunk| chunk.len().to_string()).collect::<Vec<_>>();
+        row.extend(chunked.then(|| Cell::new(sizes().join(" + "))));
+        row.extend([right(bytes(device.memory)), right(number(device.load))]);
         row.push(Cell::new(bar(device.load / largest, BAR)));
         table.add_row(row);
     }

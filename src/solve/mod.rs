@@ -3,6 +3,7 @@
 pub(crate) mod brute_force;
 pub(crate) mod certify;
 pub(crate) mod chain;
+pub(crate) mod chunks;
 pub(crate) mod degrees;
 pub(crate) mod dp;
 mod grid;
@@ -19,6 +20,7 @@ pub(crate) mod sharding;
 pub use brute_force::BruteForce;
 pub use certify::{Annealing, Certify};
 pub use chain::{Clustering, Refinement};
+pub use chunks::ChunkSearch;
 pub use degrees::DegreeDp;
 pub use dp::{IdealDp, LinearizedDp, PlainDp};
 pub use heuristic::chen2024::Levels;
@@ -150,6 +152,12 @@ pub trait Solver: Send + Sync {
         false
     }
 
+    /// Whether it puts several stages on each device where a problem asks for them
+    /// ([`Chunks`](crate::problem::Chunks)); others are not asked.
+    fn knows_chunks(&self) -> bool {
+        false
+    }
+
     /// Whether it takes `problem`, degrees and options included.
     ///
     /// # Errors
@@ -158,6 +166,10 @@ pub trait Solver: Send + Sync {
         if problem.spec.degrees.is_some() && !self.chooses_degrees() {
             let reason =
                 "it chooses no degrees of stages and no options of nodes, which the microbatches ask for; use degrees";
+            return Err(Unsupported { solver: self.name().into(), reason: reason.into() });
+        }
+        if problem.spec.chunks.is_some() && !self.knows_chunks() {
+            let reason = "it puts one stage on each device, not several chunks; use chunks";
             return Err(Unsupported { solver: self.name().into(), reason: reason.into() });
         }
         if !minimises_loads_for(self, problem) {
@@ -181,13 +193,14 @@ pub trait Solver: Send + Sync {
     ///
     /// The search sees costs that are rounded down to a grid; what it returns is judged by the costs as they are: the
     /// split's objective is recomputed from them, and it is optimal where the bound meets that objective within
-    /// [`OPTIMALITY_TOLERANCE`]. Degrees of stages have costs of their own, which are seen as they are, as all costs are by programs.
+    /// [`OPTIMALITY_TOLERANCE`]. Degrees of stages have costs of their own, which are seen as they are, as all costs are by
+    /// programs and by those that know chunks.
     ///
     /// # Errors
     /// A fault, or a problem that it does not take. Limits and infeasible problems are outcomes.
     fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         self.takes(problem)?;
-        if problem.spec.degrees.is_some() || self.is_program() {
+        if problem.spec.degrees.is_some() || self.knows_chunks() || self.is_program() {
             return self.search(problem, cx);
         }
         let search = |problem: &Problem, cx: &mut SearchContext| {

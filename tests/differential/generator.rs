@@ -269,6 +269,8 @@ fn spec(rng: &mut Rng, instance: &Instance, magnitudes: Magnitudes) -> ProblemSp
             MemoryModel::Additive
         },
         degrees: None,
+        together: Vec::new(),
+        chunks: None,
     }
 }
 

@@ -21,12 +21,23 @@ pub struct DeviceAssignment {
     /// they hold each of its nodes once. Empty where the split does not say. Other objectives and CPUs have no use
     /// for them.
     pub subgraphs: Vec<Vec<u64>>,
+    /// Where devices hold several stages of a pipeline: the nodes of each, in pipeline order. Else none.
+    pub chunks: Vec<Vec<u64>>,
 }
 
 impl DeviceAssignment {
-    /// One device with these nodes, without replicas, options, server or stated subgraphs.
+    /// One device with these nodes, without replicas, options, server, stated subgraphs or chunks.
     pub fn new(kind: DeviceKind, nodes: Vec<u64>) -> Self {
-        Self { kind, replicas: 1, tensor_degree: 1, options: Vec::new(), server: None, nodes, subgraphs: Vec::new() }
+        Self {
+            kind,
+            replicas: 1,
+            tensor_degree: 1,
+            options: Vec::new(),
+            server: None,
+            nodes,
+            subgraphs: Vec::new(),
+            chunks: Vec::new(),
+        }
     }
 }
 

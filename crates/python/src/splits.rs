@@ -21,6 +21,7 @@ struct Device {
     nodes: Vec<u64>,
     options: Vec<String>,
     subgraphs: Vec<Vec<u64>>,
+    chunks: Vec<Vec<u64>>,
     #[serde(skip_deserializing)]
     load: Option<f64>,
     #[serde(skip_deserializing)]
@@ -46,7 +47,8 @@ impl Device {
             DeviceKind::Accelerator(class) => (Kind::Accelerator, class),
             DeviceKind::Cpu => (Kind::Cpu, 0),
         };
-        let DeviceAssignment { replicas, tensor_degree, server, nodes, options, subgraphs, .. } = device.clone();
+        let DeviceAssignment { replicas, tensor_degree, server, nodes, options, subgraphs, chunks, .. } =
+            device.clone();
         Self {
             kind,
             class_,
@@ -56,6 +58,7 @@ impl Device {
             nodes,
             options,
             subgraphs,
+            chunks,
             load: None,
             memory: None,
             start: None,
@@ -82,8 +85,8 @@ impl Device {
             Kind::Accelerator => DeviceKind::Accelerator(self.class_),
             Kind::Cpu => DeviceKind::Cpu,
         };
-        let Self { replicas, tensor_degree, server, nodes, options, subgraphs, .. } = self;
-        DeviceAssignment { kind, replicas, tensor_degree, server, nodes, options, subgraphs }
+        let Self { replicas, tensor_degree, server, nodes, options, subgraphs, chunks, .. } = self;
+        DeviceAssignment { kind, replicas, tensor_degree, server, nodes, options, subgraphs, chunks }
     }
 }
 

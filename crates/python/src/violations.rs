@@ -52,8 +52,9 @@ fn parts(violation: &Violation) -> (&'static str, Value) {
         Violation::TooManyParts { used, microbatches } => {
             ("too-many-parts", json!({"used": used, "microbatches": microbatches}))
         }
-        Violation::OutOfOrder { edge, devices } => {
-            ("out-of-order", json!({"edge": [edge.0, edge.1], "devices": [devices.0, devices.1]}))
+        Violation::NotInChunks { device, count } => ("not-in-chunks", json!({"device": device, "chunks": count})),
+        Violation::OutOfOrder { edge, stages } => {
+            ("out-of-order", json!({"edge": [edge.0, edge.1], "devices": [stages.0, stages.1]}))
         }
         other => of_servers_and_order(other),
     }

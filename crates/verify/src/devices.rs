@@ -11,6 +11,7 @@ pub(super) fn violations(split: &Split, bytes: &[f64]) -> Vec<Violation> {
     let mut found = Vec::new();
     device_counts(split, &mut found);
     degrees(split, &mut found);
+    chunks(split, &mut found);
     replicas(split, &mut found);
     servers(split, &mut found);
     support(split, &mut found);
@@ -25,6 +26,13 @@ fn degrees(split: &Split, found: &mut Vec<Violation>) {
     let has_degrees = |stage: &DeviceAssignment| stage.tensor_degree != 1 || !stage.options.is_empty();
     let stages = split.used().filter(|(_, stage)| has_degrees(stage));
     found.extend(stages.map(|(device, _)| Violation::Stage { device, fault: StageFault::NotAskedFor }));
+}
+
+/// Chunks where none are asked for.
+pub(super) fn chunks(split: &Split, found: &mut Vec<Violation>) {
+    let states = |device: &DeviceAssignment| split.spec.chunks.is_none() && !device.chunks.is_empty();
+    let stages = split.used().filter(|(_, stage)| states(stage));
+    found.extend(stages.map(|(device, _)| Violation::Stage { device, fault: StageFault::ChunksNotAskedFor }));
 }
 
 pub(super) fn device_counts(split: &Split, found: &mut Vec<Violation>) {

@@ -51,10 +51,15 @@
 //! [`Degrees`](dagsplit_model::problem::Degrees) states what a stage takes and keeps, and what may be chosen. A split lists
 //! them in pipeline order, which says how many microbatches each has in flight; every node states its option.
 //!
+//! # What several chunks on a device are
+//! [`Chunks`](dagsplit_model::problem::Chunks) states it. The devices that hold nodes are numbered in the order of the split,
+//! and say which of their nodes each of their stages has.
+//!
 //! # What the sharding cost is
 //! [`Sharding`](dagsplit_model::problem::Sharding) states it: squared deviations of the devices' weights from their mean over
 //! the whole platform, and a price for each distinct edge between two devices. Scopes bind such splits like any other.
 
+mod chunks;
 mod contiguity;
 mod cut;
 mod devices;
@@ -76,7 +81,7 @@ pub use violation::{CycleStep, DeadlockStep, Part, Violation};
 
 use dagsplit_model::cost::{Costs, StageCosts};
 use dagsplit_model::instance::{Instance, Problems};
-use dagsplit_model::problem::{DeviceAssignment, DeviceKind, MemoryParts, Objective, ProblemSpec, Solution};
+use dagsplit_model::problem::{Chunks, DeviceAssignment, DeviceKind, MemoryParts, Objective, ProblemSpec, Solution};
 use loads::Load;
 use schedule::Schedule;
 use split::{Split, validate_all};
@@ -189,6 +194,11 @@ impl VerifiedDevice {
         &self.assignment.nodes
     }
 
+    /// The nodes of each of its stages, in pipeline order, where it was asked for several; else none.
+    pub fn chunks(&self) -> &[Vec<u64>] {
+        &self.assignment.chunks
+    }
+
     /// Under [`Objective::Latency`] the subgraphs of an accelerator, in the order in which it runs them; else none.
     pub fn subgraphs(&self) -> &[ScheduledSubgraph] {
         &self.subgraphs
@@ -251,6 +261,7 @@ fn check_split(
 fn of_stages(split: &Split, costs: &StageCosts) -> Result<Verified, Vec<Violation>> {
     let mut violations = Vec::new();
     devices::device_counts(split, &mut violations);
+    devices::chunks(split, &mut violations);
     let stages = stages::check(split, costs).map_err(|found| violations.extend(found));
     let Some(stages) = stages.ok().filter(|_| violations.is_empty()) else { return Err(violations) };
     let objective = stages::time(split, costs, &stages);
@@ -279,21 +290,27 @@ fn of_devices(split: &Split) -> Result<Verified, Vec<Violation>> {
             }
         },
         Objective::Throughput | Objective::GPipe | Objective::Step { .. } | Objective::Sharding(_) => {
-            violations.extend(contiguity::violations(split));
-            violations.is_empty().then(|| of_pipeline(split, &memory))
+            let loads = match split.spec.chunks {
+                Some(chunks) => chunks::loads(split, chunks, &mut violations),
+                None => {
+                    violations.extend(contiguity::violations(split));
+                    violations.is_empty().then(|| loads::of_devices(split))
+                }
+            };
+            loads.map(|loads| of_pipeline(split, loads, &memory))
         }
     };
     verified.filter(|_| violations.is_empty()).ok_or(violations)
 }
 
-fn of_pipeline(split: &Split, memory: &[f64]) -> Verified {
-    let loads = loads::of_devices(split);
+fn of_pipeline(split: &Split, loads: Vec<Load>, memory: &[f64]) -> Verified {
+    let parts = split.spec.chunks.as_ref().map_or(1, Chunks::parts);
     let (objective, rounding) = match &split.spec.objective {
         Objective::Sharding(sharding) => {
             let cost = sharding::cost(split, sharding);
             (cost.value, cost.rounding)
         }
-        objective => (loads::time(&loads, *objective), 0.0),
+        objective => (loads::time(&loads, *objective, parts), 0.0),
     };
     let devices = loads.into_iter().enumerate().map(|(d, passes)| VerifiedDevice {
         assignment: split.devices[d].clone(),

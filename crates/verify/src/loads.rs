@@ -52,14 +52,15 @@ impl Work {
 /// The work of one device in the forward and in the backward pass.
 type Passes = [Work; 2];
 
-/// The time per sample of a pipeline of devices with these loads, or that of a step.
-pub(super) fn time(loads: &[Load], objective: Objective) -> f64 {
+/// The time per sample of a pipeline of devices with these loads, or that of a step, in which other devices wait for one
+/// of so many `parts` of a device's work.
+pub(super) fn time(loads: &[Load], objective: Objective, parts: usize) -> f64 {
     let largest = |part: fn(&Load) -> f64| loads.iter().map(part).fold(0.0, f64::max);
     match objective {
         Objective::GPipe => largest(|load| load.forward) + largest(|load| load.backward),
         Objective::Step { microbatches } => {
             let once: f64 = loads.iter().map(|load| load.together).sum();
-            once + (microbatches as f64 - 1.0) * largest(|load| load.together)
+            (once + (parts as f64 * microbatches as f64 - 1.0) * largest(|load| load.together)) / parts as f64
         }
         _ => largest(|load| load.together),
     }

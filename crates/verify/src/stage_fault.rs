@@ -9,6 +9,9 @@ pub enum StageFault {
         "states a tensor degree or options, which are not asked for; ask for them by the microbatches of a batch, or take a split without"
     )]
     NotAskedFor,
+    /// Chunks are stated, but not asked for.
+    #[error("states chunks, which are not asked for; ask for so many on each device, or take a split without")]
+    ChunksNotAskedFor,
     /// Its tensor degree is not allowed.
     #[error("has tensor degree {degree}, but {allowed:?} are allowed; take one of these")]
     TensorDegree {

@@ -83,7 +83,7 @@ fn parts_of_a_batch(split: &Split, costs: &StageCosts) -> Option<Violation> {
 }
 
 /// The first edge of the order graph from each stage that leads to one before it.
-fn out_of_order(split: &Split) -> Vec<Violation> {
+pub(super) fn out_of_order(split: &Split) -> Vec<Violation> {
     let mut seen = BTreeSet::new();
     let order = contiguity::order_graph(split).successors;
     let edges = order.iter().enumerate().flat_map(|(u, successors)| successors.iter().map(move |&v| (u, v)));
@@ -91,7 +91,7 @@ fn out_of_order(split: &Split) -> Vec<Violation> {
     let firsts = back.filter(|&(u, _)| seen.insert(split.device_of[u]));
     let violation = |(u, v): (usize, usize)| Violation::OutOfOrder {
         edge: (split.id(u), split.id(v)),
-        devices: (split.device_of[u], split.device_of[v]),
+        stages: (split.device_of[u], split.device_of[v]),
     };
     firsts.map(violation).collect()
 }

@@ -78,7 +78,7 @@ pub enum Violation {
         /// Bytes it has.
         limit: f64,
     },
-    /// Two nodes of one colour class are on different devices.
+    /// Two nodes of one colour class are on different devices, or in different stages where devices hold several.
     #[error(
         "nodes {} and {} share colour class {color} but are on devices {} and {}; put the class on one device",
         .first.0, .second.0, .first.1, .second.1
@@ -142,16 +142,26 @@ pub enum Violation {
         /// Microbatches in a batch.
         microbatches: usize,
     },
-    /// Stages with degrees are not in pipeline order.
+    /// Stages with degrees, or those of devices that hold several, are not in pipeline order.
     #[error(
-        "edge {} → {} leads from device {} back to device {}; put the stages in pipeline order",
-        .edge.0, .edge.1, .devices.0, .devices.1
+        "edge {} → {} leads from stage {} back to stage {}; put the stages in pipeline order",
+        .edge.0, .edge.1, .stages.0, .stages.1
     )]
     OutOfOrder {
         /// The edge.
         edge: (u64, u64),
-        /// The devices of its source and of its target.
-        devices: (usize, usize),
+        /// The stages of its source and of its target, which are devices where each holds one.
+        stages: (usize, usize),
+    },
+    /// A device does not hold the stages of a pipeline that are asked for.
+    #[error(
+        "device {device} does not state {count} chunks, none of them empty, which hold each of its nodes once; list those"
+    )]
+    NotInChunks {
+        /// The device.
+        device: usize,
+        /// How many it has to have.
+        count: usize,
     },
     /// An accelerator sits in no server though the interconnect has servers.
     #[error("device {device} sits in no server; name one")]

@@ -152,6 +152,7 @@ pub fn specs(instance: &Instance) -> impl Strategy<Value = ProblemSpec> + use<> 
             memory: MemoryModel::Additive,
             degrees: None,
             together: Vec::new(),
+            chunks: None,
         })
 }
 

@@ -12,7 +12,7 @@ use crate::verify::{Verified, VerifiedDevice};
 impl Pipeline {
     /// The pipeline of a verified split of `instance`, contiguous or not; `problem` is what it was verified for.
     ///
-    /// A device's nodes of one pass are one block, or several where they have to wait for other devices in between:
+    /// A device's nodes of one pass, or those of one of its chunks, are one block, or several where they have to wait for other devices in between:
     /// the virtual devices of Tarnawski 2020, section 5.2. A producer is paid for once per device and direction, with
     /// the block that makes it or the first one that consumes it, so that the work of a device per sample is its load
     /// under `problem`'s cost. Replicas are one device that takes their share of the time. What a device's memory
@@ -73,9 +73,40 @@ struct Builder<'a> {
     instance: &'a Instance,
     problem: &'a Problem,
     devices: &'a [VerifiedDevice],
-    device_of: Vec<usize>,
+    places: Vec<Place>,
+    /// The place of each node.
+    place_of: Vec<usize>,
     pieces: Vec<Part>,
     piece_of: Vec<usize>,
+}
+
+/// What a device holds: all its nodes, or those of one of its stages where it has several chunks.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    device: usize,
+    /// The first of the places that move nothing between them: those that follow one another on one device.
+    home: usize,
+}
+
+/// The places of a split, and that of each node.
+fn places(problem: &Problem, devices: &[VerifiedDevice]) -> (Vec<Place>, Vec<usize>) {
+    let index = problem.index_of_ids();
+    let mut place_of = vec![0; problem.node_count()];
+    let mut put = |ids: &[u64], place: usize| ids.iter().for_each(|id| place_of[index[id]] = place);
+    let Some(chunks) = problem.spec.chunks else {
+        devices.iter().enumerate().for_each(|(d, device)| put(device.nodes(), d));
+        return ((0..devices.len()).map(|device| Place { device, home: device }).collect(), place_of);
+    };
+    let used: Vec<usize> = (0..devices.len()).filter(|&d| !devices[d].nodes().is_empty()).collect();
+    let mut places: Vec<Place> = Vec::new();
+    for stage in 0..chunks.count * used.len() {
+        let device = used[chunks.device_of(stage, used.len())];
+        let before = places.iter().filter(|place| place.device == device).count();
+        put(&devices[device].chunks()[before], stage);
+        let home = places.last().filter(|last| last.device == device).map_or(stage, |last| last.home);
+        places.push(Place { device, home });
+    }
+    (places, place_of)
 }
 
 /// The pieces of a stage, by pass.
@@ -87,48 +118,52 @@ struct Members {
 
 impl<'a> Builder<'a> {
     fn new(instance: &'a Instance, problem: &'a Problem, split: &'a Verified) -> Self {
-        let (devices, index) = (split.devices(), problem.index_of_ids());
-        let mut device_of = vec![0; problem.node_count()];
-        for (d, device) in devices.iter().enumerate() {
-            device.nodes().iter().for_each(|id| device_of[index[id]] = d);
-        }
-        let part_of = |v: NodeId| device_of[v] + usize::from(problem.backward[v]) * devices.len();
-        let part_of: Vec<usize> = (0..device_of.len()).map(part_of).collect();
+        let (places, place_of) = places(problem, split.devices());
+        let part_of = |v: NodeId| place_of[v] + usize::from(problem.backward[v]) * places.len();
+        let part_of: Vec<usize> = (0..place_of.len()).map(part_of).collect();
         let mut pieces = pieces::cut(&problem.graph, &part_of);
         // No forward node waits for a backward one.
-        pieces.sort_by_key(|piece| piece.part >= devices.len());
-        let mut piece_of = vec![0; device_of.len()];
+        pieces.sort_by_key(|piece| piece.part >= places.len());
+        let mut piece_of = vec![0; place_of.len()];
         for (i, piece) in pieces.iter().enumerate() {
             piece.nodes.iter().for_each(|&v| piece_of[v] = i);
         }
-        Self { instance, problem, devices, device_of, pieces, piece_of }
+        Self { instance, problem, devices: split.devices(), places, place_of, pieces, piece_of }
     }
 
     fn pass(&self, piece: usize) -> Pass {
-        if self.pieces[piece].part < self.devices.len() { Pass::Forward } else { Pass::Backward }
+        if self.pieces[piece].part < self.places.len() { Pass::Forward } else { Pass::Backward }
+    }
+
+    fn place(&self, piece: usize) -> usize {
+        self.pieces[piece].part % self.places.len()
     }
 
     fn device(&self, piece: usize) -> usize {
-        self.pieces[piece].part % self.devices.len()
+        self.places[self.place(piece)].device
+    }
+
+    /// The place that pays for what node `v` makes or needs.
+    fn home(&self, v: NodeId) -> usize {
+        self.places[self.place_of[v]].home
     }
 
     fn kind(&self, device: usize) -> DeviceKind {
         self.devices[device].kind()
     }
 
-    /// The stages of each device: one for each forward piece and the backward piece that mirrors it, where the
-    /// numbers agree; else one for the whole device.
+    /// The stages of each place: one for each forward piece and the backward piece that mirrors it, where the
+    /// numbers agree; else one for the whole place.
     fn stages(&self) -> Vec<Members> {
-        let mut devices: Vec<Members> = (0..self.devices.len())
-            .map(|device| Members { device, forward: Vec::new(), backward: Vec::new() })
-            .collect();
+        let members = |place: &Place| Members { device: place.device, forward: Vec::new(), backward: Vec::new() };
+        let mut places: Vec<Members> = self.places.iter().map(members).collect();
         for piece in 0..self.pieces.len() {
-            let members = &mut devices[self.device(piece)];
+            let members = &mut places[self.place(piece)];
             let same_pass =
                 if self.pass(piece) == Pass::Forward { &mut members.forward } else { &mut members.backward };
             same_pass.push(piece);
         }
-        devices.into_iter().flat_map(Members::mirrored).collect()
+        places.into_iter().flat_map(Members::mirrored).collect()
     }
 
     fn blocks(&self, stages: &[Members]) -> Vec<Block> {
@@ -167,28 +202,28 @@ impl<'a> Builder<'a> {
 
     /// Adds the flows of the data, and to the blocks the transfers that their devices pay for.
     fn connect(&self, pipeline: &mut Pipeline) {
-        for u in 0..self.device_of.len() {
-            let (home, source) = (self.device_of[u], self.piece_of[u]);
+        for u in 0..self.place_of.len() {
+            let (home, source) = (self.home(u), self.piece_of[u]);
             let mut consumers: Vec<(usize, usize)> = (self.problem.graph.successors(u).iter())
-                .map(|&v| (self.device_of[v as usize], self.piece_of[v as usize]))
+                .map(|&v| (self.home(v as usize), self.piece_of[v as usize]))
                 .collect();
             consumers.sort_unstable();
             consumers.dedup();
-            for on_device in consumers.chunk_by(|a, b| a.0 == b.0) {
-                let (device, first) = on_device[0];
-                if device == home {
-                    let kept = on_device.iter().filter(|&&(_, target)| target != source);
+            for in_place in consumers.chunk_by(|a, b| a.0 == b.0) {
+                let (place, first) = in_place[0];
+                if place == home {
+                    let kept = in_place.iter().filter(|&&(_, target)| target != source);
                     pipeline.flows.extend(kept.map(|&(_, target)| Flow { source, target, way: Way::Kept }));
                     continue;
                 }
-                pipeline.blocks[first].input += self.charge(u, device);
+                pipeline.blocks[first].input += self.charge(u, place);
                 if self.pass(first) == Pass::Forward {
                     let stage = &mut pipeline.stages[pipeline.blocks[first].stage];
                     let bytes = stage.boundary + self.instance.nodes[u].output_bytes.unwrap_or(0.0);
                     stage.boundary = bytes.min(stage.activations);
                 }
-                let sent = on_device.iter().map(|&(_, target)| Flow { source, target, way: Way::Sent(0.0) });
-                let shared = on_device[1..].iter().map(|&(_, target)| Flow { source: first, target, way: Way::Shared });
+                let sent = in_place.iter().map(|&(_, target)| Flow { source, target, way: Way::Sent(0.0) });
+                let shared = in_place[1..].iter().map(|&(_, target)| Flow { source: first, target, way: Way::Shared });
                 pipeline.flows.extend(sent.chain(shared));
             }
             pipeline.blocks[source].output += self.charge(u, home);
@@ -197,18 +232,20 @@ impl<'a> Builder<'a> {
 
     /// What `payer` pays for the transfers from `u` that it takes part in.
     fn charge(&self, u: NodeId, payer: usize) -> f64 {
-        let server = |device: usize| self.devices[device].server().filter(|_| self.kind(device) != DeviceKind::Cpu);
-        let (costs, home) = (&self.problem.costs, self.device_of[u]);
+        let device = |place: usize| self.places[place].device;
+        let server =
+            |place: usize| self.devices[device(place)].server().filter(|_| self.kind(device(place)) != DeviceKind::Cpu);
+        let (costs, home) = (&self.problem.costs, self.home(u));
         let time = |t: usize| {
             let transfer = &costs.transfers[t];
-            let touched = || transfer.consumers.iter().map(|&v| self.device_of[v]).chain([home]);
-            let pays = touched().any(|device| device == payer) && touched().any(|device| device != home);
+            let touched = || transfer.consumers.iter().map(|&v| self.home(v)).chain([home]);
+            let pays = touched().any(|place| place == payer) && touched().any(|place| place != home);
             let is_far =
-                self.problem.spec.interconnect.is_some() && touched().any(|device| server(device) != server(payer));
+                self.problem.spec.interconnect.is_some() && touched().any(|place| server(place) != server(payer));
             let price = if is_far { transfer.between } else { 1.0 };
-            if pays { price * costs.kind(self.kind(payer)).transfers[t] } else { 0.0 }
+            if pays { price * costs.kind(self.kind(device(payer))).transfers[t] } else { 0.0 }
         };
-        costs.transfers_from(u).map(time).sum::<f64>() / self.devices[payer].replicas() as f64
+        costs.transfers_from(u).map(time).sum::<f64>() / self.devices[device(payer)].replicas() as f64
     }
 
     /// Lets the backward pass of a stage begin after its forward pass, also where no data says so.
@@ -227,7 +264,7 @@ impl<'a> Builder<'a> {
         let replicated = self.devices.iter().enumerate().filter(|(_, device)| device.replicas() > 1);
         let reduce = |(d, device): (usize, &VerifiedDevice)| {
             let last = (0..self.pieces.len()).rev().find(|&piece| self.device(piece) == d)?;
-            let nodes = (0..self.device_of.len()).filter(|&v| self.device_of[v] == d);
+            let nodes = (0..self.place_of.len()).filter(|&v| self.places[self.place_of[v]].device == d);
             let bytes = nodes.map(|v| self.problem.parameter_bytes[v]).sum();
             let time = ring_all_reduce(bytes, device.replicas(), replication.bandwidth);
             Some(AllReduce { after: vec![last], time })

@@ -7,8 +7,8 @@
 //! `maxLoad` is what the split's maker claims. A load of −1 stands for "not computed"; loads are written so, and
 //! not read, for the verifier computes them. An entry of `fpgas` may also state `class` (index of its accelerator
 //! class, else 0), `replicas` (else 1), `tensor_degree` (devices of each replica, else 1), `options` (the name of each
-//! node's option, in the order of `nodes`), `server` and `subgraphs` (lists of nodes that run one after another, for the
-//! latency), which the published programs do not know. Claims are also read from `totalLatency`.
+//! node's option, in the order of `nodes`), `server`, `subgraphs` (lists of nodes that run one after another, for the
+//! latency) and `chunks` (lists of the nodes of each stage that it holds), which the published programs do not know. Claims are also read from `totalLatency`.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -45,6 +45,8 @@ struct Device {
     options: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     subgraphs: Vec<Vec<u64>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    chunks: Vec<Vec<u64>>,
 }
 
 fn one() -> usize {
@@ -107,6 +109,7 @@ fn parse(text: &str, nodes: &[Node]) -> Result<Solution, ReadCause> {
         server: device.server,
         nodes: device.nodes,
         subgraphs: device.subgraphs,
+        chunks: device.chunks,
     };
     let accelerators = file.fpgas.into_iter().flatten().map(|d| assign(DeviceKind::Accelerator(d.class), d));
     let cpus = file.cpus.into_iter().flatten().map(|d| assign(DeviceKind::Cpu, d));
@@ -159,6 +162,7 @@ pub fn write_split(instance: &Instance, solution: &Solution) -> String {
             nodes: sorted(device.nodes.clone()),
             options: sorted_options(device, place),
             subgraphs: device.subgraphs.iter().cloned().map(sorted).collect(),
+            chunks: device.chunks.iter().cloned().map(sorted).collect(),
         })
     };
     let mut object = Object::begin();

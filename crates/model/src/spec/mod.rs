@@ -1,10 +1,12 @@
 //! Devices, objective, scope and options of a problem, as plain data.
 
+mod chunks;
 mod degrees;
 mod memory;
 mod sharding;
 mod stage_memory;
 
+pub use chunks::{Chunks, Placement};
 pub use degrees::Degrees;
 pub use memory::{MemoryModel, fits, most_bytes};
 pub use sharding::{NodeWeight, Sharding};
@@ -78,7 +80,8 @@ pub enum Objective {
     ///
     /// GPipe takes as long where all stages' forward and backward passes are in one ratio and messages are free;
     /// elsewhere it is an estimate. It asks for stages that follow one another, so for the scopes [`Scope::Acyclic`] and
-    /// [`Scope::Linearized`]. [`Degrees`] say what it is of stages that have data degrees.
+    /// [`Scope::Linearized`]. [`Degrees`] say what it is of stages that have data degrees, [`Chunks`] of devices that hold
+    /// several stages.
     Step {
         /// Microbatches of a step, called m; at least 1.
         microbatches: usize,
@@ -196,6 +199,9 @@ pub struct ProblemSpec {
     /// Sets of nodes, by their indices, of which each is kept on one device, besides colour classes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub together: Vec<Vec<NodeId>>,
+    /// Whether devices hold several stages of the pipeline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chunks: Option<Chunks>,
 }
 
 impl ProblemSpec {
@@ -279,6 +285,9 @@ impl ProblemSpec {
         self.memory.validate(instance, &mut found);
         if let Some(degrees) = &self.degrees {
             degrees.validate(instance, self, &mut found);
+        }
+        if let Some(chunks) = &self.chunks {
+            chunks.validate(self, &mut found);
         }
         if self.memory != MemoryModel::Additive
             && matches!(self.objective, Objective::Latency { .. } | Objective::Sharding(_))

@@ -1,0 +1,88 @@
+//! Several chunks of the pipeline on each device.
+
+use serde::{Deserialize, Serialize};
+
+use super::{MemoryModel, Objective, ProblemSpec, Scope};
+use crate::instance::Problems;
+
+/// Each of p devices holds this many stages of a pipeline, its chunks, and a step goes through all of them.
+///
+/// With J = count · p the stages hold successive ideals, none of them empty. A device's load L is the sum over its chunks,
+/// each paying its own transfers; chunks that follow one another on one device pay as one. With m microbatches a step takes
+///
+/// > ( Σ L + (w · m − 1) · max L ) / w,
+///
+/// which is m · L + (p − 1) · L / w on balanced devices: the bubble is p − 1 of the w parts of a microbatch's work that a
+/// device waits for. Where schedules find other stages they differ from it, and simulation says how far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chunks {
+    /// Chunks of each device, at least 1; called v.
+    pub count: usize,
+    /// Which stages a device holds.
+    pub placement: Placement,
+}
+
+/// Which stages the devices of a pipeline with chunks hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// Stage j is on device j mod p, and w is the number of chunks: interleaved 1F1B (Narayanan et al. 2021, section 2.2.2).
+    #[default]
+    Interleaved,
+    /// Of two chunks each, device i holds the stages i and 2p − 1 − i, and w = 6: ZB-V (Qi et al. 2024, section 6), where
+    /// forward pass, gradients of inputs and gradients of weights take as long as each other.
+    VShape,
+}
+
+impl Placement {
+    /// The placement's name on the command line and in JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Placement::Interleaved => "interleaved",
+            Placement::VShape => "v-shape",
+        }
+    }
+}
+
+impl Chunks {
+    /// The parts of a microbatch's work on a device, one of which the bubble has for each other device; called w.
+    pub fn parts(&self) -> usize {
+        match self.placement {
+            Placement::Interleaved => self.count,
+            Placement::VShape => 6,
+        }
+    }
+
+    /// The device, of `devices`, that holds `stage`.
+    pub fn device_of(&self, stage: usize, devices: usize) -> usize {
+        match self.placement {
+            Placement::VShape if stage >= devices => 2 * devices - 1 - stage,
+            _ => stage % devices,
+        }
+    }
+
+    /// Adds what is wrong with it, and what else is asked for that does not go with it, to `found`.
+    pub(super) fn validate(&self, spec: &ProblemSpec, found: &mut Problems) {
+        if self.count == 0 {
+            found.add("chunks", "a device has none", "ask for at least one chunk on each device");
+        }
+        if self.placement == Placement::VShape && self.count != 2 {
+            let cause = format!("{} chunks make no V: the pipeline goes down the devices and up again", self.count);
+            found.add("chunks", cause, "ask for two chunks, or for interleaved ones");
+        }
+        let kinds = spec.platform.accelerators.iter().filter(|class| class.count > 0).count();
+        let is_step = matches!(spec.objective, Objective::Step { .. });
+        let wrong = [
+            (kinds != 1 || spec.platform.cpus > 0, "devices", "ask for accelerators of one class, and for no CPU"),
+            (!is_step, "objective", "ask for the time of a step"),
+            (matches!(spec.scope, Scope::Linearized(_)), "scope", "ask for the scope `acyclic`"),
+            (spec.replication.is_some(), "replicas", "ask for one device for each stage"),
+            (spec.interconnect.is_some(), "interconnect", "ask for one without servers"),
+            (spec.memory != MemoryModel::Additive, "memory model", "ask for the memory of the nodes alone"),
+            (spec.degrees.is_some(), "degrees", "ask for stages without degrees, options and memory by place"),
+        ];
+        for (_, place, cure) in wrong.into_iter().filter(|&(is_wrong, ..)| is_wrong) {
+            found.add(place, "it does not go with several chunks on a device", cure);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Devices that hold several stages of a pipeline: the definition of [`Chunks`], step by step.
+
+use std::collections::BTreeSet;
+
+use super::loads::{self, Load};
+use super::split::Split;
+use super::{Violation, devices, stages};
+use dagsplit_model::problem::{Chunks, DeviceAssignment};
+
+/// The load of each device, where neither the devices nor their chunks break a rule. What these break is added to what the
+/// devices do.
+pub(super) fn loads(split: &Split, chunks: Chunks, found: &mut Vec<Violation>) -> Option<Vec<Load>> {
+    let wrong = split.used().filter(|(_, device)| !are_chunks(device, chunks.count));
+    let wrong: Vec<Violation> =
+        wrong.map(|(device, _)| Violation::NotInChunks { device, count: chunks.count }).collect();
+    if !wrong.is_empty() {
+        found.extend(wrong);
+        return None;
+    }
+    let used: Vec<usize> = split.used().map(|(device, _)| device).collect();
+    let homes: Vec<usize> =
+        (0..chunks.count * used.len()).map(|stage| used[chunks.device_of(stage, used.len())]).collect();
+    let stage_of = stage_of(split, &homes);
+    let apart: Vec<DeviceAssignment> = homes.iter().map(|&home| split.devices[home].clone()).collect();
+    let by_stage = of_parts(split, &apart, stage_of.clone());
+    devices::color_classes(&by_stage, found);
+    found.extend(stages::out_of_order(&by_stage));
+    if !found.is_empty() {
+        return None;
+    }
+    // Stages that follow one another on one device pay their transfers as one.
+    let first_together = |stage: usize| (0..=stage).rev().take_while(|&s| homes[s] == homes[stage]).last();
+    let together = stage_of.into_iter().map(|stage| first_together(stage).unwrap_or(stage)).collect();
+    let mut loads = vec![Load::default(); split.devices.len()];
+    for (&home, load) in homes.iter().zip(loads::of_devices(&of_parts(split, &apart, together))) {
+        loads[home] = loads[home].plus(load);
+    }
+    Some(loads)
+}
+
+/// Whether a device states its nodes as so many chunks, none of which is empty.
+fn are_chunks(device: &DeviceAssignment, count: usize) -> bool {
+    let listed: Vec<u64> = device.chunks.concat();
+    let (listed_once, nodes) = (BTreeSet::from_iter(&listed), BTreeSet::from_iter(&device.nodes));
+    device.chunks.len() == count
+        && device.chunks.iter().all(|chunk| !chunk.is_empty())
+        && listed.len() == nodes.len()
+        && listed_once == nodes
+}
+
+/// The stage of each node, where each device holds the stages of which it is the home, in their order.
+fn stage_of(split: &Split, homes: &[usize]) -> Vec<usize> {
+    let mut stage_of = vec![0; split.device_of.len()];
+    for (device, assignment) in split.used() {
+        let held = (0..homes.len()).filter(|&stage| homes[stage] == device);
+        for (stage, chunk) in held.zip(&assignment.chunks) {
+            chunk.iter().for_each(|id| stage_of[split.index[id]] = stage);
+        }
+    }
+    stage_of
+}
+
+/// The split with a device of its own for each part of a device's nodes.
+fn of_parts<'a>(split: &'a Split, parts: &'a [DeviceAssignment], part_of: Vec<usize>) -> Split<'a> {
+    Split { devices: parts, device_of: part_of, edges: split.edges.clone(), index: split.index.clone(), ..*split }
+}

@@ -1,0 +1,149 @@
+//! A depth-first search for a split within a target.
+
+use super::family::Stage;
+use super::loads::{ROUNDING, Sums};
+use super::pipeline::{Pipeline, Visit};
+use crate::problem::most_bytes;
+use crate::search::{SearchContext, Stopped, Verdict};
+
+/// The search. The stages of a visit are tried by how near they bring their device to its share of the load.
+pub struct Dive<'a> {
+    pipeline: &'a Pipeline<'a>,
+    cx: &'a SearchContext,
+    target: f64,
+    /// The load that each visit's device is to have when it ends.
+    shares: Vec<f64>,
+    /// The load and the bytes that each device has at most.
+    most: Vec<[f64; 2]>,
+    /// What devices hold so far.
+    held: Vec<[f64; 2]>,
+    /// What the devices that are still visited can take, all together.
+    room: [f64; 2],
+    /// What all units need.
+    bytes: f64,
+    /// The sets at which the visits end.
+    path: Vec<usize>,
+    /// Stages looked at.
+    pub looked: u64,
+    looks: u64,
+}
+
+/// What devices hold so far, all together; of the loads the largest, too.
+#[derive(Clone, Copy)]
+struct Totals {
+    sum: f64,
+    largest: f64,
+    bytes: f64,
+}
+
+/// Stages looked at between two looks at the limits.
+const PATIENCE: u64 = 1 << 10;
+
+impl<'a> Dive<'a> {
+    /// A search for a split within `target` on devices with this much memory each, on which first stages take more than
+    /// their share of the load by `tilt`.
+    pub fn new(
+        pipeline: &'a Pipeline<'a>,
+        memory: Option<f64>,
+        (target, tilt): (f64, f64),
+        sums: Option<&Sums>,
+        cx: &'a SearchContext,
+    ) -> Self {
+        let sum = pipeline.rest[0][0];
+        // What nobody limits is not endless either, so that it can be added up.
+        let endless = pipeline.family.largest_load() * pipeline.visits.len() as f64;
+        let within = pipeline.step.most_load(target, sum).min(endless) * (1.0 + ROUNDING);
+        let most_load = |device| sums.map_or(within, |sums| sums.largest_within(device, within).unwrap_or(-1.0));
+        let bytes = most_bytes(memory.unwrap_or(pipeline.family.bytes));
+        let most: Vec<[f64; 2]> = (0..pipeline.devices).map(|device| [most_load(device), bytes]).collect();
+        let share = |&Visit { device, done, .. }: &Visit| {
+            (sum / pipeline.devices as f64).min(most[device][0]) * done * (1.0 + tilt * (1.0 - done))
+        };
+        Self {
+            shares: pipeline.visits.iter().map(share).collect(),
+            room: [0, 1].map(|of| most.iter().map(|most| most[of]).sum()),
+            held: vec![[0.0; 2]; most.len()],
+            bytes: pipeline.family.bytes,
+            path: Vec::new(),
+            looked: 0,
+            looks: 0,
+            pipeline,
+            cx,
+            target,
+            most,
+        }
+    }
+
+    /// The objective of a split within the target and the sets at which its visits end, after so many looks at most.
+    pub fn run(&mut self, looks: u64) -> Verdict<(f64, Vec<usize>)> {
+        self.looks = looks;
+        match self.extend(0, 0.0) {
+            Ok(Some(objective)) => Verdict::Found((objective, std::mem::take(&mut self.path))),
+            Ok(None) => Verdict::Refuted,
+            Err(Stopped) => Verdict::Unknown,
+        }
+    }
+
+    /// The objective of a split that goes on from the path, whose loads add up to `sum`.
+    fn extend(&mut self, begin: usize, sum: f64) -> Result<Option<f64>, Stopped> {
+        let pipeline = self.pipeline;
+        let Some(&visit) = pipeline.visits.get(self.path.len()) else {
+            return Ok(Some(pipeline.step.time(sum, self.largest())));
+        };
+        self.looked += 1;
+        if self.looked > self.looks || self.looked.is_multiple_of(PATIENCE) && self.cx.should_stop() {
+            return Err(Stopped);
+        }
+        let [load, bytes] = self.held[visit.device];
+        let share = self.shares[self.path.len()];
+        let so_far = Totals { sum, largest: self.largest(), bytes: self.held.iter().map(|held| held[1]).sum() };
+        let mut stages: Vec<&Stage> =
+            pipeline.stages(self.path.len(), begin).filter(|stage| self.admits(stage, so_far)).collect();
+        stages.sort_by(|a, b| (load + a.load - share).abs().total_cmp(&(load + b.load - share).abs()));
+        for stage in stages {
+            let room = self.room;
+            self.room = self.room_after(stage);
+            self.held[visit.device] = [load + stage.load, bytes + stage.memory];
+            self.path.push(stage.end);
+            if let Some(objective) = self.extend(stage.end, sum + stage.load)? {
+                return Ok(Some(objective));
+            }
+            self.path.pop();
+            self.held[visit.device] = [load, bytes];
+            self.room = room;
+        }
+        Ok(None)
+    }
+
+    fn largest(&self) -> f64 {
+        self.held.iter().map(|held| held[0]).fold(0.0, f64::max)
+    }
+
+    /// Whether the next visit may hold `stage`.
+    fn admits(&self, stage: &Stage, so_far: Totals) -> bool {
+        let (pipeline, at) = (self.pipeline, self.path.len());
+        let device = pipeline.visits[at].device;
+        let [load, bytes] = self.held[device];
+        let [load, bytes] = [load + stage.load, bytes + stage.memory];
+        let rest = pipeline.rest[at + 1][stage.end];
+        let all = so_far.sum + stage.load + rest;
+        let largest = load.max(so_far.largest).max(all / pipeline.devices as f64);
+        let [most_load, most_bytes] = self.most[device];
+        let [room, room_for_bytes] = self.room_after(stage);
+        load <= most_load * (1.0 + ROUNDING)
+            && bytes <= most_bytes
+            && pipeline.step.time(all, largest) <= self.target * (1.0 + ROUNDING)
+            && room >= rest - ROUNDING * all
+            && room_for_bytes >= self.bytes - so_far.bytes - stage.memory - ROUNDING * self.bytes
+    }
+
+    /// What the devices that are still visited can take once the next visit holds `stage`.
+    fn room_after(&self, stage: &Stage) -> [f64; 2] {
+        let at = self.path.len();
+        let device = self.pipeline.visits[at].device;
+        let (room, held, most) = (self.room, self.held[device], self.most[device]);
+        let taken = [stage.load, stage.memory];
+        let is_last = self.pipeline.visits[at].done == 1.0;
+        [0, 1].map(|of| room[of] - if is_last { most[of] - held[of] } else { taken[of] })
+    }
+}
