@@ -173,6 +173,8 @@ class Planned(Devices, Limits, total=False):
     """How messages between stages are paid for."""
     recompute: Literal["never", "always", "either"]
     """Whether stages compute their activations once more."""
+    together: str | Sequence[str] | Sequence[Sequence[str]]
+    """Patterns of nodes' names that are kept on one device; several sets, each for a device."""
     optimizer: Literal["none", "sgd", "momentum", "adam"]
     """What updates the weights; `precision` and `batch` go with it."""
     precision: Literal["fp32", "bf16", "fp16"]

@@ -51,6 +51,8 @@ def _option(name: str, value: object) -> list[str]:
         return [f"{option}={key}={_text(name, each)}" for key, each in value.items()]
     if isinstance(value, Iterable) and not isinstance(value, str):
         values = list(value)
+        if not values:
+            return []
         if any(isinstance(each, Iterable) and not isinstance(each, str) for each in values):
             return [word for each in values for word in _option(name, each)]
         return [f"{option}={','.join(_text(name, each) for each in values)}"]

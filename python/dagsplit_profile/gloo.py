@@ -17,5 +17,6 @@ def free_port() -> int:
 
 def join(rank: int, processes: int, port: int) -> None:
     """Makes this process one of a group, and waits for the others."""
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    # Not every build of PyTorch has libuv, and two or three processes are as quick without.
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "USE_LIBUV": "0"}
     dist.init_process_group("gloo", rank=rank, world_size=processes)

@@ -6,11 +6,10 @@ import operator
 
 import torch
 from torch import fx
+from torch._higher_order_ops.wrap import wrap_with_autocast as AUTOCAST
+from torch._higher_order_ops.wrap import wrap_with_set_grad_enabled as NO_GRAD
 
 from .refusals import line_of, refuse
-
-NO_GRAD = torch.ops.higher_order.wrap_with_set_grad_enabled
-AUTOCAST = torch.ops.higher_order.wrap_with_autocast
 
 
 def inline_regions(module: fx.GraphModule) -> None:

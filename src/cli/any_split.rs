@@ -66,8 +66,14 @@ fn with_chunks(spec: ProblemSpec, split: &Solution) -> Vec<ProblemSpec> {
     if count == 0 {
         return vec![spec];
     }
+    let mut platform = Platform { cpus: 0, ..spec.platform.clone() };
+    for (index, class) in platform.accelerators.iter_mut().enumerate() {
+        if split.devices.iter().all(|device| device.kind != DeviceKind::Accelerator(index)) {
+            class.count = 0;
+        }
+    }
     let placed = |placement| ProblemSpec {
-        platform: Platform { cpus: 0, ..spec.platform.clone() },
+        platform: platform.clone(),
         scope: Scope::Acyclic,
         objective: Objective::Step { microbatches: 1 },
         chunks: Some(Chunks { count, placement }),

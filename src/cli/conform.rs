@@ -196,6 +196,10 @@ impl Args {
 impl SuiteArgs {
     /// The suite asked for.
     pub fn suite(&self) -> Result<Suite, Failure> {
+        if self.problem.keeps_together() {
+            let cause = "--together names nodes of one file, and conform makes instances of its own; leave it out";
+            return Err(Failure::message(Exit::Usage, cause));
+        }
         // What is asked goes for the devices of each instance.
         let any = Workload { instance: Instance::default(), platform: Platform::default() };
         let default = Suite::default();

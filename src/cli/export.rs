@@ -73,6 +73,7 @@ impl TargetArgs {
         let launch = Launch {
             layers: self.layers.as_deref(),
             batch: degrees.map(|degrees| (degrees.microbatches, 1)),
+            training: degrees.and_then(|degrees| degrees.memory.training),
             zero: degrees.map_or(0, |degrees| degrees.memory.zero),
             ..Launch::default()
         };

@@ -155,6 +155,10 @@ impl StageArgs {
         let workload = self.reading.read(&self.stages)?;
         // What the replicas of the split would all-reduce at matters to no stage.
         let split = any_split::read(path, &workload, CostKind::default(), Some(1.0))?;
+        if split.spec.chunks.is_some() {
+            let cause = "a split with several chunks on a device cannot be mapped; solve without --chunks";
+            return Err(Failure::message(Exit::BadInput, format!("{}: {cause}", path.display())));
+        }
         stages_of(workload, split)
     }
 }

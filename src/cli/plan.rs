@@ -159,8 +159,8 @@ impl Args {
         let watched = |context| progress::with_progress_line(context, self.plans.series.is_quiet());
         let watch = Watch { cancelled: &cancelled, watched: &watched };
         let planned = planning.plan(&workload, topology.clone(), super::started(), watch)?;
-        self.write(&workload, &topology, &planned.plan)?;
         self.show(&workload, &planned)?;
+        self.write(&workload, &topology, &planned.plan)?;
         Ok(if planned.plan.best().is_some() { Exit::Done } else { Exit::NothingFound })
     }
 
@@ -220,11 +220,14 @@ impl Args {
             write_out(path.as_deref(), &text())?;
         }
         let Some(to) = options.to else { return Ok(()) };
+        let memory = self.question.options.planning.how.memory();
         let launch = Launch {
             layers: options.layers.as_deref(),
             batch: Some((plan.batch, best.microbatch_size)),
             degrees: Some(Degrees { tensor: best.shape.tensor, data: best.shape.replicas }),
-            zero: self.question.options.planning.how.memory().zero,
+            training: memory.training,
+            zero: memory.zero,
+            schedule: Some(best.schedule.name()),
             recompute: best.recompute,
         };
         let settings = settings(to, &workload.instance, verified, &launch, "the plan")?;

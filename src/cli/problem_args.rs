@@ -204,6 +204,11 @@ impl From<ScopeArg> for Scope {
 }
 
 impl ProblemArgs {
+    /// Whether nodes are to be kept on one device.
+    pub fn keeps_together(&self) -> bool {
+        self.together.is_asked()
+    }
+
     /// What is asked of `workload`, in one scope.
     pub fn spec(&self, workload: &Workload) -> Result<ProblemSpec, Failure> {
         let mut specs = self.specs(workload)?;

@@ -15,6 +15,11 @@ pub struct TogetherArgs {
 }
 
 impl TogetherArgs {
+    /// Whether any are.
+    pub fn is_asked(&self) -> bool {
+        !self.together.is_empty()
+    }
+
     /// The nodes of each set, by their indices.
     ///
     /// # Errors
@@ -23,7 +28,7 @@ impl TogetherArgs {
         let mut found = Problems::default();
         let mut set = |patterns: &String| {
             let of_patterns = patterns.split(',').map(|pattern| {
-                let alike = nodes_like(instance, pattern);
+                let alike = if pattern.is_empty() { Vec::new() } else { nodes_like(instance, pattern) };
                 if alike.is_empty() {
                     let cure = "give a name of the file's nodes, or one with `*`";
                     found.add("--together", format!("no node has a name like `{pattern}`"), cure);

@@ -49,15 +49,20 @@ impl<T: Args> Args for Verbatim<T> {
 
 fn words(group: &Command, matches: &ArgMatches) -> Vec<(String, String)> {
     let given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
-    let word = |argument: &clap::Arg| {
-        let (id, name) = (argument.get_id().as_str(), argument.get_long()?);
+    let words = |argument: &clap::Arg| -> Vec<(String, String)> {
+        let (id, Some(name)) = (argument.get_id().as_str(), argument.get_long()) else { return Vec::new() };
         if matches!(argument.get_action(), ArgAction::SetTrue) {
-            return Some((name.to_owned(), format!("--{name}")));
+            return vec![(name.to_owned(), format!("--{name}"))];
         }
-        let values: Vec<_> = matches.get_raw(id)?.map(|value| value.to_string_lossy()).collect();
-        Some((name.to_owned(), format!("--{name}={}", values.join(","))))
+        let values = matches.get_raw(id).into_iter().flatten().map(|value| value.to_string_lossy());
+        // Without a delimiter each value is an option given once more, which may mean more than a longer list does.
+        let options = match argument.get_value_delimiter() {
+            Some(_) => vec![values.collect::<Vec<_>>().join(",")],
+            None => values.map(std::borrow::Cow::into_owned).collect(),
+        };
+        options.into_iter().map(|value| (name.to_owned(), format!("--{name}={value}"))).collect()
     };
-    group.get_arguments().filter(|argument| given(argument.get_id().as_str())).filter_map(word).collect()
+    group.get_arguments().filter(|argument| given(argument.get_id().as_str())).flat_map(words).collect()
 }
 
 #[cfg(test)]
@@ -78,13 +83,19 @@ mod tests {
 
     #[test]
     fn options_come_out_as_they_went_in() {
-        let line = "x --memory 16GiB,1 GB --training --scope=convex,acyclic --cost overlap";
-        let words = ["x", "--memory", "16GiB,1 GB", "--training", "--scope=convex,acyclic", "--cost", "overlap"];
-        let parsed = Line::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
+        let line = "x|--memory|16GiB,1 GB|--training|--scope=convex,acyclic|--cost|overlap|--together=a,b|--together=c";
+        let parsed = Line::try_parse_from(line.split('|')).unwrap_or_else(|error| panic!("{line}: {error}"));
         assert_eq!(parsed.reading.words_without(""), ["--memory=16GiB,1 GB", "--training"]);
-        assert_eq!(parsed.problem.words_without("scope"), ["--cost=overlap"]);
-        assert_eq!(parsed.problem.words_without(""), ["--scope=convex,acyclic", "--cost=overlap"]);
+        let together = ["--together=a,b", "--together=c"];
+        assert_eq!(parsed.problem.words_without("scope"), [&["--cost=overlap"][..], &together].concat());
+        assert_eq!(
+            parsed.problem.words_without(""),
+            [&["--scope=convex,acyclic", "--cost=overlap"][..], &together].concat()
+        );
         assert_eq!(parsed.reading.words_of_without::<PlatformArgs>(""), ["--memory=16GiB,1 GB"]);
-        assert_eq!(parsed.problem.words_of_without::<ProblemArgs>("scope"), ["--cost=overlap"]);
+        assert_eq!(
+            parsed.problem.words_of_without::<ProblemArgs>("scope"),
+            [&["--cost=overlap"][..], &together].concat()
+        );
     }
 }

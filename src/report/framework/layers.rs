@@ -106,7 +106,10 @@ fn check(last: usize, list: &str, parts: &BTreeMap<Place, Part>, found: &mut Pro
         if on.len() > 1 || on.iter().any(|stage| !allowed.contains(stage)) {
             let cause = format!("it lies on stage {shown}, and the framework keeps it on {wish}");
             let modules = part.modules.iter().copied().collect::<Vec<_>>().join(",");
-            let cure = format!("solve with --together {modules}, or export to pytorch-pipelining");
+            let cure = match on.len() {
+                1 => "export to pytorch-pipelining".to_owned(),
+                _ => format!("solve with --together {modules}, or export to pytorch-pipelining"),
+            };
             found.add(name, cause, cure);
         } else if on.iter().any(|&stage| stage < reached) {
             found.add(name, format!("it lies on stage {shown}, before a lower layer's"), "solve with --scope acyclic");

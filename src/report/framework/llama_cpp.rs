@@ -13,7 +13,8 @@ pub(super) fn text(layers: &Layers) -> String {
         let units = count + usize::from(s == last);
         if layers.on_cpu[s] {
             kept.extend((first..first + count).map(|layer| format!("blk\\.{layer}\\.")));
-            kept.extend((s == last).then(|| "output".to_owned()));
+            // Where it is tied to the embedding's table, the output goes by the name of that.
+            kept.extend((s == last).then(|| "output|token_embd".to_owned()));
         } else {
             shares.push(std::mem::take(&mut without_device));
         }

@@ -1,12 +1,18 @@
 //! Megatron-LM's pipeline layout.
 
 use super::{Launch, Layers, Pipeline};
+use crate::instance::Problems;
+use crate::problem::{Optimizer, Precision};
 
 /// Arguments of a training script. In the layout `E` is the embedding, `t` a transformer layer, `L` the loss with the
 /// head before it, and `|` separates stages. The data degree is what is left of the devices.
 ///
 /// Megatron computes the same number of layers of each stage again, its first ones: as many as the stage with the most.
-pub(super) fn text(layers: &Layers, pipeline: &Pipeline, launch: &Launch) -> String {
+///
+/// # Errors
+/// What it does not run so: another schedule than 1F1B, ZeRO beyond the optimizer's state, a batch that does not go round.
+pub(super) fn text(layers: &Layers, pipeline: &Pipeline, launch: &Launch) -> Result<String, Problems> {
+    check(pipeline, launch).into_result()?;
     let mut arguments = vec![
         format!("--pipeline-model-parallel-size {}", layers.counts.len()),
         format!("--pipeline-model-parallel-layout \"{}\"", layout(layers)),
@@ -17,6 +23,16 @@ pub(super) fn text(layers: &Layers, pipeline: &Pipeline, launch: &Launch) -> Str
     if let Some((batch, microbatch)) = launch.batch {
         arguments.push(format!("--global-batch-size {batch} --micro-batch-size {microbatch}"));
     }
+    if let Some(training) = launch.training {
+        arguments.extend(match training.precision {
+            Precision::Bf16 => Some("--bf16".to_owned()),
+            Precision::Fp16 => Some("--fp16".to_owned()),
+            Precision::Fp32 => None,
+        });
+        // Adam is what it takes by itself.
+        let is_sgd = matches!(training.optimizer, Optimizer::Sgd | Optimizer::Momentum);
+        arguments.extend(is_sgd.then(|| "--optimizer sgd".to_owned()));
+    }
     if launch.zero > 0 {
         arguments.push("--use-distributed-optimizer".to_owned());
     }
@@ -24,7 +40,25 @@ pub(super) fn text(layers: &Layers, pipeline: &Pipeline, launch: &Launch) -> Str
     if let Some(most) = recomputed.iter().max().filter(|&&most| most > 0) {
         arguments.push(format!("--recompute-granularity full --recompute-method block --recompute-num-layers {most}"));
     }
-    arguments.join(" ") + "\n"
+    Ok(arguments.join(" ") + "\n")
+}
+
+/// What the framework does not run so.
+fn check(pipeline: &Pipeline, launch: &Launch) -> Problems {
+    let mut found = Problems::default();
+    if let Some(schedule) = launch.schedule.filter(|&name| name != "1f1b") {
+        found.add("the schedule", format!("it is {schedule}, and Megatron-LM runs 1F1B"), "plan with --schedule 1f1b");
+    }
+    if launch.zero > 1 {
+        let cause = "its distributed optimizer shares out the optimizer's state alone (ZeRO 1)";
+        found.add("ZeRO", cause, "plan or solve with --zero 1");
+    }
+    let data = pipeline.degrees.map_or(1, |degrees| degrees.data);
+    if let Some((batch, microbatch)) = launch.batch.filter(|(batch, microbatch)| batch % (microbatch * data) != 0) {
+        let cause = format!("{batch} samples in microbatches of {microbatch} do not go round {data} replicas");
+        found.add("the batch", cause, "take a multiple");
+    }
+    found
 }
 
 fn layout(layers: &Layers) -> String {

@@ -25,6 +25,7 @@ pub use pytorch::STAGES_SCHEMA;
 pub use ranks::ranks;
 
 use crate::instance::{Instance, Problems};
+use crate::problem::Training;
 use crate::verify::Verified;
 
 /// A framework that runs pipelines.
@@ -58,8 +59,12 @@ pub struct Launch<'a> {
     pub batch: Option<(usize, usize)>,
     /// Degrees that all stages share, where the split states none.
     pub degrees: Option<Degrees>,
+    /// How the model is trained, where that is told.
+    pub training: Option<Training>,
     /// The stage of ZeRO.
     pub zero: usize,
+    /// The schedule by its name, where it is decided.
+    pub schedule: Option<&'a str>,
     /// Whether all layers compute their activations once more, whatever their options.
     pub recompute: bool,
 }
@@ -81,7 +86,7 @@ pub fn export(
     match framework {
         Framework::PytorchPipelining => Ok(pytorch::text(instance, verified, &pipeline)),
         Framework::Deepspeed => Ok(deepspeed::text(&layers()?, &pipeline)),
-        Framework::Megatron => Ok(megatron::text(&layers()?, &pipeline, launch)),
+        Framework::Megatron => megatron::text(&layers()?, &pipeline, launch),
         Framework::Vllm => Ok(partition::text("VLLM_PP_LAYER_PARTITION", &layers()?)),
         Framework::Sglang => Ok(partition::text("SGLANG_PP_LAYER_PARTITION", &layers()?)),
         Framework::Torchtitan => torchtitan::text(instance, &pipeline, &layers()?, launch),

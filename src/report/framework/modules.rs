@@ -19,7 +19,14 @@ pub(super) fn by_stage<'a>(
     let mut stage_of: BTreeMap<&str, usize> = BTreeMap::new();
     let mut stages: Vec<Vec<&str>> = vec![Vec::new(); pipeline.stages.len()];
     for (v, node) in instance.nodes.iter().enumerate().filter(|(_, node)| names::costs(node)) {
-        let (Some(stage), Some(module)) = (pipeline.stage_of[v], names::part(node, list)) else { continue };
+        let Some(stage) = pipeline.stage_of[v] else { continue };
+        let Some(module) = names::part(node, list) else {
+            if node.parameter_bytes > 0.0 {
+                let cause = "its parameters are the model's own, in no module";
+                found.add(format!("node {}", node.id), cause, "export to pytorch-pipelining");
+            }
+            continue;
+        };
         let first = *stage_of.entry(module).or_insert_with(|| {
             stages[stage].push(module);
             stage

@@ -56,6 +56,14 @@ impl Pipeline {
         let mut found = Problems::default();
         let index: HashMap<u64, usize> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
         let mut stages: Vec<Stage> = Vec::new();
+        if verified.devices().iter().any(|device| !device.chunks().is_empty()) {
+            found.add(
+                "the split",
+                "its devices hold several chunks, and each is to be one stage",
+                "solve without --chunks",
+            );
+            return Err(found);
+        }
         for (d, device) in verified.devices().iter().enumerate() {
             let has_degrees = device.in_flight().is_some();
             let degrees = |device: &VerifiedDevice| (device.tensor_degree(), device.replicas());

@@ -64,7 +64,7 @@ pub fn breakdown(plan: &Plan) -> String {
     let best = fitting(plan).into_iter().take(BEST);
     let rows: Vec<(String, &MappedPipeline)> = best.map(|(candidate, point)| (name_of(candidate), point)).collect();
     let bar = |(row, (_, point)): (usize, &(String, &MappedPipeline))| {
-        let (row, scale) = (row as f64, point.time / point.breakdown.total());
+        let (row, scale) = (row as f64, point.time / point.breakdown.total().max(f64::MIN_POSITIVE));
         let ends = point.breakdown.parts().into_iter().scan(0.0, move |end, (_, time)| {
             let begin = *end;
             *end += scale * time;

@@ -49,7 +49,7 @@ pub fn known_over_time(trace: &Trace, end: f64) -> Option<String> {
     let known = || trace.0.iter().flat_map(|known| [known.incumbent, known.bound]).flatten();
     let first = trace.0.first().filter(|_| trace.0.len() > 1)?.seconds.max(EARLIEST);
     let (low, high) = known().fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
-    let room = ROOM * (high - low).max(NARROWEST * high);
+    let room = ROOM * (high - low).max(NARROWEST * high).max(1e-9);
     let x = Axis::logarithmic("seconds", [first, end.max(2.0 * first)].into_iter());
     let line = |figure: fn(&Known) -> Option<f64>| {
         let steps = trace.0.iter().filter_map(|known| Some((known.seconds.max(EARLIEST), figure(known)?)));

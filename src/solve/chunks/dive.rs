@@ -17,14 +17,12 @@ pub struct Dive<'a> {
     most: Vec<[f64; 2]>,
     /// What devices hold so far.
     held: Vec<[f64; 2]>,
-    /// What the devices that are still visited can take, all together.
-    room: [f64; 2],
     /// What all units need.
     bytes: f64,
     /// The sets at which the visits end.
     path: Vec<usize>,
     /// Stages looked at.
-    pub looked: u64,
+    looked: u64,
     looks: u64,
 }
 
@@ -34,6 +32,8 @@ struct Totals {
     sum: f64,
     largest: f64,
     bytes: f64,
+    /// What devices that are visited later can take.
+    room: [f64; 2],
 }
 
 /// Stages looked at between two looks at the limits.
@@ -61,7 +61,6 @@ impl<'a> Dive<'a> {
         };
         Self {
             shares: pipeline.visits.iter().map(share).collect(),
-            room: [0, 1].map(|of| most.iter().map(|most| most[of]).sum()),
             held: vec![[0.0; 2]; most.len()],
             bytes: pipeline.family.bytes,
             path: Vec::new(),
@@ -96,13 +95,12 @@ impl<'a> Dive<'a> {
         }
         let [load, bytes] = self.held[visit.device];
         let share = self.shares[self.path.len()];
-        let so_far = Totals { sum, largest: self.largest(), bytes: self.held.iter().map(|held| held[1]).sum() };
+        let bytes_so_far = self.held.iter().map(|held| held[1]).sum();
+        let so_far = Totals { sum, largest: self.largest(), bytes: bytes_so_far, room: self.room() };
         let mut stages: Vec<&Stage> =
             pipeline.stages(self.path.len(), begin).filter(|stage| self.admits(stage, so_far)).collect();
         stages.sort_by(|a, b| (load + a.load - share).abs().total_cmp(&(load + b.load - share).abs()));
         for stage in stages {
-            let room = self.room;
-            self.room = self.room_after(stage);
             self.held[visit.device] = [load + stage.load, bytes + stage.memory];
             self.path.push(stage.end);
             if let Some(objective) = self.extend(stage.end, sum + stage.load)? {
@@ -110,7 +108,6 @@ impl<'a> Dive<'a> {
             }
             self.path.pop();
             self.held[visit.device] = [load, bytes];
-            self.room = room;
         }
         Ok(None)
     }
@@ -122,14 +119,15 @@ impl<'a> Dive<'a> {
     /// Whether the next visit may hold `stage`.
     fn admits(&self, stage: &Stage, so_far: Totals) -> bool {
         let (pipeline, at) = (self.pipeline, self.path.len());
-        let device = pipeline.visits[at].device;
+        let Visit { device, done, .. } = pipeline.visits[at];
         let [load, bytes] = self.held[device];
         let [load, bytes] = [load + stage.load, bytes + stage.memory];
         let rest = pipeline.rest[at + 1][stage.end];
         let all = so_far.sum + stage.load + rest;
         let largest = load.max(so_far.largest).max(all / pipeline.devices as f64);
         let [most_load, most_bytes] = self.most[device];
-        let [room, room_for_bytes] = self.room_after(stage);
+        let taken = if done == 1.0 { [0.0; 2] } else { [stage.load, stage.memory] };
+        let [room, room_for_bytes] = [0, 1].map(|of| so_far.room[of] - taken[of]);
         load <= most_load * (1.0 + ROUNDING)
             && bytes <= most_bytes
             && pipeline.step.time(all, largest) <= self.target * (1.0 + ROUNDING)
@@ -137,13 +135,12 @@ impl<'a> Dive<'a> {
             && room_for_bytes >= self.bytes - so_far.bytes - stage.memory - ROUNDING * self.bytes
     }
 
-    /// What the devices that are still visited can take once the next visit holds `stage`.
-    fn room_after(&self, stage: &Stage) -> [f64; 2] {
-        let at = self.path.len();
-        let device = self.pipeline.visits[at].device;
-        let (room, held, most) = (self.room, self.held[device], self.most[device]);
-        let taken = [stage.load, stage.memory];
-        let is_last = self.pipeline.visits[at].done == 1.0;
-        [0, 1].map(|of| room[of] - if is_last { most[of] - held[of] } else { taken[of] })
+    /// What the devices that are visited after the next visit can take. Added up anew each time: what devices may hold can be
+    /// so much more than what they do that the rounding of differences would drown it.
+    fn room(&self) -> [f64; 2] {
+        let later = &self.pipeline.visits[self.path.len() + 1..];
+        let last = later.iter().filter(|visit| visit.done == 1.0);
+        let of_device = |&Visit { device, .. }: &Visit| [0, 1].map(|of| self.most[device][of] - self.held[device][of]);
+        last.map(of_device).fold([0.0; 2], |a, b| [a[0] + b[0], a[1] + b[1]])
     }
 }

@@ -71,11 +71,11 @@ fn added(sums: &[f64], loads: &[f64], most: f64) -> Option<Vec<f64>> {
     let mut added = Vec::new();
     for &sum in sums {
         added.extend(loads.iter().map(|load| sum + load).take_while(is_within));
-        if added.len() > 8 * MOST_SUMS {
-            distinct(&mut added);
-        }
         if added.len() > 4 * MOST_SUMS {
-            return None;
+            distinct(&mut added);
+            if added.len() > 2 * MOST_SUMS {
+                return None;
+            }
         }
     }
     distinct(&mut added);

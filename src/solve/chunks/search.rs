@@ -45,6 +45,9 @@ pub fn run(
     let lattice = Lattice::new(&units.order, max_ideals, race.cx).ok().flatten();
     stats.set("ideals", lattice.as_ref().map_or(0.0, |lattice| lattice.count() as f64));
     let devices = problem.device_count(problem.device_kinds()[0]).min(units.unit_count() / chunks.count);
+    if devices == 0 {
+        return true;
+    }
     let shares = Shares::new(units);
     let work = (0..units.unit_count()).filter_map(|unit| shares.least(unit)).sum::<f64>() * (1.0 - ROUNDING);
     let search = Search { problem, units, chunks, devices, work };
@@ -98,7 +101,9 @@ impl Search<'_> {
                 if pipelines[at].bound >= target {
                     break;
                 }
-                self.aim(&mut pipelines[at], target, MOST_LOOKS, race, stats)?;
+                if self.aim(&mut pipelines[at], target, MOST_LOOKS, race, stats).is_err() {
+                    break;
+                }
                 least = raise(race, &pipelines);
             }
         }

@@ -127,15 +127,17 @@ fn complete_backward_nodes(solution: &mut Solution, nodes: &[Node]) {
             device_of.entry(id).or_insert(d);
         }
     }
-    let mut device_of_class: HashMap<u64, usize> = HashMap::new();
+    let mut first_of_class: HashMap<u64, (usize, u64)> = HashMap::new();
     for (id, class, _) in nodes {
         if let (Some(class), Some(&d)) = (class, device_of.get(id)) {
-            device_of_class.entry(*class).or_insert(d);
+            first_of_class.entry(*class).or_insert((d, *id));
         }
     }
     for (id, class, _) in nodes.iter().filter(|(id, _, backward)| *backward && !device_of.contains_key(id)) {
-        if let Some(&d) = class.and_then(|class| device_of_class.get(&class)) {
-            solution.devices[d].nodes.push(*id);
+        if let Some(&(d, first)) = class.and_then(|class| first_of_class.get(&class)) {
+            let device = &mut solution.devices[d];
+            device.nodes.push(*id);
+            device.chunks.iter_mut().filter(|chunk| chunk.contains(&first)).for_each(|chunk| chunk.push(*id));
         }
     }
 }

@@ -80,6 +80,7 @@ impl Chunks {
             (spec.interconnect.is_some(), "interconnect", "ask for one without servers"),
             (spec.memory != MemoryModel::Additive, "memory model", "ask for the memory of the nodes alone"),
             (spec.degrees.is_some(), "degrees", "ask for stages without degrees, options and memory by place"),
+            (!spec.together.is_empty(), "nodes kept together", "ask for none"),
         ];
         for (_, place, cure) in wrong.into_iter().filter(|&(is_wrong, ..)| is_wrong) {
             found.add(place, "it does not go with several chunks on a device", cure);
