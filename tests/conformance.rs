@@ -35,7 +35,8 @@ fn requests(method: &Method) -> Vec<ProblemSpec> {
 
 fn objective(name: &str) -> Option<Objective> {
     let sharding = Objective::Sharding(Sharding { weight: NodeWeight::Memory, ..Sharding::default() });
-    let known = [Objective::Throughput, Objective::GPipe, Objective::Latency { subgraphs: 1 }, sharding];
+    let step = Objective::Step { microbatches: 3 };
+    let known = [Objective::Throughput, Objective::GPipe, step, Objective::Latency { subgraphs: 1 }, sharding];
     known.into_iter().find(|objective| objective.name() == name)
 }
 

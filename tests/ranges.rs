@@ -241,6 +241,7 @@ fn parameters_of_methods() {
     for method in methods() {
         let file = match method.name {
             "degrees" => "options.json --microbatches=4",
+            "chunks" => "diamond.json --cpus=0 --microbatches=4",
             _ if method.objectives.contains(&"sharding") => "chain.json",
             _ => "diamond.json",
         };
