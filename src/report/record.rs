@@ -192,6 +192,9 @@ pub struct RunRecord {
     /// The chunks of each device, where that was asked for several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunks: Option<Chunks>,
+    /// How many sets of nodes were to be kept on one device each, if any: bounds are for such splits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub together: Option<usize>,
     /// How it ended.
     pub status: Status,
     /// The verified value, in the unit of the objective.
@@ -283,6 +286,7 @@ impl RunRecord {
             objective_kind: spec.objective.name(),
             microbatches: spec.objective.microbatches(),
             chunks: spec.chunks,
+            together: Some(spec.together.len()).filter(|&sets| sets > 0),
             status: outcome.status,
             objective: outcome.objective,
             time_unit: None,

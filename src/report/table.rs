@@ -42,11 +42,12 @@ pub(super) fn facts(record: &RunRecord) -> Vec<(&'static str, String)> {
     let chunks = record.chunks.map_or_else(String::new, |chunks| {
         format!(", {} {} chunks on each device", chunks.count, chunks.placement.name())
     });
+    let together = record.together.map_or_else(String::new, |sets| format!(", {sets} sets of nodes kept together"));
     let mut facts = vec![
         (
             "objective",
             format!(
-                "{}{unit} ({}{of}, {} splits{chunks})",
+                "{}{unit} ({}{of}, {} splits{chunks}{together})",
                 optional(record.objective, number),
                 record.objective_kind,
                 record.scope

@@ -99,6 +99,9 @@ pub struct PlanRecord {
     pub partitioner: Option<String>,
     /// How messages are paid for.
     pub links: &'static str,
+    /// How many sets of nodes were to be kept on one device each, if any: the bound is for such splits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub together: Option<usize>,
     /// `optimal`, `feasible`, `infeasible`, or `unknown` where no candidate runs.
     pub status: &'static str,
     /// Simulated time of a step of the best candidate, in milliseconds.
@@ -139,6 +142,7 @@ impl PlanRecord {
             batch: plan.batch,
             partitioner: options.partitioner.clone(),
             links: links_name(options.links),
+            together: Some(options.together.len()).filter(|&sets| sets > 0),
             status: plan.status().name(),
             objective: pipeline.map(|pipeline| pipeline.time),
             lower_bound: plan.lower_bound(),
