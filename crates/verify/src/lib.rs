@@ -52,7 +52,7 @@
 //! them in pipeline order, which says how many microbatches each has in flight; every node states its option.
 //!
 //! # What several chunks on a device are
-//! [`Chunks`](dagsplit_model::problem::Chunks) states it. The devices that hold nodes are numbered in the order of the split,
+//! [`Chunks`] states it. The devices that hold nodes are numbered in the order of the split,
 //! and say which of their nodes each of their stages has.
 //!
 //! # What the sharding cost is
