@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{InstanceOptions, config, drawn, near, solve_and_verify};
+use common::{InstanceOptions, config, drawn, layers, near, solve_and_verify};
 use dagsplit::conformance::strategies::step_problems;
 use dagsplit::formats::{ReadOptions, read_instance};
 use dagsplit::instance::{Edge, Instance, Node, Platform};
@@ -104,34 +104,27 @@ fn meets_the_best_of_all((instance, spec): (Instance, ProblemSpec)) {
     assert!(near(found, best), "{found:?}, not {best:?}: {spec:?}, {instance:?}");
 }
 
-/// A row of nodes of these times, on so many accelerators.
-fn row(times: &[f64], devices: usize, memory: Option<f64>) -> Instance {
-    let node = |(id, &time): (usize, &f64)| Node { accelerator_times: vec![Some(time)], ..Node::new(id as u64) };
-    Instance {
-        platform: Platform::uniform(devices, memory, 0),
-        nodes: times.iter().enumerate().map(node).collect(),
-        edges: (1..times.len() as u64).map(|id| Edge { source: id - 1, target: id }).collect(),
-        ..Instance::default()
-    }
-}
-
 /// What devices may hold can be so much more than what they do that its rounding drowns that.
 #[test]
 fn rounding_refutes_no_split() {
     let found = |instance: &Instance, placement| {
         solve_and_verify(solver("chunks").unwrap().as_ref(), instance, &chunked(instance, 64, 2, placement)).unwrap()
     };
+    let even = |count, memory| {
+        let platform = Platform::uniform(8, memory, 0);
+        Instance { platform, ..layers(&vec![1.0; count], 0.0, 8) }
+    };
+    let ample = Some(80.0 * 1024.0_f64.powi(3));
     for placement in [INTERLEAVED, Placement::VShape] {
-        for layers in [16, 17, 20, 24] {
-            let [without, with] = [None, Some(80.0 * 1024.0_f64.powi(3))]
-                .map(|memory| found(&row(&vec![1.0; layers], 8, memory), placement));
-            assert_eq!(without, with, "{layers} layers, {placement:?}");
+        for count in [16, 17, 20, 24] {
+            let [without, with] = [None, ample].map(|memory| found(&even(count, memory), placement));
+            assert_eq!(without, with, "{count} layers, {placement:?}");
         }
     }
-    assert_eq!(found(&row(&[1.0; 16], 8, Some(80.0 * 1024.0_f64.powi(3))), INTERLEAVED), 135.0);
+    assert_eq!(found(&even(16, ample), INTERLEAVED), 135.0);
     // All 32 devices can hold two chunks in one way alone.
     let times: Vec<f64> = (0..64).map(|layer| f64::from(100 + layer * 7919 % 801) / 100.0).collect();
-    let instance = row(&times, 32, None);
+    let instance = layers(&times, 0.0, 32);
     let stages: Vec<Vec<u64>> = (0..64).map(|id| vec![id]).collect();
     let spec = chunked(&instance, 64, 2, INTERLEAVED);
     let of_all = verify::check(&instance, &spec, &split_of(&stages, spec.chunks.unwrap())).unwrap().objective();
@@ -174,21 +167,6 @@ proptest! {
         let simulation = simulate(&pipeline, schedule, Options { microbatches, recompute: false }).unwrap();
         let (makespan, step) = (simulation.makespan(), verified.objective());
         prop_assert!((makespan - step).abs() <= 1e-9 * step, "{makespan}, not {step}");
-    }
-}
-
-/// Layers in a row with these times, each of whose outputs takes so long to move.
-fn layers(times: &[f64], transfer_time: f64, accelerators: usize) -> Instance {
-    let layer = |(id, &time): (usize, &f64)| Node {
-        accelerator_times: vec![Some(time)],
-        transfer_time,
-        ..Node::new(id as u64)
-    };
-    Instance {
-        platform: Platform::uniform(accelerators, None, 0),
-        nodes: times.iter().enumerate().map(layer).collect(),
-        edges: (1..times.len() as u64).map(|id| Edge { source: id - 1, target: id }).collect(),
-        ..Instance::default()
     }
 }
 

@@ -3,10 +3,10 @@
 
 mod common;
 
-use common::{InstanceOptions, config, proves, solve_and_verify};
+use common::{InstanceOptions, config, layers, proves, solve_and_verify};
 use dagsplit::conformance::Suite;
 use dagsplit::conformance::strategies::step_problems;
-use dagsplit::instance::{Edge, Instance, Node, Platform};
+use dagsplit::instance::{Edge, Instance, Node};
 use dagsplit::problem::{DeviceAssignment, DeviceKind, Objective, Problem, ProblemSpec, Scope, Solution};
 use dagsplit::registry::solver;
 use dagsplit::simulate::schedule::{GPipe, OneForwardOneBackward, Schedule};
@@ -15,21 +15,6 @@ use dagsplit::solve::{BruteForce, Guarantee, Outcome, SearchContext, Status};
 use dagsplit::verify;
 use proptest::collection::vec;
 use proptest::prelude::*;
-
-/// Layers in a row with these times, each of whose outputs takes so long to move.
-fn layers(times: &[f64], transfer_time: f64, accelerators: usize) -> Instance {
-    let layer = |(id, &time): (usize, &f64)| Node {
-        accelerator_times: vec![Some(time)],
-        transfer_time,
-        ..Node::new(id as u64)
-    };
-    Instance {
-        platform: Platform::uniform(accelerators, None, 0),
-        nodes: times.iter().enumerate().map(layer).collect(),
-        edges: (1..times.len() as u64).map(|id| Edge { source: id - 1, target: id }).collect(),
-        ..Instance::default()
-    }
-}
 
 /// Those that count steps themselves, and some that know the largest load alone.
 const METHODS: [&str; 8] =

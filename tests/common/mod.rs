@@ -7,7 +7,7 @@ pub use dagsplit::conformance::strategies::{
     InstanceOptions, Weights, instances, latency_problems, odd_cycles, problems,
 };
 
-use dagsplit::instance::Instance;
+use dagsplit::instance::{Edge, Instance, Node, Platform};
 use dagsplit::problem::{Problem, ProblemSpec};
 use dagsplit::solve::{Guarantee, OPTIMALITY_TOLERANCE, Outcome, Run, SearchContext, Solver};
 use dagsplit::verify;
@@ -84,4 +84,19 @@ pub fn count_runs(
         solver.solve(&Problem::new(&instance, spec).unwrap(), &mut SearchContext::new()).unwrap()
     };
     drawn(strategy, cases).map(run).filter(reaches).count()
+}
+
+/// Layers in a row with these times, each of whose outputs takes so long to move.
+pub fn layers(times: &[f64], transfer_time: f64, accelerators: usize) -> Instance {
+    let layer = |(id, &time): (usize, &f64)| Node {
+        accelerator_times: vec![Some(time)],
+        transfer_time,
+        ..Node::new(id as u64)
+    };
+    Instance {
+        platform: Platform::uniform(accelerators, None, 0),
+        nodes: times.iter().enumerate().map(layer).collect(),
+        edges: (1..times.len() as u64).map(|id| Edge { source: id - 1, target: id }).collect(),
+        ..Instance::default()
+    }
 }

@@ -12,7 +12,8 @@ use crate::verify::{Verified, VerifiedDevice};
 impl Pipeline {
     /// The pipeline of a verified split of `instance`, contiguous or not; `problem` is what it was verified for.
     ///
-    /// A device's nodes of one pass, or those of one of its chunks, are one block, or several where they have to wait for other devices in between:
+    /// A device's nodes of one pass, or those of one of its chunks, are one block, or several where they have to wait for other
+    /// devices in between:
     /// the virtual devices of Tarnawski 2020, section 5.2. A producer is paid for once per device and direction, with
     /// the block that makes it or the first one that consumes it, so that the work of a device per sample is its load
     /// under `problem`'s cost. Replicas are one device that takes their share of the time. What a device's memory

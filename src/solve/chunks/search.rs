@@ -52,7 +52,7 @@ pub fn run(
     let work = (0..units.unit_count()).filter_map(|unit| shares.least(unit)).sum::<f64>() * (1.0 - ROUNDING);
     let search = Search { problem, units, chunks, devices, work };
     match lattice.map(|lattice| Family::of_lattice(problem, units, &lattice, race.cx)) {
-        Some(Ok(family)) => search.all(&family, race, stats) == Ok(true),
+        Some(Ok(family)) => search.all(&family, race, stats),
         Some(Err(Stopped)) => false,
         None => {
             for order in [topological::smallest_first(&units.order), depth_first(&units.order, |unit| unit)] {
@@ -82,10 +82,7 @@ impl Search<'_> {
     }
 
     /// Looks at all splits between the sets of a family of all ideals, as far as limits allow; whether there is none.
-    ///
-    /// # Errors
-    /// A limit came first.
-    fn all(&self, family: &Family, race: &mut SplitRace, stats: &mut Stats) -> Result<bool, Stopped> {
+    fn all(&self, family: &Family, race: &mut SplitRace, stats: &mut Stats) -> bool {
         let mut pipelines = self.first_splits(family, race, stats);
         let others = self.least(self.devices - pipelines.len());
         let raise = |race: &mut SplitRace, pipelines: &[Pipeline]| {
@@ -107,7 +104,7 @@ impl Search<'_> {
                 least = raise(race, &pipelines);
             }
         }
-        Ok(least == f64::INFINITY)
+        least == f64::INFINITY
     }
 
     /// What no step over so many devices is below, whatever moves; infinite for none.

@@ -73,8 +73,8 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// The best chain of an objective of at most `target`, with its value, if it is no better than `bound`, as no chain
-    /// may be; the number of pairs is added to `pairs`.
+    /// The best chain of an objective of at most `target`, with its value, where none is better than `bound`; the number of
+    /// pairs is added to `pairs`.
     pub fn best(
         &self,
         (bound, target): (f64, f64),

@@ -1,7 +1,7 @@
 //! The zone of an ideal: the units that a stage which begins there may hold, and what is left of them where some are barred.
 
 use super::chain::Bits;
-use super::loads::{contains, ones};
+use super::loads::{contains, ones, zeros};
 use crate::graph::{Graph, reachability};
 
 /// Which units come after and before which, and what each of them counts.
@@ -34,7 +34,7 @@ impl<'a> Zones<'a> {
 
     /// What the units above an ideal count.
     pub fn above(&self, ideal: &[u64]) -> f64 {
-        super::loads::zeros(ideal, self.shares.len()).map(|u| self.shares[u]).sum()
+        zeros(ideal, self.shares.len()).map(|u| self.shares[u]).sum()
     }
 
     /// The zone of the ideal `from`, which the units `ready` may join: each unit that fits into `most` of `time` together with

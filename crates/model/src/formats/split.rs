@@ -8,7 +8,8 @@
 //! not read, for the verifier computes them. An entry of `fpgas` may also state `class` (index of its accelerator
 //! class, else 0), `replicas` (else 1), `tensor_degree` (devices of each replica, else 1), `options` (the name of each
 //! node's option, in the order of `nodes`), `server`, `subgraphs` (lists of nodes that run one after another, for the
-//! latency) and `chunks` (lists of the nodes of each stage that it holds), which the published programs do not know. Claims are also read from `totalLatency`.
+//! latency) and `chunks` (lists of the nodes of each stage that it holds), which the published programs do not know. Claims
+//! are also read from `totalLatency`.
 
 use std::collections::HashMap;
 use std::path::Path;
