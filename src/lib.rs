@@ -99,7 +99,7 @@ mod units;
 pub mod embedded {
     //! What the Python package reaches beside the interface. It may change at any time.
     pub use crate::cli::embedded::*;
-    pub use crate::cli::{Answer, Exit, Failure, Reproduced, Watch};
+    pub use crate::cli::{Answer, Exit, Failure, Reproduced, Watch, run_for};
 
     /// Records, tables and pictures.
     pub mod report {

@@ -17,8 +17,8 @@ INTRODUCTION = """# In Python
 
     pip install .
 
-builds the package `dagsplit` from the checkout; it needs Python 3.10 and Rust alone, for the solvers that need HiGHS
-are left out. Extras are `graphs` (networkx, rustworkx), `frames` (pandas, polars), `progress` (tqdm), `torch` (`dagsplit.trace`
+builds the package `dagsplit` from the checkout, and the command of that name with all its verbs; it needs Python 3.10 and
+Rust alone, for the solvers that need HiGHS are left out. Extras are `graphs` (networkx, rustworkx), `frames` (pandas, polars), `progress` (tqdm), `torch` (`dagsplit.trace`
 and the command `dagsplit-profile`) and `models` (the same, with the libraries of its built-in models), as in `pip install
 '.[graphs]'`.
 Searches run in the process, without the interpreter's lock, and stop at Ctrl-C with their best split.

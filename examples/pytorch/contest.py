@@ -1,7 +1,6 @@
 """Does the proven split run faster? Splits of several methods take turns on the same two processes.
 
     pip install '.[models]'
-    cargo install --path . --no-default-features --features cli,conformance
     OMP_NUM_THREADS=1 python examples/pytorch/contest.py
 
 Each model is profiled and split in two for a step of some microbatches by every method. Two processes, each on a core

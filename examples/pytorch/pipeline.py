@@ -1,7 +1,6 @@
 """A model from PyTorch to a running pipeline: traced, profiled on the CPU, split by dagsplit, run by PyTorch.
 
     pip install '.[models]'
-    cargo install --path . --no-default-features
     OMP_NUM_THREADS=1 python examples/pytorch/pipeline.py --stages 2
 
 Every stage is a process of one thread; they talk over gloo. The outputs must equal the whole model's, and the time

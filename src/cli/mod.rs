@@ -19,6 +19,7 @@ mod generate_topology;
 #[cfg(feature = "highs")]
 mod import_solution;
 mod info;
+mod invocation;
 mod ledger;
 mod map;
 mod mapping_args;
@@ -50,8 +51,9 @@ mod verbatim;
 mod verify;
 
 use std::borrow::Cow;
+use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{LazyLock, OnceLock};
 use std::time::Instant;
@@ -120,8 +122,21 @@ enum Verb {
 /// how many bytes its allocator has given out, by which searches keep their limit of memory.
 pub fn run(allocated: fn() -> usize) -> ExitCode {
     memory::ALLOCATED.get_or_init(|| allocated);
+    answer().into()
+}
+
+/// The same for a launcher, such as a script of Python: `program` is the launcher's own file, which begins it once more
+/// where runs are made in processes of their own, and `words` are those after its name. Returns the exit code. Limits of
+/// memory are kept by what is resident.
+pub fn run_for(program: PathBuf, words: Vec<OsString>) -> i32 {
+    invocation::begin(program, words);
+    answer() as i32
+}
+
+fn answer() -> Exit {
     started();
-    let line = CommandLine::try_parse().unwrap_or_else(|error| refuse(&error));
+    let words = std::iter::once("dagsplit".into()).chain(invocation::words().iter().cloned());
+    let line = CommandLine::try_parse_from(words).unwrap_or_else(|error| refuse(&error));
     let result = match line.verb {
         Verb::Solve(args) => args.run(),
         Verb::Map(args) => args.run(),
@@ -145,13 +160,11 @@ pub fn run(allocated: fn() -> usize) -> ExitCode {
         Verb::ImportSolution(args) => args.run(),
         Verb::Methods(args) => args.run(),
     };
-    result
-        .unwrap_or_else(|failure| {
-            tell("error", &failure.to_string());
-            tell_program(&failure.to_string(), failure.exit as i32);
-            failure.exit
-        })
-        .into()
+    result.unwrap_or_else(|failure| {
+        tell("error", &failure.to_string());
+        tell_program(&failure.to_string(), failure.exit as i32);
+        failure.exit
+    })
 }
 
 /// The schema of an error as JSON.
@@ -159,7 +172,7 @@ const ERROR_SCHEMA: &str = "dagsplit-error/1";
 
 /// Tells on standard output why there is no answer, where JSON was asked for.
 fn tell_program(error: &str, exit_code: i32) {
-    if std::env::args_os().skip(1).any(|argument| argument == "--json") {
+    if invocation::words().iter().any(|word| word == "--json") {
         let object = serde_json::json!({"schema": ERROR_SCHEMA, "error": error, "exit_code": exit_code});
         // The exit code says the same to whoever does not read it.
         let _ = writeln!(std::io::stdout(), "{object:#}");

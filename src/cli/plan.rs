@@ -25,7 +25,7 @@ use super::question::{Watch, exit};
 use super::reading_args::{ReadingArgs, Workload, graph_of};
 use super::search_args::SearchArgs;
 use super::verbatim::Verbatim;
-use super::{Exit, Failure, OrFail, bug, command_line, print, print_json, progress, write_out};
+use super::{Exit, Failure, OrFail, bug, command_line, invocation, print, print_json, progress, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -181,7 +181,7 @@ impl Args {
 
     /// The command lines that plan again and simulate the files that were written, each with what it does.
     fn commands(&self, plan: &Plan) -> Vec<(&'static str, String)> {
-        let again = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+        let again = invocation::words().iter().map(|word| word.to_string_lossy().into_owned());
         let mut commands = vec![("This plan:", command_line("dagsplit", again))];
         let OutputArgs { output_stages: stages, output_topology: topology, output_mapping: mapping, .. } =
             &self.output.options;

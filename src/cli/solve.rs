@@ -14,7 +14,7 @@ use super::problem_args::ProblemArgs;
 use super::question::{Answer, Question, Watch};
 use super::reading_args::{ReadingArgs, Workload, graph_of};
 use super::verbatim::Verbatim;
-use super::{Exit, Failure, OrFail, command_line, note, print, print_json, progress, started, write_out};
+use super::{Exit, Failure, OrFail, command_line, invocation, note, print, print_json, progress, started, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -155,7 +155,7 @@ impl Args {
     fn commands(&self, record: &RunRecord) -> Vec<(&'static str, String)> {
         let word = |path: &Path| path.to_string_lossy().into_owned();
         let file = word(self.reading.options.file());
-        let again = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+        let again = invocation::words().iter().map(|word| word.to_string_lossy().into_owned());
         let mut commands = vec![("This run:", command_line("dagsplit", again))];
         if let Some(split) = self.output.as_deref().filter(|_| record.verified) {
             let scope = format!("--scope={}", record.scope);

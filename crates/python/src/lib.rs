@@ -9,6 +9,7 @@ mod costs;
 mod errors;
 mod pages;
 mod pipelines;
+mod program;
 mod reproducing;
 mod running;
 mod solving;
@@ -31,6 +32,8 @@ mod _native {
     use super::pages::Page;
     #[pymodule_export]
     use super::pipelines::{Topology, map, plan, simulate};
+    #[pymodule_export]
+    use super::program::run_program;
     #[pymodule_export]
     use super::reproducing::{reproduce, studies};
     #[pymodule_export]

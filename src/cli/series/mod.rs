@@ -21,7 +21,7 @@ pub use tally::Tally;
 
 use super::supervised::{self, Supervision};
 use super::task::Task;
-use super::{Exit, Failure, OrFail, memory, note, print_raw, progress, values};
+use super::{Exit, Failure, invocation, memory, note, print_raw, progress, values};
 
 /// Which runs are made, how many at a time, and where their results are kept.
 #[derive(Debug, clap::Args)]
@@ -78,7 +78,7 @@ pub struct Made {
 /// Runs tasks and keeps their records.
 struct Series<'a> {
     arguments: &'a SeriesArgs,
-    program: PathBuf,
+    program: &'a Path,
     jobs: usize,
     journal: Mutex<Journal>,
     interrupted: Arc<AtomicBool>,
@@ -150,7 +150,7 @@ impl SeriesArgs {
         };
         Ok(Series {
             arguments: self,
-            program: self.program.clone().map_or_else(std::env::current_exe, Ok).or_fail(Exit::Bug)?,
+            program: self.program.as_deref().unwrap_or(invocation::program()),
             jobs,
             journal: Mutex::new(journal.map_err(journal_failure)?.into()),
             interrupted: progress::interrupt_flag()?,
@@ -255,7 +255,7 @@ impl Series<'_> {
         };
         let mut arguments = task.arguments.clone();
         arguments.extend(["--json".to_owned(), "--quiet".to_owned()]);
-        supervised::run(&self.program, &arguments, &supervision)
+        supervised::run(self.program, &arguments, &supervision)
     }
 }
 
