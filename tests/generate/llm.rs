@@ -109,3 +109,41 @@ fn options_are_passes_and_what_devices_sum_up() {
     }
     assert_eq!(sums, 5);
 }
+
+/// Published: 516,096 bytes for each token of Llama 3.1 405B, 70,272 of DeepSeek-V3 (Zhao et al., 2025, table 1), in
+/// numbers of two bytes; those here have four.
+#[test]
+fn serving_keeps_keys_and_values_and_no_training() {
+    for (model, bytes, is_shared) in
+        [(LanguageModel::Llama3_405b, 516_096.0, true), (LanguageModel::DeepseekV3, 70_272.0, false)]
+    {
+        let served = Llm { tensor_degrees: vec![1, 8], serving: true, ..llm(model) };
+        let trained = Llm { serving: false, ..served.clone() };
+        let layers = Llm { granularity: Granularity::Layer, ..served.clone() };
+        let [served, trained, layers] = [served, trained, layers].map(|llm| made(&Recipe::new(llm)));
+        let own = |instance: &Instance, degree: usize| {
+            let options = instance.parallelism.clone().unwrap().options;
+            let is_of_module =
+                |id: u64| instance.nodes[id as usize].name.as_deref().unwrap().starts_with("second_token");
+            let these = options.into_iter().filter(move |o| o.tensor_degree == degree && o.name == "vanilla");
+            these.filter(|option| !is_of_module(option.node)).collect::<Vec<_>>()
+        };
+        let bytes = 2.0 * bytes;
+        for instance in [&served, &layers] {
+            let cache = |degree| own(instance, degree).iter().map(|o| o.cache_bytes_per_token).sum::<f64>();
+            assert_eq!([cache(1), cache(8)], [bytes, if is_shared { bytes / 8.0 } else { bytes }]);
+            assert_eq!(instance.parallelism.as_ref().unwrap().options.len(), 2 * instance.nodes.len());
+        }
+        for (serve, train) in own(&served, 8).iter().zip(own(&trained, 8)) {
+            assert!(serve.time <= train.time && serve.weight_bytes == train.weight_bytes);
+            let of_training = [serve.gradient_bytes, serve.optimizer_bytes, serve.parameter_bytes];
+            assert_eq!(of_training, [0.0; 3]);
+        }
+        let largest = |instance: &Instance| own(instance, 1).iter().map(|o| o.working_bytes).fold(0.0, f64::max);
+        assert_eq!(largest(&served), largest(&layers), "operators of a layer run one after another");
+        let moved = |instance: &Instance| {
+            instance.parallelism.iter().flat_map(|p| &p.edges).map(|edge| edge.bytes).sum::<f64>()
+        };
+        assert_eq!(moved(&trained), 2.0 * moved(&served), "both passes are paid for");
+    }
+}

@@ -1,6 +1,6 @@
 //! Builds operator graphs; sizes and traffic follow from the inputs.
 
-use super::operator::{Operator, OperatorGraph, OperatorKind};
+use super::operator::{KeyValueCache, Operator, OperatorGraph, OperatorKind};
 
 /// Index of an operator that was already added.
 pub(super) type Index = usize;
@@ -79,6 +79,11 @@ impl ModelBuilder {
     pub fn summed(&mut self, x: Index) -> Index {
         self.graph.summed.push(x);
         x
+    }
+
+    /// Says that operator `x` keeps so many elements of each token.
+    pub fn keeps(&mut self, x: Index, elements: f64, is_shared: bool) {
+        self.graph.caches.push(KeyValueCache { operator: x, elements, is_shared });
     }
 
     /// Elements of the output of `x`.

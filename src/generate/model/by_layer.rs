@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::tensor_parallel::RECOMPUTES;
 use crate::generate::rounding::six_digits;
 use crate::instance::{Edge, EdgeBytes, Instance, Node, NodeOption, Parallelism};
 
@@ -113,7 +114,8 @@ fn options(parallelism: &Parallelism, of: &[u64]) -> Parallelism {
     Parallelism { options: layers.into_values().collect(), edges, ..*parallelism }
 }
 
-/// Adds an operator's option to that of its layer, which computes again all that it computes again at once.
+/// Adds an operator's option to that of its layer, which computes again all that it computes again at once; other
+/// operators run one after another.
 fn add_option(layer: &mut NodeOption, option: &NodeOption) {
     layer.time = six_digits(layer.time + option.time);
     layer.parameter_bytes += option.parameter_bytes;
@@ -122,6 +124,9 @@ fn add_option(layer: &mut NodeOption, option: &NodeOption) {
     layer.weight_bytes += option.weight_bytes;
     layer.gradient_bytes += option.gradient_bytes;
     layer.optimizer_bytes += option.optimizer_bytes;
-    layer.working_bytes += option.working_bytes;
+    layer.working_bytes = match option.name == RECOMPUTES {
+        true => layer.working_bytes + option.working_bytes,
+        false => layer.working_bytes.max(option.working_bytes),
+    };
     layer.cache_bytes_per_token += option.cache_bytes_per_token;
 }

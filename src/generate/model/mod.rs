@@ -112,6 +112,10 @@ trait Network {
     fn tensor_degrees(&self) -> &[u32] {
         &[]
     }
+    /// Whether these options are of inference, not of a training step.
+    fn is_served(&self) -> bool {
+        false
+    }
     /// Whether nodes are layers.
     fn is_by_layer(&self) -> bool {
         false
@@ -144,7 +148,8 @@ impl Model {
         let mut instance = roofline::instance(&operators, &self.hardware, training);
         let degrees = network.tensor_degrees();
         if !degrees.is_empty() {
-            instance.parallelism = Some(tensor_parallel::options(&operators, &self.hardware, degrees));
+            let options = if network.is_served() { tensor_parallel::serving } else { tensor_parallel::training };
+            instance.parallelism = Some(options(&operators, &self.hardware, degrees));
         }
         if network.is_by_layer() { by_layer::joined(instance) } else { instance }
     }

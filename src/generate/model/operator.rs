@@ -48,6 +48,17 @@ pub struct Operator {
     pub flops: f64,
 }
 
+/// Keys and values that an operator of attention keeps of each token, for those that follow.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KeyValueCache {
+    /// The operator that reads them.
+    pub operator: usize,
+    /// Elements for each token.
+    pub elements: f64,
+    /// Whether the devices of a tensor-parallel group share them out; else each keeps all.
+    pub is_shared: bool,
+}
+
 /// The operators of a network in topological order: inputs have lower indices.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OperatorGraph {
@@ -55,6 +66,8 @@ pub struct OperatorGraph {
     pub operators: Vec<Operator>,
     /// Operators whose output the devices of a tensor-parallel group sum up, ascending.
     pub summed: Vec<usize>,
+    /// What attention keeps of tokens, by operator, ascending.
+    pub caches: Vec<KeyValueCache>,
 }
 
 impl OperatorGraph {

@@ -1,7 +1,7 @@
-//! What training takes of operators that several devices share, with their outputs kept or recomputed.
+//! What operators take that several devices share: in training, with their outputs kept or recomputed, and in serving.
 
 use super::hardware::{Hardware, Precision};
-use super::operator::OperatorGraph;
+use super::operator::{KeyValueCache, OperatorGraph};
 use super::roofline::CostModel;
 use crate::generate::rounding::six_digits;
 use crate::instance::{EdgeBytes, NodeOption, Parallelism, TimeUnit};
@@ -9,52 +9,109 @@ use crate::problem::{self, Optimizer, Training};
 
 /// The option that keeps an operator's output for the backward pass, and the one that computes it once more.
 const KEEPS: &str = "vanilla";
-const RECOMPUTES: &str = "recompute";
+pub(super) const RECOMPUTES: &str = "recompute";
 
-/// The options of all operators at each of these tensor degrees, for one microbatch.
+/// The options of all operators at each of these tensor degrees, for one microbatch of a training step.
 ///
 /// All devices of a group share an operator's work, parameters and output, as under tensor and sequence parallelism
 /// (Korthikanti et al., 2022, section 4.2.2). What they sum up takes a reduction and a collection over NVLink,
 /// 2 (t − 1) / t of its bytes, in each pass. An operator is recomputed in a second forward pass, sums among it, and
 /// keeps nothing until then; the last one of a layer is kept. Weights, gradients and optimizer are those of Adam.
 /// O(operators · degrees).
-pub(super) fn options(graph: &OperatorGraph, hardware: &Hardware, degrees: &[u32]) -> Parallelism {
-    let model = CostModel::new(hardware);
+pub(super) fn training(graph: &OperatorGraph, hardware: &Hardware, degrees: &[u32]) -> Parallelism {
     let bytes = hardware.precision.bytes();
-    let per_millisecond = hardware.accelerator.nvlink() / 1e3;
     let precision = match hardware.precision {
         Precision::Fp32 => problem::Precision::Fp32,
         Precision::Fp16 => problem::Precision::Fp16,
     };
     let training = Training { optimizer: Optimizer::Adam, precision };
+    options(graph, hardware, degrees, |shared, own| {
+        let &Shared { operator, degree, passes: [forward, backward], sum, weights } = shared;
+        let op = &graph.operators[operator];
+        let kept = if op.kind.computes() { (op.output * bytes / f64::from(degree)).round() } else { 0.0 };
+        let option = |name: &str, time: f64, kept: f64, working: f64| NodeOption {
+            parameter_bytes: weights,
+            memory_per_microbatch: kept,
+            gradient_bytes: training.gradients() * weights,
+            optimizer_bytes: training.optimizer_state() * weights,
+            working_bytes: working,
+            ..shared.option(name, time)
+        };
+        own.push(option(KEEPS, forward + backward + 2.0 * sum, kept, 0.0));
+        if kept > 0.0 && !is_last_of_layer(graph, operator) {
+            own.push(option(RECOMPUTES, 2.0 * forward + backward + 3.0 * sum, 0.0, kept));
+        }
+    })
+}
+
+/// The options of inference, likewise: the forward pass, which needs room for what an operator reads and writes, and
+/// keys and values of each token. Latent attention keeps all of them on each device. Replicas synchronise nothing.
+/// O(operators · degrees).
+pub(super) fn serving(graph: &OperatorGraph, hardware: &Hardware, degrees: &[u32]) -> Parallelism {
+    let bytes = hardware.precision.bytes();
+    let mut kept = vec![None; graph.operators.len()];
+    graph.caches.iter().for_each(|cache| kept[cache.operator] = Some(cache));
+    let mut parallelism = options(graph, hardware, degrees, |shared, own| {
+        let (op, share) = (&graph.operators[shared.operator], f64::from(shared.degree));
+        let read: f64 = op.inputs.iter().map(|&u| graph.operators[u].output).sum();
+        let cached = |cache: &KeyValueCache| cache.elements * bytes / if cache.is_shared { share } else { 1.0 };
+        own.push(NodeOption {
+            working_bytes: if op.kind.computes() { ((read + op.output) * bytes / share).round() } else { 0.0 },
+            cache_bytes_per_token: kept[shared.operator].map_or(0.0, cached),
+            ..shared.option(KEEPS, shared.passes[0] + shared.sum)
+        });
+    });
+    // Stages with degrees pay for an edge in both passes, and this is one.
+    parallelism.edges.iter_mut().for_each(|edge| edge.bytes /= 2.0);
+    parallelism
+}
+
+/// An operator that a group of devices shares.
+struct Shared {
+    operator: usize,
+    degree: u32,
+    /// What its forward and its backward pass take.
+    passes: [f64; 2],
+    /// What summing up its output takes, in each pass.
+    sum: f64,
+    /// Bytes of its parameters on each device.
+    weights: f64,
+}
+
+impl Shared {
+    fn option(&self, name: &str, time: f64) -> NodeOption {
+        NodeOption {
+            node: self.operator as u64,
+            tensor_degree: self.degree as usize,
+            name: name.into(),
+            time: six_digits(time),
+            weight_bytes: self.weights,
+            ..NodeOption::default()
+        }
+    }
+}
+
+/// What `add` gives of each operator at each degree.
+fn options(
+    graph: &OperatorGraph,
+    hardware: &Hardware,
+    degrees: &[u32],
+    add: impl Fn(&Shared, &mut Vec<NodeOption>),
+) -> Parallelism {
+    let model = CostModel::new(hardware);
+    let bytes = hardware.precision.bytes();
+    let per_millisecond = hardware.accelerator.nvlink() / 1e3;
     let mut options = Vec::new();
     for &degree in degrees {
         let share = f64::from(degree);
-        for (v, [forward, backward]) in model.passes(graph, share).into_iter().enumerate() {
-            let op = &graph.operators[v];
-            let sum = match graph.summed.binary_search(&v).is_ok() {
+        for (operator, passes) in model.passes(graph, share).into_iter().enumerate() {
+            let op = &graph.operators[operator];
+            let sum = match graph.summed.binary_search(&operator).is_ok() {
                 true => 2.0 * (share - 1.0) / share * op.output * bytes / per_millisecond,
                 false => 0.0,
             };
-            let kept = if op.kind.computes() { (op.output * bytes / share).round() } else { 0.0 };
             let weights = (op.parameters * bytes / share).round();
-            let option = |name: &str, time: f64, kept: f64, working: f64| NodeOption {
-                node: v as u64,
-                tensor_degree: degree as usize,
-                name: name.into(),
-                time: six_digits(time),
-                parameter_bytes: weights,
-                memory_per_microbatch: kept,
-                weight_bytes: weights,
-                gradient_bytes: training.gradients() * weights,
-                optimizer_bytes: training.optimizer_state() * weights,
-                working_bytes: working,
-                ..NodeOption::default()
-            };
-            options.push(option(KEEPS, forward + backward + 2.0 * sum, kept, 0.0));
-            if kept > 0.0 && !is_last_of_layer(graph, v) {
-                options.push(option(RECOMPUTES, 2.0 * forward + backward + 3.0 * sum, 0.0, kept));
-            }
+            add(&Shared { operator, degree, passes, sum, weights }, &mut options);
         }
     }
     let edges = edges(graph, bytes);

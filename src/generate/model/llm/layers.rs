@@ -113,7 +113,9 @@ impl Layers<'_> {
         let value = b.product("value", x, hidden, key_heads * value_width);
         let query = b.pointwise("turn_query", &[query], TURN);
         let key = b.pointwise("turn_key", &[key], TURN);
-        self.flash(b, &[query, key, value])
+        let context = self.flash(b, &[query, key, value]);
+        b.keeps(context, key_heads * (key_width + value_width), true);
+        b.product("output", context, heads * value_width, hidden)
     }
 
     /// Attention whose projections go through narrow ones (DeepSeek-AI, 2024, section 2.1.1).
@@ -129,17 +131,19 @@ impl Layers<'_> {
         let turned = b.vector("turn_key", &[narrow], self.tokens() * latent.turned, TURN);
         let narrow = b.vector_with("key_norm", &[narrow], self.tokens() * latent.keys, latent.keys, NORM);
         let keys = b.product("key_up", narrow, latent.keys, heads * (apart + value_width));
-        self.flash(b, &[query, keys, turned])
+        let context = self.flash(b, &[query, keys, turned]);
+        // The narrow keys serve all heads, so that every device keeps them.
+        b.keeps(context, latent.keys + latent.turned, false);
+        b.product("output", context, heads * value_width, hidden)
     }
 
-    /// Causal attention as one kernel that keeps no scores (Dao et al., 2022), and the output's projection.
+    /// Causal attention as one kernel that keeps no scores (Dao et al., 2022).
     fn flash(&self, b: &mut ModelBuilder, inputs: &[Index]) -> Index {
-        let Shape { hidden, heads, key_width, value_width, .. } = *self.shape;
-        let width = f64::from(heads) * value_width;
+        let Shape { heads, key_width, value_width, .. } = *self.shape;
+        let heads = f64::from(heads);
         // Each token sees half of the others in the mean.
-        let flops = f64::from(heads) * self.tokens() * self.sequence * (key_width + value_width);
-        let context = b.matrix("attend", inputs, self.tokens() * width, 0.0, flops);
-        b.product("output", context, width, hidden)
+        let flops = heads * self.tokens() * self.sequence * (key_width + value_width);
+        b.matrix("attend", inputs, self.tokens() * heads * value_width, 0.0, flops)
     }
 
     /// SwiGLU (Shazeer, 2020).

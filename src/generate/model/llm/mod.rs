@@ -46,13 +46,18 @@ pub struct Llm {
     #[arg(long, value_name = "T,...", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tensor_degrees: Vec<u32>,
+    /// Let the options be those of inference: the forward pass alone, and keys and values of each token
+    /// (`solve --cache-tokens`).
+    #[arg(long, requires = "tensor_degrees")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub serving: bool,
 }
 
 impl Default for Llm {
     /// Llama 3 with 8 billion parameters, layer by layer, in sequences of its training.
     fn default() -> Self {
         let (model, granularity) = Default::default();
-        Self { model, layers: None, granularity, sequence: 8192, batch: 1, tensor_degrees: Vec::new() }
+        Self { model, layers: None, granularity, sequence: 8192, batch: 1, tensor_degrees: Vec::new(), serving: false }
     }
 }
 
@@ -100,6 +105,10 @@ impl Network for Llm {
 
     fn tensor_degrees(&self) -> &[u32] {
         &self.tensor_degrees
+    }
+
+    fn is_served(&self) -> bool {
+        self.serving
     }
 
     fn is_by_layer(&self) -> bool {
