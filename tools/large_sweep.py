@@ -3,7 +3,7 @@
 
     python tools/large_sweep.py [FOLDER] [--engines slurm,dask]
 
-100 generated workloads of 8 to 17 nodes, twelve methods and five seeds. Needs the program `dagsplit`, the package with
+100 generated workloads of 12 to 20 nodes, twelve methods and five seeds. Needs the program `dagsplit`, the package with
 `distributed`, and for the array Slurm and root: a cluster of this machine alone is started. Shown are seconds, how many
 records there are, how many runs were made twice, and whether every run has status, objective, bound and split of the
 run in a row, and every cell of the table but seconds and memory. Exits with 1 where anything differs.
@@ -113,7 +113,7 @@ class Sweep:
     def on_slurm(self) -> None:
         """Four tasks, one of which is killed after a quarter of the runs; then the same array again."""
         script = Path(__file__).parents[1] / "tests" / "slurm" / "node.sh"
-        with tempfile.TemporaryDirectory() as cluster:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cluster:
             subprocess.run(["bash", script, "start", cluster], check=True, stdout=subprocess.DEVNULL)
             try:
                 self._arrays({**os.environ, "SLURM_CONF": f"{cluster}/slurm.conf"})
