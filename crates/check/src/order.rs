@@ -3,6 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
+use crate::Result;
+use crate::decimal::sum;
 use crate::instance::Instance;
 
 /// Which nodes share a device, and how these units are ordered.
@@ -46,8 +48,8 @@ impl Order {
             match (nodes[a].backward, nodes[b].backward) {
                 (false, false) => edges.extend(variable_of[a].zip(variable_of[b])),
                 (true, true) if has_orphan => {
-                    edges
-                        .extend(variables[unit_b].iter().flat_map(|&u| variables[unit_a].iter().map(move |&v| (u, v))));
+                    let from = variables[unit_b].iter();
+                    edges.extend(from.flat_map(|&u| variables[unit_a].iter().map(move |&v| (u, v))));
                 }
                 _ => {}
             }
@@ -59,8 +61,12 @@ impl Order {
     /// successive ideals see.
     pub fn contracted(&self) -> Self {
         let between = |&(a, b): &(usize, usize)| (self.unit_of_variable[a], self.unit_of_variable[b]);
-        let edges: BTreeSet<(usize, usize)> = self.edges.iter().map(between).collect();
-        self.joined(&components(self.units, edges.into_iter()))
+        self.joined(&components(self.units, self.edges.iter().map(between)))
+    }
+
+    /// The same without order: one order node for each unit.
+    pub fn unordered(&self) -> Self {
+        Self { edges: Vec::new(), ..self.joined(&(0..self.units).collect::<Vec<_>>()) }
     }
 
     /// The same with the units of equal marks as one, and one order node for each unit.
@@ -68,21 +74,19 @@ impl Order {
         let (unit_of, units) = numbered(self.unit_of.iter().map(|&unit| marks[unit]));
         let mut new_unit = vec![0; self.units];
         self.unit_of.iter().zip(&unit_of).for_each(|(&old, &new)| new_unit[old] = new);
-        let between =
-            |&(a, b): &(usize, usize)| (new_unit[self.unit_of_variable[a]], new_unit[self.unit_of_variable[b]]);
-        let edges: BTreeSet<_> = self.edges.iter().map(between).filter(|(a, b)| a != b).collect();
-        Self::of_units(unit_of, units, edges.into_iter().collect())
-    }
-
-    /// The same without order: one order node for each unit.
-    pub fn unordered(&self) -> Self {
-        Self::of_units(self.unit_of.clone(), self.units, Vec::new())
-    }
-
-    /// Units with one order node each.
-    fn of_units(unit_of: Vec<usize>, units: usize, edges: Vec<(usize, usize)>) -> Self {
+        let new = |variable: usize| new_unit[self.unit_of_variable[variable]];
+        let edges: BTreeSet<_> = self.edges.iter().map(|&(a, b)| (new(a), new(b))).filter(|(a, b)| a != b).collect();
         let variable_of = unit_of.iter().map(|&unit| Some(unit)).collect();
-        Self { unit_of, units, variable_of, unit_of_variable: (0..units).collect(), edges }
+        Self { unit_of, units, variable_of, unit_of_variable: (0..units).collect(), edges: edges.into_iter().collect() }
+    }
+
+    /// What the nodes of each unit have together.
+    pub fn sums(&self, of_nodes: impl Iterator<Item = Result<i128>>) -> Result<Vec<i128>> {
+        let mut sums = vec![0; self.units];
+        for (value, &unit) in of_nodes.zip(&self.unit_of) {
+            sums[unit] = sum([sums[unit], value?])?;
+        }
+        Ok(sums)
     }
 }
 
