@@ -1,7 +1,7 @@
 //! The reason `crowd`: units of which no device holds more than a few, and which are more than that. A crowd of one unit
 //! that no device can hold is a cut.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::Result;
 use crate::problem::{Kind, Problem, Terms};
@@ -53,7 +53,7 @@ fn may_hold(problem: &Problem, kind: &Kind, group: &[usize]) -> bool {
 /// what is inside, with the source, and what is outside, with the sink.
 fn least_exceeds(problem: &Problem, kind: &Kind, &[compute, into, out]: &Terms, group: &[usize]) -> bool {
     let (units, nets) = (problem.order.units, problem.nets.len());
-    let mut flow = Flow { arcs: Vec::new(), out: vec![Vec::new(); 2 + units + 2 * nets] };
+    let mut flow = Flow(vec![BTreeMap::new(); 2 + units + 2 * nets]);
     (0..units).for_each(|u| flow.add(2 + u, SINK, kind.time(u).map_or(UNLIMITED, |time| time * compute)));
     group.iter().for_each(|&u| flow.add(SOURCE, 2 + u, UNLIMITED));
     for (e, net) in problem.nets.iter().enumerate() {
@@ -74,30 +74,24 @@ const SINK: usize = 1;
 /// Stands for capacities without limit; sums of all others are smaller.
 const UNLIMITED: i128 = 1 << 124;
 
-/// A network with capacities.
-struct Flow {
-    /// Head and rest of the capacity; an arc and its reverse are neighbours.
-    arcs: Vec<(usize, i128)>,
-    out: Vec<Vec<usize>>,
-}
+/// A network: for each vertex how much more can go to others.
+struct Flow(Vec<BTreeMap<usize, i128>>);
 
 impl Flow {
     fn add(&mut self, from: usize, to: usize, capacity: i128) {
-        for (from, to, capacity) in [(from, to, capacity), (to, from, 0)] {
-            self.out[from].push(self.arcs.len());
-            self.arcs.push((to, capacity));
-        }
+        *self.0[from].entry(to).or_default() += capacity;
+        self.0[to].entry(from).or_default();
     }
 
-    /// Whether a flow above `most` goes from source to sink, along shortest paths (Edmonds and Karp 1972). O(V E²).
+    /// Whether a flow above `most` goes from source to sink, along shortest paths (Edmonds and Karp 1972). O(V E² log V).
     fn exceeds(mut self, most: i128) -> bool {
         let mut total = 0;
         while total <= most {
             let Some(path) = self.shortest_path() else { return false };
-            let sent = path.iter().map(|&arc| self.arcs[arc].1).min().unwrap_or_default();
-            for arc in path {
-                self.arcs[arc].1 -= sent;
-                self.arcs[arc ^ 1].1 += sent;
+            let sent = path.iter().map(|(a, b)| self.0[*a][b]).min().unwrap_or_default();
+            for (a, b) in path {
+                self.add(a, b, -sent);
+                self.add(b, a, sent);
             }
             total += sent;
         }
@@ -105,19 +99,19 @@ impl Flow {
     }
 
     /// The arcs, last one first, of a shortest path with capacity left.
-    fn shortest_path(&self) -> Option<Vec<usize>> {
-        let mut into = vec![None; self.out.len()];
+    fn shortest_path(&self) -> Option<Vec<(usize, usize)>> {
+        let mut before = vec![None; self.0.len()];
         let mut queue = VecDeque::from([SOURCE]);
-        while let Some(v) = queue.pop_front().filter(|_| into[SINK].is_none()) {
-            for &arc in &self.out[v] {
-                let (to, rest) = self.arcs[arc];
-                if rest > 0 && to != SOURCE && into[to].is_none() {
-                    into[to] = Some(arc);
+        while let Some(v) = queue.pop_front().filter(|_| before[SINK].is_none()) {
+            for (&to, _) in self.0[v].iter().filter(|&(_, &rest)| rest > 0) {
+                if to != SOURCE && before[to].is_none() {
+                    before[to] = Some(v);
                     queue.push_back(to);
                 }
             }
         }
-        let last = into[SINK]?;
-        Some(std::iter::successors(Some(last), |&arc| into[self.arcs[arc ^ 1].0]).collect())
+        let arc = |to: usize| before[to].map(|v| (v, to));
+        arc(SINK)?;
+        Some(std::iter::successors(arc(SINK), |&(v, _)| arc(v)).collect())
     }
 }

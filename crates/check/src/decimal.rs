@@ -46,24 +46,15 @@ impl Decimal {
         Ok(Self { digits, exponent: self.exponent + other.exponent }.normal())
     }
 
-    /// The sum, unless it has too many digits.
-    pub fn plus(self, other: Self) -> Result<Self> {
-        self.with(other, i128::checked_add)
-    }
-
-    /// The difference, or nothing where `other` is larger.
-    pub fn minus(self, other: Self) -> Result<Self> {
-        let difference = self.with(other, i128::checked_sub)?;
-        Ok(if difference.digits > 0 { difference } else { Self::ZERO })
-    }
-
-    fn with(self, other: Self, combine: impl Fn(i128, i128) -> Option<i128>) -> Result<Self> {
-        let exponent = self.exponent.min(other.exponent);
+    /// So much more or less, at least nothing, unless it has too many digits.
+    pub fn moved(self, by: Self, up: bool) -> Result<Self> {
+        let exponent = self.exponent.min(by.exponent);
         let aligned = |number: Self| {
             let power = 10_i128.checked_pow(number.exponent.abs_diff(exponent));
             if number.digits == 0 { Some(0) } else { number.digits.checked_mul(power?) }
         };
-        let digits = aligned(self).zip(aligned(other)).and_then(|(a, b)| combine(a, b));
+        let ends = aligned(self).zip(aligned(by));
+        let digits = ends.and_then(|(a, b)| if up { a.checked_add(b) } else { Some((a - b).max(0)) });
         Ok(Self { digits: digits.ok_or("a sum has too many digits")?, exponent }.normal())
     }
 

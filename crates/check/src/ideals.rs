@@ -136,8 +136,7 @@ struct Walk<'a> {
     work: Work,
     nets_of: Vec<Vec<usize>>,
     before: Vec<Vec<usize>>,
-    /// All units, and the place of each, in an order in which they follow what they need.
-    sequence: Vec<usize>,
+    /// The place of each unit in an order in which they follow what they need.
     place: Vec<usize>,
     ideals: Vec<Ideal>,
     number: HashMap<Bits, usize>,
@@ -147,15 +146,13 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn new(problem: &'a Problem, work: Work) -> Self {
         let mut before = vec![Vec::new(); problem.order.units];
-        problem.order.edges.iter().for_each(|&(a, b)| before[b].push(a));
-        let place = components(problem.order.units, problem.order.edges.iter().copied());
-        let mut sequence: Vec<usize> = (0..problem.order.units).collect();
-        sequence.sort_unstable_by_key(|&u| place[u]);
+        problem.order.between_units().for_each(|(a, b)| before[b].push(a));
+        let place = components(problem.order.units, problem.order.between_units());
         let bits: Bits = vec![0; problem.order.units.div_ceil(64)].into();
         let number = HashMap::from([(bits.clone(), 0)]);
         let ideals = vec![Ideal { bits, size: 0, rest: work.of_unit.iter().sum(), above: None }];
         let nets_of = problem.nets_of();
-        Self { problem, work, nets_of, before, sequence, place, ideals, number, steps: 0 }
+        Self { problem, work, nets_of, before, place, ideals, number, steps: 0 }
     }
 
     /// The chain with another stage on devices of a kind, where those that are left then may do the rest.
@@ -178,7 +175,8 @@ impl<'a> Walk<'a> {
         let Ideal { ref bits, size, rest, .. } = self.ideals[ideal];
         let bits = bits.clone();
         let may_join = |u: &usize| !holds(&bits, *u) && self.before[*u].iter().all(|&v| holds(&bits, v));
-        let joining: Vec<usize> = self.sequence.iter().copied().filter(may_join).collect();
+        let mut joining: Vec<usize> = (0..self.problem.order.units).filter(may_join).collect();
+        joining.sort_unstable_by_key(|&u| self.place[u]);
         let with = |unit: usize| {
             let mut larger = bits.to_vec();
             larger[unit / 64] |= 1 << (unit % 64);

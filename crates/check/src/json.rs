@@ -38,11 +38,6 @@ impl<'a> Object<'a> {
         unknown.map_or(Ok(()), |name| Err(format!("there is no field {name:?}; known are {}", known.join(", "))))
     }
 
-    /// Whether it has this field.
-    pub fn has(&self, name: &str) -> bool {
-        self.0.contains_key(name)
-    }
-
     /// A field that has to be there.
     pub fn get<T: Read<'a>>(&self, name: &str) -> Result<T> {
         self.optional(name)?.ok_or_else(|| format!("the field {name:?} is missing"))

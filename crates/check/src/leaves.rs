@@ -33,7 +33,7 @@ pub fn hosts(problem: &Problem) -> Vec<usize> {
 fn neighbours(problem: &Problem) -> Vec<BTreeSet<usize>> {
     let mut neighbours = vec![BTreeSet::new(); problem.order.units];
     let of_nets = problem.nets.iter().flat_map(|net| net.sinks.iter().map(|&sink| (net.source, sink)));
-    for (a, b) in problem.order.edges.iter().copied().chain(of_nets) {
+    for (a, b) in problem.order.between_units().chain(of_nets) {
         neighbours[a].insert(b);
         neighbours[b].insert(a);
     }

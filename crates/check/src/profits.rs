@@ -79,7 +79,7 @@ struct Transition {
 /// An order node in its turn, and what it asks of those before it.
 #[derive(Default)]
 struct Step {
-    variable: usize,
+    node: usize,
     unit: usize,
     /// Whether it is the first one of its unit.
     is_first: bool,
@@ -142,7 +142,7 @@ impl<'a> Pass<'a> {
             limit: Sums { used: all * problem.target, bytes: kind.capacity.unwrap_or_default(), profit: *most },
             steps: Vec::new(),
             nets_of: if has_nets { problem.nets_of() } else { vec![Vec::new(); problem.order.units] },
-            last: vec![0; problem.order.unit_of_variable.len() + problem.nets.len()],
+            last: vec![0; problem.order.unit_of.len() + problem.nets.len()],
         };
         pass.plan(under)?;
         Ok(pass)
@@ -152,16 +152,17 @@ impl<'a> Pass<'a> {
     fn plan(&mut self, under: &[Decision]) -> Result<()> {
         let order = &self.problem.order;
         let mut first = vec![None; order.units];
-        let mut at = vec![usize::MAX; order.unit_of_variable.len()];
+        let mut at = vec![usize::MAX; order.unit_of.len()];
         for &node in &self.problem.question.order {
-            let variable = order.variable_of.get(node).ok_or_else(|| format!("the order names {node}, no node"))?;
-            let Some(variable) = variable.filter(|&variable| at[variable] == usize::MAX) else { continue };
-            let (i, unit) = (self.steps.len(), order.unit_of_variable[variable]);
-            at[variable] = i;
-            let mut step = Step { variable, unit, is_first: first[unit].is_none(), ..Step::default() };
+            let (unit, i) = (self.problem.unit(node)?, self.steps.len());
+            if at[node] < usize::MAX || !order.of_unit[unit].contains(&node) {
+                continue;
+            }
+            at[node] = i;
+            let mut step = Step { node, unit, is_first: first[unit].is_none(), ..Step::default() };
             step.partners.extend(first[unit].map(|first| (first, true)));
             if step.is_first {
-                first[unit] = Some(variable);
+                first[unit] = Some(node);
                 self.nets_of[unit].iter().for_each(|e| self.last[at.len() + e] = i);
                 let partner = |decision: &Decision| match *decision {
                     Decision::Pair { units: (u, v), holds } if u == unit || v == unit => {
@@ -173,7 +174,8 @@ impl<'a> Pass<'a> {
             }
             self.steps.push(step);
         }
-        ensure!(self.steps.len() == at.len(), "the order of the first line lacks a node");
+        let is_whole = order.of_unit.iter().flatten().all(|&node| at[node] < usize::MAX);
+        ensure!(is_whole, "the order of the first line lacks a node");
         for &(a, b) in &order.edges {
             if at[a] < at[b] { self.steps[at[b]].after.push(a) } else { self.steps[at[a]].before.push(b) }
         }
@@ -264,7 +266,7 @@ impl<'a> Pass<'a> {
 
     /// The state once a step's order node has a label, with what that uses and earns; `None` where it may not have it.
     fn extend(&self, state: &State, (i, step): (usize, &Step), label: u8) -> Option<(State, Sums)> {
-        let label_of = |variable: usize| state[state.partition_point(|&(fact, _)| fact < variable)].1;
+        let label_of = |node: usize| state[state.partition_point(|&(fact, _)| fact < node)].1;
         let inside = label == INSIDE;
         let is_kept_apart = |&(other, together): &(usize, bool)| {
             let other = label_of(other) == INSIDE;
@@ -277,7 +279,7 @@ impl<'a> Pass<'a> {
             return None;
         }
         let mut next = state.clone();
-        next.push((step.variable, label));
+        next.push((step.node, label));
         let mut more = Sums::default();
         if step.is_first {
             if inside {
@@ -294,7 +296,7 @@ impl<'a> Pass<'a> {
     fn pay(&self, state: &mut State, unit: usize, inside: bool) -> i128 {
         let mut used = 0;
         for &e in &self.nets_of[unit] {
-            let (net, fact) = (&self.problem.nets[e], self.steps.len() + e);
+            let (net, fact) = (&self.problem.nets[e], self.problem.order.unit_of.len() + e);
             let at = state.iter().position(|&(known, _)| known == fact).unwrap_or(state.len());
             if at == state.len() {
                 state.push((fact, 0));

@@ -7,7 +7,7 @@ use crate::instance::Instance;
 use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::profits::{self, Earning};
-use crate::question::{Question, hash};
+use crate::question::Question;
 use crate::work::Work;
 use crate::{Error, Result, crowd, ideals};
 
@@ -36,8 +36,8 @@ pub fn check(instance_text: &str, proof_text: &str, only: Option<usize>) -> Resu
     let instance = Instance::parse(instance_text).map_err(Error::file("instance"))?;
     let mut lines = proof_text.lines().zip(1..);
     let question = Question::parse(lines.next().unwrap_or_default().0).map_err(Error::unreadable(1))?;
-    is_about(&question, instance_text).map_err(Error::refused(1))?;
-    let devices = question.stability.as_ref().map(|stability| stability.devices.len());
+    question.is_about(instance_text, only).map_err(Error::refused(1))?;
+    let devices = question.devices();
     let line = |(text, number)| Line::read(text, number, devices).map_err(Error::unreadable(number));
     let lines = lines.map(line).collect::<Result<Vec<Line>, Error>>()?;
     let Some(stability) = &question.stability else {
@@ -55,74 +55,54 @@ pub fn check(instance_text: &str, proof_text: &str, only: Option<usize>) -> Resu
     Ok((instance, question))
 }
 
-fn is_about(question: &Question, instance_text: &str) -> Result<()> {
-    let (named, found) = (&question.instance, hash(instance_text.as_bytes()));
-    ensure!(*named == found, "it is about an instance of hash {named}, not {found}");
-    Ok(())
-}
-
 /// Whether these lines show that no split is below the claim.
 fn check_claim(instance: &Instance, question: &Question, lines: &[&Line]) -> Result<(), Error> {
     let problem = Problem::new(instance, question).map_err(Error::refused(1))?;
     let mut refuted = BTreeSet::new();
     for Line { number, fields, .. } in lines {
-        let (under, reason) = Reason::read(fields, &problem).map_err(Error::unreadable(*number))?;
-        reason.refutes(&problem, &under).map_err(Error::refused(*number))?;
+        let (under, reason) = reason(fields, &problem).map_err(Error::unreadable(*number))?;
+        reason(&under).map_err(Error::refused(*number))?;
         refuted.insert(under);
     }
     let last = lines.last().map_or(1, |line| line.number);
     cases::are_complete(refuted).map_err(Error::refused(last))
 }
 
-/// Why no split of a case is within the target.
-enum Reason {
-    /// Weights of the kinds.
-    Work(Vec<i128>),
-    /// Units, and the most of them that devices hold.
-    Crowd(Vec<usize>, Vec<usize>),
-    /// Weights of the kinds.
-    Ideals(Vec<i128>),
-    /// Profits of units, and what devices hold of them.
-    Profits(Vec<i128>, Vec<Earning>),
-}
+/// Whether a reason holds in the case of some decisions; else why not.
+type Reason<'a> = Box<dyn Fn(&[Decision]) -> Result<()> + 'a>;
 
-impl Reason {
-    /// Reads a line: the decisions of its case, and the reason.
-    fn read(line: &Object, problem: &Problem) -> Result<(Vec<Decision>, Self)> {
-        let known: [(&str, &[&str]); 4] = [
-            ("work", &["weights"]),
-            ("crowd", &["nodes", "most"]),
-            ("ideals", &["weights"]),
-            ("profits", &["profits", "kinds"]),
-        ];
-        let fields = line.word("reason", &known)?;
-        line.are_fields(&[&["reason", "device", "under"], fields].concat())?;
-        let under: Vec<Value> = line.optional("under")?.unwrap_or_default();
-        let under = under.into_iter().map(|decision| Decision::read(decision, problem)).collect::<Result<_>>()?;
-        let reason = match line.get::<String>("reason")?.as_str() {
-            "work" => Self::Work(line.get("weights")?),
-            "ideals" => Self::Ideals(line.get("weights")?),
-            "crowd" => {
-                let nodes: Vec<usize> = line.get("nodes")?;
-                let units = nodes.into_iter().map(|node| problem.unit(node)).collect::<Result<_>>()?;
-                Self::Crowd(units, line.get("most")?)
-            }
-            _ => {
-                let (profits, nodes): (Vec<i128>, usize) = (line.get("profits")?, problem.order.unit_of.len());
-                ensure!(profits.len() == nodes, "there have to be {nodes} profits");
-                Self::Profits(problem.order.sums(profits.into_iter().map(Ok))?, line.get("kinds")?)
-            }
-        };
-        Ok((under, reason))
-    }
-
-    /// Whether it holds in the case of these decisions; else why not.
-    fn refutes(&self, problem: &Problem, under: &[Decision]) -> Result<()> {
-        match self {
-            Self::Work(weights) => Work::new(problem, weights)?.refutes(problem),
-            Self::Crowd(units, most) => crowd::refutes(problem, units, most),
-            Self::Ideals(weights) => ideals::refutes(problem, weights),
-            Self::Profits(of_units, earnings) => profits::refutes(problem, of_units, earnings, under),
+/// Reads a line: the decisions of its case, and the reason why no split of that is within the target.
+fn reason<'a>(line: &Object, problem: &'a Problem) -> Result<(Vec<Decision>, Reason<'a>)> {
+    let known: [(&str, &[&str]); 4] = [
+        ("work", &["weights"]),
+        ("crowd", &["nodes", "most"]),
+        ("ideals", &["weights"]),
+        ("profits", &["profits", "kinds"]),
+    ];
+    line.are_fields(&[&["reason", "device", "under"], line.word("reason", &known)?].concat())?;
+    let under: Vec<Value> = line.optional("under")?.unwrap_or_default();
+    let under = under.into_iter().map(|decision| Decision::read(decision, problem)).collect::<Result<_>>()?;
+    let reason: Reason = match line.get::<String>("reason")?.as_str() {
+        "work" => {
+            let weights: Vec<i128> = line.get("weights")?;
+            Box::new(move |_| Work::new(problem, &weights)?.refutes(problem))
         }
-    }
+        "ideals" => {
+            let weights: Vec<i128> = line.get("weights")?;
+            Box::new(move |_| ideals::refutes(problem, &weights))
+        }
+        "crowd" => {
+            let (nodes, most): (Vec<usize>, Vec<usize>) = (line.get("nodes")?, line.get("most")?);
+            let units = nodes.into_iter().map(|node| problem.unit(node)).collect::<Result<Vec<_>>>()?;
+            Box::new(move |_| crowd::refutes(problem, &units, &most))
+        }
+        _ => {
+            let (profits, earnings): (Vec<i128>, Vec<Earning>) = (line.get("profits")?, line.get("kinds")?);
+            let nodes = problem.order.unit_of.len();
+            ensure!(profits.len() == nodes, "there have to be {nodes} profits");
+            let profits = problem.order.sums(profits.into_iter().map(Ok))?;
+            Box::new(move |under| profits::refutes(problem, &profits, &earnings, under))
+        }
+    };
+    Ok((under, reason))
 }

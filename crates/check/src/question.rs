@@ -113,6 +113,26 @@ impl Question {
         ensure!(is_known, "there are {devices} devices; known are from 1 to {MOST_DEVICES}");
         Ok(question)
     }
+
+    /// How many devices it is about, one by one, where it is about stability.
+    pub fn devices(&self) -> Option<usize> {
+        self.stability.as_ref().map(|stability| stability.devices.len())
+    }
+
+    /// Whether it is about an instance of this text and, where there is one, about this device.
+    pub fn is_about(&self, instance: &str, device: Option<usize>) -> Result<()> {
+        let (named, found) = (&self.instance, hash(instance.as_bytes()));
+        ensure!(*named == found, "it is about an instance of hash {named}, not {found}");
+        ensure!(device.is_none() || device < self.devices(), "there is no device {}", device.unwrap_or_default());
+        Ok(())
+    }
+
+    /// Whether a split of this load is one that the claim shows to be best.
+    pub fn is_reached(&self, value: i128) -> Result<()> {
+        ensure!(self.stability.is_none(), "a proof of stability has a split of its own");
+        ensure!(value <= self.claim, "the split has a load of {value}, above the claim {}", self.claim);
+        Ok(())
+    }
 }
 
 impl Read<'_> for Class {

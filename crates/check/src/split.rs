@@ -24,7 +24,7 @@ pub fn loads(problem: &Problem, devices: &[Device]) -> Result<Vec<[i128; 2]>> {
         ensure!(*of_unit[unit].get_or_insert(d) == d, "nodes that have to share a device are on two");
     }
     are_there(problem, devices)?;
-    is_in_scope(problem, &of_unit, devices.len())?;
+    is_in_scope(problem, &device_of, devices.len())?;
     let loads = devices.iter().enumerate().map(|(d, device)| {
         load(problem, device, |u| of_unit[u] == Some(d)).map_err(|cause| format!("device {d}: {cause}"))
     });
@@ -108,21 +108,19 @@ fn load(problem: &Problem, device: &Device, is_in: impl Fn(usize) -> bool) -> Re
 }
 
 /// Whether the order graph, each device's nodes drawn together, has no cycle; for convex sets, where one device's are alone.
-fn is_in_scope(problem: &Problem, of_unit: &[Option<usize>], devices: usize) -> Result<()> {
-    let order = &problem.order;
-    let device = |variable: usize| of_unit[order.unit_of_variable[variable]].unwrap_or(devices);
-    // Vertices from `devices` on are order nodes by themselves.
-    let drawn = |end: usize, of: &dyn Fn(usize) -> bool| if of(device(end)) { device(end) } else { devices + end };
-    let is_alone = |of: &dyn Fn(usize) -> bool| {
-        let edges = order.edges.iter().map(|&(a, b)| (drawn(a, of), drawn(b, of)));
-        let component = components(devices + order.unit_of_variable.len(), edges);
-        let is_cyclic = |d: usize| component.iter().filter(|&&other| other == component[d]).count() > 1;
-        !(0..devices).filter(|&d| of(d)).any(is_cyclic)
+fn is_in_scope(problem: &Problem, device_of: &[usize], devices: usize) -> Result<()> {
+    let (drawn, cause) = match problem.question.scope {
+        Scope::Arbitrary => (Vec::new(), ""),
+        Scope::Convex => ((0..devices).map(|d| vec![d]).collect(), "a path leaves a device and returns to it"),
+        Scope::Acyclic => (vec![(0..devices).collect()], "its devices wait for each other in a cycle"),
     };
-    let is_acyclic = problem.question.scope != Scope::Acyclic || is_alone(&|_| true);
-    ensure!(is_acyclic, "its devices wait for each other in a cycle");
-    let is_convex = |d: usize| is_alone(&|other| other == d);
-    let is_convex = problem.question.scope != Scope::Convex || (0..devices).all(is_convex);
-    ensure!(is_convex, "a path leaves a device and returns to it");
+    for drawn in drawn {
+        // Vertices from `devices` on are nodes by themselves.
+        let vertex = |v: usize| if drawn.contains(&device_of[v]) { device_of[v] } else { devices + v };
+        let edges = problem.order.edges.iter().map(|&(a, b)| (vertex(a), vertex(b)));
+        let component = components(devices + device_of.len(), edges);
+        let is_alone = |&d: &usize| component.iter().filter(|&&other| other == component[d]).count() == 1;
+        ensure!(drawn.iter().all(is_alone), "{cause}");
+    }
     Ok(())
 }

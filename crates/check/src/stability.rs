@@ -48,6 +48,6 @@ impl Stability {
 
     fn moved(&self, time: Decimal, measured: Decimal, up: bool) -> Result<Decimal> {
         let by = self.part.map_or(Ok(measured), |part| time.times(part))?;
-        if up { time.plus(by) } else { time.minus(by) }
+        time.moved(by, up)
     }
 }
