@@ -232,6 +232,17 @@ fn the_checker_depends_on_a_json_reader_alone() {
     }
 }
 
+/// The checker of proofs is small enough to be read as a whole: so many lines of code, without comments and blank lines.
+#[test]
+fn the_checker_stays_small() {
+    const MOST_LINES: usize = 1820;
+    let mut files = Vec::new();
+    collect(&root("crates/check/src"), &mut files);
+    let texts = files.iter().map(|file| code(&std::fs::read_to_string(file).unwrap()));
+    let lines: usize = texts.map(|text| text.lines().filter(|line| !line.trim().is_empty()).count()).sum();
+    assert!(lines <= MOST_LINES, "{lines} lines of code, {MOST_LINES} at most");
+}
+
 /// The mutants of `tools/mutants` are edits of the code as it is.
 #[test]
 fn every_mutant_has_its_place() {

@@ -191,12 +191,16 @@ class Problem:
             passes[is_late][2] += cost if source in units and not sinks <= units else 0
         return passes
 
-    def pays(self, unit):
-        """Whether a unit takes as long as what has to be sent where it is apart, on each kind that has devices."""
-        sent = sum(cost for source, _, cost, _ in self.nets if source == unit)
-        given = sum(x for v, sinks, x, _ in self.nets if unit in sinks and (v, unit) not in self.order_edges)
-        loads = [(kind["time"][unit], kind["load"]) for kind in self.kinds if kind["count"]]
-        return all(t is None or a * t >= b * sent + c * given for t, load in loads for a, b, c in load)
+    def pays(self, unit, ideal):
+        """Whether a unit pays for its edge where it joins an ideal, on each kind that has devices and in each pass."""
+        more = [[0, 0], [0, 0]]
+        for source, sinks, cost, is_late in (net for net in self.nets if unit == net[0] or unit in net[1]):
+            later = sinks - ideal - {unit}
+            sent, given = (bool(later), -bool(sinks & ideal)), (-(not later), 0) if source in ideal else (0, 1)
+            more[is_late] = [known + x * cost for known, x in zip(more[is_late], sent if source == unit else given)]
+        able = [kind for kind in self.kinds if kind["count"] and kind["time"][unit] is not None]
+        passes = lambda kind: zip((kind["time"][unit] - kind["late"][unit], kind["late"][unit]), more)
+        return all(a * t >= b * i + c * o for kind in able for t, (i, o) in passes(kind) for a, b, c in kind["load"])
 
     def unit(self, node):
         refuse_unless(0 <= whole(node) < len(self.unit_of), f"there is no node {node}")
@@ -222,10 +226,7 @@ def check_work(problem, line, _):
 def least_cut(problem, kind, piece, group):
     """The least value of a piece over the sets that hold the group: augmenting paths along shortest ones."""
     unlimited, residual = 2**124, collections.defaultdict(collections.Counter)
-
-    def arc(a, b, capacity):
-        residual[a][b] += capacity
-
+    arc = lambda a, b, capacity: residual[a].update({b: capacity})
     for u in range(problem.units):
         arc(u, "sink", unlimited if kind["time"][u] is None else piece[0] * kind["time"][u])
     for u in group:
@@ -274,16 +275,15 @@ def check_ideals(problem, line, _decisions):
     refuse_unless(problem.scope == "acyclic", "chains of ideals are the acyclic splits alone")
     of_unit, of_device = work_of(problem, line["weights"])
     before = [{a for a, b in problem.order_edges if b == u} for u in range(problem.units)]
-    all_units = frozenset(range(problem.units))
-    paying = {u for u in all_units if problem.pays(u)}
-    reached = {frozenset(): {((0,) * len(problem.kinds), (0, 0))}}
+    all_units, reached = frozenset(range(problem.units)), {frozenset(): {((0,) * len(problem.kinds), (0, 0))}}
+    is_as_good = lambda a, b: all(x <= y for x, y in zip(a[0] + a[1], b[0] + b[1]))
     for size in range(problem.units):
         for ideal in [i for i in reached if len(i) == size]:
-            uses = reached.pop(ideal)
-            for k, kind in [(k, kind) for k, kind in enumerate(problem.kinds) if kind["count"]]:
-                found = list(stages(problem, kind, ideal, before))
-                ends = set() if problem.is_gpipe or kind["replicas"] > 1 else {larger for larger, *_ in found}
-                for larger, replicas, loads in (x for x in found if not any(x[0] | {u} in ends for u in paying - x[0])):
+            paying = [u for u in all_units - ideal if before[u] <= ideal and problem.pays(u, ideal)]
+            better = [use for u in paying for use in reached.get(ideal | {u}, ())]
+            uses = [use for use in reached.pop(ideal) if not any(is_as_good(other, use) for other in better)]
+            for k, kind in [(k, kind) for k, kind in enumerate(problem.kinds) if kind["count"] and uses]:
+                for larger, replicas, loads in stages(problem, kind, ideal, before):
                     rest = sum(of_unit[u] for u in all_units - larger)
                     for use, largest in uses:
                         use = tuple(n + replicas * (i == k) for i, n in enumerate(use))

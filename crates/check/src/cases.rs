@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::json::{self, Value};
+use crate::Result;
+use crate::json::{Read, Value};
 use crate::problem::Problem;
 
 /// One side of a case distinction.
@@ -16,18 +17,17 @@ pub enum Decision {
 
 impl Decision {
     /// Reads `["on", node, kind]`, `["not_on", node, kind]`, `["together", node, node]` or `["apart", node, node]`.
-    pub fn parse(value: Value, problem: &Problem) -> Result<Self, String> {
-        let [name, first, second]: [Value; 3] = json::array(Ok)(value)?;
-        let (name, unit) = (json::text(name)?, problem.unit(json::whole(first)?)?);
-        let second = json::whole(second)?;
+    pub fn read(value: Value, problem: &Problem) -> Result<Self> {
+        let [name, first, second]: [Value; 3] = Read::read(value)?;
+        let (name, unit, second) = (String::read(name)?, problem.unit(usize::read(first)?)?, usize::read(second)?);
+        let holds = name == "on" || name == "together";
         match name.as_str() {
-            "on" | "not_on" if second < problem.kinds.len() => {
-                Ok(Self::Kind { unit, kind: second, holds: name == "on" })
+            "on" | "not_on" if second < problem.kinds.len() => Ok(Self::Kind { unit, kind: second, holds }),
+            "together" | "apart" => {
+                let other = problem.unit(second)?;
+                ensure!(other != unit, "a pair is of two units");
+                Ok(Self::Pair { units: (unit.min(other), unit.max(other)), holds })
             }
-            "together" | "apart" => match problem.unit(second)? {
-                other if other == unit => Err("a pair is of two units".into()),
-                other => Ok(Self::Pair { units: (unit.min(other), unit.max(other)), holds: name == "together" }),
-            },
             _ => Err(format!("there is no decision {name:?} of this kind")),
         }
     }
@@ -44,7 +44,8 @@ impl Decision {
 ///
 /// Two cases that differ in the last decision alone, which one takes and the other does not, are all of the case without it.
 /// So cases are joined, those of most decisions first, until the one without decisions is left or nothing can be joined.
-pub fn are_complete(mut known: BTreeSet<Vec<Decision>>) -> Result<(), Vec<Decision>> {
+pub fn are_complete(mut known: BTreeSet<Vec<Decision>>) -> Result<()> {
+    ensure!(!known.is_empty(), "no reason is given");
     let mut missing = Vec::new();
     for depth in (1..=known.iter().map(Vec::len).max().unwrap_or_default()).rev() {
         let deep: Vec<Vec<Decision>> = known.iter().filter(|case| case.len() == depth).cloned().collect();
@@ -58,5 +59,6 @@ pub fn are_complete(mut known: BTreeSet<Vec<Decision>>) -> Result<(), Vec<Decisi
             }
         }
     }
-    if known.contains(&Vec::new()) { Ok(()) } else { Err(missing) }
+    ensure!(known.contains(&Vec::new()), "no reason is given for the case {missing:?}");
+    Ok(())
 }

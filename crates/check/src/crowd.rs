@@ -1,40 +1,31 @@
 //! The reason `crowd`: units of which no device holds more than a few, and which are more than that. A crowd of one unit
 //! that no device can hold is a cut.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::problem::{Kind, Problem};
+use crate::Result;
+use crate::problem::{Kind, Problem, Terms};
 
 /// The most groups of units of which one crowd asks whether they fit together.
 const MOST_GROUPS: usize = 20_000;
 
 /// Whether the `units` are more than all devices hold, where no device of a kind can hold more than `most` of them; else why
 /// not.
-pub fn refutes(problem: &Problem, units: &[usize], most: &[usize]) -> Result<(), String> {
-    if most.len() != problem.kinds.len() {
-        return Err(format!("there have to be {} numbers of units", problem.kinds.len()));
-    }
-    if units.iter().collect::<BTreeSet<_>>().len() < units.len() {
-        return Err("a unit counts twice".into());
-    }
-    if problem.kinds.iter().any(|kind| kind.most_replicas > 1) {
-        return Err("a crowd says nothing of replicas".into());
-    }
-    let all = problem.kinds.iter().zip(most).map(|(kind, &most)| most.saturating_mul(kind.count as usize));
+pub fn refutes(problem: &Problem, units: &[usize], most: &[usize]) -> Result<()> {
+    ensure!(most.len() == problem.kinds.len(), "there have to be {} numbers of units", problem.kinds.len());
+    ensure!(units.iter().collect::<BTreeSet<_>>().len() == units.len(), "a unit counts twice");
+    ensure!(problem.is_without_replicas(), "a crowd says nothing of replicas");
+    let all = problem.present().map(|(k, kind)| most[k].saturating_mul(kind.count as usize));
     let held = all.fold(0, usize::saturating_add);
-    if units.len() <= held {
-        return Err(format!("the devices can hold {held} of these {} units", units.len()));
-    }
+    ensure!(units.len() > held, "the devices can hold {held} of these {} units", units.len());
     let mut left = MOST_GROUPS;
-    for (k, (kind, &most)) in problem.kinds.iter().zip(most).enumerate().filter(|(_, (kind, _))| kind.count > 0) {
+    for (k, kind) in problem.present() {
         // There are so many units: a device of the kind alone would hold `most` of them.
-        let mut next = Some((0..=most).collect::<Vec<usize>>());
+        let mut next = Some((0..=most[k]).collect::<Vec<usize>>());
         while let Some(chosen) = next {
             left = left.checked_sub(1).ok_or("there are too many groups of units")?;
             let group: Vec<usize> = chosen.iter().map(|&i| units[i]).collect();
-            if may_hold(problem, kind, &group) {
-                return Err(format!("a device of kind {k} may hold the units {group:?}"));
-            }
+            ensure!(!may_hold(problem, kind, &group), "a device of kind {k} may hold the units {group:?}");
             next = following(chosen, units.len());
         }
     }
@@ -60,12 +51,10 @@ fn may_hold(problem: &Problem, kind: &Kind, group: &[usize]) -> bool {
 
 /// Whether a piece of the load is above the target on every device of this kind that holds the group: a minimum cut between
 /// what is inside, with the source, and what is outside, with the sink.
-fn least_exceeds(problem: &Problem, kind: &Kind, &[compute, into, out]: &[i128; 3], group: &[usize]) -> bool {
+fn least_exceeds(problem: &Problem, kind: &Kind, &[compute, into, out]: &Terms, group: &[usize]) -> bool {
     let (units, nets) = (problem.order.units, problem.nets.len());
-    let mut flow = Flow { arcs: Vec::new(), out: vec![Vec::new(); 2 + units + 2 * nets] };
-    for (u, time) in kind.time.iter().enumerate() {
-        flow.add(2 + u, SINK, time.map_or(UNLIMITED, |time| time * compute));
-    }
+    let mut flow = Flow(vec![BTreeMap::new(); 2 + units + 2 * nets]);
+    (0..units).for_each(|u| flow.add(2 + u, SINK, kind.time(u).map_or(UNLIMITED, |time| time * compute)));
     group.iter().for_each(|&u| flow.add(SOURCE, 2 + u, UNLIMITED));
     for (e, net) in problem.nets.iter().enumerate() {
         let (reads, stays) = (2 + units + e, 2 + units + nets + e);
@@ -85,30 +74,24 @@ const SINK: usize = 1;
 /// Stands for capacities without limit; sums of all others are smaller.
 const UNLIMITED: i128 = 1 << 124;
 
-/// A network with capacities.
-struct Flow {
-    /// Head and rest of the capacity; an arc and its reverse are neighbours.
-    arcs: Vec<(usize, i128)>,
-    out: Vec<Vec<usize>>,
-}
+/// A network: for each vertex how much more can go to others.
+struct Flow(Vec<BTreeMap<usize, i128>>);
 
 impl Flow {
     fn add(&mut self, from: usize, to: usize, capacity: i128) {
-        for (from, to, capacity) in [(from, to, capacity), (to, from, 0)] {
-            self.out[from].push(self.arcs.len());
-            self.arcs.push((to, capacity));
-        }
+        *self.0[from].entry(to).or_default() += capacity;
+        self.0[to].entry(from).or_default();
     }
 
-    /// Whether a flow above `most` goes from source to sink, along shortest paths (Edmonds and Karp 1972). O(V E²).
+    /// Whether a flow above `most` goes from source to sink, along shortest paths (Edmonds and Karp 1972). O(V E² log V).
     fn exceeds(mut self, most: i128) -> bool {
         let mut total = 0;
         while total <= most {
             let Some(path) = self.shortest_path() else { return false };
-            let sent = path.iter().map(|&arc| self.arcs[arc].1).min().unwrap_or_default();
-            for arc in path {
-                self.arcs[arc].1 -= sent;
-                self.arcs[arc ^ 1].1 += sent;
+            let sent = path.iter().map(|(a, b)| self.0[*a][b]).min().unwrap_or_default();
+            for (a, b) in path {
+                self.add(a, b, -sent);
+                self.add(b, a, sent);
             }
             total += sent;
         }
@@ -116,19 +99,19 @@ impl Flow {
     }
 
     /// The arcs, last one first, of a shortest path with capacity left.
-    fn shortest_path(&self) -> Option<Vec<usize>> {
-        let mut into = vec![None; self.out.len()];
+    fn shortest_path(&self) -> Option<Vec<(usize, usize)>> {
+        let mut before = vec![None; self.0.len()];
         let mut queue = VecDeque::from([SOURCE]);
-        while let Some(v) = queue.pop_front().filter(|_| into[SINK].is_none()) {
-            for &arc in &self.out[v] {
-                let (to, rest) = self.arcs[arc];
-                if rest > 0 && to != SOURCE && into[to].is_none() {
-                    into[to] = Some(arc);
+        while let Some(v) = queue.pop_front().filter(|_| before[SINK].is_none()) {
+            for (&to, _) in self.0[v].iter().filter(|&(_, &rest)| rest > 0) {
+                if to != SOURCE && before[to].is_none() {
+                    before[to] = Some(v);
                     queue.push_back(to);
                 }
             }
         }
-        let last = into[SINK]?;
-        Some(std::iter::successors(Some(last), |&arc| into[self.arcs[arc ^ 1].0]).collect())
+        let arc = |to: usize| before[to].map(|v| (v, to));
+        arc(SINK)?;
+        Some(std::iter::successors(arc(SINK), |&(v, _)| arc(v)).collect())
     }
 }

@@ -1,5 +1,7 @@
 //! Exact numbers: decimals as files state them, and whole numbers whose sums and products are known to fit.
 
+use crate::Result;
+
 /// A number of at least zero: `digits` · 10^`exponent`, without trailing zeros among its digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decimal {
@@ -21,10 +23,9 @@ impl Decimal {
     pub const ONE: Self = Self { digits: 1, exponent: 0 };
 
     /// The number that a JSON number states; it has at most 36 digits, and no exponent beyond 400.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |cause: &str| format!("{text} {cause}");
+    pub fn parse(text: &str) -> Result<Self> {
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-        let exponent = i64::from(exponent.parse::<i32>().map_err(|_| wrong("is too small or large"))?);
+        let exponent = i64::from(exponent.parse::<i32>().map_err(|_| format!("{text} is too small or large"))?);
         let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let all = format!("{whole}{part}");
         let digits = all.trim_end_matches('0');
@@ -32,43 +33,28 @@ impl Decimal {
         if digits.trim_start_matches('-').is_empty() {
             return Ok(Self::ZERO);
         }
-        let digits = digits.parse::<i128>().ok().filter(|digits| digits.unsigned_abs() < 10_u128.pow(36));
-        match digits.ok_or_else(|| wrong("is no number of at most 36 digits"))? {
-            digits if digits < 0 => Err(wrong("is below zero")),
-            _ if exponent.abs() > MOST_PLACES => Err(wrong("is too small or large")),
-            digits => Ok(Self { digits, exponent: exponent as i32 }),
-        }
-    }
-
-    /// How many decimals it has.
-    pub fn places(self) -> u32 {
-        self.exponent.min(0).unsigned_abs()
+        ensure!(!digits.starts_with('-'), "{text} is below zero");
+        ensure!(exponent.abs() <= MOST_PLACES, "{text} is too small or large");
+        let digits = digits.parse().ok().filter(|&digits: &i128| digits < 10_i128.pow(36));
+        let digits = digits.ok_or_else(|| format!("{text} is no number of at most 36 digits"))?;
+        Ok(Self { digits, exponent: exponent as i32 })
     }
 
     /// The product, unless it has too many digits.
-    pub fn times(self, other: Self) -> Result<Self, String> {
+    pub fn times(self, other: Self) -> Result<Self> {
         let digits = self.digits.checked_mul(other.digits).ok_or("a product has too many digits")?;
         Ok(Self { digits, exponent: self.exponent + other.exponent }.normal())
     }
 
-    /// The sum, unless it has too many digits.
-    pub fn plus(self, other: Self) -> Result<Self, String> {
-        self.with(other, i128::checked_add)
-    }
-
-    /// The difference, or nothing where `other` is larger.
-    pub fn minus(self, other: Self) -> Result<Self, String> {
-        let difference = self.with(other, i128::checked_sub)?;
-        Ok(if difference.digits > 0 { difference } else { Self::ZERO })
-    }
-
-    fn with(self, other: Self, combine: impl Fn(i128, i128) -> Option<i128>) -> Result<Self, String> {
-        let exponent = self.exponent.min(other.exponent);
+    /// So much more or less, at least nothing, unless it has too many digits.
+    pub fn moved(self, by: Self, up: bool) -> Result<Self> {
+        let exponent = self.exponent.min(by.exponent);
         let aligned = |number: Self| {
             let power = 10_i128.checked_pow(number.exponent.abs_diff(exponent));
             if number.digits == 0 { Some(0) } else { number.digits.checked_mul(power?) }
         };
-        let digits = aligned(self).zip(aligned(other)).and_then(|(a, b)| combine(a, b));
+        let ends = aligned(self).zip(aligned(by));
+        let digits = ends.and_then(|(a, b)| if up { a.checked_add(b) } else { Some((a - b).max(0)) });
         Ok(Self { digits: digits.ok_or("a sum has too many digits")?, exponent }.normal())
     }
 
@@ -81,7 +67,7 @@ impl Decimal {
     }
 
     /// The number times 10^`places`, as a whole number, unless it has more decimals or is too large.
-    pub fn scaled(self, places: u32) -> Result<i128, String> {
+    pub fn scaled(self, places: u32) -> Result<i128> {
         let shift = u32::try_from(self.exponent + places as i32);
         let shift = shift.map_err(|_| format!("a number has more than {places} decimals"))?;
         let scaled = match self.digits {
@@ -92,17 +78,22 @@ impl Decimal {
     }
 }
 
+/// The most decimals of these numbers.
+pub fn places(numbers: impl Iterator<Item = Decimal>) -> u32 {
+    numbers.map(|number| number.exponent.min(0).unsigned_abs()).max().unwrap_or_default()
+}
+
 /// The sum, which is an error where it or a part of it reaches 2^120.
-pub fn sum(parts: impl IntoIterator<Item = i128>) -> Result<i128, String> {
+pub fn sum(parts: impl IntoIterator<Item = i128>) -> Result<i128> {
     exact(parts.into_iter().try_fold(0_i128, |sum, part| sum.checked_add(part)))
 }
 
 /// The product, which is an error where it or a part of it reaches 2^120.
-pub fn product(parts: impl IntoIterator<Item = i128>) -> Result<i128, String> {
+pub fn product(parts: impl IntoIterator<Item = i128>) -> Result<i128> {
     exact(parts.into_iter().try_fold(1_i128, |product, part| product.checked_mul(part)))
 }
 
-fn exact(number: Option<i128>) -> Result<i128, String> {
+fn exact(number: Option<i128>) -> Result<i128> {
     let small = number.filter(|number| number.unsigned_abs() < LARGEST.unsigned_abs());
     small.ok_or_else(|| "the numbers are too large for exact sums".into())
 }

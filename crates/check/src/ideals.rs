@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::instance::Instance;
+use crate::Result;
 use crate::leaves;
 use crate::order::components;
-use crate::problem::{Kind, Problem, Terms};
+use crate::problem::{Kind, Net, Problem, Terms};
 use crate::question::{Objective, Question, Scope};
 use crate::work::Work;
 
@@ -18,57 +18,59 @@ const MOST_KINDS: usize = 8;
 /// The most ideals that are looked at from all others: about a minute.
 const MOST_STEPS: usize = 300_000_000;
 
-/// Whether no chain of stages within the target holds all units of the `whole` problem, which is this question about this
-/// instance; else why not. `weights` of the kinds bound what stages to come take. O(pairs of ideals within the target ·
-/// kinds), and memory for all ideals.
-pub fn refutes(whole: &Problem, (instance, question): (&Instance, &Question), weights: &[i128]) -> Result<(), String> {
-    if whole.scope != Scope::Acyclic {
-        return Err("chains of ideals are the acyclic splits alone".into());
+/// Whether no chain of stages within the target holds all units of the `whole` problem; else why not. `weights` of the kinds
+/// bound what stages to come take. O(pairs of ideals within the target · kinds), and memory for all ideals.
+pub fn refutes(whole: &Problem, weights: &[i128]) -> Result<()> {
+    if whole.question.objective == Objective::GPipe {
+        // No split is within the target where the load of no device is, of both passes together.
+        let alone = Question { objective: Objective::Throughput, ..whole.question.clone() };
+        if refutes(&Problem::new(whole.instance, &alone)?, weights).is_ok() {
+            return Ok(());
+        }
     }
-    let problem = &Problem::of_order(instance, question, whole.order.joined(&leaves::hosts(whole)))?;
-    let work = Work::new(problem, weights)?;
-    let mut left = [0; MOST_KINDS];
-    if problem.kinds.len() > MOST_KINDS {
-        return Err(format!("there are more than {MOST_KINDS} kinds of devices"));
-    }
-    left.iter_mut().zip(&problem.kinds).for_each(|(left, kind)| *left = kind.count);
-    let mut walk = Walk::new(problem, &work);
+    ensure!(whole.question.scope == Scope::Acyclic, "chains of ideals are the acyclic splits alone");
+    ensure!(whole.kinds.len() <= MOST_KINDS, "there are more than {MOST_KINDS} kinds of devices");
+    let problem = &whole.joined(&leaves::hosts(whole))?;
+    let mut walk = Walk::new(problem, Work::new(problem, weights)?);
+    let left = std::array::from_fn(|k| problem.kinds.get(k).map_or(0, |kind| kind.count));
     // The chains that reach each ideal, and the ideals that are reached, by how many units they hold.
     let mut reached = vec![vec![Chain { left, largest: [0; 2] }]];
     let mut of_size = vec![Vec::new(); problem.order.units + 1];
     of_size[0].push(0);
     for size in 0..problem.order.units {
         for from in std::mem::take(&mut of_size[size]) {
-            let shorter = std::mem::take(&mut reached[from]);
-            for (k, kind) in problem.kinds.iter().enumerate().filter(|(_, kind)| kind.count > 0) {
-                let stages = match problem.objective {
-                    Objective::Throughput => walk.stages::<1>(from, kind)?,
-                    Objective::GPipe => walk.stages::<2>(from, kind)?,
-                };
+            let mut shorter = std::mem::take(&mut reached[from]);
+            let above = walk.above(from);
+            reached.resize(walk.ideals.len(), Vec::new());
+            let better = || above.iter().filter(|join| join.pays).flat_map(|join| &reached[join.to]);
+            shorter.retain(|chain| !better().any(|other| other.is_as_good(chain)));
+            if shorter.is_empty() {
+                continue;
+            }
+            for (k, kind) in problem.present() {
+                let stages = walk.stages(from, kind)?;
                 reached.resize(walk.ideals.len(), Vec::new());
                 for stage in stages {
-                    let (ideal, front) = (&walk.ideals[stage.to], &mut reached[stage.to]);
+                    let front = &mut reached[stage.to];
                     let is_new = front.is_empty();
-                    let longer = shorter.iter().filter_map(|chain| chain.with((k, &stage), problem, &work, ideal.rest));
-                    longer.for_each(|chain| keep(chain, front));
-                    if front.len() > MOST_CHAINS {
-                        return Err(format!("more than {MOST_CHAINS} chains reach an ideal"));
-                    }
+                    shorter
+                        .iter()
+                        .filter_map(|chain| walk.longer(chain, k, &stage))
+                        .for_each(|chain| keep(chain, front));
+                    ensure!(front.len() <= MOST_CHAINS, "more than {MOST_CHAINS} chains reach an ideal");
                     if is_new && !front.is_empty() {
-                        of_size[ideal.size].push(stage.to);
+                        of_size[walk.ideals[stage.to].size].push(stage.to);
                     }
                 }
             }
         }
     }
-    match of_size[problem.order.units].is_empty() {
-        true => Ok(()),
-        false => Err("a chain of ideals has every load within the target".into()),
-    }
+    ensure!(of_size[problem.order.units].is_empty(), "a chain of ideals has every load within the target");
+    Ok(())
 }
 
-/// A chain of stages, as far as what follows it goes: how many devices of each kind it leaves, and what it asks of each of
-/// the maxima that the objective adds up.
+/// A chain of stages, as far as what follows it goes: how many devices of each kind it leaves, and for GPipe the largest loads
+/// of its passes.
 #[derive(Clone, Copy)]
 struct Chain {
     left: [u32; MOST_KINDS],
@@ -76,15 +78,6 @@ struct Chain {
 }
 
 impl Chain {
-    /// The chain with another stage on devices of a kind, where those that are left then may do the `rest`.
-    fn with(&self, (kind, stage): (usize, &Stage), problem: &Problem, work: &Work, rest: i128) -> Option<Self> {
-        let mut longer = *self;
-        longer.left[kind] = self.left[kind].checked_sub(stage.replicas)?;
-        longer.largest = [0, 1].map(|i| self.largest[i].max(stage.largest[i]));
-        let most: i128 = longer.left.iter().zip(&work.of_device).map(|(&left, device)| i128::from(left) * device).sum();
-        (most >= rest && problem.is_within(longer.largest)).then_some(longer)
-    }
-
     fn is_as_good(&self, other: &Self) -> bool {
         self.left.iter().zip(other.left).all(|(&a, b)| a >= b) && (0..2).all(|i| self.largest[i] <= other.largest[i])
     }
@@ -98,18 +91,18 @@ fn keep(chain: Chain, front: &mut Vec<Chain>) {
     }
 }
 
-/// A stage within the target: the ideal that it ends at, how many devices share it, and what it asks of the objective's maxima.
+/// A stage within the target: the ideal that it ends at, how many devices share it, and the loads of its passes.
 struct Stage {
     to: usize,
     replicas: u32,
-    largest: [i128; 2],
+    loads: [i128; 2],
 }
 
 /// Sums over a stage for each pass; of in and out some last: every larger stage from the same ideal pays these, too.
-#[derive(Clone, Copy)]
-struct Sums<const PASSES: usize> {
-    passes: [Terms; PASSES],
-    lasting: [[i128; 2]; PASSES],
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    passes: [Terms; 2],
+    lasting: [Terms; 2],
     memory: i128,
     parameters: i128,
 }
@@ -117,197 +110,203 @@ struct Sums<const PASSES: usize> {
 /// A set of units, as bits.
 type Bits = Rc<[u64]>;
 
+fn holds(bits: &[u64], unit: usize) -> bool {
+    bits[unit / 64] >> (unit % 64) & 1 == 1
+}
+
 /// An ideal: its units, how many they are, and what those outside take at least.
 struct Ideal {
     bits: Bits,
     size: usize,
     rest: i128,
+    /// The units that may join, once that has been asked for.
+    above: Option<Rc<[Join]>>,
 }
 
-/// The units that may join an ideal, each with the ideal that results.
-type Above = Rc<[(usize, usize)]>;
-
-fn holds(bits: &[u64], unit: usize) -> bool {
-    bits[unit / 64] >> (unit % 64) & 1 == 1
-}
-
-/// Whether a unit pays for its edge: on each kind of device its time is no less than what a stage without it pays for the nets
-/// that it sends, and for those to it whose source no edge of the order has before it. O(nets of the unit · log edges).
-fn pays(problem: &Problem, nets: &[usize], unit: usize) -> bool {
-    let is_before = |source: usize| problem.order.edges.binary_search(&(source, unit)).is_ok();
-    let nets = nets.iter().map(|&e| &problem.nets[e]);
-    let sent: i128 = nets.clone().filter(|net| net.source == unit).map(|net| net.cost).sum();
-    let given = nets.filter(|net| net.source != unit && !is_before(net.source));
-    let given: i128 = given.map(|net| net.cost).sum();
-    let on_kind = |kind: &Kind| {
-        let exceeds = |time: i128| kind.pieces.iter().any(|[a, b, c]| a * time < b * sent + c * given);
-        kind.count == 0 || !kind.time[unit].is_some_and(exceeds)
-    };
-    problem.kinds.iter().all(on_kind)
+/// A unit that may join an ideal, the ideal that results, and whether it pays for its edge there.
+struct Join {
+    unit: usize,
+    to: usize,
+    pays: bool,
 }
 
 /// Looks at all ideals above one, with the stage between. Ideals are numbered as they are found, the empty one first.
 struct Walk<'a> {
-    problem: &'a Problem,
-    work: &'a Work,
+    problem: &'a Problem<'a>,
+    work: Work,
     nets_of: Vec<Vec<usize>>,
     before: Vec<Vec<usize>>,
-    /// All units, and the place of each, in an order in which they follow what they need.
-    sequence: Vec<usize>,
+    /// The place of each unit in an order in which they follow what they need.
     place: Vec<usize>,
     ideals: Vec<Ideal>,
     number: HashMap<Bits, usize>,
-    /// What is above each ideal, once that has been asked for; in the order of the units.
-    above: Vec<Option<Above>>,
-    /// Whether each unit pays for its edge: where it joins an ideal, what follows has no larger load.
-    pays: Vec<bool>,
-    /// Which walk last found a stage within the target that ends at each ideal, and how many walks there were.
-    found: Vec<usize>,
-    walks: usize,
     steps: usize,
 }
 
 impl<'a> Walk<'a> {
-    fn new(problem: &'a Problem, work: &'a Work) -> Self {
+    fn new(problem: &'a Problem, work: Work) -> Self {
         let mut before = vec![Vec::new(); problem.order.units];
-        problem.order.edges.iter().for_each(|&(a, b)| before[b].push(a));
-        let place = components(problem.order.units, problem.order.edges.iter().copied());
-        let mut sequence: Vec<usize> = (0..problem.order.units).collect();
-        sequence.sort_unstable_by_key(|&u| place[u]);
+        problem.order.between_units().for_each(|(a, b)| before[b].push(a));
+        let place = components(problem.order.units, problem.order.between_units());
+        let bits: Bits = vec![0; problem.order.units.div_ceil(64)].into();
+        let number = HashMap::from([(bits.clone(), 0)]);
+        let ideals = vec![Ideal { bits, size: 0, rest: work.of_unit.iter().sum(), above: None }];
         let nets_of = problem.nets_of();
-        let pays = nets_of.iter().enumerate().map(|(unit, nets)| pays(problem, nets, unit)).collect();
-        let empty: Bits = vec![0; problem.order.units.div_ceil(64)].into();
-        Self {
-            problem,
-            work,
-            nets_of,
-            before,
-            sequence,
-            place,
-            number: HashMap::from([(empty.clone(), 0)]),
-            ideals: vec![Ideal { bits: empty, size: 0, rest: work.of_unit.iter().sum() }],
-            above: vec![None],
-            pays,
-            found: Vec::new(),
-            walks: 0,
-            steps: 0,
-        }
+        Self { problem, work, nets_of, before, place, ideals, number, steps: 0 }
     }
 
-    /// What is above an ideal. O(units + edges) at the first call, O(1) later.
-    fn above(&mut self, ideal: usize) -> Above {
-        if let Some(above) = &self.above[ideal] {
+    /// The chain with another stage on devices of a kind, where those that are left then may do the rest.
+    fn longer(&self, chain: &Chain, kind: usize, stage: &Stage) -> Option<Chain> {
+        let mut longer = *chain;
+        longer.left[kind] = chain.left[kind].checked_sub(stage.replicas)?;
+        if self.problem.question.objective == Objective::GPipe {
+            longer.largest = [0, 1].map(|pass| chain.largest[pass].max(stage.loads[pass]));
+        }
+        let devices = longer.left.iter().zip(&self.work.of_device);
+        let most: i128 = devices.map(|(&left, device)| i128::from(left) * device).sum();
+        (most >= self.ideals[stage.to].rest && self.problem.is_within(longer.largest)).then_some(longer)
+    }
+
+    /// What is above an ideal. O(units + edges + nets) at the first call, O(1) later.
+    fn above(&mut self, ideal: usize) -> Rc<[Join]> {
+        if let Some(above) = &self.ideals[ideal].above {
             return above.clone();
         }
-        let Ideal { bits, size, rest } = &self.ideals[ideal];
-        let (bits, size, rest) = (bits.clone(), size + 1, *rest);
-        let joins = |u: &usize| !holds(&bits, *u) && self.before[*u].iter().all(|&v| holds(&bits, v));
-        let joining: Vec<usize> = self.sequence.iter().copied().filter(joins).collect();
-        let with = |u: usize| {
+        let Ideal { ref bits, size, rest, .. } = self.ideals[ideal];
+        let bits = bits.clone();
+        let may_join = |u: &usize| !holds(&bits, *u) && self.before[*u].iter().all(|&v| holds(&bits, v));
+        let mut joining: Vec<usize> = (0..self.problem.order.units).filter(may_join).collect();
+        joining.sort_unstable_by_key(|&u| self.place[u]);
+        let with = |unit: usize| {
             let mut larger = bits.to_vec();
-            larger[u / 64] |= 1 << (u % 64);
+            larger[unit / 64] |= 1 << (unit % 64);
             let larger: Bits = larger.into();
-            let number = *self.number.entry(larger.clone()).or_insert(self.ideals.len());
-            if number == self.ideals.len() {
-                self.ideals.push(Ideal { bits: larger, size, rest: rest - self.work.of_unit[u] });
-                self.above.push(None);
+            let to = *self.number.entry(larger.clone()).or_insert(self.ideals.len());
+            if to == self.ideals.len() {
+                let rest = rest - self.work.of_unit[unit];
+                self.ideals.push(Ideal { bits: larger, size: size + 1, rest, above: None });
             }
-            (u, number)
+            Join { unit, to, pays: self.pays(unit, &bits) }
         };
-        let above: Above = joining.into_iter().map(with).collect();
-        self.above[ideal] = Some(above.clone());
+        let above: Rc<[Join]> = joining.into_iter().map(with).collect();
+        self.ideals[ideal].above = Some(above.clone());
         above
     }
 
-    /// The stages within the target from an ideal on. Units join in their order, so that each stage is come to once: the last
-    /// one of a stage is needed by none of the others.
-    fn stages<const PASSES: usize>(&mut self, from: usize, kind: &Kind) -> Result<Vec<Stage>, String> {
+    /// Whether a unit pays for its edge where it joins an ideal: whatever later stage it leaves for it, on each kind of device,
+    /// has no larger load, in each pass. O(nets of the unit · their sinks).
+    fn pays(&self, unit: usize, ideal: &[u64]) -> bool {
+        let mut gained = [[0; 2]; 2];
+        for net in self.nets_of[unit].iter().map(|&e| &self.problem.nets[e]) {
+            let [into, out] = &mut gained[net.pass];
+            let in_ideal = |v: &usize| holds(ideal, *v);
+            if net.source == unit {
+                // What it sends to a later unit may come in, and is no longer sent to those that are in the ideal.
+                *into += if net.sinks.iter().all(in_ideal) { 0 } else { net.cost };
+                *out -= if net.sinks.iter().any(in_ideal) { net.cost } else { 0 };
+            } else if !in_ideal(&net.source) {
+                *out += net.cost;
+            } else if net.sinks.iter().all(|v| *v == unit || in_ideal(v)) {
+                *into -= net.cost;
+            }
+        }
+        self.problem.present().all(|(_, kind)| {
+            kind.time[unit].is_none_or(|times| {
+                let is_paid = |(&time, [into, out]): (&i128, [i128; 2])| {
+                    kind.pieces.iter().all(|piece| Kind::value(piece, &[-time, into, out]) <= 0)
+                };
+                times.iter().zip(gained).all(is_paid)
+            })
+        })
+    }
+
+    /// The stages within the target from an ideal on, but for those that a unit can join at no loss. Units join in their order,
+    /// so that each stage is come to once: the last one of a stage is needed by none of the others.
+    fn stages(&mut self, from: usize, kind: &Kind) -> Result<Vec<Stage>> {
         let below = self.ideals[from].bits.clone();
-        let none = Sums { passes: [[0; 3]; PASSES], lasting: [[0; 2]; PASSES], memory: 0, parameters: 0 };
-        let (mut stages, mut open) = (Vec::new(), vec![(from, 0, none)]);
+        let (mut stages, mut open) = (Vec::new(), vec![(from, 0, Sums::default())]);
         while let Some((ideal, first, sums)) = open.pop() {
+            let (known, others) = (stages.len(), open.len());
+            if !self.may_grow(kind, ideal, &sums, &mut stages) {
+                continue;
+            }
             let above = self.above(ideal);
-            let later = above.iter().rev().take_while(|&&(u, _)| self.place[u] >= first);
-            self.steps += later.clone().count();
-            if self.ideals.len() > MOST_IDEALS || self.steps > MOST_STEPS {
-                return Err(format!("it takes more than {MOST_IDEALS} ideals or {MOST_STEPS} steps"));
-            }
-            for &(u, larger) in later {
-                let Some(times) = kind.passes(u) else { continue };
-                let sums = self.join(&sums, (u, times), &below, &self.ideals[larger].bits);
-                if self.may_grow(kind, larger, &sums, &mut stages) {
-                    open.push((larger, self.place[u] + 1, sums));
+            self.steps += above.len();
+            let is_small = self.ideals.len() <= MOST_IDEALS && self.steps <= MOST_STEPS;
+            ensure!(is_small, "it takes more than {MOST_IDEALS} ideals or {MOST_STEPS} steps");
+            let inside: Vec<u64> =
+                self.ideals[ideal].bits.iter().zip(&below[..]).map(|(all, below)| all & !below).collect();
+            for &Join { unit, to, pays } in above.iter() {
+                let (Some(times), place) = (kind.time[unit], self.place[unit]) else { continue };
+                let may_be_free = pays && times == [0; 2];
+                if place < first && !may_be_free {
+                    continue;
                 }
+                let with = self.join(&sums, (unit, times), &below, &inside);
+                if may_be_free && is_free(kind, &sums, &with) {
+                    // What is without it is left out, and so is all where it was to stay outside.
+                    stages.truncate(known);
+                    open.truncate(others);
+                    open.extend((place >= first).then_some((to, first, with)));
+                    break;
+                }
+                open.extend((place >= first).then_some((to, place + 1, with)));
             }
         }
-        if kind.most_replicas <= 1 && self.problem.objective == Objective::Throughput {
-            self.drop_dominated(&mut stages);
-        }
+        stages.retain(|stage| stage.to != from);
         Ok(stages)
     }
 
-    /// Drops stages from one ideal to which a unit that pays for its own edge can be added within the target.
-    fn drop_dominated(&mut self, stages: &mut Vec<Stage>) {
-        self.walks += 1;
-        self.found.resize(self.ideals.len(), 0);
-        stages.iter().for_each(|stage| self.found[stage.to] = self.walks);
-        let is_dominated =
-            |above: &Above| above.iter().any(|&(u, larger)| self.pays[u] && self.found[larger] == self.walks);
-        stages.retain(|stage| !self.above[stage.to].as_ref().is_some_and(is_dominated));
-    }
-
-    /// The sums of a stage that `u` joins, so that it then holds the units of `ideal` that are not `below`.
-    fn join<const PASSES: usize>(
-        &self,
-        sums: &Sums<PASSES>,
-        (u, times): (usize, [i128; 2]),
-        below: &[u64],
-        ideal: &[u64],
-    ) -> Sums<PASSES> {
+    /// The sums of a stage of the units `inside` that `u` joins, from an ideal of those `below` on.
+    fn join(&self, sums: &Sums, (u, times): (usize, [i128; 2]), below: &[u64], inside: &[u64]) -> Sums {
         let mut sums = *sums;
-        sums.passes.iter_mut().zip(times).for_each(|(terms, time)| terms[0] += time);
+        for (pass, time) in times.into_iter().enumerate() {
+            sums.passes[pass][0] += time;
+            sums.lasting[pass][0] += time;
+        }
         sums.memory += self.problem.memory[u];
         sums.parameters += self.problem.parameters[u];
-        let is_in = |&v: &usize| holds(ideal, v) && !holds(below, v);
-        for net in self.nets_of[u].iter().map(|&e| &self.problem.nets[e]) {
-            let cost_if = |is_paid: bool| if is_paid { net.cost } else { 0 };
-            let (terms, [lasting_in, lasting_out]) = (&mut sums.passes[net.pass], &mut sums.lasting[net.pass]);
-            if net.source == u {
-                terms[1] -= cost_if(net.sinks.iter().any(is_in));
-                terms[2] += cost_if(!net.sinks.iter().all(is_in));
-                *lasting_out += cost_if(net.sinks.iter().any(|&v| holds(below, v)));
-            } else if is_in(&net.source) {
-                terms[2] -= cost_if(net.sinks.iter().all(is_in));
-            } else if !net.sinks.iter().any(|v| *v != u && is_in(v)) {
-                terms[1] += net.cost;
-                *lasting_in += cost_if(holds(below, net.source));
+        for &Net { source, ref sinks, cost, pass } in self.nets_of[u].iter().map(|&e| &self.problem.nets[e]) {
+            let cost_if = |is_paid: bool| if is_paid { cost } else { 0 };
+            let (terms, lasting) = (&mut sums.passes[pass], &mut sums.lasting[pass]);
+            let is_read = sinks.iter().any(|&v| holds(inside, v));
+            if source == u {
+                terms[1] -= cost_if(is_read);
+                terms[2] += cost_if(!sinks.iter().all(|&v| holds(inside, v)));
+                lasting[2] += cost_if(sinks.iter().any(|&v| holds(below, v)));
+            } else if holds(inside, source) {
+                terms[2] -= cost_if(sinks.iter().all(|&v| v == u || holds(inside, v)));
+            } else if !is_read {
+                terms[1] += cost;
+                lasting[1] += cost_if(holds(below, source));
             }
         }
         sums
     }
 
     /// Adds the stage of these sums that ends at `to`, where it is within the target; whether a larger one may be.
-    fn may_grow<const PASSES: usize>(
-        &self,
-        kind: &Kind,
-        to: usize,
-        sums: &Sums<PASSES>,
-        stages: &mut Vec<Stage>,
-    ) -> bool {
+    fn may_grow(&self, kind: &Kind, to: usize, sums: &Sums, stages: &mut Vec<Stage>) -> bool {
         let fits = kind.capacity.is_none_or(|capacity| sums.memory <= capacity);
         let mut may_grow = false;
         for replicas in 1..=if fits { kind.most_replicas } else { 0 } {
             let loads = |passes| self.problem.loads(kind, replicas, passes, sums.parameters);
-            let largest = loads(&sums.passes);
-            if self.problem.is_within(largest) {
+            let own = loads(&sums.passes);
+            if self.problem.is_within(own) {
+                stages.push(Stage { to, replicas, loads: own });
                 may_grow = true;
-                stages.push(Stage { to, replicas, largest: self.problem.kept(largest) });
-            } else if !may_grow {
-                let lasting: [Terms; PASSES] =
-                    std::array::from_fn(|p| [sums.passes[p][0], sums.lasting[p][0], sums.lasting[p][1]]);
-                may_grow = self.problem.is_within(loads(&lasting));
             }
+            may_grow = may_grow || self.problem.is_within(loads(&sums.lasting));
         }
         may_grow
     }
+}
+
+/// Whether a stage asks no more with a unit than without it, and so does every larger one.
+fn is_free(kind: &Kind, without: &Sums, with: &Sums) -> bool {
+    let is_no_more = |(without, with): (&Terms, &Terms)| {
+        let more = [0, 1, 2].map(|i| with[i] - without[i]);
+        kind.pieces.iter().all(|piece| Kind::value(piece, &more) <= 0)
+    };
+    let takes_room = with.memory > without.memory && kind.capacity.is_some();
+    without.passes.iter().zip(&with.passes).all(is_no_more) && with.parameters == without.parameters && !takes_room
 }

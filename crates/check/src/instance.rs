@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use crate::Result;
 use crate::decimal::Decimal;
-use crate::json::{self, Object, Value};
+use crate::json::{Object, Value};
 
 /// A node as far as a split's cost goes.
 #[derive(Clone)]
@@ -37,88 +38,75 @@ pub struct Instance {
 
 impl Instance {
     /// Reads a file's text. O(n + m log m).
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self> {
         let file = Object::parse(text)?;
-        if !file.has("schema") {
-            return published(&file);
+        let (nodes, edges): (Vec<Object>, Vec<Object>) = (file.get("nodes")?, file.get("edges")?);
+        if file.optional::<Value>("schema")?.is_none() {
+            let costs = costs(&edges)?;
+            let nodes = nodes.iter().map(|node| published(node, &costs)).collect::<Result<_>>()?;
+            return Self::new(nodes, &edges, ["sourceId", "destId"], 1);
         }
-        match file.get("schema", json::text)?.as_str() {
-            "dagsplit-instance/1" => native(&file),
-            other => Err(format!("the schema is {other:?}; known is \"dagsplit-instance/1\"")),
-        }
+        file.word("schema", &[("dagsplit-instance/1", ())])?;
+        let classes = file.get::<Object>("platform")?.get::<Vec<Object>>("accelerators")?.len();
+        Self::new(nodes.iter().map(native).collect::<Result<_>>()?, &edges, ["source", "target"], classes)
     }
 
-    fn new(nodes: Vec<Node>, edges: impl Iterator<Item = (u64, u64)>, classes: usize) -> Result<Self, String> {
+    fn new(nodes: Vec<Node>, edges: &[Object], ends: [&str; 2], classes: usize) -> Result<Self> {
         let position: HashMap<u64, usize> = nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
-        if position.len() < nodes.len() || nodes.is_empty() {
-            return Err("there is no node, or two nodes have one id".into());
+        ensure!(position.len() == nodes.len() && !nodes.is_empty(), "there is no node, or two nodes have one id");
+        for node in &nodes {
+            ensure!(node.times.len() == classes + 1, "node {}: it has no time for each of {classes} classes", node.id);
         }
-        if let Some(node) = nodes.iter().find(|node| node.times.len() != classes + 1) {
-            return Err(format!("node {}: it has no time for each of {classes} classes", node.id));
-        }
-        let of = |id: u64| position.get(&id).copied().ok_or_else(|| format!("an edge names {id}, which is no node"));
-        let mut edges = edges.map(|(a, b)| Ok((of(a)?, of(b)?))).collect::<Result<Vec<_>, String>>()?;
+        let end = |edge: &Object, name: &str| {
+            let id = edge.get(name)?;
+            position.get(&id).copied().ok_or_else(|| format!("an edge names {id}, which is no node"))
+        };
+        let edges = edges.iter().map(|edge| Ok((end(edge, ends[0])?, end(edge, ends[1])?)));
+        let mut edges = edges.collect::<Result<Vec<_>>>()?;
         edges.sort_unstable();
         edges.dedup();
         Ok(Self { nodes, edges, classes })
     }
 }
 
-fn native(file: &Object) -> Result<Instance, String> {
-    let classes = file.get("platform", |value| Object::parse(value.get())?.get("accelerators", json::list(Ok)))?.len();
-    let node = |value: Value| {
-        let node = Object::parse(value.get())?;
-        let number = |name| Ok::<_, String>(node.optional(name, json::decimal)?.unwrap_or(Decimal::ZERO));
-        let time = |value: Value| if value.get() == "null" { Ok(None) } else { json::decimal(value).map(Some) };
-        let mut times = node.get("accelerator_times", json::list(time))?;
-        times.push(node.optional("cpu_time", json::decimal)?);
-        Ok(Node {
-            id: node.get("id", json::whole)?,
-            times,
-            spread: number("time_spread")?,
-            memory: number("memory")?,
-            transfer: number("transfer_time")?,
-            parameters: number("parameter_bytes")?,
-            backward: node.optional("backward", json::flag)?.unwrap_or(false),
-            color: node.optional("color_class", json::whole)?,
-        })
-    };
-    let edge = |value: Value| {
-        let edge = Object::parse(value.get())?;
-        Ok((edge.get("source", json::whole)?, edge.get("target", json::whole)?))
-    };
-    let edges = file.get("edges", json::list(edge))?;
-    Instance::new(file.get("nodes", json::list(node))?, edges.into_iter(), classes)
+fn native(node: &Object) -> Result<Node> {
+    let number = |name| Ok::<_, String>(node.optional(name)?.unwrap_or(Decimal::ZERO));
+    let mut times: Vec<Option<Decimal>> = node.get("accelerator_times")?;
+    times.push(node.optional("cpu_time")?);
+    Ok(Node {
+        id: node.get("id")?,
+        times,
+        spread: number("time_spread")?,
+        memory: number("memory")?,
+        transfer: number("transfer_time")?,
+        parameters: number("parameter_bytes")?,
+        backward: node.optional("backward")?.unwrap_or(false),
+        color: node.optional("color_class")?,
+    })
 }
 
-/// The format of Tarnawski et al., where the edges that leave a node say what it takes to move its output.
-fn published(file: &Object) -> Result<Instance, String> {
-    let edge = |value: Value| {
-        let edge = Object::parse(value.get())?;
-        Ok((edge.get("sourceId", json::whole)?, edge.get("destId", json::whole)?, edge.get("cost", json::decimal)?))
-    };
-    let edges: Vec<(u64, u64, Decimal)> = file.get("edges", json::list(edge))?;
-    let mut transfers: HashMap<u64, Decimal> = HashMap::new();
-    for &(source, _, cost) in &edges {
-        if *transfers.entry(source).or_insert(cost) != cost {
-            return Err(format!("node {source}: the edges that leave it do not cost the same"));
-        }
+/// A node of Tarnawski et al., where the edges that leave a node say what it takes to move its output.
+fn published(node: &Object, costs: &HashMap<u64, Decimal>) -> Result<Node> {
+    let (id, on_accelerator, is_supported) = (node.get("id")?, node.get("fpgaLatency")?, node.get("supportedOnFpga")?);
+    Ok(Node {
+        id,
+        times: vec![Some(on_accelerator).filter(|_| is_supported), Some(node.get("cpuLatency")?)],
+        spread: Decimal::ZERO,
+        memory: node.get("size")?,
+        transfer: costs.get(&id).copied().unwrap_or(Decimal::ZERO),
+        parameters: Decimal::ZERO,
+        backward: node.optional("isBackwardNode")?.unwrap_or(false),
+        color: node.optional("colorClass")?,
+    })
+}
+
+/// What the edges that leave each node cost, all the same.
+fn costs(edges: &[Object]) -> Result<HashMap<u64, Decimal>> {
+    let mut costs = HashMap::new();
+    for edge in edges {
+        let (source, cost): (u64, Decimal) = (edge.get("sourceId")?, edge.get("cost")?);
+        let known = *costs.entry(source).or_insert(cost);
+        ensure!(known == cost, "node {source}: the edges that leave it do not cost the same");
     }
-    let node = |value: Value| {
-        let node = Object::parse(value.get())?;
-        let id = node.get("id", json::whole)?;
-        let on_accelerator = node.get("fpgaLatency", json::decimal)?;
-        let supported = node.get("supportedOnFpga", json::flag)?;
-        Ok(Node {
-            id,
-            times: vec![supported.then_some(on_accelerator), Some(node.get("cpuLatency", json::decimal)?)],
-            spread: Decimal::ZERO,
-            memory: node.get("size", json::decimal)?,
-            transfer: transfers.get(&id).copied().unwrap_or(Decimal::ZERO),
-            parameters: Decimal::ZERO,
-            backward: node.optional("isBackwardNode", json::flag)?.unwrap_or(false),
-            color: node.optional("colorClass", json::whole)?,
-        })
-    };
-    Instance::new(file.get("nodes", json::list(node))?, edges.iter().map(|&(source, target, _)| (source, target)), 1)
+    Ok(costs)
 }

@@ -1,91 +1,130 @@
 //! JSON without types: fields by name, and numbers as the digits of their file.
 
 use std::collections::BTreeMap;
-use std::str::FromStr;
 
 use serde_json::value::RawValue;
 
+use crate::Result;
 use crate::decimal::Decimal;
 
 /// A value as its file has it.
 pub type Value<'a> = &'a RawValue;
+
+/// What a value may be read as.
+pub trait Read<'a>: Sized {
+    /// Reads a value; or what is wrong with it.
+    fn read(value: Value<'a>) -> Result<Self>;
+}
 
 /// The fields of an object.
 pub struct Object<'a>(BTreeMap<String, Value<'a>>);
 
 impl<'a> Object<'a> {
     /// The object in `text`, whatever its fields.
-    pub fn parse(text: &'a str) -> Result<Self, String> {
+    pub fn parse(text: &'a str) -> Result<Self> {
         serde_json::from_str(text).map(Self).map_err(|error| error.to_string())
     }
 
-    /// The object in `text`, which may have these fields alone.
-    pub fn of_fields(text: &'a str, known: &[&str]) -> Result<Self, String> {
-        let object = Self::parse(text)?;
-        match object.0.keys().find(|name| !known.contains(&name.as_str())) {
-            Some(name) => Err(format!("there is no field {name:?}; known are {}", known.join(", "))),
-            None => Ok(object),
-        }
+    /// The object, which may have these fields alone.
+    pub fn of(value: Value<'a>, known: &[&str]) -> Result<Self> {
+        let object = Self::read(value)?;
+        object.are_fields(known)?;
+        Ok(object)
     }
 
-    /// Whether it has this field.
-    pub fn has(&self, name: &str) -> bool {
-        self.0.contains_key(name)
+    /// Whether it has no other fields than these.
+    pub fn are_fields(&self, known: &[&str]) -> Result<()> {
+        let unknown = self.0.keys().find(|name| !known.contains(&name.as_str()));
+        unknown.map_or(Ok(()), |name| Err(format!("there is no field {name:?}; known are {}", known.join(", "))))
     }
 
-    /// What `read` makes of a field that has to be there.
-    pub fn get<T>(&self, name: &str, read: impl Fn(Value<'a>) -> Result<T, String>) -> Result<T, String> {
-        self.optional(name, read)?.ok_or_else(|| format!("the field {name:?} is missing"))
+    /// A field that has to be there.
+    pub fn get<T: Read<'a>>(&self, name: &str) -> Result<T> {
+        self.optional(name)?.ok_or_else(|| format!("the field {name:?} is missing"))
     }
 
-    /// What `read` makes of a field; `None` where it is absent or null.
-    pub fn optional<T>(&self, name: &str, read: impl Fn(Value<'a>) -> Result<T, String>) -> Result<Option<T>, String> {
-        let value = self.0.get(name).copied().filter(|value| value.get() != "null");
-        value.map(read).transpose().map_err(|cause| format!("{name}: {cause}"))
+    /// A field; `None` where it is absent or null.
+    pub fn optional<T: Read<'a>>(&self, name: &str) -> Result<Option<T>> {
+        let value = self.0.get(name).copied().map(Option::read).transpose();
+        value.map(Option::flatten).map_err(|cause| format!("{name}: {cause}"))
+    }
+
+    /// What stands for the word of a field, which is one of these.
+    pub fn word<T: Copy>(&self, name: &str, known: &[(&str, T)]) -> Result<T> {
+        let word: String = self.get(name)?;
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        let found = known.iter().find(|(name, _)| *name == word).map(|&(_, meaning)| meaning);
+        found.ok_or_else(|| format!("{name}: {word:?} is none of {}", names.join(", ")))
     }
 }
 
-/// Reads a list by what `read` makes of each entry.
-pub fn list<'a, T>(read: impl Fn(Value<'a>) -> Result<T, String>) -> impl Fn(Value<'a>) -> Result<Vec<T>, String> {
-    move |value| {
+impl<'a> Read<'a> for Object<'a> {
+    fn read(value: Value<'a>) -> Result<Self> {
+        Self::parse(value.get())
+    }
+}
+
+impl<'a> Read<'a> for Value<'a> {
+    fn read(value: Value<'a>) -> Result<Self> {
+        Ok(value)
+    }
+}
+
+impl<'a, T: Read<'a>> Read<'a> for Option<T> {
+    fn read(value: Value<'a>) -> Result<Self> {
+        if value.get() == "null" { Ok(None) } else { T::read(value).map(Some) }
+    }
+}
+
+impl<'a, T: Read<'a>> Read<'a> for Vec<T> {
+    fn read(value: Value<'a>) -> Result<Self> {
         let values: Vec<Value> = serde_json::from_str(value.get()).map_err(|error| error.to_string())?;
-        let entry = |(i, value)| read(value).map_err(|cause| format!("entry {i}: {cause}"));
+        let entry = |(i, value)| T::read(value).map_err(|cause| format!("entry {i}: {cause}"));
         values.into_iter().enumerate().map(entry).collect()
     }
 }
 
-/// Reads a list of `N` entries.
-pub fn array<'a, T, const N: usize>(
-    read: impl Fn(Value<'a>) -> Result<T, String>,
-) -> impl Fn(Value<'a>) -> Result<[T; N], String> {
-    let read = list(read);
-    move |value| read(value)?.try_into().map_err(|_| format!("{} has not {N} entries", shown(value)))
-}
-
-/// A whole number that `T` holds.
-pub fn whole<T: FromStr>(value: Value) -> Result<T, String> {
-    value.get().parse().map_err(|_| format!("{} is no whole number in range", shown(value)))
-}
-
-/// A decimal number of at least zero.
-pub fn decimal(value: Value) -> Result<Decimal, String> {
-    match value.get().starts_with(|c: char| c.is_ascii_digit() || c == '-') {
-        true => Decimal::parse(value.get()),
-        false => Err(format!("{} is no number", shown(value))),
+impl<'a, T: Read<'a>, const N: usize> Read<'a> for [T; N] {
+    fn read(value: Value<'a>) -> Result<Self> {
+        Vec::read(value)?.try_into().map_err(|_| format!("{} has not {N} entries", shown(value)))
     }
 }
 
-/// A text.
-pub fn text(value: Value) -> Result<String, String> {
-    serde_json::from_str(value.get()).map_err(|_| format!("{} is no text", shown(value)))
+/// Whole numbers that the type holds.
+macro_rules! read_whole {
+    ($($number:ty),+) => {
+        $(impl Read<'_> for $number {
+            fn read(value: Value) -> Result<Self> {
+                value.get().parse().map_err(|_| format!("{} is no whole number in range", shown(value)))
+            }
+        })+
+    };
+}
+
+read_whole!(u32, u64, usize, i128);
+
+/// A decimal number of at least zero.
+impl Read<'_> for Decimal {
+    fn read(value: Value) -> Result<Self> {
+        let is_number = value.get().starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        if is_number { Self::parse(value.get()) } else { Err(format!("{} is no number", shown(value))) }
+    }
+}
+
+impl Read<'_> for String {
+    fn read(value: Value) -> Result<Self> {
+        serde_json::from_str(value.get()).map_err(|_| format!("{} is no text", shown(value)))
+    }
 }
 
 /// A flag: true or false, 1 or 0.
-pub fn flag(value: Value) -> Result<bool, String> {
-    match value.get() {
-        "true" | "1" => Ok(true),
-        "false" | "0" => Ok(false),
-        _ => Err(format!("{} is no flag", shown(value))),
+impl Read<'_> for bool {
+    fn read(value: Value) -> Result<Self> {
+        match value.get() {
+            "true" | "1" => Ok(true),
+            "false" | "0" => Ok(false),
+            _ => Err(format!("{} is no flag", shown(value))),
+        }
     }
 }
 

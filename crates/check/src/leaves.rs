@@ -8,10 +8,9 @@ use crate::problem::Problem;
 /// its neighbour may be one. O(kinds · units + nets · sinks · log units).
 pub fn hosts(problem: &Problem) -> Vec<usize> {
     let mut neighbours = neighbours(problem);
-    let all: i128 = problem.memory.iter().sum();
-    let is_roomy = problem.kinds.iter().all(|kind| kind.capacity.is_none_or(|capacity| all <= capacity));
     let is_free = |u: usize| {
-        let takes_no_time = problem.kinds.iter().filter(|kind| kind.count > 0).all(|kind| kind.time[u] == Some(0));
+        let takes_no_time = problem.present().all(|(_, kind)| kind.time(u) == Some(0));
+        let is_roomy = problem.kinds.iter().all(|kind| kind.capacity.is_none());
         takes_no_time && problem.parameters[u] == 0 && (is_roomy || problem.memory[u] == 0)
     };
     let mut open: Vec<usize> = (0..problem.order.units).collect();
@@ -34,7 +33,7 @@ pub fn hosts(problem: &Problem) -> Vec<usize> {
 fn neighbours(problem: &Problem) -> Vec<BTreeSet<usize>> {
     let mut neighbours = vec![BTreeSet::new(); problem.order.units];
     let of_nets = problem.nets.iter().flat_map(|net| net.sinks.iter().map(|&sink| (net.source, sink)));
-    for (a, b) in problem.order.edges.iter().copied().chain(of_nets) {
+    for (a, b) in problem.order.between_units().chain(of_nets) {
         neighbours[a].insert(b);
         neighbours[b].insert(a);
     }

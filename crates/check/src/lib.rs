@@ -4,6 +4,19 @@
 //! a load of at least so much*. Its lines give reasons, which this crate recomputes in whole numbers by the plainest code
 //! there is. It shares nothing with the solvers and depends on a JSON reader alone; decisions take no floating-point number.
 
+/// What comes of something, or what is wrong, in words.
+type Result<T, E = String> = std::result::Result<T, E>;
+
+/// Ends with what is wrong, in words, unless a condition holds.
+macro_rules! ensure {
+    ($condition:expr, $($words:tt)+) => {
+        if $condition {
+        } else {
+            return Err(format!($($words)+));
+        }
+    };
+}
+
 mod cases;
 mod crowd;
 mod decimal;
@@ -24,7 +37,7 @@ use std::fmt;
 
 pub use question::{FORMAT, hash};
 
-use decimal::Decimal;
+use decimal::{Decimal, places};
 use instance::Instance;
 use question::Question;
 
@@ -89,12 +102,12 @@ impl Error {
         move |cause| Self::Unreadable { file, line: None, cause }
     }
 
-    fn unreadable(line: usize, cause: impl Into<String>) -> Self {
-        Self::Unreadable { file: "proof", line: Some(line), cause: cause.into() }
+    fn unreadable(line: usize) -> impl Fn(String) -> Self {
+        move |cause| Self::Unreadable { file: "proof", line: Some(line), cause }
     }
 
-    fn refused(line: usize, cause: impl Into<String>) -> Self {
-        Self::Refused { line, cause: cause.into() }
+    fn refused(line: usize) -> impl Fn(String) -> Self {
+        move |cause| Self::Refused { line, cause }
     }
 }
 
@@ -105,18 +118,11 @@ impl Error {
 /// What cannot be read, or the first line of the proof that does not hold, and why.
 pub fn check(instance: &str, proof: &str, split: Option<&str>) -> Result<Accepted, Error> {
     let (instance, question) = proof::check(instance, proof, None)?;
-    let is_stability = question.stability.is_some();
     if let Some(split) = split {
-        if is_stability {
-            return Err(Error::refused(1, "a proof of stability has a split of its own"));
-        }
         let value = split::value(&instance, &question, split).map_err(Error::file("split"))?;
-        if value > question.claim {
-            let cause = format!("the split has a load of {value}, above the claim {}", question.claim);
-            return Err(Error::refused(1, cause));
-        }
+        question.is_reached(value).map_err(Error::refused(1))?;
     }
-    Ok(Accepted { claim: question.claim, digits: question.digits, is_stability })
+    Ok(Accepted { claim: question.claim, digits: question.digits, is_stability: question.stability.is_some() })
 }
 
 /// Checks what a proof of stability says of one device of its split.
@@ -124,9 +130,7 @@ pub fn check(instance: &str, proof: &str, split: Option<&str>) -> Result<Accepte
 /// # Errors
 /// As for [`check`].
 pub fn check_device(instance: &str, proof: &str, device: usize) -> Result<(), Error> {
-    let (_, question) = proof::check(instance, proof, Some(device))?;
-    let is_there = question.stability.is_some_and(|stability| device < stability.devices.len());
-    if is_there { Ok(()) } else { Err(Error::refused(1, format!("there is no device {device}"))) }
+    proof::check(instance, proof, Some(device)).map(|_| ())
 }
 
 /// The decimals that a claim about an instance has to count: those of its times, and of transfer times times `scale`, where
@@ -136,11 +140,11 @@ pub fn check_device(instance: &str, proof: &str, device: usize) -> Result<(), Er
 /// What cannot be read.
 pub fn digits(instance: &str, scale: &str) -> Result<u32, Error> {
     let instance = Instance::parse(instance).map_err(Error::file("instance"))?;
-    let scale = Decimal::parse(scale).map_err(|cause| Error::unreadable(1, cause))?;
-    let moved = instance.nodes.iter().map(|node| node.transfer.times(scale)).collect::<Result<Vec<_>, _>>();
+    let scale = Decimal::parse(scale).map_err(Error::unreadable(1))?;
+    let moved = instance.nodes.iter().map(|node| node.transfer.times(scale)).collect::<Result<Vec<_>>>();
     let moved = moved.map_err(Error::file("instance"))?;
     let times = instance.nodes.iter().flat_map(|node| node.times.iter().flatten());
-    Ok(times.chain(&moved).map(|time| time.places()).max().unwrap_or_default())
+    Ok(places(times.chain(&moved).copied()))
 }
 
 /// The largest load of a split in units of the claim of a proof's first line, whose claim itself does not matter: what the
@@ -150,6 +154,6 @@ pub fn digits(instance: &str, scale: &str) -> Result<u32, Error> {
 /// What cannot be read, or why the split is none of those that are asked for.
 pub fn split_value(instance: &str, first_line: &str, split: &str) -> Result<i128, Error> {
     let instance = Instance::parse(instance).map_err(Error::file("instance"))?;
-    let question = Question::parse(first_line).map_err(|cause| Error::unreadable(1, cause))?;
+    let question = Question::parse(first_line).map_err(Error::unreadable(1))?;
     split::value(&instance, &question, split).map_err(Error::file("split"))
 }

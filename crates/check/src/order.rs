@@ -3,6 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
+use crate::Result;
+use crate::decimal::sum;
 use crate::instance::Instance;
 
 /// Which nodes share a device, and how these units are ordered.
@@ -11,10 +13,8 @@ pub struct Order {
     pub unit_of: Vec<usize>,
     /// How many units there are.
     pub units: usize,
-    /// The order node that stands for a node: its own where it is a forward node, its group's where that is an orphan.
-    pub variable_of: Vec<Option<usize>>,
-    /// The unit of each order node.
-    pub unit_of_variable: Vec<usize>,
+    /// The order nodes of each unit, ascending.
+    pub of_unit: Vec<Vec<usize>>,
     /// Ordering edges between order nodes; each once, ascending.
     pub edges: Vec<(usize, usize)>,
 }
@@ -26,63 +26,63 @@ impl Order {
         let nodes = &instance.nodes;
         let marks = nodes.iter().enumerate().map(|(v, node)| (node.color.is_some(), node.color.unwrap_or(v as u64)));
         let (unit_of, units) = numbered(marks);
-        let mut has_forward = vec![false; units];
-        nodes.iter().zip(&unit_of).for_each(|(node, &unit)| has_forward[unit] |= !node.backward);
-        let mut variable_of = vec![None; nodes.len()];
-        let mut unit_of_variable = Vec::new();
-        let mut variables: Vec<Vec<usize>> = vec![Vec::new(); units];
-        for (v, &unit) in unit_of.iter().enumerate() {
-            let is_stand_in = !has_forward[unit] && variables[unit].is_empty();
-            if !nodes[v].backward || is_stand_in {
-                variable_of[v] = Some(unit_of_variable.len());
-                variables[unit].push(unit_of_variable.len());
-                unit_of_variable.push(unit);
-            }
+        let mut of_unit: Vec<Vec<usize>> = vec![Vec::new(); units];
+        (0..nodes.len()).filter(|&v| !nodes[v].backward).for_each(|v| of_unit[unit_of[v]].push(v));
+        let is_orphan: Vec<bool> = of_unit.iter().map(Vec::is_empty).collect();
+        for (v, &unit) in unit_of.iter().enumerate().filter(|(_, unit)| is_orphan[**unit]) {
+            of_unit[unit].push(v);
+            of_unit[unit].truncate(1);
         }
         let mut edges = BTreeSet::new();
         for &(a, b) in &instance.edges {
             let (unit_a, unit_b) = (unit_of[a], unit_of[b]);
-            let has_orphan = unit_a != unit_b && !(has_forward[unit_a] && has_forward[unit_b]);
+            let has_orphan = unit_a != unit_b && (is_orphan[unit_a] || is_orphan[unit_b]);
             match (nodes[a].backward, nodes[b].backward) {
-                (false, false) => edges.extend(variable_of[a].zip(variable_of[b])),
+                (false, false) => edges.extend([(a, b)]),
                 (true, true) if has_orphan => {
-                    edges
-                        .extend(variables[unit_b].iter().flat_map(|&u| variables[unit_a].iter().map(move |&v| (u, v))));
+                    let from = of_unit[unit_b].iter();
+                    edges.extend(from.flat_map(|&u| of_unit[unit_a].iter().map(move |&v| (u, v))));
                 }
                 _ => {}
             }
         }
-        Self { unit_of, units, variable_of, unit_of_variable, edges: edges.into_iter().collect() }
+        Self { unit_of, units, of_unit, edges: edges.into_iter().collect() }
+    }
+
+    /// The edges between order nodes as edges between their units.
+    pub fn between_units(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.edges.iter().map(|&(a, b)| (self.unit_of[a], self.unit_of[b]))
     }
 
     /// The same with the units of each cycle of the units' graph as one, and one order node for each unit: what splits into
     /// successive ideals see.
     pub fn contracted(&self) -> Self {
-        let between = |&(a, b): &(usize, usize)| (self.unit_of_variable[a], self.unit_of_variable[b]);
-        let edges: BTreeSet<(usize, usize)> = self.edges.iter().map(between).collect();
-        self.joined(&components(self.units, edges.into_iter()))
-    }
-
-    /// The same with the units of equal marks as one, and one order node for each unit.
-    pub fn joined(&self, marks: &[usize]) -> Self {
-        let (unit_of, units) = numbered(self.unit_of.iter().map(|&unit| marks[unit]));
-        let mut new_unit = vec![0; self.units];
-        self.unit_of.iter().zip(&unit_of).for_each(|(&old, &new)| new_unit[old] = new);
-        let between =
-            |&(a, b): &(usize, usize)| (new_unit[self.unit_of_variable[a]], new_unit[self.unit_of_variable[b]]);
-        let edges: BTreeSet<_> = self.edges.iter().map(between).filter(|(a, b)| a != b).collect();
-        Self::of_units(unit_of, units, edges.into_iter().collect())
+        self.joined(&components(self.units, self.between_units()))
     }
 
     /// The same without order: one order node for each unit.
     pub fn unordered(&self) -> Self {
-        Self::of_units(self.unit_of.clone(), self.units, Vec::new())
+        Self { edges: Vec::new(), ..self.joined(&(0..self.units).collect::<Vec<_>>()) }
     }
 
-    /// Units with one order node each.
-    fn of_units(unit_of: Vec<usize>, units: usize, edges: Vec<(usize, usize)>) -> Self {
-        let variable_of = unit_of.iter().map(|&unit| Some(unit)).collect();
-        Self { unit_of, units, variable_of, unit_of_variable: (0..units).collect(), edges }
+    /// The same with the units of equal marks as one, and for each unit its first node as order node.
+    pub fn joined(&self, marks: &[usize]) -> Self {
+        let (unit_of, units) = numbered(self.unit_of.iter().map(|&unit| marks[unit]));
+        let mut first = vec![0; units];
+        unit_of.iter().enumerate().rev().for_each(|(v, &unit)| first[unit] = v);
+        let between = self.edges.iter().map(|&(a, b)| (first[unit_of[a]], first[unit_of[b]]));
+        let edges: BTreeSet<_> = between.filter(|(a, b)| a != b).collect();
+        let of_unit = first.iter().map(|&v| vec![v]).collect();
+        Self { units, of_unit, edges: edges.into_iter().collect(), unit_of }
+    }
+
+    /// What the nodes of each unit have together.
+    pub fn sums(&self, of_nodes: impl Iterator<Item = Result<i128>>) -> Result<Vec<i128>> {
+        let mut sums = vec![0; self.units];
+        for (value, &unit) in of_nodes.zip(&self.unit_of) {
+            sums[unit] = sum([sums[unit], value?])?;
+        }
+        Ok(sums)
     }
 }
 

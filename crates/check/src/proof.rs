@@ -3,42 +3,51 @@
 use std::collections::BTreeSet;
 
 use crate::cases::{self, Decision};
-use crate::decimal::sum;
 use crate::instance::Instance;
-use crate::json::{self, Object, Value};
+use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::profits::{self, Earning};
-use crate::question::{Question, hash};
+use crate::question::Question;
 use crate::work::Work;
-use crate::{Error, crowd, ideals};
+use crate::{Error, Result, crowd, ideals};
 
-/// A reason: the number of its line, the device in whose scenario it holds where the proof is about stability, and the line.
-type Line<'a> = (usize, Option<usize>, &'a str);
+/// A line that gives a reason.
+struct Line<'a> {
+    number: usize,
+    /// In whose scenario it holds, where the proof is about stability.
+    device: Option<usize>,
+    fields: Object<'a>,
+}
+
+impl<'a> Line<'a> {
+    /// Reads a line: it names one of as many devices as there are, and none where there are none.
+    fn read(text: &'a str, number: usize, devices: Option<usize>) -> Result<Self> {
+        let fields = Object::parse(text)?;
+        let device: Option<usize> = fields.optional("device")?;
+        let is_one = device.is_some() == devices.is_some() && device < devices.or(Some(1));
+        ensure!(is_one, "a line names one of the devices of the first line, where that has some");
+        Ok(Self { number, device, fields })
+    }
+}
 
 /// Checks all lines of a proof, or those of one device where it is about stability, and returns the question whose claim
 /// it proves; else the line that is wrong first, and why.
 pub fn check(instance_text: &str, proof_text: &str, only: Option<usize>) -> Result<(Instance, Question), Error> {
     let instance = Instance::parse(instance_text).map_err(Error::file("instance"))?;
     let mut lines = proof_text.lines().zip(1..);
-    let (first, _) = lines.next().ok_or_else(|| Error::unreadable(1, "the file is empty"))?;
-    let question = Question::parse(first).map_err(|cause| Error::unreadable(1, cause))?;
-    let found = hash(instance_text.as_bytes());
-    if question.instance != found {
-        return Err(Error::refused(1, format!("it is about an instance of hash {}, not {found}", question.instance)));
-    }
-    let devices = question.stability.as_ref().map(|stability| stability.devices.len());
-    let line = |(text, line)| device(text, devices).map(|d| (line, d, text)).map_err(|e| Error::unreadable(line, e));
+    let question = Question::parse(lines.next().unwrap_or_default().0).map_err(Error::unreadable(1))?;
+    question.is_about(instance_text, only).map_err(Error::refused(1))?;
+    let devices = question.devices();
+    let line = |(text, number)| Line::read(text, number, devices).map_err(Error::unreadable(number));
     let lines = lines.map(line).collect::<Result<Vec<Line>, Error>>()?;
     let Some(stability) = &question.stability else {
-        check_claim(&instance, &question, &lines)?;
+        check_claim(&instance, &question, &lines.iter().collect::<Vec<_>>())?;
         return Ok((instance, question));
     };
-    stability.check(&instance, &question).map_err(|cause| Error::refused(1, cause))?;
+    stability.check(&instance, &question).map_err(Error::refused(1))?;
     for device in (0..stability.devices.len()).filter(|&device| only.is_none_or(|only| only == device)) {
-        let scenario = stability.scenario(&instance, &question, device);
-        let (scenario, load) = scenario.map_err(|cause| Error::refused(1, cause))?;
-        let best = Question { claim: load - question.claim, ..question.clone() };
-        let lines: Vec<Line> = lines.iter().filter(|(_, of, _)| *of == Some(device)).copied().collect();
+        let (scenario, best) = stability.scenario(&instance, &question, device).map_err(Error::refused(1))?;
+        let lines: Vec<&Line> = lines.iter().filter(|line| line.device == Some(device)).collect();
         if best.claim > 0 {
             check_claim(&scenario, &best, &lines)?;
         }
@@ -46,89 +55,54 @@ pub fn check(instance_text: &str, proof_text: &str, only: Option<usize>) -> Resu
     Ok((instance, question))
 }
 
-/// The device that a line names: one of as many as there are, and none where there are none.
-fn device(text: &str, devices: Option<usize>) -> Result<Option<usize>, String> {
-    match (Object::parse(text)?.optional("device", json::whole)?, devices) {
-        (None, None) => Ok(None),
-        (Some(device), Some(devices)) if device < devices => Ok(Some(device)),
-        _ => Err("a line names one of the devices of the first line, where that has some".into()),
-    }
-}
-
 /// Whether these lines show that no split is below the claim.
-fn check_claim(instance: &Instance, question: &Question, lines: &[Line]) -> Result<(), Error> {
-    let problem = Problem::new(instance, question).map_err(|cause| Error::refused(1, cause))?;
-    let (mut refuted, mut last) = (BTreeSet::new(), 1);
-    for &(line, _, text) in lines {
-        let (under, reason) = reason(text, &problem).map_err(|cause| Error::unreadable(line, cause))?;
-        let result = match reason {
-            Reason::Work { weights } => Work::new(&problem, &weights).and_then(|work| work.refutes(&problem)),
-            Reason::Crowd { units, most } => crowd::refutes(&problem, &units, &most),
-            Reason::Ideals { weights } => ideals::refutes(&problem, (instance, question), &weights),
-            Reason::Profits { of_units, earnings } => profits::refutes(&problem, &of_units, &earnings, &under),
-        };
-        result.map_err(|cause| Error::refused(line, cause))?;
+fn check_claim(instance: &Instance, question: &Question, lines: &[&Line]) -> Result<(), Error> {
+    let problem = Problem::new(instance, question).map_err(Error::refused(1))?;
+    let mut refuted = BTreeSet::new();
+    for Line { number, fields, .. } in lines {
+        let (under, reason) = reason(fields, &problem).map_err(Error::unreadable(*number))?;
+        reason(&under).map_err(Error::refused(*number))?;
         refuted.insert(under);
-        last = line;
     }
-    cases::are_complete(refuted).map_err(|missing| match missing.is_empty() {
-        true => Error::refused(last, "no reason is given"),
-        false => Error::refused(last, format!("no reason is given for the case {missing:?}")),
-    })
+    let last = lines.last().map_or(1, |line| line.number);
+    cases::are_complete(refuted).map_err(Error::refused(last))
 }
 
-/// Why no split of a case is within the target.
-enum Reason {
-    Work { weights: Vec<i128> },
-    Crowd { units: Vec<usize>, most: Vec<usize> },
-    Ideals { weights: Vec<i128> },
-    Profits { of_units: Vec<i128>, earnings: Vec<Earning> },
-}
+/// Whether a reason holds in the case of some decisions; else why not.
+type Reason<'a> = Box<dyn Fn(&[Decision]) -> Result<()> + 'a>;
 
-/// Reads a line: the decisions of its case, and the reason.
-fn reason(text: &str, problem: &Problem) -> Result<(Vec<Decision>, Reason), String> {
-    let name = Object::parse(text)?.get("reason", json::text)?;
-    let fields: &[&str] = match name.as_str() {
-        "work" | "ideals" => &["weights"],
-        "crowd" => &["nodes", "most"],
-        "profits" => &["profits", "kinds"],
-        other => return Err(format!("there is no reason {other:?}; known are work, crowd, ideals and profits")),
+/// Reads a line: the decisions of its case, and the reason why no split of that is within the target.
+fn reason<'a>(line: &Object, problem: &'a Problem) -> Result<(Vec<Decision>, Reason<'a>)> {
+    let known: [(&str, &[&str]); 4] = [
+        ("work", &["weights"]),
+        ("crowd", &["nodes", "most"]),
+        ("ideals", &["weights"]),
+        ("profits", &["profits", "kinds"]),
+    ];
+    line.are_fields(&[&["reason", "device", "under"], line.word("reason", &known)?].concat())?;
+    let under: Vec<Value> = line.optional("under")?.unwrap_or_default();
+    let under = under.into_iter().map(|decision| Decision::read(decision, problem)).collect::<Result<_>>()?;
+    let reason: Reason = match line.get::<String>("reason")?.as_str() {
+        "work" => {
+            let weights: Vec<i128> = line.get("weights")?;
+            Box::new(move |_| Work::new(problem, &weights)?.refutes(problem))
+        }
+        "ideals" => {
+            let weights: Vec<i128> = line.get("weights")?;
+            Box::new(move |_| ideals::refutes(problem, &weights))
+        }
+        "crowd" => {
+            let (nodes, most): (Vec<usize>, Vec<usize>) = (line.get("nodes")?, line.get("most")?);
+            let units = nodes.into_iter().map(|node| problem.unit(node)).collect::<Result<Vec<_>>>()?;
+            Box::new(move |_| crowd::refutes(problem, &units, &most))
+        }
+        _ => {
+            let (profits, earnings): (Vec<i128>, Vec<Earning>) = (line.get("profits")?, line.get("kinds")?);
+            let nodes = problem.order.unit_of.len();
+            ensure!(profits.len() == nodes, "there have to be {nodes} profits");
+            let profits = problem.order.sums(profits.into_iter().map(Ok))?;
+            Box::new(move |under| profits::refutes(problem, &profits, &earnings, under))
+        }
     };
-    let line = Object::of_fields(text, &[&["reason", "device", "under"], fields].concat())?;
-    let under = line.optional("under", json::list(|case| Decision::parse(case, problem)))?;
-    let numbers = |field| line.get(field, json::list(json::whole));
-    let reason = match name.as_str() {
-        "work" => Reason::Work { weights: numbers("weights")? },
-        "ideals" => Reason::Ideals { weights: numbers("weights")? },
-        "crowd" => Reason::Crowd {
-            units: line.get("nodes", json::list(|node| problem.unit(json::whole(node)?)))?,
-            most: line.get("most", json::list(json::whole))?,
-        },
-        _ => Reason::Profits {
-            of_units: of_units(problem, &numbers("profits")?)?,
-            earnings: line.get("kinds", json::list(earning))?,
-        },
-    };
-    Ok((under.unwrap_or_default(), reason))
-}
-
-/// The profit of each unit: what its nodes have together.
-fn of_units(problem: &Problem, of_nodes: &[i128]) -> Result<Vec<i128>, String> {
-    if of_nodes.len() != problem.order.unit_of.len() {
-        return Err(format!("there have to be {} profits", problem.order.unit_of.len()));
-    }
-    let mut of_units = vec![0; problem.order.units];
-    for (&profit, &unit) in of_nodes.iter().zip(&problem.order.unit_of) {
-        of_units[unit] = sum([of_units[unit], profit])?;
-    }
-    Ok(of_units)
-}
-
-fn earning(value: Value) -> Result<Earning, String> {
-    let kind = Object::of_fields(value.get(), &["weights", "price", "most"])?;
-    Ok(Earning {
-        weights: kind.get("weights", json::list(json::whole))?,
-        price: kind.get("price", json::array(json::whole))?,
-        most: kind.get("most", json::whole)?,
-    })
+    Ok((under, reason))
 }

@@ -1,7 +1,8 @@
 //! What a proof is about: the question, as the first line of a proof file states it.
 
+use crate::Result;
 use crate::decimal::{Decimal, LARGEST};
-use crate::json::{self, Object, Value};
+use crate::json::{Object, Read, Value};
 
 /// The name and version of the format.
 pub const FORMAT: &str = "dagsplit-proof/1";
@@ -45,19 +46,11 @@ pub struct Device {
     pub nodes: Vec<usize>,
 }
 
-/// By how much times move, up and down.
-#[derive(Clone)]
-pub enum Spread {
-    /// Each by this part of itself.
-    Part(Decimal),
-    /// Those of accelerators by what measurements spread, and no others.
-    Measured,
-}
-
-/// A split, and how times move.
+/// A split, and by what part of themselves times move, up and down; where there is none, those of accelerators by what
+/// measurements spread, and no others.
 #[derive(Clone)]
 pub struct Stability {
-    pub spread: Spread,
+    pub part: Option<Decimal>,
     pub devices: Vec<Device>,
 }
 
@@ -91,90 +84,90 @@ const MOST_DIGITS: u32 = 36;
 
 impl Question {
     /// Reads the first line.
-    pub fn parse(line: &str) -> Result<Self, String> {
-        let line = Object::of_fields(line, &FIELDS)?;
-        let format = line.get("format", json::text)?;
-        if format != FORMAT {
-            return Err(format!("format: {format:?} is not {FORMAT:?}"));
-        }
+    pub fn parse(line: &str) -> Result<Self> {
+        ensure!(!line.is_empty(), "the file is empty");
+        let line = Object::parse(line)?;
+        line.are_fields(&FIELDS)?;
+        line.word("format", &[(FORMAT, ())])?;
+        let objectives = [("throughput", Objective::Throughput), ("gpipe", Objective::GPipe)];
+        let scopes = [("arbitrary", Scope::Arbitrary), ("convex", Scope::Convex), ("acyclic", Scope::Acyclic)];
         let question = Self {
-            instance: line.get("instance", json::text)?,
-            objective: line.get("objective", objective)?,
-            scope: line.get("scope", scope)?,
-            accelerators: line.get("accelerators", json::list(class))?,
-            cpus: line.get("cpus", json::whole)?,
-            transfer_scale: line.optional("transfer_scale", json::decimal)?.unwrap_or(Decimal::ONE),
-            replication: line.optional("replication", replication)?,
-            digits: line.get("digits", json::whole)?,
-            claim: line.get("claim", json::whole)?,
-            order: line.optional("order", json::list(json::whole))?.unwrap_or_default(),
-            stability: line.optional("stability", stability)?,
+            instance: line.get("instance")?,
+            objective: line.word("objective", &objectives)?,
+            scope: line.word("scope", &scopes)?,
+            accelerators: line.get("accelerators")?,
+            cpus: line.get("cpus")?,
+            transfer_scale: line.optional("transfer_scale")?.unwrap_or(Decimal::ONE),
+            replication: line.optional("replication")?,
+            digits: line.get("digits")?,
+            claim: line.get("claim")?,
+            order: line.optional("order")?.unwrap_or_default(),
+            stability: line.optional("stability")?,
         };
         let devices = question.accelerators.iter().fold(question.cpus, |sum, class| sum.saturating_add(class.count));
-        if question.digits > MOST_DIGITS || question.claim.unsigned_abs() >= LARGEST.unsigned_abs() {
-            return Err(format!("a claim has at most {MOST_DIGITS} decimals, and is below 2^120"));
-        }
-        if question.objective == Objective::GPipe && question.replication.is_some() {
-            return Err("the objective gpipe knows no replicas".into());
-        }
-        if devices == 0 || devices > MOST_DEVICES {
-            return Err(format!("there are {devices} devices; known are from 1 to {MOST_DEVICES}"));
-        }
+        let is_small = question.digits <= MOST_DIGITS && question.claim.unsigned_abs() < LARGEST.unsigned_abs();
+        ensure!(is_small, "a claim has at most {MOST_DIGITS} decimals, and is below 2^120");
+        let has_unknown = question.objective == Objective::GPipe && question.replication.is_some();
+        ensure!(!has_unknown, "the objective gpipe knows no replicas");
+        let is_known = (1..=MOST_DEVICES).contains(&devices);
+        ensure!(is_known, "there are {devices} devices; known are from 1 to {MOST_DEVICES}");
         Ok(question)
     }
-}
 
-fn objective(value: Value) -> Result<Objective, String> {
-    match json::text(value)?.as_str() {
-        "throughput" => Ok(Objective::Throughput),
-        "gpipe" => Ok(Objective::GPipe),
-        other => Err(format!("{other:?} is neither throughput nor gpipe")),
+    /// How many devices it is about, one by one, where it is about stability.
+    pub fn devices(&self) -> Option<usize> {
+        self.stability.as_ref().map(|stability| stability.devices.len())
+    }
+
+    /// Whether it is about an instance of this text and, where there is one, about this device.
+    pub fn is_about(&self, instance: &str, device: Option<usize>) -> Result<()> {
+        let (named, found) = (&self.instance, hash(instance.as_bytes()));
+        ensure!(*named == found, "it is about an instance of hash {named}, not {found}");
+        ensure!(device.is_none() || device < self.devices(), "there is no device {}", device.unwrap_or_default());
+        Ok(())
+    }
+
+    /// Whether a split of this load is one that the claim shows to be best.
+    pub fn is_reached(&self, value: i128) -> Result<()> {
+        ensure!(self.stability.is_none(), "a proof of stability has a split of its own");
+        ensure!(value <= self.claim, "the split has a load of {value}, above the claim {}", self.claim);
+        Ok(())
     }
 }
 
-fn scope(value: Value) -> Result<Scope, String> {
-    match json::text(value)?.as_str() {
-        "arbitrary" => Ok(Scope::Arbitrary),
-        "convex" => Ok(Scope::Convex),
-        "acyclic" => Ok(Scope::Acyclic),
-        other => Err(format!("{other:?} is none of arbitrary, convex and acyclic")),
+impl Read<'_> for Class {
+    fn read(value: Value) -> Result<Self> {
+        let class = Object::of(value, &["count", "memory", "load"])?;
+        let load: Vec<_> = class.get("load")?;
+        ensure!(!load.is_empty(), "a load has at least one piece");
+        Ok(Self { count: class.get("count")?, memory: class.optional("memory")?, load })
     }
 }
 
-fn class(value: Value) -> Result<Class, String> {
-    let class = Object::of_fields(value.get(), &["count", "memory", "load"])?;
-    let load = class.get("load", json::list(json::array(json::decimal)))?;
-    if load.is_empty() {
-        return Err("a load has at least one piece".into());
-    }
-    Ok(Class { count: class.get("count", json::whole)?, memory: class.optional("memory", json::decimal)?, load })
-}
-
-fn replication(value: Value) -> Result<Replication, String> {
-    let replication = Object::of_fields(value.get(), &["most", "bandwidth", "synchronisation"])?;
-    let (most, bandwidth) = (replication.get("most", json::whole)?, replication.get("bandwidth", json::decimal)?);
-    if most == 0 || bandwidth == Decimal::ZERO {
-        return Err("there is no replica, or no bandwidth".into());
-    }
-    match replication.get("synchronisation", json::text)?.as_str() {
-        how @ ("added" | "overlapped") => Ok(Replication { most, bandwidth, is_overlapped: how == "overlapped" }),
-        other => Err(format!("synchronisation {other:?} is neither added nor overlapped")),
+impl Read<'_> for Replication {
+    fn read(value: Value) -> Result<Self> {
+        let replication = Object::of(value, &["most", "bandwidth", "synchronisation"])?;
+        let (most, bandwidth) = (replication.get("most")?, replication.get("bandwidth")?);
+        ensure!(most > 0 && bandwidth != Decimal::ZERO, "there is no replica, or no bandwidth");
+        let is_overlapped = replication.word("synchronisation", &[("added", false), ("overlapped", true)])?;
+        Ok(Self { most, bandwidth, is_overlapped })
     }
 }
 
-/// Reads `{"spread": number or "measured", "devices": [{"kind": number, "nodes": [positions]}]}`.
-fn stability(value: Value) -> Result<Stability, String> {
-    let stability = Object::of_fields(value.get(), &["spread", "devices"])?;
-    let spread = |value: Value| match value.get() {
-        "\"measured\"" => Ok(Spread::Measured),
-        _ => json::decimal(value).map(Spread::Part),
-    };
-    let device = |value: Value| {
-        let device = Object::of_fields(value.get(), &["kind", "nodes"])?;
-        let nodes = device.get("nodes", json::list(json::whole))?;
-        Ok(Device { kind: device.get("kind", json::whole)?, replicas: 1, nodes })
-    };
-    Ok(Stability { spread: stability.get("spread", spread)?, devices: stability.get("devices", json::list(device))? })
+impl Read<'_> for Device {
+    fn read(value: Value) -> Result<Self> {
+        let device = Object::of(value, &["kind", "nodes"])?;
+        Ok(Self { kind: device.get("kind")?, replicas: 1, nodes: device.get("nodes")? })
+    }
+}
+
+impl Read<'_> for Stability {
+    fn read(value: Value) -> Result<Self> {
+        let stability = Object::of(value, &["spread", "devices"])?;
+        let spread: Value = stability.get("spread")?;
+        let part = if spread.get() == "\"measured\"" { None } else { Some(Decimal::read(spread)?) };
+        Ok(Self { part, devices: stability.get("devices")? })
+    }
 }
 
 /// The 64-bit FNV-1a hash of a file's bytes, as 16 hexadecimal digits. It tells files apart and guards nothing.

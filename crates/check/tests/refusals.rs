@@ -129,13 +129,13 @@ fn what_is_no_proof_is_unreadable() {
     let good = proof(4, "acyclic", &[IDEALS]);
     unreadable("", "the file is empty");
     unreadable("no JSON", "expected");
-    unreadable(&good.replace("proof/1", "proof/2"), "is not \"dagsplit-proof/1\"");
+    unreadable(&good.replace("proof/1", "proof/2"), "\"dagsplit-proof/2\" is none of dagsplit-proof/1");
     unreadable(&good.replace("\"cpus\"", "\"cpu\""), "there is no field \"cpu\"");
-    unreadable(&good.replace("throughput", "latency"), "\"latency\" is neither throughput nor gpipe");
+    unreadable(&good.replace("throughput", "latency"), "\"latency\" is none of throughput, gpipe");
     let replicas = "\"objective\":\"gpipe\",\"replication\":{\"most\":2,\"bandwidth\":1,\"synchronisation\":\"added\"}";
     unreadable(&good.replace("\"objective\":\"throughput\"", replicas), "the objective gpipe knows no replicas");
     unreadable(&good.replace("\"claim\":4", "\"claim\":4.5"), "claim: 4.5 is no whole number");
-    unreadable(&good.replace("ideals", "idols"), "there is no reason \"idols\"");
+    unreadable(&good.replace("ideals", "idols"), "\"idols\" is none of work, crowd, ideals, profits");
     unreadable(&proof(4, "acyclic", &[r#"{"reason":"crowd","nodes":[3],"most":[0,0]}"#]), "there is no node 3");
     unreadable(
         &proof(4, "acyclic", &[r#"{"reason":"work","weights":[1,1],"under":[["near",0,1]]}"#]),
