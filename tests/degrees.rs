@@ -4,6 +4,8 @@
 mod brute_force;
 #[path = "degrees/layers.rs"]
 mod layers;
+#[path = "degrees/peaks.rs"]
+mod peaks;
 #[path = "degrees/plain.rs"]
 mod plain;
 #[path = "degrees/sample.rs"]
