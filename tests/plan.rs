@@ -12,6 +12,7 @@ use assert_cmd::Command;
 use dagsplit::cost::Piece;
 use dagsplit::formats::write_topology;
 use dagsplit::formats::{OutputFormat, write_instance};
+use dagsplit::generate::{Recipe, Transformer, generate};
 use dagsplit::instance::{Edge, Instance, Metadata, Node, Platform};
 use dagsplit::mapping::{Counted, Device, Topology};
 use dagsplit::plan::{Candidate, Fate, Plan, PlanError, PlanOptions, Shape, plan};
@@ -19,6 +20,7 @@ use dagsplit::problem::{Optimizer, Precision, StageMemory, Training};
 
 use dagsplit::simulate::schedule::{GPipe, Inference, OneForwardOneBackward};
 use dagsplit::solve::{SearchContext, Status};
+use dagsplit::verify::VerifiedDevice;
 use serde_json::Value;
 
 /// Layers in a row, for training: each takes 1 forward and 2 backward, and sends and holds so many bytes.
@@ -219,6 +221,36 @@ fn memory_by_place_decides_the_split() {
     let plan = planned(&instance, &pairs(2, 1e6, Some(630.0)), &options);
     let best = plan.best().unwrap().pipeline().unwrap();
     assert_eq!((best.peak_memory, best.partition.verified.devices()[0].nodes().len()), (630.0, 6));
+}
+
+/// Twelve layers of BERT on four devices under 1F1B need less than 8 GiB, by the sums of their nodes: what the forward pass
+/// keeps is there for each microbatch in flight, and the rest once.
+#[test]
+fn training_fits_where_gradients_lie_once() {
+    let bert = Recipe { training: true, ..Recipe::new(Transformer::bert_base()) };
+    let (instance, limit) = (generate(&bert).unwrap(), 8.0 * f64::from(1 << 30));
+    let options = PlanOptions {
+        recompute: vec![false],
+        stages: vec![4],
+        replicas: vec![1],
+        mappers: vec!["consecutive".into()],
+        batch: Some(64),
+        ..PlanOptions::default()
+    };
+    let plan = planned(&instance, &pairs(4, 1e6, Some(limit)), &options);
+    let best = plan.best().expect("it fits").pipeline().unwrap();
+    let devices = best.partition.verified.devices();
+    assert_eq!(devices.len(), 4);
+    let bytes = |(stage, device): (usize, &VerifiedDevice)| {
+        let nodes = instance.nodes.iter().filter(|node| device.nodes().contains(&node.id));
+        let (backward, forward): (Vec<&Node>, Vec<&Node>) = nodes.partition(|node| node.backward);
+        let kept: f64 = forward.iter().map(|node| node.memory - node.parameter_bytes).sum();
+        let once = backward.iter().map(|node| node.memory).chain(forward.iter().map(|node| node.parameter_bytes));
+        once.sum::<f64>() + (4 - stage) as f64 * kept
+    };
+    let peak = devices.iter().enumerate().map(bytes).fold(0.0, f64::max);
+    assert_eq!(best.peak_memory, peak);
+    assert!(peak <= limit && peak > 0.9 * limit, "{peak}");
 }
 
 #[test]

@@ -300,7 +300,8 @@ fn tangled() -> impl Strategy<Value = Pipeline> {
                 rank,
                 replica: 0,
                 device,
-                weights: weights.into(),
+                fixed: weights.into(),
+                parameters: weights.into(),
                 activations: (boundary + others).into(),
                 boundary: boundary.into(),
             };

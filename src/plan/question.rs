@@ -11,6 +11,7 @@ use crate::mapping::{Counted, JointProblem, StageCost, Topology, UnitGraph};
 use crate::problem::{Degrees, Objective, Problem, ProblemSpec, Scope, StageMemory};
 use crate::simulate::Links;
 use crate::simulate::schedule::Schedule;
+use crate::solve::{DegreeDp, SearchContext};
 
 /// Units to be split and placed together, and the nodes of each.
 pub type Joint = (JointProblem, Vec<Vec<u64>>);
@@ -135,6 +136,14 @@ impl Question<'_> {
             true => self.all_microbatches() as f64 * load / self.fastest().max(1.0),
             false => self.microbatches as f64 * load,
         }
+    }
+
+    /// A time that no step is below where stages of options need the memory that they do, and wait for those before them as in
+    /// [`Self::least_by_work`]; `by_load` is [`Self::by_load`]. `None` where that says nothing.
+    pub fn least_filled(&self, degrees: &DegreeDp, by_load: &Problem, cx: &SearchContext) -> Option<f64> {
+        let fills = self.has_options() && !self.schedule.splits_backward();
+        let least = fills.then(|| degrees.least_filled(by_load, self.microbatches, cx))?;
+        least.map(|least| least / self.fastest().max(1.0))
     }
 
     /// The problem whose optimum no slowest stage of a pipeline is below: every link is the fastest one. `None` where there may

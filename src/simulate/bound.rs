@@ -249,13 +249,13 @@ impl Simulation {
     /// How many microbatches may stay on a stage at once, where the memory of its device suffices here.
     fn room(&self, stage: usize, memory: &Memory) -> usize {
         let (stages, device) = (&self.pipeline.stages, self.pipeline.stages[stage].device);
-        let stashed = if self.stashes_weights { stages[stage].weights } else { 0.0 };
+        let stashed = if self.stashes_weights { stages[stage].parameters } else { 0.0 };
         let each = self.lasting(stage) + stashed;
         let all = self.options.microbatches;
         let limit = self.pipeline.memory[device].map(most_bytes).filter(|&limit| memory.peak[device] <= limit);
         let Some(limit) = limit.filter(|_| each > 0.0) else { return all };
-        let weights: f64 = stages.iter().filter(|other| other.device == device).map(|other| other.weights).sum();
+        let fixed: f64 = stages.iter().filter(|other| other.device == device).map(|other| other.fixed).sum();
         // Never fewer than stay here, whatever sums round to.
-        (((limit - weights + stashed) / each) as usize).clamp(memory.in_flight[stage].max(1), all)
+        (((limit - fixed + stashed) / each) as usize).clamp(memory.in_flight[stage].max(1), all)
     }
 }

@@ -9,7 +9,7 @@ pub struct Memory {
     /// For each stage the most microbatches between the start of their forward and the end of their backward pass, or
     /// of their gradients of the weights; in a pipeline without a backward pass, of their forward pass.
     pub in_flight: Vec<usize>,
-    /// For each device the most bytes: weights, and the activations of the microbatches in flight.
+    /// For each device the most bytes: what lasts, and the activations of the microbatches in flight.
     pub peak: Vec<f64>,
 }
 
@@ -28,7 +28,7 @@ struct Holding {
 impl Simulation {
     /// The memory that the devices needed. Where activations are recomputed a stage keeps the inputs of each microbatch
     /// in flight, and the whole of its activations while a pass runs, from a backward one on until the gradients of the
-    /// weights are there. Where weights are stashed it keeps them once for each microbatch in flight. Data on its way
+    /// weights are there. Where weights are stashed it keeps the parameters once for each microbatch in flight. Data on its way
     /// is not counted. O(t log t) for t spans.
     pub fn memory(&self) -> Memory {
         occupied(self, &holdings(self))
@@ -76,8 +76,8 @@ fn occupied(simulation: &Simulation, holdings: &[Holding]) -> Memory {
         }
     }
     for (stage, &in_flight) in stages.iter().zip(&in_flight) {
-        let versions = if simulation.stashes_weights { in_flight.max(1) } else { 1 };
-        most[stage.device] += stage.weights * versions as f64;
+        let stashed = if simulation.stashes_weights { in_flight.saturating_sub(1) } else { 0 };
+        most[stage.device] += stage.fixed + stage.parameters * stashed as f64;
     }
     Memory { in_flight, peak: most }
 }

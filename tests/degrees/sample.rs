@@ -69,6 +69,10 @@ pub fn problem(seed: u64) -> (Instance, ProblemSpec) {
     if random.below(5) == 0 {
         degrees.tensor = Some(vec![1]);
     }
+    // Where there is one of each, memory has a bound of its own.
+    if random.below(3) == 0 {
+        (degrees.tensor, degrees.data) = (Some(vec![1]), Some(vec![1]));
+    }
     let objective = random.one_of(&[Objective::Throughput, Objective::Step { microbatches }]);
     degrees.memory = stage_memory(random);
     if degrees.memory.in_flight == InFlight::Asynchronous && objective != Objective::Throughput {

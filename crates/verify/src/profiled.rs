@@ -101,8 +101,8 @@ fn option_cost(
     cost
 }
 
-/// What the nodes of a file without options take: as they stand, and what they keep beyond their parameters for each
-/// microbatch.
+/// What the nodes of a file without options take: as they stand, and what those of the forward pass keep beyond their
+/// parameters for each microbatch.
 fn plain(instance: &Instance, spec: &ProblemSpec) -> Parallelism {
     let classes = &spec.platform.accelerators;
     let bandwidth = spec.platform.bandwidth.unwrap_or(1.0);
@@ -115,10 +115,11 @@ fn plain(instance: &Instance, spec: &ProblemSpec) -> Parallelism {
         (option.time, option.parameter_bytes) = (time, node.parameter_bytes);
         if knows_parameters {
             option.weight_bytes = node.memory.min(node.parameter_bytes);
-            option.memory_per_microbatch = node.memory - option.weight_bytes;
-        } else {
-            option.memory = node.memory;
         }
+        // Gradients, and what an optimizer keeps, are those of one microbatch.
+        let rest = node.memory - option.weight_bytes;
+        let is_kept = knows_parameters && !node.backward;
+        *(if is_kept { &mut option.memory_per_microbatch } else { &mut option.memory }) = rest;
         plain.options.push(option);
     }
     let times: BTreeMap<u64, f64> = instance.nodes.iter().map(|node| (node.id, node.transfer_time)).collect();

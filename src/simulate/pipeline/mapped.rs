@@ -102,7 +102,8 @@ impl Placed<'_> {
             rank,
             replica: copy % self.problem.replicas,
             device,
-            weights: lasting,
+            fixed: lasting,
+            parameters: stage.parameter_bytes,
             activations: kept,
             boundary: activations.map(|message| message.bytes).sum::<f64>().min(kept),
         }

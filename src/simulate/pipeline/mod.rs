@@ -41,8 +41,10 @@ pub struct Stage {
     pub replica: usize,
     /// The device that holds it.
     pub device: usize,
-    /// Bytes that it occupies whatever the schedule.
-    pub weights: f64,
+    /// Bytes that it occupies whatever is in flight.
+    pub fixed: f64,
+    /// Bytes of parameters, of which asynchronous schedules keep a version for each microbatch in flight.
+    pub parameters: f64,
     /// Bytes that it keeps for each microbatch in flight.
     pub activations: f64,
     /// Bytes of these that came from other stages: all that it keeps where activations are recomputed.

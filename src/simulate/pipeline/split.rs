@@ -17,8 +17,7 @@ impl Pipeline {
     /// the virtual devices of Tarnawski 2020, section 5.2. A producer is paid for once per device and direction, with
     /// the block that makes it or the first one that consumes it, so that the work of a device per sample is its load
     /// under `problem`'s cost. Replicas are one device that takes their share of the time. What a device's memory
-    /// holds beyond its parameters it keeps for each microbatch in flight; where the instance states no parameters
-    /// its memory does not depend on the schedule. O((n + m) · blocks) at worst.
+    /// holds beyond what lasts ([`Node::lasting`](crate::instance::Node::lasting)) it keeps for each microbatch in flight. O((n + m) · blocks) at worst.
     ///
     /// # Errors
     /// [`SimulateError::UnknownLoad`] where accelerators have other loads than the three published ones.
@@ -72,6 +71,7 @@ fn transfers(problem: &Problem, split: &Verified) -> Result<Transfers, SimulateE
 /// A split, cut into pieces. The pieces of the forward pass come first.
 struct Builder<'a> {
     instance: &'a Instance,
+    knows_parameters: bool,
     problem: &'a Problem,
     devices: &'a [VerifiedDevice],
     places: Vec<Place>,
@@ -129,7 +129,8 @@ impl<'a> Builder<'a> {
         for (i, piece) in pieces.iter().enumerate() {
             piece.nodes.iter().for_each(|&v| piece_of[v] = i);
         }
-        Self { instance, problem, devices: split.devices(), places, place_of, pieces, piece_of }
+        let knows_parameters = instance.knows_parameters();
+        Self { instance, knows_parameters, problem, devices: split.devices(), places, place_of, pieces, piece_of }
     }
 
     fn pass(&self, piece: usize) -> Pass {
@@ -184,19 +185,17 @@ impl<'a> Builder<'a> {
     fn stage(&self, members: &Members) -> Stage {
         let (problem, kind) = (self.problem, self.kind(members.device));
         let nodes = || members.pieces().flat_map(|piece| self.pieces[piece].nodes.iter().copied());
-        let memory: f64 = nodes().map(|v| problem.costs.node(v, kind).map_or(0.0, |cost| cost.memory)).sum();
-        let weights = if problem.parameter_bytes.iter().any(|&bytes| bytes > 0.0) {
-            nodes().map(|v| problem.parameter_bytes[v]).sum::<f64>().min(memory)
-        } else {
-            memory
-        };
+        let memory = |v: NodeId| problem.costs.node(v, kind).map_or(0.0, |cost| cost.memory);
+        let all: f64 = nodes().map(memory).sum();
+        let lasting: f64 = nodes().map(|v| self.instance.nodes[v].lasting(memory(v), self.knows_parameters)).sum();
         Stage {
             name: String::new(),
             rank: 0,
             replica: 0,
             device: members.device,
-            weights,
-            activations: memory - weights,
+            fixed: lasting,
+            parameters: nodes().map(|v| problem.parameter_bytes[v]).sum(),
+            activations: all - lasting,
             boundary: 0.0,
         }
     }

@@ -141,7 +141,7 @@ impl Relaxation {
 }
 
 /// The lower convex hull of the items, from the least value to the least weight.
-fn hull(items: &[Item]) -> Vec<usize> {
+pub fn hull(items: &[Item]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..items.len()).collect();
     order.sort_by(|&a, &b| {
         let (a, b) = (items[a], items[b]);
@@ -163,7 +163,7 @@ fn hull(items: &[Item]) -> Vec<usize> {
 }
 
 /// The value that each unit of weight costs which `to` saves.
-fn slope(items: &[Item], from: usize, to: usize) -> f64 {
+pub fn slope(items: &[Item], from: usize, to: usize) -> f64 {
     (items[to].value - items[from].value) / (items[from].weight - items[to].weight)
 }
 

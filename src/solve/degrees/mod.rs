@@ -3,6 +3,7 @@
 mod front;
 mod knapsack;
 mod model;
+mod reach;
 mod search;
 mod stage;
 mod target;
@@ -13,6 +14,7 @@ use crate::search::{Race, SearchContext, Stats};
 use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported};
 use front::Found;
 use model::Model;
+use reach::Limit;
 use search::SplitRace;
 
 const NAME: &str = "degrees";
@@ -79,10 +81,8 @@ impl Solver for DegreeDp {
             return Ok(Run { outcome: Outcome::Infeasible, stats });
         }
         let mut race = Race::new(model.bound(), BoundSource::Work, cx);
-        if model.is_step {
-            self.begin_with_throughput(problem, &units, &model, &mut race);
-        }
-        let is_infeasible = search::run(problem, &units, costs, self.max_ideals, &mut race, &mut stats);
+        let is_infeasible = model.is_step && self.begin_with_throughput(problem, &units, &model, &mut race)
+            || search::run(problem, &units, costs, self.max_ideals, &mut race, &mut stats);
         let (best, value, source) = race.finish();
         let bound = LowerBound { value, scope: Scope::Acyclic, source };
         let outcome = match best {
@@ -95,16 +95,31 @@ impl Solver for DegreeDp {
 }
 
 impl DegreeDp {
+    /// A time that no step is below of a pipeline in which each stage waits for those before it to begin and lets them end after
+    /// it: with `microbatches` for each replica, and the time of a stage for one of these without transfers and synchronisation,
+    /// all of the stages before a stage and all of its own. By memory as far as stages of one tensor and one data degree need it
+    /// ([`reach`]); `None` where it says nothing. `problem` asks for the throughput.
+    pub fn least_filled(&self, problem: &Problem, microbatches: usize, cx: &SearchContext) -> Option<f64> {
+        let costs = problem.costs.stages.as_ref()?;
+        let units = Reduced::contracted_only(problem);
+        let model = Model::new(problem, costs, units.members.clone());
+        let lattice = search::all_filters(&units, self.max_ideals, cx)?;
+        let least = reach::least(&lattice, &model, Limit::Filled { microbatches }, 0.0, cx)?;
+        // A replica takes as many times a sample's share as there are replicas.
+        least.is_finite().then(|| least * costs.data_degrees.first().map_or(1.0, |&data| data as f64))
+    }
+
     /// Offers the split of the best throughput as that of a step, and raises the bound to what that says of one. It has half of the
-    /// time.
-    fn begin_with_throughput(&self, problem: &Problem, units: &Reduced, model: &Model, race: &mut SplitRace) {
+    /// time. Whether there is proven to be no split.
+    fn begin_with_throughput(&self, problem: &Problem, units: &Reduced, model: &Model, race: &mut SplitRace) -> bool {
         let mut by_loads = problem.clone();
         by_loads.spec.objective = Objective::Throughput;
         let mut part = race.cx.part(race.cx.remaining().map(|left| left / 2));
         part.gap = part.gap.max(GOOD_BEGINNING);
         let bound = Model::new(&by_loads, model.costs, units.members.clone()).bound();
         let mut largest = Race::new(bound, BoundSource::Work, &part);
-        search::run(&by_loads, units, model.costs, self.max_ideals, &mut largest, &mut Stats::default());
+        let is_infeasible =
+            search::run(&by_loads, units, model.costs, self.max_ideals, &mut largest, &mut Stats::default());
         let (best, bound, source) = largest.finish();
         // Splits of a step may have more parts than a batch has microbatches.
         if model.parts <= model.costs.microbatches {
@@ -113,6 +128,7 @@ impl DegreeDp {
         if let Some((_, stages)) = best {
             race.offer(model.objective(&stages), stages);
         }
+        is_infeasible && model.parts <= model.costs.microbatches
     }
 }
 

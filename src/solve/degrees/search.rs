@@ -2,13 +2,14 @@
 
 use super::front::Found;
 use super::model::Model;
+use super::reach::{self, Limit};
 use super::stage::Chooser;
 use super::target::split_within;
 use crate::cost::StageCosts;
 use crate::graph::{Graph, topological};
 use crate::preprocess::Reduced;
 use crate::problem::Problem;
-use crate::search::{Race, Stats, Stopped};
+use crate::search::{Race, SearchContext, Stats, Stopped};
 use crate::solve::BoundSource;
 use crate::solve::dp::lattice::Lattice;
 use crate::solve::dp::orders::depth_first;
@@ -38,6 +39,16 @@ const FEW_ENDS: usize = 128;
 /// How near a family of few sets brings its own bound to its best split.
 const COARSE: f64 = 1e-3;
 
+/// All sets that may lie at the end of the pipeline; `None` where there are too many, or a limit came first.
+pub fn all_filters(units: &Reduced, max_ideals: usize, cx: &SearchContext) -> Option<Lattice> {
+    let count = units.unit_count();
+    let backwards: Vec<(usize, usize)> = units.order.edges().map(|(u, v)| (v, u)).collect();
+    let Ok(reversed) = Graph::new(count, &backwards) else { unreachable!("a turned acyclic graph is acyclic") };
+    let bytes = count.div_ceil(64) * 8 + 64;
+    let most = max_ideals.min(cx.memory_left() / 4 / bytes);
+    Lattice::new(&reversed, most, cx).ok().flatten()
+}
+
 /// Runs the race; whether there is no split at all.
 pub fn run(
     problem: &Problem,
@@ -48,18 +59,18 @@ pub fn run(
     stats: &mut Stats,
 ) -> bool {
     let (order, count) = (&units.order, units.unit_count());
-    let backwards: Vec<(usize, usize)> = order.edges().map(|(u, v)| (v, u)).collect();
-    let Ok(reversed) = Graph::new(count, &backwards) else { unreachable!("a turned acyclic graph is acyclic") };
-    let bytes = count.div_ceil(64) * 8 + 64;
-    let most = max_ideals.min(race.cx.memory_left() / 4 / bytes);
-    let lattice = Lattice::new(&reversed, most, race.cx);
-    let all = lattice.ok().flatten().map(|lattice| Family {
+    let all = all_filters(units, max_ideals, race.cx).map(|lattice| Family {
         lattice,
         model: Model::new(problem, costs, units.members.clone()),
         is_all: true,
         ends: Vec::new(),
     });
     stats.set("ideals", all.as_ref().map_or(0.0, |family| family.lattice.count() as f64));
+    if let Some(family) = &all
+        && family.raise(race)
+    {
+        return true;
+    }
     let is_narrow = |family: &Family| family.lattice.count() <= 8 * count;
     let mut targets = 0;
     let of_order = |order: Vec<usize>, race: &SplitRace| {
@@ -92,6 +103,19 @@ impl<'a> Family<'a> {
         let Ok(path) = Graph::new(count, &path) else { unreachable!("a path is acyclic") };
         let lattice = Lattice::new(&path, count + 1, race.cx).ok().flatten()?;
         Some(Self { lattice, model, is_all: false, ends: Vec::new() })
+    }
+
+    /// Raises the bound to what the memory of stages says by itself; whether that allows no split. Steps begin with the search
+    /// for the throughput, which has said so.
+    fn raise(&self, race: &mut SplitRace) -> bool {
+        if self.model.is_step {
+            return false;
+        }
+        let least = reach::least(&self.lattice, &self.model, Limit::Slowest, race.bound(), race.cx);
+        if let Some(least) = least.filter(|least| least.is_finite()) {
+            race.raise(least, BoundSource::Refuted);
+        }
+        least == Some(f64::INFINITY)
     }
 
     /// For the sets behind the positions of an order, whether they are among the few that move least, or the whole.

@@ -111,6 +111,16 @@ impl Node {
             time_spread: None,
         }
     }
+
+    /// Of `memory` bytes that the node takes, those that lie there once, however many microbatches are in flight.
+    ///
+    /// A forward node's parameters do, and all that a backward node takes: gradients of parameters and the optimizer's
+    /// state last, and gradients of activations live while one microbatch passes back. What a forward node takes beside
+    /// its parameters is kept for each microbatch, until that passes back. Where no node of the instance states any
+    /// parameters all of it lasts.
+    pub fn lasting(&self, memory: f64, knows_parameters: bool) -> f64 {
+        if self.backward || !knows_parameters { memory } else { self.parameter_bytes.min(memory) }
+    }
 }
 
 /// A data dependency: `target` consumes the output of `source`.
@@ -139,4 +149,11 @@ pub struct Instance {
     /// What nodes cost at degrees of tensor parallelism, where the workload says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallelism: Option<Parallelism>,
+}
+
+impl Instance {
+    /// Whether any node states what parameters it has. O(n).
+    pub fn knows_parameters(&self) -> bool {
+        self.nodes.iter().any(|node| node.parameter_bytes > 0.0)
+    }
 }

@@ -130,15 +130,14 @@ impl Parallelism {
     /// One option of tensor degree 1 for each node of either pass that the platform's accelerators can run, as the node
     /// stands.
     ///
-    /// Of its memory the parameters last, where the instance states any, and the rest is kept for each microbatch; else
-    /// all of it lasts. Each edge moves its source's output, once in all. Without a bandwidth a byte takes a time unit.
+    /// Of its memory [`Node::lasting`] says what lies there once, and the rest is kept for each microbatch. Each edge moves its source's output, once in all. Without a bandwidth a byte takes a time unit.
     fn plain(instance: &Instance, platform: &Platform) -> Self {
         let class = platform.accelerators.iter().position(|class| class.count > 0).unwrap_or(0);
         let bandwidth = platform.bandwidth.unwrap_or(1.0);
-        let states_parameters = instance.nodes.iter().any(|node| node.parameter_bytes > 0.0);
+        let knows_parameters = instance.knows_parameters();
         let option = |node: &Node| {
-            let lasting = if states_parameters { node.parameter_bytes.min(node.memory) } else { node.memory };
-            let (weights, memory) = if states_parameters { (lasting, 0.0) } else { (0.0, lasting) };
+            let lasting = node.lasting(node.memory, knows_parameters);
+            let weights = node.parameter_bytes.min(lasting);
             Some(NodeOption {
                 node: node.id,
                 tensor_degree: 1,
@@ -146,7 +145,7 @@ impl Parallelism {
                 time: node.accelerator_times.get(class).copied().flatten()?,
                 parameter_bytes: node.parameter_bytes,
                 memory_per_microbatch: node.memory - lasting,
-                memory,
+                memory: lasting - weights,
                 weight_bytes: weights,
                 ..NodeOption::default()
             })

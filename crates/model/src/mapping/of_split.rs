@@ -36,7 +36,7 @@ impl StageGraph {
         part_of.iter().enumerate().for_each(|(v, &part)| members[part].push(v));
         for (part, (device, members)) in parts.iter().zip(members).enumerate() {
             let nodes = NodeSet::from_nodes(problem.node_count(), members);
-            let stage = stage(problem, device.kind, &nodes, &mut |v| {
+            let stage = stage(instance, problem, device.kind, &nodes, &mut |v| {
                 let cure = "put it on a device that has a time for it";
                 problems.add(node_place(&instance.nodes[v]), format!("device {part} cannot run it"), cure);
             });
@@ -72,17 +72,27 @@ fn part_of(instance: &Instance, problem: &Problem, parts: &[&DeviceAssignment]) 
 }
 
 /// What a device of this kind computes and keeps for `nodes`; those that it cannot run are told.
-fn stage(problem: &Problem, kind: DeviceKind, nodes: &NodeSet, cannot_run: &mut dyn FnMut(NodeId)) -> Stage {
+fn stage(
+    instance: &Instance,
+    problem: &Problem,
+    kind: DeviceKind,
+    nodes: &NodeSet,
+    cannot_run: &mut dyn FnMut(NodeId),
+) -> Stage {
     let memory = problem.costs.memory_of(&problem.graph, nodes, kind).unwrap_or_default();
-    let mut stage = Stage { memory, ..Stage::default() };
+    let (mut stage, mut lasting) = (Stage { memory, ..Stage::default() }, 0.0);
+    let knows_parameters = instance.knows_parameters();
     for v in nodes.iter() {
-        match problem.costs.node(v, kind) {
-            Some(cost) if problem.backward[v] => stage.backward += cost.compute,
-            Some(cost) => stage.forward += cost.compute,
-            None => cannot_run(v),
-        }
         stage.parameter_bytes += problem.parameter_bytes[v];
+        let Some(cost) = problem.costs.node(v, kind) else {
+            cannot_run(v);
+            continue;
+        };
+        let of_pass = if problem.backward[v] { &mut stage.backward } else { &mut stage.forward };
+        *of_pass += cost.compute;
+        lasting += instance.nodes[v].lasting(cost.memory, knows_parameters);
     }
+    stage.lasting_bytes = Some(lasting);
     stage
 }
 
