@@ -2,16 +2,18 @@
 
 use std::borrow::Cow;
 
+use rustc_hash::FxHashMap;
+
+use super::blocks;
 use super::groups::Rates;
 use super::{PlanError, Shape};
 use crate::cost::{CostModel, Costs, ProfiledCost, StageCosts};
 use crate::graph::NodeId;
-use crate::instance::{AcceleratorClass, Instance, Parallelism, Platform, Problems};
+use crate::instance::{AcceleratorClass, Instance, Node, Parallelism, Platform, Problems};
 use crate::mapping::{Counted, JointProblem, StageCost, Topology, UnitGraph};
 use crate::problem::{Degrees, Objective, Problem, ProblemSpec, Scope, StageMemory};
 use crate::simulate::Links;
 use crate::simulate::schedule::Schedule;
-use crate::solve::{DegreeDp, SearchContext};
 
 /// Units to be split and placed together, and the nodes of each.
 pub type Joint = (JointProblem, Vec<Vec<u64>>);
@@ -102,30 +104,41 @@ impl Question<'_> {
 
     /// A time that no step is below, whatever the split: the devices of the stages at its ends wait for the others.
     ///
-    /// Stage i of times T begins after T's forward part of those before it, and after its last backward pass these run theirs, so
-    /// that a step of m microbatches takes Σ_{j < i} T_j + m · T_i at least. The largest of these is least where all are
-    /// equal: W / (1 − (1 − 1 / m)^S), for all work W on S stages. Where gradients of weights may wait, that may
-    /// not be, and the work is shared out evenly.
+    /// Stages in line ([`blocks`]) wait for each other: the i-th of them, of times T, begins after T's forward part of those
+    /// before it, and after its last backward pass these run theirs, so that a step of m microbatches takes
+    /// Σ_{j < i} T_j + m · T_i at least. The largest of these is least where all are equal: W / (1 − (1 − 1 / m)^S), for all
+    /// work W on S stages. Of all stages e may not be in line, with a block's work each at most. Where gradients of weights may
+    /// wait, none need to be, and the work is shared out evenly.
     pub fn least_by_work(&self) -> f64 {
-        let (work, m) = (self.work() / self.fastest(), self.microbatches as f64);
+        let times = self.least_times();
+        let of = |node: &Node| times.get(&node.id).copied().unwrap_or(0.0) / self.fastest();
+        let (work, m) = (self.instance.nodes.iter().map(of).sum::<f64>(), self.microbatches as f64);
         let stages = self.shape.stages.min(self.instance.nodes.len());
-        match self.schedule.splits_backward() {
-            true => m * work / stages as f64,
-            false => work / (1.0 - (1.0 - 1.0 / m).powi(stages as i32)),
+        let evenly = m * work / stages as f64;
+        if self.schedule.splits_backward() {
+            return evenly;
         }
+        let block = blocks::largest(self.instance, of);
+        let beside = |e: usize| {
+            let in_line = (stages - e) as i32;
+            let work = (work - e as f64 * block).max(0.0);
+            if in_line == 0 { 0.0 } else { work / (1.0 - (1.0 - 1.0 / m).powi(in_line)) }
+        };
+        evenly.max((0..=stages).map(beside).fold(f64::INFINITY, f64::min))
     }
 
-    /// The least time of all nodes together at speed 1, without recomputation of whole stages.
-    fn work(&self) -> f64 {
+    /// The least time of each node at speed 1, without recomputation of whole stages.
+    fn least_times(&self) -> FxHashMap<u64, f64> {
+        let mut least = FxHashMap::default();
         let Some(stated) = &self.instance.parallelism else {
-            return self.instance.nodes.iter().filter_map(|node| node.accelerator_times[0]).sum();
+            let time = |node: &Node| Some((node.id, node.accelerator_times[0]?));
+            return self.instance.nodes.iter().filter_map(time).collect();
         };
-        let mut least = rustc_hash::FxHashMap::default();
         for option in stated.options.iter().filter(|option| option.tensor_degree == self.shape.tensor) {
             let time = least.entry(option.node).or_insert(f64::INFINITY);
             *time = option.time.min(*time);
         }
-        least.values().sum()
+        least
     }
 
     /// A time that no step is below where no slowest stage of [`Self::by_load`] is below `load`: its devices are busy with all
@@ -136,14 +149,6 @@ impl Question<'_> {
             true => self.all_microbatches() as f64 * load / self.fastest().max(1.0),
             false => self.microbatches as f64 * load,
         }
-    }
-
-    /// A time that no step is below where stages of options need the memory that they do, and wait for those before them as in
-    /// [`Self::least_by_work`]; `by_load` is [`Self::by_load`]. `None` where that says nothing.
-    pub fn least_filled(&self, degrees: &DegreeDp, by_load: &Problem, cx: &SearchContext) -> Option<f64> {
-        let fills = self.has_options() && !self.schedule.splits_backward();
-        let least = fills.then(|| degrees.least_filled(by_load, self.microbatches, cx))?;
-        least.map(|least| least / self.fastest().max(1.0))
     }
 
     /// The problem whose optimum no slowest stage of a pipeline is below: every link is the fastest one. `None` where there may

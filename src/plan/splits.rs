@@ -66,9 +66,6 @@ impl Search<'_> {
             if let Some(least) = outcome.bound() {
                 *bound = bound.max(self.question.least_by_load(least.value));
             }
-            if let Some(least) = self.question.least_filled(&degrees, &by_load, &self.cx.part(self.limit)) {
-                *bound = bound.max(least);
-            }
             if outcome == Outcome::Infeasible {
                 return Ok(true);
             }

@@ -14,8 +14,8 @@ use proptest::prelude::*;
 /// A layer: forward time, backward time, bytes of its output, of its parameters, and of what it keeps besides.
 type Layer = (u8, u8, u8, u8, u8);
 
-/// Layers for training; each feeds the next one, and `skips` feed the one after that.
-fn training(layers: &[Layer], skips: &[bool]) -> Instance {
+/// Layers for training; those of `chained` are fed by the one before, and those of `skips` by the one before that.
+fn training(layers: &[Layer], chained: &[bool], skips: &[bool]) -> Instance {
     let count = layers.len() as u64;
     let node = |id: u64, time: u8, backward: bool| {
         let (_, _, output, parameters, kept) = layers[(id % count) as usize];
@@ -32,7 +32,7 @@ fn training(layers: &[Layer], skips: &[bool]) -> Instance {
     };
     let forward = (0..count).map(|id| node(id, layers[id as usize].0, false));
     let backward = (0..count).map(|id| node(count + id, layers[id as usize].1, true));
-    let ends = (1..count).map(|v| (v - 1, v));
+    let ends = (1..count).filter(|&v| chained[v as usize]).map(|v| (v - 1, v));
     let skips = (2..count).filter(|&v| skips[v as usize]).map(|v| (v - 2, v));
     let edge = |(source, target)| Edge { source, target };
     let edges: Vec<(u64, u64)> = ends.chain(skips).collect();
@@ -273,12 +273,12 @@ proptest! {
 
     #[test]
     fn no_plan_of_nodes_is_below_its_bound(
-        layers in vec(layer(), 1..5), skips in vec(any::<bool>(), 4), devices in 1..5usize, rates in vec(1..30u8, 9),
+        layers in vec(layer(), 1..5), chained in vec(proptest::bool::weighted(0.7), 4), skips in vec(any::<bool>(), 4), devices in 1..5usize, rates in vec(1..30u8, 9),
         fast in vec(any::<bool>(), 4), limit in proptest::option::of(20..150u16), links in 0..3usize, batch in 1..7usize, kept in prop_oneof![Just(StageMemory::default()), trained()],
     ) {
         let states_parameters = layers.iter().any(|layer| layer.3 > 0);
         let kept = if states_parameters { kept } else { StageMemory::default() };
-        let instance = training(&layers, &skips);
+        let instance = training(&layers, &chained, &skips);
         let topology = topology(devices, &rates, &fast, limit);
         let found = plan(&instance, &topology, &options(links, batch, kept), &SearchContext::new()).unwrap();
         let count = layers.len() as u64;

@@ -38,6 +38,11 @@ impl<'a> Object<'a> {
         unknown.map_or(Ok(()), |name| Err(format!("there is no field {name:?}; known are {}", known.join(", "))))
     }
 
+    /// Whether there is such a field, be it null.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
     /// A field that has to be there.
     pub fn get<T: Read<'a>>(&self, name: &str) -> Result<T> {
         self.optional(name)?.ok_or_else(|| format!("the field {name:?} is missing"))

@@ -38,7 +38,8 @@ impl Order {
             let (unit_a, unit_b) = (unit_of[a], unit_of[b]);
             let has_orphan = unit_a != unit_b && (is_orphan[unit_a] || is_orphan[unit_b]);
             match (nodes[a].backward, nodes[b].backward) {
-                (false, false) => edges.extend([(a, b)]),
+                // An edge from a node to itself orders nothing.
+                (false, false) if a != b => edges.extend([(a, b)]),
                 (true, true) if has_orphan => {
                     let from = of_unit[unit_b].iter();
                     edges.extend(from.flat_map(|&u| of_unit[unit_a].iter().map(move |&v| (u, v))));

@@ -50,6 +50,25 @@ fn what_holds_is_accepted() {
     assert!(check(INSTANCE, &proof(4, "arbitrary", &[cut]), None).is_ok());
 }
 
+/// Each of two nodes fits on a device of its own, with a load of 5.
+#[test]
+fn an_edge_from_a_node_to_itself_proves_nothing() {
+    let instance = r#"{"schema": "dagsplit-instance/1", "platform": {"accelerators": [{"count": 2}], "cpus": 0}, "nodes": [
+        {"id": 0, "accelerator_times": [5], "cpu_time": 5}, {"id": 1, "accelerator_times": [5], "cpu_time": 5}],
+        "edges": [{"source": 0, "target": 0}, {"source": 1, "target": 0}]}"#;
+    let statement = format!(
+        r#"{{"format":"dagsplit-proof/1","instance":"{}","objective":"throughput","scope":"convex","accelerators":[{{"count":2,"load":[[1,1,1]]}}],"cpus":0,"digits":0,"order":[1,0],"claim":10}}"#,
+        hash(instance.as_bytes())
+    );
+    let profits = format!(r#"{{"reason":"profits","profits":[1,0],"kinds":[{FREE},{FREE}]}}"#);
+    match check(instance, &[statement, profits].join("\n"), None) {
+        Err(Error::Refused { line: 2, cause }) if cause.contains("a set earns 1, more than 0") => {}
+        other => panic!("{other:?}"),
+    }
+    let null = INSTANCE.replace(r#""dagsplit-instance/1""#, "null");
+    assert!(matches!(check(&null, "", None), Err(Error::Unreadable { .. })));
+}
+
 #[test]
 fn reasons_that_do_not_hold_are_refused_for_what_is_wrong_with_them() {
     refused(&proof(5, "acyclic", &[IDEALS]), 2, "a chain of ideals has every load within the target");

@@ -17,7 +17,8 @@ impl Pipeline {
     /// the virtual devices of Tarnawski 2020, section 5.2. A producer is paid for once per device and direction, with
     /// the block that makes it or the first one that consumes it, so that the work of a device per sample is its load
     /// under `problem`'s cost. Replicas are one device that takes their share of the time. What a device's memory
-    /// holds beyond what lasts ([`Node::lasting`](crate::instance::Node::lasting)) it keeps for each microbatch in flight. O((n + m) · blocks) at worst.
+    /// holds beyond what lasts ([`Node::lasting`](crate::instance::Node::lasting)) it keeps for each microbatch in flight.
+    /// O((n + m) · blocks) at worst.
     ///
     /// # Errors
     /// [`SimulateError::UnknownLoad`] where accelerators have other loads than the three published ones.
@@ -194,7 +195,7 @@ impl<'a> Builder<'a> {
             replica: 0,
             device: members.device,
             fixed: lasting,
-            parameters: nodes().map(|v| problem.parameter_bytes[v]).sum(),
+            parameters: nodes().map(|v| problem.parameter_bytes[v].min(memory(v))).sum(),
             activations: all - lasting,
             boundary: 0.0,
         }

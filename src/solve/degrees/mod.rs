@@ -14,7 +14,6 @@ use crate::search::{Race, SearchContext, Stats};
 use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported};
 use front::Found;
 use model::Model;
-use reach::Limit;
 use search::SplitRace;
 
 const NAME: &str = "degrees";
@@ -95,20 +94,6 @@ impl Solver for DegreeDp {
 }
 
 impl DegreeDp {
-    /// A time that no step is below of a pipeline in which each stage waits for those before it to begin and lets them end after
-    /// it: with `microbatches` for each replica, and the time of a stage for one of these without transfers and synchronisation,
-    /// all of the stages before a stage and all of its own. By memory as far as stages of one tensor and one data degree need it
-    /// ([`reach`]); `None` where it says nothing. `problem` asks for the throughput.
-    pub fn least_filled(&self, problem: &Problem, microbatches: usize, cx: &SearchContext) -> Option<f64> {
-        let costs = problem.costs.stages.as_ref()?;
-        let units = Reduced::contracted_only(problem);
-        let model = Model::new(problem, costs, units.members.clone());
-        let lattice = search::all_filters(&units, self.max_ideals, cx)?;
-        let least = reach::least(&lattice, &model, Limit::Filled { microbatches }, 0.0, cx)?;
-        // A replica takes as many times a sample's share as there are replicas.
-        least.is_finite().then(|| least * costs.data_degrees.first().map_or(1.0, |&data| data as f64))
-    }
-
     /// Offers the split of the best throughput as that of a step, and raises the bound to what that says of one. It has half of the
     /// time. Whether there is proven to be no split.
     fn begin_with_throughput(&self, problem: &Problem, units: &Reduced, model: &Model, race: &mut SplitRace) -> bool {

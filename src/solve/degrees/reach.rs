@@ -6,10 +6,6 @@
 //! of these over a set X, i stages can hold only sets with P(X) ≤ max P(Y) + T + λ · M, over the sets Y that i − 1 stages
 //! can hold: for every price, and for an infinite one, by bytes alone. What stages cut, and what nodes need while they
 //! run, is left out.
-//!
-//! Where a pipeline fills and drains, T is less for its last stages ([`Limit::Filled`]): with W the least time of all
-//! nodes, and w that of what i − 1 stages can hold, the stages before the i-th take W − w − T at least, so that
-//! W − w − T + m · T is within the time of a step.
 
 use std::collections::BTreeMap;
 
@@ -28,18 +24,11 @@ const PRECISION: f64 = 3e-4;
 /// Times that are tried at most.
 const MOST_TIMES: usize = 64;
 
+/// Sets of each stage that are looked at, at each price and time: some seconds.
+const MOST_SETS: usize = 1 << 22;
+
 /// Prices of memory for each number of microbatches in flight.
 const MOST_PRICES: usize = 16;
-
-/// What the time that is asked for leaves to each stage.
-#[derive(Debug, Clone, Copy)]
-pub enum Limit {
-    /// It is the longest of a stage, with its synchronisation.
-    Slowest,
-    /// With so many microbatches m, the times T of stages in pipeline order, without synchronisation, come to it at most as
-    /// Σ_{j < i} T_j + m · T_i.
-    Filled { microbatches: usize },
-}
 
 /// The options of a node: time for each sample, and bytes.
 type Options = Vec<(f64, StageBytes)>;
@@ -58,23 +47,25 @@ struct Reach<'a> {
     /// The kind of each node of each unit.
     units: Vec<Vec<usize>>,
     memory: f64,
-    limit: Limit,
     replicas: usize,
     /// Microbatches in flight of each stage, from the last one on.
     in_flight: Vec<usize>,
 }
 
-/// A time within which no split keeps the limit: infinite where memory allows no split, and at least `known`, of which that is
-/// known. `None` where stages may have several degrees or memory has no limit. The lattice is that of all sets that may lie at
-/// the end of the pipeline. Where the limits of `cx` come first it is lower. O(stages · prices · (options + sets)) for each of
-/// some dozens of times.
-pub fn least(lattice: &Lattice, model: &Model, limit: Limit, known: f64, cx: &SearchContext) -> Option<f64> {
+/// A time that no slowest stage is below: infinite where memory allows no split, and at least `known`, of which that is known.
+/// `None` where stages may have several degrees, memory has no limit, or sets and stages are too many to be looked at so often.
+/// The lattice is that of all sets that may lie at the end of the pipeline. Where the limits of `cx` come first it is lower.
+/// O(stages · prices · (options + sets)) for each of some dozens of times.
+pub fn least(lattice: &Lattice, model: &Model, known: f64, cx: &SearchContext) -> Option<f64> {
     let ([tensor], &[data]) = (&model.degrees[..], &model.costs.data_degrees[..]) else { return None };
     if model.memory.is_infinite() {
         return None;
     }
     let stages = (model.devices / (tensor.degree * data)).min(model.parts / data).min(model.members.len());
-    let reach = Reach::new(lattice, model, limit, data, stages);
+    if stages.saturating_mul(lattice.count()) > MOST_SETS {
+        return None;
+    }
+    let reach = Reach::new(lattice, model, data, stages);
     let (mut refuted, mut open) = (known, reach.longest().max(known));
     match reach.holds_all(open, cx) {
         Ok(true) => {}
@@ -96,12 +87,11 @@ pub fn least(lattice: &Lattice, model: &Model, limit: Limit, known: f64, cx: &Se
 }
 
 impl<'a> Reach<'a> {
-    fn new(lattice: &'a Lattice, model: &Model, limit: Limit, replicas: usize, stages: usize) -> Self {
+    fn new(lattice: &'a Lattice, model: &Model, replicas: usize, stages: usize) -> Self {
         let (mut kinds, mut known) = (Vec::new(), BTreeMap::new());
         let mut kind = |v: usize| {
             let option = |(_, option): (usize, &OptionCost)| {
-                let synchronised = if matches!(limit, Limit::Slowest) { option.parameters } else { 0.0 };
-                (model.time(option.compute, 0.0, synchronised, replicas), model.costs.bytes(option))
+                (model.time(option.compute, 0.0, option.parameters, replicas), model.costs.bytes(option))
             };
             let options: Options = model.options(0, v).map(option).collect();
             let bits = |&(time, bytes): &(f64, StageBytes)| {
@@ -119,45 +109,27 @@ impl<'a> Reach<'a> {
             model.costs.in_flight.count(replicas, parts, parts, model.costs.microbatches)
         };
         let in_flight = (1..=stages).map(in_flight).collect();
-        Self { lattice, kinds, units, memory: model.memory, limit, replicas, in_flight }
+        Self { lattice, kinds, units, memory: model.memory, replicas, in_flight }
     }
 
     /// A time that leaves all stages more than they can take, their transfers aside.
     fn longest(&self) -> f64 {
         let slowest = |options: &Options| options.iter().map(|&(time, _)| time).fold(0.0, f64::max);
-        let all: f64 = self.units.iter().flatten().map(|&kind| slowest(&self.kinds[kind])).sum();
-        match self.limit {
-            Limit::Slowest => all,
-            Limit::Filled { microbatches } => all * (microbatches + 1) as f64,
-        }
-    }
-
-    /// What `time` leaves to the stage before those that hold `held` of all work at most.
-    fn most(&self, time: f64, held: f64, all: f64) -> f64 {
-        match self.limit {
-            Limit::Filled { microbatches } if microbatches > 1 => {
-                let others = (time - all + held + ROUNDING * time) / (microbatches - 1) as f64;
-                others.min(time / microbatches as f64)
-            }
-            _ => time,
-        }
+        self.units.iter().flatten().map(|&kind| slowest(&self.kinds[kind])).sum()
     }
 
     /// Whether the relaxation lets stages hold all units within this time.
     fn holds_all(&self, time: f64, cx: &SearchContext) -> Result<bool, Stopped> {
-        let work = self.sums(1, Price { time: 1.0, bytes: 0.0 });
-        let all = work.last().copied().unwrap_or(0.0);
-        let mut held = vec![false; work.len()];
+        let mut held = vec![false; self.lattice.count()];
         held[0] = true;
         for &in_flight in &self.in_flight {
-            if cx.should_stop() {
-                return Err(Stopped);
-            }
-            let most_time = self.most(time, largest(&work, &held), all);
-            let mut may = vec![most_time >= 0.0; held.len()];
+            let mut may = vec![true; held.len()];
             for price in self.prices(in_flight) {
+                if cx.should_stop() {
+                    return Err(Stopped);
+                }
                 let sums = self.sums(in_flight, price);
-                let most = largest(&sums, &held) + price.time * most_time + price.bytes * self.memory;
+                let most = largest(&sums, &held) + price.time * time + price.bytes * self.memory;
                 may.iter_mut().zip(&sums).for_each(|(may, &sum)| *may &= sum <= most * (1.0 + ROUNDING));
             }
             held = may;

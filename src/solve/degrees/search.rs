@@ -2,7 +2,7 @@
 
 use super::front::Found;
 use super::model::Model;
-use super::reach::{self, Limit};
+use super::reach;
 use super::stage::Chooser;
 use super::target::split_within;
 use crate::cost::StageCosts;
@@ -36,11 +36,14 @@ const NEAR: f64 = 1e-3;
 /// Along the first order of a large graph stages first begin at the so many places where they move least.
 const FEW_ENDS: usize = 128;
 
+/// The bound by memory alone has one part of so many of the time.
+const PART_OF_REACH: u32 = 10;
+
 /// How near a family of few sets brings its own bound to its best split.
 const COARSE: f64 = 1e-3;
 
 /// All sets that may lie at the end of the pipeline; `None` where there are too many, or a limit came first.
-pub fn all_filters(units: &Reduced, max_ideals: usize, cx: &SearchContext) -> Option<Lattice> {
+fn all_filters(units: &Reduced, max_ideals: usize, cx: &SearchContext) -> Option<Lattice> {
     let count = units.unit_count();
     let backwards: Vec<(usize, usize)> = units.order.edges().map(|(u, v)| (v, u)).collect();
     let Ok(reversed) = Graph::new(count, &backwards) else { unreachable!("a turned acyclic graph is acyclic") };
@@ -111,7 +114,8 @@ impl<'a> Family<'a> {
         if self.model.is_step {
             return false;
         }
-        let least = reach::least(&self.lattice, &self.model, Limit::Slowest, race.bound(), race.cx);
+        let part = race.cx.part(race.cx.remaining().map(|left| left / PART_OF_REACH));
+        let least = reach::least(&self.lattice, &self.model, race.bound(), &part);
         if let Some(least) = least.filter(|least| least.is_finite()) {
             race.raise(least, BoundSource::Refuted);
         }

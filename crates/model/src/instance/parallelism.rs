@@ -130,7 +130,8 @@ impl Parallelism {
     /// One option of tensor degree 1 for each node of either pass that the platform's accelerators can run, as the node
     /// stands.
     ///
-    /// Of its memory [`Node::lasting`] says what lies there once, and the rest is kept for each microbatch. Each edge moves its source's output, once in all. Without a bandwidth a byte takes a time unit.
+    /// Of its memory [`Node::lasting`] says what lies there once, and the rest is kept for each microbatch. Each edge moves its
+    /// source's output, once in all. Without a bandwidth a byte takes a time unit.
     fn plain(instance: &Instance, platform: &Platform) -> Self {
         let class = platform.accelerators.iter().position(|class| class.count > 0).unwrap_or(0);
         let bandwidth = platform.bandwidth.unwrap_or(1.0);
