@@ -266,10 +266,7 @@ impl<'a> Pass<'a> {
 
     /// The state once a step's order node has a label, with what that uses and earns; `None` where it may not have it.
     fn extend(&self, state: &State, (i, step): (usize, &Step), label: u8) -> Option<(State, Sums)> {
-        let label_of = |node: usize| {
-            let at = state.binary_search_by_key(&node, |&(fact, _)| fact);
-            state[at.expect("labels are kept while they are needed")].1
-        };
+        let label_of = |node: usize| state.iter().find(|fact| fact.0 == node).expect("labels stay while needed").1;
         let inside = label == INSIDE;
         let is_kept_apart = |&(other, together): &(usize, bool)| {
             let other = label_of(other) == INSIDE;
