@@ -189,13 +189,18 @@ impl<'a> Builder<'a> {
         let memory = |v: NodeId| problem.costs.node(v, kind).map_or(0.0, |cost| cost.memory);
         let all: f64 = nodes().map(memory).sum();
         let lasting: f64 = nodes().map(|v| self.instance.nodes[v].lasting(memory(v), self.knows_parameters)).sum();
+        // The memory of CPUs is not counted.
+        let parameters = match kind {
+            DeviceKind::Cpu => 0.0,
+            DeviceKind::Accelerator(_) => nodes().map(|v| problem.parameter_bytes[v]).sum(),
+        };
         Stage {
             name: String::new(),
             rank: 0,
             replica: 0,
             device: members.device,
             fixed: lasting,
-            parameters: nodes().map(|v| problem.parameter_bytes[v].min(memory(v))).sum(),
+            parameters,
             activations: all - lasting,
             boundary: 0.0,
         }
