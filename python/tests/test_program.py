@@ -41,7 +41,7 @@ def test_runs_of_their_own_are_made_by_the_same_command(tmp_path: Path) -> None:
 
 
 def test_interrupt_keeps_the_best_split() -> None:
-    hard = [COMMAND, "solve", "instances/nasnet_large_inference.json", "--accelerators", "12", "--json", "--quiet"]
+    hard = [str(COMMAND), "solve", "instances/nasnet_large_inference.json", "--accelerators", "12", "--json", "--quiet"]
     search = subprocess.Popen(hard, stdout=subprocess.PIPE)
     time.sleep(2.0)
     search.send_signal(signal.SIGINT)
