@@ -225,7 +225,7 @@ impl<'a> Planner<'a> {
         let question = self.question(candidate);
         // A third each for the bound, for the step, and for mappings.
         let limit = self.share(3 * left);
-        let splits = splits(&question, self.options.partitioner.as_deref(), limit, self.cx)?;
+        let splits = splits(&question, candidate.bound, self.options.partitioner.as_deref(), limit, self.cx)?;
         candidate.bound = splits.bound;
         if splits.is_refuted {
             candidate.fate = Fate::Refuted("no split fits in memory".into());

@@ -26,18 +26,19 @@ pub struct Splits {
 }
 
 /// Splits by `partitioner`, or by the exact methods: one for the slowest stage on the fastest links, whose bound holds for
-/// every step, and one for the step under memory by place. Each has so much time at most.
+/// every step, and one for the step under memory by place. Each has so much time at most. No step is below `known`.
 ///
 /// # Errors
 /// The instance cannot be split like this, a method fails, or the verifier rejects what it finds.
 pub fn splits(
     question: &Question,
+    known: f64,
     partitioner: Option<&str>,
     limit: Option<Duration>,
     cx: &SearchContext,
 ) -> Result<Splits, PlanError> {
     let mut search = Search { question, by_step: question.by_step()?, found: Vec::new(), limit, cx };
-    let mut bound = question.least_by_work();
+    let mut bound = known;
     let is_refuted = match partitioner {
         Some(spec) => {
             search.by(registry::solver(spec)?.as_ref(), &question.as_it_stands()?)?;

@@ -48,8 +48,8 @@ struct Reach<'a> {
     units: Vec<Vec<usize>>,
     memory: f64,
     replicas: usize,
-    /// Microbatches in flight of each stage, from the last one on.
-    in_flight: Vec<usize>,
+    /// Microbatches in flight of each stage, from the last one on, and the prices of memory that count for these.
+    stages: Vec<(usize, Vec<Price>)>,
 }
 
 /// A time that no slowest stage is below: infinite where memory allows no split, and at least `known`, of which that is known.
@@ -108,8 +108,9 @@ impl<'a> Reach<'a> {
             let parts = stage * replicas;
             model.costs.in_flight.count(replicas, parts, parts, model.costs.microbatches)
         };
-        let in_flight = (1..=stages).map(in_flight).collect();
-        Self { lattice, kinds, units, memory: model.memory, replicas, in_flight }
+        let priced = |in_flight| (in_flight, prices(&kinds, in_flight, replicas));
+        let stages = (1..=stages).map(in_flight).map(priced).collect();
+        Self { lattice, kinds, units, memory: model.memory, replicas, stages }
     }
 
     /// A time that leaves all stages more than they can take, their transfers aside.
@@ -122,9 +123,9 @@ impl<'a> Reach<'a> {
     fn holds_all(&self, time: f64, cx: &SearchContext) -> Result<bool, Stopped> {
         let mut held = vec![false; self.lattice.count()];
         held[0] = true;
-        for &in_flight in &self.in_flight {
+        for &(in_flight, ref prices) in &self.stages {
             let mut may = vec![true; held.len()];
-            for price in self.prices(in_flight) {
+            for &price in prices {
                 if cx.should_stop() {
                     return Err(Stopped);
                 }
@@ -138,22 +139,6 @@ impl<'a> Reach<'a> {
             }
         }
         Ok(self.units.is_empty())
-    }
-
-    /// The price of nothing, those at which some node changes its option, and the infinite one.
-    fn prices(&self, in_flight: usize) -> Vec<Price> {
-        let of_kind = |options: &Options| {
-            let item = |&(value, bytes): &(f64, StageBytes)| Item { value, weight: bytes.of(in_flight, self.replicas) };
-            let items: Vec<Item> = options.iter().map(item).collect();
-            hull(&items).windows(2).map(|pair| slope(&items, pair[0], pair[1])).collect::<Vec<f64>>()
-        };
-        let mut slopes: Vec<f64> = self.kinds.iter().flat_map(of_kind).filter(|slope| slope.is_finite()).collect();
-        slopes.sort_by(f64::total_cmp);
-        slopes.dedup_by(|a, b| *a <= *b * (1.0 + 1e-3));
-        let step = slopes.len().div_ceil(MOST_PRICES).max(1);
-        let finite = std::iter::once(0.0).chain(slopes.into_iter().step_by(step));
-        let infinite = Price { time: 0.0, bytes: 1.0 };
-        finite.map(|bytes| Price { time: 1.0, bytes }).chain([infinite]).collect()
     }
 
     /// The least priced sum of each set.
@@ -171,6 +156,22 @@ impl<'a> Reach<'a> {
         }
         sums
     }
+}
+
+/// The price of nothing, those at which some node changes its option, and the infinite one.
+fn prices(kinds: &[Options], in_flight: usize, replicas: usize) -> Vec<Price> {
+    let of_kind = |options: &Options| {
+        let item = |&(value, bytes): &(f64, StageBytes)| Item { value, weight: bytes.of(in_flight, replicas) };
+        let items: Vec<Item> = options.iter().map(item).collect();
+        hull(&items).windows(2).map(|pair| slope(&items, pair[0], pair[1])).collect::<Vec<f64>>()
+    };
+    let mut slopes: Vec<f64> = kinds.iter().flat_map(of_kind).filter(|slope| slope.is_finite()).collect();
+    slopes.sort_by(f64::total_cmp);
+    slopes.dedup_by(|a, b| *a <= *b * (1.0 + 1e-3));
+    let step = slopes.len().div_ceil(MOST_PRICES).max(1);
+    let finite = std::iter::once(0.0).chain(slopes.into_iter().step_by(step));
+    let infinite = Price { time: 0.0, bytes: 1.0 };
+    finite.map(|bytes| Price { time: 1.0, bytes }).chain([infinite]).collect()
 }
 
 /// The largest sum of the sets that are held.

@@ -32,11 +32,13 @@ impl StageGraph {
         };
         let mut problems = Problems::default();
         let mut stages = vec![Stage::default(); parts.len()];
+        let knows_parameters = instance.knows_parameters();
+        let lasting = |v: NodeId, memory| instance.nodes[v].lasting(memory, knows_parameters);
         let mut members = vec![Vec::new(); parts.len()];
         part_of.iter().enumerate().for_each(|(v, &part)| members[part].push(v));
         for (part, (device, members)) in parts.iter().zip(members).enumerate() {
             let nodes = NodeSet::from_nodes(problem.node_count(), members);
-            let stage = stage(instance, problem, device.kind, &nodes, &mut |v| {
+            let stage = stage(problem, device.kind, &nodes, &lasting, &mut |v| {
                 let cure = "put it on a device that has a time for it";
                 problems.add(node_place(&instance.nodes[v]), format!("device {part} cannot run it"), cure);
             });
@@ -71,17 +73,17 @@ fn part_of(instance: &Instance, problem: &Problem, parts: &[&DeviceAssignment]) 
     Ok(part_of.into_iter().flatten().collect())
 }
 
-/// What a device of this kind computes and keeps for `nodes`; those that it cannot run are told.
+/// What a device of this kind computes and keeps for `nodes`, where so much `lasts` of a node's memory; those that it cannot run
+/// are told.
 fn stage(
-    instance: &Instance,
     problem: &Problem,
     kind: DeviceKind,
     nodes: &NodeSet,
+    lasts: &dyn Fn(NodeId, f64) -> f64,
     cannot_run: &mut dyn FnMut(NodeId),
 ) -> Stage {
     let memory = problem.costs.memory_of(&problem.graph, nodes, kind).unwrap_or_default();
     let (mut stage, mut lasting) = (Stage { memory, ..Stage::default() }, 0.0);
-    let knows_parameters = instance.knows_parameters();
     for v in nodes.iter() {
         stage.parameter_bytes += problem.parameter_bytes[v];
         let Some(cost) = problem.costs.node(v, kind) else {
@@ -90,7 +92,7 @@ fn stage(
         };
         let of_pass = if problem.backward[v] { &mut stage.backward } else { &mut stage.forward };
         *of_pass += cost.compute;
-        lasting += instance.nodes[v].lasting(cost.memory, knows_parameters);
+        lasting += lasts(v, cost.memory);
     }
     stage.lasting_bytes = Some(lasting);
     stage
