@@ -167,18 +167,19 @@ impl SearchContext {
     /// The same after work of so many steps, sums of labels or the like: for pieces of work that differ so much that a turn
     /// is better counted by their steps than by looks.
     pub(crate) fn should_stop_after(&self, steps: usize) -> bool {
-        self.is_over_after(steps as u64) || self.is_out_of_memory()
+        self.is_over_after(steps) || self.is_out_of_memory()
     }
 
     /// Whether time is up or the run was cancelled; for work that asks by itself whether its tables fit, and ends where
     /// they do not.
     pub fn is_over(&self) -> bool {
-        self.is_over_after(STEPS_PER_LOOK)
+        self.is_over_after(STEPS_PER_LOOK as usize)
     }
 
-    fn is_over_after(&self, steps: u64) -> bool {
+    /// Whether time is up or the run was cancelled, after work of so many steps.
+    pub(crate) fn is_over_after(&self, steps: usize) -> bool {
         // A turn may end here, and time pass until the next one.
-        let is_settled = self.player.as_ref().is_some_and(|(player, _)| player.look(steps));
+        let is_settled = self.player.as_ref().is_some_and(|(player, _)| player.look(steps as u64));
         is_settled || self.has_ended()
     }
 

@@ -57,6 +57,7 @@ impl<'a> Proof<'a> {
         };
         let is_infeasible = self.find_any(&mut root);
         if self.race.objective().is_some() {
+            devices.iter().for_each(|devices| self.bound_without_limits(devices, &mut root));
             self.close(&mut root);
         }
         self.stats.set("columns", root.generation.pool.len() as f64);
@@ -124,6 +125,15 @@ impl<'a> Proof<'a> {
             }
             ending => ending == Ending::Refuted,
         }
+    }
+
+    /// Raises the bound as far as loads alone can, where memory is limited, and starts from their profits.
+    fn bound_without_limits(&mut self, devices: &Devices, root: &mut Root) {
+        let relaxed = devices.without_limits(self.race.cx);
+        let Some(mut relaxed) = relaxed.as_ref().and_then(|relaxed| Root::new(relaxed, self.race.cx)) else { return };
+        self.bound_root(&mut relaxed);
+        self.stats.set("bound_without_limits", self.race.bound());
+        root.center = relaxed.center;
     }
 
     /// Closes the gap between bound and split.

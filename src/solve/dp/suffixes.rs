@@ -17,8 +17,10 @@ use crate::solve::SearchContext;
 /// States whose fronts are made together, side by side with others, have about so many labels.
 const LABELS_PER_PART: usize = 1 << 11;
 
-/// Bytes of labels between two looks at the limits: a few milliseconds of work.
-const PATIENCE: usize = 1 << 20;
+/// Steps between two looks at the limits, a state being worth one and so many labels another: a layer may have hundreds of
+/// times as many, and a turn be over in the middle of a table.
+const PATIENCE: usize = 1 << 12;
+const LABELS_PER_STEP: usize = 16;
 
 /// The most that the next layer may take, beside the one after it, as so many times that: twice as many labels, in lists
 /// that double, and a copy.
@@ -194,11 +196,12 @@ impl<'a> Suffixes<'a> {
         let (mut unlooked, spare) = (0, cx.memory_left() / SPARE);
         for depth in (0..self.frontier.order.len()).rev() {
             // A layer may be made anew, twice as large, and kept as well.
-            let size = later.label_count() * size_of::<Label>();
-            unlooked += size;
+            let labels = later.label_count();
+            unlooked += labels / LABELS_PER_STEP + self.frontier.layers[depth].transitions.len();
             if unlooked >= PATIENCE {
-                unlooked = 0;
-                if cx.is_over() || !cx.admits(spare + GROWTH * size) {
+                if cx.is_over_after(std::mem::take(&mut unlooked))
+                    || !cx.admits(spare + GROWTH * labels * size_of::<Label>())
+                {
                     return Err(TooMany);
                 }
             }

@@ -36,7 +36,19 @@ impl<'a> Devices<'a> {
     /// The kinds of `setting`; `None` where the graph is too wide for the pricing of one of them.
     pub fn new(setting: &'a Setting<'a>, cx: &SearchContext) -> Option<Self> {
         let units = &setting.unordered.units;
-        let resources: Vec<Vec<Resource>> = units.kinds.iter().map(|kind| of_kind(units, kind)).collect();
+        Self::of(setting, units.kinds.iter().map(|kind| of_kind(units, kind)).collect(), cx)
+    }
+
+    /// The same with as much memory as anyone may want, where there are limits: what no split of these is below, none at
+    /// all is. Sets are priced many times as quickly, and more exactly, by their load alone. `None` without limits.
+    pub fn without_limits(&self, cx: &SearchContext) -> Option<Self> {
+        let mut resources = self.resources.clone();
+        resources.iter_mut().for_each(|kind| kind.retain(|resource| resource.capacity.is_none()));
+        (resources != self.resources).then(|| Self::of(self.setting, resources, cx)).flatten()
+    }
+
+    fn of(setting: &'a Setting<'a>, resources: Vec<Vec<Resource>>, cx: &SearchContext) -> Option<Self> {
+        let units = &setting.unordered.units;
         let counts = units.kinds.iter().map(|kind| kind.count.min(units.unit_count().max(1))).collect();
         let mut devices = Self { setting, counts, resources, most_pins: Vec::new() };
         for kind in 0..devices.counts.len() {
@@ -197,6 +209,15 @@ mod tests {
     /// `n` nodes whose times and transfer times come from a mixed counter, for one accelerator; edges join node v to
     /// the nodes at these distances.
     fn problem(n: u64, distances: &[u64]) -> Problem {
+        arbitrary(&instance(n, distances))
+    }
+
+    fn arbitrary(instance: &Instance) -> Problem {
+        let spec = ProblemSpec { scope: Scope::Arbitrary, ..ProblemSpec::of(instance) };
+        Problem::new(instance, spec).unwrap()
+    }
+
+    fn instance(n: u64, distances: &[u64]) -> Instance {
         let mixed = |v: u64, most: u64| (v.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % most;
         let node = |v| Node {
             accelerator_times: vec![Some((1 + mixed(v, 9)) as f64)],
@@ -204,14 +225,12 @@ mod tests {
             ..Node::new(v)
         };
         let edges = |v: u64| distances.iter().map(move |d| Edge { source: v, target: v + d }).filter(|e| e.target < n);
-        let instance = Instance {
+        Instance {
             platform: Platform::uniform(1, None, 0),
             nodes: (0..n).map(node).collect(),
             edges: (0..n).flat_map(edges).collect(),
             ..Instance::default()
-        };
-        let spec = ProblemSpec { scope: Scope::Arbitrary, ..ProblemSpec::of(&instance) };
-        Problem::new(&instance, spec).unwrap()
+        }
     }
 
     /// What the pricer of the only kind says of these profits with this rounding.
@@ -220,7 +239,11 @@ mod tests {
         let query = Profits { profit, target, threshold: 0.0, rounding };
         let priced = pricers[0].search(query, &SearchContext::new()).expect("few labels");
         let is_real = |set: &crate::solve::certify::pricing::PricedSet| {
-            set.units.iter().map(|&u| profit[u]).sum::<f64>() == set.profit && devices.load(0, &set.units) <= target
+            let worth = set.units.iter().map(|&u| profit[u]).sum::<f64>();
+            let fits = |memory: &Resource| {
+                memory.capacity.is_none_or(|most| set.units.iter().map(|&u| memory.unit[u]).sum::<f64>() <= most)
+            };
+            worth == set.profit && devices.load(0, &set.units) <= target && devices.resources[0].iter().all(fits)
         };
         assert!(priced.sets.iter().all(is_real), "{priced:?}");
         priced.upper
@@ -250,6 +273,43 @@ mod tests {
             assert_eq!(line.best(), most);
             assert!(line.sets.iter().all(|set| devices.load(0, &set.units) <= target), "{:?}", line.sets);
         }
+    }
+
+    /// Few units of much memory: what they earn within a limit, and without one, which is never less.
+    #[test]
+    fn prices_with_memory_are_those_of_enumeration() {
+        let profit: Vec<f64> = (0..9).map(|u| f64::from(u * 7 % 5 + 1)).collect();
+        let mut are_limited = 0;
+        for limit in (10..60).step_by(3).map(f64::from) {
+            let mut instance = instance(9, &[1, 3]);
+            let memory = |u: usize| (u * 37 % 11 + 3) as f64;
+            instance.nodes.iter_mut().enumerate().for_each(|(u, node)| node.memory = memory(u));
+            instance.platform.accelerators[0].memory = Some(limit);
+            let problem = arbitrary(&instance);
+            let unordered = Unordered::new(&problem);
+            let setting = Setting::new(&problem, &unordered);
+            let cx = SearchContext::new();
+            let devices = Devices::new(&setting, &cx).unwrap();
+            let free = devices.without_limits(&cx);
+            assert_eq!(free.is_some(), limit < (0..9).map(memory).sum());
+            for target in (10..40).step_by(5).map(f64::from) {
+                let sets = (0..1u32 << 9).map(|bits| (0..9).filter(|u| bits >> u & 1 == 1).collect::<Vec<usize>>());
+                let within = |units: &Vec<usize>| devices.load(0, units) <= target;
+                let fits = |units: &Vec<usize>| units.iter().map(|&u| memory(u)).sum::<f64>() <= limit;
+                let worth = |units: Vec<usize>| units.iter().map(|&u| profit[u]).sum::<f64>();
+                let most = sets.clone().filter(within).filter(fits).map(worth).fold(0.0, f64::max);
+                let without = sets.filter(within).map(worth).fold(0.0, f64::max);
+                are_limited += usize::from(most < without);
+                let exact = |devices: &Devices| best(devices, &profit, target, Rounding::Exact);
+                let near = |found: f64, most: f64| (found - most).abs() <= 1e-8 * most;
+                assert!(near(exact(&devices), most), "{target}, {limit}: by enumeration {most}");
+                assert!(free.iter().all(|free| near(exact(free), without)), "{target}, {limit}: {without} without");
+                for rounding in [Rounding::Optimistic(1), Rounding::Optimistic(4), Rounding::Lattice(4)] {
+                    assert!(best(&devices, &profit, target, rounding) >= most, "{target}, {limit}, {rounding:?}");
+                }
+            }
+        }
+        assert!(are_limited > 30, "{are_limited}");
     }
 
     #[test]
