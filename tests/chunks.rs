@@ -3,6 +3,8 @@
 mod common;
 #[path = "chunks/memory.rs"]
 mod memory;
+#[path = "chunks/options.rs"]
+mod options;
 
 use std::time::Duration;
 

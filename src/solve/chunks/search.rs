@@ -84,7 +84,8 @@ impl Search<'_> {
     /// Looks at all splits between the sets of a family of all ideals, as far as limits allow; whether there is none.
     fn all(&self, family: &Family, race: &mut SplitRace, stats: &mut Stats) -> bool {
         let mut pipelines = self.first_splits(family, race, stats);
-        let others = self.least(pipelines.last().map_or(self.devices, |shortest| shortest.devices - 1));
+        let shortest = pipelines.last().map_or(usize::MAX, |shortest| shortest.devices);
+        let others = self.least(self.lengths().find(|&devices| devices < shortest).unwrap_or(0));
         let raise = |race: &mut SplitRace, pipelines: &[Pipeline]| {
             let least = pipelines.iter().map(|pipeline| pipeline.bound).fold(others, f64::min);
             race.raise(least, BoundSource::Refuted);
@@ -107,6 +108,12 @@ impl Search<'_> {
         least == f64::INFINITY
     }
 
+    /// The numbers of devices that pipelines may have, from the largest on.
+    fn lengths(&self) -> impl Iterator<Item = usize> {
+        let (chunks, microbatches) = (self.chunks, self.microbatches());
+        (1..=self.devices).rev().filter(move |&devices| chunks.runs(devices, microbatches))
+    }
+
     /// What no step over so many devices is below, whatever moves; infinite for none.
     fn least(&self, devices: usize) -> f64 {
         let step = Step::new(self.chunks, self.microbatches());
@@ -116,7 +123,7 @@ impl Search<'_> {
     /// The pipelines that can be better than the best split, from the longest on, after little effort for each.
     fn first_splits<'f>(&self, family: &'f Family, race: &mut SplitRace, stats: &mut Stats) -> Vec<Pipeline<'f>> {
         let mut pipelines = Vec::new();
-        for devices in (1..=self.devices).rev().filter(|&devices| self.chunks.runs(devices, self.microbatches())) {
+        for devices in self.lengths() {
             let is_hopeless = race.objective().is_some_and(|best| self.least(devices) >= race.last_target(best));
             if is_hopeless || race.cx.should_stop() {
                 break;
