@@ -77,7 +77,8 @@ fn split_of(stages: &[Vec<u64>], chunks: Chunks) -> Solution {
 /// All ways to put the groups into stages, none of them empty, on as many devices as there are or fewer.
 fn splits(instance: &Instance, spec: &ProblemSpec) -> impl Iterator<Item = Solution> {
     let (chunks, groups) = (spec.chunks.unwrap(), groups(instance));
-    let most = spec.platform.accelerators.iter().map(|class| class.count).sum::<usize>().min(groups.len() / chunks.count);
+    let most =
+        spec.platform.accelerators.iter().map(|class| class.count).sum::<usize>().min(groups.len() / chunks.count);
     let of_devices = move |devices: usize| {
         let (stages, groups) = (devices * chunks.count, groups.clone());
         let count = stages.pow(groups.len() as u32);

@@ -290,7 +290,8 @@ impl ProblemArgs {
     fn chunks_of_devices(&self) -> Result<Option<Chunks>, Failure> {
         let Some(count) = self.chunks else { return Ok(None) };
         if let Some(option) = self.narrows() {
-            let wrong = format!("{option}: devices with several chunks have no degrees or options; leave it or --chunks out");
+            let wrong =
+                format!("{option}: devices with several chunks have no degrees or options; leave it or --chunks out");
             return Err(Failure::message(Exit::Usage, wrong));
         }
         let placement = self.placement.into();

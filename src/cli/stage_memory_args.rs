@@ -1,8 +1,6 @@
 //! Options that say what the devices of stages with degrees keep, and those with several chunks.
 
-use crate::problem::{
-    ChunkMemory, ChunksInFlight, InFlight, Optimizer, Placement, Precision, StageMemory, Training,
-};
+use crate::problem::{ChunkMemory, ChunksInFlight, InFlight, Optimizer, Placement, Precision, StageMemory, Training};
 use clap::ValueEnum;
 
 use super::values;

@@ -2,8 +2,8 @@
 
 use dagsplit::instance::Instance;
 use dagsplit::problem::{
-    ChunkMemory, Chunks, ChunksInFlight, CostKind, Objective, Optimizer, Placement, Precision, Problem, ProblemSpec, Solution,
-    Training,
+    ChunkMemory, Chunks, ChunksInFlight, CostKind, Objective, Optimizer, Placement, Precision, Problem, ProblemSpec,
+    Solution, Training,
 };
 use dagsplit::registry::solver;
 use dagsplit::verify::{self, Verified, VerifiedDevice, Violation};
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::common::{config, drawn, layers, near, solve_and_verify};
-use super::{INTERLEAVED, chunk_problems, chunked, splits, split_of, trained};
+use super::{INTERLEAVED, chunk_problems, chunked, split_of, splits, trained};
 
 /// Problems whose memory depends on the place, and which of the peaks that splits have is the limit.
 fn memory_problems(most_groups: usize) -> impl Strategy<Value = (Instance, ProblemSpec, Index)> {

@@ -90,7 +90,8 @@ fn agree((rows, devices, microbatches): Drawn) {
     for (count, placement, in_flight, schedule) in SCHEDULES {
         let memory = ChunkMemory { in_flight, training: None };
         let chunks = Chunks { memory: Some(memory), ..Chunks::new(count, placement) };
-        let runs = |&devices: &usize| count == 1 || placement == V || in_flight != OF_PLACEMENT || microbatches % devices == 0;
+        let runs =
+            |&devices: &usize| count == 1 || placement == V || in_flight != OF_PLACEMENT || microbatches % devices == 0;
         let spec = spec_of(&instance, microbatches, chunks);
         let all = (1..=devices).filter(runs).flat_map(|devices| splits(rows.len(), devices * count, chunks));
         let least = all.map(|split| peak(&instance, &split, &spec, schedule)).reduce(f64::min);
@@ -135,7 +136,8 @@ proptest! {
 fn no_moment_is_left_out() {
     let kept = |seed: usize, chunk: usize| (seed * 31 + chunk * 17 + seed * chunk * 7) % 23;
     for (count, placement, in_flight, schedule) in SCHEDULES {
-        let chunks = Chunks { memory: Some(ChunkMemory { in_flight, training: None }), ..Chunks::new(count, placement) };
+        let chunks =
+            Chunks { memory: Some(ChunkMemory { in_flight, training: None }), ..Chunks::new(count, placement) };
         for (devices, microbatches, seed) in
             (1..6).flat_map(|devices| (1..16).flat_map(move |m| (0..3).map(move |seed| (devices, m, seed))))
         {

@@ -81,10 +81,10 @@ pub use schedule::ScheduledSubgraph;
 pub use stage_fault::StageFault;
 pub use violation::{CycleStep, DeadlockStep, Part, Violation};
 
+use chunk_memory::Peak;
 use dagsplit_model::cost::{Costs, StageCosts};
 use dagsplit_model::instance::{Instance, Problems};
 use dagsplit_model::problem::{Chunks, DeviceAssignment, DeviceKind, MemoryParts, Objective, ProblemSpec, Solution};
-use chunk_memory::Peak;
 use loads::Load;
 use schedule::Schedule;
 use split::{Split, validate_all};

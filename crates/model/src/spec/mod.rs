@@ -1,6 +1,7 @@
 //! Devices, objective, scope and options of a problem, as plain data.
 
 mod chunk_memory;
+mod chunk_moments;
 mod chunks;
 mod degrees;
 mod memory;
