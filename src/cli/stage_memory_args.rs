@@ -64,7 +64,7 @@ enum FlightArg {
     ZbH2,
     /// With --chunks: interleaved 1F1B, which takes a microbatch for each device at a time through each chunk.
     Interleaved,
-    /// With --chunks 2 in a V: those of 2p chunks on each of p devices, as far as there are microbatches.
+    /// With --placement v-shape: ZB-V, which has 2p of them in the two chunks of each of p devices.
     #[value(name = "zb-v")]
     ZbV,
     /// One. What else training takes stays: `--optimizer none` leaves that out.

@@ -62,7 +62,8 @@ impl<'a> Dive<'a> {
         Self {
             shares: pipeline.visits.iter().map(share).collect(),
             held: pipeline.moments.iter().map(|moments| (0.0, vec![0.0; moments.len()])).collect(),
-            most_bytes: most_bytes(memory.unwrap_or(pipeline.family.bytes * most_in_flight as f64)),
+            // Twice what all chunks can need, so that the rounding of no sum is a limit.
+            most_bytes: most_bytes(memory.unwrap_or(2.0 * pipeline.family.bytes * most_in_flight as f64)),
             path: Vec::new(),
             looked: 0,
             looks: 0,
