@@ -1,6 +1,10 @@
 //! Several chunks on each device: the solver against all splits, the verifier, and the simulator.
 
 mod common;
+#[path = "chunks/memory.rs"]
+mod memory;
+#[path = "chunks/options.rs"]
+mod options;
 
 use std::time::Duration;
 
@@ -22,14 +26,14 @@ const INTERLEAVED: Placement = Placement::Interleaved;
 
 fn chunked(instance: &Instance, microbatches: usize, count: usize, placement: Placement) -> ProblemSpec {
     let objective = Objective::Step { microbatches };
-    ProblemSpec { objective, chunks: Some(Chunks { count, placement }), ..ProblemSpec::of(instance) }
+    ProblemSpec { objective, chunks: Some(Chunks::new(count, placement)), ..ProblemSpec::of(instance) }
 }
 
 /// Graphs of all kinds for accelerators of one class, with chunks or without.
 fn chunk_problems(most_groups: usize) -> impl Strategy<Value = (Instance, ProblemSpec)> {
     let options = InstanceOptions { unsupported: false, max_classes: 1, ..InstanceOptions::ALL };
-    let interleaved = (1..=3usize).prop_map(|count| Chunks { count, placement: INTERLEAVED });
-    let chunks = prop_oneof![interleaved, Just(Chunks { count: 2, placement: Placement::VShape })];
+    let interleaved = (1..=3usize).prop_map(|count| Chunks::new(count, INTERLEAVED));
+    let chunks = prop_oneof![interleaved, Just(Chunks::new(2, Placement::VShape))];
     let devices = 1..=3usize;
     (step_problems(most_groups, options), chunks, devices).prop_map(|((instance, mut spec), chunks, devices)| {
         spec.platform.cpus = 0;
@@ -70,32 +74,29 @@ fn split_of(stages: &[Vec<u64>], chunks: Chunks) -> Solution {
     Solution { devices, objective: None }
 }
 
-/// The best step of all ways to put the groups into so many stages, none of them empty, that the verifier passes.
+/// All ways to put the groups into stages, none of them empty, on as many devices as there are or fewer.
+fn splits(instance: &Instance, spec: &ProblemSpec) -> impl Iterator<Item = Solution> {
+    let (chunks, groups) = (spec.chunks.unwrap(), groups(instance));
+    let most =
+        spec.platform.accelerators.iter().map(|class| class.count).sum::<usize>().min(groups.len() / chunks.count);
+    let of_devices = move |devices: usize| {
+        let (stages, groups) = (devices * chunks.count, groups.clone());
+        let count = stages.pow(groups.len() as u32);
+        let split = move |number: usize| {
+            let stage_of = (0..groups.len()).map(|group| number / stages.pow(group as u32) % stages);
+            let mut held = vec![Vec::new(); stages];
+            stage_of.zip(&groups).for_each(|(stage, group)| held[stage].extend(group));
+            held.iter().all(|stage| !stage.is_empty()).then(|| split_of(&held, chunks))
+        };
+        (0..count).filter_map(split)
+    };
+    (1..=most).flat_map(of_devices)
+}
+
+/// The best step of all splits that the verifier passes.
 fn best_of_all(instance: &Instance, spec: &ProblemSpec) -> Option<f64> {
-    let chunks = spec.chunks.unwrap();
-    let groups = groups(instance);
-    let mut best: Option<f64> = None;
-    let most = spec.platform.accelerators[0].count.min(groups.len() / chunks.count);
-    for devices in 1..=most {
-        let stages = devices * chunks.count;
-        let mut stage_of = vec![0; groups.len()];
-        loop {
-            let held = |stage: usize| {
-                let members = groups.iter().zip(&stage_of).filter(move |(_, of)| **of == stage);
-                members.flat_map(|(group, _)| group.iter().copied()).collect::<Vec<u64>>()
-            };
-            let held: Vec<Vec<u64>> = (0..stages).map(held).collect();
-            if held.iter().all(|stage| !stage.is_empty())
-                && let Ok(verified) = verify::check(instance, spec, &split_of(&held, chunks))
-            {
-                best = Some(best.map_or(verified.objective(), |best| best.min(verified.objective())));
-            }
-            let Some(next) = stage_of.iter().rposition(|&stage| stage + 1 < stages) else { break };
-            stage_of[next] += 1;
-            stage_of[next + 1..].fill(0);
-        }
-    }
-    best
+    let valid = splits(instance, spec).filter_map(|split| verify::check(instance, spec, &split).ok());
+    valid.map(|verified| verified.objective()).reduce(f64::min)
 }
 
 fn meets_the_best_of_all((instance, spec): (Instance, ProblemSpec)) {
@@ -152,8 +153,8 @@ proptest! {
         time in 1..9u8, devices in 1..5usize, count in 1..4usize, layers in 1..3usize, rounds in 1..4usize, is_v: bool
     ) {
         let (chunks, microbatches) = match is_v {
-            true => (Chunks { count: 2, placement: Placement::VShape }, 2 * devices - 1 + rounds),
-            false => (Chunks { count, placement: INTERLEAVED }, rounds * devices),
+            true => (Chunks::new(2, Placement::VShape), 2 * devices - 1 + rounds),
+            false => (Chunks::new(count, INTERLEAVED), rounds * devices),
         };
         // A backward pass takes twice as long as a forward one: half of it for the gradients of weights.
         let instance = trained(&vec![f64::from(time); devices * chunks.count * layers], devices);

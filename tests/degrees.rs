@@ -2,6 +2,8 @@
 
 #[path = "degrees/brute_force.rs"]
 mod brute_force;
+#[path = "degrees/chunk_peaks.rs"]
+mod chunk_peaks;
 #[path = "degrees/layers.rs"]
 mod layers;
 #[path = "degrees/peaks.rs"]

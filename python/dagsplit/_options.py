@@ -67,8 +67,8 @@ class Request(Devices, total=False):
     """For a step: so many stages of the pipeline on each device."""
     placement: Literal["interleaved", "v-shape"]
     """Which stages a device holds that has several chunks."""
-    schedule: Literal["gpipe", "1f1b", "async-1f1b", "zb-h1", "zb-h2", "inference"]
-    """Of stages with degrees: the schedule of the pipeline, by which microbatches are in flight."""
+    schedule: Literal["gpipe", "1f1b", "async-1f1b", "zb-h1", "zb-h2", "interleaved", "zb-v", "inference"]
+    """The schedule of the pipeline, by which microbatches are in flight where memory depends on the place."""
     in_flight: int
     """So many microbatches in flight in every stage, in place of what a schedule says."""
     optimizer: Literal["none", "sgd", "momentum", "adam"]

@@ -69,12 +69,16 @@ class Device:
     """Microbatches in flight, where stages have degrees, as the verifier counted them; None before."""
     chunks: tuple[tuple[int, ...], ...] = ()
     """The nodes of each stage that it holds, in pipeline order, where devices hold several."""
+    chunks_in_flight: tuple[int, ...] = ()
+    """Microbatches in flight of each of these when the device needs the most memory, where that depends on the place; none
+    before."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", tuple(index(node) for node in self.nodes))
         object.__setattr__(self, "options", tuple(self.options))
         object.__setattr__(self, "subgraphs", tuple(tuple(map(index, each)) for each in self.subgraphs))
         object.__setattr__(self, "chunks", tuple(tuple(map(index, each)) for each in self.chunks))
+        object.__setattr__(self, "chunks_in_flight", tuple(self.chunks_in_flight))
 
 
 class Split:

@@ -34,6 +34,7 @@ ViolationKind = Literal[
     "wrong-degree-or-option",
     "too-many-parts",
     "not-in-chunks",
+    "not-in-groups",
     "out-of-order",
     "missing-server",
     "unknown-server",

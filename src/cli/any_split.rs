@@ -76,7 +76,7 @@ fn with_chunks(spec: ProblemSpec, split: &Solution) -> Vec<ProblemSpec> {
         platform: platform.clone(),
         scope: Scope::Acyclic,
         objective: Objective::Step { microbatches: 1 },
-        chunks: Some(Chunks { count, placement }),
+        chunks: Some(Chunks::new(count, placement)),
         ..spec.clone()
     };
     let fits = |placement: &Placement| *placement == Placement::Interleaved || count == 2;

@@ -255,27 +255,47 @@ impl ProblemArgs {
                 None => MemoryModel::Additive,
                 Some(microbatches) => MemoryModel::Recomputation { microbatches },
             },
-            degrees: self.degrees(workload),
+            degrees: self.degrees(workload)?,
             together: self.together.sets(&workload.instance)?,
-            chunks: self.chunks.map(|count| Chunks { count, placement: self.placement.into() }),
+            chunks: self.chunks_of_devices()?,
         })
     }
 
-    /// A step of a workload without options, or of devices with several chunks, is one of stages without degrees, unless
-    /// something is asked of these.
-    fn degrees(&self, workload: &Workload) -> Option<Degrees> {
+    /// A step of a workload without options is one of stages without degrees, unless something is asked of these; so is one of
+    /// devices with several chunks.
+    fn degrees(&self, workload: &Workload) -> Result<Option<Degrees>, Failure> {
+        let Some(microbatches) = self.microbatches.filter(|_| self.chunks.is_none()) else { return Ok(None) };
         let degrees = Degrees {
             tensor: self.tensor_degrees.clone(),
             data: self.data_degrees.clone(),
             options: self.options.clone(),
-            memory: self.stage_memory.asked(),
-            ..Degrees::any(self.microbatches?)
+            memory: self.stage_memory.of_stages()?,
+            ..Degrees::any(microbatches)
         };
         let is_step = matches!(self.objective, ObjectiveArg::Step);
-        let narrows = degrees.tensor.is_some() || degrees.data.is_some() || degrees.options.is_some();
-        let has_options = workload.instance.parallelism.is_some() && self.chunks.is_none();
-        let asks = narrows || self.stage_memory.is_given() || has_options;
-        (!is_step || asks).then_some(degrees)
+        let asks = self.narrows().is_some() || self.stage_memory.is_given() || workload.instance.parallelism.is_some();
+        Ok((!is_step || asks).then_some(degrees))
+    }
+
+    /// An option that narrows the degrees and options of stages.
+    fn narrows(&self) -> Option<&'static str> {
+        let given = [
+            (self.tensor_degrees.is_some(), "--tensor-degrees"),
+            (self.data_degrees.is_some(), "--data-degrees"),
+            (self.options.is_some(), "--options"),
+        ];
+        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option)
+    }
+
+    fn chunks_of_devices(&self) -> Result<Option<Chunks>, Failure> {
+        let Some(count) = self.chunks else { return Ok(None) };
+        if let Some(option) = self.narrows() {
+            let wrong =
+                format!("{option}: devices with several chunks have no degrees or options; leave it or --chunks out");
+            return Err(Failure::message(Exit::Usage, wrong));
+        }
+        let placement = self.placement.into();
+        Ok(Some(Chunks { memory: self.stage_memory.of_chunks(placement)?, ..Chunks::new(count, placement) }))
     }
 
     fn microbatches_of_step(&self) -> Result<usize, Failure> {

@@ -1,15 +1,16 @@
-//! Options that say what the devices of stages with degrees keep.
+//! Options that say what the devices of stages with degrees keep, and those with several chunks.
 
-use crate::problem::{InFlight, Optimizer, Precision, StageMemory, Training};
+use crate::problem::{ChunkMemory, ChunksInFlight, InFlight, Optimizer, Placement, Precision, StageMemory, Training};
 use clap::ValueEnum;
 
 use super::values;
+use super::{Exit, Failure};
 
-/// What stages with degrees keep (`--microbatches`).
+/// What stages with degrees keep (`--microbatches`), or devices with several of them (`--chunks`).
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Memory of stages with degrees")]
+#[command(next_help_heading = "Memory by place")]
 pub struct StageMemoryArgs {
-    /// The schedule of the pipeline, by which microbatches are in flight [default: 1f1b].
+    /// The schedule of the pipeline, by which microbatches are in flight [default: 1f1b; with --chunks that of the placement].
     #[arg(long, value_enum, requires = "microbatches")]
     schedule: Option<FlightArg>,
 
@@ -28,7 +29,7 @@ pub struct StageMemoryArgs {
 
 /// What training keeps of the parameters.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Memory of stages with degrees")]
+#[command(next_help_heading = "Memory by place")]
 pub struct TrainingArgs {
     /// What updates the weights: weights, gradients and its state then follow from the file's parameter bytes, in the
     /// place of what the file's options say of lasting memory.
@@ -45,7 +46,7 @@ pub struct TrainingArgs {
     zero: Option<usize>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum FlightArg {
     /// All microbatches of a replica.
     Gpipe,
@@ -61,6 +62,11 @@ enum FlightArg {
     /// Twice as many but one.
     #[value(name = "zb-h2")]
     ZbH2,
+    /// With --chunks: interleaved 1F1B, which takes a microbatch for each device at a time through each chunk.
+    Interleaved,
+    /// With --placement v-shape: ZB-V, which has 2p of them in the two chunks of each of p devices.
+    #[value(name = "zb-v")]
+    ZbV,
     /// One. What else training takes stays: `--optimizer none` leaves that out.
     Inference,
 }
@@ -93,21 +99,70 @@ impl StageMemoryArgs {
         self.schedule.is_some() || self.in_flight.is_some() || self.training.is_given() || self.cache_tokens.is_some()
     }
 
-    pub fn asked(&self) -> StageMemory {
-        let in_flight = self.schedule.map_or(InFlight::default(), |schedule| match schedule {
-            FlightArg::Gpipe => InFlight::GPipe,
-            FlightArg::OneForwardOneBackward => InFlight::OneForwardOneBackward,
-            FlightArg::Asynchronous => InFlight::Asynchronous,
-            FlightArg::ZbH1 => InFlight::ZbH1,
-            FlightArg::ZbH2 => InFlight::ZbH2,
-            FlightArg::Inference => InFlight::Constant(1),
-        });
-        StageMemory {
+    /// What stages with degrees keep.
+    pub fn of_stages(&self) -> Result<StageMemory, Failure> {
+        let in_flight = match self.schedule {
+            None => InFlight::default(),
+            Some(FlightArg::Gpipe) => InFlight::GPipe,
+            Some(FlightArg::OneForwardOneBackward) => InFlight::OneForwardOneBackward,
+            Some(FlightArg::Asynchronous) => InFlight::Asynchronous,
+            Some(FlightArg::ZbH1) => InFlight::ZbH1,
+            Some(FlightArg::ZbH2) => InFlight::ZbH2,
+            Some(FlightArg::Inference) => InFlight::Constant(1),
+            Some(schedule @ (FlightArg::Interleaved | FlightArg::ZbV)) => {
+                let cure = "it runs several stages on each device; ask for them by --chunks, or for another schedule";
+                return Err(schedule.refused(cure));
+            }
+        };
+        Ok(StageMemory {
             in_flight: self.in_flight.map_or(in_flight, InFlight::Constant),
             cache_tokens: self.cache_tokens.unwrap_or(0),
             ..self.training.asked()
-        }
+        })
     }
+
+    /// What devices with several chunks keep, if anything is asked for.
+    pub fn of_chunks(&self, placement: Placement) -> Result<Option<ChunkMemory>, Failure> {
+        if self.training.zero.is_some() {
+            return Err(refused("--zero", "devices with several chunks have no replicas; leave it out"));
+        }
+        if self.cache_tokens.is_some() {
+            return Err(refused("--cache-tokens", "nodes without options keep no keys and values; leave it out"));
+        }
+        let own = match placement {
+            Placement::Interleaved => FlightArg::Interleaved,
+            Placement::VShape => FlightArg::ZbV,
+        };
+        let in_flight = match self.schedule.unwrap_or(own) {
+            FlightArg::Gpipe => ChunksInFlight::GPipe,
+            schedule if schedule == own => ChunksInFlight::OfPlacement,
+            schedule => {
+                let cure = format!(
+                    "it does not run {} chunks; ask for {} or gpipe, or for --in-flight, or leave --chunks out",
+                    placement.name(),
+                    own.name()
+                );
+                return Err(schedule.refused(&cure));
+            }
+        };
+        let in_flight = self.in_flight.map_or(in_flight, ChunksInFlight::Constant);
+        Ok(self.is_given().then_some(ChunkMemory { in_flight, training: self.training.asked().training }))
+    }
+}
+
+impl FlightArg {
+    /// What it is called on the command line.
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().into())
+    }
+
+    fn refused(self, cure: &str) -> Failure {
+        refused(&format!("--schedule {}", self.name()), cure)
+    }
+}
+
+fn refused(option: &str, cure: &str) -> Failure {
+    Failure::message(Exit::Usage, format!("{option}: {cure}"))
 }
 
 impl TrainingArgs {

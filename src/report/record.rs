@@ -106,6 +106,9 @@ pub struct DeviceRecord {
     /// The nodes of each of its stages, in pipeline order, where it has several chunks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub chunks: Vec<Vec<u64>>,
+    /// Microbatches in flight of each of these when the device needs the most memory, where that depends on the place.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub chunks_in_flight: Vec<usize>,
 }
 
 /// What an accelerator runs as a whole.
@@ -146,6 +149,7 @@ impl DeviceRecord {
             options: device.options().to_vec(),
             subgraphs: device.subgraphs().iter().map(SubgraphRecord::new).collect(),
             chunks: device.chunks().to_vec(),
+            chunks_in_flight: device.chunks_in_flight().to_vec(),
         };
         verified.devices().iter().map(record).collect()
     }

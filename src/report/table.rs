@@ -117,12 +117,14 @@ pub fn devices(devices: &[DeviceRecord]) -> String {
     let replicated = devices.iter().any(|d| d.replicas.is_some());
     let served = devices.iter().any(|d| d.server.is_some());
     let chunked = devices.iter().any(|d| !d.chunks.is_empty());
+    let in_flight = devices.iter().any(|d| !d.chunks_in_flight.is_empty());
     let mut table = plain_table();
     let mut header = vec!["device"];
     header.extend(replicated.then_some("replicas"));
     header.extend(served.then_some("server"));
     header.push("nodes");
     header.extend(chunked.then_some("by chunk"));
+    header.extend(in_flight.then_some("in flight"));
     header.extend(["memory", "load", ""]);
     table.set_header(header);
     for (device, label) in devices.iter().zip(DeviceRecord::labels(devices)) {
@@ -130,13 +132,17 @@ pub fn devices(devices: &[DeviceRecord]) -> String {
         row.extend(replicated.then(|| right(device.replicas.unwrap_or(1))));
         row.extend(served.then(|| right(device.server.map_or_else(String::new, |s| s.to_string()))));
         row.push(right(device.nodes.len()));
-        let sizes = || device.chunks.iter().map(|chunk| chunk.len().to_string()).collect::<Vec<_>>();
-        row.extend(chunked.then(|| Cell::new(sizes().join(" + "))));
+        row.extend(chunked.then(|| Cell::new(sum_of(device.chunks.iter().map(Vec::len)))));
+        row.extend(in_flight.then(|| Cell::new(sum_of(device.chunks_in_flight.iter().copied()))));
         row.extend([right(bytes(device.memory)), right(number(device.load))]);
         row.push(Cell::new(bar(device.load / largest, BAR)));
         table.add_row(row);
     }
     format!("{table}\n")
+}
+
+fn sum_of(counts: impl Iterator<Item = usize>) -> String {
+    counts.map(|count| count.to_string()).collect::<Vec<_>>().join(" + ")
 }
 
 /// One row per stage with degrees: how many devices it has and how, and how many of its nodes run in each option.

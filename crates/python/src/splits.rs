@@ -32,6 +32,8 @@ struct Device {
     finish: Option<f64>,
     #[serde(skip_deserializing)]
     in_flight: Option<usize>,
+    #[serde(skip_deserializing)]
+    chunks_in_flight: Vec<usize>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -64,6 +66,7 @@ impl Device {
             start: None,
             finish: None,
             in_flight: None,
+            chunks_in_flight: Vec::new(),
         }
     }
 
@@ -76,6 +79,7 @@ impl Device {
             start: span.map(|(start, _)| start),
             finish: span.map(|(_, finish)| finish),
             in_flight: device.in_flight(),
+            chunks_in_flight: device.chunks_in_flight().to_vec(),
             ..Self::of(assignment)
         }
     }

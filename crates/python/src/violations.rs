@@ -53,6 +53,9 @@ fn parts(violation: &Violation) -> (&'static str, Value) {
             ("too-many-parts", json!({"used": used, "microbatches": microbatches}))
         }
         Violation::NotInChunks { device, count } => ("not-in-chunks", json!({"device": device, "chunks": count})),
+        Violation::NotInGroups { devices, microbatches } => {
+            ("not-in-groups", json!({"used": devices, "microbatches": microbatches}))
+        }
         Violation::OutOfOrder { edge, stages } => {
             ("out-of-order", json!({"edge": [edge.0, edge.1], "devices": [stages.0, stages.1]}))
         }

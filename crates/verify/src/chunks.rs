@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use super::chunk_memory::{self, Peak};
 use super::loads::{self, Load};
 use super::split::Split;
 use super::{Violation, devices, stages};
-use dagsplit_model::problem::{Chunks, DeviceAssignment};
+use dagsplit_model::problem::{Chunks, ChunksInFlight, DeviceAssignment, Placement};
 
 /// The load of each device, where neither the devices nor their chunks break a rule. What these break is added to what the
 /// devices do.
@@ -18,6 +19,10 @@ pub(super) fn loads(split: &Split, chunks: Chunks, found: &mut Vec<Violation>) -
         return None;
     }
     let used: Vec<usize> = split.used().map(|(device, _)| device).collect();
+    if !is_in_groups(split, chunks) {
+        let (devices, microbatches) = (used.len(), microbatches(split));
+        found.push(Violation::NotInGroups { devices, microbatches });
+    }
     let homes: Vec<usize> =
         (0..chunks.count * used.len()).map(|stage| used[chunks.device_of(stage, used.len())]).collect();
     let stage_of = stage_of(split, &homes);
@@ -36,6 +41,25 @@ pub(super) fn loads(split: &Split, chunks: Chunks, found: &mut Vec<Violation>) -
         loads[home] = loads[home].plus(load);
     }
     Some(loads)
+}
+
+/// What each device needs at most, where that depends on the place and the split has such places.
+pub(super) fn peaks(split: &Split, chunks: Chunks) -> Option<Vec<Option<Peak>>> {
+    let asked = chunks.memory?.in_flight;
+    let is_split = split.used().all(|(_, device)| are_chunks(device, chunks.count)) && is_in_groups(split, chunks);
+    is_split.then(|| chunk_memory::peaks(split, chunks, asked, microbatches(split)))
+}
+
+fn microbatches(split: &Split) -> usize {
+    split.spec.objective.microbatches().unwrap_or(1)
+}
+
+/// Whether the microbatches are groups of one for each device, where interleaved 1F1B takes them as such.
+fn is_in_groups(split: &Split, chunks: Chunks) -> bool {
+    let takes_groups = chunks.count > 1
+        && chunks.placement == Placement::Interleaved
+        && chunks.memory.is_some_and(|memory| memory.in_flight == ChunksInFlight::OfPlacement);
+    !takes_groups || microbatches(split).is_multiple_of(split.used().count().max(1))
 }
 
 /// Whether a device states its nodes as so many chunks, none of which is empty.

@@ -53,12 +53,14 @@
 //!
 //! # What several chunks on a device are
 //! [`Chunks`] states it. The devices that hold nodes are numbered in the order of the split,
-//! and say which of their nodes each of their stages has.
+//! and say which of their nodes each of their stages has. Where memory depends on the place
+//! ([`ChunkMemory`](dagsplit_model::problem::ChunkMemory)), the passes of a device are gone through in their order.
 //!
 //! # What the sharding cost is
 //! [`Sharding`](dagsplit_model::problem::Sharding) states it: squared deviations of the devices' weights from their mean over
 //! the whole platform, and a price for each distinct edge between two devices. Scopes bind such splits like any other.
 
+mod chunk_memory;
 mod chunks;
 mod contiguity;
 mod cut;
@@ -79,6 +81,7 @@ pub use schedule::ScheduledSubgraph;
 pub use stage_fault::StageFault;
 pub use violation::{CycleStep, DeadlockStep, Part, Violation};
 
+use chunk_memory::Peak;
 use dagsplit_model::cost::{Costs, StageCosts};
 use dagsplit_model::instance::{Instance, Problems};
 use dagsplit_model::problem::{Chunks, DeviceAssignment, DeviceKind, MemoryParts, Objective, ProblemSpec, Solution};
@@ -127,6 +130,7 @@ pub struct VerifiedDevice {
     subgraphs: Vec<ScheduledSubgraph>,
     span: Option<(f64, f64)>,
     in_flight: Option<usize>,
+    chunks_in_flight: Vec<usize>,
     parts: Option<MemoryParts>,
 }
 
@@ -179,7 +183,13 @@ impl VerifiedDevice {
         self.in_flight
     }
 
-    /// What its memory is for, where stages have degrees.
+    /// Microbatches in flight of each of its chunks when it needs the most memory, where that depends on the place; else
+    /// none.
+    pub fn chunks_in_flight(&self) -> &[usize] {
+        &self.chunks_in_flight
+    }
+
+    /// What its memory is for, where it depends on the place.
     pub fn memory_parts(&self) -> Option<MemoryParts> {
         self.parts
     }
@@ -273,13 +283,18 @@ fn of_stages(split: &Split, costs: &StageCosts) -> Result<Verified, Vec<Violatio
         subgraphs: Vec::new(),
         span: None,
         in_flight: (!assignment.nodes.is_empty()).then_some(stage.in_flight),
+        chunks_in_flight: Vec::new(),
         parts: (!assignment.nodes.is_empty()).then_some(stage.memory),
     });
     Ok(Verified { devices: devices.collect(), objective, rounding: 0.0 })
 }
 
 fn of_devices(split: &Split) -> Result<Verified, Vec<Violation>> {
-    let memory = memory::of_devices(split);
+    let peaks = split.spec.chunks.and_then(|chunks| chunks::peaks(split, chunks)).unwrap_or_default();
+    let mut memory = memory::of_devices(split);
+    for (bytes, peak) in memory.iter_mut().zip(&peaks) {
+        *bytes = peak.as_ref().map_or(0.0, |peak| peak.memory.total());
+    }
     let mut violations = devices::violations(split, &memory);
     let verified = match split.spec.objective {
         Objective::Latency { subgraphs } => match schedule::run(split, subgraphs) {
@@ -297,13 +312,13 @@ fn of_devices(split: &Split) -> Result<Verified, Vec<Violation>> {
                     violations.is_empty().then(|| loads::of_devices(split))
                 }
             };
-            loads.map(|loads| of_pipeline(split, loads, &memory))
+            loads.map(|loads| of_pipeline(split, loads, &memory, &peaks))
         }
     };
     verified.filter(|_| violations.is_empty()).ok_or(violations)
 }
 
-fn of_pipeline(split: &Split, loads: Vec<Load>, memory: &[f64]) -> Verified {
+fn of_pipeline(split: &Split, loads: Vec<Load>, memory: &[f64], peaks: &[Option<Peak>]) -> Verified {
     let parts = split.spec.chunks.as_ref().map_or(1, Chunks::parts);
     let (objective, rounding) = match &split.spec.objective {
         Objective::Sharding(sharding) => {
@@ -312,6 +327,7 @@ fn of_pipeline(split: &Split, loads: Vec<Load>, memory: &[f64]) -> Verified {
         }
         objective => (loads::time(&loads, *objective, parts), 0.0),
     };
+    let peak = |d: usize| peaks.get(d).and_then(Option::as_ref);
     let devices = loads.into_iter().enumerate().map(|(d, passes)| VerifiedDevice {
         assignment: split.devices[d].clone(),
         load: match split.spec.objective {
@@ -323,7 +339,8 @@ fn of_pipeline(split: &Split, loads: Vec<Load>, memory: &[f64]) -> Verified {
         subgraphs: Vec::new(),
         span: None,
         in_flight: None,
-        parts: None,
+        chunks_in_flight: peak(d).map_or_else(Vec::new, |peak| peak.in_flight.clone()),
+        parts: peak(d).map(|peak| peak.memory),
     });
     Verified { devices: devices.collect(), objective, rounding }
 }
@@ -339,6 +356,7 @@ fn of_schedule(split: &Split, schedule: Schedule, memory: &[f64]) -> Verified {
         subgraphs,
         span,
         in_flight: None,
+        chunks_in_flight: Vec::new(),
         parts: None,
     });
     Verified { devices: devices.collect(), objective: latency, rounding: 0.0 }

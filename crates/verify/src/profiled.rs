@@ -7,7 +7,7 @@ use dagsplit_model::cost::{
 };
 use dagsplit_model::instance::{EdgeBytes, Instance, NodeOption, PLAIN, Parallelism};
 use dagsplit_model::problem::{
-    CostKind, Degrees, DeviceKind, MemoryModel, Optimizer, Precision, ProblemSpec, Training,
+    CostKind, Degrees, DeviceKind, MemoryModel, Optimizer, Precision, ProblemSpec, StageMemory, Training,
 };
 
 /// What a valid instance costs for a valid spec.
@@ -15,7 +15,8 @@ pub(super) fn costs(instance: &Instance, spec: &ProblemSpec) -> Costs {
     let transfers = transfers(instance, spec);
     let (memory, boundary, law): (Vec<f64>, Vec<f64>, MemoryLaw) = match spec.memory {
         MemoryModel::Additive => {
-            (instance.nodes.iter().map(|node| node.memory).collect(), Vec::new(), MemoryLaw::default())
+            let parts = parts_of_memory(instance, spec);
+            (parts.into_iter().map(|(lasts, kept)| lasts + kept).collect(), Vec::new(), MemoryLaw::default())
         }
         MemoryModel::Recomputation { microbatches } => {
             let share = |bytes: f64| bytes / microbatches as f64;
@@ -144,6 +145,8 @@ fn kind_cost(
         let nodes = instance.nodes.iter().map(|v| node(v.cpu_time)).collect();
         return KindCost::new(nodes, vec![0.0; transfers.len()], vec![piece(1.0, 0.0, 0.0)]);
     };
+    let asks = spec.chunks.is_some_and(|chunks| chunks.memory.is_some());
+    let kept = parts_of_memory(instance, spec).into_iter().filter(|_| asks).map(|(_, kept)| kept).collect();
     let node = |(v, &memory): (usize, &f64)| {
         instance.nodes[v].accelerator_times[class].map(|compute| NodeCost::new(compute, memory))
     };
@@ -154,7 +157,25 @@ fn kind_cost(
         (None, CostKind::Duplex) => vec![piece(1.0, 0.0, 0.0), piece(0.0, 1.0, 0.0), piece(0.0, 0.0, 1.0)],
     };
     let times = transfers.iter().map(|transfer| instance.nodes[transfer.source].transfer_time);
-    KindCost::new(memory.iter().enumerate().map(node).collect(), times.collect(), pieces).keeping(boundary.to_vec())
+    let cost = KindCost::new(memory.iter().enumerate().map(node).collect(), times.collect(), pieces);
+    cost.keeping(boundary.to_vec()).in_flight(kept)
+}
+
+/// The bytes of each node that lie there once, and those that are kept for each microbatch in flight.
+fn parts_of_memory(instance: &Instance, spec: &ProblemSpec) -> Vec<(f64, f64)> {
+    let Some(memory) = spec.chunks.and_then(|chunks| chunks.memory) else {
+        return instance.nodes.iter().map(|node| (node.memory, 0.0)).collect();
+    };
+    let asked = StageMemory { training: memory.training, ..StageMemory::default() };
+    let degrees = Degrees { memory: asked, ..Degrees::any(1) };
+    let index: BTreeMap<u64, usize> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
+    let mut parts = vec![(0.0, 0.0); instance.nodes.len()];
+    for option in &plain(instance, spec).options {
+        let cost = option_cost(option, &degrees, &index, &BTreeMap::new());
+        parts[index[&option.node]] =
+            (cost.memory + cost.weights + cost.gradients + cost.optimizer, cost.memory_per_microbatch);
+    }
+    parts
 }
 
 /// One for each producer that has consumers.

@@ -163,6 +163,16 @@ pub enum Violation {
         /// How many it has to have.
         count: usize,
     },
+    /// Interleaved 1F1B, which says what is in flight, does not run on so many devices.
+    #[error(
+        "interleaved 1F1B takes a microbatch for each of {devices} devices at a time, which {microbatches} are no multiple of; use a number of devices that divides them"
+    )]
+    NotInGroups {
+        /// How many devices hold chunks.
+        devices: usize,
+        /// Microbatches of a step.
+        microbatches: usize,
+    },
     /// An accelerator sits in no server though the interconnect has servers.
     #[error("device {device} sits in no server; name one")]
     MissingServer {

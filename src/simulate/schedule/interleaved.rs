@@ -10,7 +10,8 @@ use crate::simulate::pipeline::Pass;
 ///
 /// Of p devices with v stages each, device i holds the stages i, p + i, 2p + i and so on, and works on p microbatches
 /// with one stage before it takes the next one. The bubble on balanced stages is (p − 1) / v microbatches' time:
-/// (p − 1) / (v m + p − 1) of the whole. With one stage on each device it is [`super::OneForwardOneBackward`].
+/// (p − 1) / (v m + p − 1) of the whole. With one stage on each device it is [`super::OneForwardOneBackward`]; one device
+/// takes each microbatch through all of its stages and back.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Interleaved;
 
@@ -48,6 +49,12 @@ impl Schedule for Interleaved {
             let microbatch = |k: usize| k / (across * chunks) * across + k % across;
             let forward = |k: usize| stages[chunk(k)].turn(Pass::Forward, microbatch(k));
             let backward = |k: usize| stages[chunks - 1 - chunk(k)].backward(microbatch(k));
+            if across == 1 {
+                let passes = |microbatch: usize| microbatch * chunks..(microbatch + 1) * chunks;
+                let there_and_back =
+                    |k: usize| passes(k).filter_map(forward).chain(passes(k).flat_map(backward)).collect::<Vec<_>>();
+                return (0..microbatches).flat_map(there_and_back).collect();
+            }
             lines::alternating(chunks * microbatches, warm_up, forward, backward)
         };
         Ok(Order::Turns(devices.into_iter().map(turns).collect()))

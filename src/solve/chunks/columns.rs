@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::family::Stage;
 use super::loads::{ROUNDING, Sums};
-use super::pipeline::Pipeline;
+use super::pipeline::{Pipeline, Visit};
 use crate::problem::{Placement, fits};
 use crate::search::{SearchContext, Stopped, Verdict};
 
@@ -126,8 +126,8 @@ impl<'a> Columns<'a> {
         let device = self.path.len();
         let (family, most) = (self.pipeline.family, self.most[device] * (1.0 + ROUNDING));
         let is_bottom = self.is_v() && device + 1 == self.pipeline.devices;
-        // The load, the bytes and the ends of the first chunks.
-        let mut partial = vec![(0.0, 0.0, Vec::new())];
+        // The load, the bytes at each moment and the ends of the first chunks.
+        let mut partial = vec![(0.0, vec![0.0; self.pipeline.moments[device].len()], Vec::new())];
         for (chunk, &set) in at.iter().enumerate().take(if is_bottom { 1 } else { at.len() }) {
             let stages: Vec<(usize, Stage)> = if is_bottom {
                 family.stages[set]
@@ -140,6 +140,7 @@ impl<'a> Columns<'a> {
             } else {
                 family.stages[set].iter().map(|&stage| (stage.end, stage)).collect()
             };
+            let visit = Visit { device, chunk, stages: if is_bottom { 2 } else { 1 }, done: 0.0 };
             self.looked += (partial.len() * stages.len()) as u64;
             if self.looked > self.looks {
                 return Err(Stopped);
@@ -147,9 +148,10 @@ impl<'a> Columns<'a> {
             let mut longer = Vec::new();
             for (load, bytes, ends) in &partial {
                 for (end, stage) in &stages {
-                    let (load, bytes) = (load + stage.load, bytes + stage.memory);
-                    if load <= most && fits(bytes, self.memory) {
-                        longer.push((load, bytes, [&ends[..], &[*end]].concat()));
+                    let (load, more) = (load + stage.load, self.pipeline.bytes(visit, stage));
+                    let bytes = bytes.iter().zip(more).map(|(bytes, more)| bytes + more);
+                    if load <= most && bytes.clone().all(|bytes| fits(bytes, self.memory)) {
+                        longer.push((load, bytes.collect(), [&ends[..], &[*end]].concat()));
                     }
                 }
             }

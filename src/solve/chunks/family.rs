@@ -29,8 +29,12 @@ pub struct Stage {
     pub units: usize,
     /// What a device takes for them.
     pub load: f64,
-    /// The bytes that they occupy.
+    /// The bytes that they occupy, with a microbatch in flight.
     pub memory: f64,
+    /// Those of them that are there for each microbatch in flight.
+    pub kept: f64,
+    /// The least of these that a unit has which may be the first.
+    pub kept_first: f64,
 }
 
 impl Family {
@@ -93,7 +97,9 @@ impl Family {
         let set = NodeSet::from_nodes(problem.node_count(), nodes);
         let memory = problem.costs.memory_of(&problem.graph, &set, kind)?;
         let load = problem.costs.load(&set, kind).filter(|_| fits(memory, problem.memory_limit(kind)))?;
-        Some(Stage { end, units: self.sizes[end] - self.sizes[begin], load, memory })
+        let kept = set.iter().map(|v| problem.costs.kind(kind).kept_bytes(v)).sum();
+        let kept_first = if kept > 0.0 { first(problem, units, &held).map_or(0.0, |(_, kept)| kept) } else { 0.0 };
+        Some(Stage { end, units: self.sizes[end] - self.sizes[begin], load, memory, kept, kept_first })
     }
 
     /// The units that the set `end` has beyond the set `begin`.
@@ -119,4 +125,16 @@ impl Family {
     pub fn count(&self) -> usize {
         self.sets.len()
     }
+}
+
+/// Of the units of a stage that none of the others has to come before, the one that keeps the least for each microbatch in flight,
+/// and what that is.
+pub fn first(problem: &Problem, units: &Reduced, held: &[usize]) -> Option<(usize, f64)> {
+    let cost = problem.costs.kind(problem.device_kinds()[0]);
+    let kept = |unit: usize| units.members[unit].iter().map(|&v| cost.kept_bytes(v)).sum();
+    let is_first = |&&unit: &&usize| {
+        units.order.predecessors(unit).iter().all(|&before| held.binary_search(&(before as usize)).is_err())
+    };
+    let firsts = held.iter().filter(is_first).map(|&unit| (unit, kept(unit)));
+    firsts.min_by(|a: &(usize, f64), b| a.1.total_cmp(&b.1))
 }

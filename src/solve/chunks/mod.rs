@@ -16,7 +16,7 @@ use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError,
 const NAME: &str = "chunks";
 
 /// One chunk on each device: the stages of a step without chunks.
-const ONE: Chunks = Chunks { count: 1, placement: Placement::Interleaved };
+const ONE: Chunks = Chunks::new(1, Placement::Interleaved);
 
 /// Branch and bound for pipelines with several chunks on each device ([`Chunks`]).
 ///

@@ -10,7 +10,8 @@ use crate::problem::{Chunks, Placement};
 pub struct Visit {
     /// The device.
     pub device: usize,
-    /// How many stages.
+    /// Which of its stages is the first of them, and how many there are.
+    pub chunk: usize,
     pub stages: usize,
     /// The part of the device's stages that it has then.
     pub done: f64,
@@ -57,6 +58,8 @@ pub struct Pipeline<'a> {
     pub chunks: Chunks,
     /// What a step takes.
     pub step: Step,
+    /// By device the microbatches in flight of each of its chunks, at the moments of which one needs the most memory.
+    pub moments: Vec<Vec<Vec<usize>>>,
     /// By visit and the set at which it begins: the least sum of loads from there on, infinite where there is none.
     pub rest: Vec<Vec<f64>>,
     /// What no split over all devices is below.
@@ -71,8 +74,9 @@ impl<'a> Pipeline<'a> {
     /// The pipeline of devices with these chunks each, for steps of so many microbatches. O(stages of the family · visits).
     pub fn new(family: &'a Family, chunks: Chunks, microbatches: usize, devices: usize) -> Self {
         let (visits, step) = (visits(chunks, devices), Step::new(chunks, microbatches));
+        let moments = (0..devices).map(|device| chunks.in_flight(device, devices, microbatches)).collect();
         let paths = OnceCell::new();
-        let mut pipeline = Self { family, visits, devices, chunks, step, rest: Vec::new(), bound: 0.0, paths };
+        let mut pipeline = Self { family, visits, devices, chunks, step, moments, rest: Vec::new(), bound: 0.0, paths };
         pipeline.rest = pipeline.least(|load, rest| load + rest);
         let widest = pipeline.least(f64::max)[0][0];
         let sum = pipeline.rest[0][0];
@@ -123,6 +127,19 @@ impl<'a> Pipeline<'a> {
         })
     }
 
+    /// The bytes that a device needs for the chunks from `chunk` on that make up `stage`, at each moment. Where these are two,
+    /// which follow one another, the first one has as little as it can: it never has fewer microbatches in flight. Where they
+    /// are more they are all alike.
+    pub fn bytes(&self, visit: Visit, stage: &Stage) -> impl Iterator<Item = f64> + Clone {
+        let Visit { device, chunk, stages, .. } = visit;
+        let Stage { memory, kept, kept_first, .. } = *stage;
+        self.moments[device].iter().map(move |in_flight| {
+            let (first, last) = (in_flight[chunk], in_flight[chunk + stages - 1]);
+            // What is in flight once is part of the memory, so that it is exact where nothing is more often.
+            memory + (last as f64 - 1.0) * kept + (first as f64 - last as f64) * kept_first
+        })
+    }
+
     /// What a visit may hold that begins at this set.
     pub fn stages(&self, visit: usize, begin: usize) -> impl Iterator<Item = &'a Stage> {
         let least = self.visits[visit].stages;
@@ -137,10 +154,10 @@ fn visits(chunks: Chunks, devices: usize) -> Vec<Visit> {
     for stage in 0..chunks.count * devices {
         let device = chunks.device_of(stage, devices);
         held[device] += 1;
-        let done = held[device] as f64 / chunks.count as f64;
+        let (chunk, done) = (held[device] - 1, held[device] as f64 / chunks.count as f64);
         match visits.last_mut() {
             Some(last) if last.device == device => (last.stages, last.done) = (last.stages + 1, done),
-            _ => visits.push(Visit { device, stages: 1, done }),
+            _ => visits.push(Visit { device, chunk, stages: 1, done }),
         }
     }
     visits

@@ -3,7 +3,7 @@
 use super::NAME;
 use super::columns::Columns;
 use super::dive::Dive;
-use super::family::Family;
+use super::family::{self, Family};
 use super::loads::{ROUNDING, Sums};
 use super::pipeline::{Pipeline, Step};
 use crate::bound::Shares;
@@ -84,7 +84,8 @@ impl Search<'_> {
     /// Looks at all splits between the sets of a family of all ideals, as far as limits allow; whether there is none.
     fn all(&self, family: &Family, race: &mut SplitRace, stats: &mut Stats) -> bool {
         let mut pipelines = self.first_splits(family, race, stats);
-        let others = self.least(self.devices - pipelines.len());
+        let shortest = pipelines.last().map_or(usize::MAX, |shortest| shortest.devices);
+        let others = self.least(self.lengths().find(|&devices| devices < shortest).unwrap_or(0));
         let raise = |race: &mut SplitRace, pipelines: &[Pipeline]| {
             let least = pipelines.iter().map(|pipeline| pipeline.bound).fold(others, f64::min);
             race.raise(least, BoundSource::Refuted);
@@ -107,6 +108,12 @@ impl Search<'_> {
         least == f64::INFINITY
     }
 
+    /// The numbers of devices that pipelines may have, from the largest on.
+    fn lengths(&self) -> impl Iterator<Item = usize> {
+        let (chunks, microbatches) = (self.chunks, self.microbatches());
+        (1..=self.devices).rev().filter(move |&devices| chunks.runs(devices, microbatches))
+    }
+
     /// What no step over so many devices is below, whatever moves; infinite for none.
     fn least(&self, devices: usize) -> f64 {
         let step = Step::new(self.chunks, self.microbatches());
@@ -116,7 +123,7 @@ impl Search<'_> {
     /// The pipelines that can be better than the best split, from the longest on, after little effort for each.
     fn first_splits<'f>(&self, family: &'f Family, race: &mut SplitRace, stats: &mut Stats) -> Vec<Pipeline<'f>> {
         let mut pipelines = Vec::new();
-        for devices in (1..=self.devices).rev() {
+        for devices in self.lengths() {
             let is_hopeless = race.objective().is_some_and(|best| self.least(devices) >= race.last_target(best));
             if is_hopeless || race.cx.should_stop() {
                 break;
@@ -186,8 +193,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The units of each stage of a pipeline whose visits end at these sets. Where a device has several stages in a row,
-    /// each takes its part of their units.
+    /// The units of each stage of a pipeline whose visits end at these sets. Where a device has several stages in a row, each takes
+    /// its part of their units, but that two of them leave what keeps the most to the second one.
     fn stages(&self, pipeline: &Pipeline, path: &[usize]) -> Vec<Vec<usize>> {
         let mut place = vec![0; self.units.unit_count()];
         topological::smallest_first(&self.units.order).into_iter().enumerate().for_each(|(at, unit)| place[unit] = at);
@@ -195,13 +202,27 @@ impl Search<'_> {
         let mut stages = Vec::new();
         for ((begin, &end), visit) in begins.zip(path).zip(&pipeline.visits) {
             let mut units = pipeline.family.between(begin, end);
-            units.sort_by_key(|&unit| place[unit]);
-            stages.extend((0..visit.stages).map(|stage| {
-                let at = |stage: usize| stage * units.len() / visit.stages;
-                units[at(stage)..at(stage + 1)].to_vec()
-            }));
+            let first = family::first(self.problem, self.units, &units).map(|(unit, _)| unit);
+            units.sort_by_key(|&unit| (Some(unit) != first, place[unit]));
+            let end = |stage: usize| match (stage, visit.stages) {
+                (1, 2) => self.half_of_kept(&units),
+                (_, count) => stage * units.len() / count,
+            };
+            stages.extend((0..visit.stages).map(|stage| units[end(stage)..end(stage + 1)].to_vec()));
         }
         stages
+    }
+
+    /// How many units from the first on, at least one of them and half of them at most, keep half of what all do at most.
+    fn half_of_kept(&self, units: &[usize]) -> usize {
+        let cost = self.problem.costs.kind(self.problem.device_kinds()[0]);
+        let kept = |unit: &usize| self.units.members[*unit].iter().map(|&v| cost.kept_bytes(v)).sum::<f64>();
+        let half = units.iter().map(kept).sum::<f64>() / 2.0;
+        let so_far = units.iter().scan(0.0, |sum, unit| {
+            *sum += kept(unit);
+            Some(*sum)
+        });
+        so_far.take(units.len() / 2).take_while(|&sum| sum <= half).count().max(1)
     }
 
     /// The positions of an order where stages may begin and end: its ends, and those where the least moves.

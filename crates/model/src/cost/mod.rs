@@ -90,18 +90,33 @@ pub struct KindCost {
     /// Bytes that a device keeps for each edge from a node that enters or leaves it, by node; empty where only the nodes
     /// themselves take memory.
     pub boundary: Vec<f64>,
+    /// Bytes of each node's memory that its device keeps for each microbatch in flight, by node; empty where memory does not
+    /// depend on what is in flight.
+    pub kept: Vec<f64>,
 }
 
 impl KindCost {
     /// A kind that takes this for each node and each transfer, under the load that the pieces make.
     pub fn new(nodes: Vec<Option<NodeCost>>, transfers: Vec<f64>, pieces: Vec<Piece>) -> Self {
-        Self { nodes, transfers, pieces, boundary: Vec::new() }
+        Self { nodes, transfers, pieces, boundary: Vec::new(), kept: Vec::new() }
     }
 
     /// The same, with so many bytes kept for each edge that enters or leaves a device, by the edge's source.
     #[must_use]
     pub fn keeping(self, boundary: Vec<f64>) -> Self {
         Self { boundary, ..self }
+    }
+
+    /// The same, with so many bytes of each node's memory kept for each microbatch in flight.
+    #[must_use]
+    pub fn in_flight(self, kept: Vec<f64>) -> Self {
+        Self { kept, ..self }
+    }
+
+    /// Bytes of `v`'s memory that a device keeps for each microbatch in flight.
+    #[inline]
+    pub fn kept_bytes(&self, v: NodeId) -> f64 {
+        self.kept.get(v).copied().unwrap_or(0.0)
     }
 
     /// Bytes that a device keeps for each edge from `v` that enters or leaves it.
@@ -310,6 +325,15 @@ impl Costs {
             if !is_one_for_each || !kind.boundary.iter().all(|&bytes| is_amount(bytes)) {
                 let cause = "the bytes of boundaries are not one number that is at least 0 for each node";
                 found.add(place.as_str(), cause, "give one for each node, or none");
+            }
+            let asks = spec.chunks.is_some_and(|chunks| chunks.memory.is_some()) && k < classes;
+            let is_part = |(&kept, node): (&f64, &Option<NodeCost>)| {
+                is_amount(kept) && node.is_none_or(|cost| kept <= cost.memory)
+            };
+            let is_known = kind.kept.len() == n && kind.kept.iter().zip(&kind.nodes).all(is_part);
+            if asks && !is_known {
+                let cause = "they do not say which part of each node's memory is kept for each microbatch in flight";
+                found.add(place.as_str(), cause, "take a cost model that does, such as `profiled`");
             }
             if let Some((cause, cure)) = wrong_pieces(&kind.pieces) {
                 found.add(place, cause, cure);

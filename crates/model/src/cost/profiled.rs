@@ -19,19 +19,22 @@ pub struct ProfiledCost;
 impl CostModel for ProfiledCost {
     fn costs(&self, instance: &Instance, spec: &ProblemSpec) -> Costs {
         let transfers = transfers(instance, spec);
-        let (bytes, boundary, memory) = memory(instance, spec.memory);
+        let kept = kept(instance, spec);
+        let (bytes, boundary, memory) = memory(instance, spec, &kept);
         let times = |class: usize| move |v: &Node| v.accelerator_times[class];
         let accelerator = |class: usize| KindCost {
             nodes: nodes(instance.nodes.iter().map(times(class)), bytes.iter().copied()),
             transfers: transfers.iter().map(|transfer| instance.nodes[transfer.source].transfer_time).collect(),
             pieces: pieces(spec, class),
             boundary: boundary.clone(),
+            kept: kept.clone(),
         };
         let cpu = KindCost {
             nodes: nodes(instance.nodes.iter().map(|v| v.cpu_time), std::iter::repeat(0.0)),
             transfers: vec![0.0; transfers.len()],
             pieces: vec![Piece::COMPUTE],
             boundary: Vec::new(),
+            kept: Vec::new(),
         };
         let synchronisation = match spec.cost {
             CostKind::Additive => Synchronisation::Added,
@@ -80,10 +83,27 @@ fn bytes(node: &Node, bandwidth: Option<f64>) -> Option<f64> {
     node.output_bytes.or_else(by_time).or(nothing)
 }
 
+/// The bytes of each node that are kept for each microbatch in flight; none where nobody asks.
+fn kept(instance: &Instance, spec: &ProblemSpec) -> Vec<f64> {
+    let is_asked = spec.chunks.is_some_and(|chunks| chunks.memory.is_some());
+    let knows_parameters = instance.knows_parameters();
+    let kept = |v: &Node| v.memory - v.lasting(v.memory, knows_parameters);
+    instance.nodes.iter().filter(|_| is_asked).map(kept).collect()
+}
+
 /// The bytes of each node by itself, those kept for each edge from it that is cut, and how they add up.
-fn memory(instance: &Instance, model: MemoryModel) -> (Vec<f64>, Vec<f64>, MemoryLaw) {
-    match model {
-        MemoryModel::Additive => (instance.nodes.iter().map(|v| v.memory).collect(), Vec::new(), MemoryLaw::default()),
+fn memory(instance: &Instance, spec: &ProblemSpec, kept: &[f64]) -> (Vec<f64>, Vec<f64>, MemoryLaw) {
+    match spec.memory {
+        MemoryModel::Additive => {
+            let bytes = match spec.chunks.and_then(|chunks| chunks.memory?.training) {
+                None => instance.nodes.iter().map(|v| v.memory).collect(),
+                Some(training) => {
+                    let of_parameters = 1.0 + training.gradients() + training.optimizer_state();
+                    instance.nodes.iter().zip(kept).map(|(v, kept)| kept + v.parameter_bytes * of_parameters).collect()
+                }
+            };
+            (bytes, Vec::new(), MemoryLaw::default())
+        }
         MemoryModel::Recomputation { microbatches } => {
             let share = 1.0 / microbatches as f64;
             let boundary = instance.nodes.iter().map(|v| v.output_bytes.unwrap_or(0.0) * share).collect();

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{MemoryModel, Objective, ProblemSpec, Scope};
-use crate::instance::Problems;
+use super::{ChunkMemory, MemoryModel, Objective, ProblemSpec, Scope};
+use crate::instance::{Instance, Problems};
 
 /// Each of p devices holds this many stages of a pipeline, its chunks, and a step goes through all of them.
 ///
@@ -20,6 +20,9 @@ pub struct Chunks {
     pub count: usize,
     /// Which stages a device holds.
     pub placement: Placement,
+    /// What they keep by place and schedule; `None` counts the memory of all nodes of a device once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<ChunkMemory>,
 }
 
 /// Which stages the devices of a pipeline with chunks hold.
@@ -45,6 +48,11 @@ impl Placement {
 }
 
 impl Chunks {
+    /// So many chunks of each device, whose nodes' memory counts once.
+    pub const fn new(count: usize, placement: Placement) -> Self {
+        Self { count, placement, memory: None }
+    }
+
     /// The parts of a microbatch's work on a device, one of which the bubble has for each other device; called w.
     pub fn parts(&self) -> usize {
         match self.placement {
@@ -62,13 +70,21 @@ impl Chunks {
     }
 
     /// Adds what is wrong with it, and what else is asked for that does not go with it, to `found`.
-    pub(super) fn validate(&self, spec: &ProblemSpec, found: &mut Problems) {
+    pub(super) fn validate(&self, instance: &Instance, spec: &ProblemSpec, found: &mut Problems) {
         if self.count == 0 {
             found.add("chunks", "a device has none", "ask for at least one chunk on each device");
         }
         if self.placement == Placement::VShape && self.count != 2 {
             let cause = format!("{} chunks make no V: the pipeline goes down the devices and up again", self.count);
             found.add("chunks", cause, "ask for two chunks, or for interleaved ones");
+        }
+        let microbatches = spec.objective.microbatches().unwrap_or(1);
+        if self.count.max(self.parts()).checked_mul(microbatches).is_none() {
+            let cause = format!("{} of each of {microbatches} microbatches are more than can be counted", self.count);
+            found.add("chunks", cause, "ask for fewer");
+        }
+        if let Some(memory) = &self.memory {
+            memory.validate(instance, spec, found);
         }
         let kinds = spec.platform.accelerators.iter().filter(|class| class.count > 0).count();
         let is_step = matches!(spec.objective, Objective::Step { .. });
@@ -79,7 +95,7 @@ impl Chunks {
             (spec.replication.is_some(), "replicas", "ask for one device for each stage"),
             (spec.interconnect.is_some(), "interconnect", "ask for one without servers"),
             (spec.memory != MemoryModel::Additive, "memory model", "ask for the memory of the nodes alone"),
-            (spec.degrees.is_some(), "degrees", "ask for stages without degrees, options and memory by place"),
+            (spec.degrees.is_some(), "degrees", "ask for stages without degrees and options"),
             (!spec.together.is_empty(), "nodes kept together", "ask for none"),
         ];
         for (_, place, cure) in wrong.into_iter().filter(|&(is_wrong, ..)| is_wrong) {

@@ -1,11 +1,14 @@
 //! Devices, objective, scope and options of a problem, as plain data.
 
+mod chunk_memory;
+mod chunk_moments;
 mod chunks;
 mod degrees;
 mod memory;
 mod sharding;
 mod stage_memory;
 
+pub use chunk_memory::{ChunkMemory, ChunksInFlight};
 pub use chunks::{Chunks, Placement};
 pub use degrees::Degrees;
 pub use memory::{MemoryModel, fits, most_bytes};
@@ -287,7 +290,7 @@ impl ProblemSpec {
             degrees.validate(instance, self, &mut found);
         }
         if let Some(chunks) = &self.chunks {
-            chunks.validate(self, &mut found);
+            chunks.validate(instance, self, &mut found);
         }
         if self.memory != MemoryModel::Additive
             && matches!(self.objective, Objective::Latency { .. } | Objective::Sharding(_))

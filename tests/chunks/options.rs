@@ -1,0 +1,79 @@
+//! What is asked of the memory of chunks on the command line.
+
+use assert_cmd::Command;
+use dagsplit::formats::{OutputFormat, write_instance};
+use serde_json::{Value, json};
+
+use super::memory::four_layers;
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn run(&self, words: &str, code: i32) -> (Value, String) {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("dagsplit"));
+        let assert = command.args(words.split_whitespace()).current_dir(self.0.path()).assert().code(code);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let output = assert.get_output();
+        (serde_json::from_slice(&output.stdout).unwrap_or_default(), text(&output.stderr))
+    }
+
+    fn solve(&self, words: &str, code: i32) -> (Value, String) {
+        self.run(&format!("solve four.json --json --objective step --microbatches 4 --chunks 2 {words}"), code)
+    }
+}
+
+fn folder() -> Folder {
+    let folder = tempfile::tempdir().unwrap();
+    let text = write_instance(&four_layers(), OutputFormat::Native).unwrap();
+    std::fs::write(folder.path().join("four.json"), text).unwrap();
+    Folder(folder)
+}
+
+#[test]
+fn memory_of_chunks_is_asked_for_on_the_command_line() {
+    let folder = folder();
+    let first = |words: &str| folder.solve(words, 0).0["devices"][0].clone();
+    assert_eq!(first("").get("chunks_in_flight"), None);
+    for (words, in_flight, memory) in [
+        ("--schedule interleaved", [3, 2], 205.0),
+        ("--schedule gpipe", [4, 4], 406.0),
+        ("--in-flight 2", [2, 2], 204.0),
+        ("--placement v-shape --schedule zb-v", [3, 1], 1_005.0),
+        ("--optimizer adam --precision bf16", [3, 2], 219.0),
+    ] {
+        let device = first(words);
+        assert_eq!((&device["chunks_in_flight"], &device["memory"]), (&json!(in_flight), &json!(memory)), "{words}");
+    }
+    folder.solve("--schedule interleaved --memory 1022 --output split.json", 0);
+    let verify =
+        "verify four.json split.json --json --objective step --microbatches 4 --chunks 2 --schedule interleaved";
+    folder.run(&format!("{verify} --memory 1022"), 0);
+    let (record, _) = folder.run(&format!("{verify} --memory 1021"), 1);
+    let said = record.to_string();
+    assert!(said.contains("1022"), "{said}");
+    folder.solve("--schedule interleaved --memory 1021", 4);
+}
+
+#[test]
+fn options_that_mean_nothing_for_chunks_are_refused_by_name() {
+    let folder = folder();
+    for (words, refused, cure) in [
+        ("--schedule 1f1b", "--schedule 1f1b", "ask for interleaved or gpipe"),
+        ("--schedule inference", "--schedule inference", "--in-flight"),
+        ("--schedule zb-v", "--schedule zb-v", "ask for interleaved"),
+        ("--placement v-shape --schedule interleaved", "--schedule interleaved", "ask for zb-v"),
+        ("--zero 1", "--zero", "no replicas"),
+        ("--cache-tokens 5", "--cache-tokens", "leave it out"),
+        ("--data-degrees 1", "--data-degrees", "no degrees"),
+        ("--tensor-degrees 1", "--tensor-degrees", "no degrees"),
+        ("--options plain", "--options", "no degrees"),
+    ] {
+        let (_, said) = folder.solve(words, 2);
+        assert!(said.contains(refused) && said.contains(cure), "{words}: {said}");
+    }
+    let without = "solve four.json --objective step --microbatches 4 --schedule";
+    for schedule in ["interleaved", "zb-v"] {
+        let (_, said) = folder.run(&format!("{without} {schedule}"), 2);
+        assert!(said.contains(&format!("--schedule {schedule}")) && said.contains("--chunks"), "{said}");
+    }
+}
