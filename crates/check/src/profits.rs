@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::Result;
-use crate::cases::Decision;
+use crate::cases::{Decision, Of};
 use crate::decimal::{product, sum};
 use crate::json::{Object, Read, Value};
-use crate::problem::{Kind, Problem};
+use crate::problem::Problem;
 use crate::question::Scope;
 use crate::work::MOST_WEIGHT;
 
@@ -39,8 +39,8 @@ pub fn refutes(problem: &Problem, profits: &[i128], earnings: &[Earning], under:
     let held = problem.present().map(|(k, kind)| product([kind.count.into(), earnings[k].most]));
     let (total, held) = (sum(profits.iter().copied())?, sum(held.collect::<Result<Vec<_>>>()?)?);
     ensure!(total > held, "the profits {total} do not exceed what the devices hold, {held}");
-    for (k, kind) in problem.present() {
-        let pass = Pass::new(problem, profits, (k, kind), &earnings[k], under);
+    for (k, _) in problem.present() {
+        let pass = Pass::new(problem, profits, k, &earnings[k], under);
         pass.and_then(|pass| pass.check()).map_err(|cause| format!("kind {k}: {cause}"))?;
     }
     Ok(())
@@ -51,7 +51,7 @@ const INSIDE: u8 = 1;
 
 /// Where the ends of a net lie that have been looked at: bits for a sink outside and inside, then for the source.
 const ENDS: [[u8; 2]; 2] = [[1, 2], [4, 8]];
-/// Both sides of a net whose data come in, of one whose data go out, all of its source, and a net that was paid for.
+/// Both sides of a net whose data come in, and of one whose data go out; all of its source; and a net that was paid for.
 const COMES_IN: u8 = 2 | 4;
 const GOES_OUT: u8 = 1 | 8;
 const SOURCE: u8 = 4 | 8;
@@ -76,18 +76,56 @@ struct Transition {
     more: Sums,
 }
 
-/// An order node in its turn, and what it asks of those before it.
-#[derive(Default)]
+/// Whether an order node may have a label, the second one, where another node has the first one.
+type Ask = fn(u8, u8) -> bool;
+
+/// An order node in its turn, whether it is the first one of its unit, and what it asks of those before it.
 struct Step {
     node: usize,
     unit: usize,
-    /// Whether it is the first one of its unit.
     is_first: bool,
-    /// Those that it follows, and those that follow it.
-    after: Vec<usize>,
-    before: Vec<usize>,
-    /// Those that are in the same set or, where that is false, in another one.
-    partners: Vec<(usize, bool)>,
+    asks: Vec<(usize, Ask)>,
+}
+
+/// The steps through all order nodes, in the order of the first line, and the last one to need each fact: those of order nodes,
+/// then of nets.
+fn steps(problem: &Problem, nets_of: &[Vec<usize>], under: &[Decision]) -> Result<(Vec<Step>, Vec<usize>)> {
+    const TOGETHER: Ask = |other, own| (other == INSIDE) == (own == INSIDE);
+    const APART: Ask = |other, own| other != INSIDE || own != INSIDE;
+    let (order, nodes) = (&problem.order, problem.order.unit_of.len());
+    let (mut steps, mut last): (Vec<Step>, _) = (Vec::new(), vec![0; nodes + problem.nets.len()]);
+    let (mut at, mut first) = (vec![usize::MAX; nodes], vec![None; order.units]);
+    for &node in &problem.question.order {
+        let unit = problem.unit(node)?;
+        if at[node] < usize::MAX || !order.of_unit[unit].contains(&node) {
+            continue;
+        }
+        at[node] = steps.len();
+        let mut asks: Vec<(usize, Ask)> = first[unit].map(|first| (first, TOGETHER)).into_iter().collect();
+        let is_first = asks.is_empty();
+        if is_first {
+            first[unit] = Some(node);
+            nets_of[unit].iter().for_each(|e| last[nodes + e] = at[node]);
+            let pairs = under.iter().filter_map(|decision| match decision.of {
+                Of::Unit(other) if decision.unit == unit => Some((first[other]?, decision.holds)),
+                Of::Unit(other) if other == unit => Some((first[decision.unit]?, decision.holds)),
+                _ => None,
+            });
+            asks.extend(pairs.map(|(other, holds)| (other, if holds { TOGETHER } else { APART })));
+        }
+        steps.push(Step { node, unit, is_first, asks });
+    }
+    let is_whole = order.of_unit.iter().flatten().all(|&node| at[node] < usize::MAX);
+    ensure!(is_whole, "the order of the first line lacks a node");
+    for &(a, b) in &order.edges {
+        let ((other, own), ask): (_, Ask) =
+            if at[a] < at[b] { ((a, b), |other, own| other <= own) } else { ((b, a), |other, own| other >= own) };
+        steps[at[own]].asks.push((other, ask));
+    }
+    for (i, step) in steps.iter().enumerate() {
+        step.asks.iter().for_each(|&(other, _)| last[other] = i);
+    }
+    Ok((steps, last))
 }
 
 /// All sets of one kind of device, by a pass through the order nodes.
@@ -100,21 +138,14 @@ struct Pass<'a> {
     net_use: [i128; 2],
     /// Use within the target, bytes within the memory, and the most profit.
     limit: Sums,
-    steps: Vec<Step>,
     nets_of: Vec<Vec<usize>>,
-    /// The step that is the last one to need each fact: those of order nodes, then of nets.
+    steps: Vec<Step>,
     last: Vec<usize>,
 }
 
 impl<'a> Pass<'a> {
-    fn new(
-        problem: &'a Problem,
-        profits: &[i128],
-        (k, kind): (usize, &Kind),
-        earning: &'a Earning,
-        under: &[Decision],
-    ) -> Result<Self> {
-        let Earning { weights, price: [numerator, denominator], most } = earning;
+    fn new(problem: &'a Problem, profits: &[i128], k: usize, earning: &'a Earning, under: &[Decision]) -> Result<Self> {
+        let (kind, Earning { weights, price: [numerator, denominator], most }) = (&problem.kinds[k], earning);
         ensure!(weights.len() == kind.pieces.len(), "there have to be {} weights", kind.pieces.len());
         let is_small = weights.iter().all(|weight| (0..=MOST_WEIGHT).contains(weight));
         let is_in_range = is_small && *numerator >= 0 && *denominator > 0 && *most >= 0;
@@ -125,65 +156,17 @@ impl<'a> Pass<'a> {
         let earned = sum(profits.iter().map(|profit| profit.abs()).chain([*most]))?;
         sum([product([used, *numerator])?, product([earned, *denominator])?])?;
         let per = [0, 1, 2].map(|i| weights.iter().zip(&kind.pieces).map(|(w, piece)| w * piece[i]).sum::<i128>());
-        let is_excluded = |u: usize| {
-            let excludes = |decision: &Decision| matches!(*decision, Decision::Kind { unit, kind, holds } if unit == u && holds != (kind == k));
-            under.iter().any(excludes)
-        };
         let of_unit = |u: usize| {
-            let used = per[0] * kind.time(u).filter(|_| !is_excluded(u))?;
+            let excludes = |&Decision { unit, of, holds }: &Decision| matches!(of, Of::Kind(kind) if unit == u && holds != (kind == k));
+            let used = per[0] * kind.time(u).filter(|_| !under.iter().any(excludes))?;
             Some(Sums { used, bytes: kind.capacity.map_or(0, |_| problem.memory[u]), profit: profits[u] })
         };
         let has_nets = per[1..] != [0, 0];
-        let mut pass = Self {
-            problem,
-            earning,
-            of_unit: (0..problem.order.units).map(of_unit).collect(),
-            net_use: [per[1], per[2]],
-            limit: Sums { used: all * problem.target, bytes: kind.capacity.unwrap_or_default(), profit: *most },
-            steps: Vec::new(),
-            nets_of: if has_nets { problem.nets_of() } else { vec![Vec::new(); problem.order.units] },
-            last: vec![0; problem.order.unit_of.len() + problem.nets.len()],
-        };
-        pass.plan(under)?;
-        Ok(pass)
-    }
-
-    /// Finds what each order node asks of those before it, and until when that has to be known.
-    fn plan(&mut self, under: &[Decision]) -> Result<()> {
-        let order = &self.problem.order;
-        let mut first = vec![None; order.units];
-        let mut at = vec![usize::MAX; order.unit_of.len()];
-        for &node in &self.problem.question.order {
-            let (unit, i) = (self.problem.unit(node)?, self.steps.len());
-            if at[node] < usize::MAX || !order.of_unit[unit].contains(&node) {
-                continue;
-            }
-            at[node] = i;
-            let mut step = Step { node, unit, is_first: first[unit].is_none(), ..Step::default() };
-            step.partners.extend(first[unit].map(|first| (first, true)));
-            if step.is_first {
-                first[unit] = Some(node);
-                self.nets_of[unit].iter().for_each(|e| self.last[at.len() + e] = i);
-                let partner = |decision: &Decision| match *decision {
-                    Decision::Pair { units: (u, v), holds } if u == unit || v == unit => {
-                        Some((first[u + v - unit]?, holds))
-                    }
-                    _ => None,
-                };
-                step.partners.extend(under.iter().filter_map(partner));
-            }
-            self.steps.push(step);
-        }
-        let is_whole = order.of_unit.iter().flatten().all(|&node| at[node] < usize::MAX);
-        ensure!(is_whole, "the order of the first line lacks a node");
-        for &(a, b) in &order.edges {
-            if at[a] < at[b] { self.steps[at[b]].after.push(a) } else { self.steps[at[a]].before.push(b) }
-        }
-        for (i, step) in self.steps.iter().enumerate() {
-            let asked = step.after.iter().chain(&step.before).chain(step.partners.iter().map(|(other, _)| other));
-            asked.for_each(|&other| self.last[other] = i);
-        }
-        Ok(())
+        let nets_of = if has_nets { problem.nets_of() } else { vec![Vec::new(); problem.order.units] };
+        let (steps, last) = steps(problem, &nets_of, under)?;
+        let limit = Sums { used: all * problem.target, bytes: kind.capacity.unwrap_or_default(), profit: *most };
+        let of_unit = (0..problem.order.units).map(of_unit).collect();
+        Ok(Self { problem, earning, of_unit, net_use: [per[1], per[2]], limit, nets_of, steps, last })
     }
 
     /// What is left of a profit when its use is paid for, times the price's denominator.
@@ -229,53 +212,41 @@ impl<'a> Pass<'a> {
     /// For each step the transitions from its states, and how many of those there are. States are left out whose use
     /// exceeds the capacity, or of which no set to come can be worth enough, whatever the nets cost.
     fn layers(&self) -> Result<Vec<(Vec<Transition>, usize)>> {
-        let labels: &[u8] =
-            if self.problem.question.scope == Scope::Arbitrary { &[0, INSIDE] } else { &[0, INSIDE, 2] };
+        let all = [0, INSIDE, 2];
+        let labels = if self.problem.question.scope == Scope::Arbitrary { &all[..2] } else { &all };
         // The most that the units to come can be worth.
         let worth = |unit: usize| self.of_unit[unit].map_or(0, |sums| self.worth(sums).max(0));
         let mut rest: i128 = (0..self.problem.order.units).map(worth).sum();
-        // Each state with the least that is used and the most that it is worth.
-        let mut states = vec![(State::default(), 0, 0)];
+        // Each state with its number, the least that is used, and the most that it is worth.
+        let mut states = HashMap::from([(State::default(), (0, 0, 0))]);
         let mut layers = Vec::with_capacity(self.steps.len());
         let mut left = MOST_TRANSITIONS;
         for (i, step) in self.steps.iter().enumerate() {
             rest -= if step.is_first { worth(step.unit) } else { 0 };
-            let mut number: HashMap<State, usize> = HashMap::new();
-            let (mut transitions, mut bounds) = (Vec::new(), Vec::new());
-            for (from, (state, used, worth)) in states.iter().enumerate() {
-                for (state, more) in labels.iter().filter_map(|&label| self.extend(state, (i, step), label)) {
+            let (mut transitions, mut next) = (Vec::new(), HashMap::new());
+            for (state, &(from, used, worth)) in &states {
+                for (state, more) in labels.iter().filter_map(|&label| self.extend(state, i, label)) {
                     let (used, worth) = (used + more.used, worth + self.worth(more));
-                    if used > self.limit.used || worth + rest <= self.worth(self.limit) {
-                        continue;
+                    if used <= self.limit.used && worth + rest > self.worth(self.limit) {
+                        let fresh = next.len();
+                        let known = next.entry(state).or_insert((fresh, used, worth));
+                        *known = (known.0, known.1.min(used), known.2.max(worth));
+                        transitions.push(Transition { from, to: known.0, more });
                     }
-                    let to = *number.entry(state).or_insert(bounds.len());
-                    if to == bounds.len() {
-                        bounds.push((used, worth));
-                    }
-                    bounds[to] = (used.min(bounds[to].0), worth.max(bounds[to].1));
-                    transitions.push(Transition { from, to, more });
                 }
             }
             left = left.checked_sub(transitions.len()).ok_or("its order is too wide")?;
             layers.push((transitions, states.len()));
-            states = bounds.into_iter().map(|(used, worth)| (State::default(), used, worth)).collect();
-            number.into_iter().for_each(|(state, to)| states[to].0 = state);
+            states = next;
         }
         Ok(layers)
     }
 
     /// The state once a step's order node has a label, with what that uses and earns; `None` where it may not have it.
-    fn extend(&self, state: &State, (i, step): (usize, &Step), label: u8) -> Option<(State, Sums)> {
+    fn extend(&self, state: &State, i: usize, label: u8) -> Option<(State, Sums)> {
+        let (step, inside) = (&self.steps[i], label == INSIDE);
         let label_of = |node: usize| state.iter().find(|fact| fact.0 == node).expect("labels stay while needed").1;
-        let inside = label == INSIDE;
-        let is_kept_apart = |&(other, together): &(usize, bool)| {
-            let other = label_of(other) == INSIDE;
-            if together { other != inside } else { other && inside }
-        };
-        if step.after.iter().any(|&other| label_of(other) > label)
-            || step.before.iter().any(|&other| label_of(other) < label)
-            || step.partners.iter().any(is_kept_apart)
-        {
+        if !step.asks.iter().all(|&(other, may_be)| may_be(label_of(other), label)) {
             return None;
         }
         let mut next = state.clone();
@@ -301,16 +272,15 @@ impl<'a> Pass<'a> {
             if at == state.len() {
                 state.push((fact, 0));
             }
-            let (ends, per_cost) = match state[at].1 | ENDS[usize::from(net.source == unit)][usize::from(inside)] {
-                ends if ends & PAID > 0 => (PAID, 0),
-                ends if ends & COMES_IN == COMES_IN => (PAID, self.net_use[0]),
-                ends if ends & GOES_OUT == GOES_OUT => (PAID, self.net_use[1]),
-                // The sinks looked at are where the source is, if that is known.
-                ends if ends & SOURCE > 0 => (ends & SOURCE, 0),
-                ends => (ends, 0),
+            let ends = state[at].1 | ENDS[usize::from(net.source == unit)][usize::from(inside)];
+            let way = [COMES_IN, GOES_OUT].iter().position(|&both| ends & both == both).filter(|_| ends < PAID);
+            used += way.map_or(0, |way| self.net_use[way] * net.cost);
+            state[at].1 = match ends & SOURCE {
+                _ if ends >= PAID || way.is_some() => PAID,
+                0 => ends,
+                // The sinks looked at are where the source is.
+                source => source,
             };
-            state[at].1 = ends;
-            used += per_cost * net.cost;
         }
         used
     }
