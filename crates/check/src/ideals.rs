@@ -38,10 +38,11 @@ pub fn refutes(whole: &Problem, weights: &[i128]) -> Result<()> {
             let shorter = walk.taken(from);
             for (k, kind) in problem.present().filter(|_| !shorter.is_empty()) {
                 for stage in walk.stages(from, kind)? {
-                    let longer: Vec<Chain> = shorter.iter().filter_map(|chain| walk.longer(chain, k, &stage)).collect();
-                    let front = &mut walk.ideals[stage.to].chains;
-                    longer.into_iter().for_each(|chain| keep(chain, front));
+                    let mut front = std::mem::take(&mut walk.ideals[stage.to].chains);
+                    let longer = shorter.iter().filter_map(|chain| walk.longer(chain, k, &stage));
+                    longer.for_each(|chain| keep(chain, &mut front));
                     ensure!(front.len() <= MOST_CHAINS, "more than {MOST_CHAINS} chains reach an ideal");
+                    walk.ideals[stage.to].chains = front;
                 }
             }
         }
@@ -211,10 +212,9 @@ impl<'a> Walk<'a> {
                 *into -= net.cost;
             }
         }
-        let able = self.problem.present().filter_map(|(_, kind)| Some((kind, kind.time[unit]?)));
+        let mut able = self.problem.present().filter_map(|(_, kind)| Some((kind, kind.time[unit]?)));
         let is_paid = |kind: &Kind, time: i128, [_, into, out]: Terms| kind.load(&[-time, into, out]) <= 0;
-        able.flat_map(|(kind, times)| [0, 1].map(|pass| is_paid(kind, times[pass], gained[pass])))
-            .all(|is_paid| is_paid)
+        able.all(|(kind, times)| is_paid(kind, times[0], gained[0]) && is_paid(kind, times[1], gained[1]))
     }
 
     /// The stages within the target from an ideal on, but for those that a unit can join at no loss. Units join in their order,
@@ -239,7 +239,7 @@ impl<'a> Walk<'a> {
                 if place < first && !may_be_free {
                     continue;
                 }
-                let with = self.join(&sums, (unit, times), &below, &inside);
+                let with = self.join(sums, (unit, times), &below, &inside);
                 if may_be_free && is_free(kind, &sums, &with) {
                     // What is without it is left out, and so is all where it was to stay outside.
                     stages.truncate(known);
@@ -247,16 +247,17 @@ impl<'a> Walk<'a> {
                     open.extend((place >= first).then_some((to, first, with)));
                     break;
                 }
-                open.extend((place >= first).then_some((to, place + 1, with)));
+                if place >= first {
+                    open.push((to, place + 1, with));
+                }
             }
         }
         stages.retain(|stage| stage.to != from);
         Ok(stages)
     }
 
-    /// The sums of a stage of the units `inside` that `u` joins, from an ideal of those `below` on.
-    fn join(&self, sums: &Sums, (u, times): (usize, [i128; 2]), below: &[u64], inside: &[u64]) -> Sums {
-        let mut sums = *sums;
+    /// What the sums of a stage of the units `inside`, from an ideal of those `below` on, are once `u` joins it.
+    fn join(&self, mut sums: Sums, (u, times): (usize, [i128; 2]), below: &[u64], inside: &[u64]) -> Sums {
         for (pass, time) in times.into_iter().enumerate() {
             sums.passes[pass][0] += time;
             sums.lasting[pass][0] += time;
@@ -283,17 +284,16 @@ impl<'a> Walk<'a> {
 
     /// Adds the stage of these sums that ends at `to`, where it is within the target; whether a larger one may be.
     fn may_grow(&self, kind: &Kind, to: usize, sums: &Sums, stages: &mut Vec<Stage>) -> bool {
-        let within = |replicas, passes| {
-            let loads = self.problem.loads(kind, replicas, passes, sums.parameters);
-            Some(loads).filter(|&loads| self.problem.is_within(loads))
-        };
         let fits = kind.capacity.is_none_or(|capacity| sums.memory <= capacity);
-        let mut counts = 1..=if fits { kind.most_replicas } else { 0 };
-        let stage = |replicas| Some(Stage { to, replicas, loads: within(replicas, &sums.passes)? });
-        let known = stages.len();
-        stages.extend(counts.clone().filter_map(stage));
-        // What lasts is no more than all.
-        stages.len() > known || counts.any(|replicas| within(replicas, &sums.lasting).is_some())
+        let mut may_grow = false;
+        for replicas in 1..=if fits { kind.most_replicas } else { 0 } {
+            let loads = |passes| self.problem.loads(kind, replicas, passes, sums.parameters);
+            let own = loads(&sums.passes);
+            let is_within = self.problem.is_within(own);
+            stages.extend(is_within.then_some(Stage { to, replicas, loads: own }));
+            may_grow = may_grow || is_within || self.problem.is_within(loads(&sums.lasting));
+        }
+        may_grow
     }
 }
 

@@ -193,7 +193,7 @@ impl<'a> Problem<'a> {
     /// rounded down: such a load is below a whole number exactly where the load is. Synchronisation by itself may be rounded down
     /// first, next to a whole number.
     pub fn loads(&self, kind: &Kind, replicas: u32, passes: &[Terms; 2], parameters: i128) -> [i128; 2] {
-        let mut loads = passes.each_ref().map(|terms| kind.load(terms));
+        let mut loads = [kind.load(&passes[0]), kind.load(&passes[1])];
         if replicas > 1 {
             let r = i128::from(replicas);
             let synchronised = 2 * (r - 1) * parameters * self.ring[1] / self.ring[0];

@@ -69,12 +69,8 @@ struct Sums {
     profit: i128,
 }
 
-/// From one state to the next, and what is added.
-struct Transition {
-    from: usize,
-    to: usize,
-    more: Sums,
-}
+/// A step's transitions, each from one state to another one and what it adds; and how many states there are before the step.
+type Layer = (Vec<(usize, usize, Sums)>, usize);
 
 /// Whether an order node may have a label, the second one, where another node has the first one.
 type Ask = fn(u8, u8) -> bool;
@@ -183,35 +179,35 @@ impl<'a> Pass<'a> {
         let mut future = vec![vec![Some(0)]];
         for (transitions, states) in layers.iter().rev() {
             let mut worth = vec![None; *states];
-            for t in transitions {
-                let after = future[future.len() - 1][t.to].map(|after| self.worth(t.more) + after);
-                worth[t.from] = worth[t.from].max(after);
+            for &(from, to, more) in transitions {
+                let after = future[future.len() - 1][to].map(|after| self.worth(more) + after);
+                worth[from] = worth[from].max(after);
             }
             future.push(worth);
         }
-        let mut fronts: Vec<Vec<Sums>> = vec![vec![Sums::default()]];
+        let mut fronts = vec![vec![Sums::default()]];
         for ((transitions, _), future) in layers.iter().zip(future.iter().rev().skip(1)) {
-            let mut next: Vec<Vec<Sums>> = vec![Vec::new(); future.len()];
-            for t in transitions {
-                let Some(after) = future[t.to] else { continue };
-                let longer = fronts[t.from].iter().map(|entry| entry.plus(t.more));
-                next[t.to].extend(longer.filter(|entry| {
+            let mut longer = vec![Vec::new(); future.len()];
+            for &(from, to, more) in transitions {
+                let Some(after) = future[to] else { continue };
+                let entries = fronts[from].iter().map(|entry: &Sums| entry.plus(more));
+                longer[to].extend(entries.filter(|entry| {
                     let fits = entry.used <= self.limit.used && entry.bytes <= self.limit.bytes;
                     fits && self.worth(*entry) + after > self.worth(self.limit)
                 }));
             }
-            next.iter_mut().for_each(keep_best);
-            ensure!(next.iter().map(Vec::len).sum::<usize>() <= MOST_ENTRIES, "its fronts are too large");
-            fronts = next;
+            longer.iter_mut().for_each(keep_best);
+            ensure!(longer.iter().map(Vec::len).sum::<usize>() <= MOST_ENTRIES, "its fronts are too large");
+            fronts = longer;
         }
         let (profit, most) = (fronts.iter().flatten().map(|entry| entry.profit).max(), self.limit.profit);
         ensure!(profit <= Some(most), "a set earns {}, more than {most}", profit.unwrap_or_default());
         Ok(())
     }
 
-    /// For each step the transitions from its states, and how many of those there are. States are left out whose use
+    /// The layer of each step. States are left out whose use
     /// exceeds the capacity, or of which no set to come can be worth enough, whatever the nets cost.
-    fn layers(&self) -> Result<Vec<(Vec<Transition>, usize)>> {
+    fn layers(&self) -> Result<Vec<Layer>> {
         let all = [0, INSIDE, 2];
         let labels = if self.problem.question.scope == Scope::Arbitrary { &all[..2] } else { &all };
         // The most that the units to come can be worth.
@@ -231,7 +227,7 @@ impl<'a> Pass<'a> {
                         let fresh = next.len();
                         let known = next.entry(state).or_insert((fresh, used, worth));
                         *known = (known.0, known.1.min(used), known.2.max(worth));
-                        transitions.push(Transition { from, to: known.0, more });
+                        transitions.push((from, known.0, more));
                     }
                 }
             }
