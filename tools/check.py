@@ -6,6 +6,7 @@ usage: check.py INSTANCE PROOF    (exit codes: 0 accepted, 1 refused, 2 usage, 3
 
 import bisect
 import collections
+import copy
 import itertools
 import json
 import pathlib
@@ -59,6 +60,7 @@ class Instance:
             self.transfer = [costs.get(node["id"], 0) for node in nodes]
         self.memory = [node.get(memory, 0) for node in nodes]
         self.parameters = [node.get("parameter_bytes", 0) for node in nodes]
+        self.spread = [node.get("time_spread") or 0 for node in nodes]
         self.backward = [bool(node.get(backward, False)) for node in nodes]
         self.color = [node.get(color) for node in nodes]
         position = {node["id"]: v for v, node in enumerate(nodes)}
@@ -75,7 +77,8 @@ def strong_components(count, edges):
     return [min(w for w in reached[v] if v in reached[w]) for v in range(count)]
 
 
-FIELDS = set("format instance objective scope accelerators cpus transfer_scale replication digits claim order".split())
+FIELDS = "format instance objective scope accelerators cpus transfer_scale replication digits claim order stability"
+FIELDS = {"line": set(FIELDS.split()), "class": {"count", "memory", "load"}}
 
 
 def power(numbers):
@@ -89,7 +92,7 @@ class Problem:
     def __init__(self, instance, line):
         self.scope, self.is_gpipe = line["scope"], line["objective"] == "gpipe"
         is_known = self.scope in ("arbitrary", "convex", "acyclic") and line["objective"] in ("throughput", "gpipe")
-        unknown = set(line) - FIELDS or any(set(kind) - {"count", "memory", "load"} for kind in line["accelerators"])
+        unknown = set(line) - FIELDS["line"] or any(set(kind) - FIELDS["class"] for kind in line["accelerators"])
         if unknown or line["format"] != "dagsplit-proof/1" or not is_known:
             raise ValueError("the first line has something unknown")
         self.is_late = [backward and self.is_gpipe for backward in instance.backward]
@@ -116,32 +119,25 @@ class Problem:
     def make_units(self, instance):
         mark, number = [("node", v) if c is None else ("color", c) for v, c in enumerate(instance.color)], {}
         self.unit_of = [number.setdefault(m, len(number)) for m in mark]
-        self.units = len(number)
-        has_forward = {u for u, backward in zip(self.unit_of, instance.backward) if not backward}
-        self.variable_of, self.unit_of_variable = [None] * len(self.unit_of), []
-        of_unit = [[] for _ in range(self.units)]
+        of_unit, forward = [[] for _ in number], {u for u, late in zip(self.unit_of, instance.backward) if not late}
         for v, unit in enumerate(self.unit_of):
-            if not instance.backward[v] or unit not in has_forward and not of_unit[unit]:
-                self.variable_of[v] = len(self.unit_of_variable)
-                of_unit[unit].append(len(self.unit_of_variable))
-                self.unit_of_variable.append(unit)
-        edges = set()
+            of_unit[unit] += [v] if not instance.backward[v] or unit not in forward and not of_unit[unit] else []
+        edges, self.order_nodes = set(), {v: u for u, own in enumerate(of_unit) for v in own}
         for a, b in instance.edges:
             ends = {self.unit_of[a], self.unit_of[b]}
             if not instance.backward[a] and not instance.backward[b]:
-                edges.add((self.variable_of[a], self.variable_of[b]))
-            elif instance.backward[a] and instance.backward[b] and len(ends) == 2 and not ends <= has_forward:
+                edges.add((a, b))
+            elif instance.backward[a] and instance.backward[b] and len(ends) == 2 and not ends <= forward:
                 edges.update(itertools.product(of_unit[self.unit_of[b]], of_unit[self.unit_of[a]]))
-        self.order_edges = edges if self.scope == "convex" else set()
-        if self.scope == "acyclic":
-            between = {(self.unit_of_variable[a], self.unit_of_variable[b]) for a, b in edges}
-            component, number = strong_components(self.units, between), {}
-            self.unit_of = [number.setdefault(component[unit], len(number)) for unit in self.unit_of]
-            self.units = len(number)
-            joined = ((number[component[a]], number[component[b]]) for a, b in between)
-            self.order_edges = {(a, b) for a, b in joined if a != b}
         if self.scope != "convex":
-            self.variable_of, self.unit_of_variable = list(self.unit_of), list(range(self.units))
+            edges = edges if self.scope == "acyclic" else set()
+            component = strong_components(len(number), {(self.unit_of[a], self.unit_of[b]) for a, b in edges})
+            number, marks = {}, [component[unit] for unit in self.unit_of]
+            self.unit_of = [number.setdefault(mark, len(number)) for mark in marks]
+            first = [self.unit_of.index(u) for u in range(len(number))]
+            self.order_nodes = {v: u for u, v in enumerate(first)}
+            edges = {(first[self.unit_of[a]], first[self.unit_of[b]]) for a, b in edges}
+        self.units, self.order_edges = len(number), {(a, b) for a, b in edges if a != b}
 
     def units_of_time(self, time):
         times = Fraction(time * self.time_unit, self.parts)
@@ -237,19 +233,20 @@ def least_cut(problem, kind, piece, group):
         for v in sinks:
             arc(v, ("in", i), unlimited)
             arc(("out", i), v, unlimited)
-    total, before = 0, {"sink": None}
-    while "sink" in before and total < unlimited:
+    total = 0
+    while total < unlimited:
         before, queue = {"source": None}, ["source"]
         for v in queue:
             new = [w for w, rest in residual[v].items() if rest > 0 and w not in before]
             before.update((w, v) for w in new)
-            queue.extend(new)
-        path, v = [], "sink"
-        while before.get(v) is not None:
-            path.append((before[v], v))
-            v = before[v]
-        sent = min((residual[a][b] for a, b in path), default=0)
-        for a, b in path:
+            queue += new
+        path = ["sink"]
+        while path[-1] in before:
+            path.append(before[path[-1]])
+        sent = min((residual[a][b] for b, a in zip(path, path[1:-1])), default=0)
+        if sent == 0:
+            break
+        for b, a in zip(path, path[1:-1]):
             residual[a][b] -= sent
             residual[b][a] += sent
         total += sent
@@ -274,7 +271,8 @@ def check_ideals(problem, line, _decisions):
     """All chains, stage by stage, by sets: the plainest program there is."""
     refuse_unless(problem.scope == "acyclic", "chains of ideals are the acyclic splits alone")
     of_unit, of_device = work_of(problem, line["weights"])
-    before = [{a for a, b in problem.order_edges if b == u} for u in range(problem.units)]
+    between = {(problem.unit_of[a], problem.unit_of[b]) for a, b in problem.order_edges}
+    before = [{a for a, b in between if b == u} for u in range(problem.units)]
     all_units, reached = frozenset(range(problem.units)), {frozenset(): {((0,) * len(problem.kinds), (0, 0))}}
     is_as_good = lambda a, b: all(x <= y for x, y in zip(a[0] + a[1], b[0] + b[1]))
     for size in range(problem.units):
@@ -335,18 +333,10 @@ def most_profit(problem, k, own, profit, decisions):
     refuse_unless(len(weights) == len(kind["load"]), "there has to be a weight for each piece")
     refuse_unless(all(0 <= whole(w) <= 2**40 for w in weights), "a weight is out of range")
     refuse_unless(whole(numerator) >= 0 < whole(denominator), "a price is out of range")
-    memory = problem.memory if sum(problem.memory) > kind["capacity"] else [0] * problem.units
     per = [sum(w * piece[i] for w, piece in zip(weights, kind["load"])) for i in range(3)]
-    steps, nets = plan(problem, per, decisions)
-    labels = (0, 1) if problem.scope == "arbitrary" else (0, 1, 2)
-    states, moves = [((), (), ())], []
-    for step in steps:
-        given = (problem, kind, k, per, memory, profit, decisions, nets)
-        tried = ((state, extend(*given, state, step, label)) for state in states for label in labels)
-        moves.append([(state, *found) for state, found in tried if found])
-        states = list(dict.fromkeys(move[1] for move in moves[-1]))
+    moves = moves_of(problem, k, per, profit, decisions)
     worth = lambda used, gain: denominator * gain - numerator * used
-    future = [dict.fromkeys(states, 0)]
+    future = [{(): 0}]
     for move in reversed(moves):
         best = {}
         for state, to, used, _, gain in (found for found in move if found[1] in future[0]):
@@ -354,12 +344,12 @@ def most_profit(problem, k, own, profit, decisions):
         future.insert(0, best)
     capacity = sum(weights) * (problem.claim - 1)
     bound = worth(capacity, own["most"])
-    fronts = {((), (), ()): [(0, 0, 0)]}
+    fronts = {(): [(0, 0, 0)]}
     for i, move in enumerate(moves):
         following = {}
-        for state, to, used, size, gain in move:
+        for state, to, *more in move:
             for entry in fronts.get(state, ()) if to in future[i + 1] else ():
-                u, s, g = entry[0] + used, entry[1] + size, entry[2] + gain
+                u, s, g = map(sum, zip(entry, more))
                 if u <= capacity and s <= kind["capacity"] and worth(u, g) + future[i + 1][to] > bound:
                     following.setdefault(to, []).append((u, s, g))
         fronts = {state: undominated(entries) for state, entries in following.items()}
@@ -378,65 +368,66 @@ def undominated(entries):
 
 
 def plan(problem, per, decisions):
-    """Each step: the order node, whether its unit is new, until when what is known; and the nets of each unit."""
-    sequence = []
-    for node in problem.sequence:
-        refuse_unless(0 <= whole(node) < len(problem.variable_of), "the order names no node")
-        variable = problem.variable_of[node]
-        if variable is not None and variable not in sequence:
-            sequence.append(variable)
-    refuse_unless(len(sequence) == len(problem.unit_of_variable), "the order lacks a node")
-    at = {variable: i for i, variable in enumerate(sequence)}
-    first = {problem.unit_of_variable[variable]: step for step, variable in reversed([*enumerate(sequence)])}
-    last = {problem.unit_of_variable[variable]: step for step, variable in enumerate(sequence)}
-    for u, v in ((u, v) for name, u, v in decisions if name in ("together", "apart")):
-        last[u], last[v] = max(last[u], first[v]), max(last[v], first[u])
-    labels = dict(at)
-    for a, b in problem.order_edges:
-        labels[a], labels[b] = max(labels[a], at[b]), max(labels[b], at[a])
-    nets, closes = [[] for _ in range(problem.units)], {}
-    for i, (source, sinks, *_) in enumerate(problem.nets):
-        if per[1] or per[2]:
-            closes[i] = max(first[u] for u in {source, *sinks})
-            for u in {source, *sinks}:
-                nets[u].append(i)
-    steps = [(i, v, first[problem.unit_of_variable[v]] == i, last, labels, closes) for i, v in enumerate(sequence)]
-    return steps, nets
+    """The order nodes in turn, the nets of each unit, and the step until which each fact is needed."""
+    sequence = dict.fromkeys(v for v in problem.sequence if problem.unit(v) == problem.order_nodes.get(v))
+    refuse_unless(len(sequence) == len(problem.order_nodes), "the order lacks a node")
+    at = {v: i for i, v in enumerate(sequence)}
+    first = {problem.unit_of[v]: i for v, i in reversed(at.items())}
+    asked = [(fact, i) for v, i in at.items() for fact in (("label", v), ("unit", problem.unit_of[v]))]
+    asked += [(("label", v), at[w]) for edge in problem.order_edges for v, w in (edge, edge[::-1])]
+    pairs = [decision[1:] for decision in decisions if decision[0] in ("together", "apart")]
+    asked += [(("unit", u), first[v]) for pair in pairs for u, v in (pair, pair[::-1])]
+    nets = {u: [] for u in first}
+    for e, (source, sinks, *_) in enumerate(problem.nets if per[1] or per[2] else ()):
+        asked += [(("net", e), first[u]) for u in (source, *sinks)]
+        for u in (source, *sinks):
+            nets[u].append(e)
+    return list(at), nets, dict(sorted(asked, key=lambda one: one[1]))
 
 
-def extend(problem, kind, k, per, memory, profit, decisions, nets, state, step, label):
-    """The state after an order node has a label, with use, size and profit; nothing where it may not have it."""
-    i, variable, is_new, last, label_ends, closes = step
-    unit, inside = problem.unit_of_variable[variable], label == 1
-    units, labels, open_nets = dict(state[0]), dict(state[1]), dict(state[2])
-    falls = lambda a, b: any((v, w) in problem.order_edges and x > y for v, x in a.items() for w, y in b.items())
-    if falls(labels, {variable: label}) or falls({variable: label}, labels):
-        return None
-    used = size = gain = 0
-    if kind["time"][unit] is None if is_new and inside else not is_new and units[unit] != inside:
-        return None
-    if is_new:
-        for name, u, v in decisions:
-            if inside and u == unit and (name == "on" and v != k or name == "not_on" and v == k):
+def moves_of(problem, k, per, profit, decisions):
+    """For each order node all moves: from a state to another one, with use, size and profit."""
+    kind, (sequence, nets, needed) = problem.kinds[k], plan(problem, per, decisions)
+    barred = {u for name, u, v in decisions if name == "on" and v != k or name == "not_on" and v == k}
+    takes_room = sum(problem.memory) > kind["capacity"]
+    pays = lambda where, ins, outs: where is True and outs or where is False and ins
+
+    def enter(facts, unit, inside):
+        """Use, size and profit of a unit's first order node; nothing where it may not lie there."""
+        for name, u, v in (one for one in decisions if one[0] in ("together", "apart") and unit in one[1:]):
+            other = facts.get(("unit", u + v - unit))
+            if other is not None and (other != inside if name == "together" else other and inside):
                 return None
-            if name in ("together", "apart") and unit in (u, v):
-                partner = units.get(v if unit == u else u)
-                if partner is not None and (partner != inside if name == "together" else partner and inside):
-                    return None
-        if inside:
-            used, size, gain = per[0] * kind["time"][unit], memory[unit], profit[unit]
-        units[unit] = inside
-        pays = lambda where, ins, outs: where is True and outs or where is False and ins
+        if inside and (kind["time"][unit] is None or unit in barred):
+            return None
+        used = per[0] * kind["time"][unit] if inside else 0
         for e in nets[unit]:
             source, _, cost, _ = problem.nets[e]
-            known = where, ins, outs = open_nets.get(e, (None, False, False))
+            known = where, ins, outs = facts.get(("net", e), (None, False, False))
             new = (inside, ins, outs) if unit == source else (where, ins or inside, outs or not inside)
-            if pays(*new) and not pays(*known):
-                used += cost * (per[2] if new[0] else per[1])
-            open_nets[e] = new
-    labels[variable] = label
-    keep = lambda known, ends: tuple((x, known[x]) for x in sorted(known) if ends[x] > i)
-    return (keep(units, last), keep(labels, label_ends), keep(open_nets, closes)), used, size, gain
+            used += cost * (per[2] if new[0] else per[1]) if pays(*new) and not pays(*known) else 0
+            facts["net", e] = new
+        facts["unit", unit] = inside
+        return used, problem.memory[unit] if inside and takes_room else 0, profit[unit] if inside else 0
+
+    def extend(state, i, node, label):
+        """The state after an order node has a label, and what that adds; nothing where it may not have it."""
+        facts, unit = dict(state), problem.unit_of[node]
+        labels = [(v, x) for (what, v), x in state if what == "label"]
+        falls = any((v, node) in edges and x > label or (node, v) in edges and x < label for v, x in labels)
+        added = enter(facts, unit, label == 1) if ("unit", unit) not in facts else (0, 0, 0)
+        if falls or added is None or facts["unit", unit] != (label == 1):
+            return None
+        facts["label", node] = label
+        return tuple(sorted((fact, x) for fact, x in facts.items() if needed[fact] > i)), *added
+
+    edges, labels = problem.order_edges, (0, 1) if problem.scope == "arbitrary" else (0, 1, 2)
+    states, moves = [()], []
+    for step in enumerate(sequence):
+        tried = ((state, extend(state, *step, label)) for state in states for label in labels)
+        moves.append([(state, *found) for state, found in tried if found])
+        states = list(dict.fromkeys(move[1] for move in moves[-1]))
+    return moves
 
 
 REASONS = {"work": (check_work, {"weights"}), "crowd": (check_crowd, {"nodes", "most"})}
@@ -454,15 +445,12 @@ def decision(problem, entry):
     return name, min(unit, other), max(unit, other)
 
 
-def check(instance_data, proof_text):
-    statement, *lines = proof_text.splitlines()
-    statement = json.loads(statement, parse_float=Fraction)
-    refuse_unless(statement["instance"] == fnv(instance_data), "line 1: it is about another instance")
-    problem = Problem(Instance(instance_data), statement)
+def prove(problem, lines):
+    """Whether numbered lines show that no split is below the problem's claim."""
     proven = set()
-    for number, line in enumerate(map(json.loads, lines), 2):
+    for number, line in lines:
         reason, fields = REASONS[line["reason"]]
-        if set(line) - fields - {"reason", "under"}:
+        if set(line) - fields - {"reason", "under", "device"}:
             raise ValueError(f"line {number} has unknown fields")
         decisions = tuple(decision(problem, entry) for entry in line.get("under") or [])
         try:
@@ -476,7 +464,75 @@ def check(instance_data, proof_text):
             if (*case[:-1], (OPPOSITE[name], u, v)) in proven:
                 proven.add(case[:-1])
     refuse_unless(() in proven, "a case is missing")
-    return f"every split has a load of at least {statement['claim']} · 10^-{statement['digits']}"
+
+
+def check_split(problem, devices, sets):
+    """Whether a split is one that is asked for."""
+    listed = sorted(whole(v) for device in devices for v in device["nodes"])
+    is_whole = listed == list(range(len(problem.unit_of))) and sum(map(len, sets)) == problem.units
+    refuse_unless(is_whole, "line 1: the split does not hold each unit once")
+    taken = collections.Counter(whole(device["kind"]) for device in devices)
+    are_there = all(0 <= k < len(problem.kinds) and n <= problem.kinds[k]["count"] for k, n in taken.items())
+    refuse_unless(are_there, "line 1: the split takes devices that are not there")
+    for kind, units in ((problem.kinds[device["kind"]], units) for device, units in zip(devices, sets)):
+        fits = sum(problem.memory[u] for u in units) <= kind["capacity"]
+        refuse_unless(fits and None not in [kind["time"][u] for u in units], "line 1: a device cannot hold its nodes")
+    holder = {u: d for d, units in enumerate(sets) for u in units}
+    for drawn in [[d] for d in set(holder.values())] if problem.scope == "convex" else [range(len(sets))]:
+        vertex = [d if (d := holder[unit]) in drawn else len(sets) + v for v, unit in enumerate(problem.unit_of)]
+        edges = {(vertex[a], vertex[b]) for a, b in problem.order_edges}
+        component = strong_components(len(sets) + len(vertex), edges)
+        refuse_unless(all(component.count(component[d]) == 1 for d in drawn), "line 1: the split is not of the scope")
+
+
+def scenario(instance, spread, kind, nodes):
+    """The instance where what a device pays for takes as long as it may, and all else as short."""
+    by = lambda time, measured: measured if spread == "measured" else time * spread
+    move = lambda time, by, up: time + by if up else max(0, time - by)
+    cut = {a for a, b in instance.edges if kind < instance.classes and (a in nodes) != (b in nodes)}
+    moved = copy.copy(instance)
+    moved.transfer = [move(time, by(time, 0), v in cut) for v, time in enumerate(instance.transfer)]
+    measured = [[spread] * instance.classes + [0] for spread in instance.spread]
+    one = lambda v, k, t: None if t is None else move(t, by(t, measured[v][k]), v in nodes and k == kind)
+    moved.times = [[one(v, k, t) for k, t in enumerate(own)] for v, own in enumerate(instance.times)]
+    return moved
+
+
+def problems(instance, line):
+    """What is to be proven: the claim itself or, of stability, one for each device by its number."""
+    stability, problem = line.get("stability"), Problem(instance, line)
+    if stability is None:
+        return {None: problem}
+    spread, devices = stability["spread"], stability["devices"]
+    is_known = spread == "measured" or type(spread) in (int, Fraction) and spread >= 0
+    if not is_known or set(stability) != {"spread", "devices"} or any(set(one) != {"kind", "nodes"} for one in devices):
+        raise ValueError("the stability has something unknown")
+    loads = [kind["load"] for kind in line["accelerators"]]
+    is_alike = all(len(load) == 1 and load[0][1:] == [loads[0][0][1]] * 2 for load in loads)
+    is_simple = is_alike and not problem.is_gpipe and line.get("replication") is None
+    refuse_unless(is_simple, "line 1: stability is of throughput, no replicas, and devices that pay the same")
+    sets = [{problem.unit(v) for v in device["nodes"]} for device in devices]
+    check_split(problem, devices, sets)
+    own = [Problem(scenario(instance, spread, device["kind"], set(device["nodes"])), line) for device in devices]
+    for scene, device, units in zip(own, devices, sets):
+        kind = scene.kinds[device["kind"]]
+        scene.claim = int(scene.loads(kind, 1, scene.terms(kind, units), 0)[0]) - problem.claim
+    return dict(enumerate(own))
+
+
+def check(instance_data, proof_text):
+    first, *lines = proof_text.splitlines()
+    statement = json.loads(first, parse_float=Fraction)
+    refuse_unless(statement["instance"] == fnv(instance_data), "line 1: it is about another instance")
+    lines = [(number, json.loads(line)) for number, line in enumerate(lines, 2)]
+    own = problems(Instance(instance_data), statement)
+    if not all(line.get("device") in own and type(line.get("device")) in map(type, own) for _, line in lines):
+        raise ValueError("a line names one of the devices of the first line, where that has some")
+    for device, problem in own.items():
+        if device is None or problem.claim > 0:
+            prove(problem, [(number, line) for number, line in lines if line.get("device") == device])
+    what = "every split has a load of at least" if None in own else "the split is above the best one by at most"
+    return f"{what} {statement['claim']} · 10^-{statement['digits']}"
 
 
 def main():

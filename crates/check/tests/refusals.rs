@@ -266,7 +266,9 @@ fn a_split_of_stability_is_one_that_is_asked_for() {
     let of = |devices: &str, line: &str| {
         let stability = format!(r#","stability":{{"spread":0.5,"devices":[{devices}]}}}}"#);
         let first = statement(-100, "acyclic");
-        check(INSTANCE, &format!("{}{stability}\n{line}", &first[..first.len() - 1]), None)
+        let proof = format!("{}{stability}\n{line}", &first[..first.len() - 1]);
+        assert!(python(&[[INSTANCE, &proof]]).is_none_or(|accepted| accepted == [false]), "{proof}");
+        check(INSTANCE, &proof, None)
     };
     let [all, other] = [r#"{"kind":0,"nodes":[0,1]}"#, r#"{"kind":1,"nodes":[2]}"#];
     for (devices, why) in [
