@@ -7,6 +7,7 @@ usage: check.py INSTANCE PROOF    (exit codes: 0 accepted, 1 refused, 2 usage, 3
 import bisect
 import collections
 import copy
+import functools
 import itertools
 import json
 import pathlib
@@ -30,10 +31,8 @@ def whole(x):
 
 
 def fnv(data):
-    value = 0xCBF29CE484222325
-    for byte in data:
-        value = (value ^ byte) * 0x100000001B3 % 2**64
-    return f"{value:016x}"
+    step = lambda value, byte: (value ^ byte) * 0x100000001B3 % 2**64
+    return f"{functools.reduce(step, data, 0xCBF29CE484222325):016x}"
 
 
 class Instance:
@@ -55,8 +54,7 @@ class Instance:
             for edge in edges:
                 if costs.setdefault(edge["sourceId"], edge["cost"]) != edge["cost"]:
                     raise ValueError("edges that leave one node cost differently")
-            runs = lambda node: node["fpgaLatency"] if node["supportedOnFpga"] else None
-            self.times = [[runs(node), node["cpuLatency"]] for node in nodes]
+            self.times = [[n["fpgaLatency"] if n["supportedOnFpga"] else None, n["cpuLatency"]] for n in nodes]
             self.transfer = [costs.get(node["id"], 0) for node in nodes]
         self.memory = [node.get(memory, 0) for node in nodes]
         self.parameters = [node.get("parameter_bytes", 0) for node in nodes]
@@ -222,30 +220,23 @@ def check_work(problem, line, _):
 def least_cut(problem, kind, piece, group):
     """The least value of a piece over the sets that hold the group: augmenting paths along shortest ones."""
     unlimited, residual = 2**124, collections.defaultdict(collections.Counter)
-    arc = lambda a, b, capacity: residual[a].update({b: capacity})
-    for u in range(problem.units):
-        arc(u, "sink", unlimited if kind["time"][u] is None else piece[0] * kind["time"][u])
-    for u in group:
-        arc("source", u, unlimited)
+    arcs = [("source", u, unlimited) for u in group]
+    arcs += [(u, "sink", unlimited if time is None else piece[0] * time) for u, time in enumerate(kind["time"])]
     for i, (source, sinks, cost, _) in enumerate(problem.nets):
-        arc(("in", i), source, piece[1] * cost)
-        arc(source, ("out", i), piece[2] * cost)
-        for v in sinks:
-            arc(v, ("in", i), unlimited)
-            arc(("out", i), v, unlimited)
-    total = 0
-    while total < unlimited:
-        before, queue = {"source": None}, ["source"]
+        arcs += [(("in", i), source, piece[1] * cost), (source, ("out", i), piece[2] * cost)]
+        arcs += [arc for v in sinks for arc in ((v, ("in", i), unlimited), (("out", i), v, unlimited))]
+    for a, b, capacity in arcs:
+        residual[a][b] += capacity
+    total, sent = 0, 1
+    while sent and total < unlimited:
+        before, queue, path = {"source": None}, ["source"], ["sink"]
         for v in queue:
             new = [w for w, rest in residual[v].items() if rest > 0 and w not in before]
             before.update((w, v) for w in new)
             queue += new
-        path = ["sink"]
         while path[-1] in before:
             path.append(before[path[-1]])
         sent = min((residual[a][b] for b, a in zip(path, path[1:-1])), default=0)
-        if sent == 0:
-            break
         for b, a in zip(path, path[1:-1]):
             residual[a][b] -= sent
             residual[b][a] += sent

@@ -64,11 +64,8 @@ pub struct Question {
     pub stability: Option<Stability>,
 }
 
-#[rustfmt::skip]
-const FIELDS: [&str; 12] = [
-    "format", "instance", "objective", "scope", "accelerators", "cpus", "transfer_scale", "replication", "digits",
-    "claim", "order", "stability",
-];
+const FIELDS: &str =
+    "format instance objective scope accelerators cpus transfer_scale replication digits claim order stability";
 
 /// More devices than any machine room holds.
 const MOST_DEVICES: u32 = 1_000_000;
@@ -81,7 +78,7 @@ impl Question {
     pub fn parse(line: &str) -> Result<Self> {
         ensure!(!line.is_empty(), "the file is empty");
         let line = Object::parse(line)?;
-        line.are_fields(&FIELDS)?;
+        line.are_fields(&Vec::from_iter(FIELDS.split(' ')))?;
         line.word("format", &[(FORMAT, ())])?;
         let scopes = [("arbitrary", Scope::Arbitrary), ("convex", Scope::Convex), ("acyclic", Scope::Acyclic)];
         let question = Self {
