@@ -1,6 +1,7 @@
 //! The reason `profits`: each unit has a profit, and all devices together cannot hold as much as there is.
 
 use std::collections::{BTreeMap, HashMap};
+use std::iter::repeat;
 
 use crate::Result;
 use crate::cases::{Decision, Of};
@@ -57,9 +58,9 @@ const GOES_OUT: u8 = 1 | 8;
 const SOURCE: u8 = 4 | 8;
 const PAID: u8 = 16;
 
-/// All that later order nodes need to know of those behind, ascending: facts by their numbers. Of an order node, its label; of
-/// a net, where its ends lie.
-type State = Vec<(usize, u8)>;
+/// All that later order nodes need to know of those behind, the same facts in each state of a step. Of an order node, its label;
+/// of a net, where its ends lie, of which nothing is known at first.
+type State = Box<[u8]>;
 
 /// What sets use, take of memory and earn.
 #[derive(Clone, Copy, Default)]
@@ -217,14 +218,23 @@ impl<'a> Pass<'a> {
         let mut states = HashMap::from([(State::default(), (0, 0, 0))]);
         let mut layers = Vec::with_capacity(self.steps.len());
         let mut left = MOST_TRANSITIONS;
+        // The facts that states tell, and what a state tells of each fact.
+        let nodes = self.problem.order.unit_of.len();
+        let (mut known, mut facts) = (Vec::new(), vec![0; self.last.len()]);
         for (i, step) in self.steps.iter().enumerate() {
             rest -= if step.is_first { worth(step.unit) } else { 0 };
+            let of_step = self.nets_of[step.unit].iter().map(|e| nodes + e).chain([step.node]);
+            known.extend(of_step.filter(|fact| !known.contains(fact)).collect::<Vec<_>>());
+            let kept: Vec<usize> = known.iter().copied().filter(|&fact| self.last[fact] > i).collect();
             let (mut transitions, mut next) = (Vec::new(), HashMap::new());
             for (state, &(from, used, worth)) in &states {
-                for (state, more) in labels.iter().filter_map(|&label| self.extend(state, i, label)) {
+                for &label in labels {
+                    known.iter().zip(state.iter().chain(repeat(&0))).for_each(|(&fact, &value)| facts[fact] = value);
+                    let Some(more) = self.extend(&mut facts, step, label) else { continue };
                     let (used, worth) = (used + more.used, worth + self.worth(more));
                     if used <= self.limit.used && worth + rest > self.worth(self.limit) {
                         let fresh = next.len();
+                        let state: State = kept.iter().map(|&fact| facts[fact]).collect();
                         let known = next.entry(state).or_insert((fresh, used, worth));
                         *known = (known.0, known.1.min(used), known.2.max(worth));
                         transitions.push((from, known.0, more));
@@ -233,45 +243,31 @@ impl<'a> Pass<'a> {
             }
             left = left.checked_sub(transitions.len()).ok_or("its order is too wide")?;
             layers.push((transitions, states.len()));
-            states = next;
+            (states, known) = (next, kept);
         }
         Ok(layers)
     }
 
-    /// The state once a step's order node has a label, with what that uses and earns; `None` where it may not have it.
-    fn extend(&self, state: &State, i: usize, label: u8) -> Option<(State, Sums)> {
-        let (step, inside) = (&self.steps[i], label == INSIDE);
-        let label_of = |node: usize| state.iter().find(|fact| fact.0 == node).expect("labels stay while needed").1;
-        if !step.asks.iter().all(|&(other, may_be)| may_be(label_of(other), label)) {
-            return None;
-        }
-        let mut next = state.clone();
-        next.push((step.node, label));
-        let mut more = Sums::default();
-        if step.is_first {
-            if inside {
-                more = self.of_unit[step.unit]?;
-            }
-            more.used += self.pay(&mut next, step.unit, inside);
-        }
-        next.retain(|&(fact, _)| self.last[fact] > i);
-        next.sort_unstable();
-        Some((next, more))
+    /// Adds to the facts that a step's order node has a label, with what that uses and earns; `None` where it may not have it.
+    fn extend(&self, facts: &mut [u8], step: &Step, label: u8) -> Option<Sums> {
+        let is_inside = label == INSIDE;
+        let may_be = step.asks.iter().all(|&(other, may_be)| may_be(facts[other], label));
+        facts[step.node] = label;
+        let of_unit = if step.is_first && is_inside { self.of_unit[step.unit] } else { Some(Sums::default()) };
+        let more = of_unit.filter(|_| may_be)?;
+        let paid = if step.is_first { self.pay(facts, step.unit, is_inside) } else { 0 };
+        Some(Sums { used: more.used + paid, ..more })
     }
 
     /// What the nets cost that a unit inside or outside cuts.
-    fn pay(&self, state: &mut State, unit: usize, inside: bool) -> i128 {
+    fn pay(&self, facts: &mut [u8], unit: usize, is_inside: bool) -> i128 {
         let mut used = 0;
         for &e in &self.nets_of[unit] {
-            let (net, fact) = (&self.problem.nets[e], self.problem.order.unit_of.len() + e);
-            let at = state.iter().position(|&(known, _)| known == fact).unwrap_or(state.len());
-            if at == state.len() {
-                state.push((fact, 0));
-            }
-            let ends = state[at].1 | ENDS[usize::from(net.source == unit)][usize::from(inside)];
+            let (net, at) = (&self.problem.nets[e], &mut facts[self.problem.order.unit_of.len() + e]);
+            let ends = *at | ENDS[usize::from(net.source == unit)][usize::from(is_inside)];
             let way = [COMES_IN, GOES_OUT].iter().position(|&both| ends & both == both).filter(|_| ends < PAID);
             used += way.map_or(0, |way| self.net_use[way] * net.cost);
-            state[at].1 = match ends & SOURCE {
+            *at = match ends & SOURCE {
                 _ if ends >= PAID || way.is_some() => PAID,
                 0 => ends,
                 // The sinks looked at are where the source is.
