@@ -6,13 +6,19 @@ use crate::Result;
 use crate::json::{Read, Value};
 use crate::problem::Problem;
 
-/// One side of a case distinction.
+/// One side of a case distinction: whether something is so of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Decision {
-    /// A unit is on a device of this kind, or is not.
-    Kind { unit: usize, kind: usize, holds: bool },
-    /// Two units, the smaller one first, are on one device, or on two.
-    Pair { units: (usize, usize), holds: bool },
+pub struct Decision {
+    pub unit: usize,
+    pub of: Of,
+    pub holds: bool,
+}
+
+/// What is decided of a unit: that a device of this kind holds it, or the device of this unit, which has a larger number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Of {
+    Kind(usize),
+    Unit(usize),
 }
 
 impl Decision {
@@ -22,21 +28,14 @@ impl Decision {
         let (name, unit, second) = (String::read(name)?, problem.unit(usize::read(first)?)?, usize::read(second)?);
         let holds = name == "on" || name == "together";
         match name.as_str() {
-            "on" | "not_on" if second < problem.kinds.len() => Ok(Self::Kind { unit, kind: second, holds }),
+            "on" | "not_on" if second < problem.kinds.len() => Ok(Self { unit, of: Of::Kind(second), holds }),
             "together" | "apart" => {
                 let other = problem.unit(second)?;
                 ensure!(other != unit, "a pair is of two units");
-                Ok(Self::Pair { units: (unit.min(other), unit.max(other)), holds })
+                Ok(Self { unit: unit.min(other), of: Of::Unit(unit.max(other)), holds })
             }
             _ => Err(format!("there is no decision {name:?} of this kind")),
         }
-    }
-
-    /// The other side.
-    fn complement(mut self) -> Self {
-        let (Self::Kind { holds, .. } | Self::Pair { holds, .. }) = &mut self;
-        *holds = !*holds;
-        self
     }
 }
 
@@ -50,9 +49,10 @@ pub fn are_complete(mut known: BTreeSet<Vec<Decision>>) -> Result<()> {
     for depth in (1..=known.iter().map(Vec::len).max().unwrap_or_default()).rev() {
         let deep: Vec<Vec<Decision>> = known.iter().filter(|case| case.len() == depth).cloned().collect();
         for mut case in deep {
-            let Some(last) = case.pop() else { continue };
-            let other = [&case[..], &[last.complement()]].concat();
+            let mut other = case.clone();
+            other[depth - 1].holds ^= true;
             if known.contains(&other) {
+                case.pop();
                 known.insert(case);
             } else {
                 missing = other;

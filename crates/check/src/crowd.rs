@@ -36,8 +36,8 @@ pub fn refutes(problem: &Problem, units: &[usize], most: &[usize]) -> Result<()>
 fn following(mut chosen: Vec<usize>, count: usize) -> Option<Vec<usize>> {
     let size = chosen.len();
     let at = (0..size).rev().find(|&i| chosen[i] + size - i < count)?;
-    let first = chosen[at] + 1;
-    chosen[at..].iter_mut().zip(first..).for_each(|(entry, number)| *entry = number);
+    let next = chosen[at] + 1..;
+    chosen.splice(at.., next.take(size - at));
     Some(chosen)
 }
 
@@ -46,7 +46,7 @@ fn may_hold(problem: &Problem, kind: &Kind, group: &[usize]) -> bool {
     let bytes: i128 = group.iter().map(|&u| problem.memory[u]).sum();
     group.iter().all(|&u| kind.time[u].is_some())
         && kind.capacity.is_none_or(|capacity| bytes <= capacity)
-        && kind.pieces.iter().all(|piece| !least_exceeds(problem, kind, piece, group))
+        && !kind.pieces.iter().any(|piece| least_exceeds(problem, kind, piece, group))
 }
 
 /// Whether a piece of the load is above the target on every device of this kind that holds the group: a minimum cut between
@@ -87,8 +87,10 @@ impl Flow {
     fn exceeds(mut self, most: i128) -> bool {
         let mut total = 0;
         while total <= most {
-            let Some(path) = self.shortest_path() else { return false };
-            let sent = path.iter().map(|(a, b)| self.0[*a][b]).min().unwrap_or_default();
+            let before = self.reached();
+            let arc = |to: usize| before[to].map(|from| (from, to));
+            let path: Vec<_> = std::iter::successors(arc(SINK), |&(from, _)| arc(from)).collect();
+            let Some(sent) = path.iter().map(|&(a, b)| self.0[a][&b]).min() else { return false };
             for (a, b) in path {
                 self.add(a, b, -sent);
                 self.add(b, a, sent);
@@ -98,8 +100,8 @@ impl Flow {
         true
     }
 
-    /// The arcs, last one first, of a shortest path with capacity left.
-    fn shortest_path(&self) -> Option<Vec<(usize, usize)>> {
+    /// For each vertex the one before it on a shortest path with capacity left, as far as the sink is.
+    fn reached(&self) -> Vec<Option<usize>> {
         let mut before = vec![None; self.0.len()];
         let mut queue = VecDeque::from([SOURCE]);
         while let Some(v) = queue.pop_front().filter(|_| before[SINK].is_none()) {
@@ -110,8 +112,6 @@ impl Flow {
                 }
             }
         }
-        let arc = |to: usize| before[to].map(|v| (v, to));
-        arc(SINK)?;
-        Some(std::iter::successors(arc(SINK), |&(v, _)| arc(v)).collect())
+        before
     }
 }

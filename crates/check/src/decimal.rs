@@ -3,7 +3,7 @@
 use crate::Result;
 
 /// A number of at least zero: `digits` · 10^`exponent`, without trailing zeros among its digits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Decimal {
     digits: i128,
     exponent: i32,
@@ -21,6 +21,14 @@ impl Decimal {
 
     /// One.
     pub const ONE: Self = Self { digits: 1, exponent: 0 };
+
+    /// The number without trailing zeros among its digits.
+    fn new(mut digits: i128, mut exponent: i32) -> Self {
+        while digits != 0 && digits % 10 == 0 {
+            (digits, exponent) = (digits / 10, exponent + 1);
+        }
+        if digits == 0 { Self::ZERO } else { Self { digits, exponent } }
+    }
 
     /// The number that a JSON number states; it has at most 36 digits, and no exponent beyond 400.
     pub fn parse(text: &str) -> Result<Self> {
@@ -43,44 +51,29 @@ impl Decimal {
     /// The product, unless it has too many digits.
     pub fn times(self, other: Self) -> Result<Self> {
         let digits = self.digits.checked_mul(other.digits).ok_or("a product has too many digits")?;
-        Ok(Self { digits, exponent: self.exponent + other.exponent }.normal())
+        Ok(Self::new(digits, self.exponent + other.exponent))
     }
 
     /// So much more or less, at least nothing, unless it has too many digits.
     pub fn moved(self, by: Self, up: bool) -> Result<Self> {
-        let exponent = self.exponent.min(by.exponent);
-        let aligned = |number: Self| {
-            let power = 10_i128.checked_pow(number.exponent.abs_diff(exponent));
-            if number.digits == 0 { Some(0) } else { number.digits.checked_mul(power?) }
-        };
-        let ends = aligned(self).zip(aligned(by));
-        let digits = ends.and_then(|(a, b)| if up { a.checked_add(b) } else { Some((a - b).max(0)) });
-        Ok(Self { digits: digits.ok_or("a sum has too many digits")?, exponent }.normal())
-    }
-
-    /// The same number without trailing zeros among its digits.
-    fn normal(mut self) -> Self {
-        while self.digits != 0 && self.digits % 10 == 0 {
-            self = Self { digits: self.digits / 10, exponent: self.exponent + 1 };
-        }
-        if self.digits == 0 { Self::ZERO } else { self }
+        let places = places([self, by]);
+        let (all, by) = (self.scaled(places)?, by.scaled(places)?);
+        Ok(Self::new(if up { all + by } else { (all - by).max(0) }, -(places as i32)))
     }
 
     /// The number times 10^`places`, as a whole number, unless it has more decimals or is too large.
     pub fn scaled(self, places: u32) -> Result<i128> {
         let shift = u32::try_from(self.exponent + places as i32);
         let shift = shift.map_err(|_| format!("a number has more than {places} decimals"))?;
-        let scaled = match self.digits {
-            0 => Some(0),
-            digits => 10_i128.checked_pow(shift).and_then(|power| digits.checked_mul(power)),
-        };
-        scaled.filter(|&scaled| scaled < LARGEST).ok_or_else(|| format!("a number is too large for {places} decimals"))
+        let power = if self.digits == 0 { Some(1) } else { 10_i128.checked_pow(shift) };
+        let scaled = power.and_then(|power| self.digits.checked_mul(power)).filter(|&scaled| scaled < LARGEST);
+        scaled.ok_or_else(|| format!("a number is too large for {places} decimals"))
     }
 }
 
 /// The most decimals of these numbers.
-pub fn places(numbers: impl Iterator<Item = Decimal>) -> u32 {
-    numbers.map(|number| number.exponent.min(0).unsigned_abs()).max().unwrap_or_default()
+pub fn places(numbers: impl IntoIterator<Item = Decimal>) -> u32 {
+    numbers.into_iter().map(|number| number.exponent.min(0).unsigned_abs()).max().unwrap_or_default()
 }
 
 /// The sum, which is an error where it or a part of it reaches 2^120.

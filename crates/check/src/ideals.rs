@@ -7,7 +7,7 @@ use crate::Result;
 use crate::leaves;
 use crate::order::components;
 use crate::problem::{Kind, Net, Problem, Terms};
-use crate::question::{Objective, Question, Scope};
+use crate::question::{Question, Scope};
 use crate::work::Work;
 
 /// The most ideals that are listed, chains that reach one of them, and kinds of devices of which these tell how many are left.
@@ -21,9 +21,9 @@ const MOST_STEPS: usize = 300_000_000;
 /// Whether no chain of stages within the target holds all units of the `whole` problem; else why not. `weights` of the kinds
 /// bound what stages to come take. O(pairs of ideals within the target · kinds), and memory for all ideals.
 pub fn refutes(whole: &Problem, weights: &[i128]) -> Result<()> {
-    if whole.question.objective == Objective::GPipe {
+    if whole.question.is_gpipe {
         // No split is within the target where the load of no device is, of both passes together.
-        let alone = Question { objective: Objective::Throughput, ..whole.question.clone() };
+        let alone = Question { is_gpipe: false, ..whole.question.clone() };
         if refutes(&Problem::new(whole.instance, &alone)?, weights).is_ok() {
             return Ok(());
         }
@@ -32,40 +32,24 @@ pub fn refutes(whole: &Problem, weights: &[i128]) -> Result<()> {
     ensure!(whole.kinds.len() <= MOST_KINDS, "there are more than {MOST_KINDS} kinds of devices");
     let problem = &whole.joined(&leaves::hosts(whole))?;
     let mut walk = Walk::new(problem, Work::new(problem, weights)?);
-    let left = std::array::from_fn(|k| problem.kinds.get(k).map_or(0, |kind| kind.count));
-    // The chains that reach each ideal, and the ideals that are reached, by how many units they hold.
-    let mut reached = vec![vec![Chain { left, largest: [0; 2] }]];
-    let mut of_size = vec![Vec::new(); problem.order.units + 1];
-    of_size[0].push(0);
     for size in 0..problem.order.units {
-        for from in std::mem::take(&mut of_size[size]) {
-            let mut shorter = std::mem::take(&mut reached[from]);
-            let above = walk.above(from);
-            reached.resize(walk.ideals.len(), Vec::new());
-            let better = || above.iter().filter(|join| join.pays).flat_map(|join| &reached[join.to]);
-            shorter.retain(|chain| !better().any(|other| other.is_as_good(chain)));
-            if shorter.is_empty() {
-                continue;
-            }
-            for (k, kind) in problem.present() {
-                let stages = walk.stages(from, kind)?;
-                reached.resize(walk.ideals.len(), Vec::new());
-                for stage in stages {
-                    let front = &mut reached[stage.to];
-                    let is_new = front.is_empty();
-                    shorter
-                        .iter()
-                        .filter_map(|chain| walk.longer(chain, k, &stage))
-                        .for_each(|chain| keep(chain, front));
+        // Larger ideals alone are found from here on.
+        for from in std::mem::take(&mut walk.of_size[size]) {
+            let shorter = walk.taken(from);
+            for (k, kind) in problem.present().filter(|_| !shorter.is_empty()) {
+                for stage in walk.stages(from, kind)? {
+                    let mut front = std::mem::take(&mut walk.ideals[stage.to].chains);
+                    let longer = shorter.iter().filter_map(|chain| walk.longer(chain, k, &stage));
+                    longer.for_each(|chain| keep(chain, &mut front));
                     ensure!(front.len() <= MOST_CHAINS, "more than {MOST_CHAINS} chains reach an ideal");
-                    if is_new && !front.is_empty() {
-                        of_size[walk.ideals[stage.to].size].push(stage.to);
-                    }
+                    walk.ideals[stage.to].chains = front;
                 }
             }
         }
     }
-    ensure!(of_size[problem.order.units].is_empty(), "a chain of ideals has every load within the target");
+    let is_reached = |&ideal: &usize| !walk.ideals[ideal].chains.is_empty();
+    let is_whole_reached = walk.of_size[problem.order.units].iter().any(is_reached);
+    ensure!(!is_whole_reached, "a chain of ideals has every load within the target");
     Ok(())
 }
 
@@ -114,11 +98,12 @@ fn holds(bits: &[u64], unit: usize) -> bool {
     bits[unit / 64] >> (unit % 64) & 1 == 1
 }
 
-/// An ideal: its units, how many they are, and what those outside take at least.
+/// An ideal: its units, how many they are, what those outside take at least, and the chains that reach it.
 struct Ideal {
     bits: Bits,
     size: usize,
     rest: i128,
+    chains: Vec<Chain>,
     /// The units that may join, once that has been asked for.
     above: Option<Rc<[Join]>>,
 }
@@ -140,6 +125,8 @@ struct Walk<'a> {
     place: Vec<usize>,
     ideals: Vec<Ideal>,
     number: HashMap<Bits, usize>,
+    /// The ideals of so many units.
+    of_size: Vec<Vec<usize>>,
     steps: usize,
 }
 
@@ -150,16 +137,30 @@ impl<'a> Walk<'a> {
         let place = components(problem.order.units, problem.order.between_units());
         let bits: Bits = vec![0; problem.order.units.div_ceil(64)].into();
         let number = HashMap::from([(bits.clone(), 0)]);
-        let ideals = vec![Ideal { bits, size: 0, rest: work.of_unit.iter().sum(), above: None }];
-        let nets_of = problem.nets_of();
-        Self { problem, work, nets_of, before, place, ideals, number, steps: 0 }
+        let left = std::array::from_fn(|k| problem.kinds.get(k).map_or(0, |kind| kind.count));
+        let chains = vec![Chain { left, largest: [0; 2] }];
+        let ideals = vec![Ideal { bits, size: 0, rest: work.of_unit.iter().sum(), chains, above: None }];
+        let mut of_size = vec![Vec::new(); problem.order.units + 1];
+        of_size[0].push(0);
+        Self { problem, work, nets_of: problem.nets_of(), before, place, ideals, number, of_size, steps: 0 }
+    }
+
+    /// Takes the chains that reach an ideal, without those that may be left out for one that holds a unit besides.
+    fn taken(&mut self, ideal: usize) -> Vec<Chain> {
+        let mut chains = std::mem::take(&mut self.ideals[ideal].chains);
+        if !chains.is_empty() {
+            let above = self.above(ideal);
+            let better = || above.iter().filter(|join| join.pays).flat_map(|join| &self.ideals[join.to].chains);
+            chains.retain(|chain| !better().any(|other| other.is_as_good(chain)));
+        }
+        chains
     }
 
     /// The chain with another stage on devices of a kind, where those that are left then may do the rest.
     fn longer(&self, chain: &Chain, kind: usize, stage: &Stage) -> Option<Chain> {
         let mut longer = *chain;
         longer.left[kind] = chain.left[kind].checked_sub(stage.replicas)?;
-        if self.problem.question.objective == Objective::GPipe {
+        if self.problem.question.is_gpipe {
             longer.largest = [0, 1].map(|pass| chain.largest[pass].max(stage.loads[pass]));
         }
         let devices = longer.left.iter().zip(&self.work.of_device);
@@ -184,7 +185,8 @@ impl<'a> Walk<'a> {
             let to = *self.number.entry(larger.clone()).or_insert(self.ideals.len());
             if to == self.ideals.len() {
                 let rest = rest - self.work.of_unit[unit];
-                self.ideals.push(Ideal { bits: larger, size: size + 1, rest, above: None });
+                self.ideals.push(Ideal { bits: larger, size: size + 1, rest, chains: Vec::new(), above: None });
+                self.of_size[size + 1].push(to);
             }
             Join { unit, to, pays: self.pays(unit, &bits) }
         };
@@ -196,9 +198,9 @@ impl<'a> Walk<'a> {
     /// Whether a unit pays for its edge where it joins an ideal: whatever later stage it leaves for it, on each kind of device,
     /// has no larger load, in each pass. O(nets of the unit · their sinks).
     fn pays(&self, unit: usize, ideal: &[u64]) -> bool {
-        let mut gained = [[0; 2]; 2];
+        let mut gained = [Terms::default(); 2];
         for net in self.nets_of[unit].iter().map(|&e| &self.problem.nets[e]) {
-            let [into, out] = &mut gained[net.pass];
+            let [_, into, out] = &mut gained[net.pass];
             let in_ideal = |v: &usize| holds(ideal, *v);
             if net.source == unit {
                 // What it sends to a later unit may come in, and is no longer sent to those that are in the ideal.
@@ -210,14 +212,9 @@ impl<'a> Walk<'a> {
                 *into -= net.cost;
             }
         }
-        self.problem.present().all(|(_, kind)| {
-            kind.time[unit].is_none_or(|times| {
-                let is_paid = |(&time, [into, out]): (&i128, [i128; 2])| {
-                    kind.pieces.iter().all(|piece| Kind::value(piece, &[-time, into, out]) <= 0)
-                };
-                times.iter().zip(gained).all(is_paid)
-            })
-        })
+        let mut able = self.problem.present().filter_map(|(_, kind)| Some((kind, kind.time[unit]?)));
+        let is_paid = |kind: &Kind, time: i128, [_, into, out]: Terms| kind.load(&[-time, into, out]) <= 0;
+        able.all(|(kind, times)| is_paid(kind, times[0], gained[0]) && is_paid(kind, times[1], gained[1]))
     }
 
     /// The stages within the target from an ideal on, but for those that a unit can join at no loss. Units join in their order,
@@ -234,15 +231,15 @@ impl<'a> Walk<'a> {
             self.steps += above.len();
             let is_small = self.ideals.len() <= MOST_IDEALS && self.steps <= MOST_STEPS;
             ensure!(is_small, "it takes more than {MOST_IDEALS} ideals or {MOST_STEPS} steps");
-            let inside: Vec<u64> =
-                self.ideals[ideal].bits.iter().zip(&below[..]).map(|(all, below)| all & !below).collect();
+            let bits = self.ideals[ideal].bits.iter();
+            let inside: Vec<u64> = bits.zip(&below[..]).map(|(all, below)| all & !below).collect();
             for &Join { unit, to, pays } in above.iter() {
                 let (Some(times), place) = (kind.time[unit], self.place[unit]) else { continue };
                 let may_be_free = pays && times == [0; 2];
                 if place < first && !may_be_free {
                     continue;
                 }
-                let with = self.join(&sums, (unit, times), &below, &inside);
+                let with = self.join(sums, (unit, times), &below, &inside);
                 if may_be_free && is_free(kind, &sums, &with) {
                     // What is without it is left out, and so is all where it was to stay outside.
                     stages.truncate(known);
@@ -250,16 +247,17 @@ impl<'a> Walk<'a> {
                     open.extend((place >= first).then_some((to, first, with)));
                     break;
                 }
-                open.extend((place >= first).then_some((to, place + 1, with)));
+                if place >= first {
+                    open.push((to, place + 1, with));
+                }
             }
         }
         stages.retain(|stage| stage.to != from);
         Ok(stages)
     }
 
-    /// The sums of a stage of the units `inside` that `u` joins, from an ideal of those `below` on.
-    fn join(&self, sums: &Sums, (u, times): (usize, [i128; 2]), below: &[u64], inside: &[u64]) -> Sums {
-        let mut sums = *sums;
+    /// What the sums of a stage of the units `inside`, from an ideal of those `below` on, are once `u` joins it.
+    fn join(&self, mut sums: Sums, (u, times): (usize, [i128; 2]), below: &[u64], inside: &[u64]) -> Sums {
         for (pass, time) in times.into_iter().enumerate() {
             sums.passes[pass][0] += time;
             sums.lasting[pass][0] += time;
@@ -291,11 +289,9 @@ impl<'a> Walk<'a> {
         for replicas in 1..=if fits { kind.most_replicas } else { 0 } {
             let loads = |passes| self.problem.loads(kind, replicas, passes, sums.parameters);
             let own = loads(&sums.passes);
-            if self.problem.is_within(own) {
-                stages.push(Stage { to, replicas, loads: own });
-                may_grow = true;
-            }
-            may_grow = may_grow || self.problem.is_within(loads(&sums.lasting));
+            let is_within = self.problem.is_within(own);
+            stages.extend(is_within.then_some(Stage { to, replicas, loads: own }));
+            may_grow = may_grow || is_within || self.problem.is_within(loads(&sums.lasting));
         }
         may_grow
     }
@@ -303,10 +299,8 @@ impl<'a> Walk<'a> {
 
 /// Whether a stage asks no more with a unit than without it, and so does every larger one.
 fn is_free(kind: &Kind, without: &Sums, with: &Sums) -> bool {
-    let is_no_more = |(without, with): (&Terms, &Terms)| {
-        let more = [0, 1, 2].map(|i| with[i] - without[i]);
-        kind.pieces.iter().all(|piece| Kind::value(piece, &more) <= 0)
-    };
+    let more = |pass: usize| [0, 1, 2].map(|i| with.passes[pass][i] - without.passes[pass][i]);
     let takes_room = with.memory > without.memory && kind.capacity.is_some();
-    without.passes.iter().zip(&with.passes).all(is_no_more) && with.parameters == without.parameters && !takes_room
+    let is_no_more = kind.load(&more(0)) <= 0 && kind.load(&more(1)) <= 0;
+    is_no_more && with.parameters == without.parameters && !takes_room
 }

@@ -1,13 +1,13 @@
 //! Workloads as their files state them: dagsplit's own format and that of Tarnawski et al. 2020 (`docs/format.md`).
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::Result;
 use crate::decimal::Decimal;
 use crate::json::Object;
 
 /// A node as far as a split's cost goes.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Node {
     pub id: u64,
     /// Time on each class of accelerators, then on a CPU; `None` where that cannot run it.
@@ -62,25 +62,22 @@ impl Instance {
             position.get(&id).copied().ok_or_else(|| format!("an edge names {id}, which is no node"))
         };
         let edges = edges.iter().map(|edge| Ok((end(edge, ends[0])?, end(edge, ends[1])?)));
-        let mut edges = edges.collect::<Result<Vec<_>>>()?;
-        edges.sort_unstable();
-        edges.dedup();
-        Ok(Self { nodes, edges, classes })
+        let edges: BTreeSet<(usize, usize)> = edges.collect::<Result<_>>()?;
+        Ok(Self { nodes, edges: edges.into_iter().collect(), classes })
     }
 }
 
 fn native(node: &Object) -> Result<Node> {
-    let number = |name| Ok::<_, String>(node.optional(name)?.unwrap_or(Decimal::ZERO));
     let mut times: Vec<Option<Decimal>> = node.get("accelerator_times")?;
     times.push(node.optional("cpu_time")?);
     Ok(Node {
         id: node.get("id")?,
         times,
-        spread: number("time_spread")?,
-        memory: number("memory")?,
-        transfer: number("transfer_time")?,
-        parameters: number("parameter_bytes")?,
-        backward: node.optional("backward")?.unwrap_or(false),
+        spread: node.optional("time_spread")?.unwrap_or_default(),
+        memory: node.optional("memory")?.unwrap_or_default(),
+        transfer: node.optional("transfer_time")?.unwrap_or_default(),
+        parameters: node.optional("parameter_bytes")?.unwrap_or_default(),
+        backward: node.optional("backward")?.unwrap_or_default(),
         color: node.optional("color_class")?,
     })
 }
@@ -91,12 +88,11 @@ fn published(node: &Object, costs: &HashMap<u64, Decimal>) -> Result<Node> {
     Ok(Node {
         id,
         times: vec![Some(on_accelerator).filter(|_| is_supported), Some(node.get("cpuLatency")?)],
-        spread: Decimal::ZERO,
         memory: node.get("size")?,
-        transfer: costs.get(&id).copied().unwrap_or(Decimal::ZERO),
-        parameters: Decimal::ZERO,
-        backward: node.optional("isBackwardNode")?.unwrap_or(false),
+        transfer: costs.get(&id).copied().unwrap_or_default(),
+        backward: node.optional("isBackwardNode")?.unwrap_or_default(),
         color: node.optional("colorClass")?,
+        ..Node::default()
     })
 }
 

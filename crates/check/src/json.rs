@@ -95,19 +95,6 @@ impl<'a, T: Read<'a>, const N: usize> Read<'a> for [T; N] {
     }
 }
 
-/// Whole numbers that the type holds.
-macro_rules! read_whole {
-    ($($number:ty),+) => {
-        $(impl Read<'_> for $number {
-            fn read(value: Value) -> Result<Self> {
-                value.get().parse().map_err(|_| format!("{} is no whole number in range", shown(value)))
-            }
-        })+
-    };
-}
-
-read_whole!(u32, u64, usize, i128);
-
 /// A decimal number of at least zero.
 impl Read<'_> for Decimal {
     fn read(value: Value) -> Result<Self> {
@@ -116,21 +103,21 @@ impl Read<'_> for Decimal {
     }
 }
 
-impl Read<'_> for String {
-    fn read(value: Value) -> Result<Self> {
-        serde_json::from_str(value.get()).map_err(|_| format!("{} is no text", shown(value)))
-    }
+/// What a text may be read as: the types, how, and what it is called that cannot be.
+macro_rules! read_texts {
+    ($($($read:ty),+: $how:expr, $what:literal;)+) => {
+        $($(impl Read<'_> for $read {
+            fn read(value: Value) -> Result<Self> {
+                $how(value.get()).ok_or_else(|| format!("{} is no {}", shown(value), $what))
+            }
+        })+)+
+    };
 }
 
-/// A flag: true or false, 1 or 0.
-impl Read<'_> for bool {
-    fn read(value: Value) -> Result<Self> {
-        match value.get() {
-            "true" | "1" => Ok(true),
-            "false" | "0" => Ok(false),
-            _ => Err(format!("{} is no flag", shown(value))),
-        }
-    }
+read_texts! {
+    u32, u64, usize, i128: |text: &str| text.parse().ok(), "whole number in range";
+    String: |text| serde_json::from_str(text).ok(), "text";
+    bool: |text| Some(matches!(text, "true" | "1")).filter(|flag| *flag || matches!(text, "false" | "0")), "flag";
 }
 
 /// The start of a value.

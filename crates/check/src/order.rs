@@ -6,6 +6,7 @@ use std::hash::Hash;
 use crate::Result;
 use crate::decimal::sum;
 use crate::instance::Instance;
+use crate::question::Scope;
 
 /// Which nodes share a device, and how these units are ordered.
 pub struct Order {
@@ -20,18 +21,27 @@ pub struct Order {
 }
 
 impl Order {
-    /// The order graph of an instance, its units the colour classes and the nodes without one. O(n + m log m) where a class
-    /// has a bounded number of forward nodes.
-    pub fn new(instance: &Instance) -> Self {
+    /// What splits of a scope see of an instance's order graph. For successive ideals the units of each cycle are one.
+    /// O(n + m log m) where a colour class has a bounded number of forward nodes.
+    pub fn new(instance: &Instance, scope: Scope) -> Self {
+        let whole = Self::of_colors(instance);
+        match scope {
+            Scope::Arbitrary => Self { edges: Vec::new(), ..whole.joined(&(0..whole.units).collect::<Vec<_>>()) },
+            Scope::Convex => whole,
+            Scope::Acyclic => whole.joined(&components(whole.units, whole.between_units())),
+        }
+    }
+
+    /// The order graph of an instance, its units the colour classes and the nodes without one.
+    fn of_colors(instance: &Instance) -> Self {
         let nodes = &instance.nodes;
         let marks = nodes.iter().enumerate().map(|(v, node)| (node.color.is_some(), node.color.unwrap_or(v as u64)));
         let (unit_of, units) = numbered(marks);
         let mut of_unit: Vec<Vec<usize>> = vec![Vec::new(); units];
         (0..nodes.len()).filter(|&v| !nodes[v].backward).for_each(|v| of_unit[unit_of[v]].push(v));
         let is_orphan: Vec<bool> = of_unit.iter().map(Vec::is_empty).collect();
-        for (v, &unit) in unit_of.iter().enumerate().filter(|(_, unit)| is_orphan[**unit]) {
-            of_unit[unit].push(v);
-            of_unit[unit].truncate(1);
+        for (v, &unit) in unit_of.iter().enumerate().rev().filter(|(_, unit)| is_orphan[**unit]) {
+            of_unit[unit] = vec![v];
         }
         let mut edges = BTreeSet::new();
         for &(a, b) in &instance.edges {
@@ -53,17 +63,6 @@ impl Order {
     /// The edges between order nodes as edges between their units.
     pub fn between_units(&self) -> impl Iterator<Item = (usize, usize)> {
         self.edges.iter().map(|&(a, b)| (self.unit_of[a], self.unit_of[b]))
-    }
-
-    /// The same with the units of each cycle of the units' graph as one, and one order node for each unit: what splits into
-    /// successive ideals see.
-    pub fn contracted(&self) -> Self {
-        self.joined(&components(self.units, self.between_units()))
-    }
-
-    /// The same without order: one order node for each unit.
-    pub fn unordered(&self) -> Self {
-        Self { edges: Vec::new(), ..self.joined(&(0..self.units).collect::<Vec<_>>()) }
     }
 
     /// The same with the units of equal marks as one, and for each unit its first node as order node.
@@ -94,21 +93,21 @@ fn numbered<T: Eq + Hash>(marks: impl Iterator<Item = T>) -> (Vec<usize>, usize)
         let fresh = numbers.len();
         *numbers.entry(mark).or_insert(fresh)
     };
-    let numbered = marks.map(number).collect();
-    (numbered, numbers.len())
+    (marks.map(number).collect(), numbers.len())
 }
 
-/// A number for each vertex, the same for those of one strong component: Kosaraju's two searches. O(n + m).
+/// A number for each vertex, the same for those of one strong component: Kosaraju's two searches. Components are numbered so
+/// that no edge leads to a smaller one. O(n + m).
 pub fn components(count: usize, edges: impl Iterator<Item = (usize, usize)>) -> Vec<usize> {
     let (mut out, mut into) = (vec![Vec::new(); count], vec![Vec::new(); count]);
     for (a, b) in edges {
         out[a].push(b);
         into[b].push(a);
     }
-    let finished: Vec<usize> = trees(&out, 0..count).concat();
+    let finished = trees(&out, 0..count).concat();
     let mut component = vec![0; count];
-    for (number, tree) in trees(&into, finished.into_iter().rev()).into_iter().enumerate() {
-        tree.into_iter().for_each(|v| component[v] = number);
+    for (number, tree) in trees(&into, finished.into_iter().rev()).iter().enumerate() {
+        tree.iter().for_each(|&v| component[v] = number);
     }
     component
 }
@@ -116,22 +115,16 @@ pub fn components(count: usize, edges: impl Iterator<Item = (usize, usize)>) -> 
 /// The trees of a depth-first search from these roots in turn, each as its vertices in the order in which they are left.
 fn trees(after: &[Vec<usize>], roots: impl Iterator<Item = usize>) -> Vec<Vec<usize>> {
     let mut seen = vec![false; after.len()];
-    let mut next = vec![0; after.len()];
+    let mut next: Vec<_> = after.iter().map(|after| after.iter()).collect();
     let mut trees = Vec::new();
     for root in roots {
-        if std::mem::replace(&mut seen[root], true) {
-            continue;
-        }
-        let (mut tree, mut path) = (Vec::new(), vec![root]);
-        while let Some(&v) = path.last() {
-            match after[v].get(next[v]) {
+        let (mut tree, mut path) = (Vec::new(), Vec::new());
+        let mut found = Some(root);
+        while found.is_some() || !path.is_empty() {
+            path.extend(found.take().filter(|&v| !std::mem::replace(&mut seen[v], true)));
+            match path.last().and_then(|&v: &usize| next[v].next()) {
+                Some(&w) => found = Some(w),
                 None => tree.extend(path.pop()),
-                Some(&w) => {
-                    next[v] += 1;
-                    if !std::mem::replace(&mut seen[w], true) {
-                        path.push(w);
-                    }
-                }
             }
         }
         trees.push(tree);

@@ -6,7 +6,7 @@ use crate::Result;
 use crate::decimal::{Decimal, places, product, sum};
 use crate::instance::{Instance, Node};
 use crate::order::Order;
-use crate::question::{Class, Objective, Question, Scope};
+use crate::question::{Class, Question, Replication};
 
 /// A kind of device: a class of accelerators, or the CPUs.
 pub struct Kind {
@@ -44,9 +44,10 @@ impl Kind {
         self.time[unit].map(|passes| passes[0] + passes[1])
     }
 
-    /// The value of a piece of the load.
-    pub fn value(piece: &Terms, terms: &Terms) -> i128 {
-        piece.iter().zip(terms).map(|(a, b)| a * b).sum()
+    /// The largest piece of the load.
+    pub fn load(&self, terms: &Terms) -> i128 {
+        let value = |piece: &Terms| piece.iter().zip(terms).map(|(a, b)| a * b).sum();
+        self.pieces.iter().map(value).max().unwrap_or_default()
     }
 }
 
@@ -64,25 +65,22 @@ pub struct Problem<'a> {
     pub memory: Vec<i128>,
     /// Bytes that replicas synchronise, of each unit.
     pub parameters: Vec<i128>,
-    /// Where there are replicas, their bandwidth, and units of the claim in one of the instance's time.
-    ring: Option<[i128; 2]>,
     /// The largest whole load that is to be refuted, in units of the claim.
     pub target: i128,
     /// No piece of a load is larger, nor the target or the bytes of a device.
     pub largest: i128,
+    replication: Replication,
+    /// The bandwidth, and units of the claim in one of the instance's time.
+    ring: [i128; 2],
+    /// How many decimals times, bytes and coefficients keep as whole numbers.
+    places: [u32; 3],
 }
 
 impl<'a> Problem<'a> {
     /// The problem; or how the question does not fit the instance, or which numbers are not whole or too large.
     /// O(n + m log m).
     pub fn new(instance: &'a Instance, question: &'a Question) -> Result<Self> {
-        let whole = Order::new(instance);
-        let order = match question.scope {
-            Scope::Arbitrary => whole.unordered(),
-            Scope::Convex => whole,
-            Scope::Acyclic => whole.contracted(),
-        };
-        Self::of_order(instance, question, order)
+        Self::of_order(instance, question, Order::new(instance, question.scope))
     }
 
     /// The same on units of which those of equal marks are one.
@@ -96,38 +94,81 @@ impl<'a> Problem<'a> {
         let coefficients = places(classes.iter().flat_map(|class| class.load.iter().flatten().copied()));
         let is_counted = coefficients <= question.digits;
         ensure!(is_counted, "a coefficient has more than {} decimals", question.digits);
+        let alone = Replication { most: 1, bandwidth: Decimal::ONE, is_overlapped: false };
+        let replication = question.replication.clone().unwrap_or(alone);
         let bytes = instance.nodes.iter().flat_map(|node| [node.memory, node.parameters]);
-        let limits = classes.iter().filter_map(|class| class.memory);
-        let bandwidth = question.replication.iter().map(|replication| replication.bandwidth);
-        let bytes = places(bytes.chain(limits).chain(bandwidth));
-        let scale =
-            Scale { instance, question, order: &order, time: question.digits - coefficients, bytes, coefficients };
-        let ring = question.replication.as_ref().map(|replication| {
-            Ok::<_, String>([replication.bandwidth.scaled(bytes)?, Decimal::ONE.scaled(question.digits)?])
-        });
-        let most = question.replication.as_ref().map_or(1, |replication| replication.most);
-        let on_cpu = vec![[Decimal::ONE, Decimal::ZERO, Decimal::ZERO]];
-        let cpus = Class { count: question.cpus, memory: None, load: on_cpu };
+        let bytes = bytes.chain(classes.iter().filter_map(|class| class.memory)).chain([replication.bandwidth]);
+        let bytes = places(bytes);
         let of_units =
             |value: fn(&Node) -> Decimal| order.sums(instance.nodes.iter().map(|node| value(node).scaled(bytes)));
-        let (memory, parameters) = (of_units(|node| node.memory)?, of_units(|node| node.parameters)?);
-        let all_bytes = sum(memory.iter().copied())?;
-        let kinds = classes.iter().map(|class| (class, most.min(class.count))).chain([(&cpus, 1)]);
-        let kinds = kinds.enumerate().map(|(k, (class, most))| scale.kind(k, class, most, all_bytes));
         let mut problem = Self {
             instance,
             question,
-            kinds: kinds.collect::<Result<_>>()?,
-            nets: scale.nets()?,
-            memory,
-            parameters,
-            ring: ring.transpose()?,
+            kinds: Vec::new(),
+            nets: Vec::new(),
+            memory: of_units(|node| node.memory)?,
+            parameters: of_units(|node| node.parameters)?,
             target: question.claim - 1,
             largest: 0,
+            ring: [replication.bandwidth.scaled(bytes)?, Decimal::ONE.scaled(question.digits)?],
+            places: [question.digits - coefficients, bytes, coefficients],
+            replication,
             order,
         };
+        problem.kinds = problem.kinds()?;
+        problem.nets = problem.nets()?;
         problem.largest = problem.largest()?;
         Ok(problem)
+    }
+
+    /// The pass of a node, where they are told apart.
+    fn pass(&self, node: &Node) -> usize {
+        usize::from(self.question.is_gpipe && node.backward)
+    }
+
+    fn kinds(&self) -> Result<Vec<Kind>> {
+        let load = vec![[Decimal::ONE, Decimal::ZERO, Decimal::ZERO]];
+        let cpus = Class { count: self.question.cpus, memory: None, load };
+        let most = |class: &Class| self.replication.most.min(class.count);
+        let accelerators = self.question.accelerators.iter().map(|class| (class, most(class)));
+        accelerators.chain([(&cpus, 1)]).enumerate().map(|(k, (class, most))| self.kind(k, class, most)).collect()
+    }
+
+    fn kind(&self, k: usize, class: &Class, most_replicas: u32) -> Result<Kind> {
+        let [of_times, of_bytes, of_coefficients] = self.places;
+        let mut time = vec![Some([0; 2]); self.order.units];
+        for (node, &unit) in self.instance.nodes.iter().zip(&self.order.unit_of) {
+            if let (Some(passes), Some(own)) = (&mut time[unit], node.times[k]) {
+                let all = &mut passes[self.pass(node)];
+                *all = sum([*all, own.scaled(of_times)?])?;
+            } else {
+                time[unit] = None;
+            }
+        }
+        let scaled = |number: Decimal| number.scaled(of_coefficients);
+        let pieces = class.load.iter().map(|&[a, b, c]| Ok([scaled(a)?, scaled(b)?, scaled(c)?]));
+        // A billionth more than the limit fits: `docs/format.md`.
+        let capacity = class.memory.map(|bytes| bytes.scaled(of_bytes)).transpose()?;
+        let all_bytes = sum(self.memory.iter().copied())?;
+        let capacity = capacity.map(|bytes| bytes + bytes / 1_000_000_000).filter(|&bytes| bytes < all_bytes);
+        Ok(Kind { count: class.count, time, pieces: pieces.collect::<Result<_>>()?, capacity, most_replicas })
+    }
+
+    /// The transfers between units, those of equal ends as one.
+    fn nets(&self) -> Result<Vec<Net>> {
+        let unit_of = &self.order.unit_of;
+        let mut costs: BTreeMap<(usize, BTreeSet<usize>, usize), i128> = BTreeMap::new();
+        for edges in self.instance.edges.chunk_by(|a, b| a.0 == b.0) {
+            let (source, maker) = (unit_of[edges[0].0], &self.instance.nodes[edges[0].0]);
+            let sinks: BTreeSet<usize> = edges.iter().map(|&(_, b)| unit_of[b]).filter(|&u| u != source).collect();
+            let cost = maker.transfer.times(self.question.transfer_scale)?.scaled(self.places[0])?;
+            if cost > 0 && !sinks.is_empty() {
+                let all = costs.entry((source, sinks, self.pass(maker))).or_default();
+                *all = sum([*all, cost])?;
+            }
+        }
+        let net = |((source, sinks, pass), cost): (_, _)| Net { source, sinks: Vec::from_iter(sinks), cost, pass };
+        Ok(costs.into_iter().map(net).collect())
     }
 
     /// More than whatever loads and bytes come to, by all replicas together.
@@ -136,7 +177,7 @@ impl<'a> Problem<'a> {
         let limits = self.kinds.iter().filter_map(|kind| kind.capacity);
         let bytes = sum(self.memory.iter().chain(&self.parameters).copied().chain(limits))?;
         let replicas = i128::from(self.kinds.iter().map(|kind| kind.most_replicas).max().unwrap_or(1).max(1));
-        let synchronised = self.ring.map_or(Ok(0), |[_, time]| product([2 * replicas, bytes, time]))?;
+        let synchronised = if replicas > 1 { product([2 * replicas, bytes, self.ring[1]])? } else { 0 };
         let mut load = 0;
         for kind in &self.kinds {
             let times = kind.time.iter().flatten().flatten().copied();
@@ -148,25 +189,23 @@ impl<'a> Problem<'a> {
     }
 
     /// What `replicas` devices of a kind whose set has these sums ask of each of the two maxima that the objective adds up:
-    /// the loads of the passes, of which the first one is all where the objective does not tell them apart.
+    /// the loads of the passes, of which the first one is all where the objective does not tell them apart. Shared loads are
+    /// rounded down: such a load is below a whole number exactly where the load is. Synchronisation by itself may be rounded down
+    /// first, next to a whole number.
     pub fn loads(&self, kind: &Kind, replicas: u32, passes: &[Terms; 2], parameters: i128) -> [i128; 2] {
-        let load = |terms| kind.pieces.iter().map(|piece| Kind::value(piece, terms)).max().unwrap_or_default();
-        [self.shared(load(&passes[0]), replicas, parameters), load(&passes[1])]
+        let mut loads = [kind.load(&passes[0]), kind.load(&passes[1])];
+        if replicas > 1 {
+            let r = i128::from(replicas);
+            let synchronised = 2 * (r - 1) * parameters * self.ring[1] / self.ring[0];
+            let is_overlapped = self.replication.is_overlapped;
+            loads[0] = if is_overlapped { loads[0].max(synchronised) } else { loads[0] + synchronised } / r;
+        }
+        loads
     }
 
     /// Whether splits whose devices ask so much are below the claim.
     pub fn is_within(&self, largest: [i128; 2]) -> bool {
         largest[0] + largest[1] <= self.target
-    }
-
-    /// The load of `replicas` devices whose set has this load for one of them, rounded down: it is below a whole number
-    /// exactly where the load is. Synchronisation by itself may be rounded down first, next to a whole number.
-    fn shared(&self, of_one: i128, replicas: u32, parameters: i128) -> i128 {
-        let Some([bandwidth, time]) = self.ring.filter(|_| replicas > 1) else { return of_one };
-        let r = i128::from(replicas);
-        let synchronised = 2 * (r - 1) * parameters * time / bandwidth;
-        let is_overlapped = self.question.replication.as_ref().is_some_and(|replication| replication.is_overlapped);
-        (if is_overlapped { of_one.max(synchronised) } else { of_one + synchronised }) / r
     }
 
     /// The unit of the node at a position.
@@ -191,56 +230,5 @@ impl<'a> Problem<'a> {
             net.sinks.iter().chain([&net.source]).for_each(|&u| nets_of[u].push(e));
         }
         nets_of
-    }
-}
-
-/// From decimals to whole numbers: how many decimals times, bytes and coefficients keep.
-struct Scale<'a> {
-    instance: &'a Instance,
-    question: &'a Question,
-    order: &'a Order,
-    time: u32,
-    bytes: u32,
-    coefficients: u32,
-}
-
-impl Scale<'_> {
-    /// The pass of a node, where they are told apart.
-    fn pass(&self, node: &Node) -> usize {
-        usize::from(self.question.objective == Objective::GPipe && node.backward)
-    }
-
-    fn kind(&self, k: usize, class: &Class, most_replicas: u32, all_bytes: i128) -> Result<Kind> {
-        let mut time = vec![Some([0; 2]); self.order.units];
-        for (node, &unit) in self.instance.nodes.iter().zip(&self.order.unit_of) {
-            if let (Some(passes), Some(own)) = (&mut time[unit], node.times[k]) {
-                let all = &mut passes[self.pass(node)];
-                *all = sum([*all, own.scaled(self.time)?])?;
-            } else {
-                time[unit] = None;
-            }
-        }
-        let scaled = |number: Decimal| number.scaled(self.coefficients);
-        let pieces = class.load.iter().map(|&[a, b, c]| Ok([scaled(a)?, scaled(b)?, scaled(c)?]));
-        // A billionth more than the limit fits: `docs/format.md`.
-        let capacity = class.memory.map(|bytes| bytes.scaled(self.bytes)).transpose()?;
-        let capacity = capacity.map(|bytes| bytes + bytes / 1_000_000_000).filter(|&bytes| bytes < all_bytes);
-        Ok(Kind { count: class.count, time, pieces: pieces.collect::<Result<_>>()?, capacity, most_replicas })
-    }
-
-    /// The transfers between units, those of equal ends as one.
-    fn nets(&self) -> Result<Vec<Net>> {
-        let unit_of = &self.order.unit_of;
-        let mut costs: BTreeMap<(usize, Vec<usize>, usize), i128> = BTreeMap::new();
-        for edges in self.instance.edges.chunk_by(|a, b| a.0 == b.0) {
-            let (source, maker) = (unit_of[edges[0].0], &self.instance.nodes[edges[0].0]);
-            let sinks: BTreeSet<usize> = edges.iter().map(|&(_, b)| unit_of[b]).filter(|&u| u != source).collect();
-            let cost = maker.transfer.times(self.question.transfer_scale)?.scaled(self.time)?;
-            if cost > 0 && !sinks.is_empty() {
-                let all = costs.entry((source, sinks.into_iter().collect(), self.pass(maker))).or_default();
-                *all = sum([*all, cost])?;
-            }
-        }
-        Ok(costs.into_iter().map(|((source, sinks, pass), cost)| Net { source, sinks, cost, pass }).collect())
     }
 }

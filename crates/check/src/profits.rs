@@ -1,12 +1,13 @@
 //! The reason `profits`: each unit has a profit, and all devices together cannot hold as much as there is.
 
 use std::collections::{BTreeMap, HashMap};
+use std::iter::repeat;
 
 use crate::Result;
-use crate::cases::Decision;
+use crate::cases::{Decision, Of};
 use crate::decimal::{product, sum};
 use crate::json::{Object, Read, Value};
-use crate::problem::{Kind, Problem};
+use crate::problem::Problem;
 use crate::question::Scope;
 use crate::work::MOST_WEIGHT;
 
@@ -39,8 +40,8 @@ pub fn refutes(problem: &Problem, profits: &[i128], earnings: &[Earning], under:
     let held = problem.present().map(|(k, kind)| product([kind.count.into(), earnings[k].most]));
     let (total, held) = (sum(profits.iter().copied())?, sum(held.collect::<Result<Vec<_>>>()?)?);
     ensure!(total > held, "the profits {total} do not exceed what the devices hold, {held}");
-    for (k, kind) in problem.present() {
-        let pass = Pass::new(problem, profits, (k, kind), &earnings[k], under);
+    for (k, _) in problem.present() {
+        let pass = Pass::new(problem, profits, k, &earnings[k], under);
         pass.and_then(|pass| pass.check()).map_err(|cause| format!("kind {k}: {cause}"))?;
     }
     Ok(())
@@ -51,15 +52,15 @@ const INSIDE: u8 = 1;
 
 /// Where the ends of a net lie that have been looked at: bits for a sink outside and inside, then for the source.
 const ENDS: [[u8; 2]; 2] = [[1, 2], [4, 8]];
-/// Both sides of a net whose data come in, of one whose data go out, all of its source, and a net that was paid for.
+/// Both sides of a net whose data come in, and of one whose data go out; all of its source; and a net that was paid for.
 const COMES_IN: u8 = 2 | 4;
 const GOES_OUT: u8 = 1 | 8;
 const SOURCE: u8 = 4 | 8;
 const PAID: u8 = 16;
 
-/// All that later order nodes need to know of those behind, ascending: facts by their numbers. Of an order node, its label; of
-/// a net, where its ends lie.
-type State = Vec<(usize, u8)>;
+/// All that later order nodes need to know of those behind, the same facts in each state of a step. Of an order node, its label;
+/// of a net, where its ends lie, of which nothing is known at first.
+type State = Box<[u8]>;
 
 /// What sets use, take of memory and earn.
 #[derive(Clone, Copy, Default)]
@@ -69,25 +70,59 @@ struct Sums {
     profit: i128,
 }
 
-/// From one state to the next, and what is added.
-struct Transition {
-    from: usize,
-    to: usize,
-    more: Sums,
-}
+/// A step's transitions, each from one state to another one and what it adds; and how many states there are before the step.
+type Layer = (Vec<(usize, usize, Sums)>, usize);
 
-/// An order node in its turn, and what it asks of those before it.
-#[derive(Default)]
+/// Whether an order node may have a label, the second one, where another node has the first one.
+type Ask = fn(u8, u8) -> bool;
+
+/// An order node in its turn, whether it is the first one of its unit, and what it asks of those before it.
 struct Step {
     node: usize,
     unit: usize,
-    /// Whether it is the first one of its unit.
     is_first: bool,
-    /// Those that it follows, and those that follow it.
-    after: Vec<usize>,
-    before: Vec<usize>,
-    /// Those that are in the same set or, where that is false, in another one.
-    partners: Vec<(usize, bool)>,
+    asks: Vec<(usize, Ask)>,
+}
+
+/// The steps through all order nodes, in the order of the first line, and the last one to need each fact: those of order nodes,
+/// then of nets.
+fn steps(problem: &Problem, nets_of: &[Vec<usize>], under: &[Decision]) -> Result<(Vec<Step>, Vec<usize>)> {
+    const TOGETHER: Ask = |other, own| (other == INSIDE) == (own == INSIDE);
+    const APART: Ask = |other, own| other != INSIDE || own != INSIDE;
+    let (order, nodes) = (&problem.order, problem.order.unit_of.len());
+    let (mut steps, mut last): (Vec<Step>, _) = (Vec::new(), vec![0; nodes + problem.nets.len()]);
+    let (mut at, mut first) = (vec![usize::MAX; nodes], vec![None; order.units]);
+    for &node in &problem.question.order {
+        let unit = problem.unit(node)?;
+        if at[node] < usize::MAX || !order.of_unit[unit].contains(&node) {
+            continue;
+        }
+        at[node] = steps.len();
+        let mut asks: Vec<(usize, Ask)> = first[unit].map(|first| (first, TOGETHER)).into_iter().collect();
+        let is_first = asks.is_empty();
+        if is_first {
+            first[unit] = Some(node);
+            nets_of[unit].iter().for_each(|e| last[nodes + e] = at[node]);
+            let pairs = under.iter().filter_map(|decision| match decision.of {
+                Of::Unit(other) if decision.unit == unit => Some((first[other]?, decision.holds)),
+                Of::Unit(other) if other == unit => Some((first[decision.unit]?, decision.holds)),
+                _ => None,
+            });
+            asks.extend(pairs.map(|(other, holds)| (other, if holds { TOGETHER } else { APART })));
+        }
+        steps.push(Step { node, unit, is_first, asks });
+    }
+    let is_whole = order.of_unit.iter().flatten().all(|&node| at[node] < usize::MAX);
+    ensure!(is_whole, "the order of the first line lacks a node");
+    for &(a, b) in &order.edges {
+        let ((other, own), ask): (_, Ask) =
+            if at[a] < at[b] { ((a, b), |other, own| other <= own) } else { ((b, a), |other, own| other >= own) };
+        steps[at[own]].asks.push((other, ask));
+    }
+    for (i, step) in steps.iter().enumerate() {
+        step.asks.iter().for_each(|&(other, _)| last[other] = i);
+    }
+    Ok((steps, last))
 }
 
 /// All sets of one kind of device, by a pass through the order nodes.
@@ -100,21 +135,14 @@ struct Pass<'a> {
     net_use: [i128; 2],
     /// Use within the target, bytes within the memory, and the most profit.
     limit: Sums,
-    steps: Vec<Step>,
     nets_of: Vec<Vec<usize>>,
-    /// The step that is the last one to need each fact: those of order nodes, then of nets.
+    steps: Vec<Step>,
     last: Vec<usize>,
 }
 
 impl<'a> Pass<'a> {
-    fn new(
-        problem: &'a Problem,
-        profits: &[i128],
-        (k, kind): (usize, &Kind),
-        earning: &'a Earning,
-        under: &[Decision],
-    ) -> Result<Self> {
-        let Earning { weights, price: [numerator, denominator], most } = earning;
+    fn new(problem: &'a Problem, profits: &[i128], k: usize, earning: &'a Earning, under: &[Decision]) -> Result<Self> {
+        let (kind, Earning { weights, price: [numerator, denominator], most }) = (&problem.kinds[k], earning);
         ensure!(weights.len() == kind.pieces.len(), "there have to be {} weights", kind.pieces.len());
         let is_small = weights.iter().all(|weight| (0..=MOST_WEIGHT).contains(weight));
         let is_in_range = is_small && *numerator >= 0 && *denominator > 0 && *most >= 0;
@@ -125,65 +153,17 @@ impl<'a> Pass<'a> {
         let earned = sum(profits.iter().map(|profit| profit.abs()).chain([*most]))?;
         sum([product([used, *numerator])?, product([earned, *denominator])?])?;
         let per = [0, 1, 2].map(|i| weights.iter().zip(&kind.pieces).map(|(w, piece)| w * piece[i]).sum::<i128>());
-        let is_excluded = |u: usize| {
-            let excludes = |decision: &Decision| matches!(*decision, Decision::Kind { unit, kind, holds } if unit == u && holds != (kind == k));
-            under.iter().any(excludes)
-        };
         let of_unit = |u: usize| {
-            let used = per[0] * kind.time(u).filter(|_| !is_excluded(u))?;
+            let excludes = |&Decision { unit, of, holds }: &Decision| matches!(of, Of::Kind(kind) if unit == u && holds != (kind == k));
+            let used = per[0] * kind.time(u).filter(|_| !under.iter().any(excludes))?;
             Some(Sums { used, bytes: kind.capacity.map_or(0, |_| problem.memory[u]), profit: profits[u] })
         };
         let has_nets = per[1..] != [0, 0];
-        let mut pass = Self {
-            problem,
-            earning,
-            of_unit: (0..problem.order.units).map(of_unit).collect(),
-            net_use: [per[1], per[2]],
-            limit: Sums { used: all * problem.target, bytes: kind.capacity.unwrap_or_default(), profit: *most },
-            steps: Vec::new(),
-            nets_of: if has_nets { problem.nets_of() } else { vec![Vec::new(); problem.order.units] },
-            last: vec![0; problem.order.unit_of.len() + problem.nets.len()],
-        };
-        pass.plan(under)?;
-        Ok(pass)
-    }
-
-    /// Finds what each order node asks of those before it, and until when that has to be known.
-    fn plan(&mut self, under: &[Decision]) -> Result<()> {
-        let order = &self.problem.order;
-        let mut first = vec![None; order.units];
-        let mut at = vec![usize::MAX; order.unit_of.len()];
-        for &node in &self.problem.question.order {
-            let (unit, i) = (self.problem.unit(node)?, self.steps.len());
-            if at[node] < usize::MAX || !order.of_unit[unit].contains(&node) {
-                continue;
-            }
-            at[node] = i;
-            let mut step = Step { node, unit, is_first: first[unit].is_none(), ..Step::default() };
-            step.partners.extend(first[unit].map(|first| (first, true)));
-            if step.is_first {
-                first[unit] = Some(node);
-                self.nets_of[unit].iter().for_each(|e| self.last[at.len() + e] = i);
-                let partner = |decision: &Decision| match *decision {
-                    Decision::Pair { units: (u, v), holds } if u == unit || v == unit => {
-                        Some((first[u + v - unit]?, holds))
-                    }
-                    _ => None,
-                };
-                step.partners.extend(under.iter().filter_map(partner));
-            }
-            self.steps.push(step);
-        }
-        let is_whole = order.of_unit.iter().flatten().all(|&node| at[node] < usize::MAX);
-        ensure!(is_whole, "the order of the first line lacks a node");
-        for &(a, b) in &order.edges {
-            if at[a] < at[b] { self.steps[at[b]].after.push(a) } else { self.steps[at[a]].before.push(b) }
-        }
-        for (i, step) in self.steps.iter().enumerate() {
-            let asked = step.after.iter().chain(&step.before).chain(step.partners.iter().map(|(other, _)| other));
-            asked.for_each(|&other| self.last[other] = i);
-        }
-        Ok(())
+        let nets_of = if has_nets { problem.nets_of() } else { vec![Vec::new(); problem.order.units] };
+        let (steps, last) = steps(problem, &nets_of, under)?;
+        let limit = Sums { used: all * problem.target, bytes: kind.capacity.unwrap_or_default(), profit: *most };
+        let of_unit = (0..problem.order.units).map(of_unit).collect();
+        Ok(Self { problem, earning, of_unit, net_use: [per[1], per[2]], limit, nets_of, steps, last })
     }
 
     /// What is left of a profit when its use is paid for, times the price's denominator.
@@ -200,117 +180,99 @@ impl<'a> Pass<'a> {
         let mut future = vec![vec![Some(0)]];
         for (transitions, states) in layers.iter().rev() {
             let mut worth = vec![None; *states];
-            for t in transitions {
-                let after = future[future.len() - 1][t.to].map(|after| self.worth(t.more) + after);
-                worth[t.from] = worth[t.from].max(after);
+            for &(from, to, more) in transitions {
+                let after = future[future.len() - 1][to].map(|after| self.worth(more) + after);
+                worth[from] = worth[from].max(after);
             }
             future.push(worth);
         }
-        let mut fronts: Vec<Vec<Sums>> = vec![vec![Sums::default()]];
+        let mut fronts = vec![vec![Sums::default()]];
         for ((transitions, _), future) in layers.iter().zip(future.iter().rev().skip(1)) {
-            let mut next: Vec<Vec<Sums>> = vec![Vec::new(); future.len()];
-            for t in transitions {
-                let Some(after) = future[t.to] else { continue };
-                let longer = fronts[t.from].iter().map(|entry| entry.plus(t.more));
-                next[t.to].extend(longer.filter(|entry| {
+            let mut longer = vec![Vec::new(); future.len()];
+            for &(from, to, more) in transitions {
+                let Some(after) = future[to] else { continue };
+                let entries = fronts[from].iter().map(|entry: &Sums| entry.plus(more));
+                longer[to].extend(entries.filter(|entry| {
                     let fits = entry.used <= self.limit.used && entry.bytes <= self.limit.bytes;
                     fits && self.worth(*entry) + after > self.worth(self.limit)
                 }));
             }
-            next.iter_mut().for_each(keep_best);
-            ensure!(next.iter().map(Vec::len).sum::<usize>() <= MOST_ENTRIES, "its fronts are too large");
-            fronts = next;
+            longer.iter_mut().for_each(keep_best);
+            ensure!(longer.iter().map(Vec::len).sum::<usize>() <= MOST_ENTRIES, "its fronts are too large");
+            fronts = longer;
         }
         let (profit, most) = (fronts.iter().flatten().map(|entry| entry.profit).max(), self.limit.profit);
         ensure!(profit <= Some(most), "a set earns {}, more than {most}", profit.unwrap_or_default());
         Ok(())
     }
 
-    /// For each step the transitions from its states, and how many of those there are. States are left out whose use
+    /// The layer of each step. States are left out whose use
     /// exceeds the capacity, or of which no set to come can be worth enough, whatever the nets cost.
-    fn layers(&self) -> Result<Vec<(Vec<Transition>, usize)>> {
-        let labels: &[u8] =
-            if self.problem.question.scope == Scope::Arbitrary { &[0, INSIDE] } else { &[0, INSIDE, 2] };
+    fn layers(&self) -> Result<Vec<Layer>> {
+        let all = [0, INSIDE, 2];
+        let labels = if self.problem.question.scope == Scope::Arbitrary { &all[..2] } else { &all };
         // The most that the units to come can be worth.
         let worth = |unit: usize| self.of_unit[unit].map_or(0, |sums| self.worth(sums).max(0));
         let mut rest: i128 = (0..self.problem.order.units).map(worth).sum();
-        // Each state with the least that is used and the most that it is worth.
-        let mut states = vec![(State::default(), 0, 0)];
+        // Each state with its number, the least that is used, and the most that it is worth.
+        let mut states = HashMap::from([(State::default(), (0, 0, 0))]);
         let mut layers = Vec::with_capacity(self.steps.len());
         let mut left = MOST_TRANSITIONS;
+        // The facts that states tell, and what a state tells of each fact.
+        let nodes = self.problem.order.unit_of.len();
+        let (mut known, mut facts) = (Vec::new(), vec![0; self.last.len()]);
         for (i, step) in self.steps.iter().enumerate() {
             rest -= if step.is_first { worth(step.unit) } else { 0 };
-            let mut number: HashMap<State, usize> = HashMap::new();
-            let (mut transitions, mut bounds) = (Vec::new(), Vec::new());
-            for (from, (state, used, worth)) in states.iter().enumerate() {
-                for (state, more) in labels.iter().filter_map(|&label| self.extend(state, (i, step), label)) {
+            let of_step = self.nets_of[step.unit].iter().map(|e| nodes + e).chain([step.node]);
+            known.extend(of_step.filter(|fact| !known.contains(fact)).collect::<Vec<_>>());
+            let kept: Vec<usize> = known.iter().copied().filter(|&fact| self.last[fact] > i).collect();
+            let (mut transitions, mut next) = (Vec::new(), HashMap::new());
+            for (state, &(from, used, worth)) in &states {
+                for &label in labels {
+                    known.iter().zip(state.iter().chain(repeat(&0))).for_each(|(&fact, &value)| facts[fact] = value);
+                    let Some(more) = self.extend(&mut facts, step, label) else { continue };
                     let (used, worth) = (used + more.used, worth + self.worth(more));
-                    if used > self.limit.used || worth + rest <= self.worth(self.limit) {
-                        continue;
+                    if used <= self.limit.used && worth + rest > self.worth(self.limit) {
+                        let fresh = next.len();
+                        let state: State = kept.iter().map(|&fact| facts[fact]).collect();
+                        let known = next.entry(state).or_insert((fresh, used, worth));
+                        *known = (known.0, known.1.min(used), known.2.max(worth));
+                        transitions.push((from, known.0, more));
                     }
-                    let to = *number.entry(state).or_insert(bounds.len());
-                    if to == bounds.len() {
-                        bounds.push((used, worth));
-                    }
-                    bounds[to] = (used.min(bounds[to].0), worth.max(bounds[to].1));
-                    transitions.push(Transition { from, to, more });
                 }
             }
             left = left.checked_sub(transitions.len()).ok_or("its order is too wide")?;
             layers.push((transitions, states.len()));
-            states = bounds.into_iter().map(|(used, worth)| (State::default(), used, worth)).collect();
-            number.into_iter().for_each(|(state, to)| states[to].0 = state);
+            (states, known) = (next, kept);
         }
         Ok(layers)
     }
 
-    /// The state once a step's order node has a label, with what that uses and earns; `None` where it may not have it.
-    fn extend(&self, state: &State, (i, step): (usize, &Step), label: u8) -> Option<(State, Sums)> {
-        let label_of = |node: usize| state.iter().find(|fact| fact.0 == node).expect("labels stay while needed").1;
-        let inside = label == INSIDE;
-        let is_kept_apart = |&(other, together): &(usize, bool)| {
-            let other = label_of(other) == INSIDE;
-            if together { other != inside } else { other && inside }
-        };
-        if step.after.iter().any(|&other| label_of(other) > label)
-            || step.before.iter().any(|&other| label_of(other) < label)
-            || step.partners.iter().any(is_kept_apart)
-        {
-            return None;
-        }
-        let mut next = state.clone();
-        next.push((step.node, label));
-        let mut more = Sums::default();
-        if step.is_first {
-            if inside {
-                more = self.of_unit[step.unit]?;
-            }
-            more.used += self.pay(&mut next, step.unit, inside);
-        }
-        next.retain(|&(fact, _)| self.last[fact] > i);
-        next.sort_unstable();
-        Some((next, more))
+    /// Adds to the facts that a step's order node has a label, with what that uses and earns; `None` where it may not have it.
+    fn extend(&self, facts: &mut [u8], step: &Step, label: u8) -> Option<Sums> {
+        let is_inside = label == INSIDE;
+        let may_be = step.asks.iter().all(|&(other, may_be)| may_be(facts[other], label));
+        facts[step.node] = label;
+        let of_unit = if step.is_first && is_inside { self.of_unit[step.unit] } else { Some(Sums::default()) };
+        let more = of_unit.filter(|_| may_be)?;
+        let paid = if step.is_first { self.pay(facts, step.unit, is_inside) } else { 0 };
+        Some(Sums { used: more.used + paid, ..more })
     }
 
     /// What the nets cost that a unit inside or outside cuts.
-    fn pay(&self, state: &mut State, unit: usize, inside: bool) -> i128 {
+    fn pay(&self, facts: &mut [u8], unit: usize, is_inside: bool) -> i128 {
         let mut used = 0;
         for &e in &self.nets_of[unit] {
-            let (net, fact) = (&self.problem.nets[e], self.problem.order.unit_of.len() + e);
-            let at = state.iter().position(|&(known, _)| known == fact).unwrap_or(state.len());
-            if at == state.len() {
-                state.push((fact, 0));
-            }
-            let (ends, per_cost) = match state[at].1 | ENDS[usize::from(net.source == unit)][usize::from(inside)] {
-                ends if ends & PAID > 0 => (PAID, 0),
-                ends if ends & COMES_IN == COMES_IN => (PAID, self.net_use[0]),
-                ends if ends & GOES_OUT == GOES_OUT => (PAID, self.net_use[1]),
-                // The sinks looked at are where the source is, if that is known.
-                ends if ends & SOURCE > 0 => (ends & SOURCE, 0),
-                ends => (ends, 0),
+            let (net, at) = (&self.problem.nets[e], &mut facts[self.problem.order.unit_of.len() + e]);
+            let ends = *at | ENDS[usize::from(net.source == unit)][usize::from(is_inside)];
+            let way = [COMES_IN, GOES_OUT].iter().position(|&both| ends & both == both).filter(|_| ends < PAID);
+            used += way.map_or(0, |way| self.net_use[way] * net.cost);
+            *at = match ends & SOURCE {
+                _ if ends >= PAID || way.is_some() => PAID,
+                0 => ends,
+                // The sinks looked at are where the source is.
+                source => source,
             };
-            state[at].1 = ends;
-            used += per_cost * net.cost;
         }
         used
     }

@@ -8,8 +8,7 @@ use crate::json::{Object, Value};
 use crate::problem::Problem;
 use crate::profits::{self, Earning};
 use crate::question::Question;
-use crate::work::Work;
-use crate::{Error, Result, crowd, ideals};
+use crate::{Error, Result, crowd, ideals, work};
 
 /// A line that gives a reason.
 struct Line<'a> {
@@ -40,17 +39,17 @@ pub fn check(instance_text: &str, proof_text: &str, only: Option<usize>) -> Resu
     let devices = question.devices();
     let line = |(text, number)| Line::read(text, number, devices).map_err(Error::unreadable(number));
     let lines = lines.map(line).collect::<Result<Vec<Line>, Error>>()?;
-    let Some(stability) = &question.stability else {
-        check_claim(&instance, &question, &lines.iter().collect::<Vec<_>>())?;
-        return Ok((instance, question));
-    };
-    stability.check(&instance, &question).map_err(Error::refused(1))?;
-    for device in (0..stability.devices.len()).filter(|&device| only.is_none_or(|only| only == device)) {
-        let (scenario, best) = stability.scenario(&instance, &question, device).map_err(Error::refused(1))?;
-        let lines: Vec<&Line> = lines.iter().filter(|line| line.device == Some(device)).collect();
-        if best.claim > 0 {
-            check_claim(&scenario, &best, &lines)?;
+    if let Some(stability) = &question.stability {
+        stability.check(&instance, &question).map_err(Error::refused(1))?;
+        for device in (0..stability.devices.len()).filter(|&device| only.is_none_or(|only| only == device)) {
+            let (scenario, best) = stability.scenario(&instance, &question, device).map_err(Error::refused(1))?;
+            let lines: Vec<&Line> = lines.iter().filter(|line| line.device == Some(device)).collect();
+            if best.claim > 0 {
+                check_claim(&scenario, &best, &lines)?;
+            }
         }
+    } else {
+        check_claim(&instance, &question, &lines.iter().collect::<Vec<_>>())?;
     }
     Ok((instance, question))
 }
@@ -60,19 +59,24 @@ fn check_claim(instance: &Instance, question: &Question, lines: &[&Line]) -> Res
     let problem = Problem::new(instance, question).map_err(Error::refused(1))?;
     let mut refuted = BTreeSet::new();
     for Line { number, fields, .. } in lines {
-        let (under, reason) = reason(fields, &problem).map_err(Error::unreadable(*number))?;
-        reason(&under).map_err(Error::refused(*number))?;
+        let under = decisions(fields, &problem).map_err(Error::unreadable(*number))?;
+        let holds = reason(fields, &problem, &under).map_err(Error::unreadable(*number))?;
+        holds.map_err(Error::refused(*number))?;
         refuted.insert(under);
     }
     let last = lines.last().map_or(1, |line| line.number);
     cases::are_complete(refuted).map_err(Error::refused(last))
 }
 
-/// Whether a reason holds in the case of some decisions; else why not.
-type Reason<'a> = Box<dyn Fn(&[Decision]) -> Result<()> + 'a>;
+/// The decisions of a line's case.
+fn decisions(line: &Object, problem: &Problem) -> Result<Vec<Decision>> {
+    let under: Vec<Value> = line.optional("under")?.unwrap_or_default();
+    under.into_iter().map(|decision| Decision::read(decision, problem)).collect()
+}
 
-/// Reads a line: the decisions of its case, and the reason why no split of that is within the target.
-fn reason<'a>(line: &Object, problem: &'a Problem) -> Result<(Vec<Decision>, Reason<'a>)> {
+/// Reads a line's reason, and whether it holds in the case of some decisions: no split of that is within the target; else why
+/// it does not.
+fn reason(line: &Object, problem: &Problem, under: &[Decision]) -> Result<Result<()>> {
     let known: [(&str, &[&str]); 4] = [
         ("work", &["weights"]),
         ("crowd", &["nodes", "most"]),
@@ -80,29 +84,21 @@ fn reason<'a>(line: &Object, problem: &'a Problem) -> Result<(Vec<Decision>, Rea
         ("profits", &["profits", "kinds"]),
     ];
     line.are_fields(&[&["reason", "device", "under"], line.word("reason", &known)?].concat())?;
-    let under: Vec<Value> = line.optional("under")?.unwrap_or_default();
-    let under = under.into_iter().map(|decision| Decision::read(decision, problem)).collect::<Result<_>>()?;
-    let reason: Reason = match line.get::<String>("reason")?.as_str() {
-        "work" => {
-            let weights: Vec<i128> = line.get("weights")?;
-            Box::new(move |_| Work::new(problem, &weights)?.refutes(problem))
-        }
-        "ideals" => {
-            let weights: Vec<i128> = line.get("weights")?;
-            Box::new(move |_| ideals::refutes(problem, &weights))
-        }
+    let weights = || line.get::<Vec<i128>>("weights");
+    Ok(match line.get::<String>("reason")?.as_str() {
+        "work" => work::refutes(problem, &weights()?),
+        "ideals" => ideals::refutes(problem, &weights()?),
         "crowd" => {
             let (nodes, most): (Vec<usize>, Vec<usize>) = (line.get("nodes")?, line.get("most")?);
             let units = nodes.into_iter().map(|node| problem.unit(node)).collect::<Result<Vec<_>>>()?;
-            Box::new(move |_| crowd::refutes(problem, &units, &most))
+            crowd::refutes(problem, &units, &most)
         }
         _ => {
             let (profits, earnings): (Vec<i128>, Vec<Earning>) = (line.get("profits")?, line.get("kinds")?);
             let nodes = problem.order.unit_of.len();
             ensure!(profits.len() == nodes, "there have to be {nodes} profits");
             let profits = problem.order.sums(profits.into_iter().map(Ok))?;
-            Box::new(move |under| profits::refutes(problem, &profits, &earnings, under))
+            profits::refutes(problem, &profits, &earnings, under)
         }
-    };
-    Ok((under, reason))
+    })
 }

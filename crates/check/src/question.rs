@@ -7,13 +7,6 @@ use crate::json::{Object, Read, Value};
 /// The name and version of the format.
 pub const FORMAT: &str = "dagsplit-proof/1";
 
-/// What a split is judged by: its largest load, or the sum of the largest loads of the two passes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Objective {
-    Throughput,
-    GPipe,
-}
-
 /// Which splits count: any assignment, those of convex sets, or those of successive ideals of the order graph.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
@@ -58,7 +51,8 @@ pub struct Stability {
 #[derive(Clone)]
 pub struct Question {
     pub instance: String,
-    pub objective: Objective,
+    /// Whether splits are judged by the sum of the largest loads of the two passes, and not by their largest load.
+    pub is_gpipe: bool,
     pub scope: Scope,
     pub accelerators: Vec<Class>,
     pub cpus: u32,
@@ -70,11 +64,8 @@ pub struct Question {
     pub stability: Option<Stability>,
 }
 
-#[rustfmt::skip]
-const FIELDS: [&str; 12] = [
-    "format", "instance", "objective", "scope", "accelerators", "cpus", "transfer_scale", "replication", "digits",
-    "claim", "order", "stability",
-];
+const FIELDS: &str =
+    "format instance objective scope accelerators cpus transfer_scale replication digits claim order stability";
 
 /// More devices than any machine room holds.
 const MOST_DEVICES: u32 = 1_000_000;
@@ -87,13 +78,12 @@ impl Question {
     pub fn parse(line: &str) -> Result<Self> {
         ensure!(!line.is_empty(), "the file is empty");
         let line = Object::parse(line)?;
-        line.are_fields(&FIELDS)?;
+        line.are_fields(&Vec::from_iter(FIELDS.split(' ')))?;
         line.word("format", &[(FORMAT, ())])?;
-        let objectives = [("throughput", Objective::Throughput), ("gpipe", Objective::GPipe)];
         let scopes = [("arbitrary", Scope::Arbitrary), ("convex", Scope::Convex), ("acyclic", Scope::Acyclic)];
         let question = Self {
             instance: line.get("instance")?,
-            objective: line.word("objective", &objectives)?,
+            is_gpipe: line.word("objective", &[("throughput", false), ("gpipe", true)])?,
             scope: line.word("scope", &scopes)?,
             accelerators: line.get("accelerators")?,
             cpus: line.get("cpus")?,
@@ -107,10 +97,10 @@ impl Question {
         let devices = question.accelerators.iter().fold(question.cpus, |sum, class| sum.saturating_add(class.count));
         let is_small = question.digits <= MOST_DIGITS && question.claim.unsigned_abs() < LARGEST.unsigned_abs();
         ensure!(is_small, "a claim has at most {MOST_DIGITS} decimals, and is below 2^120");
-        let has_unknown = question.objective == Objective::GPipe && question.replication.is_some();
-        ensure!(!has_unknown, "the objective gpipe knows no replicas");
-        let is_known = (1..=MOST_DEVICES).contains(&devices);
-        ensure!(is_known, "there are {devices} devices; known are from 1 to {MOST_DEVICES}");
+        let is_known = !question.is_gpipe || question.replication.is_none();
+        ensure!(is_known, "the objective gpipe knows no replicas");
+        let are_known = (1..=MOST_DEVICES).contains(&devices);
+        ensure!(are_known, "there are {devices} devices; known are from 1 to {MOST_DEVICES}");
         Ok(question)
     }
 

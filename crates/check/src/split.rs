@@ -1,6 +1,6 @@
 //! Splits in the published shape, and their largest load: what stands beside a claim.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::Result;
 use crate::instance::Instance;
@@ -19,16 +19,18 @@ pub fn value(instance: &Instance, question: &Question, text: &str) -> Result<i12
 /// The loads of each device of a split; or why it is none that is asked for.
 pub fn loads(problem: &Problem, devices: &[Device]) -> Result<Vec<[i128; 2]>> {
     let device_of = placed(problem.instance, devices)?;
-    let mut of_unit = vec![None; problem.order.units];
-    for (&unit, &d) in problem.order.unit_of.iter().zip(&device_of) {
-        ensure!(*of_unit[unit].get_or_insert(d) == d, "nodes that have to share a device are on two");
+    for (v, &unit) in problem.order.unit_of.iter().enumerate() {
+        let is_whole = device_of[v] == device_of[problem.order.of_unit[unit][0]];
+        ensure!(is_whole, "nodes that have to share a device are on two");
     }
-    are_there(problem, devices)?;
+    for (k, kind) in problem.kinds.iter().enumerate() {
+        let own = devices.iter().filter(|device| device.kind == k);
+        let taken: u64 = own.map(|device| u64::from(device.replicas)).sum();
+        ensure!(taken <= kind.count.into(), "it takes {taken} devices of kind {k}, of which there are {}", kind.count);
+    }
     is_in_scope(problem, &device_of, devices.len())?;
-    let loads = devices.iter().enumerate().map(|(d, device)| {
-        load(problem, device, |u| of_unit[u] == Some(d)).map_err(|cause| format!("device {d}: {cause}"))
-    });
-    loads.collect()
+    let loads = |(d, device)| load(problem, device).map_err(|cause| format!("device {d}: {cause}"));
+    devices.iter().enumerate().map(loads).collect()
 }
 
 /// Reads a split. A backward node that no device lists is where its colour class is.
@@ -40,10 +42,8 @@ fn read(text: &str, instance: &Instance) -> Result<Vec<Device>> {
     for (list, is_cpu) in [("fpgas", false), ("cpus", true)] {
         for device in file.optional::<Vec<Object>>(list)?.unwrap_or_default() {
             let nodes = device.get::<Vec<u64>>("nodes")?.into_iter().map(position).collect::<Result<_>>()?;
-            let (kind, replicas) = match is_cpu {
-                true => (instance.classes, 1),
-                false => (device.optional("class")?.unwrap_or(0), device.optional("replicas")?.unwrap_or(1)),
-            };
+            let (class, replicas) = (device.optional("class")?.unwrap_or(0), device.optional("replicas")?.unwrap_or(1));
+            let (kind, replicas) = if is_cpu { (instance.classes, 1) } else { (class, replicas) };
             ensure!(is_cpu || kind < instance.classes, "there is no class {kind}");
             devices.push(Device { kind, replicas, nodes });
         }
@@ -75,32 +75,22 @@ fn placed(instance: &Instance, devices: &[Device]) -> Result<Vec<usize>> {
     device_of.into_iter().enumerate().map(of).collect()
 }
 
-/// Whether there are as many devices as the split takes.
-fn are_there(problem: &Problem, devices: &[Device]) -> Result<()> {
-    for (k, kind) in problem.kinds.iter().enumerate() {
-        let mut taken = 0_u32;
-        for Device { replicas, .. } in devices.iter().filter(|device| device.kind == k) {
-            ensure!((1..=kind.most_replicas.max(1)).contains(replicas), "a set has {replicas} replicas");
-            taken = taken.saturating_add(*replicas);
-        }
-        ensure!(taken <= kind.count, "it takes {taken} devices of kind {k}, of which there are {}", kind.count);
-    }
-    Ok(())
-}
-
-/// The loads of a device that holds some units.
-fn load(problem: &Problem, device: &Device, is_in: impl Fn(usize) -> bool) -> Result<[i128; 2]> {
+/// The loads of a device.
+fn load(problem: &Problem, device: &Device) -> Result<[i128; 2]> {
     let kind = problem.kinds.get(device.kind).ok_or("there is no such kind")?;
+    let are_there = (1..=kind.most_replicas.max(1)).contains(&device.replicas);
+    ensure!(are_there, "a set has {} replicas", device.replicas);
+    let units: BTreeSet<usize> = device.nodes.iter().map(|&v| problem.order.unit_of[v]).collect();
     let (mut passes, mut memory, mut parameters) = ([Terms::default(); 2], 0, 0);
-    for u in (0..problem.order.units).filter(|&u| is_in(u)) {
+    for &u in &units {
         let times = kind.time[u].ok_or("it cannot run a node")?;
         passes.iter_mut().zip(times).for_each(|(terms, time)| terms[0] += time);
         memory += problem.memory[u];
         parameters += problem.parameters[u];
     }
     for net in &problem.nets {
-        let is_made = is_in(net.source);
-        let is_cut = net.sinks.iter().any(|&u| is_in(u) != is_made);
+        let is_made = units.contains(&net.source);
+        let is_cut = net.sinks.iter().any(|u| units.contains(u) != is_made);
         passes[net.pass][1 + usize::from(is_made)] += if is_cut { net.cost } else { 0 };
     }
     ensure!(kind.capacity.is_none_or(|capacity| memory <= capacity), "its memory is exceeded");

@@ -1,10 +1,12 @@
 //! How far a split can be from the best one while times move.
 
+use std::collections::BTreeSet;
+
 use crate::Result;
 use crate::decimal::Decimal;
 use crate::instance::Instance;
 use crate::problem::Problem;
-use crate::question::{Class, Device, Objective, Question, Stability};
+use crate::question::{Class, Device, Question, Stability};
 use crate::split;
 
 impl Stability {
@@ -17,11 +19,8 @@ impl Stability {
         };
         let costs: Vec<Option<Decimal>> = question.accelerators.iter().map(pays).collect();
         let is_alike = costs.iter().all(|cost| cost.is_some() && *cost == costs[0]);
-        let is_simple = question.objective == Objective::Throughput && question.replication.is_none() && is_alike;
-        ensure!(
-            is_simple,
-            "stability is of throughput, without replicas, where all devices pay the same for each transfer"
-        );
+        let is_simple = is_alike && !question.is_gpipe && question.replication.is_none();
+        ensure!(is_simple, "stability is of throughput, no replicas, and devices that pay the same for each transfer");
         split::loads(&Problem::new(instance, question)?, &self.devices).map(|_| ())
     }
 
@@ -29,18 +28,16 @@ impl Stability {
     /// may, and all else as short; and the question whether no split is better there than the claim says.
     pub fn scenario(&self, instance: &Instance, question: &Question, device: usize) -> Result<(Instance, Question)> {
         let Device { kind, nodes, .. } = &self.devices[device];
-        let mut is_in = vec![false; instance.nodes.len()];
-        nodes.iter().for_each(|&v| is_in[v] = true);
-        let mut is_cut = vec![false; instance.nodes.len()];
-        instance.edges.iter().for_each(|&(a, b)| is_cut[a] |= is_in[a] != is_in[b] && *kind < instance.classes);
+        let is_in: Vec<bool> = (0..instance.nodes.len()).map(|v| nodes.contains(&v)).collect();
+        let is_cut = |&&(a, b): &&(usize, usize)| *kind < instance.classes && is_in[a] != is_in[b];
+        let cut: BTreeSet<usize> = instance.edges.iter().filter(is_cut).map(|&(a, _)| a).collect();
         let mut scenario = instance.clone();
         for (v, node) in scenario.nodes.iter_mut().enumerate() {
-            let (by, none) = (node.spread, Decimal::ZERO);
             for (k, time) in node.times.iter_mut().enumerate() {
-                let measured = if k < instance.classes { by } else { none };
+                let measured = if k < instance.classes { node.spread } else { Decimal::ZERO };
                 *time = time.map(|time| self.moved(time, measured, is_in[v] && k == *kind)).transpose()?;
             }
-            node.transfer = self.moved(node.transfer, none, is_cut[v])?;
+            node.transfer = self.moved(node.transfer, Decimal::ZERO, cut.contains(&v))?;
         }
         let loads = split::loads(&Problem::new(&scenario, question)?, &self.devices)?;
         Ok((scenario, Question { claim: loads[device][0] - question.claim, ..question.clone() }))

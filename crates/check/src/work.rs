@@ -27,8 +27,8 @@ impl Work {
         // Sums over all devices stay exact, and with them those over units.
         let devices = kinds.iter().map(|kind| i128::from(kind.count)).sum();
         product([problem.largest, weights.iter().copied().max().unwrap_or_default(), devices])?;
-        let price = |k: usize| kinds[k].pieces.iter().map(|piece| piece[0]).max().unwrap_or_default() * weights[k];
-        let prices: Vec<i128> = (0..kinds.len()).map(price).collect();
+        let price = |(k, kind): (usize, &Kind)| kind.load(&[weights[k], 0, 0]);
+        let prices: Vec<i128> = kinds.iter().enumerate().map(price).collect();
         let least = |unit| problem.present().filter_map(|(k, kind)| Some(kind.time(unit)? * prices[k])).min();
         let of_unit = (0..problem.order.units).map(|unit| least(unit).unwrap_or(NEVER)).collect();
         // What replicas share is below the claim, and no whole number.
@@ -36,11 +36,12 @@ impl Work {
         let of_device = kinds.iter().zip(weights).map(|(kind, weight)| most(kind) * weight).collect();
         Ok(Self { of_unit, of_device })
     }
+}
 
-    /// Whether the devices cannot do all units within the target.
-    pub fn refutes(&self, problem: &Problem) -> Result<()> {
-        let most: i128 = problem.present().map(|(k, kind)| i128::from(kind.count) * self.of_device[k]).sum();
-        ensure!(sum(self.of_unit.iter().copied())? > most, "the work does not exceed what devices can do");
-        Ok(())
-    }
+/// Whether the devices cannot do all units within the target; else why not.
+pub fn refutes(problem: &Problem, weights: &[i128]) -> Result<()> {
+    let Work { of_unit, of_device } = Work::new(problem, weights)?;
+    let most: i128 = problem.present().map(|(k, kind)| i128::from(kind.count) * of_device[k]).sum();
+    ensure!(sum(of_unit)? > most, "the work does not exceed what devices can do");
+    Ok(())
 }

@@ -236,6 +236,34 @@ fn a_leaf_that_takes_room_or_synchronisation_is_not_free() {
     }
 }
 
+/// Of a chain of 8 nodes half on each accelerator is optimal. As many constants beside them would make millions of ideals.
+#[test]
+fn constants_are_with_their_only_readers() {
+    let node = |id: usize, time: usize| {
+        format!(r#"{{"id":{id},"accelerator_times":[{time}],"cpu_time":{time},"transfer_time":1}}"#)
+    };
+    let edge = |a: usize, b: usize| format!(r#"{{"source":{a},"target":{b}}}"#);
+    let nodes: Vec<String> = (0..30).map(|v| node(v, if v < 8 { 3 } else { 0 })).collect();
+    let chain = (1..8).map(|v| edge(v - 1, v));
+    let edges: Vec<String> = chain.chain((8..30).map(|v| edge(v, v % 8))).collect();
+    let instance = format!(
+        r#"{{"schema":"dagsplit-instance/1","platform":{{"accelerators":[{{"count":2}}],"cpus":0}},"nodes":[{}],"edges":[{}]}}"#,
+        nodes.join(","),
+        edges.join(",")
+    );
+    let first = |claim: u32| {
+        format!(
+            r#"{{"format":"dagsplit-proof/1","instance":"{}","objective":"throughput","scope":"acyclic","accelerators":[{{"count":2,"load":[[1,1,1]]}}],"cpus":0,"digits":0,"claim":{claim}}}"#,
+            hash(instance.as_bytes())
+        )
+    };
+    let of = |claim| check(&instance, &format!("{}\n{IDEALS}\n", first(claim)), None);
+    assert!(of(13).is_ok());
+    let above = of(14);
+    let why = "a chain of ideals has every load within the target";
+    assert!(matches!(&above, Err(Error::Refused { line: 2, cause }) if cause == why), "{above:?}");
+}
+
 /// Stages {x} and {a, b} take 3 and 5. With a the first one takes no more than 4, and b takes 4, but then has to send 5 back.
 #[test]
 fn a_unit_that_is_sent_gradients_does_not_pay_for_its_edge() {
@@ -266,7 +294,9 @@ fn a_split_of_stability_is_one_that_is_asked_for() {
     let of = |devices: &str, line: &str| {
         let stability = format!(r#","stability":{{"spread":0.5,"devices":[{devices}]}}}}"#);
         let first = statement(-100, "acyclic");
-        check(INSTANCE, &format!("{}{stability}\n{line}", &first[..first.len() - 1]), None)
+        let proof = format!("{}{stability}\n{line}", &first[..first.len() - 1]);
+        assert!(python(&[[INSTANCE, &proof]]).is_none_or(|accepted| accepted == [false]), "{proof}");
+        check(INSTANCE, &proof, None)
     };
     let [all, other] = [r#"{"kind":0,"nodes":[0,1]}"#, r#"{"kind":1,"nodes":[2]}"#];
     for (devices, why) in [

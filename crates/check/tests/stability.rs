@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::python::causes;
 use common::{Case, Draw};
 use dagsplit_check::{Error, check, hash, split_value};
 use serde_json::{Value, json};
@@ -39,8 +40,8 @@ fn devices_of(case: &Case, split: &str) -> Vec<(usize, Vec<u64>)> {
     accelerators.chain(cpus).filter(|(_, nodes): &(usize, Vec<u64>)| !nodes.is_empty()).collect()
 }
 
-/// The workload in which what a device pays for is longer by half, and all else shorter.
-fn scenario(case: &Case, (kind, nodes): &(usize, Vec<u64>)) -> String {
+/// The workload in which what a device pays for is longer by a part of itself, and all else shorter.
+fn scenario(case: &Case, spread: f64, (kind, nodes): &(usize, Vec<u64>)) -> String {
     let file: Value = serde_json::from_str(&case.instance).unwrap();
     let is_in = |id: &Value| nodes.contains(&((id.as_u64().unwrap() - 1) / 7));
     let edges = file["edges"].as_array().unwrap();
@@ -53,15 +54,15 @@ fn scenario(case: &Case, (kind, nodes): &(usize, Vec<u64>)) -> String {
             Some(own) => own == *kind && nodes.contains(&(v as u64)),
             None => *kind + 1 < case.counts.len() && is_cut(v),
         };
-        time * if is_longer { 1.5 } else { 0.5 }
+        time * if is_longer { 1.0 + spread } else { 1.0 - spread }
     })
 }
 
-fn proof(case: &Case, devices: &[(usize, Vec<u64>)], claim: i128) -> String {
+fn proof(case: &Case, spread: f64, devices: &[(usize, Vec<u64>)], claim: i128) -> String {
     let devices_json: Vec<Value> = devices.iter().map(|(kind, nodes)| json!({"kind": kind, "nodes": nodes})).collect();
     let first = case.first_line(claim);
     let first =
-        format!("{},\"stability\":{}}}", &first[..first.len() - 1], json!({"spread": 0.5, "devices": devices_json}));
+        format!("{},\"stability\":{}}}", &first[..first.len() - 1], json!({"spread": spread, "devices": devices_json}));
     let weights = case.for_kinds(0);
     let line = |d: usize| format!("{{\"reason\":\"ideals\",\"device\":{d},\"weights\":{weights}}}");
     std::iter::once(first).chain((0..devices.len()).map(line)).collect::<Vec<_>>().join("\n")
@@ -70,17 +71,22 @@ fn proof(case: &Case, devices: &[(usize, Vec<u64>)], claim: i128) -> String {
 #[test]
 fn the_largest_regret_is_proven_and_no_less() {
     let mut draw = Draw(11);
-    let (mut proven, mut above_zero) = (0, 0);
+    let (mut proven, mut above_zero, mut moved) = (0, 0, 0);
+    // Instances, proofs, and what the checker says, for the other checker.
+    let mut said: Vec<(String, String, Option<&str>)> = Vec::new();
+    let why = "a chain of ideals has every load within the target";
     for _ in 0..250 {
         let case = Case::drawn(&mut draw, 4, "acyclic", false);
         let Some((_, split)) = case.optimum() else { continue };
         let devices = devices_of(&case, &split);
         if (0..case.counts.len()).any(|kind| case.pieces(kind) > 1) {
-            let refused = check(&case.instance, &proof(&case, &devices, 0), None);
+            let proof = proof(&case, 0.5, &devices, 0);
+            let refused = check(&case.instance, &proof, None);
             assert!(
                 matches!(&refused, Err(Error::Refused { line: 1, cause }) if cause.contains("pay the same")),
                 "{refused:?}"
             );
+            said.push((case.instance, proof, Some("pay the same")));
             continue;
         }
         let regret = |instance: &str| {
@@ -88,20 +94,34 @@ fn the_largest_regret_is_proven_and_no_less() {
             let best = case.optimum_on(instance).unwrap();
             split_value(instance, &first_line, &split).unwrap() - best
         };
-        let largest = devices.iter().map(|device| regret(&scenario(&case, device))).max().unwrap();
+        let most = |spread| devices.iter().map(|device| regret(&scenario(&case, spread, device))).max().unwrap();
+        let largest = most(0.5);
         for _ in 0..4 {
             let corner = with_times(&case.instance, |_, _, time| time * if draw.is(50) { 1.5 } else { 0.5 });
             assert!(regret(&corner) <= largest, "{corner} of {}, {split}", case.instance);
         }
-        let accepted = check(&case.instance, &proof(&case, &devices, largest), None);
-        assert!(accepted.as_ref().is_ok_and(|accepted| accepted.is_stability), "{accepted:?}");
-        let below = check(&case.instance, &proof(&case, &devices, largest - 1), None);
-        let why = "a chain of ideals has every load within the target";
-        assert!(matches!(&below, Err(Error::Refused { line: 2.., cause }) if cause.contains(why)), "{below:?}");
+        // The bound, one that is a unit too low, and the bound where times move by one tenth more.
+        let is_more = most(0.6) > largest;
+        for (spread, claim, refused) in [(0.5, largest, false), (0.5, largest - 1, true), (0.6, largest, is_more)] {
+            let proof = proof(&case, spread, &devices, claim);
+            match check(&case.instance, &proof, None) {
+                Ok(accepted) if !refused => assert!(accepted.is_stability),
+                Err(Error::Refused { line: 2.., cause }) if refused && cause.contains(why) => {}
+                other => panic!("{other:?} of {claim} at {spread}: {}", case.instance),
+            }
+            said.push((case.instance.clone(), proof, refused.then_some(why)));
+        }
+        moved += usize::from(is_more);
         proven += 1;
         above_zero += usize::from(largest > 0);
     }
-    assert!(proven > 60 && above_zero > 30, "{proven} and {above_zero}");
+    assert!(proven > 60 && above_zero > 30 && moved > 30, "{proven}, {above_zero} and {moved}");
+    let pairs: Vec<[&str; 2]> = said.iter().map(|(instance, proof, _)| [&instance[..], proof]).collect();
+    for (cause, (instance, proof, expected)) in causes(&pairs).into_iter().flatten().zip(&said) {
+        let is_as_expected =
+            expected.map_or(cause.is_empty(), |why| cause.starts_with("Refused") && cause.contains(why));
+        assert!(is_as_expected, "the checker in Python says {cause:?}, not {expected:?}, of {proof}\n{instance}");
+    }
 }
 
 /// Two nodes for two accelerators: of 3 and 2, measured within 1 and 0. Apart they take 4 at most, and no split takes less.
@@ -118,16 +138,27 @@ fn measured_times_move_by_their_spread() {
         [&[first.to_string().as_str()], lines].concat().join("\n")
     };
     let apart = json!([{"kind": 0, "nodes": [0]}, {"kind": 0, "nodes": [1]}]);
-    let lines = [r#"{"reason":"crowd","device":0,"nodes":[0],"most":[0,0]}"#];
+    let together = json!([{"kind": 0, "nodes": [0, 1]}]);
+    let first = r#"{"reason":"crowd","device":0,"nodes":[0],"most":[0,0]}"#;
     // The second node's device takes 2 where the best split takes that, too.
     let second = r#"{"reason":"crowd","device":1,"nodes":[1],"most":[0,0]}"#;
-    assert!(check(&instance, &proof(apart.clone(), 0, &[lines[0], second]), None).is_ok());
-    let lacking = check(&instance, &proof(apart, 0, &lines), None);
-    assert!(matches!(lacking, Err(Error::Refused { .. })), "{lacking:?}");
-    // Together they take 6 where 4 is possible.
-    let together = json!([{"kind": 0, "nodes": [0, 1]}]);
-    assert!(check(&instance, &proof(together.clone(), 2, &lines), None).is_ok());
-    assert!(matches!(check(&instance, &proof(together, 1, &lines), None), Err(Error::Refused { line: 2, .. })));
+    let proofs = [
+        (proof(apart.clone(), 0, &[first, second]), None),
+        (proof(apart, 0, &[first]), Some("")),
+        // Together they take 6 where 4 is possible.
+        (proof(together.clone(), 2, &[first]), None),
+        (proof(together, 1, &[first]), Some("may hold the units")),
+    ];
+    for (proof, refused) in &proofs {
+        let said = check(&instance, proof, None);
+        let is_refused = |why| matches!(&said, Err(Error::Refused { cause, .. }) if cause.contains(why));
+        assert!(refused.map_or(said.is_ok(), is_refused), "{said:?}");
+    }
+    let pairs = proofs.each_ref().map(|(proof, _)| [&instance[..], proof]);
+    for (cause, (_, refused)) in causes(&pairs).into_iter().flatten().zip(&proofs) {
+        let is_refused = |why| cause.starts_with("Refused") && cause.contains(why);
+        assert!(refused.map_or(cause.is_empty(), is_refused), "the checker in Python says {cause}");
+    }
 }
 
 #[test]

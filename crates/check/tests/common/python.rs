@@ -3,8 +3,13 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// What the checker in Python says of each instance and proof, or `None` where there is no Python.
+/// Whether the checker in Python accepts each proof of an instance, or `None` where there is no Python.
 pub fn python(pairs: &[[&str; 2]]) -> Option<Vec<bool>> {
+    causes(pairs).map(|causes| causes.iter().map(String::is_empty).collect())
+}
+
+/// Why the checker in Python does not accept each proof of an instance, empty where it does.
+pub fn causes(pairs: &[[&str; 2]]) -> Option<Vec<String>> {
     const DRIVER: &str = "
 import json, sys
 sys.path.insert(0, sys.argv[1])
@@ -12,9 +17,9 @@ import check
 for instance, proof in json.load(sys.stdin):
     try:
         check.check(instance.encode(), proof)
-        print('True')
-    except (check.Refused, LookupError, TypeError, ValueError):
-        print('False')
+        print()
+    except (check.Refused, LookupError, TypeError, ValueError) as cause:
+        print(repr(cause))
 ";
     let tools = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools");
     let mut command = Command::new("python3");
@@ -23,5 +28,5 @@ for instance, proof in json.load(sys.stdin):
     child.stdin.take()?.write_all(serde_json::to_string(pairs).unwrap().as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "the checker in Python ends with {}", output.status);
-    Some(String::from_utf8(output.stdout).unwrap().lines().map(|line| line == "True").collect())
+    Some(String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect())
 }
