@@ -62,7 +62,8 @@ enum FlightArg {
     /// Twice as many but one.
     #[value(name = "zb-h2")]
     ZbH2,
-    /// With --chunks: interleaved 1F1B, which takes a microbatch for each device at a time through each chunk.
+    /// With --chunks: interleaved 1F1B, which takes a microbatch for each device at a time through each chunk. It uses as
+    /// many devices as divide the microbatches.
     Interleaved,
     /// With --placement v-shape: ZB-V, which has 2p of them in the two chunks of each of p devices.
     #[value(name = "zb-v")]

@@ -92,7 +92,7 @@ pub struct DeviceRecord {
     pub finish: Option<f64>,
     /// Bytes that the nodes occupy.
     pub memory: f64,
-    /// What they are for, where stages have degrees.
+    /// What they are for, where stages have degrees, or devices several chunks and no optimizer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_parts: Option<MemoryParts>,
     /// Ids of the nodes, as in the instance's file.

@@ -189,7 +189,8 @@ impl VerifiedDevice {
         &self.chunks_in_flight
     }
 
-    /// What its memory is for, where it depends on the place.
+    /// What its memory is for, where it depends on the place; of devices with several chunks only where no optimizer is
+    /// asked for, of which they state the sum.
     pub fn memory_parts(&self) -> Option<MemoryParts> {
         self.parts
     }
@@ -328,6 +329,8 @@ fn of_pipeline(split: &Split, loads: Vec<Load>, memory: &[f64], peaks: &[Option<
         objective => (loads::time(&loads, *objective, parts), 0.0),
     };
     let peak = |d: usize| peaks.get(d).and_then(Option::as_ref);
+    // Weights, gradients and optimizer state are one figure of a node then.
+    let is_one = split.spec.chunks.and_then(|chunks| chunks.memory?.training).is_some();
     let devices = loads.into_iter().enumerate().map(|(d, passes)| VerifiedDevice {
         assignment: split.devices[d].clone(),
         load: match split.spec.objective {
@@ -340,7 +343,7 @@ fn of_pipeline(split: &Split, loads: Vec<Load>, memory: &[f64], peaks: &[Option<
         span: None,
         in_flight: None,
         chunks_in_flight: peak(d).map_or_else(Vec::new, |peak| peak.in_flight.clone()),
-        parts: peak(d).map(|peak| peak.memory),
+        parts: peak(d).filter(|_| !is_one).map(|peak| peak.memory),
     });
     Verified { devices: devices.collect(), objective, rounding }
 }

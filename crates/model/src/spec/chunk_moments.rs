@@ -19,6 +19,8 @@ impl Chunks {
     /// forward passes, and of chunk v − 1 − c in backward ones. Between two moments at which either goes on to another
     /// chunk what is kept grows or falls evenly, so that it is the most at one of these; from j = pv on all comes again.
     ///
+    /// With no more than w passes in all, every chunk has all microbatches in flight.
+    ///
     /// Of ZB-V device i has 2p − 1 − i and i + 1 microbatches in flight when its second chunk begins, and 2p − i and i once
     /// forward passes of both are taken by turns; no more than there are.
     pub fn in_flight(&self, device: usize, devices: usize, microbatches: usize) -> Vec<Vec<usize>> {
