@@ -50,14 +50,14 @@ impl<'a> Proof<'a> {
             return false;
         }
         let devices = Devices::new(self.setting, self.race.cx);
-        let root = devices.as_ref().and_then(|devices| Root::new(devices, self.race.cx));
-        let Some(mut root) = root else {
+        let root = devices.as_ref().and_then(|devices| Some((devices, Root::new(devices, self.race.cx)?)));
+        let Some((devices, mut root)) = root else {
             self.anneal(ROUNDS_WITHOUT_PROOF);
             return false;
         };
         let is_infeasible = self.find_any(&mut root);
         if self.race.objective().is_some() {
-            devices.iter().for_each(|devices| self.bound_without_limits(devices, &mut root));
+            self.bound_without_limits(devices, &mut root);
             self.close(&mut root);
         }
         self.stats.set("columns", root.generation.pool.len() as f64);
