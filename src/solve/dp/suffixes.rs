@@ -198,12 +198,11 @@ impl<'a> Suffixes<'a> {
             // A layer may be made anew, twice as large, and kept as well.
             let labels = later.label_count();
             unlooked += labels / LABELS_PER_STEP + self.frontier.layers[depth].transitions.len();
-            if unlooked >= PATIENCE {
-                if cx.is_over_after(std::mem::take(&mut unlooked))
-                    || !cx.admits(spare + GROWTH * labels * size_of::<Label>())
-                {
-                    return Err(TooMany);
-                }
+            let size = labels * size_of::<Label>();
+            if unlooked >= PATIENCE
+                && (cx.is_over_after(std::mem::take(&mut unlooked)) || !cx.admits(spare + GROWTH * size))
+            {
+                return Err(TooMany);
             }
             self.fill(depth, &later, &mut layer);
             seen(&layer)?;
