@@ -25,7 +25,7 @@ pub(super) fn peaks(split: &Split, chunks: Chunks, asked: ChunksInFlight, microb
         let assignment = &split.devices[device];
         let of_node = |id: &u64| {
             let (cost, v) = (split.costs.kind(assignment.kind), split.index[id]);
-            (cost.nodes[v].map_or(0.0, |node| node.memory), cost.kept.get(v).copied().unwrap_or(0.0))
+            (cost.nodes[v].map_or(0.0, |node| node.memory), cost.kept_bytes(v))
         };
         let kept: Vec<f64> = assignment.chunks.iter().map(|chunk| chunk.iter().map(|id| of_node(id).1).sum()).collect();
         let other = assignment.nodes.iter().map(|id| of_node(id).0 - of_node(id).1).sum();
