@@ -3,7 +3,7 @@
 use super::super::assignment::Setting;
 use super::super::pricing::{INSIDE, LinePricer, Network, Plan, Pricer, Pricing, Resource, narrow};
 use crate::cost::MAX_PIECES;
-use crate::preprocess::{KindCosts, Reduced};
+use crate::preprocess::Reduced;
 use crate::solve::SearchContext;
 
 /// A decision of branch and price on which splits a node of its tree still holds.
@@ -36,7 +36,7 @@ impl<'a> Devices<'a> {
     /// The kinds of `setting`; `None` where the graph is too wide for the pricing of one of them.
     pub fn new(setting: &'a Setting<'a>, cx: &SearchContext) -> Option<Self> {
         let units = &setting.unordered.units;
-        Self::of(setting, units.kinds.iter().map(|kind| of_kind(units, kind)).collect(), cx)
+        Self::of(setting, units.kinds.iter().map(|kind| Resource::of(units, kind)).collect(), cx)
     }
 
     /// The same with as much memory as anyone may want, where there are limits: what no split of these is below, none at
@@ -75,6 +75,7 @@ impl<'a> Devices<'a> {
             2 => self.pricer_of::<2>(kind, decisions, pins, cx),
             3 => self.pricer_of::<3>(kind, decisions, pins, cx),
             4 => self.pricer_of::<4>(kind, decisions, pins, cx),
+            // More than is usual: as much as there may be at most, of which some is never used up.
             _ => self.pricer_of::<{ MAX_PIECES + 1 }>(kind, decisions, pins, cx),
         }
     }
@@ -93,8 +94,9 @@ impl<'a> Devices<'a> {
             Decision::Together(..) | Decision::Apart(..) => false,
         };
         let can_hold = |u: usize| costs.times[u].is_some() && !decisions.iter().any(|decision| forbids(decision, u));
-        let resources = &self.resources[kind];
-        let mut network = Network::<D>::new(self.setting.unordered, &can_hold, resources, pins);
+        let mut resources = self.resources[kind].clone();
+        resources.resize(D, Resource::unused(&self.setting.unordered.units));
+        let mut network = Network::<D>::new(self.setting.unordered, &can_hold, &resources, pins);
         for decision in decisions {
             match *decision {
                 Decision::Together(u, v) => {
@@ -174,21 +176,6 @@ impl<'a> Devices<'a> {
     }
 }
 
-/// What limits the sets that a kind of device holds; where that is more than is usual, as much as there may be at most, of
-/// which some is never used up.
-fn of_kind(units: &Reduced, kind: &KindCosts) -> Vec<Resource> {
-    let mut resources = Resource::of(units, kind);
-    if resources.len() > FEW_RESOURCES {
-        let (nodes, nets) = (vec![0.0; units.unit_count()], vec![0.0; units.nets.len()]);
-        let unused = Resource { unit: nodes, net_out: nets.clone(), net_in: nets, capacity: None };
-        resources.resize(MAX_PIECES + 1, unused);
-    }
-    resources
-}
-
-/// The most resources whose pricers are made to measure: three pieces of a load, and memory.
-const FEW_RESOURCES: usize = 4;
-
 /// What is tried for the most pins of a net without a hub.
 const PINS: [usize; 4] = [2, 3, 4, 6];
 
@@ -201,6 +188,7 @@ const MAX_LABELS: usize = 4_000_000;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cost::{CostModel, Costs, Piece, ProfiledCost};
     use crate::instance::{Edge, Instance, Node, Platform};
     use crate::preprocess::Unordered;
     use crate::problem::{Problem, ProblemSpec, Scope};
@@ -310,6 +298,48 @@ mod tests {
             }
         }
         assert!(are_limited > 30, "{are_limited}");
+    }
+
+    /// More pieces of a load than pricers are made to measure for, with a memory limit and without it.
+    #[test]
+    fn loads_of_many_pieces_are_priced_with_and_without_limits() {
+        let mut instance = instance(7, &[1, 3]);
+        instance.nodes.iter_mut().enumerate().for_each(|(u, node)| node.memory = (u * 5 % 7 + 1) as f64);
+        instance.platform.accelerators[0].memory = Some(9.0);
+        let spec = ProblemSpec { scope: Scope::Arbitrary, ..ProblemSpec::of(&instance) };
+        let problem = Problem::with_costs(&instance, spec, &ManyPieces).unwrap();
+        let unordered = Unordered::new(&problem);
+        let setting = Setting::new(&problem, &unordered);
+        let devices = Devices::new(&setting, &SearchContext::new()).unwrap();
+        let free = devices.without_limits(&SearchContext::new()).unwrap();
+        let profit: Vec<f64> = (0..7).map(|u| f64::from(u * 7 % 5 + 1)).collect();
+        for target in (10..60).step_by(5).map(f64::from) {
+            for devices in [&devices, &free] {
+                let sets = (0..1u32 << 7).map(|bits| (0..7).filter(|u| bits >> u & 1 == 1).collect::<Vec<usize>>());
+                let within = |units: &Vec<usize>| devices.load(0, units) <= target;
+                let fits = |units: &Vec<usize>| {
+                    let limits = devices.resources[0].iter().filter_map(|r| Some((&r.unit, r.capacity?)));
+                    limits.map(|(unit, most)| units.iter().map(|&u| unit[u]).sum::<f64>() <= most).all(|fits| fits)
+                };
+                let worth = |units: Vec<usize>| units.iter().map(|&u| profit[u]).sum::<f64>();
+                let most = sets.filter(within).filter(fits).map(worth).fold(0.0, f64::max);
+                assert!((best(devices, &profit, target, Rounding::Exact) - most).abs() <= 1e-8 * most, "{target}");
+            }
+        }
+    }
+
+    /// Profiled costs whose load has as many pieces as may be.
+    #[derive(Debug)]
+    struct ManyPieces;
+
+    impl CostModel for ManyPieces {
+        fn costs(&self, instance: &Instance, spec: &ProblemSpec) -> Costs {
+            let mut costs = ProfiledCost.costs(instance, spec);
+            let share = |piece: usize| piece as f64 / MAX_PIECES as f64;
+            let piece = |number: usize| Piece::new(share(number), 1.0 - share(number), 0.5);
+            costs.kinds[0].pieces = (1..=MAX_PIECES).map(piece).collect();
+            costs
+        }
     }
 
     #[test]

@@ -30,6 +30,12 @@ pub struct Resource {
 }
 
 impl Resource {
+    /// What no set consumes.
+    pub fn unused(units: &Reduced) -> Self {
+        let nets = vec![0.0; units.nets.len()];
+        Self { unit: vec![0.0; units.unit_count()], net_out: nets.clone(), net_in: nets, capacity: None }
+    }
+
     /// Everything that limits the sets of a device of this kind.
     pub fn of(units: &Reduced, kind: &KindCosts) -> Vec<Self> {
         let terms = |u: usize| kind.terms(u).map(|terms| joint(&terms)).unwrap_or_default();
