@@ -3,7 +3,7 @@
 use super::assignment::Setting;
 use super::branching::{Branching, Fractions};
 use super::covering::{Decision, Devices, Query, Verdict};
-use super::root::Root;
+use super::root::{Cells, Root};
 use crate::preprocess::{KindCosts, Reduced, Unordered};
 use crate::problem::{DeviceKind, NodeId, Problem};
 use crate::search::SearchContext;
@@ -69,7 +69,12 @@ impl Profits {
         let devices = Devices::new(&setting, cx)?;
         let mut root = Root::new(&devices, cx)?;
         // Good profits to begin with, where they are quickly found.
-        root.ascend((target, target), &mut || true, cx);
+        let relaxed = devices.without_limits(cx);
+        let mut first = Root::new(relaxed.as_ref().unwrap_or(&devices), cx)?;
+        for cells in [Cells::Rough, Cells::Fine] {
+            first.ascend((0.0, target, target), cells, &mut |_| (), cx);
+        }
+        root.center = first.center;
         let units = &unordered.units;
         let order = devices.narrow_order().into_iter().flat_map(|unit| units.members[unit].iter().copied()).collect();
         let margins = [ROOM, root.generation.margin];

@@ -3,7 +3,7 @@
 use super::assignment::{Assignment, Setting};
 use super::covering::{Devices, Verdict};
 use super::primal::{FIRST_ROUNDS, Primal};
-use super::root::Root;
+use super::root::{Cells, Root};
 use super::tree::{self, Ending};
 use crate::bound;
 use crate::search::{Race, SEARCH_TOLERANCE, SearchContext, Stats};
@@ -131,7 +131,11 @@ impl<'a> Proof<'a> {
     fn bound_without_limits(&mut self, devices: &Devices, root: &mut Root) {
         let relaxed = devices.without_limits(self.race.cx);
         let Some(mut relaxed) = relaxed.as_ref().and_then(|relaxed| Root::new(relaxed, self.race.cx)) else { return };
-        self.bound_root(&mut relaxed);
+        if self.race.objective().is_some_and(|upper| relaxed.effort(upper).is_some()) {
+            self.ascend(&mut relaxed);
+        } else if self.approach(&mut relaxed, &FAR_STEPS, Thoroughness::ROUGH) {
+            self.approach(&mut relaxed, &NEAR_STEPS, Thoroughness::ROUGH);
+        }
         self.stats.set("bound_without_limits", self.race.bound());
         root.center = relaxed.center;
     }
@@ -156,7 +160,8 @@ impl<'a> Proof<'a> {
     /// Raises the bound as far as the root alone can: in steps towards the best split, then by bisection. The split is
     /// improved with patience once it is clear that the bound does not meet it at little cost.
     fn bound_root(&mut self, root: &mut Root) {
-        if !self.approach(root, &FAR_STEPS) {
+        let thoroughness = Thoroughness { patience: self.last_patience(), precision: BISECTION_PRECISION };
+        if !self.approach(root, &FAR_STEPS, thoroughness) {
             return;
         }
         self.refine(if self.primal.resplits() { RESPLIT_PATIENCE } else { PATIENCE });
@@ -164,46 +169,59 @@ impl<'a> Proof<'a> {
         let Some(upper) = self.race.objective() else { return };
         let is_large = root.effort(upper).is_some_and(|effort| effort >= LARGE);
         if is_large && self.race.bound() < self.race.last_target(upper) * (1.0 - CLEARLY_OPEN) {
-            self.refine(self.last_patience());
+            self.refine(thoroughness.patience);
         } else {
-            self.approach(root, &NEAR_STEPS);
+            self.approach(root, &NEAR_STEPS, thoroughness);
         }
     }
 
-    /// Raises the bound by the bundle method about as far as the root can, where pricing is quick. The split is improved
-    /// beside it, in proportion to the effort of pricing.
+    /// Raises the bound by the bundle method about as far as the root can, where pricing is quick: first in rough cells, by
+    /// bisection from a target near the best split on, then in fine ones.
     fn ascend(&mut self, root: &mut Root) {
-        let mut part = FIRST_ASCENT;
-        for number in 0..MOST_ASCENTS {
-            let Some(upper) = self.race.objective() else { return };
-            let last = self.race.last_target(upper);
-            let target = (upper * (1.0 - part)).min(last);
-            if self.race.is_done() || target <= self.race.bound() {
-                return;
+        for cells in [Cells::Rough, Cells::Fine] {
+            let mut open = f64::INFINITY;
+            for _ in 0..MOST_ASCENTS {
+                let Some(upper) = self.race.objective() else { return };
+                let (bound, last) = (self.race.bound(), self.race.last_target(upper));
+                let close = (upper * (1.0 - CLOSE)).min(last);
+                let next = match cells {
+                    _ if bound >= close => last,
+                    Cells::Rough if open.is_infinite() => close,
+                    Cells::Rough => 0.5 * (bound + open),
+                    Cells::Fine => (bound * (1.0 + ROUGHNESS)).min(close),
+                };
+                if self.race.is_done() || next >= open || next <= bound * (1.0 + LEAST_ASCENT) && next < last {
+                    break;
+                }
+                let Some(verdict) = self.ascend_to((next, last), cells, root) else { return };
+                if verdict != Verdict::Refuted {
+                    open = next;
+                }
             }
-            let Some(effort) = root.effort(last) else { return };
-            let (bound, cx, primal) = (self.race.bound(), self.race.cx, &mut self.primal);
-            let mut due = 0;
-            let mut beside = || {
-                due += effort;
-                primal.refine(bound, due / EFFORT_PER_REFINEMENT, cx);
-                due %= EFFORT_PER_REFINEMENT;
-                true
-            };
-            let ended = root.ascend((target, last), &mut beside, cx);
-            self.enter();
-            let Some((verdict, shown)) = ended else { return };
-            self.refuted(shown);
-            self.stats.set("root_bound", self.race.bound());
-            self.report("column generation");
-            let Some(upper) = self.race.objective() else { return };
-            let is_close = number == 0 && verdict == Verdict::Refuted;
-            part = if is_close { 0.0 } else { 1.0 - self.race.bound() / upper * (1.0 + LAST_ASCENT) };
         }
+    }
+
+    /// Has the root refute a target, and raises the bound as far as the profits show, up to `last`. The split is improved
+    /// beside it, in proportion to the effort of pricing.
+    fn ascend_to(&mut self, (target, last): (f64, f64), cells: Cells, root: &mut Root) -> Option<Verdict> {
+        let (bound, cx, primal) = (self.race.bound(), self.race.cx, &mut self.primal);
+        let per_refinement = if primal.resplits() { EFFORT_PER_RESPLIT } else { EFFORT_PER_ANNEALING };
+        let mut due = 0;
+        let mut beside = |sums: usize| {
+            due += sums;
+            primal.refine(bound, due / per_refinement, cx);
+            due %= per_refinement;
+        };
+        let (verdict, shown) = root.ascend((bound, target, last), cells, &mut beside, cx)?;
+        self.enter();
+        self.refuted(shown);
+        self.stats.set("root_bound", self.race.bound());
+        self.report("column generation");
+        Some(verdict)
     }
 
     /// Raises the bound to targets these parts below the best split; whether the root refutes all of them.
-    fn approach(&mut self, root: &mut Root, steps: &[f64]) -> bool {
+    fn approach(&mut self, root: &mut Root, steps: &[f64], thoroughness: Thoroughness) -> bool {
         for step in steps {
             let Some(upper) = self.race.objective() else { return false };
             let target = (upper * (1.0 - step)).min(self.race.last_target(upper));
@@ -213,12 +231,12 @@ impl<'a> Proof<'a> {
             if target > self.race.bound() && !self.raise(root, target) {
                 // So far from the best split the bound is hard to raise: a better split may be easier to find.
                 if *step >= FAR_FROM_SOLVED && self.race.objective() == Some(upper) {
-                    self.refine(self.last_patience());
+                    self.refine(thoroughness.patience);
                 }
                 if self.race.objective() != Some(upper) {
-                    return self.approach(root, steps);
+                    return self.approach(root, steps, thoroughness);
                 }
-                self.bisect(root, target);
+                self.bisect(root, target, thoroughness.precision);
                 return false;
             }
             self.anneal(1);
@@ -227,8 +245,8 @@ impl<'a> Proof<'a> {
     }
 
     /// Bisects between the bound and a target that the root does not refute.
-    fn bisect(&mut self, root: &mut Root, mut open: f64) {
-        while !self.race.is_done() && open - self.race.bound() > BISECTION_PRECISION * open {
+    fn bisect(&mut self, root: &mut Root, mut open: f64, precision: f64) {
+        while !self.race.is_done() && open - self.race.bound() > precision * open {
             let target = 0.5 * (self.race.bound() + open);
             if !self.raise(root, target) {
                 open = target;
@@ -350,14 +368,19 @@ const CLEARLY_OPEN: f64 = 2e-4;
 /// Rounds of the bundle method that take fewer sums than this are over at once, and so is the linear program.
 const LARGE: usize = 10_000_000;
 
-/// Sums of the bundle method in the time of which the split can be improved once.
-const EFFORT_PER_REFINEMENT: usize = 8_000_000;
+/// Sums of the bundle method in the time of which a pair of devices can be split anew, or the split annealed once.
+const EFFORT_PER_RESPLIT: usize = 8_000_000;
+const EFFORT_PER_ANNEALING: usize = 64_000_000;
 
-/// How far below the best split the bundle method's first target lies, how far above the bound the last ones do, and how
-/// many there are.
-const FIRST_ASCENT: f64 = 1e-3;
-const LAST_ASCENT: f64 = 2e-4;
-const MOST_ASCENTS: usize = 4;
+/// A bound this part below the best split is close to it, and worth a try at the last target there is.
+const CLOSE: f64 = 1e-3;
+
+/// How much higher the bound may be in fine cells than in rough ones.
+const ROUGHNESS: f64 = 1e-3;
+
+/// Less than this part is not worth a target, and how many of them there are at most.
+const LEAST_ASCENT: f64 = 2e-4;
+const MOST_ASCENTS: usize = 12;
 
 /// Rounds of annealing in a row that do not help, after such a target.
 const LAST_PATIENCE: usize = 1_500;
@@ -376,10 +399,24 @@ const ROUNDS_WITHOUT_PROOF: usize = 1_000;
 const FAR_STEPS: [f64; 2] = [0.3, 0.05];
 
 /// How far below it the others lie.
-const NEAR_STEPS: [f64; 5] = [0.02, 0.01, 0.002, 5e-4, 0.0];
+const NEAR_STEPS: [f64; 3] = [0.01, 1e-3, 0.0];
 
 /// How closely the root's bound is found, as a part of it.
 const BISECTION_PRECISION: f64 = 1e-4;
+
+/// How much is done where the root does not refute a target.
+#[derive(Debug, Clone, Copy)]
+struct Thoroughness {
+    /// Rounds of annealing in a row that do not help, before the bound is looked for below the target.
+    patience: usize,
+    /// How closely it is found, as a part of it.
+    precision: f64,
+}
+
+impl Thoroughness {
+    /// Where another root follows, which may refute the target.
+    const ROUGH: Self = Self { patience: 0, precision: 1e-2 };
+}
 
 /// Nodes of the first search of the tree; later ones get twice as many each.
 const FIRST_NODES: usize = 32;

@@ -5,6 +5,15 @@ use super::crowding;
 use super::pricing::LinePricer;
 use crate::solve::SearchContext;
 
+/// In what cells loads are counted along a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cells {
+    /// In so few that rounds are quick, and bounds a part in a thousand too low.
+    Rough,
+    /// In those that all times are multiples of.
+    Fine,
+}
+
 /// The root of the tree: no decisions.
 pub struct Root<'a> {
     /// What prices sets, and the columns.
@@ -43,27 +52,35 @@ impl<'a> Root<'a> {
         if self.is_crowded(target) { Verdict::Refuted } else { self.refute(target, usize::MAX, beside) }
     }
 
-    /// How many sums a round of the bundle method takes at this target; `None` where pricing is not quick.
+    /// How many sums it takes to price devices of this load along a line; `None` where that is not quick.
     pub fn effort(&self, target: f64) -> Option<usize> {
-        self.lines.as_ref()?.iter().map(|line| line.effort(target)).sum()
+        effort(self.lines.as_ref()?, target)
     }
 
-    /// The same as [`Self::refute`] by a bundle method, and the target up to `most` that it refutes if any; `None` where
-    /// nothing prices along a line, which has to be [quick](Self::effort).
+    /// The same as [`Self::refute`] by a bundle method, and the largest target between `bound`, below which no split is, and
+    /// `most` that its profits refute; `None` where nothing prices devices of this load along a line quickly. `beside` is
+    /// told how many sums each round takes.
     pub fn ascend(
         &mut self,
-        (target, most): (f64, f64),
-        beside: &mut (dyn FnMut() -> bool + Send),
+        (bound, target, most): (f64, f64, f64),
+        cells: Cells,
+        beside: &mut (dyn FnMut(usize) + Send),
         cx: &SearchContext,
     ) -> Option<(Verdict, f64)> {
-        let devices = self.generation.devices;
-        let start = self.center.profit.clone();
-        let lines = self.lines.as_mut()?;
-        let mut bundle = Bundle::new(&devices.counts, lines, target, &self.work, &start);
-        let verdict = bundle.ascend(MOST_BUNDLE_ROUNDS, beside, cx);
+        let counts = &self.generation.devices.counts;
+        let lines = self.lines.as_mut().filter(|lines| effort(lines, most).is_some())?;
+        let mut rough: Vec<LinePricer> = match cells {
+            Cells::Rough => lines.iter().map(|line| line.rough(target)).collect(),
+            Cells::Fine => Vec::new(),
+        };
+        let priced = if rough.is_empty() { &mut *lines } else { &mut rough };
+        let sums = effort(priced, most).unwrap_or_default();
+        let start = std::mem::take(&mut self.center.profit);
+        let mut bundle = Bundle::new(counts, priced, target, &self.work, &start);
+        let verdict = bundle.ascend(MOST_BUNDLE_ROUNDS, &mut || beside(sums), cx);
         let best = bundle.center().to_vec();
-        let least = if verdict == Verdict::Refuted { target } else { 0.0 };
-        let shown = refuted_by(&devices.counts, lines, &best, (least, most));
+        let least = if verdict == Verdict::Refuted { target.max(bound) } else { bound };
+        let shown = refuted_by(counts, lines, &best, (least, most));
         self.center.profit = best.into_iter().map(|profit| profit.max(0.0)).collect();
         Some((verdict, shown))
     }
@@ -72,6 +89,11 @@ impl<'a> Root<'a> {
     pub fn refuted_by_profits(&mut self, low: f64, high: f64) -> f64 {
         self.generation.refuted_by(&self.center, (low, high), &mut self.pricers)
     }
+}
+
+/// How many sums it takes to price devices of all kinds; `None` where that is not quick.
+fn effort(lines: &[LinePricer], target: f64) -> Option<usize> {
+    lines.iter().map(|line| line.effort(target)).sum()
 }
 
 /// The most rounds of the bundle method for one target.

@@ -65,13 +65,8 @@ impl<'a> Bundle<'a> {
     }
 
     /// Goes on until the target is refuted, `max_rounds` are over, or there is hardly any surplus to gain, which leaves
-    /// the target open. `beside` runs beside every round and says whether to go on.
-    pub fn ascend(
-        &mut self,
-        max_rounds: usize,
-        beside: &mut (dyn FnMut() -> bool + Send),
-        cx: &SearchContext,
-    ) -> Verdict {
+    /// the target open. `beside` runs beside every round.
+    pub fn ascend(&mut self, max_rounds: usize, beside: &mut (dyn FnMut() + Send), cx: &SearchContext) -> Verdict {
         if self.refutes() {
             return Verdict::Refuted;
         }
@@ -79,12 +74,11 @@ impl<'a> Bundle<'a> {
             if cx.should_stop() {
                 break;
             }
-            let (round, goes_on) = rayon::join(|| self.round(), &mut *beside);
+            let (round, ()) = rayon::join(|| self.round(), &mut *beside);
             match round {
                 Round::Refuted => return Verdict::Refuted,
                 Round::Converged => return Verdict::Open,
-                Round::Goes if goes_on => {}
-                Round::Goes => break,
+                Round::Goes => {}
             }
         }
         Verdict::Limit
@@ -95,7 +89,7 @@ impl<'a> Bundle<'a> {
     }
 
     fn round(&mut self) -> Round {
-        let proposal = self.master.solve(&self.center, self.step);
+        let proposal = self.master.solve((&self.center, self.surplus), self.step);
         let expected = proposal.surplus - self.surplus;
         if expected <= CONVERGED * self.surplus.abs() {
             return Round::Converged;
@@ -234,7 +228,7 @@ mod tests {
             let mut bundle = Bundle::new(&devices.counts, &mut lines, target, &devices.work(), &profit);
             let is_below = |bundle: &Bundle| bundle.surplus <= surplus(&setting, &devices, &bundle.center, target);
             prop_assert!(is_below(&bundle), "{} at {:?}", bundle.surplus, bundle.center);
-            let verdict = bundle.ascend(40, &mut || true, &SearchContext::new());
+            let verdict = bundle.ascend(40, &mut || (), &SearchContext::new());
             prop_assert!(is_below(&bundle), "{} at {:?}", bundle.surplus, bundle.center);
             prop_assert!(verdict != Verdict::Refuted || target < optimum, "{target} is refuted, {optimum} is optimal");
             let center = bundle.center().to_vec();
@@ -261,7 +255,7 @@ mod tests {
         for profit in [[0.0, 0.0], [1.0, -1.0], [-1.0, -1.0], [1.0, f64::NAN], [1.0 + 1e-15, -1.0]] {
             let mut bundle = Bundle::new(&devices.counts, &mut lines, 2.0, &[1.0; 2], &profit);
             assert!(!bundle.refutes(), "{profit:?}");
-            assert_ne!(bundle.ascend(20, &mut || true, &SearchContext::new()), Verdict::Refuted, "{profit:?}");
+            assert_ne!(bundle.ascend(20, &mut || (), &SearchContext::new()), Verdict::Refuted, "{profit:?}");
             assert_eq!(refuted_by(&devices.counts, &mut lines, &profit, (0.0, 2.0)), 0.0, "{profit:?}");
         }
     }

@@ -3,7 +3,6 @@
 use super::super::assignment::Setting;
 use super::super::pricing::{INSIDE, LinePricer, Network, Plan, Pricer, Pricing, Resource, narrow};
 use crate::cost::MAX_PIECES;
-use crate::preprocess::Reduced;
 use crate::solve::SearchContext;
 
 /// A decision of branch and price on which splits a node of its tree still holds.
@@ -113,15 +112,14 @@ impl<'a> Devices<'a> {
         Some(Box::new(pricer.with_lattice(&resources[0].unit)))
     }
 
-    /// A pricer along a line for each kind, whose sets may break memory limits; `None` where a load has several pieces,
-    /// times are no decimals, or the graph is far from a chain.
+    /// A pricer along a line for each kind; `None` where a load has several pieces, memory is limited, times are no
+    /// decimals, or the graph is far from a chain.
     pub fn lines(&self, cx: &SearchContext) -> Option<Vec<LinePricer>> {
         let line = |kind: usize| {
             let (resources, costs) = (&self.resources[kind], &self.setting.unordered.units.kinds[kind]);
             let can_hold = |u: usize| costs.times[u].is_some();
-            let has_one_piece = resources[1..].iter().all(|resource| resource.capacity.is_some());
             let network = Network::new(self.setting.unordered, &can_hold, &resources[..1], self.most_pins[kind]);
-            has_one_piece.then(|| LinePricer::new(&network, &resources[0].unit)).flatten()
+            (resources.len() == 1).then(|| LinePricer::new(&network, &resources[0].unit)).flatten()
         };
         let has_work = self.work().iter().any(|&work| work > 0.0);
         let has_time = !cx.should_stop();

@@ -5,21 +5,18 @@
 //! weight have the largest profit of their kind. Weights are exchanged between the two sets of a kind that break this
 //! most, as in the sequential minimal optimization of support vector machines (Platt 1998; Fan, Chen and Lin 2005).
 
-/// A known set.
-struct Piece {
-    kind: usize,
-    units: Vec<usize>,
-    weight: f64,
-    /// Profit at the present solution.
-    profit: f64,
-}
-
-/// The dual program.
+/// The dual program. Sets have numbers; what is known of them lies in arrays, which every exchange goes through.
 pub struct Proximal {
     counts: Vec<f64>,
     /// By how much a unit's profit follows, relative to the others.
     scale: Vec<f64>,
-    pieces: Vec<Piece>,
+    /// The kind of each set.
+    kinds: Vec<usize>,
+    /// The units of each set.
+    sets: Vec<Vec<usize>>,
+    weights: Vec<f64>,
+    /// The profit of each set at the present solution.
+    profits: Vec<f64>,
     /// What the scales of the units shared by two sets sum up to.
     shared: Vec<Vec<f64>>,
 }
@@ -36,85 +33,123 @@ impl Proximal {
     /// No set known yet.
     pub fn new(counts: &[usize], scale: Vec<f64>) -> Self {
         let counts = counts.iter().map(|&count| count as f64).collect();
-        Self { counts, scale, pieces: Vec::new(), shared: Vec::new() }
+        let (kinds, sets, weights, profits, shared) = Default::default();
+        Self { counts, scale, kinds, sets, weights, profits, shared }
     }
 
     /// Takes up a set of units, ascending. O(sets · units) where it is new.
     pub fn add(&mut self, kind: usize, units: &[usize]) {
-        if self.pieces.iter().any(|piece| piece.kind == kind && piece.units == units) {
+        if self.kinds.iter().zip(&self.sets).any(|(&known, set)| known == kind && set == units) {
             return;
         }
         let mut inside = vec![0.0; self.scale.len()];
         units.iter().for_each(|&u| inside[u] = self.scale[u]);
         let with = |other: &[usize]| other.iter().map(|&u| inside[u]).sum::<f64>();
-        let mut row: Vec<f64> = self.pieces.iter().map(|piece| with(&piece.units)).collect();
+        let mut row: Vec<f64> = self.sets.iter().map(|set| with(set)).collect();
         row.push(with(units));
         self.shared.iter_mut().zip(&row).for_each(|(shared, &sum)| shared.push(sum));
         self.shared.push(row);
-        let is_first = !self.pieces.iter().any(|piece| piece.kind == kind);
-        let weight = if is_first { self.counts[kind] } else { 0.0 };
-        self.pieces.push(Piece { kind, units: units.to_vec(), weight, profit: 0.0 });
+        self.weights.push(if self.kinds.contains(&kind) { 0.0 } else { self.counts[kind] });
+        self.kinds.push(kind);
+        self.sets.push(units.to_vec());
+        self.profits.push(0.0);
     }
 
-    /// Solves the program at `center` with m = `step` · scale, and forgets sets that are of no use.
-    pub fn solve(&mut self, center: &[f64], step: f64) -> Proposal {
+    /// Solves the program at `center`, whose F is `surplus`, with m = `step` · scale: as exactly as what is to be gained
+    /// asks for. Forgets sets that are of no use.
+    pub fn solve(&mut self, (center, surplus): (&[f64], f64), step: f64) -> Proposal {
         self.forget();
         self.evaluate(&self.profit(center, step));
         let tolerance = TOLERANCE * center.iter().sum::<f64>();
-        for _ in 0..MOST_EXCHANGES {
-            let Some((up, down)) = self.worst_pair(step, tolerance) else { break };
+        let mut held: Vec<usize> = (0..self.sets.len()).filter(|&i| self.weights[i] > 0.0).collect();
+        for number in 1..=MOST_EXCHANGES {
+            if number % EXCHANGES_PER_LOOK == 0 {
+                let proposal = self.proposal(center, step);
+                if self.gap(&held) <= INEXACTNESS * (proposal.surplus - surplus) {
+                    return proposal;
+                }
+            }
+            let Some((up, down)) = self.worst_pair(&held, step, tolerance) else { break };
             let curvature = step * self.distance(up, down);
-            let amount =
-                ((self.pieces[up].profit - self.pieces[down].profit) / curvature).min(self.pieces[down].weight);
-            self.pieces[up].weight += amount;
-            self.pieces[down].weight -= amount;
-            for (piece, (a, b)) in self.pieces.iter_mut().zip(self.shared[up].iter().zip(&self.shared[down])) {
-                piece.profit -= step * amount * (a - b);
+            let amount = ((self.profits[up] - self.profits[down]) / curvature).min(self.weights[down]);
+            if self.weights[up] == 0.0 {
+                held.push(up);
+            }
+            self.weights[up] += amount;
+            self.weights[down] -= amount;
+            if self.weights[down] == 0.0 {
+                held.retain(|&i| i != down);
+            }
+            let change = step * amount;
+            for (profit, (a, b)) in self.profits.iter_mut().zip(self.shared[up].iter().zip(&self.shared[down])) {
+                *profit -= change * (a - b);
             }
         }
+        self.proposal(center, step)
+    }
+
+    /// What the weights propose. Notes the profits of all sets anew.
+    fn proposal(&mut self, center: &[f64], step: f64) -> Proposal {
         let profit = self.profit(center, step);
         self.evaluate(&profit);
-        let earned = (0..self.counts.len()).map(|kind| self.counts[kind] * self.largest(kind));
-        Proposal { surplus: profit.iter().sum::<f64>() - earned.sum::<f64>(), profit }
+        Proposal { surplus: profit.iter().sum::<f64>() - self.most(), profit }
+    }
+
+    /// The most that all devices can earn with the known sets.
+    fn most(&self) -> f64 {
+        (0..self.counts.len()).map(|kind| self.counts[kind] * self.largest(kind)).sum()
+    }
+
+    /// By how much the value of the weights exceeds that of the profits that belong to them.
+    fn gap(&self, held: &[usize]) -> f64 {
+        self.most() - held.iter().map(|&i| self.weights[i] * self.profits[i]).sum::<f64>()
     }
 
     /// The profits that belong to the weights.
     fn profit(&self, center: &[f64], step: f64) -> Vec<f64> {
         let mut uncovered = vec![1.0; center.len()];
-        for piece in self.pieces.iter().filter(|piece| piece.weight > 0.0) {
-            piece.units.iter().for_each(|&u| uncovered[u] -= piece.weight);
+        for (units, &weight) in self.sets.iter().zip(&self.weights).filter(|(_, weight)| **weight > 0.0) {
+            units.iter().for_each(|&u| uncovered[u] -= weight);
         }
         center.iter().zip(uncovered.iter().zip(&self.scale)).map(|(c, (g, scale))| c + step * scale * g).collect()
     }
 
     /// Notes the profits of all sets.
     fn evaluate(&mut self, profit: &[f64]) {
-        for piece in &mut self.pieces {
-            piece.profit = piece.units.iter().map(|&u| profit[u]).sum();
+        let earned = |units: &Vec<usize>| units.iter().map(|&u| profit[u]).sum();
+        self.profits = self.sets.iter().map(earned).collect();
+    }
+
+    /// The set of a kind that earns most, the last one of these.
+    fn most_profitable(&self, kind: usize) -> Option<usize> {
+        let mut best: Option<usize> = None;
+        for (i, &profit) in self.profits.iter().enumerate() {
+            if self.kinds[i] == kind && best.is_none_or(|best| profit >= self.profits[best]) {
+                best = Some(i);
+            }
         }
+        best
     }
 
     fn largest(&self, kind: usize) -> f64 {
-        let of_kind = self.pieces.iter().filter(|piece| piece.kind == kind);
-        of_kind.map(|piece| piece.profit).fold(0.0, f64::max)
+        self.most_profitable(kind).map_or(0.0, |best| self.profits[best].max(0.0))
     }
 
-    /// The most profitable set of a kind and the one of weight from which an exchange gains most; `None` where no
+    /// The most profitable set of a kind and the one of weight, `held`, from which an exchange gains most; `None` where no
     /// profits differ by more than the tolerance.
-    fn worst_pair(&self, step: f64, tolerance: f64) -> Option<(usize, usize)> {
-        let of_kind = |kind: usize| (0..self.pieces.len()).filter(move |&i| self.pieces[i].kind == kind);
-        let pairs = (0..self.counts.len()).filter_map(|kind| {
-            let up = of_kind(kind).max_by(|&i, &j| self.pieces[i].profit.total_cmp(&self.pieces[j].profit))?;
-            let gain = |down: usize| {
-                let difference = self.pieces[up].profit - self.pieces[down].profit;
+    fn worst_pair(&self, held: &[usize], step: f64, tolerance: f64) -> Option<(usize, usize)> {
+        let mut worst = (0.0, None);
+        for kind in 0..self.counts.len() {
+            let Some(up) = self.most_profitable(kind) else { continue };
+            for &down in held.iter().filter(|&&i| self.kinds[i] == kind) {
+                let difference = self.profits[up] - self.profits[down];
                 let curvature = step * self.distance(up, down);
-                if difference > tolerance && curvature > 0.0 { difference * difference / curvature } else { 0.0 }
-            };
-            let held = of_kind(kind).filter(|&i| self.pieces[i].weight > 0.0);
-            let best = held.map(|down| (gain(down), up, down)).max_by(|a, b| a.0.total_cmp(&b.0))?;
-            (best.0 > 0.0).then_some(best)
-        });
-        pairs.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, up, down)| (up, down))
+                if difference > tolerance && curvature > 0.0 && difference * difference > worst.0 * curvature {
+                    worst = (difference * difference / curvature, Some((up, down)));
+                }
+            }
+        }
+        worst.1
     }
 
     /// What the scales of the units sum up to that only one of two sets holds.
@@ -124,31 +159,36 @@ impl Proximal {
 
     /// Keeps the sets of weight and the most profitable others once there are many.
     fn forget(&mut self) {
-        if self.pieces.len() <= MOST_PIECES {
+        if self.sets.len() <= MOST_SETS {
             return;
         }
-        let loss: Vec<f64> = self.pieces.iter().map(|piece| self.largest(piece.kind) - piece.profit).collect();
-        let key = |&i: &usize| if self.pieces[i].weight > 0.0 { -1.0 } else { loss[i] };
-        let mut kept: Vec<usize> = (0..self.pieces.len()).collect();
+        let largest: Vec<f64> = (0..self.counts.len()).map(|kind| self.largest(kind)).collect();
+        let loss = |i: usize| largest[self.kinds[i]] - self.profits[i];
+        let key = |&i: &usize| if self.weights[i] > 0.0 { -1.0 } else { loss(i) };
+        let mut kept: Vec<usize> = (0..self.sets.len()).collect();
         kept.sort_by(|a, b| key(a).total_cmp(&key(b)));
-        kept.truncate(MOST_PIECES * 3 / 4);
+        kept.truncate(MOST_SETS * 3 / 4);
         kept.sort_unstable();
         self.shared = kept.iter().map(|&i| kept.iter().map(|&j| self.shared[i][j]).collect()).collect();
-        let mut is_kept = vec![false; self.pieces.len()];
-        kept.iter().for_each(|&i| is_kept[i] = true);
-        let mut is_kept = is_kept.into_iter();
-        self.pieces.retain(|_| is_kept.next().unwrap_or_default());
+        self.kinds = kept.iter().map(|&i| self.kinds[i]).collect();
+        self.weights = kept.iter().map(|&i| self.weights[i]).collect();
+        self.profits = kept.iter().map(|&i| self.profits[i]).collect();
+        self.sets = kept.iter().map(|&i| std::mem::take(&mut self.sets[i])).collect();
     }
 }
 
 /// Exchanges end where no profits differ by more than this part of all profits.
 const TOLERANCE: f64 = 1e-7;
 
+/// They end where the program is solved up to this part of what its profits promise to gain, which is looked at so often.
+const INEXACTNESS: f64 = 0.05;
+const EXCHANGES_PER_LOOK: usize = 64;
+
 /// The most exchanges of weight.
 const MOST_EXCHANGES: usize = 20_000;
 
 /// The most sets that are known.
-const MOST_PIECES: usize = 600;
+const MOST_SETS: usize = 600;
 
 #[cfg(test)]
 mod tests {
@@ -160,7 +200,7 @@ mod tests {
         master.add(0, &[0]);
         master.add(0, &[1]);
         // π = (1 + 1 − x, 1.2 + x), equal at x = 0.4.
-        let Proposal { profit, surplus } = master.solve(&[1.0, 1.2], 1.0);
+        let Proposal { profit, surplus } = master.solve((&[1.0, 1.2], 0.0), 1.0);
         assert!(profit.iter().all(|profit| (profit - 1.6).abs() < 1e-6), "{profit:?}");
         assert!((surplus - 1.6).abs() < 1e-6, "{surplus}");
     }
@@ -172,7 +212,7 @@ mod tests {
         master.add(0, &[1]);
         master.add(1, &[2]);
         // Both kinds cover what they hold just once, and profits are as at the center where those of a kind are equal.
-        let Proposal { profit, surplus } = master.solve(&[1.0, 1.0, 5.0], 0.1);
+        let Proposal { profit, surplus } = master.solve((&[1.0, 1.0, 5.0], 0.0), 0.1);
         assert!(
             profit.iter().zip([1.0, 1.0, 5.0]).all(|(profit, center)| (profit - center).abs() < 1e-6),
             "{profit:?}"

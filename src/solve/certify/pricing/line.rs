@@ -20,9 +20,18 @@ impl LinePricer {
     /// A pricer of the sets of `network`; `None` where the units' `times` lie on no decimal lattice, or where too many
     /// variables depend on one another in every order tried.
     pub fn new(network: &Network<1>, times: &[f64]) -> Option<Self> {
-        let cell = decimal_cell(times)?;
+        Some(Self::of(Sweep::new(network, &narrow(network))?, decimal_cell(times)?))
+    }
+
+    fn of(sweep: Sweep<1>, cell: f64) -> Self {
         let cells = |used: f64| (used * HALF_ROOM / cell).floor() as usize;
-        Some(Self { sweep: Sweep::new(network, &narrow(network), cells)?, cell, tables: Tables::default() })
+        Self { sweep: sweep.counted(cells), cell, tables: Tables::default() }
+    }
+
+    /// The same in larger cells, so that it is quicker and bounds hold less tightly, where devices of this load have many.
+    pub fn rough(&self, target: f64) -> Self {
+        let powers = (self.capacity(target) / ROUGH_CELLS).log10().floor().max(0.0);
+        Self::of(self.sweep.clone(), self.cell * 10.0f64.powf(powers))
     }
 
     fn capacity(&self, target: f64) -> f64 {
@@ -82,6 +91,9 @@ impl LinePricer {
         units
     }
 }
+
+/// The least number of cells of a device that are enough to begin with.
+const ROUGH_CELLS: f64 = 1_000.0;
 
 /// How many sets are handed on.
 const SETS: usize = 6;

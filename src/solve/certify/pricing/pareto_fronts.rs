@@ -159,11 +159,12 @@ pub fn front<const D: usize>(mut labels: Vec<Label<D>>, prices: &Prices<D>, roun
         used.unwrap_or(std::cmp::Ordering::Equal).then(b.profit.total_cmp(&a.profit))
     });
     let mut kept: Vec<Label<D>> = Vec::with_capacity(labels.len().min(64));
+    let mut stairs = Stairs::default();
     for label in labels {
-        let dominated = if D == 1 {
-            kept.last().is_some_and(|last| last.profit >= label.profit)
-        } else {
-            kept.iter().rev().any(|other| other.dominates(&label))
+        let dominated = match D {
+            1 => kept.last().is_some_and(|last| last.profit >= label.profit),
+            2 => !stairs.rise(label.used[D - 1], label.profit),
+            _ => kept.iter().rev().any(|other| other.dominates(&label)),
         };
         if !dominated {
             kept.push(label);
@@ -179,6 +180,23 @@ pub fn front<const D: usize>(mut labels: Vec<Label<D>>, prices: &Prices<D>, roun
         Rounding::Thinned(most) if kept.len() > most => shorten(&kept, prices, most, best),
         Rounding::Optimistic(most) if kept.len() > most => shorten(&kept, prices, most, union),
         _ => kept,
+    }
+}
+
+/// The most profit of labels that use at most so much of a resource: it rises with each step.
+#[derive(Default)]
+struct Stairs(Vec<(f64, f64)>);
+
+impl Stairs {
+    /// Takes up a label; whether it earns more than all that use as little.
+    fn rise(&mut self, used: f64, profit: f64) -> bool {
+        let at = self.0.partition_point(|step| step.0 <= used);
+        if at > 0 && self.0[at - 1].1 >= profit {
+            return false;
+        }
+        let end = at + self.0[at..].partition_point(|step| step.1 <= profit);
+        self.0.splice(at..end, [(used, profit)]);
+        true
     }
 }
 

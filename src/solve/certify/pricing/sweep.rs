@@ -79,9 +79,9 @@ const MOST_STATES: usize = 1 << 8;
 const MOST_ARCS: usize = 1 << 6;
 
 impl<const D: usize> Sweep<D> {
-    /// The steps of `network` in this order of its variables, where `cells` counts the first resource in whole cells;
-    /// `None` where too many variables are tied to later ones.
-    pub fn new(network: &Network<D>, order: &[usize], cells: impl Fn(f64) -> usize) -> Option<Self> {
+    /// The steps of `network` in this order of its variables; `None` where too many variables are tied to later ones. What
+    /// they consume has yet to be [counted](Self::counted).
+    pub fn new(network: &Network<D>, order: &[usize]) -> Option<Self> {
         let mut rank = vec![0; order.len()];
         order.iter().enumerate().for_each(|(i, &v)| rank[v] = i);
         let mut factors_at = vec![Vec::new(); order.len()];
@@ -110,7 +110,7 @@ impl<const D: usize> Sweep<D> {
                         step.states.push(Vec::new());
                         reached.len() - 1
                     });
-                    step.states[to].push(Arc { from, is_inside: value == INSIDE, used, cells: cells(used[0]) });
+                    step.states[to].push(Arc { from, is_inside: value == INSIDE, used, cells: 0 });
                 }
             }
             if reached.len() > MOST_STATES || step.states.iter().any(|arcs| arcs.len() > MOST_ARCS) {
@@ -122,6 +122,14 @@ impl<const D: usize> Sweep<D> {
         }
         let most_arcs = steps.iter().flat_map(|step| &step.states).map(Vec::len).max()?;
         Some(Self { steps, arc_bits: most_arcs.next_power_of_two().ilog2() })
+    }
+
+    /// The same with the first resource in whole cells.
+    pub fn counted(mut self, cells: impl Fn(f64) -> usize) -> Self {
+        for arc in self.steps.iter_mut().flat_map(|step| &mut step.states).flatten() {
+            arc.cells = cells(arc.used[0]);
+        }
+        self
     }
 
     /// How many sums of an entry and an arc it takes where a device has so many cells; `None` where they or the entries

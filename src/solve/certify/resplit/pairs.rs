@@ -80,7 +80,7 @@ impl<'a> Pairs<'a> {
         let (network, order) = self.network(&units, devices);
         let finest = self.kinds[self.setting.kind_of[devices.0]].1;
         let cell = finest * (target / (finest * MOST_CELLS)).ceil().max(1.0);
-        let sweep = Sweep::new(&network, &order, |used| (used / cell).round() as usize)?;
+        let sweep = Sweep::new(&network, &order)?.counted(|used| (used / cell).round() as usize);
         // Sets that seem too long by what was rounded may fit.
         let room = if cell > finest { ROUNDED } else { 0 };
         let capacity = (target / cell) as usize + room;
