@@ -131,7 +131,7 @@ impl<'a> Proof<'a> {
     fn bound_without_limits(&mut self, devices: &Devices, root: &mut Root) {
         let relaxed = devices.without_limits(self.race.cx);
         let Some(mut relaxed) = relaxed.as_ref().and_then(|relaxed| Root::new(relaxed, self.race.cx)) else { return };
-        if self.race.objective().is_some_and(|upper| relaxed.effort(upper).is_some()) {
+        if self.race.objective().is_some_and(|upper| relaxed.effort(upper, Cells::Rough).is_some()) {
             self.ascend(&mut relaxed);
         } else if self.approach(&mut relaxed, &FAR_STEPS, Thoroughness::ROUGH) {
             self.approach(&mut relaxed, &NEAR_STEPS, Thoroughness::ROUGH);
@@ -157,17 +157,24 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// Raises the bound as far as the root alone can: in steps towards the best split, then by bisection. The split is
-    /// improved with patience once it is clear that the bound does not meet it at little cost.
+    /// Raises the bound as far as the root alone can: in steps towards the best split, then by bisection; by the bundle method
+    /// where that is quick, at once where it is quick in rough cells alone. The split is improved with patience once it is
+    /// clear that the bound does not meet it at little cost.
     fn bound_root(&mut self, root: &mut Root) {
         let thoroughness = Thoroughness { patience: self.last_patience(), precision: BISECTION_PRECISION };
-        if !self.approach(root, &FAR_STEPS, thoroughness) {
+        let Some(upper) = self.race.objective() else { return };
+        let has_fine = root.effort(upper, Cells::Fine);
+        let is_large = has_fine.is_none_or(|effort| effort >= LARGE) && root.effort(upper, Cells::Rough).is_some();
+        if is_large {
+            self.ascend(root);
+        } else if !self.approach(root, &FAR_STEPS, thoroughness) {
             return;
         }
         self.refine(if self.primal.resplits() { RESPLIT_PATIENCE } else { PATIENCE });
-        self.ascend(root);
+        if !is_large {
+            self.ascend(root);
+        }
         let Some(upper) = self.race.objective() else { return };
-        let is_large = root.effort(upper).is_some_and(|effort| effort >= LARGE);
         if is_large && self.race.bound() < self.race.last_target(upper) * (1.0 - CLEARLY_OPEN) {
             self.refine(thoroughness.patience);
         } else {

@@ -53,8 +53,11 @@ impl<'a> Root<'a> {
     }
 
     /// How many sums it takes to price devices of this load along a line; `None` where that is not quick.
-    pub fn effort(&self, target: f64) -> Option<usize> {
-        effort(self.lines.as_ref()?, target)
+    pub fn effort(&self, target: f64, cells: Cells) -> Option<usize> {
+        match cells {
+            Cells::Rough => effort(&rough(self.lines.as_ref()?, target), target),
+            Cells::Fine => effort(self.lines.as_ref()?, target),
+        }
     }
 
     /// The same as [`Self::refute`] by a bundle method, and the largest target between `bound`, below which no split is, and
@@ -68,15 +71,12 @@ impl<'a> Root<'a> {
         cx: &SearchContext,
     ) -> Option<(Verdict, f64)> {
         let counts = &self.generation.devices.counts;
-        let lines = self.lines.as_mut().filter(|lines| effort(lines, most).is_some())?;
-        let mut rough: Vec<LinePricer> = match cells {
-            Cells::Rough => lines.iter().map(|line| line.rough(target)).collect(),
-            Cells::Fine => Vec::new(),
-        };
-        let priced = if rough.is_empty() { &mut *lines } else { &mut rough };
-        let sums = effort(priced, most).unwrap_or_default();
+        let fine = self.lines.as_mut()?;
+        let mut rough = if cells == Cells::Rough { rough(fine, most) } else { Vec::new() };
+        let lines = if cells == Cells::Rough { &mut rough } else { fine };
+        let sums = effort(lines, most)?;
         let start = std::mem::take(&mut self.center.profit);
-        let mut bundle = Bundle::new(counts, priced, target, &self.work, &start);
+        let mut bundle = Bundle::new(counts, lines, target, &self.work, &start);
         let verdict = bundle.ascend(MOST_BUNDLE_ROUNDS, &mut || beside(sums), cx);
         let best = bundle.center().to_vec();
         let least = if verdict == Verdict::Refuted { target.max(bound) } else { bound };
@@ -89,6 +89,11 @@ impl<'a> Root<'a> {
     pub fn refuted_by_profits(&mut self, low: f64, high: f64) -> f64 {
         self.generation.refuted_by(&self.center, (low, high), &mut self.pricers)
     }
+}
+
+/// Pricers along the same lines in rough cells, where devices have this load.
+fn rough(lines: &[LinePricer], target: f64) -> Vec<LinePricer> {
+    lines.iter().map(|line| line.rough(target)).collect()
 }
 
 /// How many sums it takes to price devices of all kinds; `None` where that is not quick.

@@ -30,8 +30,7 @@ impl LinePricer {
 
     /// The same in larger cells, so that it is quicker and bounds hold less tightly, where devices of this load have many.
     pub fn rough(&self, target: f64) -> Self {
-        let powers = (self.capacity(target) / ROUGH_CELLS).log10().floor().max(0.0);
-        Self::of(self.sweep.clone(), self.cell * 10.0f64.powf(powers))
+        Self::of(self.sweep.clone(), self.cell * (self.capacity(target) / ROUGH_CELLS).floor().max(1.0))
     }
 
     fn capacity(&self, target: f64) -> f64 {
@@ -93,7 +92,7 @@ impl LinePricer {
 }
 
 /// The least number of cells of a device that are enough to begin with.
-const ROUGH_CELLS: f64 = 1_000.0;
+const ROUGH_CELLS: f64 = 4_000.0;
 
 /// How many sets are handed on.
 const SETS: usize = 6;
