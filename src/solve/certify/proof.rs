@@ -44,7 +44,7 @@ impl<'a> Proof<'a> {
 
     /// Runs to the end or to a limit; whether no split exists.
     pub fn run(&mut self) -> bool {
-        self.anneal(FIRST_ROUNDS);
+        self.anneal(if self.race.objective().is_some() { FIRST_ROUNDS_BESIDE } else { FIRST_ROUNDS });
         self.bound_cheaply();
         if self.race.cx.should_stop() {
             return false;
@@ -359,6 +359,9 @@ impl<'a> Proof<'a> {
 /// Rounds of pricing after which the bound rises as far as the profits show, and how often.
 const ROUNDS_PER_PART: usize = 24;
 const MOST_PARTS: usize = 16;
+
+/// Rounds of annealing at first where others know a split.
+const FIRST_ROUNDS_BESIDE: usize = 4;
 
 /// Rounds of annealing between two searches of the tree, or two targets of the root's bisection.
 const ROUNDS_BETWEEN: usize = 16;

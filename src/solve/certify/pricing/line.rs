@@ -132,6 +132,28 @@ mod tests {
     }
 
     #[test]
+    fn rough_cells_raise_the_bound_by_what_they_round_off() {
+        let times: Vec<f64> = (0..10).map(|u| f64::from(u * 7919 % 997 + 3) / 10_000.0).collect();
+        let profit: Vec<f64> = (0..10).map(|u| f64::from(u * 7 % 5 + 1)).collect();
+        let sum = |values: &[f64], units: &[usize]| units.iter().map(|&u| values[u]).sum::<f64>();
+        let most = |target: f64| {
+            let fitting = sets(10).filter(|units| sum(&times, units) <= target);
+            fitting.map(|units| sum(&profit, &units)).fold(0.0, f64::max)
+        };
+        let mut fine = loose(&times);
+        fine.cell /= 1_000.0;
+        let mut fine = LinePricer::of(fine.sweep, fine.cell);
+        for target in [0.03, 0.1, 0.15, 0.3] {
+            let mut rough = fine.rough(target);
+            assert!(rough.capacity(target) >= ROUGH_CELLS && rough.capacity(target) < 2.0 * ROUGH_CELLS);
+            let (upper, exact) = (rough.price(&profit, target).upper, most(target));
+            let most_rough = most(target + 10.0 * rough.cell);
+            assert!(upper >= exact && upper <= most_rough + 1e-4, "{target}: {exact}, {upper}, {most_rough}");
+            assert!(fine.price(&profit, target).upper >= exact);
+        }
+    }
+
+    #[test]
     fn profits_that_cannot_be_counted_are_not_bounded() {
         let mut line = loose(&[1.0, 2.0]);
         for profit in [[f64::MAX; 2], [1.0, f64::NAN], [1.0, f64::INFINITY], [f64::from_bits(1), 0.0]] {
