@@ -316,8 +316,8 @@ mod tests {
                 let sets = (0..1u32 << 7).map(|bits| (0..7).filter(|u| bits >> u & 1 == 1).collect::<Vec<usize>>());
                 let within = |units: &Vec<usize>| devices.load(0, units) <= target;
                 let fits = |units: &Vec<usize>| {
-                    let limits = devices.resources[0].iter().filter_map(|r| Some((&r.unit, r.capacity?)));
-                    limits.map(|(unit, most)| units.iter().map(|&u| unit[u]).sum::<f64>() <= most).all(|fits| fits)
+                    let mut limits = devices.resources[0].iter().filter_map(|r| Some((&r.unit, r.capacity?)));
+                    limits.all(|(unit, most)| units.iter().map(|&u| unit[u]).sum::<f64>() <= most)
                 };
                 let worth = |units: Vec<usize>| units.iter().map(|&u| profit[u]).sum::<f64>();
                 let most = sets.filter(within).filter(fits).map(worth).fold(0.0, f64::max);
