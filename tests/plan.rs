@@ -428,6 +428,14 @@ fn chunks_part_the_bubble_and_are_written_and_simulated() {
     let time = |chunks| plan.candidates.iter().find(|c| c.chunks == chunks).unwrap().time();
     // Four layers of 3 on each device, eight microbatches and three others' turns.
     assert_eq!([1, 2, 4].map(time), [96.0 + 36.0, 96.0 + 18.0, 96.0 + 9.0].map(Some));
+    // One stage on each device waits for the others' forward passes, and they for its backward passes; of several chunks the first
+    // may take next to nothing.
+    let bound = |chunks| plan.candidates.iter().find(|c| c.chunks == chunks).unwrap().bound;
+    assert!(
+        (bound(1) - 48.0 / (1.0 - 0.875_f64.powi(4))).abs() < 1e-6 && (bound(2) - 96.0).abs() < 1e-6,
+        "{}",
+        bound(1)
+    );
     let (best, bound) = (plan.best().unwrap(), plan.lower_bound().unwrap());
     assert!((best.chunks, best.schedule.name()) == (4, "interleaved") && (bound - 96.0).abs() < 1e-6, "{bound}");
 

@@ -124,8 +124,18 @@ impl Question<'_> {
         let block = blocks::largest(self.instance, of);
         let beside = |e: usize| {
             let in_line = (stages - e) as i32;
-            let work = (work - e as f64 * block).max(0.0);
-            if in_line == 0 { 0.0 } else { work / (1.0 - (1.0 - 1.0 / m).powi(in_line)) }
+            let left = (work - e as f64 * block).max(0.0);
+            match in_line {
+                // Such stages alone have to hold all of it, but for rounding.
+                0 => {
+                    if left > 1e-9 * work {
+                        f64::INFINITY
+                    } else {
+                        0.0
+                    }
+                }
+                _ => left / (1.0 - (1.0 - 1.0 / m).powi(in_line)),
+            }
         };
         evenly.max((0..=stages).map(beside).fold(f64::INFINITY, f64::min))
     }
