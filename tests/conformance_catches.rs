@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use dagsplit::conformance::{Law, Report, Suite};
 use dagsplit::formats::{ReadOptions, read_instance};
-use dagsplit::problem::{Problem, ProblemSpec, Scope, Solution};
-use dagsplit::solve::BruteForce;
+use dagsplit::problem::{Chunks, Objective, Placement, Problem, ProblemSpec, Scope, Solution};
 use dagsplit::solve::{
     BoundSource, Guarantee, LowerBound, Outcome, Program, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
 };
+use dagsplit::solve::{BruteForce, ChunkSearch};
 
 /// A solver that turns what exhaustive search says into something else.
 struct Wrong<F> {
@@ -349,4 +349,52 @@ fn a_program_that_cannot_be_started_is_an_error() {
     let complaint = |line: &str| Program::new(line).unwrap().try_to_start().unwrap_err().to_string();
     assert!(complaint("no/such/program").contains("no/such/program") && complaint("").contains("needs a program"));
     assert_eq!(Program::new("\"open"), None);
+}
+
+/// Splits into chunks as the real search does, but over all devices but one.
+struct FewerDevices;
+
+impl Solver for FewerDevices {
+    fn name(&self) -> &str {
+        "fewer-devices"
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Exact
+    }
+
+    fn knows_steps(&self) -> bool {
+        true
+    }
+
+    fn knows_chunks(&self) -> bool {
+        true
+    }
+
+    fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
+        ChunkSearch::default().supports(problem)
+    }
+
+    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
+        let mut fewer = problem.clone();
+        let count = &mut fewer.spec.platform.accelerators[0].count;
+        *count = (*count - 1).max(1);
+        ChunkSearch::default().search(&fewer, cx)
+    }
+}
+
+#[test]
+fn questions_of_chunks_have_a_reference_that_catches_wrong_optima() {
+    let request = |chunks| ProblemSpec {
+        objective: Objective::Step { microbatches: 4 },
+        chunks: Some(chunks),
+        ..ProblemSpec::default()
+    };
+    let chunks = [Chunks::new(2, Placement::Interleaved), Chunks::new(2, Placement::VShape)];
+    let suite = Suite { requests: chunks.map(request).to_vec(), ..suite() };
+    let report = suite.run(&ChunkSearch::default());
+    assert!(report.passed && report.quality.optimal > 10, "{report}");
+    let broken = suite.run(&FewerDevices);
+    let finding = broken.finding(Law::Optimal).unwrap_or_else(|| panic!("{broken}"));
+    assert!(finding.nodes <= 6, "{finding}");
 }

@@ -23,7 +23,7 @@ use dagsplit::cost::{CostModel, Costs, ProfiledCost};
 use dagsplit::formats::{OutputFormat, ReadOptions, parse_instance, parse_split, write_instance, write_split};
 use dagsplit::generate::{Accelerator, Granularity, Hardware, LanguageModel, Llm, Model, Precision, Recipe, generate};
 use dagsplit::instance::{Edge, EdgeBytes, Instance, Node, NodeOption, Parallelism, Platform, validate};
-use dagsplit::problem::{Degrees, InFlight, Objective, Problem, ProblemSpec, Solution, StageMemory};
+use dagsplit::problem::{Degrees, InFlight, MOST_IN_FLIGHT, Objective, Problem, ProblemSpec, Solution, StageMemory};
 use dagsplit::registry;
 use dagsplit::solve::{DegreeDp, Outcome, Run, SearchContext, Solver, Status};
 use dagsplit::verify::{self, StageFault, Verified, Violation};
@@ -299,8 +299,15 @@ fn requests_that_do_not_go_together_are_listed() {
     endless.degrees.as_mut().expect("degrees").memory.in_flight = InFlight::Asynchronous;
     assert!(Problem::new(&instance, endless.clone()).is_ok());
     endless.objective = Objective::Step { microbatches: 6 };
-    let problems = Problem::new(&instance, endless).err().expect("no step").to_string();
+    let problems = Problem::new(&instance, endless.clone()).err().expect("no step").to_string();
     assert!(problems.contains("in flight: asynchronous training never empties"), "{problems}");
+    let mut in_flight = |count| {
+        endless.degrees.as_mut().expect("degrees").memory.in_flight = InFlight::Constant(count);
+        Problem::new(&instance, endless.clone()).err().map(|problems| problems.to_string())
+    };
+    assert_eq!(in_flight(MOST_IN_FLIGHT), None);
+    let problems = in_flight(MOST_IN_FLIGHT + 1).expect("too many");
+    assert!(problems.contains("in flight: 1000001 microbatches are more than anyone has"), "{problems}");
 }
 
 /// Costs of another question than the one that is asked.

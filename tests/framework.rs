@@ -1,6 +1,8 @@
 //! Splits as the settings of frameworks: each says what the split says, and what it cannot say is refused.
 
 mod bench;
+#[path = "framework/chunks.rs"]
+mod chunks;
 
 use std::collections::BTreeSet;
 

@@ -18,7 +18,7 @@ use dagsplit::mapping::{Counted, Device, Topology};
 use dagsplit::plan::{Candidate, Fate, Plan, PlanError, PlanOptions, Shape, plan};
 use dagsplit::problem::{Optimizer, Precision, StageMemory, Training};
 
-use dagsplit::simulate::schedule::{GPipe, Inference, OneForwardOneBackward};
+use dagsplit::simulate::schedule::{GPipe, Inference, Interleaved, OneForwardOneBackward};
 use dagsplit::solve::{SearchContext, Status};
 use dagsplit::verify::VerifiedDevice;
 use serde_json::Value;
@@ -303,7 +303,11 @@ fn threads_do_not_change_the_plan() {
 fn a_stopped_plan_is_no_fault() {
     let cx = SearchContext::new().with_cancellation(Arc::new(AtomicBool::new(true)));
     let plan = plan(&layers(8, 1e5, 1e5), &pairs(4, 1e5, None), &PlanOptions::default(), &cx).unwrap();
-    assert_eq!(plan.candidates.len(), 6, "three shapes, with and without recomputation");
+    assert_eq!(
+        plan.candidates.len(),
+        14,
+        "three shapes, two of them with 2 and 4 chunks, with and without recomputation"
+    );
     assert!(plan.lower_bound().is_some());
 }
 
@@ -350,9 +354,9 @@ fn run(folder: &Path, arguments: &str, code: i32) -> String {
 #[test]
 fn the_command_line_shows_every_candidate_and_says_why() {
     let folder = folder();
-    let table = run(folder.path(), "plan layers.json pairs.json --batch 32", 0);
+    let table = run(folder.path(), "plan layers.json pairs.json --batch 32 --chunks 1", 0);
     assert!(table.contains("is the best:") && table.contains("longer"), "{table}");
-    let json = run(folder.path(), "plan layers.json pairs.json --batch 32 --json", 0);
+    let json = run(folder.path(), "plan layers.json pairs.json --batch 32 --chunks 1 --json", 0);
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&json["schema"], &json["verified"]), (&"dagsplit-plan/2".into(), &true.into()));
     let candidates = json["candidates"].as_array().unwrap();
@@ -415,6 +419,73 @@ fn a_language_model_is_planned_verified_exported_and_drawn() {
     assert!(bound <= objective && plan["gap"].as_f64().unwrap() < 0.1, "{bound} {objective}");
 }
 
+/// The bubble of 1F1B is p − 1 microbatches' time, and a v-th part of that with v chunks on each device.
+#[test]
+fn chunks_part_the_bubble_and_are_written_and_simulated() {
+    let instance = layers(16, 0.0, 0.0);
+    let options = PlanOptions { batch: Some(8), stages: vec![4], recompute: vec![false], ..PlanOptions::default() };
+    let plan = planned(&instance, &pairs(4, 1e6, None), &options);
+    let time = |chunks| plan.candidates.iter().find(|c| c.chunks == chunks).unwrap().time();
+    // Four layers of 3 on each device, eight microbatches and three others' turns.
+    assert_eq!([1, 2, 4].map(time), [96.0 + 36.0, 96.0 + 18.0, 96.0 + 9.0].map(Some));
+    // One stage on each device waits for the others' forward passes, and they for its backward passes; of several chunks the first
+    // may take next to nothing.
+    let bound = |chunks| plan.candidates.iter().find(|c| c.chunks == chunks).unwrap().bound;
+    assert!(
+        (bound(1) - 48.0 / (1.0 - 0.875_f64.powi(4))).abs() < 1e-6 && (bound(2) - 96.0).abs() < 1e-6,
+        "{}",
+        bound(1)
+    );
+    let (best, bound) = (plan.best().unwrap(), plan.lower_bound().unwrap());
+    assert!((best.chunks, best.schedule.name()) == (4, "interleaved") && (bound - 96.0).abs() < 1e-6, "{bound}");
+
+    let folder = folder();
+    let light = write_instance(&layers(8, 1e3, 3e5), OutputFormat::Native).unwrap();
+    fs::write(folder.path().join("light.json"), light).unwrap();
+    let outputs = "--output split.json --output-stages stages.json --output-mapping mapping.json";
+    let asked = "plan light.json pairs.json --batch 8 --stages 4 --replicas 1 --recompute never";
+    let table = run(folder.path(), &format!("{asked} {outputs}"), 0);
+    assert!(
+        table.contains("interleaved, 2 chunks") && table.contains("under interleaved of 2 chunks is the best"),
+        "{table}"
+    );
+    let planned: Value = serde_json::from_str(&run(folder.path(), &format!("{asked} --json"), 0)).unwrap();
+    let of_chunks =
+        |chunks: u64| planned["candidates"].as_array().unwrap().iter().find(|c| c["chunks"] == chunks).cloned();
+    // Eight layers make four chunks on two devices at most.
+    assert_eq!((&of_chunks(2).unwrap()["status"], &of_chunks(4).unwrap()["stages"]), (&"best".into(), &2.into()));
+    assert_eq!((&of_chunks(2).unwrap()["stages"], &of_chunks(1).unwrap()["schedule"]), (&4.into(), &"1f1b".into()));
+    let chunks = "--objective step --microbatches 8 --chunks 2";
+    run(folder.path(), &format!("verify light.json split.json --accelerators 4 {chunks} --schedule interleaved"), 0);
+    let simulate = "simulate stages.json pairs.json mapping.json --schedule interleaved --microbatches 8 --json";
+    let simulated: Value = serde_json::from_str(&run(folder.path(), simulate, 0)).unwrap();
+    assert_eq!(planned["objective"], simulated["makespan"]);
+    for (narrowed, count) in
+        [("--chunks 1", 1), ("--chunks 2", 1), ("--schedule interleaved", 2), ("--schedule gpipe,zb-h1", 2)]
+    {
+        let planned: Value =
+            serde_json::from_str(&run(folder.path(), &format!("{asked} {narrowed} --json"), 0)).unwrap();
+        assert_eq!(planned["candidates"].as_array().unwrap().len(), count, "{narrowed}");
+    }
+}
+
+#[test]
+fn chunks_are_for_chains_of_layers_alone() {
+    let chain = layers(8, 1.0, 1.0);
+    let topology = pairs(4, 1e6, None);
+    let with = |instance: &Instance, options: PlanOptions| plan(instance, &topology, &options, &SearchContext::new());
+    let mut skips = chain.clone();
+    skips.edges.push(Edge { source: 0, target: 2 });
+    let asked = || PlanOptions { chunks: vec![2], ..PlanOptions::default() };
+    let refused = |instance: &Instance, options| matches!(with(instance, options), Err(PlanError::NoChunks(_)));
+    assert!(refused(&skips, asked()) && !refused(&chain, asked()));
+    assert!(refused(&skips, PlanOptions { schedules: vec![&Interleaved], ..PlanOptions::default() }));
+    assert!(refused(&chain, PlanOptions { partitioner: Some("dp".into()), ..asked() }));
+    assert!(refused(&chain, PlanOptions { together: vec![vec![0, 1]], ..asked() }));
+    let plan = with(&skips, PlanOptions::default()).unwrap();
+    assert!(plan.candidates.iter().all(|candidate| candidate.chunks == 1));
+}
+
 #[test]
 fn senseless_command_lines_are_refused() {
     let folder = folder();
@@ -426,6 +497,8 @@ fn senseless_command_lines_are_refused() {
         "--batch 3 --replicas 2",
         "--optimizer adam --precision bf16",
         "--schedule nonesuch",
+        "--chunks 0",
+        "--chunks 2 --stages 1",
         "--partitioner nonesuch",
         "--mapper nonesuch",
     ] {

@@ -167,6 +167,8 @@ class Planned(Devices, Limits, total=False):
     """Numbers of replicas of each stage."""
     tensor_degrees: int | Sequence[int]
     """How many devices share the operators of each copy."""
+    chunks: int | Sequence[int]
+    """How many chunks of the pipeline each device holds."""
     schedule: str | Sequence[str]
     """The schedules, such as `1f1b` and `zb-h1`."""
     links: Literal["blocking", "overlapped", "contended"]

@@ -73,8 +73,12 @@ impl TargetArgs {
         let launch = Launch {
             layers: self.layers.as_deref(),
             batch: degrees.map(|degrees| (degrees.microbatches, 1)),
-            training: degrees.and_then(|degrees| degrees.memory.training),
+            training: match spec.chunks {
+                Some(chunks) => chunks.memory.and_then(|memory| memory.training),
+                None => degrees.and_then(|degrees| degrees.memory.training),
+            },
             zero: degrees.map_or(0, |degrees| degrees.memory.zero),
+            placement: spec.chunks.map_or_else(Default::default, |chunks| chunks.placement),
             ..Launch::default()
         };
         let verified = self.problem.check(workload, &spec, split).map_err(|violations| {

@@ -8,7 +8,7 @@ use crate::formats::{write_mapping, write_stages, write_topology};
 use crate::instance::Instance;
 use crate::mapping::Topology;
 use crate::plan::{Partition, Plan, PlanError, plan};
-use crate::problem::Solution;
+use crate::problem::{Placement, Solution};
 use crate::report::framework::{Degrees, Framework, Launch, ranks};
 use crate::report::page::{self, PlanPage};
 use crate::report::plan::{PlanRecord, plot};
@@ -210,7 +210,7 @@ impl Args {
         let files: [(&Option<PathBuf>, &dyn Fn() -> String); 7] = [
             (output, &|| write_split(&workload.instance, &split)),
             (output_stages, &|| write_stages(stages)),
-            (output_mapping, &|| write_mapping(stages, placed_on, &pipeline.mapping)),
+            (output_mapping, &|| write_mapping(stages, placed_on, &pipeline.places())),
             (output_topology, &|| write_topology(placed_on)),
             (output_ranks, &|| ranks(&pipeline.mapping, topology, best.shape.tensor)),
             (gantt, &|| gantt_chart(&pipeline.simulation)),
@@ -229,6 +229,7 @@ impl Args {
             zero: memory.zero,
             schedule: Some(best.schedule.name()),
             recompute: best.recompute,
+            placement: Placement::Interleaved,
         };
         let settings = settings(to, &workload.instance, verified, &launch, "the plan")?;
         write_out(options.output_settings.as_deref(), &settings)
@@ -278,7 +279,7 @@ fn failure(error: PlanError) -> Failure {
         PlanError::Split { is_program: true, .. } => Failure::new(Exit::InvalidSplit, error.into()),
         PlanError::Split { .. } | PlanError::Mapping { .. } => bug(&error.to_string()),
         PlanError::Solve(ref solve) => Failure::new(exit(solve), error.into()),
-        PlanError::Spec(_) | PlanError::NoCandidate { .. } | PlanError::BackwardPass => {
+        PlanError::Spec(_) | PlanError::NoCandidate { .. } | PlanError::NoChunks(_) | PlanError::BackwardPass => {
             Failure::new(Exit::Usage, error.into())
         }
         PlanError::Problem(_) => Failure::new(Exit::BadInput, error.into()),

@@ -8,7 +8,7 @@ use crate::plan::PlanOptions;
 use crate::problem::StageMemory;
 use crate::registry::split_list;
 use crate::simulate::Links;
-use crate::simulate::schedule::{GPipe, Inference, OneForwardOneBackward, Schedule, ZbH1, ZbH2};
+use crate::simulate::schedule::{GPipe, Inference, Interleaved, OneForwardOneBackward, Schedule, ZbH1, ZbH2};
 use clap::ValueEnum;
 
 use super::stage_memory_args::TrainingArgs;
@@ -78,13 +78,19 @@ struct CandidateArgs {
     /// How many devices share the operators of each copy [default: the degrees of the file's options, or 1].
     #[arg(long, value_name = "T,...", value_delimiter = ',', value_parser = values::count::<usize>())]
     tensor_degrees: Vec<usize>,
+
+    /// How many chunks of the pipeline each device holds. Several run under interleaved 1F1B, where the workload is a chain of
+    /// layers with both passes and without options; S is then the number of devices that hold a pipeline.
+    #[arg(long, value_name = "V,...", value_delimiter = ',', default_value = "1,2,4", value_parser = values::count::<usize>())]
+    chunks: Vec<usize>,
 }
 
 /// How the pipeline runs.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Simulation")]
 struct PipelineArgs {
-    /// The schedules, by name [default: 1f1b, or inference where there is no backward pass].
+    /// The schedules, by name [default: 1f1b, and interleaved for several --chunks; or inference where there is no backward
+    /// pass].
     #[arg(long, value_enum, value_name = "NAME,...", value_delimiter = ',')]
     schedule: Vec<ScheduleArg>,
 
@@ -118,7 +124,7 @@ enum LinksArg {
     Contended,
 }
 
-/// The schedules of [`PlanOptions::schedules`].
+/// The schedules of [`PlanOptions::schedules`], and that of several chunks on a device.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum ScheduleArg {
     /// All forward passes, then all backward passes.
@@ -126,6 +132,8 @@ enum ScheduleArg {
     /// One forward, one backward.
     #[value(name = "1f1b")]
     OneForwardOneBackward,
+    /// 1F1B with several --chunks on each device, which take turns on them.
+    Interleaved,
     /// 1F1B whose weight gradients fill the bubbles, with its memory.
     #[value(name = "zb-h1")]
     ZbH1,
@@ -152,7 +160,7 @@ impl HowArgs {
     /// # Errors
     /// Patterns that match no node.
     pub fn options(&self, instance: &Instance) -> Result<PlanOptions, Failure> {
-        let CandidateArgs { batch, microbatch_sizes, stages, replicas, tensor_degrees } = &self.candidates;
+        let CandidateArgs { batch, microbatch_sizes, stages, replicas, tensor_degrees, chunks } = &self.candidates;
         let PipelineArgs { schedule, links, recompute } = &self.pipeline;
         Ok(PlanOptions {
             batch: *batch,
@@ -161,6 +169,7 @@ impl HowArgs {
             replicas: replicas.clone(),
             tensor_degrees: tensor_degrees.clone(),
             schedules: schedule.iter().map(|schedule| schedule.schedule()).collect(),
+            chunks: chunks.clone(),
             recompute: match recompute {
                 RecomputeArg::Never => vec![false],
                 RecomputeArg::Always => vec![true],
@@ -202,6 +211,7 @@ impl ScheduleArg {
         match self {
             Self::Gpipe => &GPipe,
             Self::OneForwardOneBackward => &OneForwardOneBackward,
+            Self::Interleaved => &Interleaved,
             Self::ZbH1 => &ZbH1,
             Self::ZbH2 => &ZbH2,
             Self::Inference => &Inference,

@@ -1,6 +1,8 @@
 //! Options that say what the devices of stages with degrees keep, and those with several chunks.
 
-use crate::problem::{ChunkMemory, ChunksInFlight, InFlight, Optimizer, Placement, Precision, StageMemory, Training};
+use crate::problem::{
+    ChunkMemory, ChunksInFlight, InFlight, MOST_IN_FLIGHT, Optimizer, Placement, Precision, StageMemory, Training,
+};
 use clap::ValueEnum;
 
 use super::values;
@@ -16,7 +18,7 @@ pub struct StageMemoryArgs {
 
     /// Microbatches in flight in every stage, such as requests that are served at once, in place of what a schedule
     /// says.
-    #[arg(long, value_name = "Y", value_parser = values::count::<usize>(), requires = "microbatches", conflicts_with = "schedule")]
+    #[arg(long, value_name = "Y", value_parser = values::whole::<usize>(1..=MOST_IN_FLIGHT as u64), requires = "microbatches", conflicts_with = "schedule")]
     in_flight: Option<usize>,
 
     #[command(flatten)]

@@ -21,6 +21,7 @@
 //!
 //! [`strategies`] generates whole problems for property tests of your own.
 
+mod chunks;
 mod families;
 mod judge;
 mod laws;

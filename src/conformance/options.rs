@@ -30,7 +30,7 @@ pub(super) fn with_options(instance: &Instance) -> Instance {
 }
 
 /// The time on the first class, or on a CPU where that class cannot run it.
-fn time(node: &Node) -> f64 {
+pub(super) fn time(node: &Node) -> f64 {
     node.accelerator_times.first().copied().flatten().or(node.cpu_time).unwrap_or(0.0)
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::chunks;
 use super::partitioner::Case;
 use crate::graph::order_graph::Groups;
 use crate::problem::Problem;
@@ -29,8 +30,12 @@ pub struct Reference {
 
 impl Reference {
     /// Solves `case` by an exact method other than the one named `besides`: exhaustively where it is tiny, by the first
-    /// exact method that takes it otherwise. Nothing is known where there is none. Splits pass the verifier first.
+    /// exact method that takes it otherwise. With several chunks on each device the tiny ones alone are looked at. Nothing is known where there is none. Splits pass the verifier first.
     pub fn of(case: &Case, problem: &Problem, besides: &str) -> Self {
+        if let Some(asked) = problem.spec.chunks {
+            let best = if is_enumerated(problem) { chunks::best(case, problem, asked) } else { None };
+            return Self { lower: best, upper: best };
+        }
         let Some(oracle) = oracle(problem, besides) else { return Self::default() };
         let mut cx = SearchContext::new();
         if oracle.name() != BruteForce.name() {

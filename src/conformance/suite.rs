@@ -11,6 +11,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde::{Deserialize, Serialize};
 
 use super::Law;
+use super::chunks::of_one_class;
 use super::families::{FAMILIES, Family, LARGE, large};
 use super::options::with_options;
 use super::partitioner::{Case, Partitioner};
@@ -147,7 +148,11 @@ impl Suite {
     }
 
     fn case(&self, instance: Instance, request: &ProblemSpec) -> Case {
-        let instance = if request.degrees.is_some() { with_options(&instance) } else { instance };
+        let instance = match (&request.degrees, request.chunks) {
+            (Some(_), _) => with_options(&instance),
+            (None, Some(_)) => of_one_class(&instance),
+            (None, None) => instance,
+        };
         Case { costs: self.costs.clone(), ..Case::new(instance, request) }
     }
 

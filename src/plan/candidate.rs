@@ -12,7 +12,7 @@ pub struct MappedPipeline {
     pub partition: Partition,
     /// The method that found it.
     pub method: String,
-    /// What was mapped. Its stage times are those of one microbatch: with recomputation, and with a microbatch's share
+    /// What was mapped: with several chunks on each device, what a device holds is one stage. Its stage times are those of one microbatch: with recomputation, and with a microbatch's share
     /// of the all-reduce.
     pub problem: MappingProblem,
     /// The mapping, verified.
@@ -38,6 +38,11 @@ pub struct MappedPipeline {
 }
 
 impl MappedPipeline {
+    /// Where its stages are: with several chunks on each device those of the split, not of what was mapped.
+    pub fn places(&self) -> ClaimedMapping {
+        self.partition.spread(&self.mapping)
+    }
+
     /// Whether it fits where `other` does not, or else is faster.
     pub(super) fn is_better(&self, other: &Self) -> bool {
         let order = |pipeline: &Self| pipeline.overfull.is_some();
@@ -70,6 +75,8 @@ pub struct Candidate {
     pub microbatch_size: usize,
     /// Microbatches of each pipeline.
     pub microbatches: usize,
+    /// Chunks of the pipeline on each device.
+    pub chunks: usize,
     /// In which order devices work.
     pub schedule: &'static dyn Schedule,
     /// Whether whole stages compute their activations once more.
@@ -96,7 +103,7 @@ impl Candidate {
         self.pipeline().filter(|pipeline| pipeline.overfull.is_none()).map(|pipeline| pipeline.time)
     }
 
-    /// How many stages its pipeline has, or may have at most.
+    /// How many stages its pipeline has, or may have at most; with several chunks on each device how many devices.
     pub fn stages(&self) -> usize {
         self.pipeline().map_or(self.shape.stages, |pipeline| pipeline.problem.stages.stages.len())
     }

@@ -21,7 +21,8 @@ pub enum PlanError {
     /// No way to use the devices is asked for.
     #[error(
         "there is nothing to look at: of {devices} devices no S x R x tensor degree asked for can share out the microbatches \
-         of a batch of {batch} evenly; ask for others, or for a batch with more divisors"
+         of a batch of {batch} evenly, with two devices and layers enough where several chunks are asked for; ask for others, \
+         or for a batch with more divisors"
     )]
     NoCandidate {
         /// Samples of a step.
@@ -32,6 +33,11 @@ pub enum PlanError {
     /// A schedule without a backward pass, and a workload with one.
     #[error("the schedule `inference` runs no backward pass, and the workload has one; plan the workload without it")]
     BackwardPass,
+    /// Several chunks on each device alone, or their schedule, and a question that has none.
+    #[error(
+        "several chunks on a device, as under the schedule `interleaved`, are not planned here: {0}; leave one chunk in"
+    )]
+    NoChunks(&'static str),
     /// The verifier rejects a split.
     #[error("the split into {stages} stages that {method} found is invalid: {}", first(.violations))]
     Split {

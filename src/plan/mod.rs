@@ -1,7 +1,7 @@
 //! From a workload and a topology to a pipeline that runs, with a bound on what any other would take (docs/plan.md).
 //!
 //! ```text
-//! for each shape (stages, replicas, tensor degree), size of microbatches, schedule, recomputation: a candidate
+//! for each shape (stages, replicas, tensor degree), size of microbatches, schedule, chunks, recomputation: a candidate
 //!   ──split──▶ for the slowest stage: its bound holds for every step; for the step under memory by place
 //!   ──map, under each cost──▶ mappings ──simulate──▶ time of a step, memory
 //! the shortest simulated step that fits in memory ──▶ Plan; the least of the bounds ──▶ its gap
@@ -30,6 +30,7 @@
 mod blocks;
 mod breakdown;
 mod candidate;
+mod chunked;
 mod error;
 mod groups;
 mod options;

@@ -8,7 +8,7 @@ use crate::problem::{InFlight, StageMemory};
 use crate::simulate::Links;
 use crate::simulate::schedule::{GPipe, Inference, OneForwardOneBackward, Schedule, ZbH1, ZbH2};
 
-/// How the devices are shared out among stages.
+/// How the devices are shared out among stages; with several chunks on each device a stage is what a device holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Shape {
     /// How many stages there are at most: S in the paper.
@@ -33,8 +33,12 @@ pub struct PlanOptions {
     pub replicas: Vec<usize>,
     /// The tensor degrees to look at; none takes those of the workload's options.
     pub tensor_degrees: Vec<usize>,
-    /// The schedules to look at, of [`Self::schedules`]; none takes 1F1B.
+    /// The schedules to look at, of [`Self::schedules`] or [`Interleaved`](crate::simulate::schedule::Interleaved); none takes
+    /// 1F1B, and interleaved 1F1B for what chunks are looked at.
     pub schedules: Vec<&'static dyn Schedule>,
+    /// How many chunks of the pipeline each device holds: what to look at, more than one under interleaved 1F1B for chains of
+    /// layers with both passes and without options. Other workloads are planned with one.
+    pub chunks: Vec<usize>,
     /// Whether activations are computed once more instead of kept: what to look at. Workloads whose options say what that takes
     /// choose it for each node.
     pub recompute: Vec<bool>,
@@ -77,6 +81,7 @@ impl Default for PlanOptions {
             replicas: Vec::new(),
             tensor_degrees: Vec::new(),
             schedules: Vec::new(),
+            chunks: vec![1, 2, 4],
             recompute: vec![false, true],
             memory: StageMemory::default(),
             partitioner: None,

@@ -7,7 +7,7 @@ use super::groups::Rates;
 use super::question::Question;
 use super::workload::FORWARD_SHARE;
 use crate::cost::{OptionCost, StageBytes, StageCosts};
-use crate::mapping::{Counted, Message, Stage, StageCost, StageGraph};
+use crate::mapping::{ClaimedMapping, Counted, Message, PlacedCopy, Stage, StageCost, StageGraph};
 use crate::problem::{DeviceAssignment, DeviceKind, Problem, Solution};
 use crate::verify::{self, Verified};
 
@@ -18,6 +18,8 @@ pub struct Partition {
     pub verified: Verified,
     /// Its stages; fewer than allowed where the devices are better left empty.
     pub stages: StageGraph,
+    /// How many of these each device holds: of p devices, the i-th holds the stages i, p + i and so on.
+    pub chunks: usize,
     /// What a copy's time is, with messages and all-reduce.
     pub cost: StageCost,
 }
@@ -36,7 +38,7 @@ impl Partition {
         };
         let has_options = question.has_options();
         let plain = question.as_it_stands()?;
-        let split = given(split, has_options);
+        let (chunks, split) = (question.chunks, given(split, has_options || question.chunks > 1));
         let spec = if has_options { &options.spec } else { &plain.spec };
         let verified = verify::check(question.instance, spec, &split).map_err(|violations| PlanError::Split {
             method: method.into(),
@@ -48,22 +50,83 @@ impl Partition {
             true => Self {
                 stages: of_options(question, costs, options, &split),
                 cost: StageCost::additive(Counted::Both),
+                chunks,
                 verified,
             },
             false => Self {
-                stages: of_nodes(question, costs, &split)?,
+                stages: of_nodes(question, costs, &one_by_one(&split, chunks))?,
                 cost: StageCost::of(&plain, Counted::Both)?,
+                chunks,
                 verified,
             },
         })
     }
+
+    /// What each device holds as one stage, to be placed. It needs room for the largest of its stages at least.
+    pub fn on_devices(&self) -> StageGraph {
+        let StageGraph { name, stages, messages } = &self.stages;
+        let devices = stages.len() / self.chunks;
+        let mut held = stages[..devices].to_vec();
+        for (i, stage) in stages.iter().enumerate().skip(devices) {
+            held[i % devices] = both(&held[i % devices], stage);
+        }
+        let mut sent: BTreeMap<(usize, usize), f64> = BTreeMap::new();
+        for message in messages {
+            let (source, target) = (message.source % devices, message.target % devices);
+            if source != target {
+                *sent.entry((source, target)).or_default() += message.bytes;
+            }
+        }
+        let messages = sent.into_iter().map(|((source, target), bytes)| Message { source, target, bytes }).collect();
+        StageGraph { name: name.clone(), stages: held, messages }
+    }
+
+    /// The places of all stages, where those of [`Self::on_devices`] are placed like this.
+    pub fn spread(&self, placed: &ClaimedMapping) -> ClaimedMapping {
+        if self.chunks == 1 {
+            return placed.clone();
+        }
+        let devices = self.stages.stages.len() / self.chunks;
+        let of_copy = |copy: &PlacedCopy| {
+            let copy = PlacedCopy { time: None, ..copy.clone() };
+            (0..self.chunks).map(move |chunk| PlacedCopy { stage: chunk * devices + copy.stage, ..copy.clone() })
+        };
+        ClaimedMapping { copies: placed.copies.iter().flat_map(of_copy).collect(), ..ClaimedMapping::default() }
+    }
 }
 
-/// The split as it is verified and written: without the classes of devices that it was asked for, and with degrees only where
-/// options have them.
-fn given(split: &Solution, has_options: bool) -> Solution {
+/// Two stages of one device, which works on one of them at a time.
+fn both(one: &Stage, other: &Stage) -> Stage {
+    let ((one_lasts, one_keeps), (other_lasts, other_keeps)) = (one.kept(), other.kept());
+    let lasting = one_lasts + other_lasts;
+    Stage {
+        name: one.name.clone(),
+        forward: one.forward + other.forward,
+        backward: one.backward + other.backward,
+        parameter_bytes: one.parameter_bytes + other.parameter_bytes,
+        memory: lasting + f64::max(one_keeps, other_keeps),
+        lasting_bytes: Some(lasting),
+    }
+}
+
+/// The split with each of the chunks as a device of its own, in pipeline order.
+fn one_by_one(split: &Solution, chunks: usize) -> Solution {
+    if chunks == 1 {
+        return split.clone();
+    }
+    let chunk_of_each = |chunk: usize| split.devices.iter().map(move |device| (device.kind, &device.chunks[chunk]));
+    let stages = (0..chunks).flat_map(chunk_of_each);
+    Solution {
+        devices: stages.map(|(kind, nodes)| DeviceAssignment::new(kind, nodes.clone())).collect(),
+        objective: None,
+    }
+}
+
+/// The split as it is verified and written: without the classes of devices that it was asked for, and with all that devices
+/// state only where options have degrees, or devices chunks.
+fn given(split: &Solution, is_whole: bool) -> Solution {
     let held = split.devices.iter().filter(|device| !device.nodes.is_empty());
-    let device = |device: &DeviceAssignment| match has_options {
+    let device = |device: &DeviceAssignment| match is_whole {
         true => device.clone(),
         false => DeviceAssignment::new(DeviceKind::Accelerator(0), device.nodes.clone()),
     };

@@ -81,7 +81,7 @@ impl Placing<'_> {
     /// The mapping problem of stages as one microbatch sees them: with recomputation, and its share of the all-reduce.
     fn mapping_problem(&self, counted: Counted) -> MappingProblem {
         let Question { topology, microbatches, recompute, shape, .. } = self.question;
-        let mut stages = self.partition.stages.of_microbatch(*microbatches);
+        let mut stages = self.partition.on_devices().of_microbatch(*microbatches);
         for stage in &mut stages.stages {
             if *recompute && stage.backward > 0.0 {
                 stage.backward += stage.forward;
@@ -91,12 +91,17 @@ impl Placing<'_> {
         MappingProblem { stages, replicas: shape.replicas, topology: topology.clone().into_owned(), cost }
     }
 
+    /// The devices of all stages, of which a device may hold several.
+    fn of_stages(&self, mapping: &Mapping) -> Mapping {
+        Mapping { devices: mapping.devices.repeat(self.partition.chunks) }
+    }
+
     fn simulated(&self, found: Found) -> Result<MappedPipeline, String> {
         let Found { mapping, problem, mapper, gap } = found;
         let Question { topology, microbatches, recompute, schedule, links, shape, .. } = self.question;
         let options = Options { microbatches: *microbatches, recompute: *recompute };
         let actual = MappingProblem { stages: self.partition.stages.clone(), ..problem.clone() };
-        let simulation = Pipeline::of_mapping(&actual, &mapping, *links)
+        let simulation = Pipeline::of_mapping(&actual, &self.of_stages(&mapping), *links)
             .and_then(|pipeline| simulate(&pipeline, *schedule, options))
             .map_err(|error| error.to_string())?;
         let peaks = simulation.memory().peak;

@@ -31,6 +31,8 @@ pub struct Question<'a> {
     pub shape: Shape,
     /// Microbatches of each pipeline.
     pub microbatches: usize,
+    /// Chunks of the pipeline on each device.
+    pub chunks: usize,
     pub schedule: &'static dyn Schedule,
     /// Whether whole stages compute their activations once more.
     pub recompute: bool,
@@ -87,7 +89,7 @@ impl Question<'_> {
             .collect()
     }
 
-    fn fastest(&self) -> f64 {
+    pub(super) fn fastest(&self) -> f64 {
         self.speeds().first().copied().unwrap_or(1.0)
     }
 
@@ -98,7 +100,7 @@ impl Question<'_> {
     }
 
     /// What messages take that keep devices waiting, where links are like `rates`.
-    fn paid(&self, rates: Rates) -> Rates {
+    pub(super) fn paid(&self, rates: Rates) -> Rates {
         if self.links == Links::Blocking { rates } else { Rates::FREE }
     }
 
@@ -108,21 +110,32 @@ impl Question<'_> {
     /// before it, and after its last backward pass these run theirs, so that a step of m microbatches takes
     /// Σ_{j < i} T_j + m · T_i at least. The largest of these is least where all are equal: W / (1 − (1 − 1 / m)^S), for all
     /// work W on S stages. Of all stages e may not be in line, with a block's work each at most. Where gradients of weights may
-    /// wait, none need to be, and the work is shared out evenly.
+    /// wait, none need to be, and the work is shared out evenly; so it is where devices hold several chunks, the first of which
+    /// may take next to nothing.
     pub fn least_by_work(&self) -> f64 {
         let times = self.least_times();
         let of = |node: &Node| times.get(&node.id).copied().unwrap_or(0.0) / self.fastest();
         let (work, m) = (self.instance.nodes.iter().map(of).sum::<f64>(), self.microbatches as f64);
         let stages = self.shape.stages.min(self.instance.nodes.len());
         let evenly = m * work / stages as f64;
-        if self.schedule.splits_backward() {
+        if self.schedule.splits_backward() || self.chunks > 1 {
             return evenly;
         }
         let block = blocks::largest(self.instance, of);
         let beside = |e: usize| {
             let in_line = (stages - e) as i32;
-            let work = (work - e as f64 * block).max(0.0);
-            if in_line == 0 { 0.0 } else { work / (1.0 - (1.0 - 1.0 / m).powi(in_line)) }
+            let left = (work - e as f64 * block).max(0.0);
+            match in_line {
+                // Such stages alone have to hold all of it, but for rounding.
+                0 => {
+                    if left > 1e-9 * work {
+                        f64::INFINITY
+                    } else {
+                        0.0
+                    }
+                }
+                _ => left / (1.0 - (1.0 - 1.0 / m).powi(in_line)),
+            }
         };
         evenly.max((0..=stages).map(beside).fold(f64::INFINITY, f64::min))
     }
@@ -189,7 +202,7 @@ impl Question<'_> {
     }
 
     /// What is asked of splits on these devices.
-    fn on(&self, platform: Platform) -> ProblemSpec {
+    pub(super) fn on(&self, platform: Platform) -> ProblemSpec {
         ProblemSpec { platform, scope: Scope::Acyclic, together: self.together.to_vec(), ..ProblemSpec::default() }
     }
 
@@ -215,7 +228,6 @@ impl Question<'_> {
 
     /// Stages on classes of devices of one speed each; a stage bears each microbatch's share of its all-reduce.
     fn on_classes(&self, rates: Rates) -> Result<Problem, Problems> {
-        let (mut instance, mut platform) = self.with_links(rates);
         let mut classes: Vec<(f64, usize)> = Vec::new();
         for speed in self.speeds() {
             match classes.last_mut() {
@@ -223,10 +235,22 @@ impl Question<'_> {
                 _ => classes.push((speed, 1)),
             }
         }
-        let replicas = self.shape.replicas as f64;
+        let (instance, platform) = self.on_devices(rates, &classes);
+        Problem::new(&instance, self.on(platform))
+    }
+
+    /// What nodes take and keep, were they stages without options: degrees are asked for.
+    pub(super) fn stage_costs(&self) -> StageCosts {
+        let asked = ProblemSpec { degrees: Some(self.degrees()), ..self.on(self.instance.platform.clone()) };
+        StageCosts::of(self.instance, &asked).unwrap_or_else(|| unreachable!("degrees are asked for"))
+    }
+
+    /// The workload on devices of these speeds, so many of each, where links are like `rates`: with what a stage bears of its
+    /// all-reduce for each microbatch, and with what it has to hold of one.
+    pub(super) fn on_devices(&self, rates: Rates, classes: &[(f64, usize)]) -> (Instance, Platform) {
+        let (mut instance, mut platform) = self.with_links(rates);
+        let (costs, replicas) = (self.stage_costs(), self.shape.replicas as f64);
         let ring = if self.is_training() { 2.0 * (replicas - 1.0) / replicas / rates.ring } else { 0.0 };
-        let asked = ProblemSpec { degrees: Some(self.degrees()), ..self.on(platform.clone()) };
-        let Some(costs) = StageCosts::of(self.instance, &asked) else { unreachable!("degrees are asked for") };
         for (node, options) in instance.nodes.iter_mut().zip(&costs.options) {
             // What replicas share out no one has to hold; each stage keeps one microbatch at least.
             node.memory = options.iter().map(|option| costs.bytes(option).of(1, self.shape.replicas)).sum();
@@ -240,20 +264,26 @@ impl Question<'_> {
         platform.accelerators = classes.iter().map(class).collect();
         platform.cpus = 0;
         instance.platform = platform.clone();
-        Problem::new(&instance, self.on(platform))
+        (instance, platform)
     }
 
-    /// The workload as it stands on one device of speed 1 for each stage.
+    /// The workload as it stands on one device of speed 1 for each stage, or for its chunks.
     ///
     /// # Errors
     /// The instance cannot be split.
     pub fn as_it_stands(&self) -> Result<Problem, PlanError> {
         let platform = of_class(self.instance.platform.clone(), self.shape.stages, None);
-        Ok(Problem::new(self.instance, self.on(platform))?)
+        let asked = self.on(platform);
+        let asked = if self.chunks > 1 {
+            ProblemSpec { chunks: Some(self.chunks_of_devices()), objective: self.step(), ..asked }
+        } else {
+            asked
+        };
+        Ok(Problem::new(self.instance, asked)?)
     }
 
     /// The workload's units to be split and placed together, and the nodes of each, where they and the devices are few; a unit
-    /// bears each microbatch's share of its all-reduce.
+    /// bears each microbatch's share of its all-reduce, and messages take no latency.
     ///
     /// # Errors
     /// The instance cannot be split.
@@ -270,7 +300,9 @@ impl Question<'_> {
             unit.backward += if self.recompute { unit.forward } else { 0.0 };
         }
         let Shape { stages, replicas, .. } = self.shape;
-        let (topology, cost) = (self.topology.clone().into_owned(), StageCost::additive(Counted::Both));
+        // What several units send can go as one message, so that latencies do not count.
+        let topology = self.topology.clone().into_owned().with_latency(|_, _| 0.0);
+        let cost = StageCost::additive(Counted::Both);
         Ok(Some((JointProblem { units, stages, replicas, topology, cost }, members)))
     }
 }

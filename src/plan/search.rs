@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rayon::prelude::*;
 
+use super::chunked;
 use super::groups::groups;
 use super::placing::{Placing, is_rule};
 use super::question::{Question, tensor_degrees};
@@ -18,7 +19,7 @@ use crate::mapping::Topology;
 use crate::problem::{InFlight, StageMemory};
 use crate::registry;
 use crate::search::{Status, gap, is_proven};
-use crate::simulate::schedule::{Inference, OneForwardOneBackward, Schedule};
+use crate::simulate::schedule::{Inference, Interleaved, OneForwardOneBackward, Schedule};
 use crate::solve::{Progress, SearchContext, in_pool};
 
 /// So many of the best are shown, and are looked at with all mappers.
@@ -89,6 +90,8 @@ struct Planner<'a> {
     batch: usize,
     has_backward: bool,
     has_options: bool,
+    /// How many layers there are to be put into chunks; none where several on a device are not planned.
+    layers: usize,
     /// Whether any candidate was simulated.
     found_any: AtomicBool,
 }
@@ -116,6 +119,7 @@ impl<'a> Planner<'a> {
             batch: options.batch.unwrap_or(4 * topology.len()),
             has_backward,
             has_options,
+            layers: layers(instance, options)?,
             found_any: AtomicBool::new(false),
         })
     }
@@ -144,10 +148,20 @@ impl<'a> Planner<'a> {
         for (&microbatch_size, instance) in &self.instances {
             for shape in self.shapes(instance, microbatch_size) {
                 let microbatches = self.batch / microbatch_size / shape.replicas;
-                for (schedule, recompute) in self.ways_to_run() {
+                for (schedule, chunks, recompute) in self.ways_to_run(shape) {
                     let (bound, fate, splits) = (0.0, Fate::Skipped, Vec::new());
-                    let mut candidate =
-                        Candidate { shape, microbatch_size, microbatches, schedule, recompute, bound, fate, splits };
+                    let size = microbatch_size;
+                    let mut candidate = Candidate {
+                        shape,
+                        microbatch_size: size,
+                        microbatches,
+                        chunks,
+                        schedule,
+                        recompute,
+                        bound,
+                        fate,
+                        splits,
+                    };
                     candidate.bound = self.question(&candidate).least_by_work();
                     candidates.push(candidate);
                 }
@@ -181,19 +195,28 @@ impl<'a> Planner<'a> {
         shapes
     }
 
-    /// The schedules, with and without recomputation of whole stages.
-    fn ways_to_run(&self) -> impl Iterator<Item = (&'static dyn Schedule, bool)> {
+    /// The schedules, each with its numbers of chunks, with and without recomputation of whole stages.
+    fn ways_to_run(&self, shape: Shape) -> impl Iterator<Item = (&'static dyn Schedule, usize, bool)> {
         let usual: &'static dyn Schedule = if self.has_backward { &OneForwardOneBackward } else { &Inference };
-        let schedules = if self.options.schedules.is_empty() { vec![usual] } else { self.options.schedules.clone() };
+        let asked = self.options.schedules.clone();
+        let schedules = if asked.is_empty() { vec![usual, &Interleaved] } else { asked };
+        let with_chunks = move |schedule: &'static dyn Schedule| {
+            let runs = move |chunks: usize| match is_interleaved(schedule) {
+                // Two devices at least, and as many layers as they have chunks.
+                true => chunks > 1 && shape.stages > 1 && 2 * chunks <= self.layers,
+                false => chunks == 1,
+            };
+            self.options.chunks.iter().filter(move |&&chunks| runs(chunks)).map(move |&chunks| (schedule, chunks))
+        };
         let chooses = self.has_backward && !self.has_options;
         let recompute = if chooses { self.options.recompute.clone() } else { vec![false] };
-        schedules
-            .into_iter()
-            .flat_map(move |schedule| recompute.clone().into_iter().map(move |again| (schedule, again)))
+        schedules.into_iter().flat_map(with_chunks).flat_map(move |(schedule, chunks)| {
+            recompute.clone().into_iter().map(move |again| (schedule, chunks, again))
+        })
     }
 
     fn question(&self, candidate: &Candidate) -> Question<'_> {
-        let Candidate { shape, microbatch_size, microbatches, schedule, recompute, .. } = *candidate;
+        let Candidate { shape, microbatch_size, microbatches, chunks, schedule, recompute, .. } = *candidate;
         let mut known = PlanOptions::schedules().into_iter();
         let of_schedule = known.find(|(known, _)| known.name() == schedule.name()).map(|(_, in_flight)| in_flight);
         // What is recomputed is not kept; a stage needs it for one microbatch at a time.
@@ -203,6 +226,7 @@ impl<'a> Planner<'a> {
             topology: groups(self.topology, shape.tensor),
             shape,
             microbatches,
+            chunks,
             schedule,
             recompute,
             links: self.options.links,
@@ -300,6 +324,27 @@ impl<'a> Planner<'a> {
         let incumbent = candidates.iter().filter_map(Candidate::time).min_by(f64::total_cmp);
         self.cx.report(&Progress { phase: "planning", incumbent, bound: least_bound(candidates) });
     }
+}
+
+fn is_interleaved(schedule: &dyn Schedule) -> bool {
+    schedule.name() == Interleaved.name()
+}
+
+/// How many layers there are to be put into chunks.
+///
+/// # Errors
+/// There are none, and plans without several chunks on a device are not asked for.
+fn layers(instance: &Instance, options: &PlanOptions) -> Result<usize, PlanError> {
+    let reason = match chunked::layers(instance) {
+        _ if options.partitioner.is_some() => "a partitioner is named, which puts one stage on each",
+        _ if !options.together.is_empty() => "nodes are kept together",
+        None if instance.parallelism.is_some() => "nodes have options",
+        None => "the workload is no chain of layers with both passes",
+        Some(_) if instance.parallelism.is_some() => "nodes have options",
+        Some(layers) => return Ok(layers),
+    };
+    let is_asked = !options.chunks.contains(&1) || options.schedules.iter().any(|&schedule| is_interleaved(schedule));
+    if is_asked { Err(PlanError::NoChunks(reason)) } else { Ok(0) }
 }
 
 /// The least of the bounds of candidates that are not proven impossible.

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use super::groups::Rates;
 use super::question::Question;
 use super::{Partition, PlanError};
 use crate::mapping::{JointPlan, JointProblem, JointSearch};
 use crate::problem::{DeviceAssignment, DeviceKind, Problem, Solution};
 use crate::registry;
-use crate::solve::{DegreeDp, IdealDp, Outcome, SearchContext, SolveError, Solver, Status};
+use crate::solve::{ChunkSearch, DegreeDp, IdealDp, Outcome, SearchContext, SolveError, Solver, Status};
 
 /// What splits where the exact methods find nothing within their time: Parmesan's chain.
 const CLUSTERED: &str = "cluster:k=48+dp+refine";
@@ -60,6 +61,9 @@ struct Search<'a> {
 impl Search<'_> {
     /// Whether it is proven that there is no split.
     fn by_exact_methods(&mut self, bound: &mut f64) -> Result<bool, PlanError> {
+        if self.question.chunks > 1 {
+            return self.by_chunk_search(bound);
+        }
         let (degrees, dp) = (DegreeDp::default(), IdealDp::default());
         if let Some(by_load) = self.question.by_load()? {
             let exact: &dyn Solver = if self.question.has_options() { &degrees } else { &dp };
@@ -76,6 +80,22 @@ impl Search<'_> {
         let is_refuted = self.by(&degrees, &by_step)? == Outcome::Infeasible;
         if !is_refuted && self.found.is_empty() && !self.question.has_options() {
             self.by(registry::solver(CLUSTERED)?.as_ref(), &self.question.as_it_stands()?)?;
+        }
+        Ok(is_refuted)
+    }
+
+    /// Several chunks on each device: on the fastest links for the bound, and on links like the mean.
+    fn by_chunk_search(&mut self, bound: &mut f64) -> Result<bool, PlanError> {
+        let Question { topology, shape, .. } = self.question;
+        let search = ChunkSearch::default();
+        let fastest = self.question.by_chunks(Rates::fastest(topology, shape.replicas))?;
+        let outcome = self.by(&search, &fastest)?;
+        if let Some(least) = outcome.bound() {
+            *bound = bound.max(self.question.least_by_chunks(least.value));
+        }
+        let is_refuted = outcome == Outcome::Infeasible;
+        if !is_refuted {
+            self.by(&search, &self.question.by_chunks(Rates::mean(topology))?)?;
         }
         Ok(is_refuted)
     }

@@ -196,6 +196,9 @@ pub struct RunRecord {
     /// The chunks of each device, where that was asked for several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunks: Option<Chunks>,
+    /// Devices that have nothing to do because the schedule of the chunks takes microbatches in groups, one for each device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_devices: Option<usize>,
     /// How many sets of nodes were to be kept on one device each, if any: bounds are for such splits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub together: Option<usize>,
@@ -290,6 +293,7 @@ impl RunRecord {
             objective_kind: spec.objective.name(),
             microbatches: spec.objective.microbatches(),
             chunks: spec.chunks,
+            idle_devices: idle_devices(spec),
             together: Some(spec.together.len()).filter(|&sets| sets > 0),
             status: outcome.status,
             objective: outcome.objective,
@@ -319,6 +323,13 @@ impl RunRecord {
         }
         self.proof = proof;
     }
+}
+
+/// The devices that no group of microbatches can use.
+fn idle_devices(spec: &ProblemSpec) -> Option<usize> {
+    let devices: usize = spec.platform.accelerators.iter().map(|class| class.count).sum();
+    let idle = devices - spec.chunks?.most_devices(devices, spec.objective.microbatches()?);
+    (idle > 0).then_some(idle)
 }
 
 pub(super) fn as_object<S: Serializer>(stats: &Stats, serializer: S) -> Result<S::Ok, S::Error> {

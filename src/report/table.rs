@@ -61,6 +61,7 @@ pub(super) fn facts(record: &RunRecord) -> Vec<(&'static str, String)> {
     ];
     facts.extend(memory_limit(&record.stats));
     facts.extend(device_count(record));
+    facts.extend(idle_devices(record));
     if record.verified {
         facts.push(("verified", "yes, from the original file".into()));
     }
@@ -93,6 +94,15 @@ fn device_count(record: &RunRecord) -> Option<(&'static str, String)> {
     let proof =
         if used as f64 <= fewest { ", the fewest for this objective".into() } else { format!(", at least {fewest}") };
     Some(("devices", format!("{used} used{proof}")))
+}
+
+/// That the microbatches of a step keep devices idle, where they do.
+fn idle_devices(record: &RunRecord) -> Option<(&'static str, String)> {
+    let (idle, microbatches) = (record.idle_devices?, record.microbatches?);
+    let devices = if idle == 1 { "1 device stays idle".to_owned() } else { format!("{idle} devices stay idle") };
+    let reason = "interleaved 1F1B takes microbatches in groups, one for each device";
+    let cure = "a multiple of the devices uses all of them";
+    Some(("note", format!("{devices}: {reason}, and {microbatches} microbatches make no groups for more; {cure}")))
 }
 
 /// That memory ended or narrowed a search, where it did.

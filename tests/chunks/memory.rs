@@ -2,8 +2,8 @@
 
 use dagsplit::instance::Instance;
 use dagsplit::problem::{
-    ChunkMemory, Chunks, ChunksInFlight, CostKind, Objective, Optimizer, Placement, Precision, Problem, ProblemSpec,
-    Solution, Training,
+    ChunkMemory, Chunks, ChunksInFlight, CostKind, MOST_IN_FLIGHT, Objective, Optimizer, Placement, Precision, Problem,
+    ProblemSpec, Solution, Training,
 };
 use dagsplit::registry::solver;
 use dagsplit::verify::{self, Verified, VerifiedDevice, Violation};
@@ -191,6 +191,11 @@ fn memory_by_place_that_means_nothing_is_refused() {
     let memory = |spec: &mut ProblemSpec, memory| spec.chunks.as_mut().unwrap().memory = Some(memory);
     let none = ChunkMemory { in_flight: ChunksInFlight::Constant(0), training: None };
     assert!(wrong(&|spec| memory(spec, none)).contains("no microbatch is in flight"));
+    let in_flight = |count| ChunkMemory { in_flight: ChunksInFlight::Constant(count), training: None };
+    assert!(wrong(&|spec| memory(spec, in_flight(MOST_IN_FLIGHT + 1))).contains("ask for 1000000 at most"));
+    let mut most = by_place(&instance, 4, 2, INTERLEAVED);
+    memory(&mut most, in_flight(MOST_IN_FLIGHT));
+    assert!(Problem::new(&instance, most).is_ok());
     let adam = Training { optimizer: Optimizer::Adam, precision: Precision::Bf16 };
     let trained = ChunkMemory { training: Some(adam), ..ChunkMemory::default() };
     assert!(wrong(&|spec| memory(spec, trained)).contains("no node states parameters"));

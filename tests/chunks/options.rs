@@ -17,6 +17,13 @@ impl Folder {
         (serde_json::from_slice(&output.stdout).unwrap_or_default(), text(&output.stderr))
     }
 
+    /// What a run that ends well prints.
+    fn text(&self, words: &str) -> String {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("dagsplit"));
+        let assert = command.args(words.split_whitespace()).current_dir(self.0.path()).assert().success();
+        String::from_utf8_lossy(&assert.get_output().stdout).into_owned()
+    }
+
     fn solve(&self, words: &str, code: i32) -> (Value, String) {
         self.run(&format!("solve four.json --json --objective step --microbatches 4 --chunks 2 {words}"), code)
     }
@@ -62,6 +69,7 @@ fn options_that_mean_nothing_for_chunks_are_refused_by_name() {
         ("--schedule inference", "--schedule inference", "--in-flight"),
         ("--schedule zb-v", "--schedule zb-v", "ask for interleaved"),
         ("--placement v-shape --schedule interleaved", "--schedule interleaved", "ask for zb-v"),
+        ("--in-flight 1000001", "--in-flight", "from 1 to 1000000"),
         ("--zero 1", "--zero", "no replicas"),
         ("--cache-tokens 5", "--cache-tokens", "leave it out"),
         ("--data-degrees 1", "--data-degrees", "no degrees"),
@@ -76,4 +84,41 @@ fn options_that_mean_nothing_for_chunks_are_refused_by_name() {
         let (_, said) = folder.run(&format!("{without} {schedule}"), 2);
         assert!(said.contains(&format!("--schedule {schedule}")) && said.contains("--chunks"), "{said}");
     }
+}
+
+/// Interleaved 1F1B takes the microbatches in groups of one for each device.
+#[test]
+fn what_stays_idle_is_said() {
+    let folder = folder();
+    let solved = |microbatches: usize, words: &str| {
+        let asked = format!("solve four.json --objective step --microbatches {microbatches} --chunks 2 {words}");
+        let (record, _) = folder.run(&format!("{asked} --json"), 0);
+        (record, folder.text(&asked))
+    };
+    let (record, table) = solved(3, "--schedule interleaved");
+    assert_eq!((&record["idle_devices"], record["devices"].as_array().unwrap().len()), (&json!(1), 1));
+    assert!(table.contains("note         1 device stays idle: ") && table.contains("3 microbatches"), "{table}");
+    for (microbatches, words) in [(4, "--schedule interleaved"), (3, ""), (3, "--placement v-shape --schedule zb-v")] {
+        let (record, table) = solved(microbatches, words);
+        assert!(record.get("idle_devices").is_none() && !table.contains("idle"), "{words}: {table}");
+    }
+}
+
+/// Of two devices the first holds the stages 0 and 2, and the second the stages 1 and 3.
+#[test]
+fn pictures_show_the_chunk_of_each_stage() {
+    let folder = folder();
+    folder.solve("--output split.json", 0);
+    let stages = folder.text("draw four.json --split split.json --detail stages");
+    for holder in
+        ["accelerator 0, chunk 0", "accelerator 1, chunk 0", "accelerator 0, chunk 1", "accelerator 1, chunk 1"]
+    {
+        let boxes = stages.matches(&format!("\n{holder}\n</text>")).count();
+        assert_eq!(boxes, 1, "{holder}: {stages}");
+    }
+    let nodes = folder.text("draw four.json --split split.json --detail nodes");
+    assert!(nodes.contains("\naccelerator 1, chunk 1\n"), "{nodes}");
+    // Without chunks no picture speaks of any.
+    folder.run("solve four.json --quiet --output split.json", 0);
+    assert!(!folder.text("draw four.json --split split.json --detail stages").contains("chunk"));
 }

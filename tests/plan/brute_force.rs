@@ -5,8 +5,8 @@ use dagsplit::instance::{Edge, EdgeBytes, Instance, Node, NodeOption, Parallelis
 use dagsplit::mapping::{Counted, Device, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology};
 use dagsplit::plan::{Candidate, Fate, Plan, PlanOptions, plan};
 use dagsplit::problem::{Optimizer, Precision, StageMemory, Training, fits};
-use dagsplit::simulate::schedule::Schedule;
-use dagsplit::simulate::{Links, Options, Pipeline, simulate};
+use dagsplit::simulate::schedule::{Interleaved, Schedule};
+use dagsplit::simulate::{Links, Options, Pipeline, SimulateError, Unsuitable, simulate};
 use dagsplit::solve::{SearchContext, Status};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -92,6 +92,14 @@ fn splits(count: usize, edges: &[(usize, usize)], most: usize) -> Vec<Vec<usize>
         (0..used).all(|s| stage.contains(&s)) && edges.iter().all(|&(u, v)| stage[u] <= stage[v])
     })
     .collect()
+}
+
+/// Every way to put a chain of so many layers into stages, a number of chunks of them on each of `most` devices or fewer.
+fn chunk_splits(layers: usize, chunks: usize, most: usize) -> Vec<Vec<usize>> {
+    let cuts = (0..1_usize << (layers - 1))
+        .map(|cuts| (0..layers).map(move |v| (cuts & ((1 << v) - 1)).count_ones() as usize));
+    let splits = cuts.map(Iterator::collect::<Vec<usize>>);
+    splits.filter(|stage| (1..=most).any(|devices| stage[layers - 1] + 1 == chunks * devices)).collect()
 }
 
 /// Every way to choose `count` of so many devices in order.
@@ -197,13 +205,19 @@ fn shortest(stages: &StageGraph, topology: &Topology, candidate: &Candidate, lin
     let cost = StageCost::additive(Counted::Both);
     let problem = MappingProblem { stages: stages.clone(), replicas, topology: topology.clone(), cost };
     let options = Options { microbatches: candidate.microbatches, recompute: candidate.recompute };
-    let time = |devices: Vec<usize>| {
+    let held = problem.copies() / candidate.chunks;
+    let time = |chosen: Vec<usize>| {
+        // Stage s of a pipeline over p devices is on the device of the stage s mod p.
+        let devices = (0..problem.copies()).map(|copy| chosen[copy % held]).collect();
         let pipeline = Pipeline::of_mapping(&problem, &Mapping { devices }, links).unwrap();
-        let simulation = simulate(&pipeline, candidate.schedule, options).unwrap();
+        let simulation = match simulate(&pipeline, candidate.schedule, options) {
+            Err(SimulateError::Unsuitable(Unsuitable::NotAMultiple { .. })) => return None,
+            simulation => simulation.unwrap(),
+        };
         let fit = simulation.memory().peak.iter().zip(&pipeline.memory).all(|(&peak, &limit)| fits(peak, limit));
         fit.then(|| simulation.makespan())
     };
-    placements(problem.copies(), topology.len()).into_iter().filter_map(time).min_by(f64::total_cmp)
+    placements(held, topology.len()).into_iter().filter_map(time).min_by(f64::total_cmp)
 }
 
 /// Holds a plan against the shortest step of each of its candidates.
@@ -234,14 +248,14 @@ fn check(plan: &Plan, best_of: impl Fn(&Candidate) -> Option<f64>) -> Result<(),
     Ok(())
 }
 
-fn topology(count: usize, rates: &[u8], fast: &[bool], memory: Option<u16>) -> Topology {
+fn topology(count: usize, (rates, latency): (&[u8], u8), fast: &[bool], memory: Option<u16>) -> Topology {
     let device = |d: usize| Device {
         speed: if fast[d] { 2.0 } else { 1.0 },
         memory: memory.map(f64::from),
         ..Device::new(format!("{d}"))
     };
     let rate = |a: usize, b: usize| f64::from(rates[(a * count + b) % rates.len()]);
-    Topology::new("any", "made up", (0..count).map(device).collect(), rate)
+    Topology::new("any", "made up", (0..count).map(device).collect(), rate).with_latency(|_, _| latency.into())
 }
 
 const LINKS: [Links; 3] = [Links::Blocking, Links::Overlapped, Links::Contended];
@@ -258,8 +272,8 @@ fn trained() -> impl Strategy<Value = StageMemory> {
 }
 
 fn options(links: usize, batch: usize, memory: StageMemory) -> PlanOptions {
-    let schedules: Vec<&'static dyn Schedule> =
-        PlanOptions::schedules().into_iter().map(|(schedule, _)| schedule).filter(|s| s.has_backward()).collect();
+    let schedules = PlanOptions::schedules().into_iter().map(|(schedule, _)| schedule).filter(|s| s.has_backward());
+    let schedules: Vec<&'static dyn Schedule> = schedules.collect();
     let mappers = ["consecutive", "exhaustive"].map(String::from).to_vec();
     PlanOptions { batch: Some(batch), schedules, links: LINKS[links], mappers, memory, ..PlanOptions::default() }
 }
@@ -274,12 +288,12 @@ proptest! {
     #[test]
     fn no_plan_of_nodes_is_below_its_bound(
         layers in vec(layer(), 1..5), chained in vec(proptest::bool::weighted(0.7), 4), skips in vec(any::<bool>(), 4), devices in 1..5usize, rates in vec(1..30u8, 9),
-        fast in vec(any::<bool>(), 4), limit in proptest::option::of(20..150u16), links in 0..3usize, batch in 1..7usize, kept in prop_oneof![Just(StageMemory::default()), trained()],
+        latency in 0..3u8, fast in vec(any::<bool>(), 4), limit in proptest::option::of(20..150u16), links in 0..3usize, batch in 1..7usize, kept in prop_oneof![Just(StageMemory::default()), trained()],
     ) {
         let states_parameters = layers.iter().any(|layer| layer.3 > 0);
         let kept = if states_parameters { kept } else { StageMemory::default() };
         let instance = training(&layers, &chained, &skips);
-        let topology = topology(devices, &rates, &fast, limit);
+        let topology = topology(devices, (&rates, latency), &fast, limit);
         let found = plan(&instance, &topology, &options(links, batch, kept), &SearchContext::new()).unwrap();
         let count = layers.len() as u64;
         let forward = instance.edges.iter().filter(|edge| edge.target < count);
@@ -295,13 +309,37 @@ proptest! {
     }
 
     #[test]
+    fn no_plan_of_chunks_is_below_its_bound(
+        layers in vec(layer(), 4..7), alike in any::<bool>(), devices in 2..4usize, rates in vec(1..30u8, 9), latency in 0..3u8,
+        fast in vec(any::<bool>(), 3), limit in proptest::option::of(20..150u16), links in 0..3usize, batch in 1..7usize, kept in prop_oneof![Just(StageMemory::default()), trained()],
+    ) {
+        // Alike layers that send nothing come to the least bubble.
+        let layers = if alike { vec![(layers[0].0, layers[0].1, 0, layers[0].3, layers[0].4); layers.len()] } else { layers };
+        let kept = if layers.iter().any(|layer| layer.3 > 0) { kept } else { StageMemory::default() };
+        let instance = training(&layers, &[true; 6], &[false; 6]);
+        let topology = topology(devices, (&rates, latency), &fast, limit);
+        let options = PlanOptions { schedules: vec![&Interleaved], ..options(links, batch, kept) };
+        let found = plan(&instance, &topology, &options, &SearchContext::new()).unwrap();
+        let edges: Vec<(usize, usize)> = (1..layers.len()).map(|v| (v - 1, v)).collect();
+        prop_assert!(found.candidates.iter().all(|candidate| candidate.chunks == 2));
+        check(&found, |candidate| {
+            let splits = chunk_splits(layers.len(), candidate.chunks, candidate.shape.stages);
+            let lasting = |parameters| lasting(parameters, kept, candidate.shape.replicas);
+            let times = splits.iter().filter_map(|split| {
+                shortest(&of_nodes(&layers, &edges, split, lasting), &topology, candidate, LINKS[links])
+            });
+            times.min_by(f64::total_cmp)
+        })?;
+    }
+
+    #[test]
     fn no_plan_of_options_is_below_its_bound(
-        layers in vec(layer(), 1..4), devices in 1..4usize, rates in vec(1..30u8, 9), fast in vec(any::<bool>(), 3),
+        layers in vec(layer(), 1..4), devices in 1..4usize, rates in vec(1..30u8, 9), latency in 0..3u8, fast in vec(any::<bool>(), 3),
         limit in proptest::option::of(20..150u16), links in 0..3usize, batch in 1..7usize, zero in prop_oneof![Just(0), Just(3)],
     ) {
         let kept = StageMemory { zero: if layers.iter().any(|layer| layer.3 > 0) { zero } else { 0 }, ..StageMemory::default() };
         let instance = with_options(&layers);
-        let whole = topology(devices, &rates, &fast, limit);
+        let whole = topology(devices, (&rates, latency), &fast, limit);
         let found = plan(&instance, &whole, &options(links, batch, kept), &SearchContext::new()).unwrap();
         let edges: Vec<(usize, usize)> = (1..layers.len()).map(|v| (v - 1, v)).collect();
         check(&found, |candidate| {

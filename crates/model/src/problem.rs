@@ -3,9 +3,9 @@
 pub use crate::graph::{Graph, NodeId, NodeSet};
 pub use crate::solution::{DeviceAssignment, Solution};
 pub use crate::spec::{
-    ChunkMemory, Chunks, ChunksInFlight, CostKind, Degrees, DeviceKind, InFlight, Interconnect, MemoryModel,
-    MemoryParts, NodeWeight, Objective, Optimizer, Placement, Precision, ProblemSpec, Replication, Scope, Sharding,
-    StageMemory, Training, fits, most_bytes,
+    ChunkMemory, Chunks, ChunksInFlight, CostKind, Degrees, DeviceKind, InFlight, Interconnect, MOST_IN_FLIGHT,
+    MemoryModel, MemoryParts, NodeWeight, Objective, Optimizer, Placement, Precision, ProblemSpec, Replication, Scope,
+    Sharding, StageMemory, Training, fits, most_bytes,
 };
 
 use std::sync::Arc;

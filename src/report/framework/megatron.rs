@@ -2,19 +2,21 @@
 
 use super::{Launch, Layers, Pipeline};
 use crate::instance::Problems;
-use crate::problem::{Optimizer, Precision};
+use crate::problem::{Optimizer, Placement, Precision};
 
 /// Arguments of a training script. In the layout `E` is the embedding, `t` a transformer layer, `L` the loss with the
-/// head before it, and `|` separates stages. The data degree is what is left of the devices.
+/// head before it, and `|` separates stages. Of p devices with several chunks each the layout has all stages in pipeline order,
+/// and stage j is on device j mod p: from their number Megatron knows the chunks, and refuses to be told them beside a layout.
+/// The data degree is what is left of the devices.
 ///
 /// Megatron computes the same number of layers of each stage again, its first ones: as many as the stage with the most.
 ///
 /// # Errors
-/// What it does not run so: another schedule than 1F1B, ZeRO beyond the optimizer's state, a batch that does not go round.
+/// What it does not run so: another schedule than 1F1B, interleaved or not, chunks in a V, ZeRO beyond the optimizer's state, a batch that does not go round.
 pub(super) fn text(layers: &Layers, pipeline: &Pipeline, launch: &Launch) -> Result<String, Problems> {
     check(pipeline, launch).into_result()?;
     let mut arguments = vec![
-        format!("--pipeline-model-parallel-size {}", layers.counts.len()),
+        format!("--pipeline-model-parallel-size {}", pipeline.depth()),
         format!("--pipeline-model-parallel-layout \"{}\"", layout(layers)),
     ];
     if let Some(degrees) = pipeline.degrees {
@@ -46,8 +48,13 @@ pub(super) fn text(layers: &Layers, pipeline: &Pipeline, launch: &Launch) -> Res
 /// What the framework does not run so.
 fn check(pipeline: &Pipeline, launch: &Launch) -> Problems {
     let mut found = Problems::default();
-    if let Some(schedule) = launch.schedule.filter(|&name| name != "1f1b") {
+    let runs = if pipeline.chunks.is_some() { "interleaved" } else { "1f1b" };
+    if let Some(schedule) = launch.schedule.filter(|&name| name != runs) {
         found.add("the schedule", format!("it is {schedule}, and Megatron-LM runs 1F1B"), "plan with --schedule 1f1b");
+    }
+    if pipeline.chunks.is_some_and(|chunks| chunks.placement == Placement::VShape) {
+        let cause = "its devices hold two chunks in a V, and Megatron-LM goes round the devices";
+        found.add("the split", cause, "solve with --placement interleaved, or export to torchtitan");
     }
     if launch.zero > 1 {
         let cause = "its distributed optimizer shares out the optimizer's state alone (ZeRO 1)";

@@ -25,8 +25,9 @@ pub use pytorch::STAGES_SCHEMA;
 pub use ranks::ranks;
 
 use crate::instance::{Instance, Problems};
-use crate::problem::Training;
+use crate::problem::{Placement, Training};
 use crate::verify::Verified;
+use clap::ValueEnum;
 
 /// A framework that runs pipelines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -67,6 +68,8 @@ pub struct Launch<'a> {
     pub schedule: Option<&'a str>,
     /// Whether all layers compute their activations once more, whatever their options.
     pub recompute: bool,
+    /// Which stages a device holds, where it holds several.
+    pub placement: Placement,
 }
 
 /// The settings of `framework` that make it run the split, as text. O(n + m) and sorting.
@@ -79,7 +82,10 @@ pub fn export(
     verified: &Verified,
     launch: &Launch,
 ) -> Result<String, Problems> {
-    let mut pipeline = Pipeline::new(instance, verified)?;
+    let mut pipeline = Pipeline::new(instance, verified, launch.placement)?;
+    if pipeline.chunks.is_some() {
+        refuse_chunks(framework)?;
+    }
     pipeline.degrees = pipeline.degrees.or(launch.degrees);
     let list = || layers::list(instance, launch.layers);
     let layers = || Layers::new(instance, &pipeline, &list()?, framework == Framework::LlamaCpp);
@@ -93,4 +99,15 @@ pub fn export(
         Framework::Accelerate => accelerate::text(instance, &pipeline, &list()?),
         Framework::LlamaCpp => Ok(llama_cpp::text(&layers()?)),
     }
+}
+
+/// Frameworks that put one stage on each device, or have no setting for more.
+fn refuse_chunks(framework: Framework) -> Result<(), Problems> {
+    let mut found = Problems::default();
+    if !matches!(framework, Framework::Megatron | Framework::Torchtitan) {
+        let name = framework.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+        let cause = format!("its devices hold several chunks, and `{name}` puts one stage on each");
+        found.add("the split", cause, "solve without --chunks, or export to megatron or torchtitan");
+    }
+    found.into_result()
 }

@@ -5,19 +5,19 @@ use std::collections::HashMap;
 use super::names;
 use crate::graph::{Graph, topological};
 use crate::instance::{Instance, Problems};
-use crate::problem::DeviceKind;
+use crate::problem::{Chunks, DeviceKind, Placement};
 use crate::verify::{Verified, VerifiedDevice};
 
-/// One device of a pipeline.
+/// One device of a pipeline, or one of the chunks that it holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stage {
     /// Accelerator or CPU.
     pub kind: DeviceKind,
     /// Its forward nodes, by their index in the instance, ascending.
     pub nodes: Vec<usize>,
-    /// Its share of the time per sample, in the instance's unit.
+    /// Its device's share of the time per sample, in the instance's unit.
     pub load: f64,
-    /// Bytes that its nodes occupy.
+    /// Bytes that its device's nodes occupy.
     pub memory: f64,
 }
 
@@ -32,6 +32,8 @@ pub struct Pipeline {
     pub recomputes: Vec<bool>,
     /// The degrees of the stages, where they have any.
     pub degrees: Option<Degrees>,
+    /// Which of the stages each device holds, where it holds several.
+    pub chunks: Option<Chunks>,
 }
 
 /// The degrees that all stages share.
@@ -45,26 +47,21 @@ pub struct Degrees {
 
 impl Pipeline {
     /// The stages of `verified`, a split of `instance`. Where data leaves their order open, the stage whose first node
-    /// comes first in the instance goes first. O(n + m) and sorting.
+    /// comes first in the instance goes first. Chunks of a device are stages of their own, in the order of their `placement`.
+    /// O(n + m) and sorting.
     ///
     /// An option computes activations once more if its name says so, as `recompute` does, and Piper's `activation
     /// recomp`.
     ///
     /// # Errors
     /// The split has replicas, degrees that differ, or a device with backward nodes alone, or data flows in a circle between its devices.
-    pub fn new(instance: &Instance, verified: &Verified) -> Result<Self, Problems> {
+    pub fn new(instance: &Instance, verified: &Verified, placement: Placement) -> Result<Self, Problems> {
         let mut found = Problems::default();
         let index: HashMap<u64, usize> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
         let mut stages: Vec<Stage> = Vec::new();
-        if verified.devices().iter().any(|device| !device.chunks().is_empty()) {
-            found.add(
-                "the split",
-                "its devices hold several chunks, and each is to be one stage",
-                "solve without --chunks",
-            );
-            return Err(found);
-        }
-        for (d, device) in verified.devices().iter().enumerate() {
+        let (chunks, parts) = parts(verified, placement);
+        for (d, nodes) in parts {
+            let device = &verified.devices()[d];
             let has_degrees = device.in_flight().is_some();
             let degrees = |device: &VerifiedDevice| (device.tensor_degree(), device.replicas());
             if has_degrees && degrees(device) != degrees(&verified.devices()[0]) {
@@ -79,10 +76,10 @@ impl Pipeline {
                 let cure = "split without --replicas, and let the framework add data parallelism";
                 found.add(format!("device {d}"), format!("it stands for {} replicas", device.replicas()), cure);
             }
-            let stage = stage(instance, &index, device);
+            let stage = stage(instance, &index, device, nodes);
             if !stage.nodes.is_empty() {
                 stages.push(stage);
-            } else if !device.nodes().is_empty() {
+            } else if !nodes.is_empty() {
                 let cure = "solve with colour classes that keep backward nodes with their forward nodes";
                 found.add(format!("device {d}"), "it holds backward nodes alone, so it is no stage", cure);
             }
@@ -90,17 +87,8 @@ impl Pipeline {
         if stages.is_empty() && found.issues.is_empty() {
             found.add("the split", "no device holds a node", "solve an instance that has nodes");
         }
-        stages.sort_by_key(|stage| {
-            let first = stage.nodes.iter().find(|&&v| names::costs(&instance.nodes[v]));
-            (first.is_none(), first.copied().unwrap_or(stage.nodes[0]))
-        });
-        match order(instance, &index, &stages) {
-            Ok(order) => stages = order.into_iter().map(|s| stages[s].clone()).collect(),
-            Err(cycle) => found.add(
-                "the split",
-                format!("data flows in a circle between {cycle} of its devices, so they form no pipeline"),
-                "solve with --scope acyclic",
-            ),
+        if chunks.is_none() {
+            in_order(instance, &index, &mut stages, &mut found);
         }
         found.into_result()?;
         let stage_of = stage_of(instance.nodes.len(), &stages);
@@ -110,7 +98,12 @@ impl Pipeline {
         }
         let stated = verified.devices().iter().find(|device| device.in_flight().is_some());
         let degrees = stated.map(|device| Degrees { tensor: device.tensor_degree(), data: device.replicas() });
-        Ok(Self { stages, stage_of, recomputes, degrees })
+        Ok(Self { stages, stage_of, recomputes, degrees, chunks })
+    }
+
+    /// How many devices hold a pipeline.
+    pub(super) fn depth(&self) -> usize {
+        self.stages.len() / self.chunks.map_or(1, |chunks| chunks.count)
     }
 
     /// The stages on which nothing costs anything, by their place.
@@ -120,8 +113,38 @@ impl Pipeline {
     }
 }
 
-fn stage(instance: &Instance, index: &HashMap<u64, usize>, device: &VerifiedDevice) -> Stage {
-    let nodes = device.nodes().iter().filter_map(|id| index.get(id).copied());
+/// The devices, each with its nodes; where these are several chunks, each chunk with its device, in pipeline order.
+fn parts(verified: &Verified, placement: Placement) -> (Option<Chunks>, Vec<(usize, &[u64])>) {
+    let devices = verified.devices();
+    let used: Vec<usize> = (0..devices.len()).filter(|&d| !devices[d].chunks().is_empty()).collect();
+    let Some(&first) = used.first() else {
+        return (None, devices.iter().map(VerifiedDevice::nodes).enumerate().collect());
+    };
+    let chunks = Chunks::new(devices[first].chunks().len(), placement);
+    let mut held: Vec<_> = devices.iter().map(|device| device.chunks().iter()).collect();
+    let homes = (0..chunks.count * used.len()).map(|stage| used[chunks.device_of(stage, used.len())]);
+    (Some(chunks), homes.filter_map(|d| Some((d, held[d].next()?.as_slice()))).collect())
+}
+
+/// Brings the stages into the order in which data passes them.
+fn in_order(instance: &Instance, index: &HashMap<u64, usize>, stages: &mut Vec<Stage>, found: &mut Problems) {
+    stages.sort_by_key(|stage| {
+        let first = stage.nodes.iter().find(|&&v| names::costs(&instance.nodes[v]));
+        (first.is_none(), first.copied().unwrap_or(stage.nodes[0]))
+    });
+    match order(instance, index, stages) {
+        Ok(order) => *stages = order.into_iter().map(|s| stages[s].clone()).collect(),
+        Err(cycle) => found.add(
+            "the split",
+            format!("data flows in a circle between {cycle} of its devices, so they form no pipeline"),
+            "solve with --scope acyclic",
+        ),
+    }
+}
+
+/// The stage of a device that holds these of its nodes.
+fn stage(instance: &Instance, index: &HashMap<u64, usize>, device: &VerifiedDevice, nodes: &[u64]) -> Stage {
+    let nodes = nodes.iter().filter_map(|id| index.get(id).copied());
     let mut nodes: Vec<usize> = nodes.filter(|&v| !instance.nodes[v].backward).collect();
     nodes.sort_unstable();
     Stage { kind: device.kind(), nodes, load: device.load(), memory: device.memory() }

@@ -5,8 +5,10 @@ use serde_json::json;
 use super::pipeline::{Degrees, Pipeline};
 use super::{Launch, Layers, modules};
 use crate::instance::{Instance, Problems};
+use crate::problem::Placement;
 
-/// Settings that name the modules of each stage, and the degrees of the stages. They are assignments of Python
+/// Settings that name the modules of each stage, and the degrees of the stages; where devices hold several stages the schedule as
+/// well, which says which of them. They are assignments of Python
 /// (torchtitan 0.3 is configured in Python) and of TOML (as it was before).
 pub(super) fn text(
     instance: &Instance,
@@ -27,8 +29,18 @@ pub(super) fn text(
         |modules: &Vec<&str>| modules.iter().map(|module| json!(module).to_string()).collect::<Vec<_>>().join(", ");
     let lists = stages.iter().map(|modules| format!("    [{}],\n", list(modules))).collect::<String>();
     let degrees = pipeline.degrees.map_or_else(String::new, |degrees| degree_lines(degrees, launch.zero));
-    let degree = stages.len();
-    Ok(format!("pipeline_parallel_degree = {degree}\n{degrees}module_fqns_per_model_part = [\n{lists}]\n"))
+    let degree = pipeline.depth();
+    let schedule = pipeline.chunks.map_or_else(String::new, |chunks| schedule_line(chunks.placement));
+    Ok(format!("pipeline_parallel_degree = {degree}\n{schedule}{degrees}module_fqns_per_model_part = [\n{lists}]\n"))
+}
+
+/// The schedule that goes round the devices, or down and up again, with the stages.
+fn schedule_line(placement: Placement) -> String {
+    let name = match placement {
+        Placement::Interleaved => "Interleaved1F1B",
+        Placement::VShape => "ZBVZeroBubble",
+    };
+    format!("pipeline_parallel_schedule = {}\n", json!(name))
 }
 
 /// Replicas share out what they keep (FSDP) from ZeRO 1 on.

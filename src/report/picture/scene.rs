@@ -24,6 +24,8 @@ pub struct Subject<'a> {
     pub labels: Vec<String>,
     /// The device of each node.
     device: Vec<Option<usize>>,
+    /// The chunk of its device that each node is in, where devices have several.
+    chunk: Vec<Option<usize>>,
 }
 
 /// A box that stands for one or more nodes.
@@ -69,7 +71,8 @@ impl<'a> Subject<'a> {
             .flat_map(|(i, device)| device.nodes.iter().map(move |&id| (id, i)))
             .collect();
         let device = instance.nodes.iter().map(|v| holder.get(&v.id).copied()).collect();
-        Self { instance, graph, split, labels: DeviceRecord::labels(split.unwrap_or_default()), device }
+        let labels = DeviceRecord::labels(split.unwrap_or_default());
+        Self { instance, graph, split, labels, device, chunk: chunks(instance, split.unwrap_or_default()) }
     }
 
     /// The devices that hold nodes, by position in the split.
@@ -109,7 +112,7 @@ impl<'a> Subject<'a> {
         collect_groups(order.into_iter().map(|v| (joined.find(v), v)))
     }
 
-    /// One group per device and pass.
+    /// One group per device and pass, or per chunk of a device and pass.
     fn stages(&self) -> Vec<Vec<NodeId>> {
         let order = topological::smallest_first(self.graph);
         collect_groups(order.into_iter().map(|v| (self.place(v), v)))
@@ -127,8 +130,15 @@ impl<'a> Subject<'a> {
         }))
     }
 
-    fn place(&self, v: NodeId) -> (Option<usize>, bool) {
-        (self.device[v], self.instance.nodes[v].backward)
+    /// The device, its chunk, and whether the node belongs to the backward pass.
+    fn place(&self, v: NodeId) -> (Option<usize>, Option<usize>, bool) {
+        (self.device[v], self.chunk[v], self.instance.nodes[v].backward)
+    }
+
+    /// What a device of the split is called, with one of its chunks.
+    fn holder(&self, device: usize, chunk: Option<usize>) -> String {
+        let label = &self.labels[device];
+        chunk.map_or_else(|| label.clone(), |chunk| format!("{label}, chunk {chunk}"))
     }
 
     /// Compute time of a node, on the first device kind that runs it.
@@ -139,7 +149,7 @@ impl<'a> Subject<'a> {
 
     fn shape(&self, group: &[NodeId], detail: Detail) -> Shape {
         let first = group[0];
-        let (device, backward) = self.place(first);
+        let (device, _, backward) = self.place(first);
         let lines = match detail {
             Detail::Nodes => vec![self.label(first)],
             Detail::Chains => {
@@ -152,10 +162,14 @@ impl<'a> Subject<'a> {
     }
 
     fn stage_lines(&self, group: &[NodeId]) -> Vec<String> {
-        let (device, backward) = self.place(group[0]);
+        let (device, chunk, backward) = self.place(group[0]);
         let nodes = format!("{} nodes", group.len());
         match device.zip(self.split) {
-            Some((i, _)) if backward => vec![format!("{}, backward", self.labels[i]), nodes],
+            Some((i, _)) if backward => vec![format!("{}, backward", self.holder(i, chunk)), nodes],
+            // Load and memory are the device's, of all its chunks.
+            Some((i, _)) if chunk.is_some() => {
+                vec![self.holder(i, chunk), nodes, format!("time {}", number(self.total_time(group)))]
+            }
             Some((i, split)) => {
                 let (load, memory) = (number(split[i].load), bytes(split[i].memory));
                 vec![self.labels[i].clone(), nodes, format!("load {load}"), memory]
@@ -169,7 +183,11 @@ impl<'a> Subject<'a> {
         let more =
             if group.len() > names.len() { format!("\n… {} more", group.len() - names.len()) } else { String::new() };
         let memory: f64 = group.iter().map(|&v| self.instance.nodes[v].memory).sum();
-        format!("{}{more}\ntime {}, memory {}", names.join("\n"), number(self.total_time(group)), bytes(memory))
+        let (device, chunk, _) = self.place(group[0]);
+        let held = device
+            .zip(chunk)
+            .map_or_else(String::new, |(device, chunk)| format!("\n{}", self.holder(device, Some(chunk))));
+        format!("{}{more}{held}\ntime {}, memory {}", names.join("\n"), number(self.total_time(group)), bytes(memory))
     }
 
     fn total_time(&self, group: &[NodeId]) -> f64 {
@@ -257,6 +275,16 @@ impl Arrow {
     pub fn ends_for_layout(&self) -> (usize, usize) {
         if self.against { (self.to, self.from) } else { (self.from, self.to) }
     }
+}
+
+/// The chunk of its device that each node is in.
+fn chunks(instance: &Instance, split: &[DeviceRecord]) -> Vec<Option<usize>> {
+    let of_device = |device: &'_ DeviceRecord| -> Vec<(u64, usize)> {
+        let chunks = device.chunks.iter().enumerate();
+        chunks.flat_map(|(chunk, nodes)| nodes.iter().map(move |&id| (id, chunk))).collect()
+    };
+    let chunk_of: FxHashMap<u64, usize> = split.iter().flat_map(of_device).collect();
+    instance.nodes.iter().map(|node| chunk_of.get(&node.id).copied()).collect()
 }
 
 /// Groups of nodes with the same key, in the order in which the keys first come.

@@ -1,5 +1,6 @@
 //! Many plans as a table.
 
+use super::in_chunks;
 use crate::report::comparison::Record;
 use crate::report::sheet::{Cell, Column, Sheet};
 use crate::search::gap;
@@ -34,8 +35,11 @@ fn row(topology: &str, record: &Record) -> Vec<Cell> {
         figure(Cell::Bytes, "peak_memory"),
         Cell::Seconds(record.seconds()),
     ];
+    let chunks =
+        best("chunks").and_then(Value::as_u64).map_or_else(String::new, |count| in_chunks(count as usize, ", "));
     let again = if best("recompute") == Some(&Value::Bool(true)) { ", recomputed" } else { "" };
-    let schedule = best("schedule").and_then(Value::as_str).map(|name| format!("{name}{again}")).unwrap_or_default();
+    let schedule =
+        best("schedule").and_then(Value::as_str).map(|name| format!("{name}{chunks}{again}")).unwrap_or_default();
     let message = ending.message.clone().unwrap_or_default();
     let names = [record.trial.instance.name.as_str(), topology].map(Cell::from);
     let ends = [schedule.into(), ending.status.name().into(), message.into()];

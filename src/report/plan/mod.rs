@@ -41,7 +41,7 @@ pub struct BreakdownRecord {
 /// One way to use the devices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CandidateRecord {
-    /// Stages that it has, or may have at most: S.
+    /// Stages that it has, or may have at most, those of a device counted as one: S.
     pub stages: usize,
     /// Copies of each, the data degree: R.
     pub replicas: usize,
@@ -51,6 +51,8 @@ pub struct CandidateRecord {
     pub microbatch_size: usize,
     /// Microbatches of each pipeline.
     pub microbatches: usize,
+    /// Chunks of the pipeline on each device.
+    pub chunks: usize,
     /// The schedule.
     pub schedule: &'static str,
     /// Whether whole stages compute their activations once more.
@@ -219,13 +221,14 @@ impl CandidateRecord {
         let number = |value: Option<f64>| Cell::of(Cell::Number, value);
         let methods = [self.method.as_deref(), self.mapper.as_deref()].into_iter().flatten().collect::<Vec<_>>();
         let size = if self.microbatch_size > 1 { format!(" of {}", self.microbatch_size) } else { String::new() };
+        let chunks = in_chunks(self.chunks, ", ");
         let again = if self.recompute { ", recomputed" } else { "" };
         let row = [
             Cell::Number(self.stages as f64),
             Cell::Number(self.replicas as f64),
             Cell::Number(self.tensor_degree as f64),
             format!("{}{size}", self.microbatches).into(),
-            format!("{}{again}", self.schedule).into(),
+            format!("{}{chunks}{again}", self.schedule).into(),
             number(self.time),
             Cell::Number(self.lower_bound),
             number(self.throughput.map(|rate| (rate * 100.0).round() / 100.0)),
@@ -244,8 +247,8 @@ impl CandidateRecord {
 
     /// What tells it from the others.
     fn name(&self) -> String {
-        let Self { stages, replicas, tensor_degree, microbatches, .. } = *self;
-        name([stages, replicas, tensor_degree, microbatches], self.schedule, self.recompute)
+        let Self { stages, replicas, tensor_degree, microbatches, chunks, .. } = *self;
+        name([stages, replicas, tensor_degree, microbatches], (self.schedule, chunks), self.recompute)
     }
 
     fn new(candidate: &Candidate, batch: usize, is_best: bool) -> Self {
@@ -266,6 +269,7 @@ impl CandidateRecord {
             tensor_degree: candidate.shape.tensor,
             microbatch_size: candidate.microbatch_size,
             microbatches: candidate.microbatches,
+            chunks: candidate.chunks,
             schedule: candidate.schedule.name(),
             recompute: candidate.recompute,
             status,
@@ -355,12 +359,23 @@ fn named(candidate: &Candidate) -> String {
 
 /// What tells a candidate from the others.
 fn name_of(candidate: &Candidate) -> String {
-    let Candidate { shape, microbatches, schedule, recompute, .. } = candidate;
-    name([candidate.stages(), shape.replicas, shape.tensor, *microbatches], schedule.name(), *recompute)
+    let Candidate { shape, microbatches, chunks, schedule, recompute, .. } = candidate;
+    let shape = [candidate.stages(), shape.replicas, shape.tensor, *microbatches];
+    name(shape, (schedule.name(), *chunks), *recompute)
 }
 
-/// The name of a candidate by its stages, replicas, tensor degree and microbatches.
-fn name([stages, replicas, tensor, microbatches]: [usize; 4], schedule: &str, recomputes: bool) -> String {
+/// The name of a candidate by its stages, replicas, tensor degree and microbatches, and by its schedule with so many chunks.
+fn name(
+    [stages, replicas, tensor, microbatches]: [usize; 4],
+    (schedule, chunks): (&str, usize),
+    recomputes: bool,
+) -> String {
+    let chunks = in_chunks(chunks, " of ");
     let again = if recomputes { " with recomputation" } else { "" };
-    format!("({stages}, {replicas}, {tensor}, {microbatches}) under {schedule}{again}")
+    format!("({stages}, {replicas}, {tensor}, {microbatches}) under {schedule}{chunks}{again}")
+}
+
+/// The number of chunks of each device after `before`, where there are several.
+fn in_chunks(chunks: usize, before: &str) -> String {
+    if chunks > 1 { format!("{before}{chunks} chunks") } else { String::new() }
 }

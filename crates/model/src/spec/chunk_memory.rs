@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::stage_memory::validate_count;
 use super::{CostKind, ProblemSpec, Training};
 use crate::instance::{Instance, Problems};
 
@@ -42,8 +43,8 @@ pub enum ChunksInFlight {
 impl ChunkMemory {
     /// Adds what keeps `instance` from being asked this to `found`.
     pub(super) fn validate(&self, instance: &Instance, spec: &ProblemSpec, found: &mut Problems) {
-        if self.in_flight == ChunksInFlight::Constant(0) {
-            found.add("in flight", "no microbatch is in flight", "ask for at least one");
+        if let ChunksInFlight::Constant(count) = self.in_flight {
+            validate_count(count, found);
         }
         if self.training.is_some() && !instance.knows_parameters() {
             let cause = "no node states parameters, from which weights, gradients and optimizer state follow";

@@ -10,6 +10,11 @@ impl Chunks {
         !in_groups || microbatches.is_multiple_of(devices)
     }
 
+    /// The most of so many devices on which that schedule runs so many microbatches; the others have nothing to do. O(devices).
+    pub fn most_devices(&self, devices: usize, microbatches: usize) -> usize {
+        (1..=devices).rev().find(|&count| self.runs(count, microbatches)).unwrap_or(0)
+    }
+
     /// How many microbatches each chunk of `device` has in flight, of `devices` and so many microbatches, at each moment
     /// that can be the one of the largest memory: whatever chunks keep, it is one of these. In the first one each chunk
     /// has a microbatch at least. Where memory does not depend on the place, what a chunk keeps counts once. O(chunks²).

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::stage_memory::validate_count;
 use super::{CostKind, InFlight, MemoryModel, Objective, ProblemSpec, StageMemory};
 use crate::instance::{Instance, NodeOption, Parallelism, Problems};
 
@@ -100,8 +101,8 @@ impl Degrees {
 
     fn validate_memory(&self, parallelism: &Parallelism, objective: Objective, found: &mut Problems) {
         let StageMemory { in_flight, training, zero, .. } = self.memory;
-        if in_flight == InFlight::Constant(0) {
-            found.add("in flight", "no microbatch is in flight", "ask for at least one");
+        if let InFlight::Constant(count) = in_flight {
+            validate_count(count, found);
         }
         if in_flight == InFlight::Asynchronous && objective.microbatches().is_some() {
             let cause = "asynchronous training never empties the pipeline, as a step does";

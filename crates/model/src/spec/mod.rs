@@ -13,7 +13,7 @@ pub use chunks::{Chunks, Placement};
 pub use degrees::Degrees;
 pub use memory::{MemoryModel, fits, most_bytes};
 pub use sharding::{NodeWeight, Sharding};
-pub use stage_memory::{InFlight, MemoryParts, Optimizer, Precision, StageMemory, Training};
+pub use stage_memory::{InFlight, MOST_IN_FLIGHT, MemoryParts, Optimizer, Precision, StageMemory, Training};
 
 use serde::{Deserialize, Serialize};
 

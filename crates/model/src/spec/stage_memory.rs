@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::instance::Problems;
+
 /// How many microbatches are in flight in a stage, whose activations it keeps.
 ///
 /// Of N microbatches in a batch each of d replicas takes N / d, and never keeps more. With D the sum of the data
@@ -105,6 +107,19 @@ impl Training {
             Optimizer::Adam => 2.0,
         };
         if self.precision == Precision::Fp32 { moments } else { 2.0 * (moments + 1.0) }
+    }
+}
+
+/// The most microbatches that can be asked to be in flight: more than any machine room has.
+pub const MOST_IN_FLIGHT: usize = 1_000_000;
+
+/// Adds what is wrong with so many microbatches in flight to `found`.
+pub(super) fn validate_count(count: usize, found: &mut Problems) {
+    if count == 0 {
+        found.add("in flight", "no microbatch is in flight", "ask for at least one");
+    } else if count > MOST_IN_FLIGHT {
+        let cause = format!("{count} microbatches are more than anyone has in flight");
+        found.add("in flight", cause, format!("ask for {MOST_IN_FLIGHT} at most"));
     }
 }
 
