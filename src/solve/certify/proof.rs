@@ -3,7 +3,7 @@
 use super::assignment::{Assignment, Setting};
 use super::covering::{Devices, Verdict};
 use super::primal::{FIRST_ROUNDS, Primal};
-use super::root::{Cells, Root};
+use super::root::{Cells, Reach, Root};
 use super::tree::{self, Ending};
 use crate::bound;
 use crate::search::{Race, SEARCH_TOLERANCE, SearchContext, Stats};
@@ -131,8 +131,13 @@ impl<'a> Proof<'a> {
     fn bound_without_limits(&mut self, devices: &Devices, root: &mut Root) {
         let relaxed = devices.without_limits(self.race.cx);
         let Some(mut relaxed) = relaxed.as_ref().and_then(|relaxed| Root::new(relaxed, self.race.cx)) else { return };
-        if self.race.objective().is_some_and(|upper| relaxed.effort(upper, Cells::Rough).is_some()) {
+        if self.race.objective().is_some_and(|upper| relaxed.reach(upper) != Reach::None) {
             self.ascend(&mut relaxed);
+            let before = self.race.bound();
+            // Where the method has a long way to go, the linear program is a better start.
+            if self.approach(&mut relaxed, &FAR_STEPS, Thoroughness::ROUGH) && self.race.bound() > before {
+                self.ascend(&mut relaxed);
+            }
         } else if self.approach(&mut relaxed, &FAR_STEPS, Thoroughness::ROUGH) {
             self.approach(&mut relaxed, &NEAR_STEPS, Thoroughness::ROUGH);
         }
@@ -163,18 +168,18 @@ impl<'a> Proof<'a> {
     fn bound_root(&mut self, root: &mut Root) {
         let thoroughness = Thoroughness { patience: self.last_patience(), precision: BISECTION_PRECISION };
         let Some(upper) = self.race.objective() else { return };
-        let has_fine = root.effort(upper, Cells::Fine);
-        let is_large = has_fine.is_none_or(|effort| effort >= LARGE) && root.effort(upper, Cells::Rough).is_some();
-        if is_large {
+        let reach = root.reach(upper);
+        if reach == Reach::Rough {
             self.ascend(root);
         } else if !self.approach(root, &FAR_STEPS, thoroughness) {
             return;
         }
         self.refine(if self.primal.resplits() { RESPLIT_PATIENCE } else { PATIENCE });
-        if !is_large {
+        if reach != Reach::Rough {
             self.ascend(root);
         }
         let Some(upper) = self.race.objective() else { return };
+        let is_large = matches!(reach, Reach::Large | Reach::Rough);
         if is_large && self.race.bound() < self.race.last_target(upper) * (1.0 - CLEARLY_OPEN) {
             self.refine(thoroughness.patience);
         } else {
@@ -182,20 +187,31 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// Raises the bound by the bundle method about as far as the root can, where pricing is quick: first in rough cells, by
-    /// bisection from a target near the best split on, then in fine ones.
+    /// Raises the bound by the bundle method about as far as the root can, where pricing is quick: from a target near the best
+    /// split on down to where it is refuted. Where fine cells are many that is done in rough ones, and then a few targets are
+    /// tried in fine ones.
     fn ascend(&mut self, root: &mut Root) {
-        for cells in [Cells::Rough, Cells::Fine] {
+        let Some(upper) = self.race.objective() else { return };
+        let cells: &[Cells] = match root.reach(upper) {
+            Reach::None => &[],
+            Reach::Quick => &[Cells::Fine],
+            Reach::Large => &[Cells::Rough, Cells::Fine],
+            Reach::Rough => &[Cells::Rough],
+        };
+        for (number, &cells) in cells.iter().enumerate() {
             let mut open = f64::INFINITY;
             for _ in 0..MOST_ASCENTS {
                 let Some(upper) = self.race.objective() else { return };
                 let (bound, last) = (self.race.bound(), self.race.last_target(upper));
                 let close = (upper * (1.0 - CLOSE)).min(last);
-                let next = match cells {
-                    _ if bound >= close => last,
-                    Cells::Rough if open.is_infinite() => close,
-                    Cells::Rough => 0.5 * (bound + open),
-                    Cells::Fine => (bound * (1.0 + ROUGHNESS)).min(close),
+                let next = if bound >= close {
+                    last
+                } else if number > 0 {
+                    (bound * (1.0 + ROUGHNESS)).min(close)
+                } else if open.is_infinite() {
+                    close
+                } else {
+                    bound + DESCENT * (open - bound)
                 };
                 if self.race.is_done() || next >= open || next <= bound * (1.0 + LEAST_ASCENT) && next < last {
                     break;
@@ -375,9 +391,6 @@ const FAR_FROM_SOLVED: f64 = 0.002;
 /// After the bundle method, exact pricing does not close a gap of this part.
 const CLEARLY_OPEN: f64 = 2e-4;
 
-/// Rounds of the bundle method that take fewer sums than this are over at once, and so is the linear program.
-const LARGE: usize = 10_000_000;
-
 /// Sums of the bundle method in the time of which a pair of devices can be split anew, or the split annealed once.
 const EFFORT_PER_RESPLIT: usize = 8_000_000;
 const EFFORT_PER_ANNEALING: usize = 64_000_000;
@@ -385,12 +398,16 @@ const EFFORT_PER_ANNEALING: usize = 64_000_000;
 /// A bound this part below the best split is close to it, and worth a try at the last target there is.
 const CLOSE: f64 = 1e-3;
 
+/// The next target after one that is open lies this part of the way from the bound to it, as profits that hardly get better
+/// show nearly what can be refuted.
+const DESCENT: f64 = 0.25;
+
 /// How much higher the bound may be in fine cells than in rough ones.
 const ROUGHNESS: f64 = 1e-3;
 
 /// Less than this part is not worth a target, and how many of them there are at most.
 const LEAST_ASCENT: f64 = 2e-4;
-const MOST_ASCENTS: usize = 12;
+const MOST_ASCENTS: usize = 8;
 
 /// Rounds of annealing in a row that do not help, after such a target.
 const LAST_PATIENCE: usize = 1_500;

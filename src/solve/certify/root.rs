@@ -14,6 +14,19 @@ pub enum Cells {
     Fine,
 }
 
+/// What pricing along a line is good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// There is no line, or the graph is so small that other ways are as quick.
+    None,
+    /// Rounds in fine cells are over at once, and so is the linear program.
+    Quick,
+    /// Rounds in fine cells are quicker than the linear program's.
+    Large,
+    /// Only rough cells are quick.
+    Rough,
+}
+
 /// The root of the tree: no decisions.
 pub struct Root<'a> {
     /// What prices sets, and the columns.
@@ -52,11 +65,14 @@ impl<'a> Root<'a> {
         if self.is_crowded(target) { Verdict::Refuted } else { self.refute(target, usize::MAX, beside) }
     }
 
-    /// How many sums it takes to price devices of this load along a line; `None` where that is not quick.
-    pub fn effort(&self, target: f64, cells: Cells) -> Option<usize> {
-        match cells {
-            Cells::Rough => effort(&rough(self.lines.as_ref()?, target), target),
-            Cells::Fine => effort(self.lines.as_ref()?, target),
+    /// In which cells devices of this load are priced along a line quickly.
+    pub fn reach(&self, target: f64) -> Reach {
+        let Some(lines) = &self.lines else { return Reach::None };
+        match effort(lines, target) {
+            Some(sums) if sums < LARGE => Reach::Quick,
+            Some(_) => Reach::Large,
+            None if effort(&rough(lines, target), target).is_some_and(|sums| sums >= LARGE) => Reach::Rough,
+            None => Reach::None,
         }
     }
 
@@ -100,6 +116,9 @@ fn rough(lines: &[LinePricer], target: f64) -> Vec<LinePricer> {
 fn effort(lines: &[LinePricer], target: f64) -> Option<usize> {
     lines.iter().map(|line| line.effort(target)).sum()
 }
+
+/// Rounds of fewer sums than this are over at once.
+const LARGE: usize = 10_000_000;
 
 /// The most rounds of the bundle method for one target.
 const MOST_BUNDLE_ROUNDS: usize = 240;
