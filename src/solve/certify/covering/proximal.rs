@@ -181,7 +181,7 @@ impl Proximal {
 const TOLERANCE: f64 = 1e-7;
 
 /// They end where the program is solved up to this part of what its profits promise to gain, which is looked at so often.
-const INEXACTNESS: f64 = 0.05;
+const INEXACTNESS: f64 = 0.002;
 const EXCHANGES_PER_LOOK: usize = 64;
 
 /// The most exchanges of weight.
