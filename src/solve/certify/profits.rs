@@ -2,7 +2,7 @@
 
 use super::assignment::Setting;
 use super::branching::{Branching, Fractions};
-use super::covering::{Decision, Devices, Query, Verdict};
+use super::covering::{Decision, Devices, MARGIN, Query, Verdict};
 use super::root::Root;
 use crate::preprocess::{KindCosts, Reduced, Unordered};
 use crate::problem::{DeviceKind, NodeId, Problem};
@@ -53,9 +53,21 @@ pub enum Choice {
     NotOn(NodeId, DeviceKind),
 }
 
-/// By what part of what devices can hold units are to be worth more, if possible: where there is room, few sets have to be told
-/// apart.
-const ROOM: f64 = 1e-3;
+/// What is looked for, and with what patience.
+struct Attempt {
+    /// By what part of what devices can hold units have to be worth more: where there is room, few sets have to be told apart.
+    room: f64,
+    /// The most rounds of pricing for a case.
+    max_rounds: usize,
+    /// The most cases.
+    most_cases: usize,
+}
+
+/// Room is worth some rounds, and no case distinction if it is much. It is looked for where loads alone refute a target though
+/// memory is limited: who checks that has sets of as much load and fewer bytes to tell apart, too.
+const MUCH_ROOM: Attempt = Attempt { room: 0.03, max_rounds: 256, most_cases: 1 };
+const SOME_ROOM: Attempt = Attempt { room: 1e-3, max_rounds: usize::MAX, most_cases: MOST_CASES };
+const NO_ROOM: Attempt = Attempt { room: MARGIN, ..SOME_ROOM };
 
 /// A proof of more cases is too long for anybody.
 const MOST_CASES: usize = 4096;
@@ -67,36 +79,44 @@ impl Profits {
         let unordered = Unordered::new(problem);
         let setting = Setting::new(problem, &unordered);
         let devices = Devices::new(&setting, cx)?;
-        let mut root = Root::new(&devices, cx)?;
-        // Good profits to begin with, where they are quickly found.
-        root.ascend((target, target), &mut || true, cx);
         let units = &unordered.units;
         let order = devices.narrow_order().into_iter().flat_map(|unit| units.members[unit].iter().copied()).collect();
-        let margins = [ROOM, root.generation.margin];
-        let cases = margins.into_iter().find_map(|margin| {
-            root.generation.margin = margin;
-            cases(&mut root, &devices, target, cx)
-        });
-        Some(Self { cases: cases?, order })
+        let free = devices.without_limits(cx);
+        let of_loads = free.as_ref().and_then(|free| refuting_cases(free, target, &[MUCH_ROOM], cx));
+        let cases = of_loads.or_else(|| refuting_cases(&devices, target, &[SOME_ROOM, NO_ROOM], cx))?;
+        Some(Self { cases, order })
     }
 }
 
-/// The cases that the tree of branch and price comes to, depth first.
-fn cases(root: &mut Root, devices: &Devices, target: f64, cx: &SearchContext) -> Option<Vec<Case>> {
+/// Cases that refute `target`, by the first attempt that finds some.
+fn refuting_cases(devices: &Devices, target: f64, attempts: &[Attempt], cx: &SearchContext) -> Option<Vec<Case>> {
+    let mut root = Root::new(devices, cx)?;
+    // Good profits to begin with, where they are quickly found.
+    root.ascend((target, target), &mut || true, cx);
+    attempts.iter().find_map(|attempt| cases(&mut root, devices, target, attempt, cx))
+}
+
+/// The cases that the tree of branch and price comes to, depth first; `None` where the attempt's patience ends before.
+fn cases(root: &mut Root, devices: &Devices, target: f64, attempt: &Attempt, cx: &SearchContext) -> Option<Vec<Case>> {
+    root.generation.margin = attempt.room;
     let mut cases = Vec::new();
     let mut stack: Vec<Vec<Decision>> = vec![Vec::new()];
     while let Some(decisions) = stack.pop() {
-        if cx.should_stop() || cases.len() + stack.len() > MOST_CASES {
+        if cx.should_stop() || cases.len() + stack.len() >= attempt.most_cases {
             return None;
         }
         let mut pricers = devices.pricers(&decisions, cx)?;
         let mut center = root.center.clone();
-        let query = Query { target, decisions: &decisions, max_rounds: usize::MAX };
-        if root.generation.refute(query, &mut pricers, &mut center, &mut || true) == Verdict::Refuted {
-            let most = root.generation.most(&center, target, &mut pricers);
-            let earned: Vec<(f64, f64)> = most.into_iter().zip(pricers.iter().map(|p| p.price_of_load())).collect();
-            cases.push(Case::new(&devices.setting().unordered.units, &decisions, &center.profit, &earned));
-            continue;
+        let query = Query { target, decisions: &decisions, max_rounds: attempt.max_rounds };
+        match root.generation.refute(query, &mut pricers, &mut center, &mut || true) {
+            Verdict::Refuted => {
+                let most = root.generation.most(&center, target, &mut pricers);
+                let earned: Vec<(f64, f64)> = most.into_iter().zip(pricers.iter().map(|p| p.price_of_load())).collect();
+                cases.push(Case::new(&devices.setting().unordered.units, &decisions, &center.profit, &earned));
+                continue;
+            }
+            Verdict::Limit => return None,
+            Verdict::Open => {}
         }
         let columns = root.generation.pool.below(target, &decisions);
         match Fractions::new(devices, &columns)?.branching(devices) {
