@@ -3,7 +3,6 @@
 use super::super::assignment::Setting;
 use super::super::pricing::{INSIDE, LinePricer, Network, Plan, Pricer, Pricing, Resource, closing, narrow, width};
 use crate::cost::MAX_PIECES;
-use crate::preprocess::Reduced;
 use crate::solve::SearchContext;
 
 /// A decision of branch and price on which splits a node of its tree still holds.
