@@ -1,6 +1,6 @@
 //! The reason `profits`: each unit has a profit, and all devices together cannot hold as much as there is.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::iter::repeat;
 
 use crate::Result;
@@ -287,17 +287,15 @@ impl Sums {
 /// Keeps the entries that no other one beats in use, bytes and profit, by ascending use.
 fn keep_best(front: &mut Vec<Sums>) {
     front.sort_unstable_by_key(|entry| (entry.used, entry.bytes, -entry.profit));
-    // The most profit that is known for so many bytes: more bytes, more profit.
-    let mut best: BTreeMap<i128, i128> = BTreeMap::new();
+    // Entries of more and more bytes and profit.
+    let mut best: Vec<Sums> = Vec::new();
     front.retain(|entry| {
-        if best.range(..=entry.bytes).next_back().is_some_and(|(_, &profit)| profit >= entry.profit) {
-            return false;
+        let at = best.partition_point(|other| other.bytes <= entry.bytes);
+        let is_beaten = at > 0 && best[at - 1].profit >= entry.profit;
+        if !is_beaten {
+            let beaten = best[at..].iter().take_while(|other| other.profit <= entry.profit).count();
+            best.splice(at..at + beaten, [*entry]);
         }
-        let beaten = |(&bytes, &profit): (&i128, &i128)| (profit <= entry.profit).then_some(bytes);
-        while let Some(bytes) = best.range(entry.bytes..).next().and_then(beaten) {
-            best.remove(&bytes);
-        }
-        best.insert(entry.bytes, entry.profit);
-        true
+        !is_beaten
     });
 }

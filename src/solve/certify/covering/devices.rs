@@ -1,7 +1,7 @@
 //! The kinds of devices, what limits the sets they hold, and a pricer for each.
 
 use super::super::assignment::Setting;
-use super::super::pricing::{INSIDE, LinePricer, Network, Plan, Pricer, Pricing, Resource, narrow};
+use super::super::pricing::{INSIDE, LinePricer, Network, Plan, Pricer, Pricing, Resource, closing, narrow, width};
 use crate::cost::MAX_PIECES;
 use crate::solve::SearchContext;
 
@@ -126,14 +126,25 @@ impl<'a> Devices<'a> {
         (has_work && has_time).then(|| (0..self.counts.len()).map(line).collect()).flatten()
     }
 
-    /// The units in an order that leaves few of them tied to later ones, for the kind whose pricing takes most.
+    /// The units in an order that leaves few of them tied to later ones, for the kind whose pricing takes most: the narrower
+    /// one of two.
     pub fn narrow_order(&self) -> Vec<usize> {
         let costs = |kind: usize| (self.resources[kind][0].net_out.iter().sum::<f64>(), kind);
         let kind = (0..self.counts.len()).map(costs).max_by(|a, b| a.0.total_cmp(&b.0)).map_or(0, |(_, kind)| kind);
         let network = Network::new(self.setting.unordered, &|_| true, &self.resources[kind][..1], self.most_pins[kind]);
         let mut order = narrow::<1>(&network);
         order.retain(|&variable| variable < network.units);
-        order
+        let nets = self.setting.unordered.units.nets.iter();
+        let edges = self
+            .setting
+            .unordered
+            .order
+            .iter()
+            .flat_map(|order| order.edges.iter().map(|&(a, b)| vec![order.group_of[a], order.group_of[b]]));
+        let nets = nets.map(|net| net.pins.iter().map(|&u| u as usize).collect());
+        let ties: Vec<Vec<usize>> = nets.chain(edges.filter(|ends| ends[0] != ends[1])).collect();
+        let closing = closing(network.units, &ties);
+        if width(&closing, &ties) < width(&order, &ties) { closing } else { order }
     }
 
     /// The load of a device of this kind that holds `units`, ascending.

@@ -325,7 +325,7 @@ const LEAST_PULL: f64 = 0.1;
 const COLUMNS_PER_ROUND: usize = 3;
 
 /// Room for rounding in comparisons of profits.
-const MARGIN: f64 = 1e-9;
+pub const MARGIN: f64 = 1e-9;
 
 /// The master's own profits are priced in one of so many rounds, as exactly as a proof takes. They rest on few units,
 /// where fronts are short and bounds tight; drawn to the best ones, they move less but are harder to price.

@@ -17,4 +17,4 @@ pub use bundle::{Bundle, refuted_by};
 pub use columns::Column;
 pub use cover::weights;
 pub use devices::{Decision, Devices, Pricers};
-pub use generation::{Center, Generation, Query, Verdict};
+pub use generation::{Center, Generation, MARGIN, Query, Verdict};

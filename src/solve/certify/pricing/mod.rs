@@ -28,7 +28,7 @@ pub use elimination::Plan;
 pub use lattice::decimal_cell;
 pub use line::LinePricer;
 pub use network::{INSIDE, Network, Resource};
-pub use order::narrow;
+pub use order::{closing, narrow, width};
 pub use pareto_fronts::Rounding;
 pub use sweep::{Limit, Sweep, Tables};
 

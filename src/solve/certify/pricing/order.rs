@@ -23,6 +23,61 @@ pub fn narrow<const D: usize>(network: &Network<D>) -> Vec<usize> {
     best.map(|(_, order)| order).unwrap_or_default()
 }
 
+/// An order of so many units that leaves few `ties` between them open, which have units on both sides: the next one is always
+/// a neighbour that opens fewest and closes most.
+///
+/// O(units · neighbours of those before · ties of a unit).
+pub fn closing(units: usize, ties: &[Vec<usize>]) -> Vec<usize> {
+    let mut ties_of = vec![Vec::new(); units];
+    ties.iter().enumerate().for_each(|(e, tie)| tie.iter().for_each(|&u| ties_of[u].push(e)));
+    let mut left: Vec<usize> = ties.iter().map(Vec::len).collect();
+    let mut rest: BTreeSet<usize> = (0..units).collect();
+    let mut frontier = BTreeSet::new();
+    let mut order = Vec::with_capacity(units);
+    while let Some(&first) = rest.first() {
+        let is_new = |e: usize| left[e] == ties[e].len();
+        let growth =
+            |u: &usize| ties_of[*u].iter().map(|&e| i64::from(is_new(e)) - i64::from(left[e] == 1)).sum::<i64>();
+        let next = frontier.iter().copied().min_by_key(growth).unwrap_or(first);
+        let opened = ties_of[next].iter().filter(|e| is_new(**e)).flat_map(|&e| &ties[e]);
+        rest.remove(&next);
+        frontier.extend(opened.filter(|u| rest.contains(u)));
+        frontier.remove(&next);
+        ties_of[next].iter().for_each(|&e| left[e] -= 1);
+        order.push(next);
+    }
+    order
+}
+
+/// How wide an order is: the sum over its steps of two to the number of facts about what is placed that matter later, each
+/// a unit that has open ties of its own, or an open tie of several placed ones. O(units · open ties).
+pub fn width(order: &[usize], ties: &[Vec<usize>]) -> f64 {
+    let mut at = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(i, &u)| at[u] = i);
+    let steps = |tie: &Vec<usize>| {
+        let mut steps: Vec<usize> = tie.iter().map(|&u| at[u]).collect();
+        steps.sort_unstable();
+        steps
+    };
+    let ties: Vec<Vec<usize>> = ties.iter().map(steps).filter(|steps| steps.len() > 1).collect();
+    let (mut alone, mut shared) = (vec![0; order.len()], vec![0i32; order.len() + 1]);
+    for steps in &ties {
+        // The first unit alone stands for the tie up to the second one, the tie for itself up to the last one.
+        alone[steps[0]] = alone[steps[0]].max(steps[1]);
+        shared[steps[1]] += 1;
+        shared[steps[steps.len() - 1]] -= 1;
+    }
+    for (i, &end) in alone.iter().enumerate().filter(|&(i, &end)| end > i) {
+        shared[i] += 1;
+        shared[end] -= 1;
+    }
+    let facts = shared.iter().take(order.len()).scan(0, |open, change| {
+        *open += change;
+        Some(*open)
+    });
+    facts.map(|open| f64::from(open).exp2()).sum()
+}
+
 /// The logarithm of how many values each variable has.
 fn widths<const D: usize>(network: &Network<D>) -> Vec<i64> {
     network.domains.iter().map(|&values| (f64::from(values).ln() * WIDTH_UNIT).round() as i64).collect()
@@ -196,6 +251,37 @@ mod tests {
             let mut sorted = order;
             sorted.sort_unstable();
             prop_assert!(sorted.into_iter().eq(0..9));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn ties_are_closed_greedily(ties in vec(vec(0..8usize, 2..4), 0..12)) {
+            let ties: Vec<Vec<usize>> = ties.into_iter().map(|mut tie| { tie.sort_unstable(); tie.dedup(); tie }).collect();
+            let order = closing(8, &ties);
+            let is_open = |tie: &Vec<usize>, placed: &[usize]| {
+                let count = tie.iter().filter(|u| placed.contains(u)).count();
+                (0 < count && count < tie.len()).then_some(count)
+            };
+            let mut wide = 0.0;
+            for i in 0..8 {
+                let (before, placed) = (&order[..i], &order[..=i]);
+                let open = |placed: &[usize]| ties.iter().filter(|tie| is_open(tie, placed).is_some()).count();
+                let is_neighbour = |u: &usize| {
+                    !before.contains(u) && ties.iter().any(|tie| tie.contains(u) && is_open(tie, before).is_some())
+                };
+                for other in (0..8).filter(is_neighbour) {
+                    let instead = [before, &[other]].concat();
+                    prop_assert!(open(placed) <= open(&instead) && is_neighbour(&order[i]), "{order:?}: {other} instead at {i}");
+                }
+                let of_several = ties.iter().filter(|tie| is_open(tie, placed).is_some_and(|count| count > 1)).count();
+                let is_alone = |u: &&usize| ties.iter().any(|tie| tie.contains(u) && is_open(tie, placed) == Some(1));
+                wide += ((of_several + placed.iter().filter(is_alone).count()) as f64).exp2();
+            }
+            prop_assert_eq!(width(&order, &ties), wide);
+            let mut sorted = order;
+            sorted.sort_unstable();
+            prop_assert!(sorted.into_iter().eq(0..8));
         }
     }
 }
