@@ -2,6 +2,83 @@
 
 use super::assignment::Setting;
 use super::branching::{Branching, Fractions};
+use super::covering::{Decision, Devices, MARGIN, Query, Verdict};
+use super::root::{Cells, Root};
+use crate::preprocess::{KindCosts, Reduced, Unordered};
+use crate::problem::{DeviceKind, NodeId, Problem};
+use crate::search::SearchContext;
+
+/// Why no split is within a target: in each of some cases, which are all that there are, all devices together cannot hold as
+/// much profit as there is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Profits {
+    /// The cases; one without decisions where the root refutes the target.
+    pub cases: Vec<Case>,
+    /// The nodes in an order that leaves few of them tied to later ones.
+    pub order: Vec<NodeId>,
+}
+
+/// What profits show where some decisions hold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// The decisions, in the order in which they were taken.
+    pub decisions: Vec<Choice>,
+    /// Profit of each node.
+    pub of_nodes: Vec<f64>,
+    /// What each kind of device can hold of them.
+    pub earnings: Vec<Earning>,
+}
+
+/// What one device can hold within the target.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Earning {
+    /// The kind of device.
+    pub kind: DeviceKind,
+    /// The most profit.
+    pub most: f64,
+    /// The price of the first piece of its load at which profits less prices bound that best.
+    pub price: f64,
+}
+
+/// A decision on splits, by a node of each unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// Both nodes share a device.
+    Together(NodeId, NodeId),
+    /// They are on different devices.
+    Apart(NodeId, NodeId),
+    /// The node is on a device of this kind.
+    On(NodeId, DeviceKind),
+    /// It is on no device of this kind.
+    NotOn(NodeId, DeviceKind),
+}
+
+/// What is looked for, and with what patience.
+struct Attempt {
+    /// By what part of what devices can hold units have to be worth more: where there is room, few sets have to be told apart.
+    room: f64,
+    /// The most rounds of pricing for a case.
+    max_rounds: usize,
+    /// The most cases.
+    most_cases: usize,
+}
+
+/// Room is worth some rounds, and no case distinction if it is much. It is looked for where loads alone refute a target though
+/// memory is limited: who checks that has sets of as much load and fewer bytes to tell apart, too.
+const MUCH_ROOM: Attempt = Attempt { room: 0.03, max_rounds: 256, most_cases: 1 };
+const SOME_ROOM: Attempt = Attempt { room: 1e-3, max_rounds: usize::MAX, most_cases: MOST_CASES };
+const NO_ROOM: Attempt = Attempt { room: MARGIN, ..SOME_ROOM };
+
+/// A proof of more cases is too long for anybody.
+const MOST_CASES: usize = 4096;
+
+impl Profits {
+    /// Profits that refute `target` for a problem that [`takes`](super::takes) accepts; `None` where none are found, or `cx`
+    /// says to stop.
+    pub fn refuting(problem: &Problem, target: f64, cx: &SearchContext) -> Option<Self> {
+        let unordered = Unordered::new(problem);
+        let setting = Setting::new(problem, &unordered);
+        let devices = Devices::new(&setting, cx)?;
         let units = &unordered.units;
         let order = devices.narrow_order().into_iter().flat_map(|unit| units.members[unit].iter().copied()).collect();
         let free = devices.without_limits(cx);
