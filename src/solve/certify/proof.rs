@@ -198,6 +198,9 @@ impl<'a> Proof<'a> {
             Reach::Large => &[Cells::Rough, Cells::Fine],
             Reach::Rough => &[Cells::Rough],
         };
+        if self.race.bound() >= upper * (1.0 - CLOSE) {
+            return;
+        }
         for (number, &cells) in cells.iter().enumerate() {
             let mut open = f64::INFINITY;
             for _ in 0..MOST_ASCENTS {
@@ -426,7 +429,7 @@ const ROUNDS_WITHOUT_PROOF: usize = 1_000;
 const FAR_STEPS: [f64; 2] = [0.3, 0.05];
 
 /// How far below it the others lie.
-const NEAR_STEPS: [f64; 3] = [0.01, 1e-3, 0.0];
+const NEAR_STEPS: [f64; 5] = [0.02, 0.01, 0.002, 5e-4, 0.0];
 
 /// How closely the root's bound is found, as a part of it.
 const BISECTION_PRECISION: f64 = 1e-4;

@@ -92,7 +92,11 @@ impl<'a> Bundle<'a> {
         let proposal = self.master.solve((&self.center, self.surplus), self.step);
         let expected = proposal.surplus - self.surplus;
         if expected <= CONVERGED * self.surplus.abs() {
-            return Round::Converged;
+            if self.step >= MOST_STEP {
+                return Round::Converged;
+            }
+            self.step *= GREAT_GROWTH;
+            return Round::Goes;
         }
         let (profit, surplus) = self.evaluate(&proposal.profit);
         let gain = surplus - self.surplus;
@@ -157,6 +161,10 @@ const SERIOUS: f64 = 0.1;
 /// Steps get longer where this part is gained.
 const LONGER: f64 = 0.5;
 const GROWTH: f64 = 1.5;
+
+/// Steps that hardly promise to gain anything are lengthened up to this before the search ends.
+const MOST_STEP: f64 = 1.0;
+const GREAT_GROWTH: f64 = 8.0;
 
 /// They get shorter where so many rounds in a row have not helped and the last one was far off.
 const PATIENCE: usize = 3;
