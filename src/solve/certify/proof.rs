@@ -187,9 +187,9 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// Raises the bound by the bundle method about as far as the root can, where pricing is quick: from a target near the best
-    /// split on down to where it is refuted. Where fine cells are many that is done in rough ones, and then a few targets are
-    /// tried in fine ones.
+    /// Raises the bound by the bundle method about as far as the root can, where pricing is quick, in steps that get longer
+    /// while they succeed: profits that hardly fail to refute a target far too high say little about others. Where fine cells
+    /// are many that is done in rough ones first.
     fn ascend(&mut self, root: &mut Root) {
         let Some(upper) = self.race.objective() else { return };
         let cells: &[Cells] = match root.reach(upper) {
@@ -198,30 +198,22 @@ impl<'a> Proof<'a> {
             Reach::Large => &[Cells::Rough, Cells::Fine],
             Reach::Rough => &[Cells::Rough],
         };
-        if self.race.bound() >= upper * (1.0 - CLOSE) {
-            return;
-        }
-        for (number, &cells) in cells.iter().enumerate() {
-            let mut open = f64::INFINITY;
-            for _ in 0..MOST_ASCENTS {
+        for &cells in cells {
+            let mut step = FIRST_ASCENT;
+            while step >= LEAST_ASCENT {
                 let Some(upper) = self.race.objective() else { return };
                 let (bound, last) = (self.race.bound(), self.race.last_target(upper));
-                let close = (upper * (1.0 - CLOSE)).min(last);
-                let next = if bound >= close {
-                    last
-                } else if number > 0 {
-                    (bound * (1.0 + ROUGHNESS)).min(close)
-                } else if open.is_infinite() {
-                    close
-                } else {
-                    bound + DESCENT * (open - bound)
-                };
-                if self.race.is_done() || next >= open || next <= bound * (1.0 + LEAST_ASCENT) && next < last {
-                    break;
+                if self.race.is_done() || bound >= upper * (1.0 - CLOSE) {
+                    return;
                 }
-                let Some(verdict) = self.ascend_to((next, last), cells, root) else { return };
-                if verdict != Verdict::Refuted {
-                    open = next;
+                let known = root.center.clone();
+                match self.ascend_to(((bound * (1.0 + step)).min(last), last), cells, root) {
+                    None => return,
+                    Some(Verdict::Refuted) => step *= 2.0,
+                    Some(Verdict::Open | Verdict::Limit) => {
+                        root.center = known;
+                        step /= 4.0;
+                    }
                 }
             }
         }
@@ -398,19 +390,12 @@ const CLEARLY_OPEN: f64 = 2e-4;
 const EFFORT_PER_RESPLIT: usize = 8_000_000;
 const EFFORT_PER_ANNEALING: usize = 64_000_000;
 
-/// A bound this part below the best split is close to it, and worth a try at the last target there is.
+/// A bound this part below the best split is close to it, and the linear program's.
 const CLOSE: f64 = 1e-3;
 
-/// The next target after one that is open lies this part of the way from the bound to it, as profits that hardly get better
-/// show nearly what can be refuted.
-const DESCENT: f64 = 0.25;
-
-/// How much higher the bound may be in fine cells than in rough ones.
-const ROUGHNESS: f64 = 1e-3;
-
-/// Less than this part is not worth a target, and how many of them there are at most.
-const LEAST_ASCENT: f64 = 2e-4;
-const MOST_ASCENTS: usize = 8;
+/// The bundle method's first step, and the least one that is worth it, as parts of the bound.
+const FIRST_ASCENT: f64 = 0.01;
+const LEAST_ASCENT: f64 = 3e-4;
 
 /// Rounds of annealing in a row that do not help, after such a target.
 const LAST_PATIENCE: usize = 1_500;

@@ -5,7 +5,8 @@
 //! weight have the largest profit of their kind. Weights are exchanged between the two sets of a kind that break this
 //! most, as in the sequential minimal optimization of support vector machines (Platt 1998; Fan, Chen and Lin 2005).
 
-/// The dual program. Sets have numbers; what is known of them lies in arrays, which every exchange goes through.
+/// The dual program. Sets have numbers, the first ones being the empty sets of all kinds in their order; what is known of them
+/// lies in arrays, which every exchange goes through.
 pub struct Proximal {
     counts: Vec<f64>,
     /// By how much a unit's profit follows, relative to the others.
@@ -30,11 +31,16 @@ pub struct Proposal {
 }
 
 impl Proximal {
-    /// No set known yet.
+    /// No set known yet but the empty ones, which hold all weight.
     pub fn new(counts: &[usize], scale: Vec<f64>) -> Self {
-        let counts = counts.iter().map(|&count| count as f64).collect();
+        let counts: Vec<f64> = counts.iter().map(|&count| count as f64).collect();
         let (kinds, sets, weights, profits, shared) = Default::default();
-        Self { counts, scale, kinds, sets, weights, profits, shared }
+        let mut master = Self { counts, scale, kinds, sets, weights, profits, shared };
+        for kind in 0..master.counts.len() {
+            master.add(kind, &[]);
+            master.weights[kind] = master.counts[kind];
+        }
+        master
     }
 
     /// Takes up a set of units, ascending. O(sets · units) where it is new.
@@ -49,7 +55,7 @@ impl Proximal {
         row.push(with(units));
         self.shared.iter_mut().zip(&row).for_each(|(shared, &sum)| shared.push(sum));
         self.shared.push(row);
-        self.weights.push(if self.kinds.contains(&kind) { 0.0 } else { self.counts[kind] });
+        self.weights.push(0.0);
         self.kinds.push(kind);
         self.sets.push(units.to_vec());
         self.profits.push(0.0);
@@ -120,19 +126,19 @@ impl Proximal {
         self.profits = self.sets.iter().map(earned).collect();
     }
 
-    /// The set of a kind that earns most, the last one of these.
-    fn most_profitable(&self, kind: usize) -> Option<usize> {
-        let mut best: Option<usize> = None;
+    /// The set of a kind that earns most.
+    fn most_profitable(&self, kind: usize) -> usize {
+        let mut best = kind;
         for (i, &profit) in self.profits.iter().enumerate() {
-            if self.kinds[i] == kind && best.is_none_or(|best| profit >= self.profits[best]) {
-                best = Some(i);
+            if self.kinds[i] == kind && profit > self.profits[best] {
+                best = i;
             }
         }
         best
     }
 
     fn largest(&self, kind: usize) -> f64 {
-        self.most_profitable(kind).map_or(0.0, |best| self.profits[best].max(0.0))
+        self.profits[self.most_profitable(kind)]
     }
 
     /// The most profitable set of a kind and the one of weight, `held`, from which an exchange gains most; `None` where no
@@ -140,7 +146,7 @@ impl Proximal {
     fn worst_pair(&self, held: &[usize], step: f64, tolerance: f64) -> Option<(usize, usize)> {
         let mut worst = (0.0, None);
         for kind in 0..self.counts.len() {
-            let Some(up) = self.most_profitable(kind) else { continue };
+            let up = self.most_profitable(kind);
             for &down in held.iter().filter(|&&i| self.kinds[i] == kind) {
                 let difference = self.profits[up] - self.profits[down];
                 let curvature = step * self.distance(up, down);
@@ -164,7 +170,8 @@ impl Proximal {
         }
         let largest: Vec<f64> = (0..self.counts.len()).map(|kind| self.largest(kind)).collect();
         let loss = |i: usize| largest[self.kinds[i]] - self.profits[i];
-        let key = |&i: &usize| if self.weights[i] > 0.0 { -1.0 } else { loss(i) };
+        let is_needed = |i: usize| self.weights[i] > 0.0 || self.sets[i].is_empty();
+        let key = |&i: &usize| if is_needed(i) { -1.0 } else { loss(i) };
         let mut kept: Vec<usize> = (0..self.sets.len()).collect();
         kept.sort_by(|a, b| key(a).total_cmp(&key(b)));
         kept.truncate(MOST_SETS * 3 / 4);
