@@ -93,7 +93,8 @@ impl<'a> Root<'a> {
         let sums = effort(lines, most)?;
         let start = std::mem::take(&mut self.center.profit);
         let mut bundle = Bundle::new(counts, lines, target, &self.work, &start);
-        let verdict = bundle.ascend(MOST_BUNDLE_ROUNDS, &mut || beside(sums), cx);
+        let rounds = (MOST_BUNDLE_SUMS / sums.max(1)).clamp(LEAST_BUNDLE_ROUNDS, MOST_BUNDLE_ROUNDS);
+        let verdict = bundle.ascend(rounds, &mut || beside(sums), cx);
         let best = bundle.center().to_vec();
         let least = if verdict == Verdict::Refuted { target.max(bound) } else { bound };
         let shown = refuted_by(counts, lines, &best, (least, most));
@@ -120,5 +121,7 @@ fn effort(lines: &[LinePricer], target: f64) -> Option<usize> {
 /// Rounds of fewer sums than this are over at once.
 const LARGE: usize = 10_000_000;
 
-/// The most rounds of the bundle method for one target.
+/// The most rounds of the bundle method for one target: as many as make so many sums, within these.
+const MOST_BUNDLE_SUMS: usize = 4_000_000_000;
+const LEAST_BUNDLE_ROUNDS: usize = 40;
 const MOST_BUNDLE_ROUNDS: usize = 240;
