@@ -30,7 +30,8 @@ pub struct Reference {
 
 impl Reference {
     /// Solves `case` by an exact method other than the one named `besides`: exhaustively where it is tiny, by the first
-    /// exact method that takes it otherwise. With several chunks on each device the tiny ones alone are looked at. Nothing is known where there is none. Splits pass the verifier first.
+    /// exact method that takes it otherwise. With several chunks on each device the tiny ones alone are looked at. Nothing is
+    /// known where there is none. Splits pass the verifier first.
     pub fn of(case: &Case, problem: &Problem, besides: &str) -> Self {
         if let Some(asked) = problem.spec.chunks {
             let best = if is_enumerated(problem) { chunks::best(case, problem, asked) } else { None };

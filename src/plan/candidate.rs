@@ -12,8 +12,8 @@ pub struct MappedPipeline {
     pub partition: Partition,
     /// The method that found it.
     pub method: String,
-    /// What was mapped: with several chunks on each device, what a device holds is one stage. Its stage times are those of one microbatch: with recomputation, and with a microbatch's share
-    /// of the all-reduce.
+    /// What was mapped: with several chunks on each device, what a device holds is one stage. Its stage times are those of
+    /// one microbatch: with recomputation, and with a microbatch's share of the all-reduce.
     pub problem: MappingProblem,
     /// The mapping, verified.
     pub mapping: ClaimedMapping,

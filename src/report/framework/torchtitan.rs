@@ -7,9 +7,9 @@ use super::{Launch, Layers, modules};
 use crate::instance::{Instance, Problems};
 use crate::problem::Placement;
 
-/// Settings that name the modules of each stage, and the degrees of the stages; where devices hold several stages the schedule as
-/// well, which says which of them. They are assignments of Python
-/// (torchtitan 0.3 is configured in Python) and of TOML (as it was before).
+/// Settings that name the modules of each stage, and the degrees of the stages; where devices hold several stages the schedule
+/// as well, which says which of them. They are assignments of Python (torchtitan 0.3 is configured in Python) and of TOML (as
+/// it was before).
 pub(super) fn text(
     instance: &Instance,
     pipeline: &Pipeline,

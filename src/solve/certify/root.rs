@@ -88,8 +88,14 @@ impl<'a> Root<'a> {
     ) -> Option<(Verdict, f64)> {
         let counts = &self.generation.devices.counts;
         let fine = self.lines.as_mut()?;
-        let mut rough = if cells == Cells::Rough { rough(fine, most) } else { Vec::new() };
-        let lines = if cells == Cells::Rough { &mut rough } else { fine };
+        let mut in_rough_cells;
+        let lines = match cells {
+            Cells::Rough => {
+                in_rough_cells = rough(fine, most);
+                &mut in_rough_cells
+            }
+            Cells::Fine => fine,
+        };
         let sums = effort(lines, most)?;
         let start = std::mem::take(&mut self.center.profit);
         let mut bundle = Bundle::new(counts, lines, target, &self.work, &start);
