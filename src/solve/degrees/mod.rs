@@ -1,9 +1,11 @@
 //! Stages with tensor and data degrees, whose nodes have options (docs/pipelines.md).
 
 mod front;
+mod kinds;
 mod knapsack;
 mod model;
 mod reach;
+mod rest;
 mod search;
 mod stage;
 mod target;

@@ -1,6 +1,7 @@
 //! The costs of stages by unit: what a search adds up as a stage grows by one node after the other.
 
 use super::front::{Found, Taken};
+use super::kinds::Kinds;
 use crate::cost::{OptionCost, StageBytes, StageCosts};
 use crate::problem::{Problem, most_bytes};
 
@@ -47,6 +48,8 @@ pub struct TensorDegree {
     pub units: Vec<Option<Least>>,
     /// The least bytes that the source and the target of each edge exchange for it.
     exchanged: Vec<[f64; 2]>,
+    /// Whether all options exchange these.
+    pub exchanges_alike: bool,
 }
 
 /// What a search for stages with degrees reads, by units that stages hold as a whole.
@@ -55,10 +58,14 @@ pub struct Model<'a> {
     /// The nodes of each unit.
     pub members: Vec<Vec<usize>>,
     pub degrees: Vec<TensorDegree>,
+    /// The kinds of the nodes.
+    pub kinds: Kinds,
     /// The edges from and to other units at each unit.
     pub incident: Vec<Vec<Incident>>,
     /// The least device time of each unit: time × tensor degree.
     pub work: Vec<f64>,
+    /// The least bytes of each unit on all devices of its stage together.
+    pub bytes: Vec<f64>,
     /// The least time of each unit.
     pub shortest: Vec<f64>,
     /// Bytes of one device.
@@ -139,8 +146,10 @@ impl<'a> Model<'a> {
         };
         Self {
             work: least(|t, least| t as f64 * least.compute),
+            bytes: least(|t, least| t as f64 * least.memory.lasting.of(1, 1)),
             shortest: least(|_, least| least.compute),
             costs,
+            kinds: Kinds::new(costs, &members),
             members,
             incident,
             memory: limit * (1.0 - ROUNDING),
@@ -246,14 +255,17 @@ fn least_over(degrees: &[TensorDegree], unit: usize, value: impl Fn(usize, &Leas
 impl TensorDegree {
     fn new(costs: &StageCosts, members: &[Vec<usize>], degree: usize) -> Self {
         let mut exchanged = vec![[f64::INFINITY; 2]; costs.edges.len()];
+        let mut exchanges_alike = true;
         for (edge, ends) in costs.edges.iter().enumerate() {
             for (end, v) in [ends.source, ends.target].into_iter().enumerate() {
-                let own = costs.options[v].iter().filter(|option| option.tensor_degree == degree);
-                exchanged[edge][end] = own.map(|option| option.exchanged_for(edge)).fold(f64::INFINITY, f64::min);
+                let own = || costs.options[v].iter().filter(|option| option.tensor_degree == degree);
+                let least = own().map(|option| option.exchanged_for(edge)).fold(f64::INFINITY, f64::min);
+                exchanges_alike &= own().all(|option| option.exchanged_for(edge) == least);
+                exchanged[edge][end] = least;
             }
         }
         let units = members.iter().map(|nodes| Least::of_all(costs, nodes, degree)).collect();
-        Self { degree, units, exchanged }
+        Self { degree, units, exchanged, exchanges_alike }
     }
 }
 

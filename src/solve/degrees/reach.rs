@@ -7,11 +7,10 @@
 //! can hold: for every price, and for an infinite one, by bytes alone. What stages cut, and what nodes need while they
 //! run, is left out.
 
-use std::collections::BTreeMap;
-
+use super::kinds::Amounts;
 use super::knapsack::{Item, hull, slope};
 use super::model::Model;
-use crate::cost::{OptionCost, StageBytes};
+use crate::cost::StageBytes;
 use crate::search::{SearchContext, Stopped};
 use crate::solve::dp::lattice::Lattice;
 
@@ -45,7 +44,7 @@ struct Reach<'a> {
     /// The different options of nodes.
     kinds: Vec<Options>,
     /// The kind of each node of each unit.
-    units: Vec<Vec<usize>>,
+    units: &'a [Vec<usize>],
     memory: f64,
     replicas: usize,
     /// Microbatches in flight of each stage, from the last one on, and the prices of memory that count for these.
@@ -87,22 +86,11 @@ pub fn least(lattice: &Lattice, model: &Model, known: f64, cx: &SearchContext) -
 }
 
 impl<'a> Reach<'a> {
-    fn new(lattice: &'a Lattice, model: &Model, replicas: usize, stages: usize) -> Self {
-        let (mut kinds, mut known) = (Vec::new(), BTreeMap::new());
-        let mut kind = |v: usize| {
-            let option = |(_, option): (usize, &OptionCost)| {
-                (model.time(option.compute, 0.0, option.parameters, replicas), model.costs.bytes(option))
-            };
-            let options: Options = model.options(0, v).map(option).collect();
-            let bits = |&(time, bytes): &(f64, StageBytes)| {
-                [time, bytes.per_microbatch, bytes.fixed, bytes.shared].map(f64::to_bits)
-            };
-            *known.entry(options.iter().map(bits).collect::<Vec<_>>()).or_insert_with(|| {
-                kinds.push(options);
-                kinds.len() - 1
-            })
-        };
-        let units = model.members.iter().map(|nodes| nodes.iter().map(|&v| kind(v)).collect()).collect();
+    fn new(lattice: &'a Lattice, model: &'a Model, replicas: usize, stages: usize) -> Self {
+        let option =
+            |option: &Amounts| (model.time(option.compute, 0.0, option.parameters, replicas), option.bytes);
+        let kinds: Vec<Options> =
+            model.kinds.options.iter().map(|of_degree| of_degree[0].iter().map(option).collect()).collect();
         // As many as where no stages come before: schedules have no fewer where some do.
         let in_flight = |stage: usize| {
             let parts = stage * replicas;
@@ -110,7 +98,7 @@ impl<'a> Reach<'a> {
         };
         let priced = |in_flight| (in_flight, prices(&kinds, in_flight, replicas));
         let stages = (1..=stages).map(in_flight).map(priced).collect();
-        Self { lattice, kinds, units, memory: model.memory, replicas, stages }
+        Self { lattice, kinds, units: &model.kinds.units, memory: model.memory, replicas, stages }
     }
 
     /// A time that leaves all stages more than they can take, their transfers aside.

@@ -4,7 +4,8 @@ use super::front::Found;
 use super::model::Model;
 use super::reach;
 use super::stage::Chooser;
-use super::target::split_within;
+use super::rest::Rest;
+use super::target::{LOOSE, Sets, split_within};
 use crate::cost::StageCosts;
 use crate::graph::{Graph, topological};
 use crate::preprocess::Reduced;
@@ -14,14 +15,12 @@ use crate::solve::BoundSource;
 use crate::solve::dp::lattice::Lattice;
 use crate::solve::dp::orders::depth_first;
 
-/// The sets that may lie at the end of the pipeline, with what their units cost.
+/// Sets that may lie at the end of the pipeline, with what their units cost.
 struct Family<'a> {
-    lattice: Lattice,
+    sets: Sets,
     model: Model<'a>,
     /// Whether it has all such sets.
     is_all: bool,
-    /// Whether a stage may begin at each set; empty where it may at all of them.
-    ends: Vec<bool>,
 }
 
 /// The race of a search for splits.
@@ -62,19 +61,15 @@ pub fn run(
     stats: &mut Stats,
 ) -> bool {
     let (order, count) = (&units.order, units.unit_count());
-    let all = all_filters(units, max_ideals, race.cx).map(|lattice| Family {
-        lattice,
-        model: Model::new(problem, costs, units.members.clone()),
-        is_all: true,
-        ends: Vec::new(),
-    });
-    stats.set("ideals", all.as_ref().map_or(0.0, |family| family.lattice.count() as f64));
+    let all = all_filters(units, max_ideals, race.cx)
+        .map(|lattice| Family::new(lattice, Model::new(problem, costs, units.members.clone()), true));
+    stats.set("ideals", all.as_ref().map_or(0.0, |family| family.sets.lattice.count() as f64));
     if let Some(family) = &all
         && family.raise(race)
     {
         return true;
     }
-    let is_narrow = |family: &Family| family.lattice.count() <= 8 * count;
+    let is_narrow = |family: &Family| family.sets.lattice.count() <= 8 * count;
     let mut targets = 0;
     let of_order = |order: Vec<usize>, race: &SplitRace| {
         let members = order.iter().rev().map(|&unit| units.members[unit].clone()).collect();
@@ -83,7 +78,7 @@ pub fn run(
     if count > 2 * FEW_ENDS
         && let Some(mut few) = of_order(topological::smallest_first(order), race)
     {
-        few.ends = few.least_moving();
+        few.sets.ends = few.least_moving();
         let _ = few.run(race, &mut targets);
     }
     if !all.as_ref().is_some_and(is_narrow) {
@@ -99,13 +94,18 @@ pub fn run(
 }
 
 impl<'a> Family<'a> {
+    fn new(lattice: Lattice, model: Model<'a>, is_all: bool) -> Self {
+        let rests = Rest::of_sets(&lattice, &model);
+        Self { sets: Sets { lattice, ends: Vec::new(), rests }, model, is_all }
+    }
+
     /// The sets of the first units of a model, which are the last ones of an order.
     fn of_order(model: Model<'a>, race: &SplitRace) -> Option<Self> {
         let count = model.members.len();
         let path: Vec<(usize, usize)> = (1..count).map(|i| (i - 1, i)).collect();
         let Ok(path) = Graph::new(count, &path) else { unreachable!("a path is acyclic") };
         let lattice = Lattice::new(&path, count + 1, race.cx).ok().flatten()?;
-        Some(Self { lattice, model, is_all: false, ends: Vec::new() })
+        Some(Self::new(lattice, model, false))
     }
 
     /// Raises the bound to what the memory of stages says by itself; whether that allows no split. Steps begin with the search
@@ -115,7 +115,7 @@ impl<'a> Family<'a> {
             return false;
         }
         let part = race.cx.part(race.cx.remaining().map(|left| left / PART_OF_REACH));
-        let least = reach::least(&self.lattice, &self.model, race.bound(), &part);
+        let least = reach::least(&self.sets.lattice, &self.model, race.bound(), &part);
         if let Some(least) = least.filter(|least| least.is_finite()) {
             race.raise(least, BoundSource::Refuted);
         }
@@ -124,7 +124,7 @@ impl<'a> Family<'a> {
 
     /// For the sets behind the positions of an order, whether they are among the few that move least, or the whole.
     fn least_moving(&self) -> Vec<bool> {
-        let count = self.lattice.count();
+        let count = self.sets.lattice.count();
         let mut change = vec![0.0; count];
         for (unit, incident) in self.model.incident.iter().enumerate() {
             for at in incident.iter().filter(|at| at.leaves) {
@@ -153,7 +153,7 @@ impl<'a> Family<'a> {
     /// # Errors
     /// A limit came first.
     fn run(&self, race: &mut SplitRace, targets: &mut usize) -> Result<bool, Stopped> {
-        let mut chooser = Chooser::new(&self.model);
+        let mut chooser = Chooser::new(&self.model, &self.sets.lattice);
         let mut lower = race.bound();
         let begin = lower.max(f64::MIN_POSITIVE);
         let mut first = FIRST_TARGETS.iter().map(|factor| factor * begin);
@@ -178,9 +178,14 @@ impl<'a> Family<'a> {
                 return Err(Stopped);
             }
             *targets += 1;
-            match split_within(&self.lattice, &self.ends, &mut chooser, target, race.cx)? {
+            match split_within(&self.sets, &mut chooser, target, race.cx)? {
                 Some(stages) => {
-                    let is_better = race.offer(self.model.objective(&stages), stages);
+                    let value = self.model.objective(&stages);
+                    let is_better = race.offer(value, stages);
+                    if value > target * (1.0 + LOOSE) && chooser.is_lenient {
+                        chooser.is_lenient = false;
+                        continue;
+                    }
                     if !is_better && was_idle {
                         return Err(Stopped); // Rounding tells of better ones than there are.
                     }

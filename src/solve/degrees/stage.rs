@@ -2,11 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
+use super::kinds::Relaxed;
 use super::knapsack::{self, Answer, Bounds, Item};
 use super::model::{Incident, Memory, Model, Sums};
 use crate::cost::OptionCost;
 use crate::graph::ones;
 use crate::search::{SearchContext, Stopped};
+use crate::solve::dp::lattice::Lattice;
 use crate::solve::dp::loads::contains;
 
 /// A set of units between two ideals, with degrees.
@@ -33,6 +35,9 @@ const MOST_ANSWERS: usize = 2_000_000;
 pub struct Chooser<'a> {
     pub model: &'a Model<'a>,
     known: FxHashMap<Key, Bounds>,
+    relaxed: Option<Relaxed<'a>>,
+    /// Whether a stage is given the least time that the relaxation leaves it, as long as that is open.
+    pub is_lenient: bool,
 }
 
 impl Stage<'_> {
@@ -51,12 +56,14 @@ impl Stage<'_> {
 }
 
 impl<'a> Chooser<'a> {
-    pub fn new(model: &'a Model<'a>) -> Self {
-        Self { model, known: FxHashMap::default() }
+    /// For stages between sets of a lattice. It is lenient at first where that saves a search for each stage.
+    pub fn new(model: &'a Model<'a>, lattice: &Lattice) -> Self {
+        let relaxed = Relaxed::new(model, lattice);
+        Self { model, known: FxHashMap::default(), is_lenient: relaxed.is_some(), relaxed }
     }
 
     /// A time of a stage with these sums for which it has options that fit, if one is within the cutoff: for a step the
-    /// least.
+    /// least. One that is lenient may say so of less.
     ///
     /// # Errors
     /// A limit came first.
@@ -74,6 +81,18 @@ impl<'a> Chooser<'a> {
         }
         if sums.is_simple && fits(&sums.fastest) {
             return Ok(Some(model.least_time(sums, stage.data)).filter(|&time| time <= cutoff));
+        }
+        if let Some(relaxed) = &mut self.relaxed {
+            let mut bounds = relaxed.bounds(stage, model.time(0.0, sums.moved.max(0.0), 0.0, stage.data));
+            if !model.degrees[stage.tensor].exchanges_alike {
+                bounds.upper = f64::INFINITY;
+            }
+            match bounds.is_within(cutoff) {
+                Some(false) => return Ok(None),
+                Some(true) if !model.is_step || bounds.meet() => return Ok(Some(bounds.upper)),
+                _ if self.is_lenient => return Ok(Some(bounds.lower)),
+                _ => {}
+            }
         }
         let key = stage.key();
         let tells = |bounds: &Bounds| match bounds.is_within(cutoff) {

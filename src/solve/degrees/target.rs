@@ -9,25 +9,33 @@ use std::ops::RangeInclusive;
 
 use super::front::{Found, Front, Label, Taken};
 use super::model::{Model, Sums};
+use super::rest::Rest;
 use super::stage::{Chooser, Stage};
 use crate::search::{SearchContext, Stopped};
 use crate::solve::dp::lattice::Lattice;
-use crate::solve::dp::loads::{contains, zeros};
+use crate::solve::dp::loads::contains;
 
 /// Sums of floats that are off by less than this part count as equal.
 const ROUNDING: f64 = 1e-12;
 
 /// What sums that grow unit by unit may have lost, where the options of a stage are chosen for good.
-const LOOSE: f64 = 1e-10;
+pub const LOOSE: f64 = 1e-10;
 
 /// Steps between two looks at the limits, of which each may solve a knapsack.
 const STEPS_PER_LOOK: usize = 1 << 8;
 
+/// The sets that may lie at the end of the pipeline.
+pub struct Sets {
+    pub lattice: Lattice,
+    /// Whether a stage may begin at each set; empty where it may at all of them.
+    pub ends: Vec<bool>,
+    /// What the units outside of each set take.
+    pub rests: Vec<Rest>,
+}
+
 /// One search below one target.
 struct LabelSearch<'a, 'b> {
-    lattice: &'a Lattice,
-    /// Whether a stage may begin at each set; empty where it may at all of them.
-    ends: &'a [bool],
+    sets: &'a Sets,
     chooser: &'a mut Chooser<'b>,
     target: f64,
     /// The most that all data degrees may add up to, by which microbatches are in flight where all stages count.
@@ -48,30 +56,18 @@ struct Reached {
     sums: Vec<Sums>,
 }
 
-/// What the units outside of a set take at least.
-#[derive(Clone, Copy)]
-struct Rest {
-    /// Time of devices.
-    work: f64,
-    /// Time of a replica for a microbatch.
-    shortest: f64,
-}
-
 /// The stages of a split within `target`, in pipeline order; `None` where no split into sets of the lattice has one.
-/// The lattice is one of the sets that may lie at the end of the pipeline; `ends` says which of them a stage may begin
-/// at, all where it is empty.
 ///
 /// # Errors
 /// A limit came first.
 pub fn split_within(
-    lattice: &Lattice,
-    ends: &[bool],
+    sets: &Sets,
     chooser: &mut Chooser,
     target: f64,
     cx: &SearchContext,
 ) -> Result<Option<Vec<Found>>, Stopped> {
     for parts in sums_of_degrees(chooser.model, target) {
-        if let Some(found) = LabelSearch::new(lattice, ends, chooser, (target, parts), cx).run()? {
+        if let Some(found) = LabelSearch::new(sets, chooser, (target, parts), cx).run()? {
             return Ok(Some(found));
         }
     }
@@ -92,19 +88,17 @@ fn sums_of_degrees(model: &Model, target: f64) -> RangeInclusive<usize> {
 
 impl<'a, 'b> LabelSearch<'a, 'b> {
     fn new(
-        lattice: &'a Lattice,
-        ends: &'a [bool],
+        sets: &'a Sets,
         chooser: &'a mut Chooser<'b>,
         (target, parts): (f64, usize),
         cx: &'a SearchContext,
     ) -> Self {
-        let count = lattice.count();
+        let count = sets.lattice.count();
         let none = Label { taken: Taken::NOTHING, set: 0, behind: 0, tensor: 0, data: 0, time: 0.0 };
         let mut fronts = vec![Front::default(); count];
         fronts[0].insert(none.taken, 0);
         Self {
-            lattice,
-            ends,
+            sets,
             chooser,
             target: target * (1.0 + ROUNDING),
             parts,
@@ -152,14 +146,14 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
             let (reached, sums) = (*reached, sums.clone());
             next += 1;
             if reached != set {
-                if self.ends.get(reached).is_none_or(|&may| may) {
+                if self.sets.ends.get(reached).is_none_or(|&may| may) {
                     self.take(&front, (set, reached), &sums, &behind)?;
                 }
                 if !self.may_grow(&sums, &behind) {
                     continue;
                 }
             }
-            for &(unit, larger) in self.lattice.above(reached) {
+            for &(unit, larger) in self.sets.lattice.above(reached) {
                 if std::mem::replace(&mut self.reached_from[larger as usize], set as u32) != set as u32 {
                     let sums = self.grown(&sums, unit as usize, (set, reached));
                     queue.push(Reached { set: larger as usize, sums });
@@ -170,7 +164,7 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
     }
 
     fn grown(&self, sums: &[Sums], unit: usize, (set, reached): (usize, usize)) -> Vec<Sums> {
-        let (without, with) = (self.lattice.bits(set), self.lattice.bits(reached));
+        let (without, with) = (self.sets.lattice.bits(set), self.sets.lattice.bits(reached));
         let is_inside = |u: usize| contains(with, u) && !contains(without, u);
         let all = sums.iter().enumerate();
         all.map(|(t, sums)| if sums.is_possible { self.model().grown(t, sums, unit, is_inside) } else { *sums })
@@ -218,7 +212,7 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
         behind: &Taken,
     ) -> Result<(), Stopped> {
         let model = self.model();
-        let rest = self.rest(reached);
+        let rest = self.sets.rests[reached];
         let (time, left) = (self.most_time(behind), self.devices_left(rest, behind));
         for (t, sums) in sums.iter().enumerate().filter(|(_, sums)| sums.is_possible) {
             let most = self.most_data(behind, left, model.degrees[t].degree);
@@ -257,7 +251,7 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
                 continue;
             }
             let in_flight = self.in_flight(data, least.parts);
-            let stage = stage_before(self.lattice, set as u32, Label { data, ..behind }, in_flight);
+            let stage = stage_before(&self.sets.lattice, set as u32, Label { data, ..behind }, in_flight);
             let Some(time) = self.chooser.time(&stage, sums, behind.time, self.cx)? else { continue };
             if !model.is_step {
                 self.insert(Label { taken: least, data, ..behind });
@@ -283,22 +277,9 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
             || taken.once + rest.shortest + taken.more <= self.target && taken.devices <= self.devices_left(rest, taken)
     }
 
-    fn rest(&self, set: usize) -> Rest {
-        let model = self.model();
-        let (mut work, mut shortest) = (0.0, 0.0);
-        for unit in zeros(self.lattice.bits(set), model.work.len()) {
-            work += model.work[unit];
-            shortest += model.shortest[unit];
-        }
-        Rest { work, shortest: shortest * (1.0 - ROUNDING) }
-    }
-
     /// How many devices stages may use that take this time, so that those left are enough for the work of all others.
     fn devices_left(&self, rest: Rest, taken: &Taken) -> usize {
-        let needed = rest.work / self.most_time(taken) * (1.0 - ROUNDING);
-        // Without a target there is no need; work without time, at a target of none, needs nothing either.
-        let needed = if needed.is_finite() { (needed - ROUNDING).ceil().max(0.0) as usize } else { 0 };
-        self.model().devices.saturating_sub(needed)
+        self.model().devices.saturating_sub(rest.devices(self.most_time(taken), self.model().memory))
     }
 
     /// The stages of a label, the first one first.
@@ -309,7 +290,7 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
             let label = self.labels[at as usize];
             let set = self.labels[label.behind as usize].set;
             let in_flight = self.in_flight(label.data, label.taken.parts);
-            let stage = stage_before(self.lattice, set, label, in_flight);
+            let stage = stage_before(&self.sets.lattice, set, label, in_flight);
             let within = label.time * (1.0 + LOOSE);
             let (time, options) = self.chooser.options(&stage, within, self.cx)?;
             let tensor = self.model().degrees[label.tensor].degree;
