@@ -12,7 +12,7 @@ mod target;
 
 use crate::preprocess::Reduced;
 use crate::problem::{DeviceAssignment, DeviceKind, Objective, Problem, Scope, Solution};
-use crate::search::{Race, SearchContext, Stats};
+use crate::search::{Race, SearchContext, Stats, in_pool};
 use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported};
 use front::Found;
 use model::Model;
@@ -82,8 +82,10 @@ impl Solver for DegreeDp {
             return Ok(Run { outcome: Outcome::Infeasible, stats });
         }
         let mut race = Race::new(model.bound(), BoundSource::Work, cx);
-        let is_infeasible = model.is_step && self.begin_with_throughput(problem, &units, &model, &mut race)
-            || search::run(problem, &units, costs, self.max_ideals, &mut race, &mut stats);
+        let is_infeasible = in_pool(cx, || {
+            model.is_step && self.begin_with_throughput(problem, &units, &model, &mut race)
+                || search::run(problem, &units, costs, self.max_ideals, &mut race, &mut stats)
+        });
         let (best, value, source) = race.finish();
         let bound = LowerBound { value, scope: Scope::Acyclic, source };
         let outcome = match best {
@@ -102,6 +104,7 @@ impl DegreeDp {
         let mut by_loads = problem.clone();
         by_loads.spec.objective = Objective::Throughput;
         let mut part = race.cx.part(race.cx.remaining().map(|left| left / 2));
+        part.threads = race.cx.threads;
         part.gap = part.gap.max(GOOD_BEGINNING);
         let bound = Model::new(&by_loads, model.costs, units.members.clone()).bound();
         let mut largest = Race::new(bound, BoundSource::Work, &part);

@@ -8,6 +8,9 @@ use crate::problem::{Problem, most_bytes};
 /// Rounding of sums, as a part of them: what is that near to a limit counts as within it, or not, for everybody alike.
 const ROUNDING: f64 = 1e-13;
 
+/// What quotients of times may have lost.
+const LOOSE: f64 = 1e-9;
+
 /// The least of each amount over a unit's options of one tensor degree.
 #[derive(Debug, Clone, Copy)]
 pub struct Least {
@@ -93,8 +96,6 @@ pub struct Incident {
 /// What a stage of one tensor degree takes at least, in sums that grow with it.
 #[derive(Debug, Clone, Copy)]
 pub struct Sums {
-    /// Whether all of its units have options of the degree.
-    pub is_possible: bool,
     /// Whether each has one that is fastest in every respect.
     pub is_simple: bool,
     pub compute: f64,
@@ -111,7 +112,6 @@ impl Sums {
     /// Nothing.
     pub fn none() -> Self {
         Self {
-            is_possible: true,
             is_simple: true,
             compute: 0.0,
             moved: 0.0,
@@ -208,10 +208,11 @@ impl<'a> Model<'a> {
         all.filter(move |(_, option)| option.tensor_degree == degree)
     }
 
-    /// What a stage takes that grows by `unit`, where `is_inside` holds for the units it had. O(degree).
-    pub fn grown(&self, t: usize, sums: &Sums, unit: usize, is_inside: impl Fn(usize) -> bool) -> Sums {
+    /// What a stage takes that grows by `unit`, where `is_inside` holds for the units it had; `None` where that has no option
+    /// of the tensor degree. O(degree).
+    pub fn grown(&self, t: usize, sums: &Sums, unit: usize, is_inside: impl Fn(usize) -> bool) -> Option<Sums> {
         let degree = &self.degrees[t];
-        let Some(least) = degree.units[unit] else { return Sums { is_possible: false, ..*sums } };
+        let least = degree.units[unit]?;
         let mut moved = sums.moved;
         for at in &self.incident[unit] {
             let (own, others) = if at.leaves { (0, 1) } else { (1, 0) };
@@ -221,15 +222,14 @@ impl<'a> Model<'a> {
                 false => bytes + degree.exchanged[at.edge][own],
             };
         }
-        Sums {
-            is_possible: sums.is_possible,
+        Some(Sums {
             is_simple: sums.is_simple && least.fastest.is_some(),
             compute: sums.compute + least.compute,
             moved,
             parameters: sums.parameters + least.parameters,
             least: sums.least.plus(&least.memory),
             fastest: sums.fastest.plus(&least.fastest.unwrap_or_default()),
-        }
+        })
     }
 
     /// The time of a stage that computes, moves in one direction and synchronises so much, on `d` replicas.
@@ -237,6 +237,18 @@ impl<'a> Model<'a> {
     pub fn time(&self, compute: f64, moved: f64, parameters: f64, d: usize) -> f64 {
         let (d, batch) = (d as f64, self.costs.microbatches as f64);
         compute / d + (2.0 * moved / d + 4.0 * (d - 1.0) / d * parameters / batch) / self.costs.bandwidth
+    }
+
+    /// A data degree that no stage with these sums is within this time below; infinite where none is.
+    pub fn least_data(&self, sums: &Sums, time: f64) -> f64 {
+        // In the limit a stage only synchronises.
+        let limit = 4.0 * sums.parameters / self.costs.microbatches as f64 / self.costs.bandwidth;
+        let alone = self.least_time(sums, 1);
+        match alone <= time {
+            true => 1.0,
+            false if limit >= time => f64::INFINITY,
+            false => (alone - limit) / (time - limit) * (1.0 - LOOSE),
+        }
     }
 
     /// The least time of a stage on `d` replicas.

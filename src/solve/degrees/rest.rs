@@ -10,7 +10,7 @@ const ROUNDING: f64 = 1e-12;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rest {
     /// Time of devices.
-    work: f64,
+    pub work: f64,
     /// Bytes of all devices together.
     bytes: f64,
     /// Time of a replica for a microbatch.

@@ -1,5 +1,7 @@
 //! Targets between the bound and the best split: first over a few orders of the nodes, then over all ideals.
 
+use rayon::prelude::*;
+
 use super::front::Found;
 use super::model::Model;
 use super::reach;
@@ -31,6 +33,12 @@ const FIRST_TARGETS: [f64; 6] = [1.1, 1.3, 2.0, 4.0, 32.0, f64::INFINITY];
 
 /// Bound and split this near to each other are likely to meet: then the last target is tried.
 const NEAR: f64 = 1e-3;
+
+/// Targets that are searched at the same time.
+const MOST_AT_ONCE: usize = 8;
+
+/// Where a split is known, the first targets are in steps of this part of it below.
+const FIRST_STEP: f64 = 0.02;
 
 /// Along the first order of a large graph stages first begin at the so many places where they move least.
 const FEW_ENDS: usize = 128;
@@ -148,58 +156,92 @@ impl<'a> Family<'a> {
         ends
     }
 
-    /// Meets or refutes targets until bound and split meet; whether there is no split into these sets.
+    /// Meets or refutes targets until bound and split meet, as many at once as there are threads; whether there is no split
+    /// into these sets.
     ///
     /// # Errors
     /// A limit came first.
     fn run(&self, race: &mut SplitRace, targets: &mut usize) -> Result<bool, Stopped> {
-        let mut chooser = Chooser::new(&self.model, &self.sets.lattice);
-        let mut lower = race.bound();
-        let begin = lower.max(f64::MIN_POSITIVE);
-        let mut first = FIRST_TARGETS.iter().map(|factor| factor * begin);
-        let (mut tried_last, mut was_idle) = (false, false);
+        let mut choosers: Vec<Chooser> =
+            (0..race.cx.threads.clamp(1, MOST_AT_ONCE)).map(|_| Chooser::new(&self.model, &self.sets.lattice)).collect();
+        let mut course = Course::new(race.bound());
         while !race.is_settled() {
-            let target = match race.objective() {
-                Some(best) if !self.is_all && best - lower <= COARSE * best => break,
-                Some(best) if best - lower <= NEAR * best && !tried_last => {
-                    tried_last = true;
-                    race.last_target(best)
-                }
-                Some(best) => {
-                    tried_last = false;
-                    f64::midpoint(lower, best)
-                }
-                None => match first.next() {
-                    Some(target) => target,
-                    None => return Ok(true),
-                },
-            };
+            if !self.is_all && race.objective().is_some_and(|best| best - course.lower <= COARSE * best) {
+                break;
+            }
+            let next = course.targets(race, choosers.len());
+            if next.is_empty() {
+                return Ok(true);
+            }
             if race.cx.should_stop() {
                 return Err(Stopped);
             }
-            *targets += 1;
-            match split_within(&self.sets, &mut chooser, target, race.cx)? {
-                Some(stages) => {
-                    let value = self.model.objective(&stages);
-                    let is_better = race.offer(value, stages);
-                    if value > target * (1.0 + LOOSE) && chooser.is_lenient {
-                        chooser.is_lenient = false;
-                        continue;
-                    }
-                    if !is_better && was_idle {
-                        return Err(Stopped); // Rounding tells of better ones than there are.
-                    }
-                    was_idle = !is_better;
-                }
-                None => {
+            *targets += next.len();
+            let search = |(chooser, &target): (&mut Chooser, &f64)| split_within(&self.sets, chooser, target, race.cx);
+            let answers: Vec<_> = choosers.par_iter_mut().zip(&next).map(search).collect();
+            let (mut has_news, mut is_beyond) = (false, false);
+            let has_stopped = answers.iter().any(Result::is_err);
+            for (&target, answer) in next.iter().zip(answers) {
+                let Ok(answer) = answer else { continue };
+                let Some(stages) = answer else {
                     if self.is_all {
                         race.raise(target, BoundSource::Refuted);
                     }
-                    (lower, was_idle) = (target, false);
-                }
+                    course.lower = course.lower.max(target);
+                    has_news = true;
+                    continue;
+                };
+                let value = self.model.objective(&stages);
+                is_beyond |= value > target * (1.0 + LOOSE);
+                has_news |= race.offer(value, stages);
             }
+            if has_stopped {
+                return Err(Stopped);
+            }
+            if is_beyond && choosers[0].is_lenient {
+                choosers.iter_mut().for_each(|chooser| chooser.is_lenient = false);
+            } else if !has_news && std::mem::replace(&mut course.was_idle, true) {
+                return Err(Stopped); // Rounding tells of better ones than there are.
+            }
+            course.was_idle &= !has_news;
             race.report("degrees");
         }
         Ok(false)
+    }
+}
+
+/// Which targets come next.
+struct Course {
+    /// What is refuted, or known otherwise.
+    lower: f64,
+    /// What was known at first.
+    begin: f64,
+    /// How many of the first targets were tried, without a split.
+    tried: usize,
+    tried_last: bool,
+    was_idle: bool,
+}
+
+impl Course {
+    fn new(lower: f64) -> Self {
+        Self { lower, begin: lower, tried: 0, tried_last: false, was_idle: false }
+    }
+
+    /// So many targets, ascending; none where no target is left.
+    fn targets(&mut self, race: &SplitRace, count: usize) -> Vec<f64> {
+        let Some(best) = race.objective() else {
+            let first = FIRST_TARGETS[self.tried..].iter().take(count);
+            self.tried = FIRST_TARGETS.len().min(self.tried + count);
+            return first.map(|factor| factor * self.begin.max(f64::MIN_POSITIVE)).collect();
+        };
+        if best - self.lower <= NEAR * best && !std::mem::replace(&mut self.tried_last, true) {
+            return vec![race.last_target(best)];
+        }
+        self.tried_last = false;
+        let parts = (count + 1) as f64;
+        let even = (best - self.lower) / parts;
+        // Nothing refuted yet, the best split says more than the bound of where the optimum is.
+        let step = if self.lower > self.begin { even } else { even.min(FIRST_STEP * best) };
+        (1..=count).rev().map(|i| best - i as f64 * step).collect()
     }
 }

@@ -5,7 +5,7 @@
 //! puts more microbatches in flight. So each set keeps the labels that no other dominates. Without times the least data
 //! degree of a stage and tensor degree that is within the target and the memory dominates all larger ones.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use super::front::{Found, Front, Label, Taken};
 use super::model::{Model, Sums};
@@ -45,15 +45,15 @@ struct LabelSearch<'a, 'b> {
     fronts: Vec<Front>,
     /// By set: the set from which it was last reached, so that each is reached once.
     reached_from: Vec<u32>,
+    /// The sets that a stage before the set at hand may reach, each with where in `sums` it begins.
+    reached: Vec<(u32, usize)>,
+    /// What that stage takes at each tensor degree that it may have, by their indices.
+    sums: Vec<(usize, Sums)>,
+    /// The same of the stage that grows.
+    growing: Vec<(usize, Sums)>,
     /// The data degrees that the stage at hand may have by its least time alone, each with that time.
     within: Vec<(usize, f64)>,
     steps: usize,
-}
-
-/// A set that a stage may reach, and what the stage takes at each tensor degree.
-struct Reached {
-    set: usize,
-    sums: Vec<Sums>,
 }
 
 /// The stages of a split within `target`, in pipeline order; `None` where no split into sets of the lattice has one.
@@ -106,6 +106,9 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
             labels: vec![none],
             fronts,
             reached_from: vec![u32::MAX; count],
+            reached: Vec::new(),
+            sums: Vec::new(),
+            growing: Vec::new(),
             within: Vec::new(),
             steps: 0,
         }
@@ -138,37 +141,52 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
     fn extend(&mut self, set: usize) -> Result<(), Stopped> {
         let front = std::mem::take(&mut self.fronts[set]);
         let Some(behind) = Taken::least(front.labels().iter().map(|&(taken, _)| taken)) else { return Ok(()) };
-        let mut queue = vec![Reached { set, sums: vec![Sums::none(); self.model().degrees.len()] }];
+        self.reached.clear();
+        self.sums.clear();
+        self.growing.clear();
+        self.growing.extend((0..self.model().degrees.len()).map(|t| (t, Sums::none())));
+        self.grow(set, set);
         let mut next = 0;
-        while next < queue.len() {
+        while let Some(&(reached, _)) = self.reached.get(next) {
             self.look()?;
-            let Reached { set: reached, sums } = &queue[next];
-            let (reached, sums) = (*reached, sums.clone());
+            let (reached, range) = (reached as usize, self.sums_at(next));
+            if self.sets.ends.get(reached).is_none_or(|&may| may) {
+                self.take(&front, (set, reached), range.clone(), &behind)?;
+            }
+            self.growing.clear();
+            for at in range {
+                let (t, sums) = self.sums[at];
+                if self.may_grow(t, &sums, reached, &behind) {
+                    self.growing.push((t, sums));
+                }
+            }
+            self.grow(set, reached);
             next += 1;
-            if reached != set {
-                if self.sets.ends.get(reached).is_none_or(|&may| may) {
-                    self.take(&front, (set, reached), &sums, &behind)?;
-                }
-                if !self.may_grow(&sums, &behind) {
-                    continue;
-                }
-            }
-            for &(unit, larger) in self.sets.lattice.above(reached) {
-                if std::mem::replace(&mut self.reached_from[larger as usize], set as u32) != set as u32 {
-                    let sums = self.grown(&sums, unit as usize, (set, reached));
-                    queue.push(Reached { set: larger as usize, sums });
-                }
-            }
         }
         Ok(())
     }
 
-    fn grown(&self, sums: &[Sums], unit: usize, (set, reached): (usize, usize)) -> Vec<Sums> {
-        let (without, with) = (self.sets.lattice.bits(set), self.sets.lattice.bits(reached));
+    /// Where in `sums` the set of this place among those that are reached has its own.
+    fn sums_at(&self, place: usize) -> Range<usize> {
+        let end = self.reached.get(place + 1).map_or(self.sums.len(), |&(_, begin)| begin);
+        self.reached[place].1..end
+    }
+
+    /// Lets the stage from a set to another, which may grow, do so by each unit that may join it.
+    fn grow(&mut self, set: usize, reached: usize) {
+        if self.growing.is_empty() {
+            return;
+        }
+        let (lattice, model) = (&self.sets.lattice, self.model());
+        let (without, with) = (lattice.bits(set), lattice.bits(reached));
         let is_inside = |u: usize| contains(with, u) && !contains(without, u);
-        let all = sums.iter().enumerate();
-        all.map(|(t, sums)| if sums.is_possible { self.model().grown(t, sums, unit, is_inside) } else { *sums })
-            .collect()
+        for &(unit, larger) in lattice.above(reached) {
+            if std::mem::replace(&mut self.reached_from[larger as usize], set as u32) != set as u32 {
+                self.reached.push((larger, self.sums.len()));
+                let grown = |&(t, sums): &(usize, Sums)| Some((t, model.grown(t, &sums, unit as usize, is_inside)?));
+                self.sums.extend(self.growing.iter().filter_map(grown));
+            }
+        }
     }
 
     /// The most time for each sample of a stage before stages that take this: all devices of that stage are busy with
@@ -189,36 +207,42 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
         costs.in_flight.count(data, parts, self.parts, costs.microbatches)
     }
 
-    /// Whether larger stages can be within the target and the memory before labels that take at least this.
-    fn may_grow(&self, sums: &[Sums], behind: &Taken) -> bool {
-        let model = self.model();
-        let time = self.most_time(behind);
-        let may = |t: usize, sums: &Sums| {
-            let most = self.most_data(behind, model.devices, model.degrees[t].degree);
-            sums.is_possible
-                && most > 0
-                && sums.compute <= time * most as f64
-                && sums.least.bytes(self.in_flight(most, behind.parts + most), most) <= model.memory
-        };
-        sums.iter().enumerate().any(|(t, sums)| may(t, sums))
+    /// Whether larger stages of this tensor degree than that which takes these sums, and reaches a set, can be within the
+    /// target and the memory before labels that take at least what is `behind`.
+    fn may_grow(&self, t: usize, sums: &Sums, reached: usize, behind: &Taken) -> bool {
+        let (model, time) = (self.model(), self.most_time(behind));
+        let degree = model.degrees[t].degree;
+        let most = self.most_data(behind, model.devices, degree);
+        // What the stage works grows at least as that of the rest becomes less.
+        let work = sums.compute * degree as f64 + self.sets.rests[reached].work;
+        most > 0
+            && sums.compute <= time * most as f64
+            && work <= time * (model.devices - behind.devices) as f64 * (1.0 + ROUNDING)
+            && sums.least.bytes(self.in_flight(most, behind.parts + most), most) <= model.memory
     }
 
-    /// Puts the stage between two sets before each of these labels, which take at least what is `behind`.
+    /// Puts the stage between two sets, which takes the sums of this range, before each of these labels, which take at least
+    /// what is `behind`.
     fn take(
         &mut self,
         front: &Front,
         (set, reached): (usize, usize),
-        sums: &[Sums],
+        range: Range<usize>,
         behind: &Taken,
     ) -> Result<(), Stopped> {
         let model = self.model();
         let rest = self.sets.rests[reached];
         let (time, left) = (self.most_time(behind), self.devices_left(rest, behind));
-        for (t, sums) in sums.iter().enumerate().filter(|(_, sums)| sums.is_possible) {
+        for at in range {
+            let (t, sums) = self.sums[at];
             let most = self.most_data(behind, left, model.degrees[t].degree);
+            let least = model.least_data(&sums, time);
+            if least > most as f64 {
+                continue;
+            }
             self.within.clear();
-            let degrees = model.costs.data_degrees.iter().take_while(|&&d| d <= most);
-            let timed = degrees.map(|&d| (d, model.least_time(sums, d)));
+            let degrees = model.costs.data_degrees.iter().filter(|&&d| d as f64 >= least).take_while(|&&d| d <= most);
+            let timed = degrees.map(|&d| (d, model.least_time(&sums, d)));
             self.within.extend(timed.filter(|&(_, least)| least <= time));
             if self.within.is_empty() {
                 continue;
@@ -226,7 +250,7 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
             for &(taken, behind) in front.labels() {
                 let time = self.most_time(&taken);
                 let label = Label { taken, set: reached as u32, behind, tensor: t, data: 0, time };
-                self.put(label, set, sums, (rest, left))?;
+                self.put(label, set, &sums, (rest, left))?;
             }
         }
         Ok(())
