@@ -7,7 +7,7 @@ use crate::Result;
 use crate::problem::{Kind, Problem, Terms};
 
 /// The most groups of units of which one crowd asks whether they fit together.
-const MOST_GROUPS: usize = 20_000;
+const MOST_GROUPS: usize = 40_000;
 
 /// Whether the `units` are more than all devices hold, where no device of a kind can hold more than `most` of them; else why
 /// not.
@@ -20,25 +20,18 @@ pub fn refutes(problem: &Problem, units: &[usize], most: &[usize]) -> Result<()>
     ensure!(units.len() > held, "the devices can hold {held} of these {} units", units.len());
     let mut left = MOST_GROUPS;
     for (k, kind) in problem.present() {
-        // There are so many units: a device of the kind alone would hold `most` of them.
-        let mut next = Some((0..=most[k]).collect::<Vec<usize>>());
-        while let Some(chosen) = next {
-            left = left.checked_sub(1).ok_or("there are too many groups of units")?;
-            let group: Vec<usize> = chosen.iter().map(|&i| units[i]).collect();
-            ensure!(!may_hold(problem, kind, &group), "a device of kind {k} may hold the units {group:?}");
-            next = following(chosen, units.len());
+        // Groups that a device of the kind may hold, each with where the units begin of which one is added to it.
+        let mut open = vec![(Vec::new(), 0)];
+        while let Some((group, next)) = open.pop() {
+            ensure!(group.len() <= most[k], "a device of kind {k} may hold the units {group:?}");
+            for at in (next..units.len() + group.len() - most[k]).rev() {
+                left = left.checked_sub(1).ok_or("there are too many groups of units")?;
+                let larger = [&group[..], &[units[at]]].concat();
+                open.extend(may_hold(problem, kind, &larger).then_some((larger, at + 1)));
+            }
         }
     }
     Ok(())
-}
-
-/// The next way to choose as many of the first `count` numbers, ascending.
-fn following(mut chosen: Vec<usize>, count: usize) -> Option<Vec<usize>> {
-    let size = chosen.len();
-    let at = (0..size).rev().find(|&i| chosen[i] + size - i < count)?;
-    let next = chosen[at] + 1..;
-    chosen.splice(at.., next.take(size - at));
-    Some(chosen)
 }
 
 /// Whether a device's memory and load within the target do not exclude that it holds these units.

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::Result;
 use crate::decimal::Decimal;
-use crate::json::Object;
+use crate::json::{Object, read};
 
 /// A node as far as a split's cost goes.
 #[derive(Clone, Default)]
@@ -39,14 +39,15 @@ pub struct Instance {
 impl Instance {
     /// Reads a file's text. O(n + m log m).
     pub fn parse(text: &str) -> Result<Self> {
-        let file = Object::parse(text)?;
+        let file: Object = read(text)?;
         let (nodes, edges): (Vec<Object>, Vec<Object>) = (file.get("nodes")?, file.get("edges")?);
         if !file.has("schema") {
             let costs = costs(&edges)?;
             let nodes = nodes.iter().map(|node| published(node, &costs)).collect::<Result<_>>()?;
             return Self::new(nodes, &edges, ["sourceId", "destId"], 1);
         }
-        file.word("schema", &[("dagsplit-instance/1", ())])?;
+        let schema: String = file.get("schema")?;
+        ensure!(schema == "dagsplit-instance/1", "the schema {schema:?} is unknown");
         let classes = file.get::<Object>("platform")?.get::<Vec<Object>>("accelerators")?.len();
         Self::new(nodes.iter().map(native).collect::<Result<_>>()?, &edges, ["source", "target"], classes)
     }
@@ -69,29 +70,31 @@ impl Instance {
 
 fn native(node: &Object) -> Result<Node> {
     let mut times: Vec<Option<Decimal>> = node.get("accelerator_times")?;
-    times.push(node.optional("cpu_time")?);
+    times.push(node.get("cpu_time")?);
+    let decimal = |name: &str| Ok::<_, String>(node.get::<Option<Decimal>>(name)?.unwrap_or_default());
     Ok(Node {
         id: node.get("id")?,
         times,
-        spread: node.optional("time_spread")?.unwrap_or_default(),
-        memory: node.optional("memory")?.unwrap_or_default(),
-        transfer: node.optional("transfer_time")?.unwrap_or_default(),
-        parameters: node.optional("parameter_bytes")?.unwrap_or_default(),
-        backward: node.optional("backward")?.unwrap_or_default(),
-        color: node.optional("color_class")?,
+        spread: decimal("time_spread")?,
+        memory: decimal("memory")?,
+        transfer: decimal("transfer_time")?,
+        parameters: decimal("parameter_bytes")?,
+        backward: node.flag("backward")?.unwrap_or_default(),
+        color: node.get("color_class")?,
     })
 }
 
 /// A node of Tarnawski et al., where the edges that leave a node say what it takes to move its output.
 fn published(node: &Object, costs: &HashMap<u64, Decimal>) -> Result<Node> {
-    let (id, on_accelerator, is_supported) = (node.get("id")?, node.get("fpgaLatency")?, node.get("supportedOnFpga")?);
+    let (id, on_accelerator) = (node.get("id")?, Some(node.get("fpgaLatency")?));
+    let is_supported = node.flag("supportedOnFpga")?.ok_or("supportedOnFpga is missing")?;
     Ok(Node {
         id,
-        times: vec![Some(on_accelerator).filter(|_| is_supported), Some(node.get("cpuLatency")?)],
+        times: vec![on_accelerator.filter(|_| is_supported), Some(node.get("cpuLatency")?)],
         memory: node.get("size")?,
         transfer: costs.get(&id).copied().unwrap_or_default(),
-        backward: node.optional("isBackwardNode")?.unwrap_or_default(),
-        color: node.optional("colorClass")?,
+        backward: node.flag("isBackwardNode")?.unwrap_or_default(),
+        color: node.get("colorClass")?,
         ..Node::default()
     })
 }

@@ -6,7 +6,7 @@ use crate::Result;
 use crate::decimal::{Decimal, places, product, sum};
 use crate::instance::{Instance, Node};
 use crate::order::Order;
-use crate::question::{Class, Question, Replication};
+use crate::question::{Class, Objective, Question, Replication, Synchronisation};
 
 /// A kind of device: a class of accelerators, or the CPUs.
 pub struct Kind {
@@ -89,12 +89,12 @@ impl<'a> Problem<'a> {
     }
 
     fn of_order(instance: &'a Instance, question: &'a Question, order: Order) -> Result<Self> {
-        let classes = &question.accelerators;
-        ensure!(classes.len() == instance.classes, "the instance has {} classes of accelerators", instance.classes);
+        let classes = &question.kinds;
+        ensure!(classes.len() == instance.classes + 1, "the instance has {} classes of accelerators", instance.classes);
         let coefficients = places(classes.iter().flat_map(|class| class.load.iter().flatten().copied()));
         let is_counted = coefficients <= question.digits;
         ensure!(is_counted, "a coefficient has more than {} decimals", question.digits);
-        let alone = Replication { most: 1, bandwidth: Decimal::ONE, is_overlapped: false };
+        let alone = Replication { most: 1, bandwidth: Decimal::ONE, synchronisation: Synchronisation::Added };
         let replication = question.replication.clone().unwrap_or(alone);
         let bytes = instance.nodes.iter().flat_map(|node| [node.memory, node.parameters]);
         let bytes = bytes.chain(classes.iter().filter_map(|class| class.memory)).chain([replication.bandwidth]);
@@ -115,7 +115,7 @@ impl<'a> Problem<'a> {
             replication,
             order,
         };
-        problem.kinds = problem.kinds()?;
+        problem.kinds = (0..classes.len()).map(|k| problem.kind(k)).collect::<Result<_>>()?;
         problem.nets = problem.nets()?;
         problem.largest = problem.largest()?;
         Ok(problem)
@@ -123,18 +123,11 @@ impl<'a> Problem<'a> {
 
     /// The pass of a node, where they are told apart.
     fn pass(&self, node: &Node) -> usize {
-        usize::from(self.question.is_gpipe && node.backward)
+        usize::from(self.question.objective == Objective::Gpipe && node.backward)
     }
 
-    fn kinds(&self) -> Result<Vec<Kind>> {
-        let load = vec![[Decimal::ONE, Decimal::ZERO, Decimal::ZERO]];
-        let cpus = Class { count: self.question.cpus, memory: None, load };
-        let most = |class: &Class| self.replication.most.min(class.count);
-        let accelerators = self.question.accelerators.iter().map(|class| (class, most(class)));
-        accelerators.chain([(&cpus, 1)]).enumerate().map(|(k, (class, most))| self.kind(k, class, most)).collect()
-    }
-
-    fn kind(&self, k: usize, class: &Class, most_replicas: u32) -> Result<Kind> {
+    fn kind(&self, k: usize) -> Result<Kind> {
+        let Class { count, memory, load } = &self.question.kinds[k];
         let [of_times, of_bytes, of_coefficients] = self.places;
         let mut time = vec![Some([0; 2]); self.order.units];
         for (node, &unit) in self.instance.nodes.iter().zip(&self.order.unit_of) {
@@ -146,12 +139,13 @@ impl<'a> Problem<'a> {
             }
         }
         let scaled = |number: Decimal| number.scaled(of_coefficients);
-        let pieces = class.load.iter().map(|&[a, b, c]| Ok([scaled(a)?, scaled(b)?, scaled(c)?]));
+        let pieces = load.iter().map(|&[a, b, c]| Ok([scaled(a)?, scaled(b)?, scaled(c)?]));
         // A billionth more than the limit fits: `docs/format.md`.
-        let capacity = class.memory.map(|bytes| bytes.scaled(of_bytes)).transpose()?;
+        let capacity = memory.map(|bytes| bytes.scaled(of_bytes)).transpose()?;
         let all_bytes = sum(self.memory.iter().copied())?;
         let capacity = capacity.map(|bytes| bytes + bytes / 1_000_000_000).filter(|&bytes| bytes < all_bytes);
-        Ok(Kind { count: class.count, time, pieces: pieces.collect::<Result<_>>()?, capacity, most_replicas })
+        let most_replicas = if k < self.instance.classes { self.replication.most.min(*count) } else { 1 };
+        Ok(Kind { count: *count, time, pieces: pieces.collect::<Result<_>>()?, capacity, most_replicas })
     }
 
     /// The transfers between units, those of equal ends as one.
@@ -161,7 +155,8 @@ impl<'a> Problem<'a> {
         for edges in self.instance.edges.chunk_by(|a, b| a.0 == b.0) {
             let (source, maker) = (unit_of[edges[0].0], &self.instance.nodes[edges[0].0]);
             let sinks: BTreeSet<usize> = edges.iter().map(|&(_, b)| unit_of[b]).filter(|&u| u != source).collect();
-            let cost = maker.transfer.times(self.question.transfer_scale)?.scaled(self.places[0])?;
+            let cost =
+                maker.transfer.times(self.question.transfer_scale.unwrap_or(Decimal::ONE))?.scaled(self.places[0])?;
             if cost > 0 && !sinks.is_empty() {
                 let all = costs.entry((source, sinks, self.pass(maker))).or_default();
                 *all = sum([*all, cost])?;
@@ -197,7 +192,7 @@ impl<'a> Problem<'a> {
         if replicas > 1 {
             let r = i128::from(replicas);
             let synchronised = 2 * (r - 1) * parameters * self.ring[1] / self.ring[0];
-            let is_overlapped = self.replication.is_overlapped;
+            let is_overlapped = self.replication.synchronisation == Synchronisation::Overlapped;
             loads[0] = if is_overlapped { loads[0].max(synchronised) } else { loads[0] + synchronised } / r;
         }
         loads

@@ -4,14 +4,15 @@ use std::collections::HashMap;
 use std::iter::repeat;
 
 use crate::Result;
-use crate::cases::{Decision, Of};
+use crate::cases::Decision;
 use crate::decimal::{product, sum};
-use crate::json::{Object, Read, Value};
 use crate::problem::Problem;
 use crate::question::Scope;
 use crate::work::MOST_WEIGHT;
 
 /// What a proof says of one kind of device.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Earning {
     /// Weights of the pieces of the load: use is what they add up to.
     weights: Vec<i128>,
@@ -19,13 +20,6 @@ pub struct Earning {
     price: [i128; 2],
     /// No device of this kind can hold more profit.
     most: i128,
-}
-
-impl Read<'_> for Earning {
-    fn read(value: Value) -> Result<Self> {
-        let kind = Object::of(value, &["weights", "price", "most"])?;
-        Ok(Self { weights: kind.get("weights")?, price: kind.get("price")?, most: kind.get("most")? })
-    }
 }
 
 /// The most transitions between states, and entries of fronts, of one pass.
@@ -73,54 +67,47 @@ struct Sums {
 /// A step's transitions, each from one state to another one and what it adds; and how many states there are before the step.
 type Layer = (Vec<(usize, usize, Sums)>, usize);
 
-/// Whether an order node may have a label, the second one, where another node has the first one.
+/// Whether two order nodes may have these labels.
 type Ask = fn(u8, u8) -> bool;
 
-/// An order node in its turn, whether it is the first one of its unit, and what it asks of those before it.
+/// An order node in its turn, whether it is the first one of its unit, and what is asked of it and those before it.
 struct Step {
     node: usize,
     unit: usize,
     is_first: bool,
-    asks: Vec<(usize, Ask)>,
+    asks: Vec<(usize, usize, Ask)>,
 }
 
 /// The steps through all order nodes, in the order of the first line, and the last one to need each fact: those of order nodes,
 /// then of nets.
 fn steps(problem: &Problem, nets_of: &[Vec<usize>], under: &[Decision]) -> Result<(Vec<Step>, Vec<usize>)> {
-    const TOGETHER: Ask = |other, own| (other == INSIDE) == (own == INSIDE);
-    const APART: Ask = |other, own| other != INSIDE || own != INSIDE;
+    const TOGETHER: Ask = |a, b| (a == INSIDE) == (b == INSIDE);
+    const APART: Ask = |a, b| a != INSIDE || b != INSIDE;
     let (order, nodes) = (&problem.order, problem.order.unit_of.len());
-    let (mut steps, mut last): (Vec<Step>, _) = (Vec::new(), vec![0; nodes + problem.nets.len()]);
-    let (mut at, mut first) = (vec![usize::MAX; nodes], vec![None; order.units]);
-    for &node in &problem.question.order {
+    let (mut steps, mut at, mut first) = (Vec::new(), vec![usize::MAX; nodes], vec![None; order.units]);
+    for &node in problem.question.order.iter().flatten() {
         let unit = problem.unit(node)?;
-        if at[node] < usize::MAX || !order.of_unit[unit].contains(&node) {
-            continue;
+        if at[node] == usize::MAX && order.of_unit[unit].contains(&node) {
+            at[node] = steps.len();
+            steps.push(Step { node, unit, is_first: first[unit].is_none(), asks: Vec::new() });
+            first[unit].get_or_insert(node);
         }
-        at[node] = steps.len();
-        let mut asks: Vec<(usize, Ask)> = first[unit].map(|first| (first, TOGETHER)).into_iter().collect();
-        let is_first = asks.is_empty();
-        if is_first {
-            first[unit] = Some(node);
-            nets_of[unit].iter().for_each(|e| last[nodes + e] = at[node]);
-            let pairs = under.iter().filter_map(|decision| match decision.of {
-                Of::Unit(other) if decision.unit == unit => Some((first[other]?, decision.holds)),
-                Of::Unit(other) if other == unit => Some((first[decision.unit]?, decision.holds)),
-                _ => None,
-            });
-            asks.extend(pairs.map(|(other, holds)| (other, if holds { TOGETHER } else { APART })));
-        }
-        steps.push(Step { node, unit, is_first, asks });
     }
-    let is_whole = order.of_unit.iter().flatten().all(|&node| at[node] < usize::MAX);
-    ensure!(is_whole, "the order of the first line lacks a node");
-    for &(a, b) in &order.edges {
-        let ((other, own), ask): (_, Ask) =
-            if at[a] < at[b] { ((a, b), |other, own| other <= own) } else { ((b, a), |other, own| other >= own) };
-        steps[at[own]].asks.push((other, ask));
+    let are_all = steps.len() == order.of_unit.iter().map(Vec::len).sum::<usize>();
+    ensure!(are_all, "the order of the first line lacks a node");
+    let first: Vec<usize> = first.into_iter().flatten().collect();
+    let of_units = steps.iter().map(|step| (first[step.unit], step.node, TOGETHER));
+    let pairs = under.iter().filter(|decision| decision.is_pair);
+    let pairs = pairs.map(|pair| (first[pair.unit], first[pair.other], if pair.holds { TOGETHER } else { APART }));
+    let edges = order.edges.iter().map(|&(a, b)| -> (usize, usize, Ask) { (a, b, |a, b| a <= b) });
+    let mut last = vec![0; nodes + problem.nets.len()];
+    for (a, b, ask) in of_units.collect::<Vec<_>>().into_iter().chain(pairs).chain(edges) {
+        let later = at[a].max(at[b]);
+        steps[later].asks.push((a, b, ask));
+        [a, b].iter().for_each(|&node| last[node] = later.max(last[node]));
     }
-    for (i, step) in steps.iter().enumerate() {
-        step.asks.iter().for_each(|&(other, _)| last[other] = i);
+    for step in steps.iter().filter(|step| step.is_first) {
+        nets_of[step.unit].iter().for_each(|e| last[nodes + e] = at[step.node]);
     }
     Ok((steps, last))
 }
@@ -154,7 +141,9 @@ impl<'a> Pass<'a> {
         sum([product([used, *numerator])?, product([earned, *denominator])?])?;
         let per = [0, 1, 2].map(|i| weights.iter().zip(&kind.pieces).map(|(w, piece)| w * piece[i]).sum::<i128>());
         let of_unit = |u: usize| {
-            let excludes = |&Decision { unit, of, holds }: &Decision| matches!(of, Of::Kind(kind) if unit == u && holds != (kind == k));
+            let excludes = |decision: &Decision| {
+                !decision.is_pair && decision.unit == u && decision.holds != (decision.other == k)
+            };
             let used = per[0] * kind.time(u).filter(|_| !under.iter().any(excludes))?;
             Some(Sums { used, bytes: kind.capacity.map_or(0, |_| problem.memory[u]), profit: profits[u] })
         };
@@ -251,8 +240,8 @@ impl<'a> Pass<'a> {
     /// Adds to the facts that a step's order node has a label, with what that uses and earns; `None` where it may not have it.
     fn extend(&self, facts: &mut [u8], step: &Step, label: u8) -> Option<Sums> {
         let is_inside = label == INSIDE;
-        let may_be = step.asks.iter().all(|&(other, may_be)| may_be(facts[other], label));
         facts[step.node] = label;
+        let may_be = step.asks.iter().all(|&(a, b, ask)| ask(facts[a], facts[b]));
         let of_unit = if step.is_first && is_inside { self.of_unit[step.unit] } else { Some(Sums::default()) };
         let more = of_unit.filter(|_| may_be)?;
         let paid = if step.is_first { self.pay(facts, step.unit, is_inside) } else { 0 };

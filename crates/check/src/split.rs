@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::Result;
 use crate::instance::Instance;
-use crate::json::Object;
+use crate::json::{Object, read as read_json};
 use crate::order::components;
 use crate::problem::{Problem, Terms};
 use crate::question::{Device, Question, Scope};
@@ -37,13 +37,14 @@ pub fn loads(problem: &Problem, devices: &[Device]) -> Result<Vec<[i128; 2]>> {
 fn read(text: &str, instance: &Instance) -> Result<Vec<Device>> {
     let positions: HashMap<u64, usize> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
     let position = |id: u64| positions.get(&id).copied().ok_or_else(|| format!("there is no node {id}"));
-    let file = Object::parse(text)?;
+    let file: Object = read_json(text)?;
     let mut devices = Vec::new();
     for (list, is_cpu) in [("fpgas", false), ("cpus", true)] {
-        for device in file.optional::<Vec<Object>>(list)?.unwrap_or_default() {
+        for device in file.get::<Option<Vec<Object>>>(list)?.unwrap_or_default() {
             let nodes = device.get::<Vec<u64>>("nodes")?.into_iter().map(position).collect::<Result<_>>()?;
-            let (class, replicas) = (device.optional("class")?.unwrap_or(0), device.optional("replicas")?.unwrap_or(1));
-            let (kind, replicas) = if is_cpu { (instance.classes, 1) } else { (class, replicas) };
+            let (class, replicas) = (device.get::<Option<usize>>("class")?, device.get::<Option<u32>>("replicas")?);
+            let (kind, replicas) =
+                if is_cpu { (instance.classes, 1) } else { (class.unwrap_or(0), replicas.unwrap_or(1)) };
             ensure!(is_cpu || kind < instance.classes, "there is no class {kind}");
             devices.push(Device { kind, replicas, nodes });
         }

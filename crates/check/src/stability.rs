@@ -6,7 +6,7 @@ use crate::Result;
 use crate::decimal::Decimal;
 use crate::instance::Instance;
 use crate::problem::Problem;
-use crate::question::{Class, Device, Question, Stability};
+use crate::question::{Class, Device, Objective, Question, Stability};
 use crate::split;
 
 impl Stability {
@@ -17,9 +17,9 @@ impl Stability {
             [[_, into, out]] => Some(into).filter(|&into| into == out),
             _ => None,
         };
-        let costs: Vec<Option<Decimal>> = question.accelerators.iter().map(pays).collect();
+        let costs: Vec<Option<Decimal>> = question.kinds[..instance.classes].iter().map(pays).collect();
         let is_alike = costs.iter().all(|cost| cost.is_some() && *cost == costs[0]);
-        let is_simple = is_alike && !question.is_gpipe && question.replication.is_none();
+        let is_simple = is_alike && question.objective == Objective::Throughput && question.replication.is_none();
         ensure!(is_simple, "stability is of throughput, no replicas, and devices that pay the same for each transfer");
         split::loads(&Problem::new(instance, question)?, &self.devices).map(|_| ())
     }
