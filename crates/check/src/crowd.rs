@@ -7,7 +7,7 @@ use crate::Result;
 use crate::problem::{Kind, Problem, Terms};
 
 /// The most groups of units of which one crowd asks whether they fit together.
-const MOST_GROUPS: usize = 40_000;
+const MOST_GROUPS: usize = 20_000;
 
 /// Whether the `units` are more than all devices hold, where no device of a kind can hold more than `most` of them; else why
 /// not.
@@ -20,14 +20,15 @@ pub fn refutes(problem: &Problem, units: &[usize], most: &[usize]) -> Result<()>
     ensure!(units.len() > held, "the devices can hold {held} of these {} units", units.len());
     let mut left = MOST_GROUPS;
     for (k, kind) in problem.present() {
-        // Groups that a device of the kind may hold, each with where the units begin of which one is added to it.
+        // Groups to be looked at, each with where the units begin of which one is added to it; there are enough of these.
         let mut open = vec![(Vec::new(), 0)];
         while let Some((group, next)) = open.pop() {
             ensure!(group.len() <= most[k], "a device of kind {k} may hold the units {group:?}");
             for at in (next..units.len() + group.len() - most[k]).rev() {
-                left = left.checked_sub(1).ok_or("there are too many groups of units")?;
                 let larger = [&group[..], &[units[at]]].concat();
-                open.extend(may_hold(problem, kind, &larger).then_some((larger, at + 1)));
+                let is_large = larger.len() > most[k];
+                left = left.checked_sub(usize::from(is_large)).ok_or("there are too many groups of units")?;
+                open.extend((!is_large || may_hold(problem, kind, &larger)).then_some((larger, at + 1)));
             }
         }
     }

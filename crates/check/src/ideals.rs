@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::Result;
 use crate::problem::{Kind, Net, Problem, Terms};
 use crate::question::{Objective, Question, Scope};
-use crate::work::Work;
+use crate::work::weighted;
 
 /// The most ideals that are listed, chains that reach one of them, and kinds of devices of which these tell how many are left.
 const MOST_IDEALS: usize = 1_000_000;
@@ -29,8 +29,8 @@ pub fn refutes(whole: &Problem, weights: &[i128]) -> Result<()> {
     }
     ensure!(whole.question.scope == Scope::Acyclic, "chains of ideals are the acyclic splits alone");
     ensure!(whole.kinds.len() <= MOST_KINDS, "there are more than {MOST_KINDS} kinds of devices");
-    let problem = &whole.joined(&hosts(whole))?;
-    let mut walk = Walk::new(problem, Work::new(problem, weights)?);
+    let problem = &Problem::of_order(whole.instance, whole.question, whole.order.joined(&hosts(whole)))?;
+    let mut walk = Walk::new(problem, weighted(problem, weights)?);
     for size in 0..problem.order.units {
         // Larger ideals alone are found from here on.
         for from in take(&mut walk.of_size[size]) {
@@ -98,6 +98,14 @@ struct Sums {
     parameters: i128,
 }
 
+impl Sums {
+    /// Whether a stage asks no more with a unit that adds so much than without it, and so does every larger one.
+    fn is_free(&self, kind: &Kind) -> bool {
+        let takes_room = self.memory > 0 && kind.capacity.is_some();
+        !takes_room && self.parameters == 0 && self.passes.iter().all(|terms| kind.load(terms) <= 0)
+    }
+}
+
 /// A set of units, as bits.
 type Bits = Rc<[u64]>;
 
@@ -124,7 +132,9 @@ struct Join {
 /// Looks at all ideals above one, with the stage between. Ideals are numbered as they are found, the empty one first.
 struct Walk<'a> {
     problem: &'a Problem<'a>,
-    work: Work,
+    /// What each unit takes at least, and what a device of each kind does.
+    of_unit: Vec<i128>,
+    of_device: Vec<i128>,
     nets_of: Vec<Vec<usize>>,
     before: Vec<Vec<usize>>,
     ideals: Vec<Ideal>,
@@ -135,13 +145,13 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(problem: &'a Problem, work: Work) -> Self {
+    fn new(problem: &'a Problem, (of_unit, of_device): (Vec<i128>, Vec<i128>)) -> Self {
         let units = problem.order.units;
         let (mut before, of_size) = (vec![Vec::new(); units], vec![Vec::new(); units + 1]);
         problem.order.between_units().for_each(|(a, b)| before[b].push(a));
         let (ideals, number, nets_of) = (Vec::new(), HashMap::new(), problem.nets_of());
-        let rest = work.of_unit.iter().sum();
-        let mut walk = Self { problem, work, nets_of, before, ideals, number, of_size, steps: 0 };
+        let rest = of_unit.iter().sum();
+        let mut walk = Self { problem, of_unit, of_device, nets_of, before, ideals, number, of_size, steps: 0 };
         let empty = walk.found(vec![0; units.div_ceil(64)].into(), rest);
         let left = std::array::from_fn(|k| problem.kinds.get(k).map_or(0, |kind| kind.count));
         walk.ideals[empty].chains.push(Chain { left, largest: [0; 2] });
@@ -172,7 +182,7 @@ impl<'a> Walk<'a> {
         let join = |unit: usize| {
             let mut larger = bits.to_vec();
             larger[unit / 64] |= 1 << (unit % 64);
-            let to = self.found(larger.into(), rest - self.work.of_unit[unit]);
+            let to = self.found(larger.into(), rest - self.of_unit[unit]);
             Join { unit, to, pays: self.pays(unit, &bits) }
         };
         let above: Rc<[Join]> = joining.into_iter().map(join).collect();
@@ -181,25 +191,15 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether a unit pays for its edge where it joins an ideal: whatever later stage it leaves for it, on each kind of device,
-    /// has no larger load, in each pass. O(nets of the unit · their sinks).
+    /// has no larger load, in each pass. None gains more than the stage of all units outside. O(nets of the unit · their sinks).
     fn pays(&self, unit: usize, ideal: &[u64]) -> bool {
-        let mut gained = [Terms::default(); 2];
-        for net in self.nets_of[unit].iter().map(|&e| &self.problem.nets[e]) {
-            let [_, into, out] = &mut gained[net.pass];
-            let in_ideal = |v: &usize| holds(ideal, *v);
-            if net.source == unit {
-                // What it sends to a later unit may come in, and is no longer sent to those that are in the ideal.
-                *into += if net.sinks.iter().all(in_ideal) { 0 } else { net.cost };
-                *out -= if net.sinks.iter().any(in_ideal) { net.cost } else { 0 };
-            } else if !in_ideal(&net.source) {
-                *out += net.cost;
-            } else if net.sinks.iter().all(|v| *v == unit || in_ideal(v)) {
-                *into -= net.cost;
-            }
-        }
-        let mut able = self.problem.present().filter_map(|(_, kind)| Some((kind, kind.time[unit]?)));
-        let is_paid = |kind: &Kind, time: i128, [_, into, out]: Terms| kind.load(&[-time, into, out]) <= 0;
-        able.all(|(kind, times)| is_paid(kind, times[0], gained[0]) && is_paid(kind, times[1], gained[1]))
+        let mut outside: Vec<u64> = ideal.iter().map(|word| !word).collect();
+        outside[unit / 64] &= !(1 << (unit % 64));
+        let is_paid = |(kind, times): (&Kind, _)| {
+            let lost = self.join(Sums::default(), unit, times, ideal, &outside);
+            lost.passes.iter().all(|&[time, into, out]| kind.load(&[-time, -into, -out]) <= 0)
+        };
+        self.problem.present().filter_map(|(_, kind)| Some((kind, kind.time[unit]?))).all(is_paid)
     }
 
     /// Has the chains that reach an ideal go on, but for those that may be left out for one that holds a unit besides.
@@ -210,10 +210,8 @@ impl<'a> Walk<'a> {
             let better = || above.iter().filter(|join| join.pays).flat_map(|join| &self.ideals[join.to].chains);
             chains.retain(|chain| !better().any(|other| other.is_as_good(chain)));
         }
-        for (k, _) in self.problem.present().filter(|_| !chains.is_empty()) {
-            self.extend(&chains, ideal, k)?;
-        }
-        Ok(())
+        let mut present = self.problem.present().filter(|_| !chains.is_empty());
+        present.try_for_each(|(k, _)| self.extend(&chains, ideal, k))
     }
 
     /// Extends chains that reach an ideal by all stages within the target on a kind of device, but for those that a unit can join
@@ -232,18 +230,20 @@ impl<'a> Walk<'a> {
             ensure!(is_small, "it takes more than {MOST_IDEALS} ideals or {MOST_STEPS} steps");
             let bits = self.ideals[ideal].bits.iter();
             let inside: Vec<u64> = bits.zip(&below[..]).map(|(all, below)| all & !below).collect();
-            let with = |join: &Join| {
-                let times = kind.time[join.unit]?;
-                Some((join.to, join.unit + 1, self.join(sums, join.unit, times, &below, &inside)))
+            let with =
+                |sums: Sums, join: &Join| Some(self.join(sums, join.unit, kind.time[join.unit]?, &below, &inside));
+            let is_free = |join: &&Join| {
+                join.pays
+                    && kind.time[join.unit] == Some([0; 2])
+                    && with(Sums::default(), join).is_some_and(|more| more.is_free(kind))
             };
-            let may_be_free = |join: &&Join| join.pays && kind.time[join.unit] == Some([0; 2]);
-            let joined = above.iter().filter(may_be_free).filter_map(with);
-            if let Some((to, next, with)) = joined.into_iter().find(|(.., with)| is_free(kind, &sums, with)) {
+            if let Some(free) = above.iter().find(is_free) {
                 // What is without it is left out, and so is all where it was to stay outside.
-                open.extend((next > first).then_some((to, first, with)));
+                open.extend(with(sums, free).filter(|_| free.unit >= first).map(|sums| (free.to, first, sums)));
                 continue;
             }
-            open.extend(above.iter().filter(|join| join.unit >= first).filter_map(with));
+            let later = above.iter().filter(|join| join.unit >= first);
+            open.extend(later.filter_map(|join| Some((join.to, join.unit + 1, with(sums, join)?))));
             for (replicas, loads) in stages.into_iter().filter(|_| ideal != from) {
                 let mut front = take(&mut self.ideals[ideal].chains);
                 let longer = chains.iter().filter_map(|chain| self.longer(chain, ideal, k, replicas, loads));
@@ -271,7 +271,7 @@ impl<'a> Walk<'a> {
         if self.problem.question.objective == Objective::Gpipe {
             longer.largest = [0, 1].map(|pass| chain.largest[pass].max(loads[pass]));
         }
-        let devices = longer.left.iter().zip(&self.work.of_device);
+        let devices = longer.left.iter().zip(&self.of_device);
         let most: i128 = devices.map(|(&left, device)| i128::from(left) * device).sum();
         (most >= self.ideals[to].rest && self.problem.is_within(longer.largest)).then_some(longer)
     }
@@ -301,12 +301,4 @@ impl<'a> Walk<'a> {
         }
         sums
     }
-}
-
-/// Whether a stage asks no more with a unit than without it, and so does every larger one.
-fn is_free(kind: &Kind, without: &Sums, with: &Sums) -> bool {
-    let more = |pass: usize| [0, 1, 2].map(|i| with.passes[pass][i] - without.passes[pass][i]);
-    let takes_room = with.memory > without.memory && kind.capacity.is_some();
-    let is_no_more = kind.load(&more(0)) <= 0 && kind.load(&more(1)) <= 0;
-    is_no_more && with.parameters == without.parameters && !takes_room
 }

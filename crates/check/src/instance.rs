@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::Result;
-use crate::decimal::Decimal;
+use crate::decimal::{Decimal, places};
 use crate::json::{Object, read};
 
 /// A node as far as a split's cost goes.
@@ -55,9 +55,8 @@ impl Instance {
     fn new(nodes: Vec<Node>, edges: &[Object], ends: [&str; 2], classes: usize) -> Result<Self> {
         let position: HashMap<u64, usize> = nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
         ensure!(position.len() == nodes.len() && !nodes.is_empty(), "there is no node, or two nodes have one id");
-        for node in &nodes {
-            ensure!(node.times.len() == classes + 1, "node {}: it has no time for each of {classes} classes", node.id);
-        }
+        let are_timed = nodes.iter().all(|node| node.times.len() == classes + 1);
+        ensure!(are_timed, "a node has no time for each of {classes} classes");
         let end = |edge: &Object, name: &str| {
             let id = edge.get(name)?;
             position.get(&id).copied().ok_or_else(|| format!("an edge names {id}, which is no node"))
@@ -65,6 +64,13 @@ impl Instance {
         let edges = edges.iter().map(|edge| Ok((end(edge, ends[0])?, end(edge, ends[1])?)));
         let edges: BTreeSet<(usize, usize)> = edges.collect::<Result<_>>()?;
         Ok(Self { nodes, edges: edges.into_iter().collect(), classes })
+    }
+
+    /// The most decimals of times, and of transfer times times a `scale`.
+    pub fn digits(&self, scale: &str) -> Result<u32> {
+        let scale = Decimal::parse(scale)?;
+        let moved = self.nodes.iter().map(|node| node.transfer.times(scale)).collect::<Result<Vec<_>>>()?;
+        Ok(places(self.nodes.iter().flat_map(|node| node.times.iter().flatten()).chain(&moved).copied()))
     }
 }
 

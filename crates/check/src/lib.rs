@@ -2,7 +2,7 @@
 //!
 //! A proof file (`dagsplit-proof/1`, see `docs/proofs.md`) states a question about an instance and a claim: *every split has
 //! a load of at least so much*. Its lines give reasons, which this crate recomputes in whole numbers by the plainest code
-//! there is. It shares nothing with the solvers and depends on a JSON reader alone; decisions take no floating-point number.
+//! there is. It shares nothing with the solvers and depends on a JSON reader alone, `serde` with `serde_json`; decisions take no floating-point number.
 
 /// What comes of something, or what is wrong, in words.
 type Result<T, E = String> = std::result::Result<T, E>;
@@ -14,7 +14,6 @@ macro_rules! ensure {
     };
 }
 
-mod cases;
 mod crowd;
 mod decimal;
 mod ideals;
@@ -33,7 +32,6 @@ use std::fmt;
 
 pub use question::{FORMAT, hash};
 
-use decimal::{Decimal, places};
 use instance::Instance;
 use question::Question;
 
@@ -79,10 +77,6 @@ impl Error {
         move |cause| Self::Unreadable(format!("{what}: {cause}"))
     }
 
-    fn unreadable_line(line: usize) -> impl Fn(String) -> Self {
-        Self::unreadable(format!("proof, line {line}"))
-    }
-
     fn refused(line: usize) -> impl Fn(String) -> Self {
         move |cause| Self::Refused { line, cause }
     }
@@ -116,12 +110,8 @@ pub fn check_device(instance: &str, proof: &str, device: usize) -> Result<(), Er
 /// # Errors
 /// What cannot be read.
 pub fn digits(instance: &str, scale: &str) -> Result<u32, Error> {
-    let instance = Instance::parse(instance).map_err(Error::unreadable("instance"))?;
-    let scale = Decimal::parse(scale).map_err(Error::unreadable_line(1))?;
-    let moved = instance.nodes.iter().map(|node| node.transfer.times(scale)).collect::<Result<Vec<_>>>();
-    let moved = moved.map_err(Error::unreadable("instance"))?;
-    let times = instance.nodes.iter().flat_map(|node| node.times.iter().flatten());
-    Ok(places(times.chain(&moved).copied()))
+    let digits = Instance::parse(instance).and_then(|instance| instance.digits(scale));
+    digits.map_err(Error::unreadable("instance"))
 }
 
 /// The largest load of a split in units of the claim of a proof's first line, whose claim itself does not matter: what the
@@ -131,6 +121,6 @@ pub fn digits(instance: &str, scale: &str) -> Result<u32, Error> {
 /// What cannot be read, or why the split is none of those that are asked for.
 pub fn split_value(instance: &str, first_line: &str, split: &str) -> Result<i128, Error> {
     let instance = Instance::parse(instance).map_err(Error::unreadable("instance"))?;
-    let question = Question::parse(first_line).map_err(Error::unreadable_line(1))?;
+    let question = Question::parse(first_line).map_err(Error::unreadable("proof, line 1"))?;
     split::value(&instance, &question, split).map_err(Error::unreadable("split"))
 }

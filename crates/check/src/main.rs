@@ -41,10 +41,9 @@ fn run(instance: &str, proof: &str, split: Option<&String>) -> Result<String, Er
     let (instance, proof) = (read("instance", instance)?, read("proof", proof)?);
     let split = split.map(|split| read("split", split)).transpose()?;
     let Accepted { claim, digits, is_stability } = check(&instance, &proof, split.as_deref())?;
-    let what = if is_stability {
-        "while times move so, the split is above the best one by at most"
-    } else {
-        "every split has a load of at least"
+    let what = match is_stability {
+        true => "while times move so, the split is above the best one by at most",
+        false => "every split has a load of at least",
     };
     let end = if split.is_some() { ", and the split has that, in whole units" } else { "" };
     Ok(format!("accepted: {what} {claim} · 10^-{digits}{end}"))

@@ -83,22 +83,16 @@ impl<'a> Problem<'a> {
         Self::of_order(instance, question, Order::new(instance, question.scope))
     }
 
-    /// The same on units of which those of equal marks are one.
-    pub fn joined(&self, marks: &[usize]) -> Result<Self> {
-        Self::of_order(self.instance, self.question, self.order.joined(marks))
-    }
-
-    fn of_order(instance: &'a Instance, question: &'a Question, order: Order) -> Result<Self> {
+    /// The same on units that are ordered in this way.
+    pub fn of_order(instance: &'a Instance, question: &'a Question, order: Order) -> Result<Self> {
         let classes = &question.kinds;
         ensure!(classes.len() == instance.classes + 1, "the instance has {} classes of accelerators", instance.classes);
         let coefficients = places(classes.iter().flat_map(|class| class.load.iter().flatten().copied()));
-        let is_counted = coefficients <= question.digits;
-        ensure!(is_counted, "a coefficient has more than {} decimals", question.digits);
+        ensure!(coefficients <= question.digits, "a coefficient has more than {} decimals", question.digits);
         let alone = Replication { most: 1, bandwidth: Decimal::ONE, synchronisation: Synchronisation::Added };
         let replication = question.replication.clone().unwrap_or(alone);
         let bytes = instance.nodes.iter().flat_map(|node| [node.memory, node.parameters]);
-        let bytes = bytes.chain(classes.iter().filter_map(|class| class.memory)).chain([replication.bandwidth]);
-        let bytes = places(bytes);
+        let bytes = places(bytes.chain(classes.iter().filter_map(|class| class.memory)).chain([replication.bandwidth]));
         let of_units =
             |value: fn(&Node) -> Decimal| order.sums(instance.nodes.iter().map(|node| value(node).scaled(bytes)));
         let mut problem = Self {
@@ -168,18 +162,14 @@ impl<'a> Problem<'a> {
 
     /// More than whatever loads and bytes come to, by all replicas together.
     fn largest(&self) -> Result<i128> {
-        let moved = self.nets.iter().map(|net| net.cost);
         let limits = self.kinds.iter().filter_map(|kind| kind.capacity);
         let bytes = sum(self.memory.iter().chain(&self.parameters).copied().chain(limits))?;
         let replicas = i128::from(self.kinds.iter().map(|kind| kind.most_replicas).max().unwrap_or(1).max(1));
         let synchronised = if replicas > 1 { product([2 * replicas, bytes, self.ring[1]])? } else { 0 };
-        let mut load = 0;
-        for kind in &self.kinds {
-            let times = kind.time.iter().flatten().flatten().copied();
-            let all = sum(times.chain(moved.clone()).chain([self.target.abs(), 1]))?;
-            let coefficient = kind.pieces.iter().flatten().copied().max().unwrap_or_default().max(1);
-            load = load.max(product([4 * replicas, all, coefficient])?);
-        }
+        let times = self.kinds.iter().flat_map(|kind| kind.time.iter().flatten().flatten().copied());
+        let all = sum(times.chain(self.nets.iter().map(|net| net.cost)).chain([self.target.abs(), 1]))?;
+        let coefficients = self.kinds.iter().flat_map(|kind| kind.pieces.iter().flatten().copied());
+        let load = product([4 * replicas, all, coefficients.fold(1, i128::max)])?;
         sum([load, bytes, synchronised])
     }
 

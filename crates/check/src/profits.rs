@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::iter::repeat;
 
 use crate::Result;
-use crate::cases::Decision;
 use crate::decimal::{product, sum};
 use crate::problem::Problem;
+use crate::proof::Decision;
 use crate::question::Scope;
 use crate::work::MOST_WEIGHT;
 
@@ -34,11 +34,10 @@ pub fn refutes(problem: &Problem, profits: &[i128], earnings: &[Earning], under:
     let held = problem.present().map(|(k, kind)| product([kind.count.into(), earnings[k].most]));
     let (total, held) = (sum(profits.iter().copied())?, sum(held.collect::<Result<Vec<_>>>()?)?);
     ensure!(total > held, "the profits {total} do not exceed what the devices hold, {held}");
-    for (k, _) in problem.present() {
+    problem.present().try_for_each(|(k, _)| {
         let pass = Pass::new(problem, profits, k, &earnings[k], under);
-        pass.and_then(|pass| pass.check()).map_err(|cause| format!("kind {k}: {cause}"))?;
-    }
-    Ok(())
+        pass.and_then(|pass| pass.check()).map_err(|cause| format!("kind {k}: {cause}"))
+    })
 }
 
 /// The label of an order node that lies in the set: between before and after, which are one where there is no order.
@@ -147,8 +146,7 @@ impl<'a> Pass<'a> {
             let used = per[0] * kind.time(u).filter(|_| !under.iter().any(excludes))?;
             Some(Sums { used, bytes: kind.capacity.map_or(0, |_| problem.memory[u]), profit: profits[u] })
         };
-        let has_nets = per[1..] != [0, 0];
-        let nets_of = if has_nets { problem.nets_of() } else { vec![Vec::new(); problem.order.units] };
+        let nets_of = if per[1..] == [0, 0] { vec![Vec::new(); problem.order.units] } else { problem.nets_of() };
         let (steps, last) = steps(problem, &nets_of, under)?;
         let limit = Sums { used: all * problem.target, bytes: kind.capacity.unwrap_or_default(), profit: *most };
         let of_unit = (0..problem.order.units).map(of_unit).collect();
@@ -195,39 +193,27 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// The layer of each step. States are left out whose use
-    /// exceeds the capacity, or of which no set to come can be worth enough, whatever the nets cost.
+    /// The layer of each step.
     fn layers(&self) -> Result<Vec<Layer>> {
-        let all = [0, INSIDE, 2];
-        let labels = if self.problem.question.scope == Scope::Arbitrary { &all[..2] } else { &all };
-        // The most that the units to come can be worth.
-        let worth = |unit: usize| self.of_unit[unit].map_or(0, |sums| self.worth(sums).max(0));
-        let mut rest: i128 = (0..self.problem.order.units).map(worth).sum();
-        // Each state with its number, the least that is used, and the most that it is worth.
-        let mut states = HashMap::from([(State::default(), (0, 0, 0))]);
-        let mut layers = Vec::with_capacity(self.steps.len());
-        let mut left = MOST_TRANSITIONS;
+        let labels = if self.problem.question.scope == Scope::Arbitrary { 0..=INSIDE } else { 0..=2 };
+        // Each state with its number.
+        let mut states = HashMap::from([(State::default(), 0)]);
+        let (mut layers, mut left) = (Vec::with_capacity(self.steps.len()), MOST_TRANSITIONS);
         // The facts that states tell, and what a state tells of each fact.
         let nodes = self.problem.order.unit_of.len();
         let (mut known, mut facts) = (Vec::new(), vec![0; self.last.len()]);
         for (i, step) in self.steps.iter().enumerate() {
-            rest -= if step.is_first { worth(step.unit) } else { 0 };
             let of_step = self.nets_of[step.unit].iter().map(|e| nodes + e).chain([step.node]);
             known.extend(of_step.filter(|fact| !known.contains(fact)).collect::<Vec<_>>());
             let kept: Vec<usize> = known.iter().copied().filter(|&fact| self.last[fact] > i).collect();
             let (mut transitions, mut next) = (Vec::new(), HashMap::new());
-            for (state, &(from, used, worth)) in &states {
-                for &label in labels {
+            for (state, &from) in &states {
+                for label in labels.clone() {
                     known.iter().zip(state.iter().chain(repeat(&0))).for_each(|(&fact, &value)| facts[fact] = value);
                     let Some(more) = self.extend(&mut facts, step, label) else { continue };
-                    let (used, worth) = (used + more.used, worth + self.worth(more));
-                    if used <= self.limit.used && worth + rest > self.worth(self.limit) {
-                        let fresh = next.len();
-                        let state: State = kept.iter().map(|&fact| facts[fact]).collect();
-                        let known = next.entry(state).or_insert((fresh, used, worth));
-                        *known = (known.0, known.1.min(used), known.2.max(worth));
-                        transitions.push((from, known.0, more));
-                    }
+                    let fresh = next.len();
+                    let to: State = kept.iter().map(|&fact| facts[fact]).collect();
+                    transitions.push((from, *next.entry(to).or_insert(fresh), more));
                 }
             }
             left = left.checked_sub(transitions.len()).ok_or("its order is too wide")?;

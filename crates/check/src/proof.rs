@@ -1,6 +1,7 @@
 //! Proof files: a question, and reasons why no split is better than claimed.
 
-use crate::cases::{self, Decision};
+use std::collections::BTreeSet;
+
 use crate::instance::Instance;
 use crate::json::read;
 use crate::problem::Problem;
@@ -23,14 +24,12 @@ struct Line {
     kinds: Option<Vec<Earning>>,
 }
 
-impl Line {
-    /// Reads a line: it names one of as many devices as there are, and none where there are none.
-    fn read(text: &str, devices: Option<usize>) -> Result<Self> {
-        let line: Self = read(text)?;
-        let is_one = line.device.is_some() == devices.is_some() && line.device < devices.or(Some(1));
-        ensure!(is_one, "a line names one of the devices of the first line, where that has some");
-        Ok(line)
-    }
+/// Reads a line: it names one of as many devices as there are, and none where there are none.
+fn read_line(text: &str, devices: Option<usize>) -> Result<Line> {
+    let line: Line = read(text)?;
+    let is_one = line.device.is_some() == devices.is_some() && line.device < devices.or(Some(1));
+    ensure!(is_one, "a line names one of the devices of the first line, where that has some");
+    Ok(line)
 }
 
 /// Checks all lines of a proof, or those of one device where it is about stability, and returns the question whose claim
@@ -38,42 +37,37 @@ impl Line {
 pub fn check(instance_text: &str, proof_text: &str, only: Option<usize>) -> Result<(Instance, Question), Error> {
     let instance = Instance::parse(instance_text).map_err(Error::unreadable("instance"))?;
     let mut lines = proof_text.lines().zip(1..);
-    let question = Question::parse(lines.next().unwrap_or_default().0).map_err(Error::unreadable_line(1))?;
-    question.is_about(instance_text, only).map_err(Error::refused(1))?;
-    let devices = question.devices();
-    let line = |(text, n)| Ok((n, Line::read(text, devices).map_err(Error::unreadable_line(n))?));
+    let question = Question::parse(lines.next().unwrap_or_default().0).map_err(Error::unreadable("proof, line 1"))?;
+    question.is_about(instance_text).map_err(Error::refused(1))?;
+    let devices = question.stability.as_ref().map(|stability| stability.devices.len());
+    let line = |(text, n)| Ok((n, read_line(text, devices).map_err(Error::unreadable(format!("proof, line {n}")))?));
     let lines = lines.map(line).collect::<Result<Vec<_>, Error>>()?;
     if let Some(stability) = &question.stability {
         stability.check(&instance, &question).map_err(Error::refused(1))?;
-        for device in (0..stability.devices.len()).filter(|&device| only.is_none_or(|only| only == device)) {
+        for device in only.map_or(0..stability.devices.len(), |only| only..only + 1) {
             let (scenario, best) = stability.scenario(&instance, &question, device).map_err(Error::refused(1))?;
             if best.claim > 0 {
-                check_claim(&scenario, &best, lines.iter().filter(|(_, line)| line.device == Some(device)))?;
+                check_claim(&Problem::new(&scenario, &best).map_err(Error::refused(1))?, &lines, Some(device))?;
             }
         }
     } else {
-        check_claim(&instance, &question, lines.iter())?;
+        check_claim(&Problem::new(&instance, &question).map_err(Error::refused(1))?, &lines, None)?;
     }
     Ok((instance, question))
 }
 
-/// Whether these lines show that no split is below the claim.
-fn check_claim<'a>(
-    instance: &Instance,
-    question: &Question,
-    lines: impl Iterator<Item = &'a (usize, Line)>,
-) -> Result<(), Error> {
-    let problem = Problem::new(instance, question).map_err(Error::refused(1))?;
+/// Whether these lines, of one device where they name some, show that no split is below the claim.
+fn check_claim(problem: &Problem, lines: &[(usize, Line)], device: Option<usize>) -> Result<(), Error> {
     let (mut refuted, mut last) = (Vec::new(), 1);
-    for (n, line) in lines {
-        let under = line.under.iter().flatten().map(|decision| Decision::new(decision, &problem));
-        let under = under.collect::<Result<Vec<_>>>().map_err(Error::unreadable_line(*n))?;
-        let holds = reason(line, &problem, &under).map_err(Error::unreadable_line(*n))?;
+    for (n, line) in lines.iter().filter(|(_, line)| line.device == device) {
+        let under = line.under.iter().flatten().map(|decision| Decision::new(decision, problem));
+        let under = under.collect::<Result<Vec<_>>>().map_err(Error::unreadable(format!("proof, line {n}")))?;
+        let holds = reason(line, problem, &under).map_err(Error::unreadable(format!("proof, line {n}")))?;
         holds.map_err(Error::refused(*n))?;
         refuted.push(under);
         last = *n;
     }
-    cases::are_complete(refuted).map_err(Error::refused(last))
+    are_complete(refuted).map_err(Error::refused(last))
 }
 
 /// Whether a line's reason holds in the case of some decisions: no split of that is within the target; else why it does not. An
@@ -97,4 +91,50 @@ fn reason(line: &Line, problem: &Problem, under: &[Decision]) -> Result<Result<(
             return Err(format!("{reason:?} is none of work, crowd, ideals, profits, each with its own fields"));
         }
     })
+}
+
+/// One side of a case distinction: whether something is so of a unit. It is that a device of the kind `other` holds it or, of a
+/// pair, the device of the unit `other`, which has a larger number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Decision {
+    pub unit: usize,
+    pub other: usize,
+    pub is_pair: bool,
+    pub holds: bool,
+}
+
+impl Decision {
+    /// What is meant by `["on", node, kind]`, `["not_on", node, kind]`, `["together", node, node]` or `["apart", node, node]`.
+    pub fn new(&(ref name, node, other): &(String, usize, usize), problem: &Problem) -> Result<Self> {
+        let (unit, holds) = (problem.unit(node)?, name == "on" || name == "together");
+        match name.as_str() {
+            "on" | "not_on" if other < problem.kinds.len() => Ok(Self { unit, other, is_pair: false, holds }),
+            "together" | "apart" => {
+                let other = problem.unit(other)?;
+                ensure!(other != unit, "a pair is of two units");
+                Ok(Self { unit: unit.min(other), other: unit.max(other), is_pair: true, holds })
+            }
+            _ => Err(format!("there is no decision {name:?} of this kind")),
+        }
+    }
+}
+
+/// Whether the refuted cases, each by its decisions in their order, are all that there are; else one that is missing.
+///
+/// Two cases that differ in the last decision alone, which one takes and the other does not, are all of the case without it.
+/// So cases are joined, those of most decisions first; one whose opposite is missing is left out.
+fn are_complete(cases: impl IntoIterator<Item = Vec<Decision>>) -> Result<()> {
+    let mut known: BTreeSet<_> = cases.into_iter().map(|case| (case.len(), case)).collect();
+    let mut missing = Vec::new();
+    while let Some((depth, mut case)) = known.pop_last() {
+        let Some(last) = case.last_mut() else { return Ok(()) };
+        last.holds ^= true;
+        if known.remove(&(depth, case.clone())) {
+            case.pop();
+            known.insert((depth - 1, case));
+        } else {
+            missing = case;
+        }
+    }
+    Err(format!("no reason is given for the case {missing:?}"))
 }

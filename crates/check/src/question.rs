@@ -58,13 +58,9 @@ pub struct Replication {
 #[serde(deny_unknown_fields)]
 pub struct Device {
     pub kind: usize,
-    #[serde(skip, default = "one")]
-    pub replicas: u32,
+    #[serde(skip)]
+    pub replicas: Option<u32>,
     pub nodes: Vec<usize>,
-}
-
-fn one() -> u32 {
-    1
 }
 
 /// A split, and by what part of themselves times move, up and down; where there is none, those of accelerators by what
@@ -131,16 +127,10 @@ impl Question {
         Ok(question)
     }
 
-    /// How many devices it is about, one by one, where it is about stability.
-    pub fn devices(&self) -> Option<usize> {
-        self.stability.as_ref().map(|stability| stability.devices.len())
-    }
-
-    /// Whether it is about an instance of this text and, where there is one, about this device.
-    pub fn is_about(&self, instance: &str, device: Option<usize>) -> Result<()> {
+    /// Whether it is about an instance of this text.
+    pub fn is_about(&self, instance: &str) -> Result<()> {
         let (named, found) = (&self.instance, hash(instance.as_bytes()));
         ensure!(*named == found, "it is about an instance of hash {named}, not {found}");
-        ensure!(device.is_none() || device < self.devices(), "there is no device {}", device.unwrap_or_default());
         Ok(())
     }
 
