@@ -150,9 +150,8 @@ impl<'a> Walk<'a> {
         let (mut before, of_size) = (vec![Vec::new(); units], vec![Vec::new(); units + 1]);
         problem.order.between_units().for_each(|(a, b)| before[b].push(a));
         let (ideals, number, nets_of) = (Vec::new(), HashMap::new(), problem.nets_of());
-        let rest = of_unit.iter().sum();
         let mut walk = Self { problem, of_unit, of_device, nets_of, before, ideals, number, of_size, steps: 0 };
-        let empty = walk.found(vec![0; units.div_ceil(64)].into(), rest);
+        let empty = walk.found(vec![0; units.div_ceil(64)].into(), walk.of_unit.iter().sum());
         let left = std::array::from_fn(|k| problem.kinds.get(k).map_or(0, |kind| kind.count));
         walk.ideals[empty].chains.push(Chain { left, largest: [0; 2] });
         walk

@@ -14,6 +14,7 @@ macro_rules! ensure {
     };
 }
 
+mod cases;
 mod crowd;
 mod decimal;
 mod ideals;

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::iter::repeat;
 
 use crate::Result;
+use crate::cases::Decision;
 use crate::decimal::{product, sum};
 use crate::problem::Problem;
-use crate::proof::Decision;
 use crate::question::Scope;
 use crate::work::MOST_WEIGHT;
 

@@ -1,7 +1,6 @@
 //! Proof files: a question, and reasons why no split is better than claimed.
 
-use std::collections::BTreeSet;
-
+use crate::cases::{Decision, are_complete};
 use crate::instance::Instance;
 use crate::json::read;
 use crate::problem::Problem;
@@ -91,50 +90,4 @@ fn reason(line: &Line, problem: &Problem, under: &[Decision]) -> Result<Result<(
             return Err(format!("{reason:?} is none of work, crowd, ideals, profits, each with its own fields"));
         }
     })
-}
-
-/// One side of a case distinction: whether something is so of a unit. It is that a device of the kind `other` holds it or, of a
-/// pair, the device of the unit `other`, which has a larger number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Decision {
-    pub unit: usize,
-    pub other: usize,
-    pub is_pair: bool,
-    pub holds: bool,
-}
-
-impl Decision {
-    /// What is meant by `["on", node, kind]`, `["not_on", node, kind]`, `["together", node, node]` or `["apart", node, node]`.
-    pub fn new(&(ref name, node, other): &(String, usize, usize), problem: &Problem) -> Result<Self> {
-        let (unit, holds) = (problem.unit(node)?, name == "on" || name == "together");
-        match name.as_str() {
-            "on" | "not_on" if other < problem.kinds.len() => Ok(Self { unit, other, is_pair: false, holds }),
-            "together" | "apart" => {
-                let other = problem.unit(other)?;
-                ensure!(other != unit, "a pair is of two units");
-                Ok(Self { unit: unit.min(other), other: unit.max(other), is_pair: true, holds })
-            }
-            _ => Err(format!("there is no decision {name:?} of this kind")),
-        }
-    }
-}
-
-/// Whether the refuted cases, each by its decisions in their order, are all that there are; else one that is missing.
-///
-/// Two cases that differ in the last decision alone, which one takes and the other does not, are all of the case without it.
-/// So cases are joined, those of most decisions first; one whose opposite is missing is left out.
-fn are_complete(cases: impl IntoIterator<Item = Vec<Decision>>) -> Result<()> {
-    let mut known: BTreeSet<_> = cases.into_iter().map(|case| (case.len(), case)).collect();
-    let mut missing = Vec::new();
-    while let Some((depth, mut case)) = known.pop_last() {
-        let Some(last) = case.last_mut() else { return Ok(()) };
-        last.holds ^= true;
-        if known.remove(&(depth, case.clone())) {
-            case.pop();
-            known.insert((depth - 1, case));
-        } else {
-            missing = case;
-        }
-    }
-    Err(format!("no reason is given for the case {missing:?}"))
 }

@@ -130,8 +130,7 @@ impl Question {
     /// Whether it is about an instance of this text.
     pub fn is_about(&self, instance: &str) -> Result<()> {
         let (named, found) = (&self.instance, hash(instance.as_bytes()));
-        ensure!(*named == found, "it is about an instance of hash {named}, not {found}");
-        Ok(())
+        (*named == found).then_some(()).ok_or_else(|| format!("it is about an instance of hash {named}, not {found}"))
     }
 
     /// Whether a split of this load is one that the claim shows to be best.

@@ -19,8 +19,7 @@ pub fn weighted(problem: &Problem, weights: &[i128]) -> Result<(Vec<i128>, Vec<i
     // Sums over all devices stay exact, and with them those over units.
     let devices = kinds.iter().map(|kind| i128::from(kind.count)).sum();
     product([problem.largest, weights.iter().copied().max().unwrap_or_default(), devices])?;
-    let price = |(k, kind): (usize, &Kind)| kind.load(&[weights[k], 0, 0]);
-    let prices: Vec<i128> = kinds.iter().enumerate().map(price).collect();
+    let prices: Vec<i128> = kinds.iter().zip(weights).map(|(kind, &weight)| kind.load(&[weight, 0, 0])).collect();
     let least = |unit| problem.present().filter_map(|(k, kind)| Some(kind.time(unit)? * prices[k])).min();
     let of_unit = (0..problem.order.units).map(|unit| least(unit).unwrap_or(NEVER)).collect();
     // What replicas share is below the claim, and no whole number.
