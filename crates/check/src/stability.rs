@@ -16,7 +16,7 @@ impl Stability {
         let [_, cost, _] = question.kinds[0].load[0];
         let is_alike = |class: &Class| matches!(class.load[..], [[_, into, out]] if into == cost && out == cost);
         let is_plain = question.objective == Objective::Throughput && question.replication.is_none();
-        let is_simple = is_plain && question.kinds[..instance.classes].iter().all(is_alike);
+        let is_simple = is_plain && question.kinds.iter().take(instance.classes).all(is_alike);
         ensure!(is_simple, "stability is of throughput, no replicas, and devices that pay the same for each transfer");
         split::loads(&Problem::new(instance, question)?, &self.devices).map(|_| ())
     }

@@ -296,6 +296,18 @@ fn a_unit_that_is_sent_gradients_does_not_pay_for_its_edge() {
 }
 
 #[test]
+fn a_proof_of_stability_knows_all_classes() {
+    let two = r#"{"schema": "dagsplit-instance/1", "platform": {"accelerators": [{"count": 1}, {"count": 1}], "cpus": 0},
+        "nodes": [{"id": 5, "accelerator_times": [3, 2]}], "edges": []}"#;
+    let stability = r#"},"stability":{"spread":0.5,"devices":[{"kind":0,"nodes":[0]}]}}"#;
+    let first = statement(4, "acyclic").replace(&hash(INSTANCE.as_bytes()), &hash(two.as_bytes()));
+    let first = first.replace(r#"{"count":2,"memory":10,"load":[[1,1,1]]}"#, "");
+    let said = check(two, &format!("{}{}", &first[..first.len() - 1], &stability[1..]), None);
+    let why = "the instance has 2 classes of accelerators";
+    assert!(matches!(&said, Err(Error::Refused { line: 1, cause }) if cause == why), "{said:?}");
+}
+
+#[test]
 fn a_split_of_stability_is_one_that_is_asked_for() {
     let of = |devices: &str, line: &str| {
         let stability = format!(r#","stability":{{"spread":0.5,"devices":[{devices}]}}}}"#);
