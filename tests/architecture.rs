@@ -218,14 +218,15 @@ fn the_verifier_sees_the_model_alone() {
     }
 }
 
-/// The checker of proofs shares no code with anything: its manifest names a JSON reader alone.
+/// The checker of proofs shares no code with anything: its manifest names a JSON reader alone, in its two halves. `serde` says what
+/// the fields of the format are, and refuses those that are unknown or stand twice; `serde_json` reads the text.
 #[test]
 fn the_checker_depends_on_a_json_reader_alone() {
     let manifest = std::fs::read_to_string(root("crates/check/Cargo.toml")).unwrap();
     let dependencies = manifest.split("[dependencies]").nth(1).and_then(|rest| rest.split('[').next()).unwrap();
-    let names: Vec<&str> = dependencies.lines().filter_map(|line| line.split([' ', '=']).next()).collect();
+    let names: Vec<&str> = dependencies.lines().filter_map(|line| line.split(['.', ' ', '=']).next()).collect();
     let names: Vec<&str> = names.into_iter().filter(|name| !name.is_empty()).collect();
-    assert_eq!(names, ["serde_json"]);
+    assert_eq!(names, ["serde", "serde_json"]);
     assert!(!manifest.contains("dev-dependencies"), "{manifest}");
     for (module, text) in Sources::read(&root("crates/check/src")).texts {
         assert!(!text.contains("f64") && !text.contains("f32"), "{} counts in floating point", module.join("::"));
@@ -236,12 +237,11 @@ fn the_checker_depends_on_a_json_reader_alone() {
 /// Python so many lines in all.
 #[test]
 fn the_checker_stays_small() {
-    const MOST_LINES: usize = 1720;
     let mut files = Vec::new();
     collect(&root("crates/check/src"), &mut files);
     let texts = files.iter().map(|file| code(&std::fs::read_to_string(file).unwrap()));
     let lines: usize = texts.map(|text| text.lines().filter(|line| !line.trim().is_empty()).count()).sum();
-    assert!(lines <= MOST_LINES, "{lines} lines of code, {MOST_LINES} at most");
+    assert!(lines < 1500, "{lines} lines of code, fewer than 1500 are asked for");
     let python = std::fs::read_to_string(root("tools/check.py")).unwrap();
     let lines = python.lines().count();
     assert!(lines < 500, "{lines} lines in Python with comments and blank ones, fewer than 500 are asked for");

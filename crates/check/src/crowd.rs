@@ -20,25 +20,19 @@ pub fn refutes(problem: &Problem, units: &[usize], most: &[usize]) -> Result<()>
     ensure!(units.len() > held, "the devices can hold {held} of these {} units", units.len());
     let mut left = MOST_GROUPS;
     for (k, kind) in problem.present() {
-        // There are so many units: a device of the kind alone would hold `most` of them.
-        let mut next = Some((0..=most[k]).collect::<Vec<usize>>());
-        while let Some(chosen) = next {
-            left = left.checked_sub(1).ok_or("there are too many groups of units")?;
-            let group: Vec<usize> = chosen.iter().map(|&i| units[i]).collect();
-            ensure!(!may_hold(problem, kind, &group), "a device of kind {k} may hold the units {group:?}");
-            next = following(chosen, units.len());
+        // Groups to be looked at, each with where the units begin of which one is added to it; there are enough of these.
+        let mut open = vec![(Vec::new(), 0)];
+        while let Some((group, next)) = open.pop() {
+            ensure!(group.len() <= most[k], "a device of kind {k} may hold the units {group:?}");
+            for at in (next..units.len() + group.len() - most[k]).rev() {
+                let larger = [&group[..], &[units[at]]].concat();
+                let is_large = larger.len() > most[k];
+                left = left.checked_sub(usize::from(is_large)).ok_or("there are too many groups of units")?;
+                open.extend((!is_large || may_hold(problem, kind, &larger)).then_some((larger, at + 1)));
+            }
         }
     }
     Ok(())
-}
-
-/// The next way to choose as many of the first `count` numbers, ascending.
-fn following(mut chosen: Vec<usize>, count: usize) -> Option<Vec<usize>> {
-    let size = chosen.len();
-    let at = (0..size).rev().find(|&i| chosen[i] + size - i < count)?;
-    let next = chosen[at] + 1..;
-    chosen.splice(at.., next.take(size - at));
-    Some(chosen)
 }
 
 /// Whether a device's memory and load within the target do not exclude that it holds these units.
@@ -53,19 +47,20 @@ fn may_hold(problem: &Problem, kind: &Kind, group: &[usize]) -> bool {
 /// what is inside, with the source, and what is outside, with the sink.
 fn least_exceeds(problem: &Problem, kind: &Kind, &[compute, into, out]: &Terms, group: &[usize]) -> bool {
     let (units, nets) = (problem.order.units, problem.nets.len());
-    let mut flow = Flow(vec![BTreeMap::new(); 2 + units + 2 * nets]);
-    (0..units).for_each(|u| flow.add(2 + u, SINK, kind.time(u).map_or(UNLIMITED, |time| time * compute)));
-    group.iter().for_each(|&u| flow.add(SOURCE, 2 + u, UNLIMITED));
+    let mut flow = vec![BTreeMap::new(); 2 + units + 2 * nets];
+    let mut arc = |from, to, capacity| add(&mut flow, from, to, capacity);
+    (0..units).for_each(|u| arc(2 + u, SINK, kind.time(u).map_or(UNLIMITED, |time| time * compute)));
+    group.iter().for_each(|&u| arc(SOURCE, 2 + u, UNLIMITED));
     for (e, net) in problem.nets.iter().enumerate() {
         let (reads, stays) = (2 + units + e, 2 + units + nets + e);
-        flow.add(reads, 2 + net.source, net.cost * into);
-        flow.add(2 + net.source, stays, net.cost * out);
+        arc(reads, 2 + net.source, net.cost * into);
+        arc(2 + net.source, stays, net.cost * out);
         for &v in &net.sinks {
-            flow.add(2 + v, reads, UNLIMITED);
-            flow.add(stays, 2 + v, UNLIMITED);
+            arc(2 + v, reads, UNLIMITED);
+            arc(stays, 2 + v, UNLIMITED);
         }
     }
-    flow.exceeds(problem.target)
+    exceeds(flow, problem.target)
 }
 
 const SOURCE: usize = 0;
@@ -75,43 +70,41 @@ const SINK: usize = 1;
 const UNLIMITED: i128 = 1 << 124;
 
 /// A network: for each vertex how much more can go to others.
-struct Flow(Vec<BTreeMap<usize, i128>>);
+type Flow = Vec<BTreeMap<usize, i128>>;
 
-impl Flow {
-    fn add(&mut self, from: usize, to: usize, capacity: i128) {
-        *self.0[from].entry(to).or_default() += capacity;
-        self.0[to].entry(from).or_default();
-    }
+fn add(flow: &mut Flow, from: usize, to: usize, capacity: i128) {
+    *flow[from].entry(to).or_default() += capacity;
+    flow[to].entry(from).or_default();
+}
 
-    /// Whether a flow above `most` goes from source to sink, along shortest paths (Edmonds and Karp 1972). O(V E² log V).
-    fn exceeds(mut self, most: i128) -> bool {
-        let mut total = 0;
-        while total <= most {
-            let before = self.reached();
-            let arc = |to: usize| before[to].map(|from| (from, to));
-            let path: Vec<_> = std::iter::successors(arc(SINK), |&(from, _)| arc(from)).collect();
-            let Some(sent) = path.iter().map(|&(a, b)| self.0[a][&b]).min() else { return false };
-            for (a, b) in path {
-                self.add(a, b, -sent);
-                self.add(b, a, sent);
-            }
-            total += sent;
+/// Whether a flow above `most` goes from source to sink, along shortest paths (Edmonds and Karp 1972). O(V E² log V).
+fn exceeds(mut flow: Flow, most: i128) -> bool {
+    let mut total = 0;
+    while total <= most {
+        let before = reached(&flow);
+        let arc = |to: usize| before[to].map(|from| (from, to));
+        let path: Vec<_> = std::iter::successors(arc(SINK), |&(from, _)| arc(from)).collect();
+        let Some(sent) = path.iter().map(|&(a, b)| flow[a][&b]).min() else { return false };
+        for (a, b) in path {
+            add(&mut flow, a, b, -sent);
+            add(&mut flow, b, a, sent);
         }
-        true
+        total += sent;
     }
+    true
+}
 
-    /// For each vertex the one before it on a shortest path with capacity left, as far as the sink is.
-    fn reached(&self) -> Vec<Option<usize>> {
-        let mut before = vec![None; self.0.len()];
-        let mut queue = VecDeque::from([SOURCE]);
-        while let Some(v) = queue.pop_front().filter(|_| before[SINK].is_none()) {
-            for (&to, _) in self.0[v].iter().filter(|&(_, &rest)| rest > 0) {
-                if to != SOURCE && before[to].is_none() {
-                    before[to] = Some(v);
-                    queue.push_back(to);
-                }
+/// For each vertex the one before it on a shortest path with capacity left, as far as the sink is.
+fn reached(flow: &Flow) -> Vec<Option<usize>> {
+    let mut before = vec![None; flow.len()];
+    let mut queue = VecDeque::from([SOURCE]);
+    while let Some(v) = queue.pop_front().filter(|_| before[SINK].is_none()) {
+        for (&to, _) in flow[v].iter().filter(|&(_, &rest)| rest > 0) {
+            if to != SOURCE && before[to].is_none() {
+                before[to] = Some(v);
+                queue.push_back(to);
             }
         }
-        before
     }
+    before
 }

@@ -44,8 +44,8 @@ impl Decimal {
         ensure!(!digits.starts_with('-'), "{text} is below zero");
         ensure!(exponent.abs() <= MOST_PLACES, "{text} is too small or large");
         let digits = digits.parse().ok().filter(|&digits: &i128| digits < 10_i128.pow(36));
-        let digits = digits.ok_or_else(|| format!("{text} is no number of at most 36 digits"))?;
-        Ok(Self { digits, exponent: exponent as i32 })
+        let number = digits.map(|digits| Self { digits, exponent: exponent as i32 });
+        number.ok_or_else(|| format!("{text} is no number of at most 36 digits"))
     }
 
     /// The product, unless it has too many digits.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::Result;
-use crate::decimal::Decimal;
-use crate::json::Object;
+use crate::decimal::{Decimal, places};
+use crate::json::{Object, read};
 
 /// A node as far as a split's cost goes.
 #[derive(Clone, Default)]
@@ -39,14 +39,15 @@ pub struct Instance {
 impl Instance {
     /// Reads a file's text. O(n + m log m).
     pub fn parse(text: &str) -> Result<Self> {
-        let file = Object::parse(text)?;
+        let file: Object = read(text)?;
         let (nodes, edges): (Vec<Object>, Vec<Object>) = (file.get("nodes")?, file.get("edges")?);
         if !file.has("schema") {
             let costs = costs(&edges)?;
             let nodes = nodes.iter().map(|node| published(node, &costs)).collect::<Result<_>>()?;
             return Self::new(nodes, &edges, ["sourceId", "destId"], 1);
         }
-        file.word("schema", &[("dagsplit-instance/1", ())])?;
+        let schema: String = file.get("schema")?;
+        ensure!(schema == "dagsplit-instance/1", "the schema {schema:?} is unknown");
         let classes = file.get::<Object>("platform")?.get::<Vec<Object>>("accelerators")?.len();
         Self::new(nodes.iter().map(native).collect::<Result<_>>()?, &edges, ["source", "target"], classes)
     }
@@ -54,9 +55,8 @@ impl Instance {
     fn new(nodes: Vec<Node>, edges: &[Object], ends: [&str; 2], classes: usize) -> Result<Self> {
         let position: HashMap<u64, usize> = nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
         ensure!(position.len() == nodes.len() && !nodes.is_empty(), "there is no node, or two nodes have one id");
-        for node in &nodes {
-            ensure!(node.times.len() == classes + 1, "node {}: it has no time for each of {classes} classes", node.id);
-        }
+        let are_timed = nodes.iter().all(|node| node.times.len() == classes + 1);
+        ensure!(are_timed, "a node has no time for each of {classes} classes");
         let end = |edge: &Object, name: &str| {
             let id = edge.get(name)?;
             position.get(&id).copied().ok_or_else(|| format!("an edge names {id}, which is no node"))
@@ -65,33 +65,42 @@ impl Instance {
         let edges: BTreeSet<(usize, usize)> = edges.collect::<Result<_>>()?;
         Ok(Self { nodes, edges: edges.into_iter().collect(), classes })
     }
+
+    /// The most decimals of times, and of transfer times times a `scale`.
+    pub fn digits(&self, scale: &str) -> Result<u32> {
+        let scale = Decimal::parse(scale)?;
+        let moved = self.nodes.iter().map(|node| node.transfer.times(scale)).collect::<Result<Vec<_>>>()?;
+        Ok(places(self.nodes.iter().flat_map(|node| node.times.iter().flatten()).chain(&moved).copied()))
+    }
 }
 
 fn native(node: &Object) -> Result<Node> {
     let mut times: Vec<Option<Decimal>> = node.get("accelerator_times")?;
-    times.push(node.optional("cpu_time")?);
+    times.push(node.get("cpu_time")?);
+    let decimal = |name: &str| Ok::<_, String>(node.get::<Option<Decimal>>(name)?.unwrap_or_default());
     Ok(Node {
         id: node.get("id")?,
         times,
-        spread: node.optional("time_spread")?.unwrap_or_default(),
-        memory: node.optional("memory")?.unwrap_or_default(),
-        transfer: node.optional("transfer_time")?.unwrap_or_default(),
-        parameters: node.optional("parameter_bytes")?.unwrap_or_default(),
-        backward: node.optional("backward")?.unwrap_or_default(),
-        color: node.optional("color_class")?,
+        spread: decimal("time_spread")?,
+        memory: decimal("memory")?,
+        transfer: decimal("transfer_time")?,
+        parameters: decimal("parameter_bytes")?,
+        backward: node.flag("backward")?.unwrap_or_default(),
+        color: node.get("color_class")?,
     })
 }
 
 /// A node of Tarnawski et al., where the edges that leave a node say what it takes to move its output.
 fn published(node: &Object, costs: &HashMap<u64, Decimal>) -> Result<Node> {
-    let (id, on_accelerator, is_supported) = (node.get("id")?, node.get("fpgaLatency")?, node.get("supportedOnFpga")?);
+    let (id, on_accelerator) = (node.get("id")?, Some(node.get("fpgaLatency")?));
+    let is_supported = node.flag("supportedOnFpga")?.ok_or("supportedOnFpga is missing")?;
     Ok(Node {
         id,
-        times: vec![Some(on_accelerator).filter(|_| is_supported), Some(node.get("cpuLatency")?)],
+        times: vec![on_accelerator.filter(|_| is_supported), Some(node.get("cpuLatency")?)],
         memory: node.get("size")?,
         transfer: costs.get(&id).copied().unwrap_or_default(),
-        backward: node.optional("isBackwardNode")?.unwrap_or_default(),
-        color: node.optional("colorClass")?,
+        backward: node.flag("isBackwardNode")?.unwrap_or_default(),
+        color: node.get("colorClass")?,
         ..Node::default()
     })
 }

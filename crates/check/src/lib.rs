@@ -2,7 +2,7 @@
 //!
 //! A proof file (`dagsplit-proof/1`, see `docs/proofs.md`) states a question about an instance and a claim: *every split has
 //! a load of at least so much*. Its lines give reasons, which this crate recomputes in whole numbers by the plainest code
-//! there is. It shares nothing with the solvers and depends on a JSON reader alone; decisions take no floating-point number.
+//! there is. It shares nothing with the solvers and depends on a JSON reader alone, `serde` with `serde_json`; decisions take no floating-point number.
 
 /// What comes of something, or what is wrong, in words.
 type Result<T, E = String> = std::result::Result<T, E>;
@@ -10,10 +10,7 @@ type Result<T, E = String> = std::result::Result<T, E>;
 /// Ends with what is wrong, in words, unless a condition holds.
 macro_rules! ensure {
     ($condition:expr, $($words:tt)+) => {
-        if $condition {
-        } else {
-            return Err(format!($($words)+));
-        }
+        bool::then_some($condition, ()).ok_or_else(|| format!($($words)+))?
     };
 }
 
@@ -23,7 +20,6 @@ mod decimal;
 mod ideals;
 mod instance;
 mod json;
-mod leaves;
 mod order;
 mod problem;
 mod profits;
@@ -37,7 +33,6 @@ use std::fmt;
 
 pub use question::{FORMAT, hash};
 
-use decimal::{Decimal, places};
 use instance::Instance;
 use question::Question;
 
@@ -53,29 +48,11 @@ pub struct Accepted {
     pub is_stability: bool,
 }
 
-impl fmt::Display for Accepted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = if self.is_stability {
-            "while times move so, the split is above the best one by at most"
-        } else {
-            "every split has a load of at least"
-        };
-        write!(f, "{what} {} · 10^-{}", self.claim, self.digits)
-    }
-}
-
 /// Why a proof is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
-    /// A file is not what it should be.
-    Unreadable {
-        /// Which file it is: instance, proof or split.
-        file: &'static str,
-        /// The line, where the file has lines.
-        line: Option<usize>,
-        /// What is wrong with it.
-        cause: String,
-    },
+    /// A file is not what it should be: which one and, where it has lines, which of these, and what is wrong with it.
+    Unreadable(String),
     /// The proof does not prove its claim, or the split does not reach it.
     Refused {
         /// The line of the proof.
@@ -88,8 +65,7 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreadable { file, line: Some(line), cause } => write!(f, "unreadable: {file}, line {line}: {cause}"),
-            Self::Unreadable { file, line: None, cause } => write!(f, "unreadable: {file}: {cause}"),
+            Self::Unreadable(cause) => write!(f, "unreadable: {cause}"),
             Self::Refused { line, cause } => write!(f, "refused: line {line}: {cause}"),
         }
     }
@@ -98,12 +74,8 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Error {
-    fn file(file: &'static str) -> impl Fn(String) -> Self {
-        move |cause| Self::Unreadable { file, line: None, cause }
-    }
-
-    fn unreadable(line: usize) -> impl Fn(String) -> Self {
-        move |cause| Self::Unreadable { file: "proof", line: Some(line), cause }
+    fn unreadable(what: impl fmt::Display) -> impl Fn(String) -> Self {
+        move |cause| Self::Unreadable(format!("{what}: {cause}"))
     }
 
     fn refused(line: usize) -> impl Fn(String) -> Self {
@@ -119,7 +91,7 @@ impl Error {
 pub fn check(instance: &str, proof: &str, split: Option<&str>) -> Result<Accepted, Error> {
     let (instance, question) = proof::check(instance, proof, None)?;
     if let Some(split) = split {
-        let value = split::value(&instance, &question, split).map_err(Error::file("split"))?;
+        let value = split::value(&instance, &question, split).map_err(Error::unreadable("split"))?;
         question.is_reached(value).map_err(Error::refused(1))?;
     }
     Ok(Accepted { claim: question.claim, digits: question.digits, is_stability: question.stability.is_some() })
@@ -139,12 +111,8 @@ pub fn check_device(instance: &str, proof: &str, device: usize) -> Result<(), Er
 /// # Errors
 /// What cannot be read.
 pub fn digits(instance: &str, scale: &str) -> Result<u32, Error> {
-    let instance = Instance::parse(instance).map_err(Error::file("instance"))?;
-    let scale = Decimal::parse(scale).map_err(Error::unreadable(1))?;
-    let moved = instance.nodes.iter().map(|node| node.transfer.times(scale)).collect::<Result<Vec<_>>>();
-    let moved = moved.map_err(Error::file("instance"))?;
-    let times = instance.nodes.iter().flat_map(|node| node.times.iter().flatten());
-    Ok(places(times.chain(&moved).copied()))
+    let digits = Instance::parse(instance).and_then(|instance| instance.digits(scale));
+    digits.map_err(Error::unreadable("instance"))
 }
 
 /// The largest load of a split in units of the claim of a proof's first line, whose claim itself does not matter: what the
@@ -153,7 +121,7 @@ pub fn digits(instance: &str, scale: &str) -> Result<u32, Error> {
 /// # Errors
 /// What cannot be read, or why the split is none of those that are asked for.
 pub fn split_value(instance: &str, first_line: &str, split: &str) -> Result<i128, Error> {
-    let instance = Instance::parse(instance).map_err(Error::file("instance"))?;
-    let question = Question::parse(first_line).map_err(Error::unreadable(1))?;
-    split::value(&instance, &question, split).map_err(Error::file("split"))
+    let instance = Instance::parse(instance).map_err(Error::unreadable("instance"))?;
+    let question = Question::parse(first_line).map_err(Error::unreadable("proof, line 1"))?;
+    split::value(&instance, &question, split).map_err(Error::unreadable("split"))
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::process::ExitCode;
 
-use dagsplit_check::{Error, check};
+use dagsplit_check::{Accepted, Error, check};
 
 const USAGE: &str = "\
 usage: dagsplit-check INSTANCE PROOF [SPLIT]
@@ -19,11 +19,9 @@ const MOST_BYTES: u64 = 1 << 29;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let result = match arguments[..] {
-        ["-h" | "--help"] => Ok(USAGE.to_owned()),
-        [instance, proof] => run(instance, proof, None),
-        [instance, proof, split] => run(instance, proof, Some(split)),
+    let result = match &arguments[..] {
+        [help] if help == "-h" || help == "--help" => Ok(USAGE.to_owned()),
+        [instance, proof, split @ ..] if split.len() <= 1 => run(instance, proof, split.first()),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -39,20 +37,24 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn run(instance: &str, proof: &str, split: Option<&str>) -> Result<String, Error> {
+fn run(instance: &str, proof: &str, split: Option<&String>) -> Result<String, Error> {
     let (instance, proof) = (read("instance", instance)?, read("proof", proof)?);
     let split = split.map(|split| read("split", split)).transpose()?;
-    let accepted = check(&instance, &proof, split.as_deref())?;
-    Ok(format!("accepted: {accepted}{}", if split.is_some() { ", and the split has that, in whole units" } else { "" }))
+    let Accepted { claim, digits, is_stability } = check(&instance, &proof, split.as_deref())?;
+    let what = match is_stability {
+        true => "while times move so, the split is above the best one by at most",
+        false => "every split has a load of at least",
+    };
+    let end = if split.is_some() { ", and the split has that, in whole units" } else { "" };
+    Ok(format!("accepted: {what} {claim} · 10^-{digits}{end}"))
 }
 
-fn read(file: &'static str, path: &str) -> Result<String, Error> {
+fn read(file: &str, path: &str) -> Result<String, Error> {
     let mut text = String::new();
     let read = File::open(path).and_then(|opened| opened.take(MOST_BYTES + 1).read_to_string(&mut text));
-    let cause = match read {
-        Ok(bytes) if bytes as u64 <= MOST_BYTES => return Ok(text),
-        Ok(_) => format!("it is larger than {MOST_BYTES} bytes"),
-        Err(error) => error.to_string(),
-    };
-    Err(Error::Unreadable { file, line: None, cause: format!("{path}: {cause}") })
+    match read {
+        Ok(bytes) if bytes as u64 <= MOST_BYTES => Ok(text),
+        Ok(_) => Err(Error::Unreadable(format!("{file}: {path}: it is larger than {MOST_BYTES} bytes"))),
+        Err(error) => Err(Error::Unreadable(format!("{file}: {path}: {error}"))),
+    }
 }

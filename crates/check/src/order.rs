@@ -1,7 +1,6 @@
 //! The order graph, on which contiguity is defined (`docs/format.md`, `docs/proofs.md`), and its strong components.
 
-use std::collections::{BTreeSet, HashMap};
-use std::hash::Hash;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Result;
 use crate::decimal::sum;
@@ -10,7 +9,7 @@ use crate::question::Scope;
 
 /// Which nodes share a device, and how these units are ordered.
 pub struct Order {
-    /// The unit of each node. Units are numbered by their first node.
+    /// The unit of each node. Where units are ordered without cycles they are numbered so that no edge leads to a smaller one.
     pub unit_of: Vec<usize>,
     /// How many units there are.
     pub units: usize,
@@ -86,14 +85,11 @@ impl Order {
     }
 }
 
-/// Numbers from 0 for these marks, by first appearance, and how many there are.
-fn numbered<T: Eq + Hash>(marks: impl Iterator<Item = T>) -> (Vec<usize>, usize) {
-    let mut numbers: HashMap<T, usize> = HashMap::new();
-    let number = |mark| {
-        let fresh = numbers.len();
-        *numbers.entry(mark).or_insert(fresh)
-    };
-    (marks.map(number).collect(), numbers.len())
+/// Numbers from 0 for these marks, larger ones for larger marks, and how many there are.
+fn numbered<T: Ord>(marks: impl Iterator<Item = T>) -> (Vec<usize>, usize) {
+    let marks: Vec<T> = marks.collect();
+    let numbers: BTreeMap<&T, usize> = BTreeSet::from_iter(&marks).into_iter().zip(0..).collect();
+    (marks.iter().map(|mark| numbers[mark]).collect(), numbers.len())
 }
 
 /// A number for each vertex, the same for those of one strong component: Kosaraju's two searches. Components are numbered so
@@ -115,19 +111,18 @@ pub fn components(count: usize, edges: impl Iterator<Item = (usize, usize)>) -> 
 /// The trees of a depth-first search from these roots in turn, each as its vertices in the order in which they are left.
 fn trees(after: &[Vec<usize>], roots: impl Iterator<Item = usize>) -> Vec<Vec<usize>> {
     let mut seen = vec![false; after.len()];
-    let mut next: Vec<_> = after.iter().map(|after| after.iter()).collect();
-    let mut trees = Vec::new();
-    for root in roots {
-        let (mut tree, mut path) = (Vec::new(), Vec::new());
-        let mut found = Some(root);
-        while found.is_some() || !path.is_empty() {
-            path.extend(found.take().filter(|&v| !std::mem::replace(&mut seen[v], true)));
-            match path.last().and_then(|&v: &usize| next[v].next()) {
-                Some(&w) => found = Some(w),
-                None => tree.extend(path.pop()),
+    let tree = |root: usize| {
+        // Vertices to be entered or, where that is told, to be left.
+        let (mut tree, mut open) = (Vec::new(), vec![(root, false)]);
+        while let Some((v, is_left)) = open.pop() {
+            if is_left {
+                tree.push(v);
+            } else if !std::mem::replace(&mut seen[v], true) {
+                open.push((v, true));
+                open.extend(after[v].iter().map(|&w| (w, false)));
             }
         }
-        trees.push(tree);
-    }
-    trees
+        tree
+    };
+    roots.map(tree).collect()
 }

@@ -6,7 +6,7 @@ use crate::Result;
 use crate::decimal::{Decimal, places, product, sum};
 use crate::instance::{Instance, Node};
 use crate::order::Order;
-use crate::question::{Class, Question, Replication};
+use crate::question::{Class, Objective, Question, Replication, Synchronisation};
 
 /// A kind of device: a class of accelerators, or the CPUs.
 pub struct Kind {
@@ -83,22 +83,16 @@ impl<'a> Problem<'a> {
         Self::of_order(instance, question, Order::new(instance, question.scope))
     }
 
-    /// The same on units of which those of equal marks are one.
-    pub fn joined(&self, marks: &[usize]) -> Result<Self> {
-        Self::of_order(self.instance, self.question, self.order.joined(marks))
-    }
-
-    fn of_order(instance: &'a Instance, question: &'a Question, order: Order) -> Result<Self> {
-        let classes = &question.accelerators;
-        ensure!(classes.len() == instance.classes, "the instance has {} classes of accelerators", instance.classes);
+    /// The same on units that are ordered in this way.
+    pub fn of_order(instance: &'a Instance, question: &'a Question, order: Order) -> Result<Self> {
+        let classes = &question.kinds;
+        ensure!(classes.len() == instance.classes + 1, "the instance has {} classes of accelerators", instance.classes);
         let coefficients = places(classes.iter().flat_map(|class| class.load.iter().flatten().copied()));
-        let is_counted = coefficients <= question.digits;
-        ensure!(is_counted, "a coefficient has more than {} decimals", question.digits);
-        let alone = Replication { most: 1, bandwidth: Decimal::ONE, is_overlapped: false };
+        ensure!(coefficients <= question.digits, "a coefficient has more than {} decimals", question.digits);
+        let alone = Replication { most: 1, bandwidth: Decimal::ONE, synchronisation: Synchronisation::Added };
         let replication = question.replication.clone().unwrap_or(alone);
         let bytes = instance.nodes.iter().flat_map(|node| [node.memory, node.parameters]);
-        let bytes = bytes.chain(classes.iter().filter_map(|class| class.memory)).chain([replication.bandwidth]);
-        let bytes = places(bytes);
+        let bytes = places(bytes.chain(classes.iter().filter_map(|class| class.memory)).chain([replication.bandwidth]));
         let of_units =
             |value: fn(&Node) -> Decimal| order.sums(instance.nodes.iter().map(|node| value(node).scaled(bytes)));
         let mut problem = Self {
@@ -115,7 +109,7 @@ impl<'a> Problem<'a> {
             replication,
             order,
         };
-        problem.kinds = problem.kinds()?;
+        problem.kinds = (0..classes.len()).map(|k| problem.kind(k)).collect::<Result<_>>()?;
         problem.nets = problem.nets()?;
         problem.largest = problem.largest()?;
         Ok(problem)
@@ -123,18 +117,11 @@ impl<'a> Problem<'a> {
 
     /// The pass of a node, where they are told apart.
     fn pass(&self, node: &Node) -> usize {
-        usize::from(self.question.is_gpipe && node.backward)
+        usize::from(self.question.objective == Objective::Gpipe && node.backward)
     }
 
-    fn kinds(&self) -> Result<Vec<Kind>> {
-        let load = vec![[Decimal::ONE, Decimal::ZERO, Decimal::ZERO]];
-        let cpus = Class { count: self.question.cpus, memory: None, load };
-        let most = |class: &Class| self.replication.most.min(class.count);
-        let accelerators = self.question.accelerators.iter().map(|class| (class, most(class)));
-        accelerators.chain([(&cpus, 1)]).enumerate().map(|(k, (class, most))| self.kind(k, class, most)).collect()
-    }
-
-    fn kind(&self, k: usize, class: &Class, most_replicas: u32) -> Result<Kind> {
+    fn kind(&self, k: usize) -> Result<Kind> {
+        let Class { count, memory, load } = &self.question.kinds[k];
         let [of_times, of_bytes, of_coefficients] = self.places;
         let mut time = vec![Some([0; 2]); self.order.units];
         for (node, &unit) in self.instance.nodes.iter().zip(&self.order.unit_of) {
@@ -146,12 +133,13 @@ impl<'a> Problem<'a> {
             }
         }
         let scaled = |number: Decimal| number.scaled(of_coefficients);
-        let pieces = class.load.iter().map(|&[a, b, c]| Ok([scaled(a)?, scaled(b)?, scaled(c)?]));
+        let pieces = load.iter().map(|&[a, b, c]| Ok([scaled(a)?, scaled(b)?, scaled(c)?]));
         // A billionth more than the limit fits: `docs/format.md`.
-        let capacity = class.memory.map(|bytes| bytes.scaled(of_bytes)).transpose()?;
+        let capacity = memory.map(|bytes| bytes.scaled(of_bytes)).transpose()?;
         let all_bytes = sum(self.memory.iter().copied())?;
         let capacity = capacity.map(|bytes| bytes + bytes / 1_000_000_000).filter(|&bytes| bytes < all_bytes);
-        Ok(Kind { count: class.count, time, pieces: pieces.collect::<Result<_>>()?, capacity, most_replicas })
+        let most_replicas = if k < self.instance.classes { self.replication.most.min(*count) } else { 1 };
+        Ok(Kind { count: *count, time, pieces: pieces.collect::<Result<_>>()?, capacity, most_replicas })
     }
 
     /// The transfers between units, those of equal ends as one.
@@ -161,7 +149,8 @@ impl<'a> Problem<'a> {
         for edges in self.instance.edges.chunk_by(|a, b| a.0 == b.0) {
             let (source, maker) = (unit_of[edges[0].0], &self.instance.nodes[edges[0].0]);
             let sinks: BTreeSet<usize> = edges.iter().map(|&(_, b)| unit_of[b]).filter(|&u| u != source).collect();
-            let cost = maker.transfer.times(self.question.transfer_scale)?.scaled(self.places[0])?;
+            let cost =
+                maker.transfer.times(self.question.transfer_scale.unwrap_or(Decimal::ONE))?.scaled(self.places[0])?;
             if cost > 0 && !sinks.is_empty() {
                 let all = costs.entry((source, sinks, self.pass(maker))).or_default();
                 *all = sum([*all, cost])?;
@@ -173,18 +162,14 @@ impl<'a> Problem<'a> {
 
     /// More than whatever loads and bytes come to, by all replicas together.
     fn largest(&self) -> Result<i128> {
-        let moved = self.nets.iter().map(|net| net.cost);
         let limits = self.kinds.iter().filter_map(|kind| kind.capacity);
         let bytes = sum(self.memory.iter().chain(&self.parameters).copied().chain(limits))?;
         let replicas = i128::from(self.kinds.iter().map(|kind| kind.most_replicas).max().unwrap_or(1).max(1));
         let synchronised = if replicas > 1 { product([2 * replicas, bytes, self.ring[1]])? } else { 0 };
-        let mut load = 0;
-        for kind in &self.kinds {
-            let times = kind.time.iter().flatten().flatten().copied();
-            let all = sum(times.chain(moved.clone()).chain([self.target.abs(), 1]))?;
-            let coefficient = kind.pieces.iter().flatten().copied().max().unwrap_or_default().max(1);
-            load = load.max(product([4 * replicas, all, coefficient])?);
-        }
+        let times = self.kinds.iter().flat_map(|kind| kind.time.iter().flatten().flatten().copied());
+        let all = sum(times.chain(self.nets.iter().map(|net| net.cost)).chain([self.target.abs(), 1]))?;
+        let coefficients = self.kinds.iter().flat_map(|kind| kind.pieces.iter().flatten().copied());
+        let load = product([4 * replicas, all, coefficients.fold(1, i128::max)])?;
         sum([load, bytes, synchronised])
     }
 
@@ -197,7 +182,7 @@ impl<'a> Problem<'a> {
         if replicas > 1 {
             let r = i128::from(replicas);
             let synchronised = 2 * (r - 1) * parameters * self.ring[1] / self.ring[0];
-            let is_overlapped = self.replication.is_overlapped;
+            let is_overlapped = self.replication.synchronisation == Synchronisation::Overlapped;
             loads[0] = if is_overlapped { loads[0].max(synchronised) } else { loads[0] + synchronised } / r;
         }
         loads

@@ -4,14 +4,15 @@ use std::collections::HashMap;
 use std::iter::repeat;
 
 use crate::Result;
-use crate::cases::{Decision, Of};
+use crate::cases::Decision;
 use crate::decimal::{product, sum};
-use crate::json::{Object, Read, Value};
 use crate::problem::Problem;
 use crate::question::Scope;
 use crate::work::MOST_WEIGHT;
 
 /// What a proof says of one kind of device.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Earning {
     /// Weights of the pieces of the load: use is what they add up to.
     weights: Vec<i128>,
@@ -19,13 +20,6 @@ pub struct Earning {
     price: [i128; 2],
     /// No device of this kind can hold more profit.
     most: i128,
-}
-
-impl Read<'_> for Earning {
-    fn read(value: Value) -> Result<Self> {
-        let kind = Object::of(value, &["weights", "price", "most"])?;
-        Ok(Self { weights: kind.get("weights")?, price: kind.get("price")?, most: kind.get("most")? })
-    }
 }
 
 /// The most transitions between states, and entries of fronts, of one pass.
@@ -40,11 +34,10 @@ pub fn refutes(problem: &Problem, profits: &[i128], earnings: &[Earning], under:
     let held = problem.present().map(|(k, kind)| product([kind.count.into(), earnings[k].most]));
     let (total, held) = (sum(profits.iter().copied())?, sum(held.collect::<Result<Vec<_>>>()?)?);
     ensure!(total > held, "the profits {total} do not exceed what the devices hold, {held}");
-    for (k, _) in problem.present() {
+    problem.present().try_for_each(|(k, _)| {
         let pass = Pass::new(problem, profits, k, &earnings[k], under);
-        pass.and_then(|pass| pass.check()).map_err(|cause| format!("kind {k}: {cause}"))?;
-    }
-    Ok(())
+        pass.and_then(|pass| pass.check()).map_err(|cause| format!("kind {k}: {cause}"))
+    })
 }
 
 /// The label of an order node that lies in the set: between before and after, which are one where there is no order.
@@ -73,54 +66,47 @@ struct Sums {
 /// A step's transitions, each from one state to another one and what it adds; and how many states there are before the step.
 type Layer = (Vec<(usize, usize, Sums)>, usize);
 
-/// Whether an order node may have a label, the second one, where another node has the first one.
+/// Whether two order nodes may have these labels.
 type Ask = fn(u8, u8) -> bool;
 
-/// An order node in its turn, whether it is the first one of its unit, and what it asks of those before it.
+/// An order node in its turn, whether it is the first one of its unit, and what is asked of it and those before it.
 struct Step {
     node: usize,
     unit: usize,
     is_first: bool,
-    asks: Vec<(usize, Ask)>,
+    asks: Vec<(usize, usize, Ask)>,
 }
 
 /// The steps through all order nodes, in the order of the first line, and the last one to need each fact: those of order nodes,
 /// then of nets.
 fn steps(problem: &Problem, nets_of: &[Vec<usize>], under: &[Decision]) -> Result<(Vec<Step>, Vec<usize>)> {
-    const TOGETHER: Ask = |other, own| (other == INSIDE) == (own == INSIDE);
-    const APART: Ask = |other, own| other != INSIDE || own != INSIDE;
+    const TOGETHER: Ask = |a, b| (a == INSIDE) == (b == INSIDE);
+    const APART: Ask = |a, b| a != INSIDE || b != INSIDE;
     let (order, nodes) = (&problem.order, problem.order.unit_of.len());
-    let (mut steps, mut last): (Vec<Step>, _) = (Vec::new(), vec![0; nodes + problem.nets.len()]);
-    let (mut at, mut first) = (vec![usize::MAX; nodes], vec![None; order.units]);
-    for &node in &problem.question.order {
+    let (mut steps, mut at, mut first) = (Vec::new(), vec![usize::MAX; nodes], vec![None; order.units]);
+    for &node in problem.question.order.iter().flatten() {
         let unit = problem.unit(node)?;
-        if at[node] < usize::MAX || !order.of_unit[unit].contains(&node) {
-            continue;
+        if at[node] == usize::MAX && order.of_unit[unit].contains(&node) {
+            at[node] = steps.len();
+            steps.push(Step { node, unit, is_first: first[unit].is_none(), asks: Vec::new() });
+            first[unit].get_or_insert(node);
         }
-        at[node] = steps.len();
-        let mut asks: Vec<(usize, Ask)> = first[unit].map(|first| (first, TOGETHER)).into_iter().collect();
-        let is_first = asks.is_empty();
-        if is_first {
-            first[unit] = Some(node);
-            nets_of[unit].iter().for_each(|e| last[nodes + e] = at[node]);
-            let pairs = under.iter().filter_map(|decision| match decision.of {
-                Of::Unit(other) if decision.unit == unit => Some((first[other]?, decision.holds)),
-                Of::Unit(other) if other == unit => Some((first[decision.unit]?, decision.holds)),
-                _ => None,
-            });
-            asks.extend(pairs.map(|(other, holds)| (other, if holds { TOGETHER } else { APART })));
-        }
-        steps.push(Step { node, unit, is_first, asks });
     }
-    let is_whole = order.of_unit.iter().flatten().all(|&node| at[node] < usize::MAX);
-    ensure!(is_whole, "the order of the first line lacks a node");
-    for &(a, b) in &order.edges {
-        let ((other, own), ask): (_, Ask) =
-            if at[a] < at[b] { ((a, b), |other, own| other <= own) } else { ((b, a), |other, own| other >= own) };
-        steps[at[own]].asks.push((other, ask));
+    let are_all = steps.len() == order.of_unit.iter().map(Vec::len).sum::<usize>();
+    ensure!(are_all, "the order of the first line lacks a node");
+    let first: Vec<usize> = first.into_iter().flatten().collect();
+    let of_units = steps.iter().map(|step| (first[step.unit], step.node, TOGETHER));
+    let pairs = under.iter().filter(|decision| decision.is_pair);
+    let pairs = pairs.map(|pair| (first[pair.unit], first[pair.other], if pair.holds { TOGETHER } else { APART }));
+    let edges = order.edges.iter().map(|&(a, b)| -> (usize, usize, Ask) { (a, b, |a, b| a <= b) });
+    let mut last = vec![0; nodes + problem.nets.len()];
+    for (a, b, ask) in of_units.collect::<Vec<_>>().into_iter().chain(pairs).chain(edges) {
+        let later = at[a].max(at[b]);
+        steps[later].asks.push((a, b, ask));
+        [a, b].iter().for_each(|&node| last[node] = later.max(last[node]));
     }
-    for (i, step) in steps.iter().enumerate() {
-        step.asks.iter().for_each(|&(other, _)| last[other] = i);
+    for step in steps.iter().filter(|step| step.is_first) {
+        nets_of[step.unit].iter().for_each(|e| last[nodes + e] = at[step.node]);
     }
     Ok((steps, last))
 }
@@ -154,12 +140,13 @@ impl<'a> Pass<'a> {
         sum([product([used, *numerator])?, product([earned, *denominator])?])?;
         let per = [0, 1, 2].map(|i| weights.iter().zip(&kind.pieces).map(|(w, piece)| w * piece[i]).sum::<i128>());
         let of_unit = |u: usize| {
-            let excludes = |&Decision { unit, of, holds }: &Decision| matches!(of, Of::Kind(kind) if unit == u && holds != (kind == k));
+            let excludes = |decision: &Decision| {
+                !decision.is_pair && decision.unit == u && decision.holds != (decision.other == k)
+            };
             let used = per[0] * kind.time(u).filter(|_| !under.iter().any(excludes))?;
             Some(Sums { used, bytes: kind.capacity.map_or(0, |_| problem.memory[u]), profit: profits[u] })
         };
-        let has_nets = per[1..] != [0, 0];
-        let nets_of = if has_nets { problem.nets_of() } else { vec![Vec::new(); problem.order.units] };
+        let nets_of = if per[1..] == [0, 0] { vec![Vec::new(); problem.order.units] } else { problem.nets_of() };
         let (steps, last) = steps(problem, &nets_of, under)?;
         let limit = Sums { used: all * problem.target, bytes: kind.capacity.unwrap_or_default(), profit: *most };
         let of_unit = (0..problem.order.units).map(of_unit).collect();
@@ -206,39 +193,27 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// The layer of each step. States are left out whose use
-    /// exceeds the capacity, or of which no set to come can be worth enough, whatever the nets cost.
+    /// The layer of each step.
     fn layers(&self) -> Result<Vec<Layer>> {
-        let all = [0, INSIDE, 2];
-        let labels = if self.problem.question.scope == Scope::Arbitrary { &all[..2] } else { &all };
-        // The most that the units to come can be worth.
-        let worth = |unit: usize| self.of_unit[unit].map_or(0, |sums| self.worth(sums).max(0));
-        let mut rest: i128 = (0..self.problem.order.units).map(worth).sum();
-        // Each state with its number, the least that is used, and the most that it is worth.
-        let mut states = HashMap::from([(State::default(), (0, 0, 0))]);
-        let mut layers = Vec::with_capacity(self.steps.len());
-        let mut left = MOST_TRANSITIONS;
+        let labels = if self.problem.question.scope == Scope::Arbitrary { 0..=INSIDE } else { 0..=2 };
+        // Each state with its number.
+        let mut states = HashMap::from([(State::default(), 0)]);
+        let (mut layers, mut left) = (Vec::with_capacity(self.steps.len()), MOST_TRANSITIONS);
         // The facts that states tell, and what a state tells of each fact.
         let nodes = self.problem.order.unit_of.len();
         let (mut known, mut facts) = (Vec::new(), vec![0; self.last.len()]);
         for (i, step) in self.steps.iter().enumerate() {
-            rest -= if step.is_first { worth(step.unit) } else { 0 };
             let of_step = self.nets_of[step.unit].iter().map(|e| nodes + e).chain([step.node]);
             known.extend(of_step.filter(|fact| !known.contains(fact)).collect::<Vec<_>>());
             let kept: Vec<usize> = known.iter().copied().filter(|&fact| self.last[fact] > i).collect();
             let (mut transitions, mut next) = (Vec::new(), HashMap::new());
-            for (state, &(from, used, worth)) in &states {
-                for &label in labels {
+            for (state, &from) in &states {
+                for label in labels.clone() {
                     known.iter().zip(state.iter().chain(repeat(&0))).for_each(|(&fact, &value)| facts[fact] = value);
                     let Some(more) = self.extend(&mut facts, step, label) else { continue };
-                    let (used, worth) = (used + more.used, worth + self.worth(more));
-                    if used <= self.limit.used && worth + rest > self.worth(self.limit) {
-                        let fresh = next.len();
-                        let state: State = kept.iter().map(|&fact| facts[fact]).collect();
-                        let known = next.entry(state).or_insert((fresh, used, worth));
-                        *known = (known.0, known.1.min(used), known.2.max(worth));
-                        transitions.push((from, known.0, more));
-                    }
+                    let fresh = next.len();
+                    let to: State = kept.iter().map(|&fact| facts[fact]).collect();
+                    transitions.push((from, *next.entry(to).or_insert(fresh), more));
                 }
             }
             left = left.checked_sub(transitions.len()).ok_or("its order is too wide")?;
@@ -251,8 +226,8 @@ impl<'a> Pass<'a> {
     /// Adds to the facts that a step's order node has a label, with what that uses and earns; `None` where it may not have it.
     fn extend(&self, facts: &mut [u8], step: &Step, label: u8) -> Option<Sums> {
         let is_inside = label == INSIDE;
-        let may_be = step.asks.iter().all(|&(other, may_be)| may_be(facts[other], label));
         facts[step.node] = label;
+        let may_be = step.asks.iter().all(|&(a, b, ask)| ask(facts[a], facts[b]));
         let of_unit = if step.is_first && is_inside { self.of_unit[step.unit] } else { Some(Sums::default()) };
         let more = of_unit.filter(|_| may_be)?;
         let paid = if step.is_first { self.pay(facts, step.unit, is_inside) } else { 0 };

@@ -1,71 +1,104 @@
 //! What a proof is about: the question, as the first line of a proof file states it.
 
+use serde::de::{Deserialize, Deserializer, Error};
+use serde_json::value::RawValue;
+
 use crate::Result;
 use crate::decimal::{Decimal, LARGEST};
-use crate::json::{Object, Read, Value};
+use crate::json::read;
 
 /// The name and version of the format.
 pub const FORMAT: &str = "dagsplit-proof/1";
 
+/// What splits are judged by: their largest load, or the sum of the largest loads of the two passes.
+#[derive(Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Objective {
+    Throughput,
+    Gpipe,
+}
+
 /// Which splits count: any assignment, those of convex sets, or those of successive ideals of the order graph.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Scope {
     Arbitrary,
     Convex,
     Acyclic,
 }
 
-/// A class of accelerators: how many there are, bytes of each where they are limited, and the pieces of its load.
-#[derive(Clone)]
+/// A kind of device: how many there are, bytes of each where they are limited, and the pieces of its load.
+#[derive(Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Class {
     pub count: u32,
     pub memory: Option<Decimal>,
     pub load: Vec<[Decimal; 3]>,
 }
 
-/// Replicas that may share a device's nodes; synchronisation is added to the load, or hidden behind it.
-#[derive(Clone)]
+/// Whether synchronisation is added to the load, or hidden behind it.
+#[derive(Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Synchronisation {
+    Added,
+    Overlapped,
+}
+
+/// Replicas that may share a device's nodes.
+#[derive(Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Replication {
     pub most: u32,
     pub bandwidth: Decimal,
-    pub is_overlapped: bool,
+    pub synchronisation: Synchronisation,
 }
 
 /// Devices that share a set of nodes, which are positions.
-#[derive(Clone)]
+#[derive(Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Device {
     pub kind: usize,
-    pub replicas: u32,
+    #[serde(skip)]
+    pub replicas: Option<u32>,
     pub nodes: Vec<usize>,
 }
 
 /// A split, and by what part of themselves times move, up and down; where there is none, those of accelerators by what
 /// measurements spread, and no others.
-#[derive(Clone)]
+#[derive(Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Stability {
+    #[serde(rename = "spread", deserialize_with = "spread")]
     pub part: Option<Decimal>,
     pub devices: Vec<Device>,
 }
 
+fn spread<'a, D: Deserializer<'a>>(value: D) -> Result<Option<Decimal>, D::Error> {
+    match <&RawValue>::deserialize(value)?.get() {
+        "\"measured\"" => Ok(None),
+        part => Decimal::parse(part).map(Some).map_err(D::Error::custom),
+    }
+}
+
 /// The first line of a proof; its fields are those of the file.
-#[derive(Clone)]
+#[derive(Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Question {
+    pub format: String,
     pub instance: String,
-    /// Whether splits are judged by the sum of the largest loads of the two passes, and not by their largest load.
-    pub is_gpipe: bool,
+    pub objective: Objective,
     pub scope: Scope,
-    pub accelerators: Vec<Class>,
+    /// The classes of accelerators, then the CPUs.
+    #[serde(rename = "accelerators")]
+    pub kinds: Vec<Class>,
     pub cpus: u32,
-    pub transfer_scale: Decimal,
+    pub transfer_scale: Option<Decimal>,
     pub replication: Option<Replication>,
     pub digits: u32,
     pub claim: i128,
-    pub order: Vec<usize>,
+    pub order: Option<Vec<usize>>,
     pub stability: Option<Stability>,
 }
-
-const FIELDS: &str =
-    "format instance objective scope accelerators cpus transfer_scale replication digits claim order stability";
 
 /// More devices than any machine room holds.
 const MOST_DEVICES: u32 = 1_000_000;
@@ -77,44 +110,27 @@ impl Question {
     /// Reads the first line.
     pub fn parse(line: &str) -> Result<Self> {
         ensure!(!line.is_empty(), "the file is empty");
-        let line = Object::parse(line)?;
-        line.are_fields(&Vec::from_iter(FIELDS.split(' ')))?;
-        line.word("format", &[(FORMAT, ())])?;
-        let scopes = [("arbitrary", Scope::Arbitrary), ("convex", Scope::Convex), ("acyclic", Scope::Acyclic)];
-        let question = Self {
-            instance: line.get("instance")?,
-            is_gpipe: line.word("objective", &[("throughput", false), ("gpipe", true)])?,
-            scope: line.word("scope", &scopes)?,
-            accelerators: line.get("accelerators")?,
-            cpus: line.get("cpus")?,
-            transfer_scale: line.optional("transfer_scale")?.unwrap_or(Decimal::ONE),
-            replication: line.optional("replication")?,
-            digits: line.get("digits")?,
-            claim: line.get("claim")?,
-            order: line.optional("order")?.unwrap_or_default(),
-            stability: line.optional("stability")?,
-        };
-        let devices = question.accelerators.iter().fold(question.cpus, |sum, class| sum.saturating_add(class.count));
-        let is_small = question.digits <= MOST_DIGITS && question.claim.unsigned_abs() < LARGEST.unsigned_abs();
+        let mut question: Self = read(line)?;
+        let (Self { format, cpus, digits, claim, .. }, is_gpipe) = (&question, question.objective == Objective::Gpipe);
+        ensure!(format == FORMAT, "{format:?} is not {FORMAT}");
+        let is_small = *digits <= MOST_DIGITS && claim.unsigned_abs() < LARGEST.unsigned_abs();
         ensure!(is_small, "a claim has at most {MOST_DIGITS} decimals, and is below 2^120");
-        let is_known = !question.is_gpipe || question.replication.is_none();
-        ensure!(is_known, "the objective gpipe knows no replicas");
+        ensure!(!is_gpipe || question.replication.is_none(), "the objective gpipe knows no replicas");
+        let is_shared = |ring: &Replication| ring.most > 0 && ring.bandwidth != Decimal::ZERO;
+        ensure!(question.replication.iter().all(is_shared), "there is no replica, or no bandwidth");
+        let load = vec![[Decimal::ONE, Decimal::ZERO, Decimal::ZERO]];
+        question.kinds.push(Class { count: *cpus, memory: None, load });
+        ensure!(question.kinds.iter().all(|kind| !kind.load.is_empty()), "a load has at least one piece");
+        let devices = question.kinds.iter().fold(0, |sum: u32, kind| sum.saturating_add(kind.count));
         let are_known = (1..=MOST_DEVICES).contains(&devices);
         ensure!(are_known, "there are {devices} devices; known are from 1 to {MOST_DEVICES}");
         Ok(question)
     }
 
-    /// How many devices it is about, one by one, where it is about stability.
-    pub fn devices(&self) -> Option<usize> {
-        self.stability.as_ref().map(|stability| stability.devices.len())
-    }
-
-    /// Whether it is about an instance of this text and, where there is one, about this device.
-    pub fn is_about(&self, instance: &str, device: Option<usize>) -> Result<()> {
+    /// Whether it is about an instance of this text.
+    pub fn is_about(&self, instance: &str) -> Result<()> {
         let (named, found) = (&self.instance, hash(instance.as_bytes()));
-        ensure!(*named == found, "it is about an instance of hash {named}, not {found}");
-        ensure!(device.is_none() || device < self.devices(), "there is no device {}", device.unwrap_or_default());
-        Ok(())
+        (*named == found).then_some(()).ok_or_else(|| format!("it is about an instance of hash {named}, not {found}"))
     }
 
     /// Whether a split of this load is one that the claim shows to be best.
@@ -122,41 +138,6 @@ impl Question {
         ensure!(self.stability.is_none(), "a proof of stability has a split of its own");
         ensure!(value <= self.claim, "the split has a load of {value}, above the claim {}", self.claim);
         Ok(())
-    }
-}
-
-impl Read<'_> for Class {
-    fn read(value: Value) -> Result<Self> {
-        let class = Object::of(value, &["count", "memory", "load"])?;
-        let load: Vec<_> = class.get("load")?;
-        ensure!(!load.is_empty(), "a load has at least one piece");
-        Ok(Self { count: class.get("count")?, memory: class.optional("memory")?, load })
-    }
-}
-
-impl Read<'_> for Replication {
-    fn read(value: Value) -> Result<Self> {
-        let replication = Object::of(value, &["most", "bandwidth", "synchronisation"])?;
-        let (most, bandwidth) = (replication.get("most")?, replication.get("bandwidth")?);
-        ensure!(most > 0 && bandwidth != Decimal::ZERO, "there is no replica, or no bandwidth");
-        let is_overlapped = replication.word("synchronisation", &[("added", false), ("overlapped", true)])?;
-        Ok(Self { most, bandwidth, is_overlapped })
-    }
-}
-
-impl Read<'_> for Device {
-    fn read(value: Value) -> Result<Self> {
-        let device = Object::of(value, &["kind", "nodes"])?;
-        Ok(Self { kind: device.get("kind")?, replicas: 1, nodes: device.get("nodes")? })
-    }
-}
-
-impl Read<'_> for Stability {
-    fn read(value: Value) -> Result<Self> {
-        let stability = Object::of(value, &["spread", "devices"])?;
-        let spread: Value = stability.get("spread")?;
-        let part = if spread.get() == "\"measured\"" { None } else { Some(Decimal::read(spread)?) };
-        Ok(Self { part, devices: stability.get("devices")? })
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::Result;
 use crate::instance::Instance;
-use crate::json::Object;
+use crate::json::{self, Object};
 use crate::order::components;
 use crate::problem::{Problem, Terms};
 use crate::question::{Device, Question, Scope};
@@ -19,16 +19,17 @@ pub fn value(instance: &Instance, question: &Question, text: &str) -> Result<i12
 /// The loads of each device of a split; or why it is none that is asked for.
 pub fn loads(problem: &Problem, devices: &[Device]) -> Result<Vec<[i128; 2]>> {
     let device_of = placed(problem.instance, devices)?;
-    for (v, &unit) in problem.order.unit_of.iter().enumerate() {
-        let is_whole = device_of[v] == device_of[problem.order.of_unit[unit][0]];
+    for (v, (device, &unit)) in device_of.iter().zip(&problem.order.unit_of).enumerate() {
+        ensure!(device.is_some(), "node {} is on no device", problem.instance.nodes[v].id);
+        let is_whole = *device == device_of[problem.order.of_unit[unit][0]];
         ensure!(is_whole, "nodes that have to share a device are on two");
     }
     for (k, kind) in problem.kinds.iter().enumerate() {
         let own = devices.iter().filter(|device| device.kind == k);
-        let taken: u64 = own.map(|device| u64::from(device.replicas)).sum();
+        let taken: u64 = own.map(|device| u64::from(device.replicas.unwrap_or(1))).sum();
         ensure!(taken <= kind.count.into(), "it takes {taken} devices of kind {k}, of which there are {}", kind.count);
     }
-    is_in_scope(problem, &device_of, devices.len())?;
+    is_in_scope(problem, &device_of.into_iter().flatten().collect::<Vec<_>>(), devices.len())?;
     let loads = |(d, device)| load(problem, device).map_err(|cause| format!("device {d}: {cause}"));
     devices.iter().enumerate().map(loads).collect()
 }
@@ -37,49 +38,45 @@ pub fn loads(problem: &Problem, devices: &[Device]) -> Result<Vec<[i128; 2]>> {
 fn read(text: &str, instance: &Instance) -> Result<Vec<Device>> {
     let positions: HashMap<u64, usize> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
     let position = |id: u64| positions.get(&id).copied().ok_or_else(|| format!("there is no node {id}"));
-    let file = Object::parse(text)?;
+    let file: Object = json::read(text)?;
     let mut devices = Vec::new();
     for (list, is_cpu) in [("fpgas", false), ("cpus", true)] {
-        for device in file.optional::<Vec<Object>>(list)?.unwrap_or_default() {
+        for device in file.get::<Option<Vec<Object>>>(list)?.unwrap_or_default() {
             let nodes = device.get::<Vec<u64>>("nodes")?.into_iter().map(position).collect::<Result<_>>()?;
-            let (class, replicas) = (device.optional("class")?.unwrap_or(0), device.optional("replicas")?.unwrap_or(1));
-            let (kind, replicas) = if is_cpu { (instance.classes, 1) } else { (class, replicas) };
+            let (class, replicas) = (device.get::<Option<usize>>("class")?.unwrap_or(0), device.get("replicas")?);
+            let (kind, replicas) = if is_cpu { (instance.classes, None) } else { (class, replicas) };
             ensure!(is_cpu || kind < instance.classes, "there is no class {kind}");
             devices.push(Device { kind, replicas, nodes });
         }
     }
     devices.retain(|device| !device.nodes.is_empty());
-    let listed = devices.iter().enumerate().flat_map(|(d, device)| device.nodes.iter().map(move |&v| (v, d)));
-    let device_of: HashMap<usize, usize> = listed.collect();
-    let with_color = device_of.iter().filter_map(|(&v, &d)| Some((instance.nodes[v].color?, d)));
-    let of_color: HashMap<u64, usize> = with_color.collect();
-    for (v, node) in instance.nodes.iter().enumerate().filter(|(v, node)| node.backward && !device_of.contains_key(v)) {
-        if let Some(&d) = node.color.and_then(|color| of_color.get(&color)) {
-            devices[d].nodes.push(v);
-        }
+    let device_of = placed(instance, &devices)?;
+    let listed = instance.nodes.iter().zip(&device_of);
+    let of_color: HashMap<u64, usize> = listed.filter_map(|(node, &d)| Some((node.color?, d?))).collect();
+    for (v, node) in instance.nodes.iter().enumerate().filter(|&(v, node)| node.backward && device_of[v].is_none()) {
+        let device = node.color.and_then(|color| of_color.get(&color));
+        device.into_iter().for_each(|&d| devices[d].nodes.push(v));
     }
     Ok(devices)
 }
 
-/// The device of each node.
-fn placed(instance: &Instance, devices: &[Device]) -> Result<Vec<usize>> {
+/// The device of each node; `None` where no device lists it.
+fn placed(instance: &Instance, devices: &[Device]) -> Result<Vec<Option<usize>>> {
     let mut device_of = vec![None; instance.nodes.len()];
-    let id = |v: usize| instance.nodes[v].id;
     for (d, device) in devices.iter().enumerate() {
         for &v in &device.nodes {
             let before = device_of.get_mut(v).ok_or_else(|| format!("there is no node at {v}"))?.replace(d);
-            ensure!(before.is_none(), "node {} is on two devices", id(v));
+            ensure!(before.is_none(), "node {} is on two devices", instance.nodes[v].id);
         }
     }
-    let of = |(v, d): (usize, Option<usize>)| d.ok_or_else(|| format!("node {} is on no device", id(v)));
-    device_of.into_iter().enumerate().map(of).collect()
+    Ok(device_of)
 }
 
 /// The loads of a device.
 fn load(problem: &Problem, device: &Device) -> Result<[i128; 2]> {
     let kind = problem.kinds.get(device.kind).ok_or("there is no such kind")?;
-    let are_there = (1..=kind.most_replicas.max(1)).contains(&device.replicas);
-    ensure!(are_there, "a set has {} replicas", device.replicas);
+    let replicas = device.replicas.unwrap_or(1);
+    ensure!((1..=kind.most_replicas.max(1)).contains(&replicas), "a set has {replicas} replicas");
     let units: BTreeSet<usize> = device.nodes.iter().map(|&v| problem.order.unit_of[v]).collect();
     let (mut passes, mut memory, mut parameters) = ([Terms::default(); 2], 0, 0);
     for &u in &units {
@@ -94,7 +91,7 @@ fn load(problem: &Problem, device: &Device) -> Result<[i128; 2]> {
         passes[net.pass][1 + usize::from(is_made)] += if is_cut { net.cost } else { 0 };
     }
     ensure!(kind.capacity.is_none_or(|capacity| memory <= capacity), "its memory is exceeded");
-    Ok(problem.loads(kind, device.replicas, &passes, parameters))
+    Ok(problem.loads(kind, replicas, &passes, parameters))
 }
 
 /// Whether the order graph, each device's nodes drawn together, has no cycle; for convex sets, where one device's are alone.

@@ -6,20 +6,17 @@ use crate::Result;
 use crate::decimal::Decimal;
 use crate::instance::Instance;
 use crate::problem::Problem;
-use crate::question::{Class, Device, Question, Stability};
+use crate::question::{Class, Device, Objective, Question, Stability};
 use crate::split;
 
 impl Stability {
     /// Whether the split is one that is asked for, and the worst that can come of it is seen in its scenarios.
     pub fn check(&self, instance: &Instance, question: &Question) -> Result<()> {
         // All devices have to pay for a transfer alike: what raises one load raises no other one more.
-        let pays = |class: &Class| match class.load[..] {
-            [[_, into, out]] => Some(into).filter(|&into| into == out),
-            _ => None,
-        };
-        let costs: Vec<Option<Decimal>> = question.accelerators.iter().map(pays).collect();
-        let is_alike = costs.iter().all(|cost| cost.is_some() && *cost == costs[0]);
-        let is_simple = is_alike && !question.is_gpipe && question.replication.is_none();
+        let [_, cost, _] = question.kinds[0].load[0];
+        let is_alike = |class: &Class| matches!(class.load[..], [[_, into, out]] if into == cost && out == cost);
+        let is_plain = question.objective == Objective::Throughput && question.replication.is_none();
+        let is_simple = is_plain && question.kinds.iter().take(instance.classes).all(is_alike);
         ensure!(is_simple, "stability is of throughput, no replicas, and devices that pay the same for each transfer");
         split::loads(&Problem::new(instance, question)?, &self.devices).map(|_| ())
     }
@@ -27,7 +24,7 @@ impl Stability {
     /// The workload in the scenario of a device of a split that was [checked](Self::check): what it pays for takes as long as it
     /// may, and all else as short; and the question whether no split is better there than the claim says.
     pub fn scenario(&self, instance: &Instance, question: &Question, device: usize) -> Result<(Instance, Question)> {
-        let Device { kind, nodes, .. } = &self.devices[device];
+        let Device { kind, nodes, .. } = self.devices.get(device).ok_or("there is no such device")?;
         let is_in: Vec<bool> = (0..instance.nodes.len()).map(|v| nodes.contains(&v)).collect();
         let is_cut = |&&(a, b): &&(usize, usize)| *kind < instance.classes && is_in[a] != is_in[b];
         let cut: BTreeSet<usize> = instance.edges.iter().filter(is_cut).map(|&(a, _)| a).collect();

@@ -167,8 +167,5 @@ fn lines_name_a_device_where_there_are_some() {
     let case = Case::drawn(&mut draw, 3, "acyclic", false);
     let line = format!("{{\"reason\":\"ideals\",\"device\":0,\"weights\":{}}}", case.for_kinds(0));
     let named = case.check(1, &[line]);
-    assert!(
-        matches!(&named, Err(Error::Unreadable { cause, .. }) if cause.contains("names one of the devices")),
-        "{named:?}"
-    );
+    assert!(matches!(&named, Err(Error::Unreadable(cause)) if cause.contains("names one of the devices")), "{named:?}");
 }
