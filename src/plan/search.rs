@@ -247,8 +247,8 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         let question = self.question(candidate);
-        // A third each for the bound, for the step, and for mappings.
-        let limit = self.share(3 * left);
+        // A quarter each for stages in line, for the slowest stage, for the step, and for mappings.
+        let limit = self.share(4 * left);
         let splits = splits(&question, candidate.bound, self.options.partitioner.as_deref(), limit, self.cx)?;
         candidate.bound = splits.bound;
         if splits.is_refuted {

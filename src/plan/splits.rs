@@ -64,6 +64,11 @@ impl Search<'_> {
         if self.question.chunks > 1 {
             return self.by_chunk_search(bound);
         }
+        let in_line = self.question.least_in_line(*bound, &self.cx.part(self.limit))?;
+        if in_line == Some(f64::INFINITY) {
+            return Ok(true);
+        }
+        *bound = bound.max(in_line.unwrap_or(0.0));
         let (degrees, dp) = (DegreeDp::default(), IdealDp::default());
         if let Some(by_load) = self.question.by_load()? {
             let exact: &dyn Solver = if self.question.has_options() { &degrees } else { &dp };

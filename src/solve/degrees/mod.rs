@@ -117,6 +117,21 @@ impl DegreeDp {
     }
 }
 
+/// A time that no slowest stage is below where pipelines run in line: stages wait for all those before them, but for such as
+/// hold nothing in line, which are as heavy as `heaviest` says of nodes' weights at most. At least `known`; infinite where
+/// no stages have the memory; `None` where stages may have several degrees, or unlimited memory, or sets are too many.
+pub(crate) fn least_in_line(
+    problem: &Problem,
+    heaviest: &dyn Fn(&[f64]) -> f64,
+    known: f64,
+    cx: &SearchContext,
+) -> Option<f64> {
+    let (costs, units) = (problem.costs.stages.as_ref()?, Reduced::contracted_only(problem));
+    let model = Model::new(problem, costs, units.members.clone());
+    let lattice = search::all_filters(&units, DegreeDp::default().max_ideals, cx)?;
+    reach::least(&lattice, &model, known, Some(heaviest), cx)
+}
+
 /// The split into these stages.
 fn lifted(problem: &Problem, model: &Model, stages: &[Found]) -> Solution {
     let class = problem.spec.platform.accelerators.iter().position(|class| class.count > 0).unwrap_or(0);

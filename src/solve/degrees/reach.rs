@@ -6,6 +6,12 @@
 //! of these over a set X, i stages can hold only sets with P(X) ≤ max P(Y) + T + λ · M, over the sets Y that i − 1 stages
 //! can hold: for every price, and for an infinite one, by bytes alone. What stages cut, and what nodes need while they
 //! run, is left out.
+//!
+//! Where a pipeline of m microbatches runs *in line*, a stage begins after the first forward passes of those before it, and
+//! these run their last backward passes after its own: with F for their time, m times its own is m T − F at most. Let Z be what
+//! lies before it, on n stages, and P'(Z) the sum of the least terms for one microbatch more in flight. A stage in line holds
+//! no more of it than its time and λ · M, and another one no more than the heaviest block B: F ≥ P'(Z) − n · max(B, λ · M). A
+//! stage that is not in line need not wait, but P(X) ≤ B.
 
 use std::collections::BTreeMap;
 
@@ -38,25 +44,48 @@ type Options = Vec<(f64, StageBytes)>;
 struct Price {
     time: f64,
     bytes: f64,
+    /// What a stage that need not wait for those before it can hold at most of nodes that are priced so.
+    block: f64,
+}
+
+/// The most that a stage which holds nothing in line can have of what each node weighs.
+pub type Heaviest<'a> = &'a dyn Fn(&[f64]) -> f64;
+
+/// A stage, as it is counted from the last one on.
+struct Place {
+    /// Microbatches in flight.
+    in_flight: usize,
+    /// The prices of memory that count for these.
+    prices: Vec<Price>,
+    /// By set that it and the stages after it hold: what the stages before it take for one microbatch at least, for each of those
+    /// of a pipeline. Empty where it does not wait for them.
+    waits: Vec<f64>,
 }
 
 struct Reach<'a> {
     lattice: &'a Lattice,
     /// The different options of nodes.
     kinds: Vec<Options>,
-    /// The kind of each node of each unit.
-    units: Vec<Vec<usize>>,
+    /// The nodes of each unit.
+    units: &'a [Vec<usize>],
+    /// The kind of each node.
+    kind_of: Vec<usize>,
     memory: f64,
     replicas: usize,
-    /// Microbatches in flight of each stage, from the last one on, and the prices of memory that count for these.
-    stages: Vec<(usize, Vec<Price>)>,
+    stages: Vec<Place>,
 }
 
-/// A time that no slowest stage is below: infinite where memory allows no split, and at least `known`, of which that is known.
-/// `None` where stages may have several degrees, memory has no limit, or sets and stages are too many to be looked at so often.
+/// A time that no slowest stage is below, of a pipeline in line where the `heaviest` blocks are told: infinite where memory allows
+/// no split, and at least `known`, of which that is known. `None` where stages may have several degrees, memory has no limit, or sets and stages are too many to be looked at so often.
 /// The lattice is that of all sets that may lie at the end of the pipeline. Where the limits of `cx` come first it is lower.
 /// O(stages · prices · (options + sets)) for each of some dozens of times.
-pub fn least(lattice: &Lattice, model: &Model, known: f64, cx: &SearchContext) -> Option<f64> {
+pub fn least(
+    lattice: &Lattice,
+    model: &Model,
+    known: f64,
+    heaviest: Option<Heaviest>,
+    cx: &SearchContext,
+) -> Option<f64> {
     let ([tensor], &[data]) = (&model.degrees[..], &model.costs.data_degrees[..]) else { return None };
     if model.memory.is_infinite() {
         return None;
@@ -65,7 +94,10 @@ pub fn least(lattice: &Lattice, model: &Model, known: f64, cx: &SearchContext) -
     if stages.saturating_mul(lattice.count()) > MOST_SETS {
         return None;
     }
-    let reach = Reach::new(lattice, model, data, stages);
+    let mut reach = Reach::new(lattice, model, data, stages);
+    if let Some(heaviest) = heaviest {
+        reach.run_in_line(heaviest, model.costs.microbatches / data);
+    }
     let (mut refuted, mut open) = (known, reach.longest().max(known));
     match reach.holds_all(open, cx) {
         Ok(true) => {}
@@ -87,9 +119,10 @@ pub fn least(lattice: &Lattice, model: &Model, known: f64, cx: &SearchContext) -
 }
 
 impl<'a> Reach<'a> {
-    fn new(lattice: &'a Lattice, model: &Model, replicas: usize, stages: usize) -> Self {
+    fn new(lattice: &'a Lattice, model: &'a Model, replicas: usize, stages: usize) -> Self {
         let (mut kinds, mut known) = (Vec::new(), BTreeMap::new());
-        let mut kind = |v: usize| {
+        let mut kind_of = vec![0; model.costs.options.len()];
+        for &v in model.members.iter().flatten() {
             let option = |(_, option): (usize, &OptionCost)| {
                 (model.time(option.compute, 0.0, option.parameters, replicas), model.costs.bytes(option))
             };
@@ -97,41 +130,73 @@ impl<'a> Reach<'a> {
             let bits = |&(time, bytes): &(f64, StageBytes)| {
                 [time, bytes.per_microbatch, bytes.fixed, bytes.shared].map(f64::to_bits)
             };
-            *known.entry(options.iter().map(bits).collect::<Vec<_>>()).or_insert_with(|| {
+            kind_of[v] = *known.entry(options.iter().map(bits).collect::<Vec<_>>()).or_insert_with(|| {
                 kinds.push(options);
                 kinds.len() - 1
-            })
-        };
-        let units = model.members.iter().map(|nodes| nodes.iter().map(|&v| kind(v)).collect()).collect();
+            });
+        }
         // As many as where no stages come before: schedules have no fewer where some do.
         let in_flight = |stage: usize| {
             let parts = stage * replicas;
             model.costs.in_flight.count(replicas, parts, parts, model.costs.microbatches)
         };
-        let priced = |in_flight| (in_flight, prices(&kinds, in_flight, replicas));
-        let stages = (1..=stages).map(in_flight).map(priced).collect();
-        Self { lattice, kinds, units, memory: model.memory, replicas, stages }
+        let place = |in_flight| Place { in_flight, prices: prices(&kinds, in_flight, replicas), waits: Vec::new() };
+        let stages = (1..=stages).map(in_flight).map(place).collect();
+        Self { lattice, kinds, units: &model.members, kind_of, memory: model.memory, replicas, stages }
     }
 
-    /// A time that leaves all stages more than they can take, their transfers aside.
+    /// Lets stages wait for those before them, where a pipeline has so many microbatches.
+    fn run_in_line(&mut self, heaviest: Heaviest, microbatches: usize) {
+        for place in 0..self.stages.len() {
+            for i in 0..self.stages[place].prices.len() {
+                let Place { in_flight, prices, .. } = &self.stages[place];
+                let of_kind = self.priced(*in_flight, prices[i]);
+                let weights: Vec<f64> = self.kind_of.iter().map(|&kind| of_kind[kind]).collect();
+                self.stages[place].prices[i].block = heaviest(&weights);
+            }
+        }
+        for place in 0..self.stages.len() {
+            self.stages[place].waits = self.waits(place, microbatches as f64);
+        }
+    }
+
+    /// What the stages before this one take for a microbatch at least, for each of so many, by the set that lies behind them.
+    fn waits(&self, place: usize, microbatches: f64) -> Vec<f64> {
+        let mut waits = vec![0.0_f64; self.lattice.count()];
+        let Some(Place { in_flight, prices, .. }) = self.stages.get(place + 1) else { return waits };
+        let stages = (self.stages.len() - 1 - place) as f64;
+        for &price in prices.iter().filter(|price| price.time > 0.0) {
+            let sums = self.sums(*in_flight, price);
+            let (all, held) = (sums.last().copied().unwrap_or(0.0), stages * price.block.max(price.bytes * self.memory));
+            let before = |sum: f64| (all - sum - held) / microbatches * (1.0 - ROUNDING);
+            waits.iter_mut().zip(&sums).for_each(|(waits, &sum)| *waits = waits.max(before(sum)));
+        }
+        waits
+    }
+
+    /// A time that leaves all stages more than they can take, their transfers aside, and in line what they wait for.
     fn longest(&self) -> f64 {
         let slowest = |options: &Options| options.iter().map(|&(time, _)| time).fold(0.0, f64::max);
-        self.units.iter().flatten().map(|&kind| slowest(&self.kinds[kind])).sum()
+        2.0 * self.kind_of.iter().map(|&kind| slowest(&self.kinds[kind])).sum::<f64>()
     }
 
     /// Whether the relaxation lets stages hold all units within this time.
     fn holds_all(&self, time: f64, cx: &SearchContext) -> Result<bool, Stopped> {
         let mut held = vec![false; self.lattice.count()];
         held[0] = true;
-        for &(in_flight, ref prices) in &self.stages {
+        for Place { in_flight, prices, waits } in &self.stages {
             let mut may = vec![true; held.len()];
             for &price in prices {
                 if cx.should_stop() {
                     return Err(Stopped);
                 }
-                let sums = self.sums(in_flight, price);
-                let most = largest(&sums, &held) + price.time * time + price.bytes * self.memory;
-                may.iter_mut().zip(&sums).for_each(|(may, &sum)| *may &= sum <= most * (1.0 + ROUNDING));
+                let sums = self.sums(*in_flight, price);
+                let (held, most) = (largest(&sums, &held), price.time * time + price.bytes * self.memory);
+                let within = |least: f64, most: f64| least <= (held + most) * (1.0 + ROUNDING);
+                for (set, (may, &sum)) in may.iter_mut().zip(&sums).enumerate() {
+                    let waits = price.time * waits.get(set).unwrap_or(&0.0);
+                    *may &= within(sum + waits, most) || within(sum, most.min(price.block));
+                }
             }
             held = may;
             if held.last() == Some(&true) {
@@ -141,13 +206,19 @@ impl<'a> Reach<'a> {
         Ok(self.units.is_empty())
     }
 
-    /// The least priced sum of each set.
-    fn sums(&self, in_flight: usize, price: Price) -> Vec<f64> {
+    /// The least that each kind of node takes at this price.
+    fn priced(&self, in_flight: usize, price: Price) -> Vec<f64> {
         let priced =
             |&(time, bytes): &(f64, StageBytes)| price.time * time + price.bytes * bytes.of(in_flight, self.replicas);
         let least = |options: &Options| options.iter().map(priced).fold(f64::INFINITY, f64::min);
-        let of_kind: Vec<f64> = self.kinds.iter().map(least).collect();
-        let of_unit: Vec<f64> = self.units.iter().map(|kinds| kinds.iter().map(|&kind| of_kind[kind]).sum()).collect();
+        self.kinds.iter().map(least).collect()
+    }
+
+    /// The least priced sum of each set.
+    fn sums(&self, in_flight: usize, price: Price) -> Vec<f64> {
+        let of_kind = self.priced(in_flight, price);
+        let of_unit = |nodes: &Vec<usize>| nodes.iter().map(|&v| of_kind[self.kind_of[v]]).sum();
+        let of_unit: Vec<f64> = self.units.iter().map(of_unit).collect();
         let mut sums = vec![0.0; self.lattice.count()];
         for set in 0..sums.len() {
             for &(unit, larger) in self.lattice.above(set) {
@@ -170,8 +241,8 @@ fn prices(kinds: &[Options], in_flight: usize, replicas: usize) -> Vec<Price> {
     slopes.dedup_by(|a, b| *a <= *b * (1.0 + 1e-3));
     let step = slopes.len().div_ceil(MOST_PRICES).max(1);
     let finite = std::iter::once(0.0).chain(slopes.into_iter().step_by(step));
-    let infinite = Price { time: 0.0, bytes: 1.0 };
-    finite.map(|bytes| Price { time: 1.0, bytes }).chain([infinite]).collect()
+    let price = |time: f64, bytes: f64| Price { time, bytes, block: 0.0 };
+    finite.map(|bytes| price(1.0, bytes)).chain([price(0.0, 1.0)]).collect()
 }
 
 /// The largest sum of the sets that are held.

@@ -43,7 +43,7 @@ const PART_OF_REACH: u32 = 10;
 const COARSE: f64 = 1e-3;
 
 /// All sets that may lie at the end of the pipeline; `None` where there are too many, or a limit came first.
-fn all_filters(units: &Reduced, max_ideals: usize, cx: &SearchContext) -> Option<Lattice> {
+pub fn all_filters(units: &Reduced, max_ideals: usize, cx: &SearchContext) -> Option<Lattice> {
     let count = units.unit_count();
     let backwards: Vec<(usize, usize)> = units.order.edges().map(|(u, v)| (v, u)).collect();
     let Ok(reversed) = Graph::new(count, &backwards) else { unreachable!("a turned acyclic graph is acyclic") };
@@ -115,7 +115,7 @@ impl<'a> Family<'a> {
             return false;
         }
         let part = race.cx.part(race.cx.remaining().map(|left| left / PART_OF_REACH));
-        let least = reach::least(&self.lattice, &self.model, race.bound(), &part);
+        let least = reach::least(&self.lattice, &self.model, race.bound(), None, &part);
         if let Some(least) = least.filter(|least| least.is_finite()) {
             race.raise(least, BoundSource::Refuted);
         }
