@@ -30,7 +30,8 @@ impl Blocks {
         let class = |v: usize| nodes[v].color_class.map_or((false, v as u64), |class| (true, class));
         let mut classes: BTreeMap<(bool, u64), Class> = BTreeMap::new();
         for (v, node) in nodes.iter().enumerate() {
-            let class = classes.entry(class(v)).or_insert(Class { in_line: true, nodes: Vec::new(), passes: [false; 2] });
+            let class =
+                classes.entry(class(v)).or_insert(Class { in_line: true, nodes: Vec::new(), passes: [false; 2] });
             class.in_line &= in_line[v];
             class.nodes.push(v);
             class.passes[usize::from(node.backward)] = true;

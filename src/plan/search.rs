@@ -247,8 +247,8 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         let question = self.question(candidate);
-        // A quarter each for stages in line, for the slowest stage, for the step, and for mappings.
-        let limit = self.share(4 * left);
+        // Two sevenths each for the slowest stage, for the step, and for mappings, and one for stages in line.
+        let limit = self.share(7 * left).map(|part| 2 * part);
         let splits = splits(&question, candidate.bound, self.options.partitioner.as_deref(), limit, self.cx)?;
         candidate.bound = splits.bound;
         if splits.is_refuted {

@@ -64,7 +64,8 @@ impl Search<'_> {
         if self.question.chunks > 1 {
             return self.by_chunk_search(bound);
         }
-        let in_line = self.question.least_in_line(*bound, &self.cx.part(self.limit))?;
+        let part = self.cx.part(self.limit.map(|limit| limit / 2));
+        let in_line = self.question.least_in_line(*bound, &part)?;
         if in_line == Some(f64::INFINITY) {
             return Ok(true);
         }

@@ -199,7 +199,7 @@ fn of_options(
     graph
 }
 
-/// The shortest step of any mapping that fits in memory.
+/// The shortest step of any mapping that fits in memory, with all-reduces in parts where they pass beside the compute.
 fn shortest(stages: &StageGraph, topology: &Topology, candidate: &Candidate, links: Links) -> Option<f64> {
     let replicas = candidate.shape.replicas;
     let cost = StageCost::additive(Counted::Both);
@@ -210,6 +210,7 @@ fn shortest(stages: &StageGraph, topology: &Topology, candidate: &Candidate, lin
         // Stage s of a pipeline over p devices is on the device of the stage s mod p.
         let devices = (0..problem.copies()).map(|copy| chosen[copy % held]).collect();
         let pipeline = Pipeline::of_mapping(&problem, &Mapping { devices }, links).unwrap();
+        let pipeline = Pipeline { buckets: BUCKETS, ..pipeline };
         let simulation = match simulate(&pipeline, candidate.schedule, options) {
             Err(SimulateError::Unsuitable(Unsuitable::NotAMultiple { .. })) => return None,
             simulation => simulation.unwrap(),
@@ -258,6 +259,8 @@ fn topology(count: usize, (rates, latency): (&[u8], u8), fast: &[bool], memory: 
     Topology::new("any", "made up", (0..count).map(device).collect(), rate).with_latency(|_, _| latency.into())
 }
 
+const BUCKETS: usize = 3;
+
 const LINKS: [Links; 3] = [Links::Blocking, Links::Overlapped, Links::Contended];
 
 /// How a model is trained, and what replicas share out of it.
@@ -275,7 +278,8 @@ fn options(links: usize, batch: usize, memory: StageMemory) -> PlanOptions {
     let schedules = PlanOptions::schedules().into_iter().map(|(schedule, _)| schedule).filter(|s| s.has_backward());
     let schedules: Vec<&'static dyn Schedule> = schedules.collect();
     let mappers = ["consecutive", "exhaustive"].map(String::from).to_vec();
-    PlanOptions { batch: Some(batch), schedules, links: LINKS[links], mappers, memory, ..PlanOptions::default() }
+    let (batch, links) = (Some(batch), LINKS[links]);
+    PlanOptions { batch, schedules, links, buckets: BUCKETS, mappers, memory, ..PlanOptions::default() }
 }
 
 fn layer() -> impl Strategy<Value = Layer> {

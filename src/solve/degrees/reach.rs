@@ -167,7 +167,8 @@ impl<'a> Reach<'a> {
         let stages = (self.stages.len() - 1 - place) as f64;
         for &price in prices.iter().filter(|price| price.time > 0.0) {
             let sums = self.sums(*in_flight, price);
-            let (all, held) = (sums.last().copied().unwrap_or(0.0), stages * price.block.max(price.bytes * self.memory));
+            let (all, held) =
+                (sums.last().copied().unwrap_or(0.0), stages * price.block.max(price.bytes * self.memory));
             let before = |sum: f64| (all - sum - held) / microbatches * (1.0 - ROUNDING);
             waits.iter_mut().zip(&sums).for_each(|(waits, &sum)| *waits = waits.max(before(sum)));
         }
