@@ -5,7 +5,7 @@ use dagsplit::instance::{Edge, EdgeBytes, Instance, Node, NodeOption, Parallelis
 use dagsplit::mapping::{Counted, Device, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology};
 use dagsplit::plan::{Candidate, Fate, Plan, PlanOptions, plan};
 use dagsplit::problem::{Optimizer, Precision, StageMemory, Training, fits};
-use dagsplit::simulate::schedule::{Interleaved, Schedule};
+use dagsplit::simulate::schedule::{Interleaved, OneForwardOneBackward, Schedule};
 use dagsplit::simulate::{Links, Options, Pipeline, SimulateError, Unsuitable, simulate};
 use dagsplit::solve::{SearchContext, Status};
 use proptest::collection::vec;
@@ -286,6 +286,76 @@ fn layer() -> impl Strategy<Value = Layer> {
     (1..9u8, 1..9u8, 0..20u8, 0..20u8, 0..20u8)
 }
 
+/// Plans layers and holds the plan against every split and mapping.
+fn check_nodes(
+    layers: &[Layer],
+    (chained, skips): (&[bool], &[bool]),
+    topology: &Topology,
+    asked: &PlanOptions,
+) -> Result<Plan, TestCaseError> {
+    let states_parameters = layers.iter().any(|layer| layer.3 > 0);
+    let kept = if states_parameters { asked.memory } else { StageMemory::default() };
+    let instance = training(layers, chained, skips);
+    let found =
+        plan(&instance, topology, &PlanOptions { memory: kept, ..asked.clone() }, &SearchContext::new()).unwrap();
+    let count = layers.len() as u64;
+    let forward = instance.edges.iter().filter(|edge| edge.target < count);
+    let edges: Vec<(usize, usize)> = forward.map(|edge| (edge.source as usize, edge.target as usize)).collect();
+    check(&found, |candidate| {
+        let splits = splits(layers.len(), &edges, candidate.shape.stages);
+        let lasting = |parameters| lasting(parameters, kept, candidate.shape.replicas);
+        let times = splits
+            .iter()
+            .filter_map(|split| shortest(&of_nodes(layers, &edges, split, lasting), topology, candidate, asked.links));
+        times.min_by(f64::total_cmp)
+    })?;
+    Ok(found)
+}
+
+/// A plan whose memory holds one layer on each device, for as many microbatches: the bound of its shape, and its step.
+fn one_layer_each(layers: &[Layer], edges: (&[bool], &[bool]), devices: usize, replicas: usize) -> (f64, f64) {
+    let largest = layers.iter().map(|layer| layer.3 + layer.4).max().unwrap();
+    let topology = topology(devices, (&[1], 0), &[false; 4], Some(largest.into()));
+    let asked = PlanOptions {
+        replicas: vec![replicas],
+        schedules: vec![&OneForwardOneBackward],
+        recompute: vec![false],
+        ..options(0, replicas * layers.len(), StageMemory::default())
+    };
+    let found = check_nodes(layers, edges, &topology, &asked).unwrap();
+    let best = found.best().unwrap();
+    assert_eq!(best.stages(), layers.len());
+    (best.bound, best.time().unwrap())
+}
+
+/// What memory forces apart runs one after the other, which the bound counts to the end.
+#[test]
+fn stages_in_line_wait_for_each_other() {
+    let layers = [(2, 5, 0, 0, 10), (3, 4, 0, 0, 10), (6, 1, 0, 0, 10)];
+    let (bound, time) = one_layer_each(&layers, (&[true; 4], &[false; 4]), 3, 1);
+    assert_eq!(time, 2.0 * 7.0 + 3.0 * 7.0);
+    assert!(bound > 34.0 && bound <= time, "{bound} of {time}");
+}
+
+/// Of two branches side by side neither waits for the other: the last layer waits for one of them alone.
+#[test]
+fn branches_side_by_side_do_not_add_up() {
+    let layers = [(1, 1, 0, 0, 10), (5, 5, 0, 0, 10), (5, 5, 0, 0, 10), (9, 9, 0, 0, 10)];
+    let edges = ([true, true, false, true], [false, false, true, true]);
+    let (bound, time) = one_layer_each(&layers, (&edges.0, &edges.1), 4, 1);
+    assert!(bound <= time, "{bound} above {time}");
+    assert!(time < 4.0 * 18.0 + 2.0 + 10.0 + 10.0, "{time}, as in line");
+}
+
+/// The all-reduce of the last stage passes while the first one runs its backward pass.
+#[test]
+fn all_reduces_do_not_hold_up_the_stages_before() {
+    let layers = [(1, 30, 0, 60, 0), (1, 1, 0, 120, 0)];
+    let (bound, time) = one_layer_each(&layers, (&[true; 4], &[false; 4]), 4, 2);
+    assert!(bound <= time, "{bound} above {time}");
+    assert!(time < 31.0 + 2.0 * 2.0 + 120.0, "{time}, as one after the other");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
@@ -294,22 +364,9 @@ proptest! {
         layers in vec(layer(), 1..5), chained in vec(proptest::bool::weighted(0.7), 4), skips in vec(any::<bool>(), 4), devices in 1..5usize, rates in vec(1..30u8, 9),
         latency in 0..3u8, fast in vec(any::<bool>(), 4), limit in proptest::option::of(20..150u16), links in 0..3usize, batch in 1..7usize, kept in prop_oneof![Just(StageMemory::default()), trained()],
     ) {
-        let states_parameters = layers.iter().any(|layer| layer.3 > 0);
-        let kept = if states_parameters { kept } else { StageMemory::default() };
-        let instance = training(&layers, &chained, &skips);
         let topology = topology(devices, (&rates, latency), &fast, limit);
-        let found = plan(&instance, &topology, &options(links, batch, kept), &SearchContext::new()).unwrap();
-        let count = layers.len() as u64;
-        let forward = instance.edges.iter().filter(|edge| edge.target < count);
-        let edges: Vec<(usize, usize)> = forward.map(|edge| (edge.source as usize, edge.target as usize)).collect();
-        check(&found, |candidate| {
-            let splits = splits(layers.len(), &edges, candidate.shape.stages);
-            let lasting = |parameters| lasting(parameters, kept, candidate.shape.replicas);
-            let times = splits.iter().filter_map(|split| {
-                shortest(&of_nodes(&layers, &edges, split, lasting), &topology, candidate, LINKS[links])
-            });
-            times.min_by(f64::total_cmp)
-        })?;
+        let asked = options(links, batch, kept);
+        check_nodes(&layers, (&chained, &skips), &topology, &asked)?;
     }
 
     #[test]

@@ -7,11 +7,11 @@
 //! can hold: for every price, and for an infinite one, by bytes alone. What stages cut, and what nodes need while they
 //! run, is left out.
 //!
-//! Where a pipeline of m microbatches runs *in line*, a stage begins after the first forward passes of those before it, and
-//! these run their last backward passes after its own: with F for their time, m times its own is m T − F at most. Let Z be what
-//! lies before it, on n stages, and P'(Z) the sum of the least terms for one microbatch more in flight. A stage in line holds
-//! no more of it than its time and λ · M, and another one no more than the heaviest block B: F ≥ P'(Z) − n · max(B, λ · M). A
-//! stage that is not in line need not wait, but P(X) ≤ B.
+//! Where a pipeline of m microbatches runs *in line*, a stage begins after the first forward passes of those before it that hold
+//! what comes before or after everything else, and these run their last backward passes after its own: with F for their time,
+//! m times its own is m T − F at most. Let Z be what lies before it, on n stages, and P'(Z) the sum of the least terms for one
+//! stage more. One of these stages holds no more of it than its time and λ · M, or, where nobody waits for it, than the heaviest
+//! block B: F ≥ P'(Z) − n · max(B, λ · M).
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ type Options = Vec<(f64, StageBytes)>;
 struct Price {
     time: f64,
     bytes: f64,
-    /// What a stage that need not wait for those before it can hold at most of nodes that are priced so.
+    /// What a stage for which those behind it need not wait can hold at most of nodes that are priced so.
     block: f64,
 }
 
@@ -192,11 +192,10 @@ impl<'a> Reach<'a> {
                     return Err(Stopped);
                 }
                 let sums = self.sums(*in_flight, price);
-                let (held, most) = (largest(&sums, &held), price.time * time + price.bytes * self.memory);
-                let within = |least: f64, most: f64| least <= (held + most) * (1.0 + ROUNDING);
+                let most = largest(&sums, &held) + price.time * time + price.bytes * self.memory;
                 for (set, (may, &sum)) in may.iter_mut().zip(&sums).enumerate() {
                     let waits = price.time * waits.get(set).unwrap_or(&0.0);
-                    *may &= within(sum + waits, most) || within(sum, most.min(price.block));
+                    *may &= sum + waits <= most * (1.0 + ROUNDING);
                 }
             }
             held = may;
