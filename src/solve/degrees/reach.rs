@@ -62,8 +62,19 @@ struct Place {
     waits: Vec<f64>,
 }
 
+/// The sets that stages can hold.
+struct Held {
+    /// Sets have so many units at least that are looked at. There is one of this size, and all larger ones contain it.
+    base: usize,
+    sets: Vec<bool>,
+    /// From this one on there are none.
+    end: usize,
+}
+
 struct Reach<'a> {
     lattice: &'a Lattice,
+    /// By number of units: the first set that has so many, and at the end how many sets there are.
+    levels: Vec<usize>,
     /// The different options of nodes.
     kinds: Vec<Options>,
     /// The nodes of each unit.
@@ -76,9 +87,10 @@ struct Reach<'a> {
 }
 
 /// A time that no slowest stage is below, of a pipeline in line where the `heaviest` blocks are told: infinite where memory allows
-/// no split, and at least `known`, of which that is known. `None` where stages may have several degrees, memory has no limit, or sets and stages are too many to be looked at so often.
-/// The lattice is that of all sets that may lie at the end of the pipeline. Where the limits of `cx` come first it is lower.
-/// O(stages · prices · (options + sets)) for each of some dozens of times.
+/// no split, and at least `known`, of which that is known. `None` where stages may have several degrees, memory has no limit, or
+/// sets and stages are too many to be looked at so often. The lattice is that of all sets that may lie at the end of the pipeline.
+/// Where the limits of `cx` come first it is lower. O(stages · prices · (options + sets)) for each of some dozens of times; of a
+/// lattice that is narrow everywhere, a stage looks at the sets alone that it may come to.
 pub fn least(
     lattice: &Lattice,
     model: &Model,
@@ -142,7 +154,8 @@ impl<'a> Reach<'a> {
         };
         let place = |in_flight| Place { in_flight, prices: prices(&kinds, in_flight, replicas), waits: Vec::new() };
         let stages = (1..=stages).map(in_flight).map(place).collect();
-        Self { lattice, kinds, units: &model.members, kind_of, memory: model.memory, replicas, stages }
+        let levels = levels(lattice, model.members.len());
+        Self { lattice, levels, kinds, units: &model.members, kind_of, memory: model.memory, replicas, stages }
     }
 
     /// Lets stages wait for those before them, where a pipeline has so many microbatches.
@@ -183,27 +196,70 @@ impl<'a> Reach<'a> {
 
     /// Whether the relaxation lets stages hold all units within this time.
     fn holds_all(&self, time: f64, cx: &SearchContext) -> Result<bool, Stopped> {
-        let mut held = vec![false; self.lattice.count()];
-        held[0] = true;
-        for Place { in_flight, prices, waits } in &self.stages {
-            let mut may = vec![true; held.len()];
-            for &price in prices {
+        let mut held = Held { base: 0, sets: vec![false; self.lattice.count()], end: 1 };
+        held.sets[0] = true;
+        let mut sums = vec![0.0; held.sets.len()];
+        for place in &self.stages {
+            let (first, mut end) = (self.levels[held.base], held.sets.len());
+            let mut may = vec![false; end];
+            may[first..].fill(true);
+            for &price in &place.prices {
                 if cx.should_stop() {
                     return Err(Stopped);
                 }
-                let sums = self.sums(*in_flight, price);
-                let most = largest(&sums, &held) + price.time * time + price.bytes * self.memory;
-                for (set, (may, &sum)) in may.iter_mut().zip(&sums).enumerate() {
-                    let waits = price.time * waits.get(set).unwrap_or(&0.0);
-                    *may &= sum + waits <= most * (1.0 + ROUNDING);
-                }
+                end = self.keep((place, price), time, &held, &mut sums, &mut may[..end]);
             }
-            held = may;
-            if held.last() == Some(&true) {
+            may[end..].fill(false);
+            let is_held = |&level: &usize| self.levels[level + 1] == self.levels[level] + 1 && may[self.levels[level]];
+            let reached = (held.base..self.levels.len() - 1).take_while(|&level| self.levels[level] < end);
+            let base = reached.filter(is_held).last().unwrap_or(held.base);
+            held = Held { base, sets: may, end };
+            if held.sets.last() == Some(&true) {
                 return Ok(true);
             }
         }
         Ok(self.units.is_empty())
+    }
+
+    /// Takes away from the sets that a stage `may` hold, and those behind it, what is above the most at this price, and tells from
+    /// which set on there is none. Sums leave out the held set that all of these contain.
+    fn keep(
+        &self,
+        (place, price): (&Place, Price),
+        time: f64,
+        held: &Held,
+        sums: &mut [f64],
+        may: &mut [bool],
+    ) -> usize {
+        let of_kind = self.priced(place.in_flight, price);
+        let of_unit = |unit: u32| self.units[unit as usize].iter().map(|&v| of_kind[self.kind_of[v]]).sum::<f64>();
+        let grow = |sums: &mut [f64], set: usize| {
+            for &(unit, larger) in self.lattice.above(set) {
+                sums[larger as usize] = sums[set] + of_unit(unit);
+            }
+        };
+        let (first, mut largest) = (self.levels[held.base], 0.0_f64);
+        sums[first] = 0.0;
+        for set in first..held.end {
+            largest = if held.sets[set] { largest.max(sums[set]) } else { largest };
+            grow(sums, set);
+        }
+        let most = (largest + price.time * time + price.bytes * self.memory) * (1.0 + ROUNDING);
+        for level in self.levels[held.base..].windows(2) {
+            let mut is_any_within = false;
+            for set in level[0]..level[1].min(may.len()) {
+                let waits = price.time * place.waits.get(set).unwrap_or(&0.0);
+                may[set] &= sums[set] + waits <= most;
+                is_any_within |= sums[set] <= most;
+                if set >= held.end {
+                    grow(sums, set);
+                }
+            }
+            if !is_any_within {
+                return level[0].min(may.len());
+            }
+        }
+        may.len()
     }
 
     /// The least that each kind of node takes at this price.
@@ -245,7 +301,13 @@ fn prices(kinds: &[Options], in_flight: usize, replicas: usize) -> Vec<Price> {
     finite.map(|bytes| price(1.0, bytes)).chain([price(0.0, 1.0)]).collect()
 }
 
-/// The largest sum of the sets that are held.
-fn largest(sums: &[f64], held: &[bool]) -> f64 {
-    sums.iter().zip(held).filter(|(_, held)| **held).map(|(sum, _)| *sum).fold(0.0, f64::max)
+/// The first set of each size, and how many sets there are.
+fn levels(lattice: &Lattice, units: usize) -> Vec<usize> {
+    let mut levels = vec![0, 1];
+    while levels.len() < units + 2 {
+        let last = levels[levels.len() - 2]..levels[levels.len() - 1];
+        let largest = last.flat_map(|set| lattice.above(set)).map(|&(_, larger)| larger as usize).max();
+        levels.push(largest.map_or(lattice.count(), |largest| largest + 1));
+    }
+    levels
 }
