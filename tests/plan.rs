@@ -501,6 +501,8 @@ fn senseless_command_lines_are_refused() {
         "--chunks 2 --stages 1",
         "--partitioner nonesuch",
         "--mapper nonesuch",
+        "--buckets 0",
+        "--buckets 4",
     ] {
         run(folder.path(), &format!("plan layers.json pairs.json {arguments}"), 2);
     }

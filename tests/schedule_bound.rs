@@ -293,8 +293,8 @@ fn tangled() -> impl Strategy<Value = Pipeline> {
         Transfers::TwoEngines,
         Transfers::Links { contended: true },
     ]);
-    (vec(stage, 2), vec(block, 2..9), flows, reduces, transfers).prop_map(
-        |(stages, blocks, (flows, next), reduces, transfers)| {
+    (vec(stage, 2), vec(block, 2..9), flows, (reduces, select(vec![1, 2, 4])), transfers).prop_map(
+        |(stages, blocks, (flows, next), (reduces, buckets), transfers)| {
             let stage = |(rank, (device, weights, boundary, others)): (usize, (usize, u8, u8, u8))| simulate::Stage {
                 name: "stage".into(),
                 rank,
@@ -323,6 +323,7 @@ fn tangled() -> impl Strategy<Value = Pipeline> {
                 transfers,
                 replicas: 1,
                 weight_gradient: 0.5,
+                buckets,
             };
             // Each stage begins with its forward pass.
             for (stage, block) in pipeline.blocks[..2].iter_mut().enumerate() {
@@ -338,6 +339,7 @@ fn tangled() -> impl Strategy<Value = Pipeline> {
             let reduce = |(after, time): (Vec<usize>, u8)| AllReduce {
                 after: after.into_iter().map(|block| block % blocks).collect(),
                 time: time.into(),
+                latency: 0.0,
             };
             pipeline.all_reduces = reduces.into_iter().map(reduce).collect();
             pipeline

@@ -110,6 +110,50 @@ fn messages_and_all_reduces_take_their_time() {
     assert_eq!(makespan(&contended), (1.0 + 8.0 * 3.0 + 1.0) + (2.0 + 8.0 * 3.0 + 2.0) + 2.0);
 }
 
+/// One stage on a slow and a fast device: of k parts of a time p, all wait for the first one, or the last one for the pass.
+#[test]
+fn reduction_in_buckets_hides_behind_the_last_backward_pass() {
+    for (forward, backward, latency) in [(1.0, 2.0, 0.0), (1.0, 8.0, 0.0), (3.0, 0.5, 0.0), (1.0, 4.0, 0.25)] {
+        let mut problem = chain(&[(forward, backward)], 2);
+        problem.topology.devices[1].speed = 2.0;
+        problem.topology = problem.topology.with_latency(|_, _| latency);
+        for (links, buckets) in
+            [(Links::Blocking, 4), (Links::Overlapped, 1), (Links::Overlapped, 4), (Links::Contended, 5)]
+        {
+            let pipeline = Pipeline { buckets, ..in_order(&problem, links) };
+            let k = if links == Links::Blocking { 1.0 } else { buckets as f64 };
+            // Two messages for each copy, each of a byte.
+            let part = 2.0 * latency + 2.0 / k;
+            let exposed = f64::max(backward / k + k * part, backward + part) - backward;
+            for schedule in [&GPipe as &dyn Schedule, &OneForwardOneBackward] {
+                let makespan = run(&pipeline, schedule, microbatches(3)).makespan();
+                let expected = 3.0 * (forward + backward) + exposed;
+                assert!((makespan - expected).abs() < 1e-12, "{links:?}, {buckets}: {makespan} for {expected}");
+            }
+        }
+    }
+}
+
+proptest! {
+    /// Every part begins when it may, on all copies at once, whatever the times; no more parts are slower without latencies.
+    #[test]
+    fn more_buckets_take_no_longer(
+        times in vec((1..9u8, 1..9u8), 1..4), speeds in vec(1..4u8, 9), replicas in 1..4usize, contended in any::<bool>(), count in 1..5usize,
+    ) {
+        let times: Vec<(f64, f64)> = times.into_iter().map(|(forward, backward)| (forward.into(), backward.into())).collect();
+        let mut problem = chain(&times, replicas);
+        problem.topology.devices.iter_mut().zip(speeds).for_each(|(device, speed)| device.speed = speed.into());
+        let links = if contended { Links::Contended } else { Links::Overlapped };
+        for schedule in [&GPipe as &dyn Schedule, &OneForwardOneBackward, &schedule::ZbH1] {
+            let time = |buckets| {
+                let pipeline = Pipeline { buckets, ..in_order(&problem, links) };
+                run(&pipeline, schedule, microbatches(count)).makespan()
+            };
+            prop_assert!(time(2) <= time(1) + 1e-9 && time(6) <= time(2) + 1e-9);
+        }
+    }
+}
+
 #[test]
 fn schedules_say_what_they_cannot_run() {
     let refusal = |pipeline: &Pipeline, schedule: &dyn Schedule, count| {

@@ -186,6 +186,24 @@ fn timelines_are_drawn_and_traced() {
     let count = |phase: &str| trace["traceEvents"].as_array().unwrap().iter().filter(|e| e["ph"] == phase).count();
     // Messages pass side by side: two directions, two pipelines, two microbatches.
     assert_eq!((count("b"), count("e")), (8, 8));
+    // Each is an arrow between what runs at its ends, and every counter comes to the peak.
+    assert_eq!((count("s"), count("f")), (8, 8));
+    let events = trace["traceEvents"].as_array().unwrap();
+    let of = |phase: &'static str| events.iter().filter(move |event| event["ph"] == phase);
+    for arrow in of("s").chain(of("f")) {
+        let time = |event: &Value, key: &str| event[key].as_f64().unwrap();
+        let runs = |event: &&Value| ["pid", "tid"].iter().all(|&key| event[key] == arrow[key]);
+        let is_in = |event: &Value| (0.0..=time(event, "dur")).contains(&(time(arrow, "ts") - time(event, "ts")));
+        assert!(of("X").filter(runs).any(is_in), "{arrow}");
+        let other = of("f").find(|event| event["id"] == arrow["id"]).unwrap();
+        assert!(other["pid"] != arrow["pid"] || arrow["ph"] == "f");
+        assert!(time(arrow, "ts") <= time(other, "ts"));
+    }
+    let devices = record(&bench, "stages.json topology.json mapping.json --microbatches 2 --overlap")["devices"].take();
+    for (pid, device) in devices.as_array().unwrap().iter().enumerate() {
+        let held = of("C").filter(|event| event["pid"] == pid).map(|event| event["args"]["bytes"].as_f64().unwrap());
+        assert_eq!(held.fold(0.0, f64::max), device["peak_memory"].as_f64().unwrap(), "{device}");
+    }
 }
 
 #[test]
@@ -193,6 +211,7 @@ fn what_is_wrong_is_told() {
     let bench = bench();
     fails(&bench, "diamond.json", 2, "FILES");
     fails(&bench, "diamond.json alternating.json --contention", 2, "--overlap");
+    fails(&bench, "diamond.json alternating.json --buckets 4", 2, "--overlap");
     fails(&bench, "diamond.json alternating.json --microbatches 0", 2, "from 1 to");
     fails(&bench, "diamond.json alternating.json --schedule 1f1b", 2, "virtual-devices");
     fails(&bench, "diamond.json contiguous.json --weight-gradient 2", 2, "from 0 to 1");

@@ -173,6 +173,8 @@ class Planned(Devices, Limits, total=False):
     """The schedules, such as `1f1b` and `zb-h1`."""
     links: Literal["blocking", "overlapped", "contended"]
     """How messages between stages are paid for."""
+    buckets: int
+    """In how many parts all-reduces are done that pass beside the compute."""
     recompute: Literal["never", "always", "either"]
     """Whether stages compute their activations once more."""
     together: str | Sequence[str] | Sequence[Sequence[str]]
@@ -219,5 +221,7 @@ class Simulated(Devices, total=False):
     """Let transfers pass beside the compute."""
     contention: bool
     """Let transfers share what carries them."""
+    buckets: int
+    """In how many parts all-reduces are done that pass beside the compute."""
     sync_bandwidth: float | str
     """Bandwidth of the all-reduce of a split with replicas."""

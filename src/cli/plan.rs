@@ -192,7 +192,7 @@ impl Args {
             let run = [format!("--schedule={}", best.schedule.name()), format!("--microbatches={}", best.microbatches)];
             let again = best.recompute.then(|| "--recompute".to_owned());
             let words = ["simulate".to_owned()].into_iter().chain(files).chain(run).chain(again);
-            let words = words.chain(links.iter().map(|&word| word.to_owned()));
+            let words = words.chain(links);
             commands.push(("The simulator's word on the step:", command_line("dagsplit", words)));
         }
         commands

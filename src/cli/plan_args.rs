@@ -13,7 +13,7 @@ use clap::ValueEnum;
 
 use super::stage_memory_args::TrainingArgs;
 use super::together_args::TogetherArgs;
-use super::{Failure, values};
+use super::{Exit, Failure, values};
 
 /// How to use an interconnect.
 #[derive(Debug, clap::Args)]
@@ -98,6 +98,11 @@ struct PipelineArgs {
     #[arg(long, value_enum, default_value = "blocking")]
     links: LinksArg,
 
+    /// Do each all-reduce in so many parts, each as soon as the last backward pass has computed its gradients; not with blocking
+    /// links, with which all-reduces hide behind nothing.
+    #[arg(long, value_name = "COUNT", default_value = "1", value_parser = values::whole::<u32>(1..=10_000))]
+    buckets: u32,
+
     /// Whether stages compute their activations once more in place of keeping them; where the file's options say what that
     /// takes, it is chosen for each node.
     #[arg(long, value_enum, default_value = "either")]
@@ -114,7 +119,7 @@ enum CostArg {
     Both,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
 enum LinksArg {
     /// Both ends of a message are busy with it.
     Blocking,
@@ -161,7 +166,11 @@ impl HowArgs {
     /// Patterns that match no node.
     pub fn options(&self, instance: &Instance) -> Result<PlanOptions, Failure> {
         let CandidateArgs { batch, microbatch_sizes, stages, replicas, tensor_degrees, chunks } = &self.candidates;
-        let PipelineArgs { schedule, links, recompute } = &self.pipeline;
+        let PipelineArgs { schedule, links, buckets, recompute } = &self.pipeline;
+        if *buckets > 1 && *links == LinksArg::Blocking {
+            let cause = "--buckets: all-reduces pass beside the compute with --links overlapped or contended alone";
+            return Err(Failure::message(Exit::Usage, cause));
+        }
         Ok(PlanOptions {
             batch: *batch,
             microbatch_sizes: microbatch_sizes.clone(),
@@ -180,6 +189,7 @@ impl HowArgs {
             mappers: split_list(&self.mapper),
             counted: self.cost.iter().map(|cost| cost.counted()).collect(),
             links: links.links(),
+            buckets: *buckets as usize,
             mapping_time: self.mapping_time,
             together: self.together.sets(instance)?,
         })
@@ -190,9 +200,11 @@ impl HowArgs {
         self.training.asked()
     }
 
-    /// The options of `simulate` that pay for messages in the same way.
-    pub fn link_words(&self) -> &'static [&'static str] {
-        self.pipeline.links.words()
+    /// The options of `simulate` that pay for messages and all-reduces in the same way.
+    pub fn link_words(&self) -> Vec<String> {
+        let PipelineArgs { links, buckets, .. } = &self.pipeline;
+        let buckets = (*buckets > 1).then(|| ["--buckets".into(), buckets.to_string()]);
+        links.words().iter().map(|&word| word.into()).chain(buckets.into_iter().flatten()).collect()
     }
 }
 

@@ -295,7 +295,7 @@ impl ProblemArgs {
             return Err(Failure::message(Exit::Usage, wrong));
         }
         let placement = self.placement.into();
-        Ok(Some(Chunks { memory: self.stage_memory.of_chunks(placement)?, ..Chunks::new(count, placement) }))
+        Ok(Some(Chunks { memory: self.stage_memory.of_chunks(placement, count)?, ..Chunks::new(count, placement) }))
     }
 
     fn microbatches_of_step(&self) -> Result<usize, Failure> {

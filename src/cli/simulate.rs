@@ -96,6 +96,10 @@ pub struct SimulationArgs {
     #[arg(long, requires = "overlap")]
     contention: bool,
 
+    /// Do each all-reduce in so many parts, each as soon as the last backward pass has computed its gradients.
+    #[arg(long, value_name = "COUNT", default_value = "1", value_parser = values::whole::<u32>(1..=10_000))]
+    buckets: u32,
+
     /// Bandwidth of the all-reduce ring of a split with replicas, in bytes per time unit of the file [default: the
     /// file's link bandwidth].
     #[arg(long, value_name = "BYTES", value_parser = values::bandwidth)]
@@ -171,7 +175,13 @@ impl SimulationArgs {
         mut pipeline: Pipeline,
         usual: ScheduleArg,
     ) -> Result<(Simulation, SimulationRecord), Failure> {
-        pipeline.weight_gradient = self.weight_gradient;
+        if self.buckets > 1 && !self.overlap {
+            return Err(Failure::message(
+                Exit::Usage,
+                "--buckets: all-reduces pass beside the compute with --overlap alone",
+            ));
+        }
+        (pipeline.weight_gradient, pipeline.buckets) = (self.weight_gradient, self.buckets as usize);
         let schedule = self.schedule.unwrap_or(usual).schedule();
         let options = Options { microbatches: self.microbatches as usize, recompute: self.recompute };
         let simulation = simulate(&pipeline, schedule, options).or_fail(Exit::Usage)?;

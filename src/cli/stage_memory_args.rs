@@ -124,8 +124,8 @@ impl StageMemoryArgs {
         })
     }
 
-    /// What devices with several chunks keep, if anything is asked for.
-    pub fn of_chunks(&self, placement: Placement) -> Result<Option<ChunkMemory>, Failure> {
+    /// What devices with so many chunks keep, if anything is asked for. One chunk on each is 1F1B.
+    pub fn of_chunks(&self, placement: Placement, count: usize) -> Result<Option<ChunkMemory>, Failure> {
         if self.training.zero.is_some() {
             return Err(refused("--zero", "devices with several chunks have no replicas; leave it out"));
         }
@@ -136,9 +136,13 @@ impl StageMemoryArgs {
             Placement::Interleaved => FlightArg::Interleaved,
             Placement::VShape => FlightArg::ZbV,
         };
+        let is_own = |schedule: FlightArg| {
+            schedule == own
+                || own == FlightArg::Interleaved && count == 1 && schedule == FlightArg::OneForwardOneBackward
+        };
         let in_flight = match self.schedule.unwrap_or(own) {
             FlightArg::Gpipe => ChunksInFlight::GPipe,
-            schedule if schedule == own => ChunksInFlight::OfPlacement,
+            schedule if is_own(schedule) => ChunksInFlight::OfPlacement,
             schedule => {
                 let cure = format!(
                     "it does not run {} chunks; ask for {} or gpipe, or for --in-flight, or leave --chunks out",

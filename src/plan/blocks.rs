@@ -3,45 +3,67 @@
 use std::collections::BTreeMap;
 
 use crate::graph::{Graph, topological};
-use crate::instance::{Instance, Node};
+use crate::instance::Instance;
 
-/// The most that stages can hold which need not wait for all others: the largest block's sum of `weight`.
+/// What stages can hold that need not wait for all others: nodes by their indices.
 ///
 /// A node is *in line* if it comes before or after every other one; in training, a colour class is whose nodes of both
 /// passes are. A stage that holds what is in line lies before all later stages, and their gradients before its own. Other
-/// stages lie in a block, between what is in line. Backward nodes without a forward one may lie in any. O(n log n + m).
-pub fn largest(instance: &Instance, weight: impl Fn(&Node) -> f64) -> f64 {
-    let nodes = &instance.nodes;
-    let number: BTreeMap<u64, usize> = nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
-    let edges: Vec<(usize, usize)> =
-        instance.edges.iter().filter_map(|e| Some((*number.get(&e.source)?, *number.get(&e.target)?))).collect();
-    let all = || nodes.iter().map(&weight).sum();
-    let Ok(graph) = Graph::new(nodes.len(), &edges) else { return all() };
-    let order = topological::smallest_first(&graph);
-    let in_line = in_line(&graph, &order);
-    let class = |v: usize| nodes[v].color_class.map_or((false, v as u64), |class| (true, class));
-    let mut classes: BTreeMap<(bool, u64), Class> = BTreeMap::new();
-    for (v, node) in nodes.iter().enumerate() {
-        let class = classes.entry(class(v)).or_insert(Class { in_line: true, weight: 0.0, passes: [false; 2] });
-        class.in_line &= in_line[v];
-        class.weight += weight(node);
-        class.passes[usize::from(node.backward)] = true;
+/// stages lie in a block, between what is in line. Backward nodes without a forward one may lie in any.
+pub struct Blocks {
+    blocks: Vec<Vec<usize>>,
+    anywhere: Vec<usize>,
+}
+
+impl Blocks {
+    /// The blocks of a workload. O(n log n + m).
+    pub fn of(instance: &Instance) -> Self {
+        let nodes = &instance.nodes;
+        let number: BTreeMap<u64, usize> = nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
+        let edges: Vec<(usize, usize)> =
+            instance.edges.iter().filter_map(|e| Some((*number.get(&e.source)?, *number.get(&e.target)?))).collect();
+        let Ok(graph) = Graph::new(nodes.len(), &edges) else {
+            return Self { blocks: vec![(0..nodes.len()).collect()], anywhere: Vec::new() };
+        };
+        let order = topological::smallest_first(&graph);
+        let in_line = in_line(&graph, &order);
+        let class = |v: usize| nodes[v].color_class.map_or((false, v as u64), |class| (true, class));
+        let mut classes: BTreeMap<(bool, u64), Class> = BTreeMap::new();
+        for (v, node) in nodes.iter().enumerate() {
+            let class =
+                classes.entry(class(v)).or_insert(Class { in_line: true, nodes: Vec::new(), passes: [false; 2] });
+            class.in_line &= in_line[v];
+            class.nodes.push(v);
+            class.passes[usize::from(node.backward)] = true;
+        }
+        let trains = nodes.iter().any(|node| node.backward);
+        let is_in_line = |class: &Class| class.in_line && (!trains || class.passes == [true; 2]);
+        let (mut blocks, mut block) = (Vec::new(), Vec::new());
+        for &v in order.iter().filter(|&&v| !nodes[v].backward) {
+            let Some(class) = classes.get_mut(&class(v)) else { continue };
+            if is_in_line(class) {
+                blocks.push(std::mem::take(&mut block));
+            } else {
+                // A class counts in the first block that has a node of it: no stage without what is in line holds two blocks.
+                block.append(&mut class.nodes);
+            }
+        }
+        blocks.push(block);
+        blocks.retain(|block| !block.is_empty());
+        let anywhere = classes.into_values().filter(|class| !class.passes[0]).flat_map(|class| class.nodes).collect();
+        Self { blocks, anywhere }
     }
-    let trains = nodes.iter().any(|node| node.backward);
-    let is_in_line = |class: &Class| class.in_line && (!trains || class.passes == [true; 2]);
-    let (mut most, mut block): (f64, f64) = (0.0, 0.0);
-    for &v in order.iter().filter(|&&v| !nodes[v].backward) {
-        let Some(class) = classes.get_mut(&class(v)) else { continue };
-        // A class counts in the first block that has a node of it: no stage without what is in line holds two blocks.
-        block = if is_in_line(class) { 0.0 } else { block + std::mem::take(&mut class.weight) };
-        most = most.max(block);
+
+    /// The most that a stage which holds nothing in line can have of what each node weighs. O(n).
+    pub fn heaviest(&self, weights: &[f64]) -> f64 {
+        let sum = |nodes: &[usize]| nodes.iter().map(|&v| weights[v]).sum::<f64>();
+        self.blocks.iter().map(|block| sum(block)).fold(0.0, f64::max) + sum(&self.anywhere)
     }
-    most + classes.values().filter(|class| !class.passes[0]).map(|class| class.weight).sum::<f64>()
 }
 
 struct Class {
     in_line: bool,
-    weight: f64,
+    nodes: Vec<usize>,
     /// Whether it has forward and backward nodes.
     passes: [bool; 2],
 }
@@ -72,18 +94,26 @@ fn in_line(graph: &Graph, order: &[usize]) -> Vec<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instance::Edge;
+    use crate::instance::{Edge, Node};
 
     fn instance(edges: &[(u64, u64)], nodes: u64) -> Instance {
         let edge = |&(source, target): &(u64, u64)| Edge { source, target };
-        let nodes = (0..nodes).map(|id| Node { accelerator_times: vec![Some((id + 1) as f64)], ..Node::new(id) });
-        Instance { nodes: nodes.collect(), edges: edges.iter().map(edge).collect(), ..Instance::default() }
+        Instance {
+            nodes: (0..nodes).map(Node::new).collect(),
+            edges: edges.iter().map(edge).collect(),
+            ..Instance::default()
+        }
+    }
+
+    /// The heaviest block where nodes weigh 1, 2, 3 and so on.
+    fn heaviest(instance: &Instance) -> f64 {
+        let weights: Vec<f64> = (1..=instance.nodes.len()).map(|weight| weight as f64).collect();
+        Blocks::of(instance).heaviest(&weights)
     }
 
     #[test]
     fn branches_are_blocks_and_skips_are_none() {
-        let time = |node: &Node| node.accelerator_times[0].unwrap();
-        let of = |edges: &[(u64, u64)], nodes| largest(&instance(edges, nodes), time);
+        let of = |edges: &[(u64, u64)], nodes| heaviest(&instance(edges, nodes));
         assert_eq!(of(&[(0, 1), (1, 2), (0, 2)], 3), 0.0, "a chain with a skip");
         assert_eq!(of(&[(0, 1), (0, 2), (1, 3), (2, 3)], 4), 2.0 + 3.0, "a diamond");
         assert_eq!(of(&[(0, 3), (1, 3), (2, 3)], 4), 1.0 + 2.0 + 3.0);
@@ -96,10 +126,9 @@ mod tests {
         for (node, (backward, class)) in chain.nodes.iter_mut().zip([(false, 0), (false, 1), (true, 1), (true, 0)]) {
             (node.backward, node.color_class) = (backward, Some(class));
         }
-        let time = |node: &Node| node.accelerator_times[0].unwrap();
-        assert_eq!(largest(&chain, time), 0.0);
+        assert_eq!(heaviest(&chain), 0.0);
         // The gradients of the first class are no longer after those of the second.
         chain.edges[2].source = 1;
-        assert_eq!(largest(&chain, time), 10.0);
+        assert_eq!(heaviest(&chain), 10.0);
     }
 }

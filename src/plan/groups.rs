@@ -38,8 +38,8 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Messages that keep nobody waiting.
-    pub const FREE: Self = Self { bandwidth: 1e15, latency: 0.0, ring: 1e15 };
+    /// Messages and rings that keep nobody waiting.
+    pub const FREE: Self = Self { bandwidth: 1e15, latency: 0.0, ring: f64::INFINITY };
 
     /// What no message is faster than, and no ring of so many replicas. Latencies do not count: outputs of several nodes can go as
     /// one message.

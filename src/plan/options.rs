@@ -52,6 +52,9 @@ pub struct PlanOptions {
     pub counted: Vec<Counted>,
     /// How messages are paid for.
     pub links: Links,
+    /// In how many parts all-reduces are done that pass beside the compute
+    /// ([`Pipeline::buckets`](crate::simulate::Pipeline::buckets)).
+    pub buckets: usize,
     /// The longest time of one mapper under one cost.
     pub mapping_time: Duration,
     /// Sets of nodes, by their indices, of which each is kept on one stage.
@@ -88,6 +91,7 @@ impl Default for PlanOptions {
             mappers: ["consecutive", "p2p", "branch-and-bound"].map(String::from).to_vec(),
             counted: vec![Counted::Both, Counted::Messages, Counted::AllReduce],
             links: Links::Blocking,
+            buckets: 1,
             mapping_time: Duration::from_secs(10),
             together: Vec::new(),
         }

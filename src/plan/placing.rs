@@ -101,8 +101,9 @@ impl Placing<'_> {
         let Question { topology, microbatches, recompute, schedule, links, shape, .. } = self.question;
         let options = Options { microbatches: *microbatches, recompute: *recompute };
         let actual = MappingProblem { stages: self.partition.stages.clone(), ..problem.clone() };
+        let buckets = self.options.buckets;
         let simulation = Pipeline::of_mapping(&actual, &self.of_stages(&mapping), *links)
-            .and_then(|pipeline| simulate(&pipeline, *schedule, options))
+            .and_then(|pipeline| simulate(&Pipeline { buckets, ..pipeline }, *schedule, options))
             .map_err(|error| error.to_string())?;
         let peaks = simulation.memory().peak;
         let limit = |place: usize| topology.devices[simulated_device(&mapping, place)].memory;

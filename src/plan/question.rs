@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
-use super::blocks;
+use super::blocks::Blocks;
 use super::groups::Rates;
 use super::{PlanError, Shape};
 use crate::cost::{CostModel, Costs, ProfiledCost, StageCosts};
@@ -14,6 +14,8 @@ use crate::mapping::{Counted, JointProblem, StageCost, Topology, UnitGraph};
 use crate::problem::{Degrees, Objective, Problem, ProblemSpec, Scope, StageMemory};
 use crate::simulate::Links;
 use crate::simulate::schedule::Schedule;
+use crate::solve::SearchContext;
+use crate::solve::degrees::least_in_line;
 
 /// Units to be split and placed together, and the nodes of each.
 pub type Joint = (JointProblem, Vec<Vec<u64>>);
@@ -48,6 +50,8 @@ pub struct Question<'a> {
 struct OnLinks {
     rates: Rates,
     is_training: bool,
+    /// Of the devices: what they compute and exchange takes less time where they are fast.
+    speed: f64,
 }
 
 impl CostModel for OnLinks {
@@ -57,7 +61,11 @@ impl CostModel for OnLinks {
             stages.bandwidth = self.rates.bandwidth;
             // A ring moves half of what PipeDream's planner counts.
             let share = if self.is_training { 0.5 * self.rates.bandwidth / self.rates.ring } else { 0.0 };
-            stages.options.iter_mut().flatten().for_each(|option| option.parameters *= share);
+            for option in stages.options.iter_mut().flatten() {
+                option.parameters *= share;
+                option.compute /= self.speed;
+                option.exchanged.iter_mut().for_each(|(_, bytes)| *bytes /= self.speed);
+            }
         }
         costs
     }
@@ -115,13 +123,14 @@ impl Question<'_> {
     pub fn least_by_work(&self) -> f64 {
         let times = self.least_times();
         let of = |node: &Node| times.get(&node.id).copied().unwrap_or(0.0) / self.fastest();
-        let (work, m) = (self.instance.nodes.iter().map(of).sum::<f64>(), self.microbatches as f64);
+        let works: Vec<f64> = self.instance.nodes.iter().map(of).collect();
+        let (work, m) = (works.iter().sum::<f64>(), self.microbatches as f64);
         let stages = self.shape.stages.min(self.instance.nodes.len());
         let evenly = m * work / stages as f64;
-        if self.schedule.splits_backward() || self.chunks > 1 {
+        if !self.runs_in_line() {
             return evenly;
         }
-        let block = blocks::largest(self.instance, of);
+        let block = Blocks::of(self.instance).heaviest(&works);
         let beside = |e: usize| {
             let in_line = (stages - e) as i32;
             let left = (work - e as f64 * block).max(0.0);
@@ -138,6 +147,12 @@ impl Question<'_> {
             }
         };
         evenly.max((0..=stages).map(beside).fold(f64::INFINITY, f64::min))
+    }
+
+    /// Whether stages in line run their passes one after another, as no schedule needs that puts off gradients of weights, nor
+    /// several chunks on a device.
+    pub fn runs_in_line(&self) -> bool {
+        !self.schedule.splits_backward() && self.chunks == 1
     }
 
     /// The least time of each node at speed 1, without recomputation of whole stages.
@@ -157,11 +172,27 @@ impl Question<'_> {
     /// A time that no step is below where no slowest stage of [`Self::by_load`] is below `load`: its devices are busy with all
     /// microbatches.
     pub fn least_by_load(&self, load: f64) -> f64 {
-        match self.has_options() {
-            // Loads are of speed 1, for each microbatch of all pipelines.
-            true => self.all_microbatches() as f64 * load / self.fastest().max(1.0),
-            false => self.microbatches as f64 * load,
+        // With degrees, loads are for each microbatch of all pipelines.
+        let each = if self.has_options() { self.all_microbatches() } else { self.microbatches };
+        each as f64 * load
+    }
+
+    /// A time that no step is below where stages wait for each other in line and have memory by place, at least `known`: what
+    /// they compute on the fastest devices, without messages and all-reduces. Infinite where no stages have the memory; `None`
+    /// where nothing is known, within the limits of `cx`.
+    ///
+    /// # Errors
+    /// The instance cannot be split like this.
+    pub fn least_in_line(&self, known: f64, cx: &SearchContext) -> Result<Option<f64>, Problems> {
+        if !self.runs_in_line() || self.shape.stages > self.microbatches {
+            return Ok(None);
         }
+        // The all-reduce of a stage passes while those before it run their last backward pass.
+        let rates = Rates { ring: f64::INFINITY, ..Rates::fastest(&self.topology, self.shape.replicas) };
+        let (problem, blocks) = (self.with_degrees(Objective::Throughput, rates)?, Blocks::of(self.instance));
+        let microbatches = self.all_microbatches() as f64;
+        let heaviest = |weights: &[f64]| blocks.heaviest(weights);
+        Ok(least_in_line(&problem, &heaviest, known / microbatches, cx).map(|load| microbatches * load))
     }
 
     /// The problem whose optimum no slowest stage of a pipeline is below: every link is the fastest one. `None` where there may
@@ -190,7 +221,7 @@ impl Question<'_> {
         self.with_degrees(objective, Rates::mean(&self.topology))
     }
 
-    /// Stages of these degrees on devices of speed 1.
+    /// Stages of these degrees on the fastest devices.
     fn with_degrees(&self, objective: Objective, rates: Rates) -> Result<Problem, Problems> {
         let Shape { stages, replicas, tensor } = self.shape;
         let (rates, degrees) = (self.paid(rates), Some(self.degrees()));
@@ -198,7 +229,8 @@ impl Question<'_> {
         let mut platform = of_class(platform, stages * replicas * tensor, self.most_memory());
         platform.accelerators.iter_mut().for_each(|class| class.load = None);
         let spec = ProblemSpec { objective, degrees, ..self.on(platform) };
-        Problem::with_costs(&instance, spec, &OnLinks { rates, is_training: self.is_training() })
+        let costs = OnLinks { rates, is_training: self.is_training(), speed: self.fastest() };
+        Problem::with_costs(&instance, spec, &costs)
     }
 
     /// What is asked of splits on these devices.
@@ -215,12 +247,13 @@ impl Question<'_> {
         }
     }
 
-    /// The workload with transfers by links of these rates.
+    /// The workload with transfers by links of these rates, of the bytes that it states or that its transfer times stand for.
     fn with_links(&self, rates: Rates) -> (Instance, Platform) {
         let mut instance = self.instance.clone();
         for node in &mut instance.nodes {
             let sent = |bytes: f64| if bytes > 0.0 { rates.latency + bytes / rates.bandwidth } else { 0.0 };
-            node.transfer_time = node.output_bytes.map_or(node.transfer_time, sent);
+            let by_time = || self.instance.platform.bandwidth.map(|bandwidth| node.transfer_time * bandwidth);
+            node.transfer_time = node.output_bytes.or_else(by_time).map_or(node.transfer_time, sent);
         }
         let platform = Platform { bandwidth: Some(rates.bandwidth), ..self.instance.platform.clone() };
         (instance, platform)

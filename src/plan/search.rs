@@ -203,7 +203,7 @@ impl<'a> Planner<'a> {
         let with_chunks = move |schedule: &'static dyn Schedule| {
             let runs = move |chunks: usize| match is_interleaved(schedule) {
                 // Two devices at least, and as many layers as they have chunks.
-                true => chunks > 1 && shape.stages > 1 && 2 * chunks <= self.layers,
+                true => chunks > 1 && shape.stages > 1 && chunks <= self.layers / 2,
                 false => chunks == 1,
             };
             self.options.chunks.iter().filter(move |&&chunks| runs(chunks)).map(move |&chunks| (schedule, chunks))
@@ -247,8 +247,8 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         let question = self.question(candidate);
-        // A third each for the bound, for the step, and for mappings.
-        let limit = self.share(3 * left);
+        // Two sevenths each for the slowest stage, for the step, and for mappings, and one for stages in line.
+        let limit = self.share(7 * left).map(|part| 2 * part);
         let splits = splits(&question, candidate.bound, self.options.partitioner.as_deref(), limit, self.cx)?;
         candidate.bound = splits.bound;
         if splits.is_refuted {

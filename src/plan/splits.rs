@@ -64,6 +64,12 @@ impl Search<'_> {
         if self.question.chunks > 1 {
             return self.by_chunk_search(bound);
         }
+        let part = self.cx.part(self.limit.map(|limit| limit / 2));
+        let in_line = self.question.least_in_line(*bound, &part)?;
+        if in_line == Some(f64::INFINITY) {
+            return Ok(true);
+        }
+        *bound = bound.max(in_line.unwrap_or(0.0));
         let (degrees, dp) = (DegreeDp::default(), IdealDp::default());
         if let Some(by_load) = self.question.by_load()? {
             let exact: &dyn Solver = if self.question.has_options() { &degrees } else { &dp };

@@ -92,7 +92,7 @@ impl<'a> Relaxation<'a> {
         relaxed
     }
 
-    /// Finds heads and tails. The all-reduces at the end wait for the gradients of all microbatches.
+    /// Finds heads and tails. The all-reduces at the end wait for the gradients of all microbatches, of the last one in parts.
     fn find_ways(&mut self) {
         let (simulation, durations) = (self.simulation, &self.durations);
         let (waits, repeated, pipeline) = (&simulation.waits, simulation.repeated, &simulation.pipeline);
@@ -102,7 +102,9 @@ impl<'a> Relaxation<'a> {
         let computes = computes(simulation.template(), pipeline.blocks.len());
         let complete = |reduce: &AllReduce| {
             let gradients = reduce.after.iter().filter_map(|&block| computes[block]);
-            gradients.map(|i| heads[i] + simulation.runs(i) as f64 * durations[i]).fold(0.0, f64::max)
+            // The first part may begin once its part of the last run is over.
+            let runs = |i| simulation.runs(i) as f64 - 1.0 + 1.0 / pipeline.parts() as f64;
+            gradients.map(|i| heads[i] + runs(i) * durations[i]).fold(0.0, f64::max)
         };
         let mut begins = Vec::new();
         for reduce in &simulation.template().operations[repeated..] {
@@ -250,7 +252,7 @@ impl Simulation {
     fn room(&self, stage: usize, memory: &Memory) -> usize {
         let (stages, device) = (&self.pipeline.stages, self.pipeline.stages[stage].device);
         let stashed = if self.stashes_weights { stages[stage].parameters } else { 0.0 };
-        let each = self.lasting(stage) + stashed;
+        let each = self.kept(stage) + stashed;
         let all = self.options.microbatches;
         let limit = self.pipeline.memory[device].map(most_bytes).filter(|&limit| memory.peak[device] <= limit);
         let Some(limit) = limit.filter(|_| each > 0.0) else { return all };

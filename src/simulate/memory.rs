@@ -31,11 +31,35 @@ impl Simulation {
     /// weights are there. Where weights are stashed it keeps the parameters once for each microbatch in flight. Data on its way
     /// is not counted. O(t log t) for t spans.
     pub fn memory(&self) -> Memory {
-        occupied(self, &holdings(self))
+        occupied(self, &holdings(self), |_, _, _| {})
+    }
+
+    /// For each device, by time, how many bytes it holds from then on: what lasts, and the activations of the microbatches in
+    /// flight, as [`Self::memory`] counts them. Their most is the peak. O(t log t) for t spans.
+    pub fn memory_over_time(&self) -> Vec<Vec<(f64, f64)>> {
+        let (holdings, devices) = (holdings(self), self.pipeline.devices.len());
+        let mut moments = vec![vec![(0.0, 0.0)]; devices];
+        let Memory { in_flight, .. } =
+            occupied(self, &holdings, |device: usize, time, held| moments[device].push((time, held)));
+        let lasting = self.lasting(&in_flight);
+        for (moments, lasting) in moments.iter_mut().zip(lasting) {
+            moments.iter_mut().for_each(|(_, held)| *held += lasting);
+        }
+        moments
+    }
+
+    /// The bytes that each device holds all the time, where stages have at most so many microbatches in flight.
+    fn lasting(&self, in_flight: &[usize]) -> Vec<f64> {
+        let mut lasting = vec![0.0; self.pipeline.devices.len()];
+        for (stage, &in_flight) in self.pipeline.stages.iter().zip(in_flight) {
+            let stashed = if self.stashes_weights { in_flight.saturating_sub(1) } else { 0 };
+            lasting[stage.device] += stage.fixed + stage.parameters * stashed as f64;
+        }
+        lasting
     }
 
     /// The bytes that a stage keeps for each microbatch from its forward to its backward pass.
-    pub(super) fn lasting(&self, stage: usize) -> f64 {
+    pub(super) fn kept(&self, stage: usize) -> f64 {
         let stage = &self.pipeline.stages[stage];
         if self.options.recompute { stage.boundary } else { stage.activations }
     }
@@ -50,7 +74,8 @@ enum Change {
     Passes,
 }
 
-fn occupied(simulation: &Simulation, holdings: &[Holding]) -> Memory {
+/// What the devices hold, which `hears` of every change: the device, when, and the bytes of activations from then on.
+fn occupied(simulation: &Simulation, holdings: &[Holding], mut hears: impl FnMut(usize, f64, f64)) -> Memory {
     let changes = |holding: &Holding| match holding.during {
         (start, end) if start == end => vec![(start, Change::Passes)],
         (start, end) => vec![(start, Change::Begins), (end, Change::Ends)],
@@ -62,24 +87,23 @@ fn occupied(simulation: &Simulation, holdings: &[Holding]) -> Memory {
     let (stages, devices) = (&simulation.pipeline.stages, simulation.pipeline.devices.len());
     let (mut now, mut in_flight) = (vec![0; stages.len()], vec![0; stages.len()]);
     let (mut held, mut most) = (vec![0.0f64; devices], vec![0.0f64; devices]);
-    for (_, change, &Holding { stage, bytes, microbatches, .. }) in events {
+    for (time, change, &Holding { stage, bytes, microbatches, .. }) in events {
         let device = stages[stage].device;
         if change != Change::Ends {
             now[stage] += microbatches;
             in_flight[stage] = in_flight[stage].max(now[stage]);
             held[device] += bytes;
             most[device] = most[device].max(held[device]);
+            hears(device, time, held[device]);
         }
         if change != Change::Begins {
             now[stage] -= microbatches;
             held[device] -= bytes;
+            hears(device, time, held[device]);
         }
     }
-    for (stage, &in_flight) in stages.iter().zip(&in_flight) {
-        let stashed = if simulation.stashes_weights { in_flight.saturating_sub(1) } else { 0 };
-        most[stage.device] += stage.fixed + stage.parameters * stashed as f64;
-    }
-    Memory { in_flight, peak: most }
+    let lasting = simulation.lasting(&in_flight);
+    Memory { in_flight, peak: most.iter().zip(lasting).map(|(held, lasting)| held + lasting).collect() }
 }
 
 /// When a stage works on a microbatch: from the first start to the last end of either pass, the gradients of the
@@ -119,9 +143,9 @@ fn holdings(simulation: &Simulation) -> Vec<Holding> {
         let mut add = |during, bytes, microbatches| holdings.push(Holding { stage, during, bytes, microbatches });
         match (passes.forward, passes.backward) {
             (Some(forward), Some(backward)) => {
-                let lasting = simulation.lasting(stage);
-                let dropped = kept.activations - lasting;
-                add((forward.0, backward.1), lasting, 1);
+                let each = simulation.kept(stage);
+                let dropped = kept.activations - each;
+                add((forward.0, backward.1), each, 1);
                 if dropped > 0.0 {
                     add(forward, dropped, 0);
                     add(backward, dropped, 0);

@@ -39,6 +39,7 @@ mod error;
 mod memory;
 mod options;
 mod pipeline;
+mod reduction;
 mod rounds;
 mod run;
 pub mod schedule;

@@ -3,6 +3,7 @@
 use super::error::SimulateError;
 use super::options::Options;
 use super::pipeline::Pipeline;
+use super::reduction::Ending;
 use super::rounds::Rounds;
 use super::schedule::{Order, Schedule, Setting, Synchronise, Turn};
 use super::tasks::Tasks;
@@ -37,11 +38,11 @@ pub fn simulate(pipeline: &Pipeline, schedule: &dyn Schedule, options: Options) 
         check_turns(&pipeline, &computes, microbatches, devices)?;
     }
     tasks.put_in_order(&order, &rounds);
+    let (graph, mut template) = tasks.finish();
+    let (mut starts, repeated) = (graph.run()?, template.operations.len());
     if schedule.synchronise() == Synchronise::AtTheEnd {
-        tasks.add_all_reduces(&pipeline, &computes);
+        Ending::of(&pipeline, &computes, &mut template, &mut starts).add_all_reduces();
     }
-    let (graph, template, repeated) = tasks.finish();
-    let starts = graph.run()?;
     Ok(Simulation::new(pipeline, schedule, options, (template, waits, repeated), starts))
 }
 

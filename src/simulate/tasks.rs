@@ -1,22 +1,19 @@
 //! The tasks of all microbatches: a template repeated, and the schedule's order as chains of dependencies.
 
 use super::engine::TaskGraph;
-use super::pipeline::Pipeline;
 use super::rounds::Rounds;
 use super::schedule::{Order, Turn};
-use super::template::{Operation, Template, Work, all_reduce_track};
+use super::template::Template;
 
 /// Tasks under construction. Operation o for microbatch k is task k · operations + o.
 pub(super) struct Tasks {
     template: Template,
-    /// How many operations each microbatch repeats; those behind them in the template run once, at the end.
+    /// How many operations each microbatch repeats.
     repeated: usize,
     microbatches: usize,
     dependencies: Vec<(usize, usize)>,
     /// The last task of each track in the schedule's order.
     last_of_track: Vec<Option<usize>>,
-    /// The last task of each operation in the schedule's order.
-    last_of_operation: Vec<Option<usize>>,
     /// Which tracks have an order.
     ordered: Vec<bool>,
 }
@@ -30,7 +27,6 @@ impl Tasks {
         Self {
             dependencies: dependencies.collect(),
             last_of_track: vec![None; template.tracks.len()],
-            last_of_operation: vec![None; repeated],
             ordered: vec![false; template.tracks.len()],
             template,
             repeated,
@@ -79,46 +75,19 @@ impl Tasks {
         for task in tasks {
             self.dependencies.extend(self.last_of_track[track].map(|before| (before, task)));
             self.last_of_track[track] = Some(task);
-            if task < self.repeated * self.microbatches {
-                self.last_of_operation[task % self.repeated] = Some(task);
-            }
         }
         self.ordered[track] = true;
     }
 
-    /// Adds the all-reduces of a step, each after the last microbatch of all copies of its stage, which begin it at once;
-    /// on each device that of its last stage first, whose gradients are complete first.
-    pub fn add_all_reduces(&mut self, pipeline: &Pipeline, computes: &[Option<usize>]) {
-        for reduce in pipeline.all_reduces.iter().rev() {
-            let ends: Option<Vec<usize>> =
-                reduce.after.iter().map(|&block| self.last_of_operation[computes[block]?]).collect();
-            let Some(ends) = ends else { continue };
-            let template = &mut self.template;
-            let tracks: Vec<usize> =
-                reduce.after.iter().map(|&block| all_reduce_track(template, pipeline, block)).collect();
-            self.last_of_track.resize(self.template.tracks.len(), None);
-            self.ordered.resize(self.template.tracks.len(), false);
-            let before: Vec<usize> = tracks.iter().filter_map(|&track| self.last_of_track[track]).chain(ends).collect();
-            for (&block, track) in reduce.after.iter().zip(tracks) {
-                let task = self.repeated * self.microbatches + self.template.operations.len() - self.repeated;
-                let operation = Operation { work: Work::AllReduce, block, track, duration: reduce.time };
-                self.template.operations.push(operation);
-                self.dependencies.extend(before.iter().map(|&before| (before, task)));
-                self.chain(track, [task].into_iter());
-            }
-        }
-    }
-
-    /// The tasks with all that they wait for, the template with what runs at the end, and how many of its operations
-    /// are repeated.
-    pub fn finish(self) -> (TaskGraph, Template, usize) {
+    /// The tasks with all that they wait for, and the template.
+    pub fn finish(self) -> (TaskGraph, Template) {
         let (repeated, operations) = (self.repeated, &self.template.operations);
-        let each = (0..self.microbatches).flat_map(|_| &operations[..repeated]).chain(&operations[repeated..]);
+        let each = (0..self.microbatches).flat_map(|_| operations);
         let mut graph = TaskGraph::new(each.map(|operation| operation.duration).collect(), self.dependencies);
         for (track, _) in self.template.tracks.iter().enumerate().filter(|&(i, t)| t.exclusive && !self.ordered[i]) {
             let on_track = (0..repeated).filter(|&i| operations[i].track == track);
             graph.add_queue(on_track.flat_map(|i| (0..self.microbatches).map(move |k| k * repeated + i)));
         }
-        (graph, self.template, repeated)
+        (graph, self.template)
     }
 }

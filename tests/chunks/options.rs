@@ -86,6 +86,19 @@ fn options_that_mean_nothing_for_chunks_are_refused_by_name() {
     }
 }
 
+#[test]
+fn one_chunk_on_each_device_is_1f1b() {
+    let folder = folder();
+    let solve = |schedule: &str| {
+        let words =
+            format!("solve four.json --json --objective step --microbatches 4 --chunks 1 --schedule {schedule}");
+        folder.run(&words, 0).0["devices"].take()
+    };
+    assert_eq!(solve("1f1b"), solve("interleaved"));
+    let v_shape = "solve four.json --objective step --microbatches 4 --chunks 2 --placement v-shape --schedule 1f1b";
+    assert!(folder.run(v_shape, 2).1.contains("ask for zb-v"));
+}
+
 /// Interleaved 1F1B takes the microbatches in groups of one for each device.
 #[test]
 fn what_stays_idle_is_said() {

@@ -5,7 +5,7 @@ use dagsplit::instance::{Edge, EdgeBytes, Instance, Node, NodeOption, Parallelis
 use dagsplit::mapping::{Counted, Device, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology};
 use dagsplit::plan::{Candidate, Fate, Plan, PlanOptions, plan};
 use dagsplit::problem::{Optimizer, Precision, StageMemory, Training, fits};
-use dagsplit::simulate::schedule::{Interleaved, Schedule};
+use dagsplit::simulate::schedule::{Interleaved, OneForwardOneBackward, Schedule};
 use dagsplit::simulate::{Links, Options, Pipeline, SimulateError, Unsuitable, simulate};
 use dagsplit::solve::{SearchContext, Status};
 use proptest::collection::vec;
@@ -14,15 +14,21 @@ use proptest::prelude::*;
 /// A layer: forward time, backward time, bytes of its output, of its parameters, and of what it keeps besides.
 type Layer = (u8, u8, u8, u8, u8);
 
+/// Bytes that links of the files move in a unit of time, fewer than those of any topology.
+const FILE_BANDWIDTH: f64 = 0.125;
+
 /// Layers for training; those of `chained` are fed by the one before, and those of `skips` by the one before that.
 fn training(layers: &[Layer], chained: &[bool], skips: &[bool]) -> Instance {
     let count = layers.len() as u64;
     let node = |id: u64, time: u8, backward: bool| {
         let (_, _, output, parameters, kept) = layers[(id % count) as usize];
         let held = if backward { 0.0 } else { f64::from(parameters) + f64::from(kept) };
+        // Every other node states what its output takes over a link of the file's in place of bytes.
+        let states_bytes = id.is_multiple_of(2);
         Node {
             accelerator_times: vec![Some(time.into())],
-            output_bytes: Some(output.into()),
+            output_bytes: states_bytes.then_some(output.into()),
+            transfer_time: if states_bytes { 0.0 } else { f64::from(output) / FILE_BANDWIDTH },
             parameter_bytes: if backward { 0.0 } else { parameters.into() },
             memory: held,
             color_class: Some(id % count),
@@ -39,7 +45,7 @@ fn training(layers: &[Layer], chained: &[bool], skips: &[bool]) -> Instance {
     let own = (0..count).map(|v| (v, count + v));
     let back = edges.iter().map(|&(u, v)| (count + v, count + u));
     Instance {
-        platform: Platform::uniform(1, None, 0),
+        platform: Platform { bandwidth: Some(FILE_BANDWIDTH), ..Platform::uniform(1, None, 0) },
         nodes: forward.chain(backward).collect(),
         edges: edges.iter().copied().chain(back).chain(own).map(edge).collect(),
         ..Instance::default()
@@ -199,7 +205,7 @@ fn of_options(
     graph
 }
 
-/// The shortest step of any mapping that fits in memory.
+/// The shortest step of any mapping that fits in memory, with all-reduces in parts where they pass beside the compute.
 fn shortest(stages: &StageGraph, topology: &Topology, candidate: &Candidate, links: Links) -> Option<f64> {
     let replicas = candidate.shape.replicas;
     let cost = StageCost::additive(Counted::Both);
@@ -210,6 +216,7 @@ fn shortest(stages: &StageGraph, topology: &Topology, candidate: &Candidate, lin
         // Stage s of a pipeline over p devices is on the device of the stage s mod p.
         let devices = (0..problem.copies()).map(|copy| chosen[copy % held]).collect();
         let pipeline = Pipeline::of_mapping(&problem, &Mapping { devices }, links).unwrap();
+        let pipeline = Pipeline { buckets: BUCKETS, ..pipeline };
         let simulation = match simulate(&pipeline, candidate.schedule, options) {
             Err(SimulateError::Unsuitable(Unsuitable::NotAMultiple { .. })) => return None,
             simulation => simulation.unwrap(),
@@ -258,6 +265,8 @@ fn topology(count: usize, (rates, latency): (&[u8], u8), fast: &[bool], memory: 
     Topology::new("any", "made up", (0..count).map(device).collect(), rate).with_latency(|_, _| latency.into())
 }
 
+const BUCKETS: usize = 3;
+
 const LINKS: [Links; 3] = [Links::Blocking, Links::Overlapped, Links::Contended];
 
 /// How a model is trained, and what replicas share out of it.
@@ -275,11 +284,82 @@ fn options(links: usize, batch: usize, memory: StageMemory) -> PlanOptions {
     let schedules = PlanOptions::schedules().into_iter().map(|(schedule, _)| schedule).filter(|s| s.has_backward());
     let schedules: Vec<&'static dyn Schedule> = schedules.collect();
     let mappers = ["consecutive", "exhaustive"].map(String::from).to_vec();
-    PlanOptions { batch: Some(batch), schedules, links: LINKS[links], mappers, memory, ..PlanOptions::default() }
+    let (batch, links) = (Some(batch), LINKS[links]);
+    PlanOptions { batch, schedules, links, buckets: BUCKETS, mappers, memory, ..PlanOptions::default() }
 }
 
 fn layer() -> impl Strategy<Value = Layer> {
     (1..9u8, 1..9u8, 0..20u8, 0..20u8, 0..20u8)
+}
+
+/// Plans layers and holds the plan against every split and mapping.
+fn check_nodes(
+    layers: &[Layer],
+    (chained, skips): (&[bool], &[bool]),
+    topology: &Topology,
+    asked: &PlanOptions,
+) -> Result<Plan, TestCaseError> {
+    let states_parameters = layers.iter().any(|layer| layer.3 > 0);
+    let kept = if states_parameters { asked.memory } else { StageMemory::default() };
+    let instance = training(layers, chained, skips);
+    let found =
+        plan(&instance, topology, &PlanOptions { memory: kept, ..asked.clone() }, &SearchContext::new()).unwrap();
+    let count = layers.len() as u64;
+    let forward = instance.edges.iter().filter(|edge| edge.target < count);
+    let edges: Vec<(usize, usize)> = forward.map(|edge| (edge.source as usize, edge.target as usize)).collect();
+    check(&found, |candidate| {
+        let splits = splits(layers.len(), &edges, candidate.shape.stages);
+        let lasting = |parameters| lasting(parameters, kept, candidate.shape.replicas);
+        let times = splits
+            .iter()
+            .filter_map(|split| shortest(&of_nodes(layers, &edges, split, lasting), topology, candidate, asked.links));
+        times.min_by(f64::total_cmp)
+    })?;
+    Ok(found)
+}
+
+/// A plan whose memory holds one layer on each device, for as many microbatches: the bound of its shape, and its step.
+fn one_layer_each(layers: &[Layer], edges: (&[bool], &[bool]), devices: usize, replicas: usize) -> (f64, f64) {
+    let largest = layers.iter().map(|layer| layer.3 + layer.4).max().unwrap();
+    let topology = topology(devices, (&[1], 0), &[false; 4], Some(largest.into()));
+    let asked = PlanOptions {
+        replicas: vec![replicas],
+        schedules: vec![&OneForwardOneBackward],
+        recompute: vec![false],
+        ..options(0, replicas * layers.len(), StageMemory::default())
+    };
+    let found = check_nodes(layers, edges, &topology, &asked).unwrap();
+    let best = found.best().unwrap();
+    assert_eq!(best.stages(), layers.len());
+    (best.bound, best.time().unwrap())
+}
+
+/// What memory forces apart runs one after the other, which the bound counts to the end.
+#[test]
+fn stages_in_line_wait_for_each_other() {
+    let layers = [(2, 5, 0, 0, 10), (3, 4, 0, 0, 10), (6, 1, 0, 0, 10)];
+    let (bound, time) = one_layer_each(&layers, (&[true; 4], &[false; 4]), 3, 1);
+    assert_eq!(time, 2.0 * 7.0 + 3.0 * 7.0);
+    assert!(bound > 34.0 && bound <= time, "{bound} of {time}");
+}
+
+/// Of two branches side by side neither waits for the other: the last layer waits for one of them alone.
+#[test]
+fn branches_side_by_side_do_not_add_up() {
+    let layers = [(1, 1, 0, 0, 10), (5, 5, 0, 0, 10), (5, 5, 0, 0, 10), (9, 9, 0, 0, 10)];
+    let edges = ([true, true, false, true], [false, false, true, true]);
+    let (bound, time) = one_layer_each(&layers, (&edges.0, &edges.1), 4, 1);
+    assert!(bound <= time, "{bound} above {time}");
+    assert!(time < 4.0 * 18.0 + 2.0 + 10.0 + 10.0, "{time}, as in line");
+}
+
+/// The all-reduce of the last stage passes while the first one runs its backward pass.
+#[test]
+fn all_reduces_do_not_hold_up_the_stages_before() {
+    let layers = [(1, 30, 0, 60, 0), (1, 1, 0, 120, 0)];
+    let (bound, time) = one_layer_each(&layers, (&[true; 4], &[false; 4]), 4, 2);
+    assert!(bound <= time, "{bound} above {time}");
+    assert!(time < 31.0 + 2.0 * 2.0 + 120.0, "{time}, as one after the other");
 }
 
 proptest! {
@@ -290,22 +370,9 @@ proptest! {
         layers in vec(layer(), 1..5), chained in vec(proptest::bool::weighted(0.7), 4), skips in vec(any::<bool>(), 4), devices in 1..5usize, rates in vec(1..30u8, 9),
         latency in 0..3u8, fast in vec(any::<bool>(), 4), limit in proptest::option::of(20..150u16), links in 0..3usize, batch in 1..7usize, kept in prop_oneof![Just(StageMemory::default()), trained()],
     ) {
-        let states_parameters = layers.iter().any(|layer| layer.3 > 0);
-        let kept = if states_parameters { kept } else { StageMemory::default() };
-        let instance = training(&layers, &chained, &skips);
         let topology = topology(devices, (&rates, latency), &fast, limit);
-        let found = plan(&instance, &topology, &options(links, batch, kept), &SearchContext::new()).unwrap();
-        let count = layers.len() as u64;
-        let forward = instance.edges.iter().filter(|edge| edge.target < count);
-        let edges: Vec<(usize, usize)> = forward.map(|edge| (edge.source as usize, edge.target as usize)).collect();
-        check(&found, |candidate| {
-            let splits = splits(layers.len(), &edges, candidate.shape.stages);
-            let lasting = |parameters| lasting(parameters, kept, candidate.shape.replicas);
-            let times = splits.iter().filter_map(|split| {
-                shortest(&of_nodes(&layers, &edges, split, lasting), &topology, candidate, LINKS[links])
-            });
-            times.min_by(f64::total_cmp)
-        })?;
+        let asked = options(links, batch, kept);
+        check_nodes(&layers, (&chained, &skips), &topology, &asked)?;
     }
 
     #[test]

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses some of these")]
 
 use dagsplit::mapping::{Counted, Device, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology};
-use dagsplit::simulate::{Links, Options, Pipeline, Schedule, Simulation, Span, Way, Work, simulate};
+use dagsplit::simulate::{Links, Options, Pipeline, Schedule, Simulation, Span, Transfers, Way, Work, simulate};
 
 pub fn microbatches(count: usize) -> Options {
     Options { microbatches: count, recompute: false }
@@ -126,16 +126,23 @@ fn check(simulation: &Simulation) {
             assert!(starts.iter().all(|&start| start >= last_end(microbatch)), "gradients are not complete");
             assert!(starts.is_empty() || starts.len() == reduce.after.len(), "all copies take part");
         }
-        // After a step all copies begin together.
+        // After a step all copies begin together, with each part.
         let starts = begun(None);
-        assert!(starts.windows(2).all(|pair| pair[0] == pair[1]), "copies begin at {starts:?}");
+        let is_whole = simulation.pipeline.transfers == Transfers::OnDevice;
+        let parts = if is_whole { 1 } else { simulation.pipeline.buckets };
+        assert!(starts.is_empty() || starts.len() == parts * reduce.after.len(), "{parts} parts begin at {starts:?}");
         let computes = |span: &&Span| {
             let operation = simulation.operation(span);
             let stage = |block: usize| simulation.pipeline.blocks[block].stage;
             operation.work == Work::Compute && reduce.after.iter().any(|&block| stage(block) == stage(operation.block))
         };
-        let complete = spans.iter().filter(computes).map(|span| span.end).fold(0.0, f64::max);
-        assert!(starts.iter().all(|&start| start >= complete), "gradients are not complete");
+        for (part, starts) in (1..).zip(starts.chunks(reduce.after.len())) {
+            assert!(starts.windows(2).all(|pair| pair[0] == pair[1]), "copies begin at {starts:?}");
+            let share = part as f64 / parts as f64;
+            let computed = |span: &Span| span.start + share * (span.end - span.start);
+            let complete = spans.iter().filter(computes).map(computed).fold(0.0, f64::max);
+            assert!(starts[0] >= complete * (1.0 - 1e-12), "gradients are not complete");
+        }
         let synchronises = !matches!(simulation.schedule, "inference");
         assert!(!synchronises || !starts.is_empty() || begun(Some(0)).len() == reduce.after.len(), "none took part");
     }

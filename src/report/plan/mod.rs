@@ -101,6 +101,9 @@ pub struct PlanRecord {
     pub partitioner: Option<String>,
     /// How messages are paid for.
     pub links: &'static str,
+    /// In how many parts all-reduces are done, where they are not done as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buckets: Option<usize>,
     /// How many sets of nodes were to be kept on one device each, if any: the bound is for such splits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub together: Option<usize>,
@@ -144,6 +147,7 @@ impl PlanRecord {
             batch: plan.batch,
             partitioner: options.partitioner.clone(),
             links: links_name(options.links),
+            buckets: Some(options.buckets).filter(|&buckets| buckets > 1),
             together: Some(options.together.len()).filter(|&sets| sets > 0),
             status: plan.status().name(),
             objective: pipeline.map(|pipeline| pipeline.time),
@@ -168,9 +172,10 @@ impl PlanRecord {
             self.candidates.iter().partition(|candidate| candidate.time.is_some());
         let shown = simulated.iter().take(BEST).chain(others.iter().filter(|other| other.status == "failed"));
         let Self { instance, topology, batch, links, .. } = self;
+        let parts = self.buckets.map_or_else(String::new, |buckets| format!(", all-reduces in {buckets} parts"));
         Sheet {
             caption: format!(
-                "{} on {} ({} devices): steps of {batch} samples, {links} messages. Times in ms.",
+                "{} on {} ({} devices): steps of {batch} samples, {links} messages{parts}. Times in ms.",
                 instance.name, topology.name, topology.count
             ),
             columns: columns().chain([Column::words("")]).collect(),

@@ -58,6 +58,7 @@ impl Pipeline {
             },
             replicas,
             weight_gradient: WEIGHT_GRADIENT,
+            buckets: 1,
         };
         if has_backward {
             pipeline.blocks.extend((0..copies).rev().map(|copy| placed.block(copy, Pass::Backward)));
@@ -155,10 +156,11 @@ impl Placed<'_> {
     }
 
     fn all_reduces(&self) -> Vec<AllReduce> {
-        let replicas = self.problem.replicas;
+        let (problem, replicas) = (self.problem, self.problem.replicas);
         let reduce = |stage: usize| {
             let after = (0..replicas).map(|replica| self.backward_block(stage * replicas + replica));
-            AllReduce { after: after.collect(), time: self.problem.ring_time(self.mapping, stage) }
+            let (time, latency) = (problem.ring_time(self.mapping, stage), problem.ring_latency(self.mapping, stage));
+            AllReduce { after: after.collect(), time, latency }
         };
         (0..self.graph().stages.len()).map(reduce).filter(|reduce| reduce.time > 0.0).collect()
     }

@@ -97,6 +97,15 @@ pub struct AllReduce {
     pub after: Vec<usize>,
     /// How long it takes.
     pub time: f64,
+    /// How long of this its messages wait for their first bytes, as those of each part do where it is done in parts.
+    pub latency: f64,
+}
+
+impl AllReduce {
+    /// How long each of so many equal parts takes.
+    pub(super) fn part(&self, parts: usize) -> f64 {
+        self.latency + (self.time - self.latency) / parts as f64
+    }
 }
 
 /// Which resource pays for transfers and all-reduces.
@@ -138,12 +147,20 @@ pub struct Pipeline {
     pub replicas: usize,
     /// The share of a backward pass's compute that the gradients of the weights take, from 0 to 1.
     pub weight_gradient: f64,
+    /// In how many parts all-reduces are done that pass beside the compute, each as soon as its gradients are there; 1 is as a
+    /// whole.
+    pub buckets: usize,
 }
 
 impl Pipeline {
     /// The device that runs `block`.
     pub fn device_of(&self, block: usize) -> usize {
         self.stages[self.blocks[block].stage].device
+    }
+
+    /// In how many parts each all-reduce is done: a device that pays for it itself does it as a whole.
+    pub(super) fn parts(&self) -> usize {
+        if self.transfers == Transfers::OnDevice { 1 } else { self.buckets.max(1) }
     }
 
     /// How many stages each microbatch passes.

@@ -37,6 +37,7 @@ impl Pipeline {
             transfers,
             replicas: 1,
             weight_gradient: WEIGHT_GRADIENT,
+            buckets: 1,
         };
         rank(&mut pipeline.stages, &stages, builder.pieces.len());
         builder.connect(&mut pipeline);
@@ -273,7 +274,7 @@ impl<'a> Builder<'a> {
             let nodes = (0..self.place_of.len()).filter(|&v| self.places[self.place_of[v]].device == d);
             let bytes = nodes.map(|v| self.problem.parameter_bytes[v]).sum();
             let time = ring_all_reduce(bytes, device.replicas(), replication.bandwidth);
-            Some(AllReduce { after: vec![last], time })
+            Some(AllReduce { after: vec![last], time, latency: 0.0 })
         };
         replicated.filter_map(reduce).collect()
     }

@@ -209,8 +209,8 @@ impl<'a> Proof<'a> {
                 let known = root.center.clone();
                 match self.ascend_to(((bound * (1.0 + step)).min(last), last), cells, root) {
                     None => return,
-                    Some(Verdict::Refuted) => step *= 2.0,
-                    Some(Verdict::Open | Verdict::Limit) => {
+                    Some(Verdict::Refuted) if self.race.bound() > bound => step *= 2.0,
+                    Some(_) => {
                         root.center = known;
                         step /= 4.0;
                     }

@@ -1,30 +1,8 @@
-//! Nodes whose options are alike, and what the relaxation of a stage's knapsack says by how many it has of each kind.
-//!
-//! Models repeat their layers, so that thousands of nodes are of some dozens of kinds. The walk of the relaxation along the
-//! classes' hulls ([`knapsack`](super::knapsack)) is over kinds then, in one order for all stages of the same degrees and
-//! microbatches in flight.
+//! Nodes whose options are alike: models repeat their layers, so that thousands of nodes are of some dozens of kinds.
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
-
-use super::knapsack::{Bounds, Item, hull, slope};
-use super::model::Model;
-use super::stage::Stage;
 use crate::cost::{OptionCost, StageBytes, StageCosts};
-use crate::solve::dp::lattice::Lattice;
-
-/// Sums of floats are within this part of what they stand for.
-const ROUNDING: f64 = 1e-12;
-
-/// Tables are made for so many kinds and working memories at most, one times the other.
-const MOST_ROOMS: usize = 1 << 12;
-
-/// Numbers of nodes of each kind are kept for so many sets at most, one times the other.
-const MOST_COUNTS: usize = 1 << 24;
-
-/// Tables beyond so many are made anew.
-const MOST_TABLES: usize = 1 << 10;
 
 /// What an option takes.
 #[derive(Debug, Clone, Copy)]
@@ -39,17 +17,17 @@ pub struct Amounts {
 pub struct Kinds {
     /// The options of each kind by the index of their tensor degree.
     pub options: Vec<Vec<Vec<Amounts>>>,
-    /// The kind of each node of each unit.
-    pub units: Vec<Vec<usize>>,
+    /// The kind of each node.
+    pub of_node: Vec<usize>,
 }
 
 impl Kinds {
-    /// The kinds of the nodes of these units. O(options · log kinds).
-    pub fn new(costs: &StageCosts, members: &[Vec<usize>]) -> Self {
+    /// The kinds of all nodes. O(options · log kinds).
+    pub fn new(costs: &StageCosts) -> Self {
         let (mut options, mut known) = (Vec::new(), BTreeMap::new());
-        let mut kind = |v: usize| {
+        let mut kind = |all: &Vec<OptionCost>| {
             let of_degree = |&degree: &usize| {
-                let own = costs.options[v].iter().filter(|option| option.tensor_degree == degree);
+                let own = all.iter().filter(|option| option.tensor_degree == degree);
                 own.map(|option| Amounts::of(costs, option)).collect::<Vec<_>>()
             };
             let own: Vec<Vec<Amounts>> = costs.tensor_degrees.iter().map(of_degree).collect();
@@ -59,8 +37,8 @@ impl Kinds {
                 options.len() - 1
             })
         };
-        let units = members.iter().map(|nodes| nodes.iter().map(|&v| kind(v)).collect()).collect();
-        Self { options, units }
+        let of_node = costs.options.iter().map(&mut kind).collect();
+        Self { options, of_node }
     }
 }
 
@@ -73,155 +51,5 @@ impl Amounts {
     fn bits(&self) -> [u64; 6] {
         let StageBytes { per_microbatch, fixed, shared } = self.bytes;
         [self.compute, self.parameters, per_microbatch, fixed, shared, self.working].map(f64::to_bits)
-    }
-}
-
-/// What stages take at least, and mostly at most, by kinds.
-pub struct Relaxed<'a> {
-    model: &'a Model<'a>,
-    /// How many nodes of each kind each set of the lattice has, one set after the other.
-    counts: Vec<u32>,
-    /// By tensor, data degree and microbatches in flight.
-    tables: FxHashMap<(usize, usize, usize), Table>,
-}
-
-/// The options of all kinds at some degrees and microbatches in flight.
-struct Table {
-    /// The least working memory of each kind.
-    least: Vec<f64>,
-    /// One for each working memory, ascending.
-    rooms: Vec<Room>,
-}
-
-/// The options that need at most some working memory.
-struct Room {
-    working: f64,
-    /// Whether a kind has an option that needs just that.
-    has: Vec<bool>,
-    /// The option of each kind that takes the least time.
-    first: Vec<Item>,
-    /// From one option to the next of each kind's hull, those that save memory at the least cost first.
-    steps: Vec<Step>,
-}
-
-struct Step {
-    slope: f64,
-    kind: usize,
-    costs: f64,
-    saves: f64,
-}
-
-impl<'a> Relaxed<'a> {
-    /// For stages between sets of a lattice; `None` where there are too many kinds for tables. O(kinds · sets).
-    pub fn new(model: &'a Model<'a>, lattice: &Lattice) -> Option<Self> {
-        let all = model.kinds.options.iter().flatten().flatten();
-        let mut workings: Vec<u64> = all.map(|option| option.working.to_bits()).collect();
-        workings.sort_unstable();
-        workings.dedup();
-        let kinds = model.kinds.options.len();
-        if kinds * workings.len() > MOST_ROOMS || kinds * lattice.count() > MOST_COUNTS {
-            return None;
-        }
-        let mut counts = vec![0; kinds * lattice.count()];
-        for set in 0..lattice.count() {
-            for &(unit, larger) in lattice.above(set) {
-                let larger = larger as usize * kinds;
-                counts.copy_within(set * kinds..(set + 1) * kinds, larger);
-                model.kinds.units[unit as usize].iter().for_each(|kind| counts[larger + kind] += 1);
-            }
-        }
-        Some(Self { model, counts, tables: FxHashMap::default() })
-    }
-
-    /// Bounds on the least time of a stage that has this `base` whatever its options are. O(kinds · working memories).
-    pub fn bounds(&mut self, stage: &Stage, base: f64) -> Bounds {
-        let model = self.model;
-        let kinds = model.kinds.options.len();
-        if self.tables.len() >= MOST_TABLES {
-            self.tables.clear();
-        }
-        let key = (stage.tensor, stage.data, stage.in_flight);
-        let table = self.tables.entry(key).or_insert_with(|| Table::new(model, key));
-        let of = |set: u32| &self.counts[set as usize * kinds..][..kinds];
-        let count = |kind: usize| of(stage.sets.1)[kind] - of(stage.sets.0)[kind];
-        let present: Vec<(usize, f64)> =
-            (0..kinds).filter(|&kind| count(kind) > 0).map(|kind| (kind, f64::from(count(kind)))).collect();
-        let needed = present.iter().map(|&(kind, _)| table.least[kind]).fold(0.0, f64::max);
-        let may = |room: &&Room| {
-            let is_needed = || present.iter().any(|&(kind, _)| room.has[kind]);
-            needed <= room.working && room.working <= model.memory && is_needed()
-        };
-        let all = table.rooms.iter().filter(may).map(|room| room.bounds(&present, &count, model.memory - room.working));
-        let best = all.fold(Bounds::INFEASIBLE, |best, bounds| best.or(&bounds));
-        Bounds { lower: best.lower + base, upper: best.upper + base }
-    }
-}
-
-impl Table {
-    fn new(model: &Model, (tensor, data, in_flight): (usize, usize, usize)) -> Self {
-        let options = || model.kinds.options.iter().map(|of_degree| &of_degree[tensor]);
-        let least = |own: &Vec<Amounts>| own.iter().map(|option| option.working).fold(f64::INFINITY, f64::min);
-        let mut workings: Vec<f64> = options().flatten().map(|option| option.working).collect();
-        workings.sort_by(f64::total_cmp);
-        workings.dedup();
-        let item = |option: &Amounts| Item {
-            value: model.time(option.compute, 0.0, option.parameters, data),
-            weight: option.bytes.of(in_flight, data),
-        };
-        let room = |working: f64| {
-            let within = |own: &Vec<Amounts>| own.iter().filter(|o| o.working <= working).map(item).collect();
-            let items: Vec<Vec<Item>> = options().map(within).collect();
-            let has = options().map(|own| own.iter().any(|option| option.working == working)).collect();
-            Room::new(working, has, &items)
-        };
-        Self { least: options().map(least).collect(), rooms: workings.into_iter().map(room).collect() }
-    }
-}
-
-impl Room {
-    fn new(working: f64, has: Vec<bool>, items: &[Vec<Item>]) -> Self {
-        let none = Item { value: f64::INFINITY, weight: 0.0 };
-        let (mut first, mut steps) = (Vec::with_capacity(items.len()), Vec::new());
-        for (kind, items) in items.iter().enumerate() {
-            let hull = hull(items);
-            first.push(hull.first().map_or(none, |&item| items[item]));
-            steps.extend(hull.windows(2).map(|pair| Step {
-                slope: slope(items, pair[0], pair[1]),
-                kind,
-                costs: items[pair[1]].value - items[pair[0]].value,
-                saves: items[pair[0]].weight - items[pair[1]].weight,
-            }));
-        }
-        steps.sort_by(|a, b| a.slope.total_cmp(&b.slope));
-        Self { working, has, first, steps }
-    }
-
-    /// What nodes of these kinds take within `capacity`: the relaxation, and the same with its last step taken by whole nodes.
-    fn bounds(&self, present: &[(usize, f64)], count: impl Fn(usize) -> u32, capacity: f64) -> Bounds {
-        let sum = |amount: fn(&Item) -> f64| -> f64 {
-            present.iter().map(|&(kind, count)| count * amount(&self.first[kind])).sum()
-        };
-        let (mut value, mut weight) = (sum(|item| item.value), sum(|item| item.weight));
-        // What the sums have lost makes neither bound too good.
-        let lost = ROUNDING * weight.max(capacity);
-        for step in &self.steps {
-            if weight <= capacity - lost {
-                break;
-            }
-            let nodes = f64::from(count(step.kind));
-            let least = ((weight - capacity - lost) / step.saves).max(0.0);
-            if least <= nodes {
-                let whole = ((weight - capacity + lost) / step.saves).ceil();
-                let upper = if whole <= nodes { value + whole * step.costs } else { f64::INFINITY };
-                return Bounds { lower: value + least * step.costs, upper };
-            }
-            value += nodes * step.costs;
-            weight -= nodes * step.saves;
-        }
-        match weight {
-            weight if weight <= capacity - lost => Bounds { lower: value, upper: value },
-            weight if weight <= capacity + lost => Bounds { lower: value, upper: f64::INFINITY },
-            _ => Bounds::INFEASIBLE,
-        }
     }
 }

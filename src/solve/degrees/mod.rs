@@ -5,6 +5,7 @@ mod kinds;
 mod knapsack;
 mod model;
 mod reach;
+mod relaxation;
 mod rest;
 mod search;
 mod stage;
@@ -120,6 +121,21 @@ impl DegreeDp {
         }
         is_infeasible && model.parts <= model.costs.microbatches
     }
+}
+
+/// A time that no slowest stage is below where pipelines run in line: stages wait for all those before them, but for such as
+/// hold nothing in line, which are as heavy as `heaviest` says of nodes' weights at most. At least `known`; infinite where
+/// no stages have the memory; `None` where stages may have several degrees, or unlimited memory, or sets are too many.
+pub(crate) fn least_in_line(
+    problem: &Problem,
+    heaviest: &dyn Fn(&[f64]) -> f64,
+    known: f64,
+    cx: &SearchContext,
+) -> Option<f64> {
+    let (costs, units) = (problem.costs.stages.as_ref()?, Reduced::contracted_only(problem));
+    let model = Model::new(problem, costs, units.members.clone());
+    let lattice = search::all_filters(&units, DegreeDp::default().max_ideals, cx)?;
+    reach::least(&lattice, &model, known, Some(heaviest), cx)
 }
 
 /// The split into these stages.

@@ -149,7 +149,7 @@ impl<'a> Model<'a> {
             bytes: least(|t, least| t as f64 * least.memory.lasting.of(1, 1)),
             shortest: least(|_, least| least.compute),
             costs,
-            kinds: Kinds::new(costs, &members),
+            kinds: Kinds::new(costs),
             members,
             incident,
             memory: limit * (1.0 - ROUNDING),

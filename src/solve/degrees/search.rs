@@ -5,8 +5,8 @@ use rayon::prelude::*;
 use super::front::Found;
 use super::model::Model;
 use super::reach;
-use super::stage::Chooser;
 use super::rest::Rest;
+use super::stage::Chooser;
 use super::target::{LOOSE, Sets, split_within};
 use crate::cost::StageCosts;
 use crate::graph::{Graph, topological};
@@ -50,7 +50,7 @@ const PART_OF_REACH: u32 = 10;
 const COARSE: f64 = 1e-3;
 
 /// All sets that may lie at the end of the pipeline; `None` where there are too many, or a limit came first.
-fn all_filters(units: &Reduced, max_ideals: usize, cx: &SearchContext) -> Option<Lattice> {
+pub fn all_filters(units: &Reduced, max_ideals: usize, cx: &SearchContext) -> Option<Lattice> {
     let count = units.unit_count();
     let backwards: Vec<(usize, usize)> = units.order.edges().map(|(u, v)| (v, u)).collect();
     let Ok(reversed) = Graph::new(count, &backwards) else { unreachable!("a turned acyclic graph is acyclic") };
@@ -123,7 +123,7 @@ impl<'a> Family<'a> {
             return false;
         }
         let part = race.cx.part(race.cx.remaining().map(|left| left / PART_OF_REACH));
-        let least = reach::least(&self.sets.lattice, &self.model, race.bound(), &part);
+        let least = reach::least(&self.sets.lattice, &self.model, race.bound(), None, &part);
         if let Some(least) = least.filter(|least| least.is_finite()) {
             race.raise(least, BoundSource::Refuted);
         }
@@ -162,8 +162,9 @@ impl<'a> Family<'a> {
     /// # Errors
     /// A limit came first.
     fn run(&self, race: &mut SplitRace, targets: &mut usize) -> Result<bool, Stopped> {
-        let mut choosers: Vec<Chooser> =
-            (0..race.cx.threads.clamp(1, MOST_AT_ONCE)).map(|_| Chooser::new(&self.model, &self.sets.lattice)).collect();
+        let mut choosers: Vec<Chooser> = (0..race.cx.threads.clamp(1, MOST_AT_ONCE))
+            .map(|_| Chooser::new(&self.model, &self.sets.lattice))
+            .collect();
         let mut course = Course::new(race.bound());
         while !race.is_settled() {
             if !self.is_all && race.objective().is_some_and(|best| best - course.lower <= COARSE * best) {

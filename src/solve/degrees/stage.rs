@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::kinds::Relaxed;
 use super::knapsack::{self, Answer, Bounds, Item};
 use super::model::{Incident, Memory, Model, Sums};
+use super::relaxation::Relaxed;
 use crate::cost::OptionCost;
 use crate::graph::ones;
 use crate::search::{SearchContext, Stopped};
@@ -83,7 +83,8 @@ impl<'a> Chooser<'a> {
             return Ok(Some(model.least_time(sums, stage.data)).filter(|&time| time <= cutoff));
         }
         if let Some(relaxed) = &mut self.relaxed {
-            let mut bounds = relaxed.bounds(stage, model.time(0.0, sums.moved.max(0.0), 0.0, stage.data));
+            let moved = model.time(0.0, sums.moved.max(0.0), 0.0, stage.data);
+            let mut bounds = relaxed.bounds(stage.sets, (stage.tensor, stage.data, stage.in_flight), moved);
             if !model.degrees[stage.tensor].exchanges_alike {
                 bounds.upper = f64::INFINITY;
             }

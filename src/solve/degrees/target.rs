@@ -87,12 +87,7 @@ fn sums_of_degrees(model: &Model, target: f64) -> RangeInclusive<usize> {
 }
 
 impl<'a, 'b> LabelSearch<'a, 'b> {
-    fn new(
-        sets: &'a Sets,
-        chooser: &'a mut Chooser<'b>,
-        (target, parts): (f64, usize),
-        cx: &'a SearchContext,
-    ) -> Self {
+    fn new(sets: &'a Sets, chooser: &'a mut Chooser<'b>, (target, parts): (f64, usize), cx: &'a SearchContext) -> Self {
         let count = sets.lattice.count();
         let none = Label { taken: Taken::NOTHING, set: 0, behind: 0, tensor: 0, data: 0, time: 0.0 };
         let mut fronts = vec![Front::default(); count];

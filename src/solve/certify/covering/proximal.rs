@@ -174,7 +174,8 @@ impl Proximal {
         let key = |&i: &usize| if is_needed(i) { -1.0 } else { loss(i) };
         let mut kept: Vec<usize> = (0..self.sets.len()).collect();
         kept.sort_by(|a, b| key(a).total_cmp(&key(b)));
-        kept.truncate(MOST_SETS * 3 / 4);
+        let needed = kept.iter().filter(|&&i| is_needed(i)).count();
+        kept.truncate(needed.max(MOST_SETS * 3 / 4));
         kept.sort_unstable();
         self.shared = kept.iter().map(|&i| kept.iter().map(|&j| self.shared[i][j]).collect()).collect();
         self.kinds = kept.iter().map(|&i| self.kinds[i]).collect();
