@@ -192,7 +192,9 @@ impl Question<'_> {
         let (problem, blocks) = (self.with_degrees(Objective::Throughput, rates)?, Blocks::of(self.instance));
         let microbatches = self.all_microbatches() as f64;
         let heaviest = |weights: &[f64]| blocks.heaviest(weights);
-        Ok(least_in_line(&problem, &heaviest, known / microbatches, cx).map(|load| microbatches * load))
+        let share = known / microbatches;
+        let least = least_in_line(&problem, &heaviest, share, cx);
+        Ok(least.map(|load| if load > share { microbatches * load } else { known }))
     }
 
     /// The problem whose optimum no slowest stage of a pipeline is below: every link is the fastest one. `None` where there may

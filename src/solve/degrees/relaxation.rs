@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::kinds::Amounts;
 use super::knapsack::{Bounds, Item, hull, slope};
 use super::model::Model;
+use crate::search::SearchContext;
 use crate::solve::dp::lattice::Lattice;
 
 /// Sums of floats are within this part of what they stand for.
@@ -25,8 +26,7 @@ const MOST_TABLES: usize = 1 << 10;
 /// What stages take at least, and mostly at most, by kinds.
 pub struct Relaxed<'a> {
     model: &'a Model<'a>,
-    /// How many nodes of each kind each set of the lattice has, one set after the other.
-    counts: Vec<u32>,
+    counts: &'a [u32],
     /// By tensor, data degree and microbatches in flight.
     tables: FxHashMap<(usize, usize, usize), Table>,
 }
@@ -57,26 +57,35 @@ struct Step {
     saves: f64,
 }
 
-impl<'a> Relaxed<'a> {
-    /// For stages between sets of a lattice; `None` where there are too many kinds for tables. O(kinds · sets).
-    pub fn new(model: &'a Model<'a>, lattice: &Lattice) -> Option<Self> {
-        let all = model.kinds.options.iter().flatten().flatten();
-        let mut workings: Vec<u64> = all.map(|option| option.working.to_bits()).collect();
-        workings.sort_unstable();
-        workings.dedup();
-        let kinds = model.kinds.options.len();
-        if kinds * workings.len() > MOST_ROOMS || kinds * lattice.count() > MOST_COUNTS {
-            return None;
-        }
-        let mut counts = vec![0; kinds * lattice.count()];
-        for set in 0..lattice.count() {
-            for &(unit, larger) in lattice.above(set) {
-                let larger = larger as usize * kinds;
-                counts.copy_within(set * kinds..(set + 1) * kinds, larger);
-                model.members[unit as usize].iter().for_each(|&v| counts[larger + model.kinds.of_node[v]] += 1);
+/// How many nodes of each kind each set of a lattice has, one set after the other; `None` where there are too many kinds or sets
+/// for tables. O(kinds · sets + edges of the lattice).
+pub fn counts(model: &Model, lattice: &Lattice, cx: &SearchContext) -> Option<Vec<u32>> {
+    let all = model.kinds.options.iter().flatten().flatten();
+    let mut workings: Vec<u64> = all.map(|option| option.working.to_bits()).collect();
+    workings.sort_unstable();
+    workings.dedup();
+    let kinds = model.kinds.options.len();
+    let size = kinds * lattice.count();
+    if kinds * workings.len() > MOST_ROOMS || size > MOST_COUNTS || !cx.admits(size * size_of::<u32>()) {
+        return None;
+    }
+    let (mut counts, mut is_counted) = (vec![0; size], vec![false; lattice.count()]);
+    for set in 0..lattice.count() {
+        for &(unit, larger) in lattice.above(set) {
+            let larger = larger as usize;
+            if !std::mem::replace(&mut is_counted[larger], true) {
+                counts.copy_within(set * kinds..(set + 1) * kinds, larger * kinds);
+                model.members[unit as usize].iter().for_each(|&v| counts[larger * kinds + model.kinds.of_node[v]] += 1);
             }
         }
-        Some(Self { model, counts, tables: FxHashMap::default() })
+    }
+    Some(counts)
+}
+
+impl<'a> Relaxed<'a> {
+    /// For stages between sets with these [`counts`].
+    pub fn new(model: &'a Model<'a>, counts: &'a [u32]) -> Self {
+        Self { model, counts, tables: FxHashMap::default() }
     }
 
     /// Bounds on the least time of a stage between two sets, of this tensor and data degree and with so many microbatches in
@@ -148,6 +157,9 @@ impl Room {
             present.iter().map(|&(kind, count)| count * amount(&self.first[kind])).sum()
         };
         let (mut value, mut weight) = (sum(|item| item.value), sum(|item| item.weight));
+        if capacity.is_infinite() {
+            return Bounds { lower: value, upper: value };
+        }
         // What the sums have lost makes neither bound too good.
         let lost = ROUNDING * weight.max(capacity);
         for step in &self.steps {
@@ -168,6 +180,41 @@ impl Room {
             weight if weight <= capacity - lost => Bounds { lower: value, upper: value },
             weight if weight <= capacity + lost => Bounds { lower: value, upper: f64::INFINITY },
             _ => Bounds::INFEASIBLE,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::super::knapsack;
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn kinds_say_what_their_nodes_do(
+            kinds in vec((vec((0_u8..20, 0_u8..20), 1..4), 0_u32..5), 1..5),
+            capacity in 0_u8..120,
+        ) {
+            let capacity = f64::from(capacity);
+            let item = |&(value, weight): &(u8, u8)| Item { value: value.into(), weight: weight.into() };
+            let items: Vec<Vec<Item>> = kinds.iter().map(|(items, _)| items.iter().map(item).collect()).collect();
+            let counts: Vec<u32> = kinds.iter().map(|&(_, count)| count).collect();
+            let nodes = (0..items.len()).flat_map(|kind| vec![items[kind].clone(); counts[kind] as usize]);
+            let classes: Vec<Vec<Item>> = nodes.collect();
+            let least = knapsack::solve(&classes, capacity, f64::INFINITY, true, &SearchContext::new()).unwrap().bounds;
+            let present: Vec<(usize, f64)> =
+                (0..items.len()).filter(|&kind| counts[kind] > 0).map(|kind| (kind, counts[kind].into())).collect();
+            let bounds = Room::new(0.0, Vec::new(), &items).bounds(&present, |kind| counts[kind], capacity);
+            prop_assert_eq!(bounds.lower.is_infinite(), least.lower.is_infinite());
+            if least.upper.is_finite() {
+                prop_assert!(bounds.lower <= least.upper + 1e-9, "{bounds:?} {least:?}");
+                prop_assert!(least.lower <= bounds.upper + 1e-9, "{bounds:?} {least:?}");
+                // One node alone takes its next option in part.
+                prop_assert!(bounds.upper.is_infinite() || bounds.upper - bounds.lower <= 20.0, "{bounds:?}");
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::front::Found;
 use super::model::Model;
 use super::reach;
+use super::relaxation;
 use super::rest::Rest;
 use super::stage::Chooser;
 use super::target::{LOOSE, Sets, split_within};
@@ -37,7 +38,7 @@ const NEAR: f64 = 1e-3;
 /// Targets that are searched at the same time.
 const MOST_AT_ONCE: usize = 8;
 
-/// Where a split is known, the first targets are in steps of this part of it below.
+/// Where a split is known, the first targets are in steps of this part of it below, and then of twice as much.
 const FIRST_STEP: f64 = 0.02;
 
 /// Along the first order of a large graph stages first begin at the so many places where they move least.
@@ -70,7 +71,7 @@ pub fn run(
 ) -> bool {
     let (order, count) = (&units.order, units.unit_count());
     let all = all_filters(units, max_ideals, race.cx)
-        .map(|lattice| Family::new(lattice, Model::new(problem, costs, units.members.clone()), true));
+        .map(|lattice| Family::new(lattice, Model::new(problem, costs, units.members.clone()), true, race.cx));
     stats.set("ideals", all.as_ref().map_or(0.0, |family| family.sets.lattice.count() as f64));
     if let Some(family) = &all
         && family.raise(race)
@@ -102,9 +103,9 @@ pub fn run(
 }
 
 impl<'a> Family<'a> {
-    fn new(lattice: Lattice, model: Model<'a>, is_all: bool) -> Self {
-        let rests = Rest::of_sets(&lattice, &model);
-        Self { sets: Sets { lattice, ends: Vec::new(), rests }, model, is_all }
+    fn new(lattice: Lattice, model: Model<'a>, is_all: bool, cx: &SearchContext) -> Self {
+        let (rests, counts) = (Rest::of_sets(&lattice, &model), relaxation::counts(&model, &lattice, cx));
+        Self { sets: Sets { lattice, ends: Vec::new(), rests, counts }, model, is_all }
     }
 
     /// The sets of the first units of a model, which are the last ones of an order.
@@ -113,7 +114,7 @@ impl<'a> Family<'a> {
         let path: Vec<(usize, usize)> = (1..count).map(|i| (i - 1, i)).collect();
         let Ok(path) = Graph::new(count, &path) else { unreachable!("a path is acyclic") };
         let lattice = Lattice::new(&path, count + 1, race.cx).ok().flatten()?;
-        Some(Self::new(lattice, model, false))
+        Some(Self::new(lattice, model, false, race.cx))
     }
 
     /// Raises the bound to what the memory of stages says by itself; whether that allows no split. Steps begin with the search
@@ -163,7 +164,7 @@ impl<'a> Family<'a> {
     /// A limit came first.
     fn run(&self, race: &mut SplitRace, targets: &mut usize) -> Result<bool, Stopped> {
         let mut choosers: Vec<Chooser> = (0..race.cx.threads.clamp(1, MOST_AT_ONCE))
-            .map(|_| Chooser::new(&self.model, &self.sets.lattice))
+            .map(|_| Chooser::new(&self.model, self.sets.counts.as_deref()))
             .collect();
         let mut course = Course::new(race.bound());
         while !race.is_settled() {
@@ -221,19 +222,23 @@ struct Course {
     tried: usize,
     tried_last: bool,
     was_idle: bool,
+    /// The part of the best split between two of the first targets below it.
+    step: f64,
 }
 
 impl Course {
     fn new(lower: f64) -> Self {
-        Self { lower, begin: lower, tried: 0, tried_last: false, was_idle: false }
+        Self { lower, begin: lower, tried: 0, tried_last: false, was_idle: false, step: FIRST_STEP }
     }
 
     /// So many targets, ascending; none where no target is left.
     fn targets(&mut self, race: &SplitRace, count: usize) -> Vec<f64> {
         let Some(best) = race.objective() else {
-            let first = FIRST_TARGETS[self.tried..].iter().take(count);
-            self.tried = FIRST_TARGETS.len().min(self.tried + count);
-            return first.map(|factor| factor * self.begin.max(f64::MIN_POSITIVE)).collect();
+            let left = &FIRST_TARGETS[self.tried..];
+            // The last one, at which nothing is cut off, is for itself.
+            let now = left.len().min(count).min(left.len().saturating_sub(1).max(1));
+            self.tried += now;
+            return left[..now].iter().map(|factor| factor * self.begin.max(f64::MIN_POSITIVE)).collect();
         };
         if best - self.lower <= NEAR * best && !std::mem::replace(&mut self.tried_last, true) {
             return vec![race.last_target(best)];
@@ -242,7 +247,8 @@ impl Course {
         let parts = (count + 1) as f64;
         let even = (best - self.lower) / parts;
         // Nothing refuted yet, the best split says more than the bound of where the optimum is.
-        let step = if self.lower > self.begin { even } else { even.min(FIRST_STEP * best) };
+        let step = if self.lower > self.begin { even } else { even.min(self.step * best) };
+        self.step *= 2.0;
         (1..=count).rev().map(|i| best - i as f64 * step).collect()
     }
 }

@@ -8,7 +8,6 @@ use super::relaxation::Relaxed;
 use crate::cost::OptionCost;
 use crate::graph::ones;
 use crate::search::{SearchContext, Stopped};
-use crate::solve::dp::lattice::Lattice;
 use crate::solve::dp::loads::contains;
 
 /// A set of units between two ideals, with degrees.
@@ -56,9 +55,10 @@ impl Stage<'_> {
 }
 
 impl<'a> Chooser<'a> {
-    /// For stages between sets of a lattice. It is lenient at first where that saves a search for each stage.
-    pub fn new(model: &'a Model<'a>, lattice: &Lattice) -> Self {
-        let relaxed = Relaxed::new(model, lattice);
+    /// For stages between sets that have so many nodes of each kind, if that is known: it is lenient at first then, which saves a
+    /// search for each stage.
+    pub fn new(model: &'a Model<'a>, counts: Option<&'a [u32]>) -> Self {
+        let relaxed = counts.map(|counts| Relaxed::new(model, counts));
         Self { model, known: FxHashMap::default(), is_lenient: relaxed.is_some(), relaxed }
     }
 
@@ -84,15 +84,16 @@ impl<'a> Chooser<'a> {
         }
         if let Some(relaxed) = &mut self.relaxed {
             let moved = model.time(0.0, sums.moved.max(0.0), 0.0, stage.data);
-            let mut bounds = relaxed.bounds(stage.sets, (stage.tensor, stage.data, stage.in_flight), moved);
-            if !model.degrees[stage.tensor].exchanges_alike {
-                bounds.upper = f64::INFINITY;
+            let bounds = relaxed.bounds(stage.sets, (stage.tensor, stage.data, stage.in_flight), moved);
+            let (has_options, is_alike) = (bounds.upper.is_finite(), model.degrees[stage.tensor].exchanges_alike);
+            if bounds.lower.is_infinite() || bounds.lower > cutoff {
+                return Ok(None);
             }
-            match bounds.is_within(cutoff) {
-                Some(false) => return Ok(None),
-                Some(true) if !model.is_step || bounds.meet() => return Ok(Some(bounds.upper)),
-                _ if self.is_lenient => return Ok(Some(bounds.lower)),
-                _ => {}
+            if has_options && is_alike && bounds.upper <= cutoff && (!model.is_step || bounds.meet()) {
+                return Ok(Some(bounds.upper));
+            }
+            if has_options && self.is_lenient {
+                return Ok(Some(bounds.lower));
             }
         }
         let key = stage.key();

@@ -31,6 +31,8 @@ pub struct Sets {
     pub ends: Vec<bool>,
     /// What the units outside of each set take.
     pub rests: Vec<Rest>,
+    /// How many nodes of each kind each set has, where there are not too many kinds.
+    pub counts: Option<Vec<u32>>,
 }
 
 /// One search below one target.
