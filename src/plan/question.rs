@@ -114,7 +114,7 @@ impl Question<'_> {
 
     /// A time that no step is below, whatever the split: the devices of the stages at its ends wait for the others.
     ///
-    /// Stages in line ([`blocks`]) wait for each other: the i-th of them, of times T, begins after T's forward part of those
+    /// Stages in line (`blocks.rs`) wait for each other: the i-th of them, of times T, begins after T's forward part of those
     /// before it, and after its last backward pass these run theirs, so that a step of m microbatches takes
     /// Σ_{j < i} T_j + m · T_i at least. The largest of these is least where all are equal: W / (1 − (1 − 1 / m)^S), for all
     /// work W on S stages. Of all stages e may not be in line, with a block's work each at most. Where gradients of weights may
