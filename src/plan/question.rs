@@ -254,8 +254,7 @@ impl Question<'_> {
         let mut instance = self.instance.clone();
         for node in &mut instance.nodes {
             let sent = |bytes: f64| if bytes > 0.0 { rates.latency + bytes / rates.bandwidth } else { 0.0 };
-            let by_time = || self.instance.platform.bandwidth.map(|bandwidth| node.transfer_time * bandwidth);
-            node.transfer_time = node.output_bytes.or_else(by_time).map_or(node.transfer_time, sent);
+            node.transfer_time = node.output(self.instance.platform.bandwidth).map_or(node.transfer_time, sent);
         }
         let platform = Platform { bandwidth: Some(rates.bandwidth), ..self.instance.platform.clone() };
         (instance, platform)

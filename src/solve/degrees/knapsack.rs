@@ -93,36 +93,43 @@ struct Relaxation {
 }
 
 /// A step along the hull of a class: to this item, for so much more value for each unit of weight that it saves.
-struct Step {
-    slope: f64,
-    class: usize,
-    item: usize,
-    saved: f64,
+pub struct Step {
+    pub slope: f64,
+    pub class: usize,
+    pub item: usize,
+    pub costs: f64,
+    pub saved: f64,
+}
+
+/// The steps along the `hull` of a class.
+pub fn steps<'a>(class: usize, items: &'a [Item], hull: &'a [usize]) -> impl Iterator<Item = Step> + 'a {
+    hull.windows(2).map(move |pair| Step {
+        slope: slope(items, pair[0], pair[1]),
+        class,
+        item: pair[1],
+        costs: items[pair[1]].value - items[pair[0]].value,
+        saved: items[pair[0]].weight - items[pair[1]].weight,
+    })
 }
 
 impl Relaxation {
     /// `None` where nothing fits.
     fn new(classes: &[Vec<Item>], capacity: f64) -> Option<Self> {
         let mut choice = Vec::with_capacity(classes.len());
-        let mut steps = Vec::new();
+        let mut all = Vec::new();
         for (class, items) in classes.iter().enumerate() {
             let hull = hull(items);
             choice.push(*hull.first()?);
-            steps.extend(hull.windows(2).map(|pair| Step {
-                slope: slope(items, pair[0], pair[1]),
-                class,
-                item: pair[1],
-                saved: items[pair[0]].weight - items[pair[1]].weight,
-            }));
+            all.extend(steps(class, items, &hull));
         }
         let sum = |choice: &[usize], amount: fn(&Item) -> f64| -> f64 {
             classes.iter().zip(choice).map(|(items, &item)| amount(&items[item])).sum()
         };
         let mut weight = sum(&choice, |item| item.weight);
         let mut lower = sum(&choice, |item| item.value);
-        steps.sort_by(|a, b| a.slope.total_cmp(&b.slope));
+        all.sort_by(|a, b| a.slope.total_cmp(&b.slope));
         let mut price = 0.0;
-        for step in &steps {
+        for step in &all {
             if weight <= capacity {
                 break;
             }
@@ -163,7 +170,7 @@ pub fn hull(items: &[Item]) -> Vec<usize> {
 }
 
 /// The value that each unit of weight costs which `to` saves.
-pub fn slope(items: &[Item], from: usize, to: usize) -> f64 {
+fn slope(items: &[Item], from: usize, to: usize) -> f64 {
     (items[to].value - items[from].value) / (items[from].weight - items[to].weight)
 }
 

@@ -14,7 +14,7 @@
 //! block B: F ≥ P'(Z) − n · max(B, λ · M).
 
 use super::kinds::Amounts;
-use super::knapsack::{Item, hull, slope};
+use super::knapsack::{Item, hull, steps};
 use super::model::Model;
 use crate::cost::StageBytes;
 use crate::search::{SearchContext, Stopped};
@@ -278,7 +278,7 @@ fn prices(kinds: &[Options], in_flight: usize, replicas: usize) -> Vec<Price> {
     let of_kind = |options: &Options| {
         let item = |&(value, bytes): &(f64, StageBytes)| Item { value, weight: bytes.of(in_flight, replicas) };
         let items: Vec<Item> = options.iter().map(item).collect();
-        hull(&items).windows(2).map(|pair| slope(&items, pair[0], pair[1])).collect::<Vec<f64>>()
+        steps(0, &items, &hull(&items)).map(|step| step.slope).collect::<Vec<f64>>()
     };
     let mut slopes: Vec<f64> = kinds.iter().flat_map(of_kind).filter(|slope| slope.is_finite()).collect();
     slopes.sort_by(f64::total_cmp);

@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::kinds::Amounts;
-use super::knapsack::{Bounds, Item, hull, slope};
+use super::knapsack::{Bounds, Item, Step, hull, steps};
 use super::model::Model;
 use crate::search::SearchContext;
 use crate::solve::dp::lattice::Lattice;
@@ -46,15 +46,8 @@ struct Room {
     has: Vec<bool>,
     /// The option of each kind that takes the least time.
     first: Vec<Item>,
-    /// From one option to the next of each kind's hull, those that save memory at the least cost first.
+    /// From one option to the next along each kind's hull, those that save memory at the least cost first.
     steps: Vec<Step>,
-}
-
-struct Step {
-    slope: f64,
-    kind: usize,
-    costs: f64,
-    saves: f64,
 }
 
 /// How many nodes of each kind each set of a lattice has, one set after the other; `None` where there are too many kinds or sets
@@ -136,19 +129,14 @@ impl Table {
 impl Room {
     fn new(working: f64, has: Vec<bool>, items: &[Vec<Item>]) -> Self {
         let none = Item { value: f64::INFINITY, weight: 0.0 };
-        let (mut first, mut steps) = (Vec::with_capacity(items.len()), Vec::new());
+        let (mut first, mut all) = (Vec::with_capacity(items.len()), Vec::new());
         for (kind, items) in items.iter().enumerate() {
             let hull = hull(items);
             first.push(hull.first().map_or(none, |&item| items[item]));
-            steps.extend(hull.windows(2).map(|pair| Step {
-                slope: slope(items, pair[0], pair[1]),
-                kind,
-                costs: items[pair[1]].value - items[pair[0]].value,
-                saves: items[pair[0]].weight - items[pair[1]].weight,
-            }));
+            all.extend(steps(kind, items, &hull));
         }
-        steps.sort_by(|a, b| a.slope.total_cmp(&b.slope));
-        Self { working, has, first, steps }
+        all.sort_by(|a, b| a.slope.total_cmp(&b.slope));
+        Self { working, has, first, steps: all }
     }
 
     /// What nodes of these kinds take within `capacity`: the relaxation, and the same with its last step taken by whole nodes.
@@ -166,15 +154,15 @@ impl Room {
             if weight <= capacity - lost {
                 break;
             }
-            let nodes = f64::from(count(step.kind));
-            let least = ((weight - capacity - lost) / step.saves).max(0.0);
+            let nodes = f64::from(count(step.class));
+            let least = ((weight - capacity - lost) / step.saved).max(0.0);
             if least <= nodes {
-                let whole = ((weight - capacity + lost) / step.saves).ceil();
+                let whole = ((weight - capacity + lost) / step.saved).ceil();
                 let upper = if whole <= nodes { value + whole * step.costs } else { f64::INFINITY };
                 return Bounds { lower: value + least * step.costs, upper };
             }
             value += nodes * step.costs;
-            weight -= nodes * step.saves;
+            weight -= nodes * step.saved;
         }
         match weight {
             weight if weight <= capacity - lost => Bounds { lower: value, upper: value },

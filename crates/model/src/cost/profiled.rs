@@ -71,16 +71,9 @@ fn transfers(instance: &Instance, spec: &ProblemSpec) -> Vec<Transfer> {
     let transfer = |edges: &[(NodeId, NodeId)]| {
         let consumers = edges.iter().map(|&(_, target)| target).collect();
         let source = edges[0].0;
-        Transfer { source, consumers, between, bytes: bytes(&instance.nodes[source], instance.platform.bandwidth) }
+        Transfer { source, consumers, between, bytes: instance.nodes[source].output(instance.platform.bandwidth) }
     };
     of_source.map(transfer).collect()
-}
-
-/// Bytes of the node's output, as stated or by its transfer time; `None` where neither tells, or a number beyond all.
-fn bytes(node: &Node, bandwidth: Option<f64>) -> Option<f64> {
-    let nothing = (node.transfer_time == 0.0).then_some(0.0);
-    let by_time = || bandwidth.map(|bandwidth| node.transfer_time * bandwidth).filter(|bytes| bytes.is_finite());
-    node.output_bytes.or_else(by_time).or(nothing)
 }
 
 /// The bytes of each node that are kept for each microbatch in flight; none where nobody asks.

@@ -112,6 +112,14 @@ impl Node {
         }
     }
 
+    /// Bytes of the node's output, as stated or as its transfer time stands for over a link of this bandwidth; `None` where
+    /// neither tells, or a number beyond all.
+    pub fn output(&self, bandwidth: Option<f64>) -> Option<f64> {
+        let nothing = (self.transfer_time == 0.0).then_some(0.0);
+        let by_time = || bandwidth.map(|bandwidth| self.transfer_time * bandwidth).filter(|bytes| bytes.is_finite());
+        self.output_bytes.or_else(by_time).or(nothing)
+    }
+
     /// Of `memory` bytes that the node takes, those that lie there once, however many microbatches are in flight.
     ///
     /// A forward node's parameters do, and all that a backward node takes: gradients of parameters and the optimizer's
