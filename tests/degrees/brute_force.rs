@@ -10,12 +10,12 @@ struct Plans<'a> {
     parallelism: &'a Parallelism,
     degrees: &'a Degrees,
     is_step: bool,
-    devices: usize,
-    memory: f64,
+    /// How many devices each class has, and their memory.
+    classes: Vec<(usize, f64)>,
     /// What the data degrees of all stages add up to.
     all: usize,
     /// The values of stages that hold all nodes but these, where those take so many parts and devices.
-    known: BTreeMap<(u64, usize, usize), Vec<Value>>,
+    known: BTreeMap<(u64, usize, Vec<usize>), Vec<Value>>,
 }
 
 /// What is paid once for each stage, and what only the largest pays: for a step the time of a microbatch on each
@@ -25,25 +25,31 @@ type Value = (f64, f64);
 /// The least value of a plan; `None` where there is none. Nodes have the ids 0, 1, 2, …
 pub fn optimum(instance: &Instance, spec: &ProblemSpec) -> Option<f64> {
     let (Some(parallelism), Some(degrees)) = (&instance.parallelism, &spec.degrees) else { panic!("no options") };
-    let class = &spec.platform.accelerators[0];
-    let (memory, devices) = (class.memory.unwrap_or(f64::INFINITY), class.count);
+    let classes = spec.platform.accelerators.iter().map(|class| (class.count, class.memory.unwrap_or(f64::INFINITY)));
+    let classes: Vec<(usize, f64)> = classes.collect();
+    let devices = classes.iter().map(|&(count, _)| count).sum();
     let is_step = matches!(spec.objective, Objective::Step { .. });
     let value = |all: usize| {
         let known = BTreeMap::new();
-        let mut plans = Plans { instance, parallelism, degrees, is_step, devices, memory, all, known };
-        plans.values(0, 0, 0).into_iter().map(|(once, most)| once + most).fold(f64::INFINITY, f64::min)
+        let classes = classes.clone();
+        let mut plans = Plans { instance, parallelism, degrees, is_step, classes, all, known };
+        plans
+            .values(0, 0, &vec![0; plans.classes.len()])
+            .into_iter()
+            .map(|(once, most)| once + most)
+            .fold(f64::INFINITY, f64::min)
     };
     Some((1..=devices).map(value).fold(f64::INFINITY, f64::min)).filter(|value| value.is_finite())
 }
 
 impl Plans<'_> {
     /// The values of the stages before those that hold `placed`, of which none is better in both respects than another.
-    fn values(&mut self, placed: u64, parts: usize, used: usize) -> Vec<Value> {
+    fn values(&mut self, placed: u64, parts: usize, used: &[usize]) -> Vec<Value> {
         let nodes = (1_u64 << self.instance.nodes.len()) - 1;
         if placed == nodes {
             return if parts == self.all { vec![(0.0, 0.0)] } else { Vec::new() };
         }
-        if let Some(known) = self.known.get(&(placed, parts, used)) {
+        if let Some(known) = self.known.get(&(placed, parts, used.to_vec())) {
             return known.clone();
         }
         let mut found = Vec::new();
@@ -53,20 +59,19 @@ impl Plans<'_> {
             if placed & stage != 0 || !self.instance.edges.iter().map(|e| (e.source, e.target)).all(|e| is_last(&e)) {
                 continue;
             }
-            for tensor in 1..=self.devices {
-                for data in 1..=self.degrees.microbatches {
-                    let (parts, used) = (parts + data, used + tensor * data);
-                    let is_allowed = self.degrees.microbatches.is_multiple_of(data)
-                        && (self.is_step || parts <= self.degrees.microbatches)
-                        && used <= self.devices
-                        && self.degrees.data.as_ref().is_none_or(|d| d.contains(&data))
-                        && self.degrees.tensor.as_ref().is_none_or(|t| t.contains(&tensor));
-                    if is_allowed {
-                        let time = self.stage(stage, tensor, data, parts);
-                        if time.is_finite() {
-                            found
-                                .extend(self.values(with, parts, used).iter().map(|&v| self.with_stage(v, data, time)));
-                        }
+            for (class, tensor, data) in self.shapes() {
+                let (parts, mut used) = (parts + data, used.to_vec());
+                used[class] += tensor * data;
+                let is_allowed = self.degrees.microbatches.is_multiple_of(data)
+                    && (self.is_step || parts <= self.degrees.microbatches)
+                    && used[class] <= self.classes[class].0
+                    && self.degrees.data.as_ref().is_none_or(|d| d.contains(&data))
+                    && self.degrees.tensor.as_ref().is_none_or(|t| t.contains(&tensor));
+                if is_allowed {
+                    let time = self.stage(stage, (class, tensor, data), parts);
+                    if time.is_finite() {
+                        let rest = self.values(with, parts, &used);
+                        found.extend(rest.iter().map(|&v| self.with_stage(v, data, time)));
                     }
                 }
             }
@@ -75,8 +80,18 @@ impl Plans<'_> {
         let mut best: Vec<Value> = found.iter().copied().filter(is_best).collect();
         best.sort_by(|a, b| a.partial_cmp(b).expect("numbers"));
         best.dedup();
-        self.known.insert((placed, parts, used), best.clone());
+        self.known.insert((placed, parts, used.to_vec()), best.clone());
         best
+    }
+
+    /// Every class with every tensor and data degree.
+    fn shapes(&self) -> Vec<(usize, usize, usize)> {
+        let of_class = |class: usize| {
+            let degrees = (1..=self.classes[class].0)
+                .flat_map(|tensor| (1..=self.degrees.microbatches).map(move |data| (tensor, data)));
+            degrees.map(move |(tensor, data)| (class, tensor, data))
+        };
+        (0..self.classes.len()).flat_map(of_class).collect()
     }
 
     fn with_stage(&self, (once, most): Value, data: usize, time: f64) -> Value {
@@ -89,11 +104,12 @@ impl Plans<'_> {
     }
 
     /// The least time of a stage over all choices of options that fit, where it and those behind it have so many parts.
-    fn stage(&self, stage: u64, tensor: usize, data: usize, parts: usize) -> f64 {
+    fn stage(&self, stage: u64, (class, tensor, data): (usize, usize, usize), parts: usize) -> f64 {
         let inside = |id: u64| stage >> id & 1 == 1;
         let nodes: Vec<u64> = (0..self.instance.nodes.len() as u64).filter(|&v| inside(v)).collect();
         let all = &self.parallelism.options;
-        let of = |v: u64| all.iter().filter(|o| o.node == v && o.tensor_degree == tensor).collect::<Vec<_>>();
+        let is_of = |o: &&NodeOption| o.tensor_degree == tensor && o.class.is_none_or(|own| own == class);
+        let of = |v: u64| all.iter().filter(|o| o.node == v).filter(is_of).collect::<Vec<_>>();
         let choices = nodes.iter().fold(vec![vec![]], |lists, &v| {
             let with = |list: &Vec<_>, option| [&list[..], &[option]].concat();
             lists
@@ -101,7 +117,7 @@ impl Plans<'_> {
                 .flat_map(|list| of(v).into_iter().map(|option| with(list, option)).collect::<Vec<_>>())
                 .collect()
         });
-        let fits = |choice: &&Vec<&NodeOption>| self.bytes(choice, data, parts) <= self.memory * (1.0 + 1e-9);
+        let fits = |choice: &&Vec<&NodeOption>| self.bytes(choice, data, parts) <= self.classes[class].1 * (1.0 + 1e-9);
         choices.iter().filter(fits).map(|choice| self.time(choice, &inside, data as f64)).fold(f64::INFINITY, f64::min)
     }
 

@@ -1,6 +1,6 @@
 //! Small instances with options, drawn from a seed.
 
-use dagsplit::instance::{Edge, EdgeBytes, Instance, Node, NodeOption, Parallelism, Platform};
+use dagsplit::instance::{AcceleratorClass, Edge, EdgeBytes, Instance, Node, NodeOption, Parallelism, Platform};
 use dagsplit::problem::{Degrees, InFlight, Objective, Optimizer, Precision, ProblemSpec, StageMemory, Training};
 
 /// SplitMix64.
@@ -37,6 +37,7 @@ pub fn problem(seed: u64) -> (Instance, ProblemSpec) {
     let edges: Vec<Edge> =
         pairs.filter(|e| if is_chain { e.source + 1 == e.target } else { random.below(4) < density }).collect();
     let mut options = Vec::new();
+    let classes = 1 + random.below(2) as usize;
     for node in 0..nodes {
         for tensor_degree in [1, 2] {
             // Now and then a node has none of a degree, but never none at all.
@@ -44,7 +45,16 @@ pub fn problem(seed: u64) -> (Instance, ProblemSpec) {
                 continue;
             }
             for name in &["vanilla", "recompute", "offload"][..1 + random.below(3) as usize] {
-                options.push(option(random, node, tensor_degree, name, &edges));
+                // With two classes some options are for one of them, or differ between them.
+                let classes: &[Option<usize>] = match random.below(3 * classes as u64) {
+                    3 => &[Some(0), Some(1)],
+                    4 => &[Some(1)],
+                    5 => &[Some(0)],
+                    _ => &[None],
+                };
+                for &class in classes {
+                    options.push(NodeOption { class, ..option(random, node, tensor_degree, name, &edges) });
+                }
             }
         }
     }
@@ -52,11 +62,15 @@ pub fn problem(seed: u64) -> (Instance, ProblemSpec) {
     let moved: Vec<EdgeBytes> = edges.iter().map(&mut moved).collect();
     let parallelism =
         Parallelism { bandwidth: random.one_of(&[0.5, 4.0, 1000.0]), edges: moved, options, ..Parallelism::default() };
-    let devices = 1 + random.below(6) as usize;
-    let memory = random.one_of(&[None, Some(12.0), Some(30.0), Some(60.0), Some(150.0)]);
+    let mut class = || {
+        let memory = random.one_of(&[None, Some(12.0), Some(30.0), Some(60.0), Some(150.0)]);
+        AcceleratorClass { count: 1 + random.below(6 / classes as u64) as usize, memory, ..AcceleratorClass::default() }
+    };
+    let accelerators: Vec<AcceleratorClass> = (0..classes).map(|_| class()).collect();
+    let node = |id: u64| Node { accelerator_times: vec![None; classes], ..Node::new(id) };
     let instance = Instance {
-        platform: Platform::uniform(devices, memory, 0),
-        nodes: (0..nodes).map(Node::new).collect(),
+        platform: Platform { accelerators, ..Platform::uniform(0, None, 0) },
+        nodes: (0..nodes).map(node).collect(),
         edges,
         parallelism: Some(parallelism),
         ..Instance::default()
@@ -114,6 +128,7 @@ fn option(random: &mut Random, node: u64, tensor_degree: usize, name: &str, edge
     NodeOption {
         node,
         tensor_degree,
+        class: None,
         name: name.into(),
         time,
         parameter_bytes: random.one_of(&[0.0, 2.0, 7.0, 30.0]),

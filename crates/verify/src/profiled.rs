@@ -78,6 +78,7 @@ fn option_cost(
 ) -> OptionCost {
     let v = index[&option.node];
     let mut cost = OptionCost::new(option.name.clone(), option.tensor_degree, option.time);
+    cost.class = option.class;
     cost.memory_per_microbatch = option.memory_per_microbatch;
     cost.memory = option.memory;
     cost.parameters = option.parameter_bytes;
@@ -106,14 +107,13 @@ fn option_cost(
 /// parameters for each microbatch.
 fn plain(instance: &Instance, spec: &ProblemSpec) -> Parallelism {
     let classes = &spec.platform.accelerators;
+    let kinds = classes.iter().filter(|class| class.count > 0).count();
     let bandwidth = spec.platform.bandwidth.unwrap_or(1.0);
     let mut plain = Parallelism { bandwidth, ..Parallelism::default() };
     let knows_parameters = instance.nodes.iter().any(|node| node.parameter_bytes != 0.0);
     for node in &instance.nodes {
-        let times = classes.iter().zip(&node.accelerator_times).filter(|(class, _)| class.count > 0);
-        let Some(time) = times.map(|(_, time)| *time).next().flatten() else { continue };
         let mut option = NodeOption { node: node.id, tensor_degree: 1, name: PLAIN.into(), ..NodeOption::default() };
-        (option.time, option.parameter_bytes) = (time, node.parameter_bytes);
+        option.parameter_bytes = node.parameter_bytes;
         if knows_parameters {
             option.weight_bytes = node.memory.min(node.parameter_bytes);
         }
@@ -121,7 +121,10 @@ fn plain(instance: &Instance, spec: &ProblemSpec) -> Parallelism {
         let rest = node.memory - option.weight_bytes;
         let is_kept = knows_parameters && !node.backward;
         *(if is_kept { &mut option.memory_per_microbatch } else { &mut option.memory }) = rest;
-        plain.options.push(option);
+        for (class, time) in node.accelerator_times.iter().enumerate().filter(|&(class, _)| classes[class].count > 0) {
+            option.class = (kinds > 1).then_some(class);
+            plain.options.extend(time.map(|time| NodeOption { time, ..option.clone() }));
+        }
     }
     let times: BTreeMap<u64, f64> = instance.nodes.iter().map(|node| (node.id, node.transfer_time)).collect();
     let ends: BTreeSet<(u64, u64)> = instance.edges.iter().map(|edge| (edge.source, edge.target)).collect();

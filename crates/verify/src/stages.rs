@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::split::Split;
 use super::{StageFault, Violation, contiguity, devices};
 use dagsplit_model::cost::{OptionCost, StageCosts};
-use dagsplit_model::problem::{DeviceAssignment, InFlight, MemoryParts, Objective, fits};
+use dagsplit_model::problem::{DeviceAssignment, DeviceKind, InFlight, MemoryParts, Objective, fits};
 
 /// What one stage takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -38,8 +38,8 @@ pub(super) fn check(split: &Split, costs: &StageCosts) -> Result<Vec<Stage>, Vec
         return Err(found);
     }
     let stages: Vec<Stage> = (0..split.devices.len()).map(|device| stage(split, costs, device)).collect();
-    let limit = split.spec.platform.accelerators.iter().find(|class| class.count > 0).and_then(|class| class.memory);
     for (device, stage) in stages.iter().enumerate() {
+        let limit = class(&split.devices[device]).and_then(|class| split.spec.platform.accelerators[class].memory);
         let used = stage.memory.total();
         if let Some(limit) = limit.filter(|_| !fits(used, limit)) {
             found.push(Violation::MemoryExceeded { device, used, limit });
@@ -63,7 +63,7 @@ fn faults(split: &Split, costs: &StageCosts, stage: &DeviceAssignment) -> Vec<St
         return found;
     }
     for (&node, option) in stage.nodes.iter().zip(&stage.options) {
-        if find(&costs.options[split.index[&node]], stage.tensor_degree, option).is_none() {
+        if find(&costs.options[split.index[&node]], stage, option).is_none() {
             let (option, degree) = (option.clone(), stage.tensor_degree);
             found.push(StageFault::UnknownOption { node, option, degree });
         }
@@ -71,8 +71,19 @@ fn faults(split: &Split, costs: &StageCosts, stage: &DeviceAssignment) -> Vec<St
     found
 }
 
-fn find<'a>(options: &'a [OptionCost], degree: usize, name: &str) -> Option<&'a OptionCost> {
-    options.iter().find(|option| option.tensor_degree == degree && option.name == name)
+/// The option of this name that a node of a stage may run in there.
+fn find<'a>(options: &'a [OptionCost], stage: &DeviceAssignment, name: &str) -> Option<&'a OptionCost> {
+    let class = class(stage)?;
+    let is_for = |option: &OptionCost| option.class.is_none() || option.class == Some(class);
+    options.iter().find(|option| option.tensor_degree == stage.tensor_degree && option.name == name && is_for(option))
+}
+
+/// The class of accelerators that a stage is on.
+fn class(stage: &DeviceAssignment) -> Option<usize> {
+    match stage.kind {
+        DeviceKind::Accelerator(class) => Some(class),
+        DeviceKind::Cpu => None,
+    }
 }
 
 /// Whether the stages take more microbatches at once than a batch has.
@@ -137,7 +148,7 @@ fn stage(split: &Split, costs: &StageCosts, device: usize) -> Stage {
     let share = |from: usize| if costs.zero >= from { stage.replicas as f64 } else { 1.0 };
     for (node, name) in stage.nodes.iter().zip(&stage.options) {
         let v = split.index[node];
-        let Some(option) = find(&costs.options[v], stage.tensor_degree, name) else { continue };
+        let Some(option) = find(&costs.options[v], stage, name) else { continue };
         compute += option.compute;
         parameters += option.parameters;
         memory.activations += option.memory_per_microbatch * in_flight as f64;

@@ -1,13 +1,19 @@
 //! What is known of the stages behind an ideal: how many parts of a batch they take, how many devices, and how long;
 //! and stages that were found.
 
+/// The most fleets of devices that labels count.
+pub const MOST_FLEETS: usize = 4;
+
+/// How many devices of each fleet.
+pub type Devices = [u32; MOST_FLEETS];
+
 /// What stages take: less of nothing is worse for those before them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Taken {
     /// The sum of their data degrees.
     pub parts: usize,
     /// The devices that they use.
-    pub devices: usize,
+    pub devices: Devices,
     /// For a step: what a replica of each takes for a microbatch, added up; else 0.
     pub once: f64,
     /// For a step: the most that a replica of one takes for its other microbatches; else 0.
@@ -19,13 +25,13 @@ const SAME: f64 = 1e-13;
 
 impl Taken {
     /// Nothing.
-    pub const NOTHING: Self = Self { parts: 0, devices: 0, once: 0.0, more: 0.0 };
+    pub const NOTHING: Self = Self { parts: 0, devices: [0; MOST_FLEETS], once: 0.0, more: 0.0 };
 
     /// The least of each that one of these takes.
     pub fn least(all: impl Iterator<Item = Self>) -> Option<Self> {
         all.reduce(|a, b| Self {
             parts: a.parts.min(b.parts),
-            devices: a.devices.min(b.devices),
+            devices: std::array::from_fn(|fleet| a.devices[fleet].min(b.devices[fleet])),
             once: a.once.min(b.once),
             more: a.more.min(b.more),
         })
@@ -34,7 +40,7 @@ impl Taken {
     #[inline]
     fn is_no_more_than(&self, other: &Self) -> bool {
         self.parts <= other.parts
-            && self.devices <= other.devices
+            && self.devices.iter().zip(&other.devices).all(|(own, others)| own <= others)
             && self.once <= other.once * (1.0 + SAME)
             && self.more <= other.more * (1.0 + SAME)
     }
@@ -44,7 +50,8 @@ impl Taken {
 pub struct Found {
     /// Its nodes, ascending, each with the index of its option.
     pub nodes: Vec<(usize, usize)>,
-    pub tensor: usize,
+    /// The index of its shape.
+    pub shape: usize,
     pub data: usize,
     /// Its time for each sample.
     pub time: f64,
@@ -58,8 +65,8 @@ pub struct Label {
     pub set: u32,
     /// The label without the first of them, by its number; that without any names itself.
     pub behind: u32,
-    /// The index of the first one's tensor degree.
-    pub tensor: usize,
+    /// The index of the first one's shape.
+    pub shape: usize,
     /// Its data degree.
     pub data: usize,
     /// A time for each sample within which it has options.
@@ -71,12 +78,13 @@ pub struct Label {
 pub struct Front(Vec<(Taken, u32)>);
 
 impl Front {
-    /// Whether some label takes no more. O(labels), and O(log labels) where there are no times.
+    /// Whether some label takes no more. O(labels), and O(log labels) where there are neither times nor other fleets.
     #[inline]
     pub fn dominates(&self, taken: &Taken) -> bool {
         let end = self.0.partition_point(|(known, _)| known.parts <= taken.parts);
-        // Without times those with more parts use fewer devices.
-        let nearest = if taken.once + taken.more > 0.0 { end } else { end.min(1) };
+        // Of one fleet and without times those with more parts use fewer devices.
+        let is_plain = taken.once + taken.more == 0.0 && taken.devices[1..] == [0; MOST_FLEETS - 1];
+        let nearest = if is_plain { end.min(1) } else { end };
         self.0[end - nearest..end].iter().rev().any(|(known, _)| known.is_no_more_than(taken))
     }
 
@@ -106,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_front_keeps_what_nothing_is_better_than() {
-        let taken = |parts, devices, once, more| Taken { parts, devices, once, more };
+        let taken = |parts, devices, once, more| Taken { parts, devices: [devices, 0, 0, 0], once, more };
         let mut front = Front::default();
         for (label, (parts, devices)) in [(4, 8), (2, 16), (6, 4), (3, 12), (3, 7)].into_iter().enumerate() {
             let new = taken(parts, devices, 1.0, 1.0);

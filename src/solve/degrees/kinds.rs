@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::shape::Shape;
 use crate::cost::{OptionCost, StageBytes, StageCosts};
 
 /// What an option takes.
@@ -15,7 +16,7 @@ pub struct Amounts {
 
 /// The kinds of nodes: those of one kind have the same options but for what they exchange and are called.
 pub struct Kinds {
-    /// The options of each kind by the index of their tensor degree.
+    /// The options of each kind by the index of their shape.
     pub options: Vec<Vec<Vec<Amounts>>>,
     /// The kind of each node.
     pub of_node: Vec<usize>,
@@ -23,14 +24,14 @@ pub struct Kinds {
 
 impl Kinds {
     /// The kinds of all nodes. O(options · log kinds).
-    pub fn new(costs: &StageCosts) -> Self {
+    pub fn new(costs: &StageCosts, shapes: &[Shape]) -> Self {
         let (mut options, mut known) = (Vec::new(), BTreeMap::new());
         let mut kind = |all: &Vec<OptionCost>| {
-            let of_degree = |&degree: &usize| {
-                let own = all.iter().filter(|option| option.tensor_degree == degree);
+            let of_shape = |shape: &Shape| {
+                let own = all.iter().filter(|option| option.is_of(shape.class, shape.tensor));
                 own.map(|option| Amounts::of(costs, option)).collect::<Vec<_>>()
             };
-            let own: Vec<Vec<Amounts>> = costs.tensor_degrees.iter().map(of_degree).collect();
+            let own: Vec<Vec<Amounts>> = shapes.iter().map(of_shape).collect();
             let key: Vec<Vec<[u64; 6]>> = own.iter().map(|own| own.iter().map(Amounts::bits).collect()).collect();
             *known.entry(key).or_insert_with(|| {
                 options.push(own);

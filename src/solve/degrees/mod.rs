@@ -8,6 +8,7 @@ mod reach;
 mod relaxation;
 mod rest;
 mod search;
+mod shape;
 mod stage;
 mod target;
 
@@ -140,15 +141,15 @@ pub(crate) fn least_in_line(
 
 /// The split into these stages.
 fn lifted(problem: &Problem, model: &Model, stages: &[Found]) -> Solution {
-    let class = problem.spec.platform.accelerators.iter().position(|class| class.count > 0).unwrap_or(0);
     let device = |stage: &Found| {
+        let shape = &model.shapes[stage.shape];
         let name = |&(v, option): &(usize, usize)| model.costs.options[v][option].name.clone();
         DeviceAssignment {
             replicas: stage.data,
-            tensor_degree: stage.tensor,
+            tensor_degree: shape.tensor,
             options: stage.nodes.iter().map(name).collect(),
             ..DeviceAssignment::new(
-                DeviceKind::Accelerator(class),
+                DeviceKind::Accelerator(shape.class),
                 stage.nodes.iter().map(|&(v, _)| problem.ids[v]).collect(),
             )
         }

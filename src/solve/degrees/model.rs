@@ -1,8 +1,11 @@
 //! The costs of stages by unit: what a search adds up as a stage grows by one node after the other.
 
-use super::front::{Found, Taken};
+use super::front::{Devices, Found, MOST_FLEETS, Taken};
 use super::kinds::Kinds;
-use crate::cost::{OptionCost, StageBytes, StageCosts};
+use super::rest::Need;
+use super::shape::{Fleet, Least, Memory, Shape};
+use crate::cost::{OptionCost, StageCosts};
+use crate::instance::AcceleratorClass;
 use crate::problem::{Problem, most_bytes};
 
 /// Rounding of sums, as a part of them: what is that near to a limit counts as within it, or not, for everybody alike.
@@ -11,68 +14,24 @@ const ROUNDING: f64 = 1e-13;
 /// What quotients of times may have lost.
 const LOOSE: f64 = 1e-9;
 
-/// The least of each amount over a unit's options of one tensor degree.
-#[derive(Debug, Clone, Copy)]
-pub struct Least {
-    pub compute: f64,
-    pub parameters: f64,
-    pub memory: Memory,
-    /// The memory of options that take the least compute, parameters and exchange all at once, where there are such.
-    pub fastest: Option<Memory>,
-}
-
-/// What options need memory for.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Memory {
-    pub lasting: StageBytes,
-    /// The largest of one.
-    pub working: f64,
-}
-
-impl Memory {
-    fn of(costs: &StageCosts, option: &OptionCost) -> Self {
-        Self { lasting: costs.bytes(option), working: option.working }
-    }
-
-    fn plus(&self, other: &Self) -> Self {
-        Self { lasting: self.lasting.plus(&other.lasting), working: self.working.max(other.working) }
-    }
-
-    /// All of it, of `d` replicas with so many microbatches in flight.
-    pub fn bytes(&self, in_flight: usize, d: usize) -> f64 {
-        self.lasting.of(in_flight, d) + self.working
-    }
-}
-
-/// The options of one tensor degree.
-pub struct TensorDegree {
-    pub degree: usize,
-    /// The least of each unit; `None` where it has no option of this degree.
-    pub units: Vec<Option<Least>>,
-    /// The least bytes that the source and the target of each edge exchange for it.
-    exchanged: Vec<[f64; 2]>,
-    /// Whether all options exchange these.
-    pub exchanges_alike: bool,
-}
-
 /// What a search for stages with degrees reads, by units that stages hold as a whole.
 pub struct Model<'a> {
     pub costs: &'a StageCosts,
     /// The nodes of each unit.
     pub members: Vec<Vec<usize>>,
-    pub degrees: Vec<TensorDegree>,
+    pub shapes: Vec<Shape>,
+    /// The devices, by class.
+    pub fleets: Vec<Fleet>,
     /// The kinds of the nodes.
     pub kinds: Kinds,
     /// The edges from and to other units at each unit.
     pub incident: Vec<Vec<Incident>>,
-    /// The least device time of each unit: time × tensor degree.
+    /// The least device time of each unit, time × tensor degree, by the weights of the fleets.
     pub work: Vec<f64>,
     /// The least bytes of each unit on all devices of its stage together.
     pub bytes: Vec<f64>,
     /// The least time of each unit.
     pub shortest: Vec<f64>,
-    /// Bytes of one device.
-    pub memory: f64,
     /// How many devices there are.
     pub devices: usize,
     /// The most that the data degrees may add up to.
@@ -93,7 +52,7 @@ pub struct Incident {
     pub leaves: bool,
 }
 
-/// What a stage of one tensor degree takes at least, in sums that grow with it.
+/// What a stage of one shape takes at least, in sums that grow with it.
 #[derive(Debug, Clone, Copy)]
 pub struct Sums {
     /// Whether each has one that is fastest in every respect.
@@ -135,28 +94,31 @@ impl<'a> Model<'a> {
                 incident[target].push(Incident { edge, node: ends.target, other: source, leaves: false });
             }
         }
-        let degree = |&degree: &usize| TensorDegree::new(costs, &members, degree);
-        let degrees: Vec<TensorDegree> = costs.tensor_degrees.iter().map(degree).collect();
-        let class = problem.spec.platform.accelerators.iter().find(|class| class.count > 0);
-        let limit = class.and_then(|class| class.memory).map_or(f64::INFINITY, most_bytes);
-        let devices = class.map_or(0, |class| class.count);
+        let mut fleets = fleets(problem);
+        let of_fleet = |fleet: usize| {
+            let of = (fleet, &fleets[fleet]);
+            costs.tensor_degrees.iter().map(|&tensor| Shape::new(costs, &members, of, tensor)).collect::<Vec<_>>()
+        };
+        let shapes: Vec<Shape> = (0..fleets.len()).flat_map(of_fleet).collect();
+        weigh(&mut fleets, &shapes, members.len());
+        let devices = fleets.iter().map(|fleet| fleet.count).sum();
         let is_step = problem.spec.objective.microbatches().is_some();
-        let least = |value: fn(usize, &Least) -> f64| {
-            (0..members.len()).map(|unit| least_over(&degrees, unit, value)).collect::<Vec<_>>()
+        let least = |value: &dyn Fn(&Shape, &Least) -> f64| {
+            (0..members.len()).map(|unit| least_over(&shapes, unit, value)).collect::<Vec<_>>()
         };
         Self {
-            work: least(|t, least| t as f64 * least.compute),
-            bytes: least(|t, least| t as f64 * least.memory.lasting.of(1, 1)),
-            shortest: least(|_, least| least.compute),
+            work: least(&|shape, least| fleets[shape.fleet].weight * shape.tensor as f64 * least.compute),
+            bytes: least(&|shape, least| shape.tensor as f64 * least.memory.lasting.of(1, 1)),
+            shortest: least(&|_, least| least.compute),
             costs,
-            kinds: Kinds::new(costs),
+            kinds: Kinds::new(costs, &shapes),
             members,
             incident,
-            memory: limit * (1.0 - ROUNDING),
             devices,
             parts: if is_step { devices } else { costs.microbatches.min(devices) },
             is_step,
-            degrees,
+            shapes,
+            fleets,
         }
     }
 
@@ -164,7 +126,7 @@ impl<'a> Model<'a> {
     /// the way of a microbatch.
     pub fn bound(&self) -> f64 {
         let (work, shortest): (f64, f64) = (self.work.iter().sum(), self.shortest.iter().sum());
-        let largest = (work / self.devices.max(1) as f64).max(shortest / self.parts.max(1) as f64);
+        let largest = (work / self.capacity(&Devices::default())).max(shortest / self.parts.max(1) as f64);
         let bound = if self.is_step { self.step_of(largest).max(shortest) } else { largest };
         bound * (1.0 - ROUNDING)
     }
@@ -183,16 +145,17 @@ impl<'a> Model<'a> {
 
     /// The value of a split into these stages.
     pub fn objective(&self, stages: &[Found]) -> f64 {
-        let with = |taken: Taken, stage: &Found| self.taken_before(&taken, stage.tensor, stage.data, stage.time);
+        let with = |taken: Taken, stage: &Found| self.taken_before(&taken, stage.shape, stage.data, stage.time);
         let Taken { once, more, .. } = stages.iter().fold(Taken::NOTHING, with);
         let largest = stages.iter().map(|stage| stage.time).fold(0.0, f64::max);
         if self.is_step { once + more } else { largest }
     }
 
-    /// What stages take with one more before them, on `data` replicas of `tensor` devices, that takes so long for each
-    /// sample.
-    pub fn taken_before(&self, behind: &Taken, tensor: usize, data: usize, time: f64) -> Taken {
-        let (parts, devices) = (behind.parts + data, behind.devices + tensor * data);
+    /// What stages take with one more before them, on `data` replicas of this shape, that takes so long for each sample.
+    pub fn taken_before(&self, behind: &Taken, shape: usize, data: usize, time: f64) -> Taken {
+        let (parts, mut devices) = (behind.parts + data, behind.devices);
+        let Shape { fleet, tensor, .. } = self.shapes[shape];
+        devices[fleet] += (tensor * data) as u32;
         let Taken { once, more, .. } = *behind;
         if !self.is_step {
             return Taken { parts, devices, once, more };
@@ -201,25 +164,54 @@ impl<'a> Model<'a> {
         Taken { parts, devices, once: once + data as f64 * time, more: more.max(others) }
     }
 
-    /// The options of a node at the tensor degree of this index, each with its index among all of the node's.
-    pub fn options(&self, t: usize, v: usize) -> impl Iterator<Item = (usize, &'a OptionCost)> {
-        let degree = self.degrees[t].degree;
+    /// How much of the work the devices do that these leave, by the weights of their fleets.
+    #[inline]
+    pub fn capacity(&self, used: &Devices) -> f64 {
+        self.left(used).map(|(fleet, left)| fleet.weight * left).sum()
+    }
+
+    /// Whether devices besides these are as many as stages need.
+    #[inline]
+    pub fn suffice(&self, used: &Devices, need: &Need) -> bool {
+        let is_within = self.fleets.iter().zip(used).all(|(fleet, &used)| used as usize <= fleet.count);
+        let bytes = || self.left(used).filter(|&(_, left)| left > 0.0).map(|(fleet, left)| fleet.memory * left).sum();
+        is_within && need.devices <= self.capacity(used) && need.bytes <= bytes()
+    }
+
+    /// The most data degree of a stage of this shape besides these devices, where others need so many of the rest.
+    #[inline]
+    pub fn most_data(&self, used: &Devices, need: &Need, shape: usize) -> usize {
+        let Shape { fleet, tensor, .. } = self.shapes[shape];
+        let own = self.fleets[fleet].count.saturating_sub(used[fleet] as usize) / tensor;
+        let of_all = (self.capacity(used) - need.devices).max(0.0) / (self.fleets[fleet].weight * tensor as f64);
+        own.min((of_all * (1.0 + LOOSE)) as usize)
+    }
+
+    /// The fleets with how many devices these leave of each.
+    #[inline]
+    fn left<'b>(&'b self, used: &'b Devices) -> impl Iterator<Item = (&'b Fleet, f64)> {
+        self.fleets.iter().zip(used).map(|(fleet, &used)| (fleet, fleet.count as f64 - f64::from(used)))
+    }
+
+    /// The options of a node at the shape of this index, each with its index among all of the node's.
+    pub fn options(&self, shape: usize, v: usize) -> impl Iterator<Item = (usize, &'a OptionCost)> {
+        let Shape { class, tensor, .. } = self.shapes[shape];
         let all = self.costs.options[v].iter().enumerate();
-        all.filter(move |(_, option)| option.tensor_degree == degree)
+        all.filter(move |(_, option)| option.is_of(class, tensor))
     }
 
     /// What a stage takes that grows by `unit`, where `is_inside` holds for the units it had; `None` where that has no option
-    /// of the tensor degree. O(degree).
-    pub fn grown(&self, t: usize, sums: &Sums, unit: usize, is_inside: impl Fn(usize) -> bool) -> Option<Sums> {
-        let degree = &self.degrees[t];
-        let least = degree.units[unit]?;
+    /// of the shape. O(degree).
+    pub fn grown(&self, shape: usize, sums: &Sums, unit: usize, is_inside: impl Fn(usize) -> bool) -> Option<Sums> {
+        let shape = &self.shapes[shape];
+        let least = shape.units[unit]?;
         let mut moved = sums.moved;
         for at in &self.incident[unit] {
             let (own, others) = if at.leaves { (0, 1) } else { (1, 0) };
             let bytes = self.costs.edges[at.edge].bytes;
             moved += match is_inside(at.other) {
-                true => -(bytes + degree.exchanged[at.edge][others]),
-                false => bytes + degree.exchanged[at.edge][own],
+                true => -(bytes + shape.exchanged[at.edge][others]),
+                false => bytes + shape.exchanged[at.edge][own],
             };
         }
         Some(Sums {
@@ -258,67 +250,39 @@ impl<'a> Model<'a> {
     }
 }
 
-/// The least value over the tensor degrees that have options of a unit; infinite where none has.
-fn least_over(degrees: &[TensorDegree], unit: usize, value: impl Fn(usize, &Least) -> f64) -> f64 {
-    let values = degrees.iter().filter_map(|t| Some(value(t.degree, t.units[unit].as_ref()?)));
-    values.fold(f64::INFINITY, f64::min)
+/// The classes that have devices, as many of them as a label can count.
+fn fleets(problem: &Problem) -> Vec<Fleet> {
+    let classes = problem.spec.platform.accelerators.iter().enumerate().filter(|(_, class)| class.count > 0);
+    let fleet = |(class, of): (usize, &AcceleratorClass)| {
+        let memory = of.memory.map_or(f64::INFINITY, most_bytes) * (1.0 - ROUNDING);
+        Fleet { class, count: of.count, memory, weight: 1.0 }
+    };
+    classes.map(fleet).take(MOST_FLEETS).collect()
 }
 
-impl TensorDegree {
-    fn new(costs: &StageCosts, members: &[Vec<usize>], degree: usize) -> Self {
-        let mut exchanged = vec![[f64::INFINITY; 2]; costs.edges.len()];
-        let mut exchanges_alike = true;
-        for (edge, ends) in costs.edges.iter().enumerate() {
-            for (end, v) in [ends.source, ends.target].into_iter().enumerate() {
-                let own = || costs.options[v].iter().filter(|option| option.tensor_degree == degree);
-                let least = own().map(|option| option.exchanged_for(edge)).fold(f64::INFINITY, f64::min);
-                exchanges_alike &= own().all(|option| option.exchanged_for(edge) == least);
-                exchanged[edge][end] = least;
-            }
+/// Weighs each fleet by what all units take on it, where it can run them all.
+fn weigh(fleets: &mut [Fleet], shapes: &[Shape], units: usize) {
+    let work = |fleet: usize| -> f64 {
+        let own: Vec<&Shape> = shapes.iter().filter(|shape| shape.fleet == fleet).collect();
+        (0..units)
+            .map(|unit| least_over(own.iter().copied(), unit, &|shape, least| shape.tensor as f64 * least.compute))
+            .sum()
+    };
+    let works: Vec<f64> = (0..fleets.len()).map(work).collect();
+    let least = works.iter().copied().fold(f64::INFINITY, f64::min);
+    for (fleet, work) in fleets.iter_mut().zip(works) {
+        if work.is_finite() && least > 0.0 {
+            fleet.weight = least / work;
         }
-        let units = members.iter().map(|nodes| Least::of_all(costs, nodes, degree)).collect();
-        Self { degree, units, exchanged, exchanges_alike }
     }
 }
 
-impl Least {
-    /// That of a unit of these nodes; `None` where one has no option of the degree.
-    fn of_all(costs: &StageCosts, nodes: &[usize], degree: usize) -> Option<Self> {
-        let all: Option<Vec<Self>> = nodes.iter().map(|&v| Self::of(costs, &costs.options[v], degree)).collect();
-        all?.into_iter().reduce(|a, b| Self {
-            compute: a.compute + b.compute,
-            parameters: a.parameters + b.parameters,
-            memory: a.memory.plus(&b.memory),
-            fastest: a.fastest.zip(b.fastest).map(|(a, b)| a.plus(&b)),
-        })
-    }
-
-    fn of(costs: &StageCosts, options: &[OptionCost], degree: usize) -> Option<Self> {
-        let own = || options.iter().filter(move |option| option.tensor_degree == degree);
-        let least = |amount: &dyn Fn(&OptionCost) -> f64| own().map(amount).fold(f64::INFINITY, f64::min);
-        own().next()?;
-        let (compute, parameters) = (least(&|o| o.compute), least(&|o| o.parameters));
-        let is_fast = |o: &OptionCost| o.compute == compute && o.parameters == parameters;
-        let exchanges_least = |o: &OptionCost| {
-            own().all(|other| o.exchanged.iter().all(|&(edge, bytes)| bytes <= other.exchanged_for(edge)))
-        };
-        let fastest = own().filter(|o| is_fast(o) && exchanges_least(o)).map(|o| Memory::of(costs, o));
-        let leanest = fastest.min_by(|a, b| {
-            let key = |m: &Memory| (m.lasting.per_microbatch, m.lasting.fixed, m.lasting.shared, m.working);
-            key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal)
-        });
-        Some(Self {
-            compute,
-            parameters,
-            memory: Memory {
-                lasting: StageBytes {
-                    per_microbatch: least(&|o| costs.bytes(o).per_microbatch),
-                    fixed: least(&|o| costs.bytes(o).fixed),
-                    shared: least(&|o| costs.bytes(o).shared),
-                },
-                working: least(&|o| o.working),
-            },
-            fastest: leanest,
-        })
-    }
+/// The least value over the shapes that have options of a unit; infinite where none has.
+fn least_over<'a>(
+    shapes: impl IntoIterator<Item = &'a Shape>,
+    unit: usize,
+    value: &dyn Fn(&Shape, &Least) -> f64,
+) -> f64 {
+    let values = shapes.into_iter().filter_map(|shape| Some(value(shape, shape.units[unit].as_ref()?)));
+    values.fold(f64::INFINITY, f64::min)
 }

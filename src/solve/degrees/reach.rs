@@ -97,11 +97,11 @@ pub fn least(
     heaviest: Option<Heaviest>,
     cx: &SearchContext,
 ) -> Option<f64> {
-    let ([tensor], &[data]) = (&model.degrees[..], &model.costs.data_degrees[..]) else { return None };
-    if model.memory.is_infinite() {
+    let ([shape], &[data]) = (&model.shapes[..], &model.costs.data_degrees[..]) else { return None };
+    if shape.memory.is_infinite() {
         return None;
     }
-    let stages = (model.devices / (tensor.degree * data)).min(model.parts / data).min(model.members.len());
+    let stages = (model.devices / (shape.tensor * data)).min(model.parts / data).min(model.members.len());
     if stages.saturating_mul(lattice.count()) > MOST_SETS {
         return None;
     }
@@ -133,7 +133,7 @@ impl<'a> Reach<'a> {
     fn new(lattice: &'a Lattice, model: &'a Model, replicas: usize, stages: usize) -> Self {
         let option = |option: &Amounts| (model.time(option.compute, 0.0, option.parameters, replicas), option.bytes);
         let kinds: Vec<Options> =
-            model.kinds.options.iter().map(|of_degree| of_degree[0].iter().map(option).collect()).collect();
+            model.kinds.options.iter().map(|of_shape| of_shape[0].iter().map(option).collect()).collect();
         // As many as where no stages come before: schedules have no fewer where some do.
         let in_flight = |stage: usize| {
             let parts = stage * replicas;
@@ -143,7 +143,7 @@ impl<'a> Reach<'a> {
         let stages = (1..=stages).map(in_flight).map(place).collect();
         let levels = levels(lattice, model.members.len());
         let (units, kind_of) = (&model.members[..], &model.kinds.of_node[..]);
-        Self { lattice, levels, kinds, units, kind_of, memory: model.memory, replicas, stages }
+        Self { lattice, levels, kinds, units, kind_of, memory: model.shapes[0].memory, replicas, stages }
     }
 
     /// Lets stages wait for those before them, where a pipeline has so many microbatches.

@@ -27,7 +27,7 @@ const MOST_TABLES: usize = 1 << 10;
 pub struct Relaxed<'a> {
     model: &'a Model<'a>,
     counts: &'a [u32],
-    /// By tensor, data degree and microbatches in flight.
+    /// By shape, data degree and microbatches in flight.
     tables: FxHashMap<(usize, usize, usize), Table>,
 }
 
@@ -81,7 +81,7 @@ impl<'a> Relaxed<'a> {
         Self { model, counts, tables: FxHashMap::default() }
     }
 
-    /// Bounds on the least time of a stage between two sets, of this tensor and data degree and with so many microbatches in
+    /// Bounds on the least time of a stage between two sets, of this shape and data degree and with so many microbatches in
     /// flight, that has this `base` whatever its options are. O(kinds · working memories).
     pub fn bounds(&mut self, sets: (u32, u32), key: (usize, usize, usize), base: f64) -> Bounds {
         let model = self.model;
@@ -95,19 +95,20 @@ impl<'a> Relaxed<'a> {
         let present: Vec<(usize, f64)> =
             (0..kinds).filter(|&kind| count(kind) > 0).map(|kind| (kind, f64::from(count(kind)))).collect();
         let needed = present.iter().map(|&(kind, _)| table.least[kind]).fold(0.0, f64::max);
+        let memory = model.shapes[key.0].memory;
         let may = |room: &&Room| {
             let is_needed = || present.iter().any(|&(kind, _)| room.has[kind]);
-            needed <= room.working && room.working <= model.memory && is_needed()
+            needed <= room.working && room.working <= memory && is_needed()
         };
-        let all = table.rooms.iter().filter(may).map(|room| room.bounds(&present, count, model.memory - room.working));
+        let all = table.rooms.iter().filter(may).map(|room| room.bounds(&present, count, memory - room.working));
         let best = all.fold(Bounds::INFEASIBLE, |best, bounds| best.or(&bounds));
         Bounds { lower: best.lower + base, upper: best.upper + base }
     }
 }
 
 impl Table {
-    fn new(model: &Model, (tensor, data, in_flight): (usize, usize, usize)) -> Self {
-        let options = || model.kinds.options.iter().map(|of_degree| &of_degree[tensor]);
+    fn new(model: &Model, (shape, data, in_flight): (usize, usize, usize)) -> Self {
+        let options = || model.kinds.options.iter().map(|of_shape| &of_shape[shape]);
         let least = |own: &Vec<Amounts>| own.iter().map(|option| option.working).fold(f64::INFINITY, f64::min);
         let mut workings: Vec<f64> = options().flatten().map(|option| option.working).collect();
         workings.sort_by(f64::total_cmp);

@@ -9,12 +9,26 @@ const ROUNDING: f64 = 1e-12;
 /// What some units take at least.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rest {
-    /// Time of devices.
+    /// Time of devices, by the weights of their fleets.
     pub work: f64,
     /// Bytes of all devices together.
     bytes: f64,
     /// Time of a replica for a microbatch.
     pub shortest: f64,
+}
+
+/// What devices must be left for some units.
+#[derive(Debug, Clone, Copy)]
+pub struct Need {
+    /// How many of weight 1.
+    pub devices: f64,
+    /// Bytes of all together.
+    pub bytes: f64,
+}
+
+impl Need {
+    /// That of nothing.
+    pub const NOTHING: Self = Self { devices: 0.0, bytes: 0.0 };
 }
 
 impl Rest {
@@ -39,10 +53,10 @@ impl Rest {
         Self { work: self.work * less, bytes: self.bytes * less, shortest: self.shortest * less }
     }
 
-    /// How many devices they need of so much memory, if each stage takes at most this time for each sample.
-    pub fn devices(&self, most_time: f64, memory: f64) -> usize {
-        let needed = (self.work / most_time).max(self.bytes / memory);
+    /// What they need if each stage takes at most this time for each sample.
+    pub fn need(&self, most_time: f64) -> Need {
+        let devices = self.work / most_time - ROUNDING;
         // Without a target there is no need; work without time, at a target of none, needs nothing either.
-        if needed.is_finite() { (needed - ROUNDING).ceil().max(0.0) as usize } else { 0 }
+        Need { devices: if devices.is_finite() { devices } else { 0.0 }, bytes: self.bytes }
     }
 }

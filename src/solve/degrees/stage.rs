@@ -3,8 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use super::knapsack::{self, Answer, Bounds, Item};
-use super::model::{Incident, Memory, Model, Sums};
+use super::model::{Incident, Model, Sums};
 use super::relaxation::Relaxed;
+use super::shape::Memory;
 use crate::cost::OptionCost;
 use crate::graph::ones;
 use crate::search::{SearchContext, Stopped};
@@ -17,14 +18,14 @@ pub struct Stage<'a> {
     pub sets: (u32, u32),
     pub without: &'a [u64],
     pub with: &'a [u64],
-    /// The index of its tensor degree.
-    pub tensor: usize,
+    /// The index of its shape.
+    pub shape: usize,
     pub data: usize,
     /// Microbatches in flight.
     pub in_flight: usize,
 }
 
-/// What tells one question for options from another: sets, tensor degree, data degree, microbatches in flight.
+/// What tells one question for options from another: sets, shape, data degree, microbatches in flight.
 type Key = (u32, u32, u32, u32, u32);
 
 /// Questions beyond this many are asked anew.
@@ -50,7 +51,7 @@ impl Stage<'_> {
     }
 
     fn key(&self) -> Key {
-        (self.sets.0, self.sets.1, self.tensor as u32, self.data as u32, self.in_flight as u32)
+        (self.sets.0, self.sets.1, self.shape as u32, self.data as u32, self.in_flight as u32)
     }
 }
 
@@ -75,7 +76,8 @@ impl<'a> Chooser<'a> {
         cx: &SearchContext,
     ) -> Result<Option<f64>, Stopped> {
         let model = self.model;
-        let fits = |memory: &Memory| memory.bytes(stage.in_flight, stage.data) <= model.memory;
+        let shape = &model.shapes[stage.shape];
+        let fits = |memory: &Memory| memory.bytes(stage.in_flight, stage.data) <= shape.memory;
         if !fits(&sums.least) {
             return Ok(None);
         }
@@ -84,8 +86,8 @@ impl<'a> Chooser<'a> {
         }
         if let Some(relaxed) = &mut self.relaxed {
             let moved = model.time(0.0, sums.moved.max(0.0), 0.0, stage.data);
-            let bounds = relaxed.bounds(stage.sets, (stage.tensor, stage.data, stage.in_flight), moved);
-            let (has_options, is_alike) = (bounds.upper.is_finite(), model.degrees[stage.tensor].exchanges_alike);
+            let bounds = relaxed.bounds(stage.sets, (stage.shape, stage.data, stage.in_flight), moved);
+            let (has_options, is_alike) = (bounds.upper.is_finite(), shape.exchanges_alike);
             if bounds.lower.is_infinite() || bounds.lower > cutoff {
                 return Ok(None);
             }
@@ -136,12 +138,12 @@ impl<'a> Chooser<'a> {
         least: bool,
         cx: &SearchContext,
     ) -> Result<(Bounds, Vec<usize>), Stopped> {
-        let model = self.model;
+        let memory = self.model.shapes[stage.shape].memory;
         let (base, choices) = self.choices(stage);
         let mut workings: Vec<f64> = choices.iter().flatten().map(|choice| choice.working).collect();
         let leanest = |all: &Vec<Choice>| all.iter().map(|choice| choice.working).fold(f64::INFINITY, f64::min);
         let needed = choices.iter().map(leanest).fold(0.0, f64::max);
-        workings.retain(|&working| needed <= working && working <= model.memory);
+        workings.retain(|&working| needed <= working && working <= memory);
         workings.sort_by(f64::total_cmp);
         workings.dedup();
         let (mut best, mut chosen) = (Bounds::INFEASIBLE, Vec::new());
@@ -156,7 +158,7 @@ impl<'a> Chooser<'a> {
             let classes: Vec<Vec<Item>> =
                 choices.iter().map(|all| all.iter().map(|choice| choice.item).collect()).collect();
             let most = cutoff.min(best.upper) - base;
-            let Answer { bounds, choice } = knapsack::solve(&classes, model.memory - working, most, least, cx)?;
+            let Answer { bounds, choice } = knapsack::solve(&classes, memory - working, most, least, cx)?;
             if bounds.upper + base < best.upper {
                 chosen = choice.iter().zip(&choices).map(|(&item, all)| all[item].option).collect();
             }
@@ -182,7 +184,7 @@ impl<'a> Chooser<'a> {
                 };
                 Choice { item, option: index, working: option.working }
             };
-            choices.push(model.options(stage.tensor, v).map(choice).collect());
+            choices.push(model.options(stage.shape, v).map(choice).collect());
         }
         (model.time(0.0, moved, 0.0, stage.data), choices)
     }

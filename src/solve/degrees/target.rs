@@ -3,13 +3,13 @@
 //! A label is a list of last stages, of which only the sum of data degrees and the number of devices matter for those
 //! before them, and for a step their times: more of any is never better, for it leaves fewer devices and less time, and
 //! puts more microbatches in flight. So each set keeps the labels that no other dominates. Without times the least data
-//! degree of a stage and tensor degree that is within the target and the memory dominates all larger ones.
+//! degree of a stage and shape that is within the target and the memory dominates all larger ones.
 
 use std::ops::{Range, RangeInclusive};
 
 use super::front::{Found, Front, Label, Taken};
 use super::model::{Model, Sums};
-use super::rest::Rest;
+use super::rest::{Need, Rest};
 use super::stage::{Chooser, Stage};
 use crate::search::{SearchContext, Stopped};
 use crate::solve::dp::lattice::Lattice;
@@ -49,7 +49,7 @@ struct LabelSearch<'a, 'b> {
     reached_from: Vec<u32>,
     /// The sets that a stage before the set at hand may reach, each with where in `sums` it begins.
     reached: Vec<(u32, usize)>,
-    /// What that stage takes at each tensor degree that it may have, by their indices.
+    /// What that stage takes at each shape that it may have, by their indices.
     sums: Vec<(usize, Sums)>,
     /// The same of the stage that grows.
     growing: Vec<(usize, Sums)>,
@@ -79,7 +79,7 @@ pub fn split_within(
 /// What the data degrees may add up to in splits within `target`: all of it where all stages count for the memory, else
 /// the most.
 fn sums_of_degrees(model: &Model, target: f64) -> RangeInclusive<usize> {
-    if model.memory.is_infinite() || !model.costs.in_flight.depends_on_all() {
+    if model.shapes.iter().all(|shape| shape.memory.is_infinite()) || !model.costs.in_flight.depends_on_all() {
         return model.parts..=model.parts;
     }
     let largest = model.costs.data_degrees.last().map_or(0, |&degree| degree);
@@ -91,7 +91,7 @@ fn sums_of_degrees(model: &Model, target: f64) -> RangeInclusive<usize> {
 impl<'a, 'b> LabelSearch<'a, 'b> {
     fn new(sets: &'a Sets, chooser: &'a mut Chooser<'b>, (target, parts): (f64, usize), cx: &'a SearchContext) -> Self {
         let count = sets.lattice.count();
-        let none = Label { taken: Taken::NOTHING, set: 0, behind: 0, tensor: 0, data: 0, time: 0.0 };
+        let none = Label { taken: Taken::NOTHING, set: 0, behind: 0, shape: 0, data: 0, time: 0.0 };
         let mut fronts = vec![Front::default(); count];
         fronts[0].insert(none.taken, 0);
         Self {
@@ -141,7 +141,7 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
         self.reached.clear();
         self.sums.clear();
         self.growing.clear();
-        self.growing.extend((0..self.model().degrees.len()).map(|t| (t, Sums::none())));
+        self.growing.extend((0..self.model().shapes.len()).map(|shape| (shape, Sums::none())));
         self.grow(set, set);
         let mut next = 0;
         while let Some(&(reached, _)) = self.reached.get(next) {
@@ -152,9 +152,9 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
             }
             self.growing.clear();
             for at in range {
-                let (t, sums) = self.sums[at];
-                if self.may_grow(t, &sums, reached, &behind) {
-                    self.growing.push((t, sums));
+                let (shape, sums) = self.sums[at];
+                if self.may_grow(shape, &sums, reached, &behind) {
+                    self.growing.push((shape, sums));
                 }
             }
             self.grow(set, reached);
@@ -180,7 +180,9 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
         for &(unit, larger) in lattice.above(reached) {
             if std::mem::replace(&mut self.reached_from[larger as usize], set as u32) != set as u32 {
                 self.reached.push((larger, self.sums.len()));
-                let grown = |&(t, sums): &(usize, Sums)| Some((t, model.grown(t, &sums, unit as usize, is_inside)?));
+                let grown = |&(shape, sums): &(usize, Sums)| {
+                    Some((shape, model.grown(shape, &sums, unit as usize, is_inside)?))
+                };
                 self.sums.extend(self.growing.iter().filter_map(grown));
             }
         }
@@ -192,10 +194,9 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
         self.model().most_time(self.target - behind.once)
     }
 
-    /// The most data degree of a stage of `tensor` devices before stages that take this, where so many devices are
-    /// left.
-    fn most_data(&self, behind: &Taken, devices: usize, tensor: usize) -> usize {
-        (self.parts.saturating_sub(behind.parts)).min(devices.saturating_sub(behind.devices) / tensor)
+    /// The most data degree of a stage of this shape before stages that take this, where others need so many devices.
+    fn most_data(&self, behind: &Taken, need: &Need, shape: usize) -> usize {
+        self.parts.saturating_sub(behind.parts).min(self.model().most_data(&behind.devices, need, shape))
     }
 
     #[inline]
@@ -204,18 +205,18 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
         costs.in_flight.count(data, parts, self.parts, costs.microbatches)
     }
 
-    /// Whether larger stages of this tensor degree than that which takes these sums, and reaches a set, can be within the
+    /// Whether larger stages of this shape than that which takes these sums, and reaches a set, can be within the
     /// target and the memory before labels that take at least what is `behind`.
-    fn may_grow(&self, t: usize, sums: &Sums, reached: usize, behind: &Taken) -> bool {
+    fn may_grow(&self, shape: usize, sums: &Sums, reached: usize, behind: &Taken) -> bool {
         let (model, time) = (self.model(), self.most_time(behind));
-        let degree = model.degrees[t].degree;
-        let most = self.most_data(behind, model.devices, degree);
+        let most = self.most_data(behind, &Need::NOTHING, shape);
+        let of = &model.shapes[shape];
         // What the stage works grows at least as that of the rest becomes less.
-        let work = sums.compute * degree as f64 + self.sets.rests[reached].work;
+        let work = sums.compute * of.tensor as f64 * model.fleets[of.fleet].weight + self.sets.rests[reached].work;
         most > 0
             && sums.compute <= time * most as f64
-            && work <= time * (model.devices - behind.devices) as f64 * (1.0 + ROUNDING)
-            && sums.least.bytes(self.in_flight(most, behind.parts + most), most) <= model.memory
+            && work <= time * model.capacity(&behind.devices) * (1.0 + ROUNDING)
+            && sums.least.bytes(self.in_flight(most, behind.parts + most), most) <= of.memory
     }
 
     /// Puts the stage between two sets, which takes the sums of this range, before each of these labels, which take at least
@@ -229,10 +230,11 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
     ) -> Result<(), Stopped> {
         let model = self.model();
         let rest = self.sets.rests[reached];
-        let (time, left) = (self.most_time(behind), self.devices_left(rest, behind));
+        let time = self.most_time(behind);
+        let need = rest.need(time);
         for at in range {
-            let (t, sums) = self.sums[at];
-            let most = self.most_data(behind, left, model.degrees[t].degree);
+            let (shape, sums) = self.sums[at];
+            let most = self.most_data(behind, &need, shape);
             let least = model.least_data(&sums, time);
             if least > most as f64 {
                 continue;
@@ -246,22 +248,21 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
             }
             for &(taken, behind) in front.labels() {
                 let time = self.most_time(&taken);
-                let label = Label { taken, set: reached as u32, behind, tensor: t, data: 0, time };
-                self.put(label, set, &sums, (rest, left))?;
+                let label = Label { taken, set: reached as u32, behind, shape, data: 0, time };
+                self.put(label, set, &sums, (rest, need))?;
             }
         }
         Ok(())
     }
 
     /// Puts the stage before a label, of which what it takes is given, with each data degree that may do.
-    fn put(&mut self, behind: Label, set: usize, sums: &Sums, (rest, left): (Rest, usize)) -> Result<(), Stopped> {
+    fn put(&mut self, behind: Label, set: usize, sums: &Sums, (rest, need): (Rest, Need)) -> Result<(), Stopped> {
         self.look()?;
         let (model, reached) = (self.model(), behind.set as usize);
-        let tensor = model.degrees[behind.tensor].degree;
         for i in 0..self.within.len() {
             let (data, least) = self.within[i];
-            let least = model.taken_before(&behind.taken, tensor, data, least);
-            if least.parts > self.parts || least.devices > left {
+            let least = model.taken_before(&behind.taken, behind.shape, data, least);
+            if least.parts > self.parts || !model.suffice(&least.devices, &need) {
                 return Ok(());
             }
             let is_dominated = self.fronts[reached].dominates(&least);
@@ -278,7 +279,7 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
                 self.insert(Label { taken: least, data, ..behind });
                 return Ok(());
             }
-            let taken = model.taken_before(&behind.taken, tensor, data, time);
+            let taken = model.taken_before(&behind.taken, behind.shape, data, time);
             if self.may_end(&taken, rest) && !self.fronts[reached].dominates(&taken) {
                 self.insert(Label { taken, data, time, ..behind });
             }
@@ -295,12 +296,8 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
     /// them.
     fn may_end(&self, taken: &Taken, rest: Rest) -> bool {
         !self.model().is_step
-            || taken.once + rest.shortest + taken.more <= self.target && taken.devices <= self.devices_left(rest, taken)
-    }
-
-    /// How many devices stages may use that take this time, so that those left are enough for the work of all others.
-    fn devices_left(&self, rest: Rest, taken: &Taken) -> usize {
-        self.model().devices.saturating_sub(rest.devices(self.most_time(taken), self.model().memory))
+            || taken.once + rest.shortest + taken.more <= self.target
+                && self.model().suffice(&taken.devices, &rest.need(self.most_time(taken)))
     }
 
     /// The stages of a label, the first one first.
@@ -314,11 +311,10 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
             let stage = stage_before(&self.sets.lattice, set, label, in_flight);
             let within = label.time * (1.0 + LOOSE);
             let (time, options) = self.chooser.options(&stage, within, self.cx)?;
-            let tensor = self.model().degrees[label.tensor].degree;
             let nodes = stage.units().flat_map(|unit| self.model().members[unit].iter().copied());
             let mut nodes: Vec<(usize, usize)> = nodes.zip(options).collect();
             nodes.sort_unstable();
-            found.push(Found { nodes, tensor, data: label.data, time });
+            found.push(Found { nodes, shape: label.shape, data: label.data, time });
             at = label.behind;
         }
         Ok(found)
@@ -331,7 +327,7 @@ fn stage_before(lattice: &Lattice, set: u32, label: Label, in_flight: usize) -> 
         sets: (set, label.set),
         without: lattice.bits(set as usize),
         with: lattice.bits(label.set as usize),
-        tensor: label.tensor,
+        shape: label.shape,
         data: label.data,
         in_flight,
     }

@@ -14,6 +14,8 @@ pub struct OptionCost {
     pub name: String,
     /// How many devices share the node's operators.
     pub tensor_degree: usize,
+    /// The class of accelerators that it is for, by its index; `None` for all.
+    pub class: Option<usize>,
     /// Time for one sample.
     pub compute: f64,
     /// Bytes of parameters on each device, which replicas synchronise.
@@ -192,6 +194,7 @@ impl OptionCost {
         Self {
             name,
             tensor_degree,
+            class: None,
             compute,
             parameters: 0.0,
             memory_per_microbatch: 0.0,
@@ -202,6 +205,12 @@ impl OptionCost {
             working: 0.0,
             exchanged: Vec::new(),
         }
+    }
+
+    /// Whether a stage of this tensor degree on accelerators of a class can run it.
+    #[inline]
+    pub fn is_of(&self, class: usize, tensor_degree: usize) -> bool {
+        self.tensor_degree == tensor_degree && self.class.is_none_or(|own| own == class)
     }
 
     /// Bytes that it exchanges for an edge, by its index, where that crosses the boundary. O(log degree).
@@ -217,7 +226,8 @@ impl OptionCost {
         let outgoing = option.sync_out.iter().map(|(id, &bytes)| (edge((v, index[id])), bytes));
         let mut exchanged: Vec<(usize, f64)> = incoming.chain(outgoing).collect();
         exchanged.sort_by_key(|&(edge, _)| edge);
-        Self { exchanged, ..Self::new(option.name.clone(), option.tensor_degree, option.time) }
+        let class = option.class;
+        Self { exchanged, class, ..Self::new(option.name.clone(), option.tensor_degree, option.time) }
     }
 
     /// The same with the memory that its option needs.

@@ -45,6 +45,9 @@ pub struct NodeOption {
     pub node: u64,
     /// How many devices of a group share each of its operators; at least 1.
     pub tensor_degree: usize,
+    /// The class of accelerators that it is for, by its index; `None` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<usize>,
     /// What the option is called, such as `vanilla` or `recompute`.
     pub name: String,
     /// Time of both passes for one sample.
@@ -127,21 +130,23 @@ impl Parallelism {
         }
     }
 
-    /// One option of tensor degree 1 for each node of either pass that the platform's accelerators can run, as the node
-    /// stands.
+    /// One option of tensor degree 1 for each node of either pass on each class of the platform's accelerators that can run it, as
+    /// the node stands.
     ///
     /// Of its memory [`Node::lasting`] says what lies there once, and the rest is kept for each microbatch. Each edge moves its
     /// source's output, once in all. Without a bandwidth a byte takes a time unit.
     fn plain(instance: &Instance, platform: &Platform) -> Self {
-        let class = platform.accelerators.iter().position(|class| class.count > 0).unwrap_or(0);
+        let classes = platform.accelerators.iter().enumerate().filter(|(_, class)| class.count > 0);
+        let classes: Vec<usize> = classes.map(|(class, _)| class).collect();
         let bandwidth = platform.bandwidth.unwrap_or(1.0);
         let knows_parameters = instance.knows_parameters();
-        let option = |node: &Node| {
+        let option = |node: &Node, class: usize| {
             let lasting = node.lasting(node.memory, knows_parameters);
             let weights = node.parameter_bytes.min(lasting);
             Some(NodeOption {
                 node: node.id,
                 tensor_degree: 1,
+                class: (classes.len() > 1).then_some(class),
                 name: PLAIN.into(),
                 time: node.accelerator_times.get(class).copied().flatten()?,
                 parameter_bytes: node.parameter_bytes,
@@ -152,6 +157,7 @@ impl Parallelism {
             })
         };
         // What an edge moves counts for both passes.
+        let options = |node| classes.iter().filter_map(move |&class| option(node, class));
         let bytes: BTreeMap<u64, f64> =
             instance.nodes.iter().map(|node| (node.id, node.transfer_time * bandwidth / 2.0)).collect();
         let ends: BTreeSet<(u64, u64)> = instance.edges.iter().map(|edge| (edge.source, edge.target)).collect();
@@ -159,7 +165,7 @@ impl Parallelism {
         Self {
             time: TimeUnit::default(),
             bandwidth,
-            options: instance.nodes.iter().filter_map(option).collect(),
+            options: instance.nodes.iter().flat_map(options).collect(),
             edges: ends.into_iter().map(edge).collect(),
         }
     }

@@ -20,7 +20,8 @@ use crate::instance::{Instance, NodeOption, Parallelism, Problems};
 /// > Σ ( memory per microbatch · y + lasting memory ) + the largest working memory of its nodes
 ///
 /// bytes, for the y microbatches in flight ([`InFlight`]); of the lasting memory replicas share what
-/// [`StageMemory`] says. All stages together use Σ t · d devices at most. For the throughput the largest time of a
+/// [`StageMemory`] says. All devices of a stage are of one class of accelerators, with options of their own where those state
+/// a class; all stages together use Σ t · d devices of each class at most. For the throughput the largest time of a
 /// stage is minimised, and Σ d is at most N.
 ///
 /// For [`Objective::Step`] it is the time of a batch: with T what a stage takes for each sample, a replica takes d · T
@@ -86,7 +87,7 @@ impl Degrees {
             _ => false,
         };
         let wrong = [
-            (kinds != 1 || spec.platform.cpus > 0, "devices", "ask for accelerators of one class, and for no CPU"),
+            (kinds == 0 || spec.platform.cpus > 0, "devices", "ask for accelerators, and for no CPU"),
             (!is_known, "objective", "ask for the throughput, or for a step of as many microbatches"),
             (is_other_load, "cost", "ask for the additive cost, which their definition is made of"),
             (spec.replication.is_some(), "replicas", "narrow the data degrees in place of replicas"),

@@ -1,6 +1,6 @@
 //! What can be wrong with the options of nodes.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{Problems, check_amount, node_place, shorten};
 use crate::instance::{Edge, Instance, Node, NodeOption, Parallelism};
@@ -54,7 +54,8 @@ fn check_options(
     edges: &BTreeSet<(u64, u64)>,
     found: &mut Problems,
 ) {
-    let mut seen = BTreeSet::new();
+    let mut seen: BTreeMap<_, Vec<Option<usize>>> = BTreeMap::new();
+    let classes = instance.platform.accelerators.len();
     let mut has_options = vec![false; instance.nodes.len()];
     for option in &parallelism.options {
         let Some(&v) = index.get(&option.node) else {
@@ -63,9 +64,16 @@ fn check_options(
         };
         has_options[v] = true;
         check_option(option, edges, found);
-        if !seen.insert((option.node, option.tensor_degree, option.name.as_str())) {
-            found.add(place(option), "the node has it twice", "give the options of a degree different names");
+        if let Some(class) = option.class.filter(|&class| class >= classes) {
+            let cure = format!("number the {classes} classes of the platform from 0");
+            found.add(place(option), format!("there is no accelerator class {class}"), cure);
         }
+        let others = seen.entry((option.node, option.tensor_degree, option.name.as_str())).or_default();
+        let is_known = |other: &Option<usize>| other.is_none() || option.class.is_none() || *other == option.class;
+        if others.iter().any(is_known) {
+            found.add(place(option), "the node has it twice", "give the options of a degree and class different names");
+        }
+        others.push(option.class);
     }
     for (node, _) in instance.nodes.iter().zip(has_options).filter(|&(_, has)| !has) {
         found.add(node_place(node), "`parallelism` gives it no option", "give every node at least one option");
