@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::instance::{Edge, EdgeBytes, Instance, Node, NodeOption, Parallelism, Platform};
 
-/// The forward pass of an instance on its accelerators of the first class, where every node may keep or recompute its
-/// activations on one device or on two. Costs are made of those that the instance states.
+/// The forward pass of an instance on its accelerators, where every node may keep or recompute its activations on one device or
+/// on two. Costs are made of those that the instance states.
 pub(super) fn with_options(instance: &Instance) -> Instance {
     let forward = |node: &&Node| !node.backward;
     let nodes: Vec<Node> =
@@ -22,9 +22,8 @@ pub(super) fn with_options(instance: &Instance) -> Instance {
         options: nodes.iter().flat_map(|node| options(node, &distinct)).collect(),
         ..Parallelism::default()
     };
-    let classes = instance.platform.accelerators.iter().take(1).cloned().collect();
-    let platform = Platform { accelerators: classes, cpus: 0, ..instance.platform.clone() };
-    let times = |node: Node| Node { accelerator_times: vec![Some(time(&node))], ..node };
+    let platform = Platform { cpus: 0, ..instance.platform.clone() };
+    let times = |node: Node| Node { accelerator_times: times(&node), ..node };
     let nodes = nodes.into_iter().map(times).collect();
     Instance { nodes, edges, platform, parallelism: Some(parallelism), ..instance.clone() }
 }
@@ -34,15 +33,23 @@ pub(super) fn time(node: &Node) -> f64 {
     node.accelerator_times.first().copied().flatten().or(node.cpu_time).unwrap_or(0.0)
 }
 
+/// The time on each class; that on a CPU where none can run it.
+fn times(node: &Node) -> Vec<Option<f64>> {
+    let none = node.accelerator_times.iter().all(Option::is_none);
+    if none { vec![Some(time(node)); node.accelerator_times.len()] } else { node.accelerator_times.clone() }
+}
+
 fn options(node: &Node, edges: &BTreeSet<(u64, u64)>) -> Vec<NodeOption> {
-    let option = |tensor_degree: usize, recomputes: bool| {
+    let times = times(node);
+    let option = |class: usize, time: f64, tensor_degree: usize, recomputes: bool| {
         let share = 1.0 / tensor_degree as f64;
         let exchanged = if tensor_degree > 1 { node.transfer_time } else { 0.0 };
         NodeOption {
             node: node.id,
             tensor_degree,
+            class: (times.len() > 1).then_some(class),
             name: if recomputes { "recompute" } else { "vanilla" }.into(),
-            time: time(node) * (share + 0.25 * (1.0 - share)) * if recomputes { 1.5 } else { 1.0 },
+            time: time * (share + 0.25 * (1.0 - share)) * if recomputes { 1.5 } else { 1.0 },
             parameter_bytes: node.parameter_bytes * share,
             memory_per_microbatch: node.memory * share * if recomputes { 0.125 } else { 0.5 },
             memory: 0.5 * node.memory * share,
@@ -51,5 +58,11 @@ fn options(node: &Node, edges: &BTreeSet<(u64, u64)>) -> Vec<NodeOption> {
             ..NodeOption::default()
         }
     };
-    [1, 2].into_iter().flat_map(|degree| [false, true].map(|recomputes| option(degree, recomputes))).collect()
+    let ways = [(1, false), (1, true), (2, false), (2, true)];
+    let of_class = |(class, time): (usize, &Option<f64>)| {
+        let time = *time;
+        ways.into_iter().filter_map(move |(degree, recomputes)| Some((class, time?, degree, recomputes)))
+    };
+    let all = times.iter().enumerate().flat_map(of_class);
+    all.map(|(class, time, degree, recomputes)| option(class, time, degree, recomputes)).collect()
 }

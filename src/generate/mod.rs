@@ -29,7 +29,7 @@ mod training;
 pub use fx::read_fx_graph;
 pub use model::{
     Accelerator, Architecture, Cpu, Granularity, Hardware, Head, Inception, LanguageModel, Link, Llm, Model, Nasnet,
-    Operator, OperatorGraph, OperatorKind, Precision, Resnet, SemanticFpn, Style, Swin, Transformer,
+    Operator, OperatorGraph, OperatorKind, OtherAccelerators, Precision, Resnet, SemanticFpn, Style, Swin, Transformer,
 };
 pub use model_file::ModelFileOptions;
 pub use onnx::read_onnx;
@@ -37,7 +37,7 @@ pub use random::{Chain, Costs, Dnn, ErdosRenyi, Layered, RandomDag, RandomFamily
 
 use serde::Serialize;
 
-use crate::instance::{AcceleratorClass, Instance, Metadata, Platform, Problems, Provenance};
+use crate::instance::{Instance, Metadata, Platform, Problems, Provenance};
 use checks::Checks;
 
 /// The most nodes a recipe may ask for.
@@ -109,15 +109,10 @@ impl Recipe {
     }
 
     fn platform(&self) -> Platform {
-        let (name, memory, bandwidth) = match &self.workload {
-            Workload::Random(_) => (None, None, None),
-            Workload::Model(Model { hardware, .. }) => {
-                let accelerator = hardware.accelerator;
-                (Some(accelerator.to_string()), Some(accelerator.memory()), Some(hardware.link_bandwidth() / 1e3))
-            }
-        };
-        let class = AcceleratorClass { name, count: self.accelerators, memory: self.memory.or(memory), load: None };
-        Platform { accelerators: vec![class], cpus: self.cpus, bandwidth }
+        match &self.workload {
+            Workload::Random(_) => Platform::uniform(self.accelerators, self.memory, self.cpus),
+            Workload::Model(model) => model.hardware.platform(self.accelerators, self.memory, self.cpus),
+        }
     }
 
     fn metadata(&self) -> Metadata {

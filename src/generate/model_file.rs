@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::checks::Checks;
 use super::model::{Hardware, OperatorGraph, roofline};
-use crate::instance::{AcceleratorClass, Instance, Metadata, Platform, Problems, Provenance, Setting, validate};
+use crate::instance::{Instance, Metadata, Problems, Provenance, Setting, validate};
 
 /// What the file of a model leaves open.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -51,21 +51,10 @@ pub(super) fn workload(
         operators.add_loss();
     }
     let mut instance = roofline::instance(&operators, &options.hardware, options.training);
-    instance.platform = platform(&options.hardware);
+    instance.platform = options.hardware.platform(6, None, 1);
     instance.metadata = metadata;
     validate(&instance)?;
     Ok(instance)
-}
-
-fn platform(hardware: &Hardware) -> Platform {
-    let accelerator = hardware.accelerator;
-    let class = AcceleratorClass {
-        name: Some(accelerator.to_string()),
-        count: 6,
-        memory: Some(accelerator.memory()),
-        load: None,
-    };
-    Platform { accelerators: vec![class], cpus: 1, bandwidth: Some(hardware.link_bandwidth() / 1e3) }
 }
 
 fn metadata(origin: Origin, operators: &OperatorGraph, options: &ModelFileOptions) -> Metadata {

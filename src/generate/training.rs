@@ -5,7 +5,7 @@ use crate::instance::{Edge, Instance, Node};
 
 /// What the backward counterpart of a forward node costs; its output follows from the node's inputs.
 pub(super) struct BackwardCost {
-    pub accelerator_time: Option<f64>,
+    pub accelerator_times: Vec<Option<f64>>,
     pub cpu_time: Option<f64>,
     /// Bytes of parameter gradients.
     pub gradient_bytes: f64,
@@ -44,7 +44,7 @@ pub(super) fn add_backward_pass(instance: &mut Instance, backward: &[Option<Back
 fn backward_node(forward: &Node, cost: &BackwardCost, id: usize) -> Node {
     Node {
         name: forward.name.as_ref().map(|name| format!("{name}/gradient")),
-        accelerator_times: vec![cost.accelerator_time],
+        accelerator_times: cost.accelerator_times.clone(),
         cpu_time: cost.cpu_time,
         memory: cost.gradient_bytes,
         output_bytes: forward.output_bytes.map(|_| 0.0),

@@ -81,7 +81,7 @@ pub(super) const METHODS: &[Method] = &[
         objectives: &["throughput", "step"],
         exact: true,
         anytime: true,
-        limits: "accelerators of one class, no CPU; proofs need a narrow graph (200,000 ideals)",
+        limits: "accelerators of up to four classes, no CPU; proofs need a narrow graph (200,000 ideals)",
         source: "docs/pipelines.md; problem of Piper 2021, section 3",
         parameters: &[],
         make: Make::Built(|_| Ok(Box::new(DegreeDp::default()))),

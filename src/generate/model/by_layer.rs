@@ -83,19 +83,22 @@ fn hand_on(layer: &mut Node, node: &Node) {
 /// The options of layers, which are those of their operators together. An operator that has none of a name counts by its
 /// first.
 fn options(parallelism: &Parallelism, of: &[u64]) -> Parallelism {
-    let mut of_operator: BTreeMap<(u64, usize), Vec<&NodeOption>> = BTreeMap::new();
-    let mut names: BTreeMap<(u64, usize), BTreeSet<&str>> = BTreeMap::new();
+    type Shape = (usize, Option<usize>);
+    let shape = |option: &NodeOption| (option.tensor_degree, option.class);
+    let mut of_operator: BTreeMap<(u64, Shape), Vec<&NodeOption>> = BTreeMap::new();
+    let mut names: BTreeMap<(u64, Shape), BTreeSet<&str>> = BTreeMap::new();
     for option in &parallelism.options {
-        of_operator.entry((option.node, option.tensor_degree)).or_default().push(option);
-        names.entry((of[option.node as usize], option.tensor_degree)).or_default().insert(&option.name);
+        of_operator.entry((option.node, shape(option))).or_default().push(option);
+        names.entry((of[option.node as usize], shape(option))).or_default().insert(&option.name);
     }
-    let mut layers: BTreeMap<(u64, usize, &str), NodeOption> = BTreeMap::new();
-    for (&(node, degree), own) in &of_operator {
+    let mut layers: BTreeMap<(u64, Shape, &str), NodeOption> = BTreeMap::new();
+    for (&(node, shape), own) in &of_operator {
         let layer = of[node as usize];
-        for &name in &names[&(layer, degree)] {
+        for &name in &names[&(layer, shape)] {
             let option = own.iter().find(|option| option.name == name).unwrap_or(&own[0]);
-            let none = || NodeOption { node: layer, tensor_degree: degree, name: name.into(), ..NodeOption::default() };
-            add_option(layers.entry((layer, degree, name)).or_insert_with(none), option);
+            let (tensor_degree, class) = shape;
+            let none = || NodeOption { node: layer, tensor_degree, class, name: name.into(), ..NodeOption::default() };
+            add_option(layers.entry((layer, shape, name)).or_insert_with(none), option);
         }
     }
     let mut moved: BTreeMap<(u64, u64), BTreeMap<u64, f64>> = BTreeMap::new();

@@ -2,9 +2,12 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::Checks;
+use crate::generate::MAX_NODES;
+use crate::instance::{AcceleratorClass, Platform};
 
 /// An accelerator, with the figures of its maker's data sheet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
@@ -59,9 +62,13 @@ pub enum Cpu {
 /// The devices that a workload's costs are modelled for.
 #[derive(Debug, Clone, PartialEq, Serialize, clap::Args)]
 pub struct Hardware {
-    /// The kind of all accelerators.
+    /// The kind of the accelerators.
     #[arg(long, value_enum, default_value_t = Self::default().accelerator)]
     pub accelerator: Accelerator,
+    /// Accelerators of other kinds beside them, as classes of their own: `a100:32` for 32 of one.
+    #[arg(long, value_name = "KIND:K,...", value_delimiter = ',', value_parser = OtherAccelerators::parse)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_accelerators: Vec<OtherAccelerators>,
     /// The width of numbers.
     #[arg(long, value_enum, default_value_t = Self::default().precision)]
     pub precision: Precision,
@@ -79,7 +86,31 @@ pub struct Hardware {
 impl Default for Hardware {
     fn default() -> Self {
         let (accelerator, precision) = Default::default();
-        Self { accelerator, precision, link: None, cpu: None, efficiency: 0.6 }
+        Self { accelerator, other_accelerators: Vec::new(), precision, link: None, cpu: None, efficiency: 0.6 }
+    }
+}
+
+/// Accelerators of one more kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OtherAccelerators {
+    /// Their kind.
+    pub accelerator: Accelerator,
+    /// How many there are.
+    pub count: u32,
+}
+
+impl OtherAccelerators {
+    fn parse(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is no kind and number, such as `a100:32`");
+        let (kind, count) = text.split_once(':').ok_or_else(wrong)?;
+        let accelerator = Accelerator::from_str(kind, true)?;
+        Ok(Self { accelerator, count: count.parse().map_err(|_| wrong())? })
+    }
+}
+
+impl Serialize for OtherAccelerators {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{}:{}", self.accelerator.to_string().to_lowercase(), self.count))
     }
 }
 
@@ -172,7 +203,8 @@ impl Hardware {
 
     /// The devices in words.
     pub fn describe(&self) -> String {
-        format!("{} over {}; CPU {}", self.accelerator, self.link(), self.cpu())
+        let kinds: Vec<String> = self.kinds().map(|kind| kind.to_string()).collect();
+        format!("{} over {}; CPU {}", kinds.join(" and "), self.link(), self.cpu())
     }
 
     pub(in crate::generate) fn check(&self, checks: &mut Checks) {
@@ -183,10 +215,31 @@ impl Hardware {
                 "give a number above 0, at most 1",
             );
         }
+        for other in &self.other_accelerators {
+            checks.within("other-accelerators", other.count, 0, MAX_NODES as u64);
+        }
     }
 
-    pub(super) fn accelerator_roofline(&self) -> Roofline {
-        self.with_efficiency(self.accelerator.roofline(self.precision))
+    /// The kind of each class of accelerators.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = Accelerator> {
+        std::iter::once(self.accelerator).chain(self.other_accelerators.iter().map(|other| other.accelerator))
+    }
+
+    /// So many accelerators with so much memory, or their own, those of other kinds, and CPUs.
+    pub(in crate::generate) fn platform(&self, accelerators: usize, memory: Option<f64>, cpus: usize) -> Platform {
+        let others = self.other_accelerators.iter().map(|other| other.count as usize);
+        let class = |(count, kind): (usize, Accelerator)| AcceleratorClass {
+            name: Some(kind.to_string()),
+            count,
+            memory: Some(memory.unwrap_or(kind.memory())),
+            load: None,
+        };
+        let accelerators = std::iter::once(accelerators).chain(others).zip(self.kinds()).map(class).collect();
+        Platform { accelerators, cpus, bandwidth: Some(self.link_bandwidth() / 1e3) }
+    }
+
+    pub(super) fn accelerator_rooflines(&self) -> Vec<Roofline> {
+        self.kinds().map(|kind| self.with_efficiency(kind.roofline(self.precision))).collect()
     }
 
     pub(super) fn cpu_roofline(&self) -> Roofline {

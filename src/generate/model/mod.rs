@@ -16,7 +16,7 @@ mod swin;
 mod tensor_parallel;
 mod transformer;
 
-pub use hardware::{Accelerator, Cpu, Hardware, Link, Precision};
+pub use hardware::{Accelerator, Cpu, Hardware, Link, OtherAccelerators, Precision};
 pub use inception::Inception;
 pub use llm::{Granularity, LanguageModel, Llm};
 pub use nasnet::Nasnet;

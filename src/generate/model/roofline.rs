@@ -69,7 +69,8 @@ fn backward_work(graph: &OperatorGraph) -> Vec<Option<Work>> {
 
 /// What operators take on given hardware.
 pub(super) struct CostModel {
-    accelerator: Roofline,
+    /// Of each class.
+    accelerators: Vec<Roofline>,
     cpu: Roofline,
     link_bandwidth: f64,
     element_bytes: f64,
@@ -78,17 +79,17 @@ pub(super) struct CostModel {
 impl CostModel {
     pub fn new(hardware: &Hardware) -> Self {
         Self {
-            accelerator: hardware.accelerator_roofline(),
+            accelerators: hardware.accelerator_rooflines(),
             cpu: hardware.cpu_roofline(),
             link_bandwidth: hardware.link_bandwidth(),
             element_bytes: hardware.precision.bytes(),
         }
     }
 
-    /// For each operator the milliseconds of its passes, forward and backward, where `degree` accelerators share its work.
-    pub fn passes(&self, graph: &OperatorGraph, degree: f64) -> Vec<[f64; 2]> {
+    /// For each operator the milliseconds of its passes, forward and backward, where `degree` accelerators of a class share its work.
+    pub fn passes(&self, graph: &OperatorGraph, class: usize, degree: f64) -> Vec<[f64; 2]> {
         let shared = |work: Work| Work { flops: work.flops / degree, traffic: work.traffic / degree, ..work };
-        let time = |work: Work| self.milliseconds(&shared(work), &self.accelerator);
+        let time = |work: Work| self.milliseconds(&shared(work), &self.accelerators[class]);
         let backward = backward_work(graph).into_iter().map(|work| work.map_or(0.0, time));
         graph.operators.iter().zip(backward).map(|(op, backward)| [time(Work::forward(op)), backward]).collect()
     }
@@ -100,7 +101,7 @@ impl CostModel {
         let work = Work::forward(op);
         Node {
             name: Some(op.name.clone()),
-            accelerator_times: vec![Some(self.milliseconds(&work, &self.accelerator))],
+            accelerator_times: self.accelerator_times(&work),
             cpu_time: Some(self.milliseconds(&work, &self.cpu)),
             memory: parameter_bytes + held,
             transfer_time: six_digits(1e3 * output_bytes / self.link_bandwidth),
@@ -114,12 +115,16 @@ impl CostModel {
     fn backward(&self, graph: &OperatorGraph) -> Vec<Option<BackwardCost>> {
         let cost = |(op, work): (&Operator, Option<Work>)| {
             work.map(|work| BackwardCost {
-                accelerator_time: Some(self.milliseconds(&work, &self.accelerator)),
+                accelerator_times: self.accelerator_times(&work),
                 cpu_time: Some(self.milliseconds(&work, &self.cpu)),
                 gradient_bytes: op.parameters * self.element_bytes,
             })
         };
         graph.operators.iter().zip(backward_work(graph)).map(cost).collect()
+    }
+
+    fn accelerator_times(&self, work: &Work) -> Vec<Option<f64>> {
+        self.accelerators.iter().map(|class| Some(self.milliseconds(work, class))).collect()
     }
 
     fn milliseconds(&self, work: &Work, device: &Roofline) -> f64 {

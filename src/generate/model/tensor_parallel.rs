@@ -1,6 +1,6 @@
 //! What operators take that several devices share: in training, with their outputs kept or recomputed, and in serving.
 
-use super::hardware::{Hardware, Precision};
+use super::hardware::{Accelerator, Hardware, Precision};
 use super::operator::{KeyValueCache, OperatorGraph};
 use super::roofline::CostModel;
 use crate::generate::rounding::six_digits;
@@ -26,7 +26,7 @@ pub(super) fn training(graph: &OperatorGraph, hardware: &Hardware, degrees: &[u3
     };
     let training = Training { optimizer: Optimizer::Adam, precision };
     options(graph, hardware, degrees, |shared, own| {
-        let &Shared { operator, degree, passes: [forward, backward], sum, weights } = shared;
+        let &Shared { operator, degree, passes: [forward, backward], sum, weights, .. } = shared;
         let op = &graph.operators[operator];
         let kept = if op.kind.computes() { (op.output * bytes / f64::from(degree)).round() } else { 0.0 };
         let option = |name: &str, time: f64, kept: f64, working: f64| NodeOption {
@@ -70,6 +70,8 @@ pub(super) fn serving(graph: &OperatorGraph, hardware: &Hardware, degrees: &[u32
 struct Shared {
     operator: usize,
     degree: u32,
+    /// Their class, where there are several.
+    class: Option<usize>,
     /// What its forward and its backward pass take.
     passes: [f64; 2],
     /// What summing up its output takes, in each pass.
@@ -83,6 +85,7 @@ impl Shared {
         NodeOption {
             node: self.operator as u64,
             tensor_degree: self.degree as usize,
+            class: self.class,
             name: name.into(),
             time: six_digits(time),
             weight_bytes: self.weights,
@@ -91,7 +94,7 @@ impl Shared {
     }
 }
 
-/// What `add` gives of each operator at each degree.
+/// What `add` gives of each operator at each degree on each class of accelerators.
 fn options(
     graph: &OperatorGraph,
     hardware: &Hardware,
@@ -100,18 +103,19 @@ fn options(
 ) -> Parallelism {
     let model = CostModel::new(hardware);
     let bytes = hardware.precision.bytes();
-    let per_millisecond = hardware.accelerator.nvlink() / 1e3;
+    let kinds: Vec<Accelerator> = hardware.kinds().collect();
     let mut options = Vec::new();
-    for &degree in degrees {
-        let share = f64::from(degree);
-        for (operator, passes) in model.passes(graph, share).into_iter().enumerate() {
+    for ((at, kind), &degree) in kinds.iter().enumerate().flat_map(|kind| degrees.iter().map(move |d| (kind, d))) {
+        let (share, per_millisecond) = (f64::from(degree), kind.nvlink() / 1e3);
+        let class = (kinds.len() > 1).then_some(at);
+        for (operator, passes) in model.passes(graph, at, share).into_iter().enumerate() {
             let op = &graph.operators[operator];
             let sum = match graph.summed.binary_search(&operator).is_ok() {
                 true => 2.0 * (share - 1.0) / share * op.output * bytes / per_millisecond,
                 false => 0.0,
             };
             let weights = (op.parameters * bytes / share).round();
-            add(&Shared { operator, degree, passes, sum, weights }, &mut options);
+            add(&Shared { operator, degree, class, passes, sum, weights }, &mut options);
         }
     }
     let edges = edges(graph, bytes);

@@ -76,7 +76,7 @@ impl Costs {
 
     pub(super) fn backward(&self, forward: &Node) -> BackwardCost {
         BackwardCost {
-            accelerator_time: forward.accelerator_times[0].map(|time| 2.0 * time),
+            accelerator_times: vec![forward.accelerator_times[0].map(|time| 2.0 * time)],
             cpu_time: forward.cpu_time.map(|time| 2.0 * time),
             gradient_bytes: forward.parameter_bytes,
         }

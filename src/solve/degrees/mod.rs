@@ -16,7 +16,7 @@ use crate::preprocess::Reduced;
 use crate::problem::{DeviceAssignment, DeviceKind, Objective, Problem, Scope, Solution};
 use crate::search::{Race, SearchContext, Stats, in_pool};
 use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported};
-use front::Found;
+use front::{Found, MOST_FLEETS};
 use model::Model;
 use search::SplitRace;
 
@@ -66,6 +66,9 @@ impl Solver for DegreeDp {
         let reason = match (&problem.costs.stages, &problem.spec.scope) {
             (None, _) => {
                 "it chooses degrees of stages; ask for them by the microbatches of a batch, or use another method"
+            }
+            _ if problem.spec.platform.accelerators.iter().filter(|class| class.count > 0).count() > MOST_FLEETS => {
+                "it takes accelerators of four classes at most; ask for none of some"
             }
             (_, Scope::Acyclic) => return Ok(()),
             _ => "it finds splits into successive ideals; ask for the scope `acyclic`",
