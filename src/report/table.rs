@@ -161,7 +161,8 @@ fn stages(stages: &[DeviceRecord]) -> String {
     let mut table = plain_table();
     table.set_header(["stage", "tensor", "data", "in flight", "nodes", "options", "memory", "load", ""]);
     for (i, stage) in stages.iter().enumerate() {
-        let mut row = vec![Cell::new(i)];
+        let class = stage.class.as_deref().map_or_else(String::new, |class| format!(" ({})", escaped(class)));
+        let mut row = vec![Cell::new(format!("{i}{class}"))];
         let degrees = [stage.tensor_degree, stage.data_degree, stage.in_flight];
         row.extend(degrees.map(|degree| right(degree.map_or_else(String::new, |degree| degree.to_string()))));
         row.extend([right(stage.nodes.len()), Cell::new(escaped(&counted(&stage.options)))]);

@@ -99,15 +99,15 @@ impl<'a> Model<'a> {
             let of = (fleet, &fleets[fleet]);
             costs.tensor_degrees.iter().map(|&tensor| Shape::new(costs, &members, of, tensor)).collect::<Vec<_>>()
         };
-        let shapes: Vec<Shape> = (0..fleets.len()).flat_map(of_fleet).collect();
-        weigh(&mut fleets, &shapes, members.len());
+        let mut shapes: Vec<Shape> = (0..fleets.len()).flat_map(of_fleet).collect();
+        weigh(&mut fleets, &mut shapes, members.len());
         let devices = fleets.iter().map(|fleet| fleet.count).sum();
         let is_step = problem.spec.objective.microbatches().is_some();
         let least = |value: &dyn Fn(&Shape, &Least) -> f64| {
             (0..members.len()).map(|unit| least_over(&shapes, unit, value)).collect::<Vec<_>>()
         };
         Self {
-            work: least(&|shape, least| fleets[shape.fleet].weight * shape.tensor as f64 * least.compute),
+            work: least(&|shape, least| shape.weight * least.compute),
             bytes: least(&|shape, least| shape.tensor as f64 * least.memory.lasting.of(1, 1)),
             shortest: least(&|_, least| least.compute),
             costs,
@@ -167,30 +167,31 @@ impl<'a> Model<'a> {
     /// How much of the work the devices do that these leave, by the weights of their fleets.
     #[inline]
     pub fn capacity(&self, used: &Devices) -> f64 {
-        self.left(used).map(|(fleet, left)| fleet.weight * left).sum()
+        self.fleets.iter().zip(used).map(|(fleet, &used)| fleet.weight * (fleet.count as f64 - f64::from(used))).sum()
     }
 
     /// Whether devices besides these are as many as stages need.
     #[inline]
     pub fn suffice(&self, used: &Devices, need: &Need) -> bool {
-        let is_within = self.fleets.iter().zip(used).all(|(fleet, &used)| used as usize <= fleet.count);
-        let bytes = || self.left(used).filter(|&(_, left)| left > 0.0).map(|(fleet, left)| fleet.memory * left).sum();
-        is_within && need.devices <= self.capacity(used) && need.bytes <= bytes()
+        let (mut devices, mut bytes) = (0.0, 0.0);
+        for (fleet, &used) in self.fleets.iter().zip(used) {
+            match fleet.count.checked_sub(used as usize) {
+                None => return false,
+                Some(0) => {}
+                Some(left) => {
+                    devices += fleet.weight * left as f64;
+                    bytes += fleet.memory * left as f64;
+                }
+            }
+        }
+        need.devices <= devices && need.bytes <= bytes
     }
 
-    /// The most data degree of a stage of this shape besides these devices, where others need so many of the rest.
-    #[inline]
-    pub fn most_data(&self, used: &Devices, need: &Need, shape: usize) -> usize {
+    /// The most data degree of a stage of this shape besides what is taken, where all add up to so many at most.
+    pub fn most_data(&self, taken: &Taken, parts: usize, shape: usize) -> usize {
         let Shape { fleet, tensor, .. } = self.shapes[shape];
-        let own = self.fleets[fleet].count.saturating_sub(used[fleet] as usize) / tensor;
-        let of_all = (self.capacity(used) - need.devices).max(0.0) / (self.fleets[fleet].weight * tensor as f64);
-        own.min((of_all * (1.0 + LOOSE)) as usize)
-    }
-
-    /// The fleets with how many devices these leave of each.
-    #[inline]
-    fn left<'b>(&'b self, used: &'b Devices) -> impl Iterator<Item = (&'b Fleet, f64)> {
-        self.fleets.iter().zip(used).map(|(fleet, &used)| (fleet, fleet.count as f64 - f64::from(used)))
+        let left = self.fleets[fleet].count.saturating_sub(taken.devices[fleet] as usize);
+        parts.saturating_sub(taken.parts).min(left / tensor)
     }
 
     /// The options of a node at the shape of this index, each with its index among all of the node's.
@@ -260,8 +261,8 @@ fn fleets(problem: &Problem) -> Vec<Fleet> {
     classes.map(fleet).take(MOST_FLEETS).collect()
 }
 
-/// Weighs each fleet by what all units take on it, where it can run them all.
-fn weigh(fleets: &mut [Fleet], shapes: &[Shape], units: usize) {
+/// Weighs each fleet by what all units take on it, where it can run them all, and the shapes of its devices.
+fn weigh(fleets: &mut [Fleet], shapes: &mut [Shape], units: usize) {
     let work = |fleet: usize| -> f64 {
         let own: Vec<&Shape> = shapes.iter().filter(|shape| shape.fleet == fleet).collect();
         (0..units)
@@ -275,6 +276,7 @@ fn weigh(fleets: &mut [Fleet], shapes: &[Shape], units: usize) {
             fleet.weight = least / work;
         }
     }
+    shapes.iter_mut().for_each(|shape| shape.weight *= fleets[shape.fleet].weight);
 }
 
 /// The least value over the shapes that have options of a unit; infinite where none has.

@@ -26,11 +26,6 @@ pub struct Need {
     pub bytes: f64,
 }
 
-impl Need {
-    /// That of nothing.
-    pub const NOTHING: Self = Self { devices: 0.0, bytes: 0.0 };
-}
-
 impl Rest {
     /// The rest of each set of a lattice. O(sets).
     pub fn of_sets(lattice: &Lattice, model: &Model) -> Vec<Self> {

@@ -56,6 +56,8 @@ pub struct Shape {
     pub fleet: usize,
     /// Bytes of one device.
     pub memory: f64,
+    /// The weight of its devices together.
+    pub weight: f64,
     /// The least of each unit; `None` where it has no option here.
     pub units: Vec<Option<Least>>,
     /// The least bytes that the source and the target of each edge exchange for it.
@@ -78,7 +80,16 @@ impl Shape {
             }
         }
         let units = members.iter().map(|nodes| Least::of_all(costs, nodes, (of.class, tensor))).collect();
-        Self { tensor, class: of.class, fleet, memory: of.memory, units, exchanged, exchanges_alike }
+        Self {
+            tensor,
+            class: of.class,
+            fleet,
+            memory: of.memory,
+            weight: tensor as f64,
+            units,
+            exchanged,
+            exchanges_alike,
+        }
     }
 }
 

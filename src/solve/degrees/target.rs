@@ -45,6 +45,8 @@ struct LabelSearch<'a, 'b> {
     cx: &'a SearchContext,
     labels: Vec<Label>,
     fronts: Vec<Front>,
+    /// What is left where the stage at hand begins.
+    room: Room,
     /// By set: the set from which it was last reached, so that each is reached once.
     reached_from: Vec<u32>,
     /// The sets that a stage before the set at hand may reach, each with where in `sums` it begins.
@@ -56,6 +58,18 @@ struct LabelSearch<'a, 'b> {
     /// The data degrees that the stage at hand may have by its least time alone, each with that time.
     within: Vec<(usize, f64)>,
     steps: usize,
+}
+
+/// What labels leave a stage before them, at most.
+#[derive(Default)]
+struct Room {
+    parts: usize,
+    /// Its time for each sample: all of its devices are busy with the batch.
+    time: f64,
+    /// Devices, by their weights.
+    capacity: f64,
+    /// Its data degree by the index of its shape.
+    data: Vec<usize>,
 }
 
 /// The stages of a split within `target`, in pipeline order; `None` where no split into sets of the lattice has one.
@@ -102,6 +116,7 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
             cx,
             labels: vec![none],
             fronts,
+            room: Room::default(),
             reached_from: vec![u32::MAX; count],
             reached: Vec::new(),
             sums: Vec::new(),
@@ -138,6 +153,7 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
     fn extend(&mut self, set: usize) -> Result<(), Stopped> {
         let front = std::mem::take(&mut self.fronts[set]);
         let Some(behind) = Taken::least(front.labels().iter().map(|&(taken, _)| taken)) else { return Ok(()) };
+        self.enter(&behind);
         self.reached.clear();
         self.sums.clear();
         self.growing.clear();
@@ -148,12 +164,12 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
             self.look()?;
             let (reached, range) = (reached as usize, self.sums_at(next));
             if self.sets.ends.get(reached).is_none_or(|&may| may) {
-                self.take(&front, (set, reached), range.clone(), &behind)?;
+                self.take(&front, (set, reached), range.clone())?;
             }
             self.growing.clear();
             for at in range {
                 let (shape, sums) = self.sums[at];
-                if self.may_grow(shape, &sums, reached, &behind) {
+                if self.may_grow(shape, &sums, reached) {
                     self.growing.push((shape, sums));
                 }
             }
@@ -161,6 +177,16 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
             next += 1;
         }
         Ok(())
+    }
+
+    /// Takes the room before labels that take this at least.
+    fn enter(&mut self, behind: &Taken) {
+        let model = self.model();
+        self.room.parts = behind.parts;
+        self.room.time = self.most_time(behind);
+        self.room.capacity = model.capacity(&behind.devices);
+        self.room.data.clear();
+        self.room.data.extend((0..model.shapes.len()).map(|shape| model.most_data(behind, self.parts, shape)));
     }
 
     /// Where in `sums` the set of this place among those that are reached has its own.
@@ -194,11 +220,6 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
         self.model().most_time(self.target - behind.once)
     }
 
-    /// The most data degree of a stage of this shape before stages that take this, where others need so many devices.
-    fn most_data(&self, behind: &Taken, need: &Need, shape: usize) -> usize {
-        self.parts.saturating_sub(behind.parts).min(self.model().most_data(&behind.devices, need, shape))
-    }
-
     #[inline]
     fn in_flight(&self, data: usize, parts: usize) -> usize {
         let costs = self.model().costs;
@@ -206,35 +227,28 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
     }
 
     /// Whether larger stages of this shape than that which takes these sums, and reaches a set, can be within the
-    /// target and the memory before labels that take at least what is `behind`.
-    fn may_grow(&self, shape: usize, sums: &Sums, reached: usize, behind: &Taken) -> bool {
-        let (model, time) = (self.model(), self.most_time(behind));
-        let most = self.most_data(behind, &Need::NOTHING, shape);
-        let of = &model.shapes[shape];
+    /// target and the memory.
+    fn may_grow(&self, shape: usize, sums: &Sums, reached: usize) -> bool {
+        let (model, &Room { parts, time, capacity, ref data }) = (self.model(), &self.room);
+        let (of, most) = (&model.shapes[shape], data[shape]);
         // What the stage works grows at least as that of the rest becomes less.
-        let work = sums.compute * of.tensor as f64 * model.fleets[of.fleet].weight + self.sets.rests[reached].work;
+        let work = sums.compute * of.weight + self.sets.rests[reached].work;
         most > 0
             && sums.compute <= time * most as f64
-            && work <= time * model.capacity(&behind.devices) * (1.0 + ROUNDING)
-            && sums.least.bytes(self.in_flight(most, behind.parts + most), most) <= of.memory
+            && work <= time * capacity * (1.0 + ROUNDING)
+            && sums.least.bytes(self.in_flight(most, parts + most), most) <= of.memory
     }
 
-    /// Puts the stage between two sets, which takes the sums of this range, before each of these labels, which take at least
-    /// what is `behind`.
-    fn take(
-        &mut self,
-        front: &Front,
-        (set, reached): (usize, usize),
-        range: Range<usize>,
-        behind: &Taken,
-    ) -> Result<(), Stopped> {
+    /// Puts the stage between two sets, which takes the sums of this range, before each of these labels.
+    fn take(&mut self, front: &Front, (set, reached): (usize, usize), range: Range<usize>) -> Result<(), Stopped> {
         let model = self.model();
         let rest = self.sets.rests[reached];
-        let time = self.most_time(behind);
+        let time = self.room.time;
         let need = rest.need(time);
+        let left = (self.room.capacity - need.devices).max(0.0) * (1.0 + LOOSE);
         for at in range {
             let (shape, sums) = self.sums[at];
-            let most = self.most_data(behind, &need, shape);
+            let most = self.room.data[shape].min((left / model.shapes[shape].weight) as usize);
             let least = model.least_data(&sums, time);
             if least > most as f64 {
                 continue;
