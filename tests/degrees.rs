@@ -158,6 +158,7 @@ fn samples_are_of_all_kinds() {
     assert!(runs.iter().any(|run| run.outcome == Outcome::Infeasible));
     assert!(splits.iter().any(|split| split.devices.len() > 2));
     assert!(stages().any(|stage| stage.tensor_degree > 1) && stages().any(|stage| stage.replicas > 1));
+    assert!(splits.iter().any(|split| split.devices.iter().any(|s| s.kind != split.devices[0].kind)), "two classes");
     let is_mixed = |options: &[String]| options.iter().any(|option| *option != options[0]);
     assert!(stages().any(|stage| is_mixed(&stage.options)));
 }

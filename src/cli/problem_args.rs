@@ -98,8 +98,9 @@ pub struct ProblemArgs {
     #[arg(long, value_name = "BYTES", value_parser = values::bandwidth, requires = "replicas")]
     sync_bandwidth: Option<f64>,
 
-    /// Accelerators per server, where links between servers are slower.
-    #[arg(long, value_name = "G", value_parser = values::count::<usize>(), requires = "between_factor")]
+    /// Accelerators per server, where links between servers are slower; with `--microbatches` the devices that share a
+    /// replica's operators lie in one.
+    #[arg(long, value_name = "G", value_parser = values::count::<usize>())]
     server_size: Option<usize>,
 
     /// How many times longer a transfer between servers takes than one inside a server.
@@ -247,10 +248,7 @@ impl ProblemArgs {
                 Some(CostArg::Duplex) => CostKind::Duplex,
             },
             replication: self.replication(workload)?,
-            interconnect: self
-                .server_size
-                .zip(self.between_factor)
-                .map(|(server_size, between_factor)| Interconnect { server_size, between_factor }),
+            interconnect: self.interconnect()?,
             memory: match self.recomputation {
                 None => MemoryModel::Additive,
                 Some(microbatches) => MemoryModel::Recomputation { microbatches },
@@ -259,6 +257,17 @@ impl ProblemArgs {
             together: self.together.sets(&workload.instance)?,
             chunks: self.chunks_of_devices()?,
         })
+    }
+
+    /// Links between servers are as fast as within where stages have degrees.
+    fn interconnect(&self) -> Result<Option<Interconnect>, Failure> {
+        let Some(server_size) = self.server_size else { return Ok(None) };
+        let factor = self.between_factor.or(self.microbatches.map(|_| 1.0));
+        let Some(between_factor) = factor else {
+            let wrong = "--server-size: state by --between-factor how much longer transfers between servers take";
+            return Err(Failure::message(Exit::Usage, wrong));
+        };
+        Ok(Some(Interconnect { server_size, between_factor }))
     }
 
     /// A step of a workload without options is one of stages without degrees, unless something is asked of these; so is one of

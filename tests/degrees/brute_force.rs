@@ -10,6 +10,8 @@ struct Plans<'a> {
     parallelism: &'a Parallelism,
     degrees: &'a Degrees,
     is_step: bool,
+    /// How many devices a server has, all of one class.
+    server: Option<usize>,
     /// How many devices each class has, and their memory.
     classes: Vec<(usize, f64)>,
     /// What the data degrees of all stages add up to.
@@ -31,8 +33,8 @@ pub fn optimum(instance: &Instance, spec: &ProblemSpec) -> Option<f64> {
     let is_step = matches!(spec.objective, Objective::Step { .. });
     let value = |all: usize| {
         let known = BTreeMap::new();
-        let classes = classes.clone();
-        let mut plans = Plans { instance, parallelism, degrees, is_step, classes, all, known };
+        let (classes, server) = (classes.clone(), spec.interconnect.map(|interconnect| interconnect.server_size));
+        let mut plans = Plans { instance, parallelism, degrees, is_step, server, classes, all, known };
         plans
             .values(0, 0, &vec![0; plans.classes.len()])
             .into_iter()
@@ -65,6 +67,7 @@ impl Plans<'_> {
                 let is_allowed = self.degrees.microbatches.is_multiple_of(data)
                     && (self.is_step || parts <= self.degrees.microbatches)
                     && used[class] <= self.classes[class].0
+                    && self.server.is_none_or(|size| size % tensor == 0)
                     && self.degrees.data.as_ref().is_none_or(|d| d.contains(&data))
                     && self.degrees.tensor.as_ref().is_none_or(|t| t.contains(&tensor));
                 if is_allowed {

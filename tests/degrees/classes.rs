@@ -3,7 +3,7 @@
 use dagsplit::instance::{
     AcceleratorClass, Edge, EdgeBytes, Instance, Node, NodeOption, Parallelism, Platform, validate,
 };
-use dagsplit::problem::{Degrees, DeviceKind, Objective, ProblemSpec, Solution};
+use dagsplit::problem::{Degrees, DeviceKind, Interconnect, Objective, ProblemSpec, Solution};
 use dagsplit::solve::Status;
 use dagsplit::verify::{self, StageFault, Violation};
 
@@ -122,4 +122,41 @@ fn nodes_without_options_have_times_on_each_class() {
     let split = run.outcome.solution().expect("a split");
     assert_eq!(verified(&instance, &spec, split).objective(), 3.0);
     assert_eq!(layers_by_class(split), [2, 1]);
+}
+
+/// Groups of devices lie in servers: of 2 in those of 2 and 6, and of 3 in those of 6 alone.
+#[test]
+fn tensor_degrees_are_those_that_servers_have_room_for() {
+    let mut instance = chain(4);
+    instance.platform.accelerators = vec![AcceleratorClass { count: 6, ..AcceleratorClass::default() }];
+    instance.nodes.iter_mut().for_each(|node| node.accelerator_times.truncate(1));
+    let option = |node: u64, degree: usize| NodeOption {
+        node,
+        tensor_degree: degree,
+        name: "vanilla".into(),
+        time: 6.0 / degree as f64,
+        ..NodeOption::default()
+    };
+    instance.parallelism.as_mut().expect("options").options =
+        (0..4).flat_map(|v| [1, 2, 3].map(|degree| option(v, degree))).collect();
+    let servers = |server_size| Some(Interconnect { server_size, between_factor: 1.0 });
+    let mut spec = asked(&instance, Objective::Step { microbatches: 1 });
+    let alone = solved(&instance, &spec);
+    let split = alone.outcome.solution().expect("a split");
+    assert_eq!(verified(&instance, &spec, split).objective(), 8.0, "all in groups of three");
+    spec.interconnect = servers(2);
+    let in_servers = solved(&instance, &spec);
+    let of_two = in_servers.outcome.solution().expect("a split");
+    assert_eq!(verified(&instance, &spec, of_two).objective(), 12.0, "all in groups of two");
+    let found = verify::check(&instance, &spec, split).expect_err("groups of three");
+    let is_expected =
+        |v: &Violation| matches!(v, Violation::Stage { fault: StageFault::TensorDegree { degree: 3, .. }, .. });
+    assert!(found.iter().any(is_expected), "{found:?}");
+    spec.interconnect = servers(6);
+    let problems = spec.validate(&instance).expect_err("groups of two and three").to_string();
+    assert!(problems.contains("groups of 2 and of 3 devices need not fill servers of 6"), "{problems}");
+    spec.degrees.as_mut().expect("degrees").tensor = Some(vec![2]);
+    spec.interconnect = servers(3);
+    let problems = spec.validate(&instance).expect_err("groups of two").to_string();
+    assert!(problems.contains("no tensor degree that is allowed divides servers of 3"), "{problems}");
 }

@@ -1,7 +1,9 @@
 //! Small instances with options, drawn from a seed.
 
 use dagsplit::instance::{AcceleratorClass, Edge, EdgeBytes, Instance, Node, NodeOption, Parallelism, Platform};
-use dagsplit::problem::{Degrees, InFlight, Objective, Optimizer, Precision, ProblemSpec, StageMemory, Training};
+use dagsplit::problem::{
+    Degrees, InFlight, Interconnect, Objective, Optimizer, Precision, ProblemSpec, StageMemory, Training,
+};
 
 /// SplitMix64.
 struct Random(u64);
@@ -95,7 +97,11 @@ pub fn problem(seed: u64) -> (Instance, ProblemSpec) {
     if instance.parallelism.iter().flat_map(|stated| &stated.options).all(|option| option.parameter_bytes == 0.0) {
         degrees.memory.training = None;
     }
-    let spec = ProblemSpec { degrees: Some(degrees), objective, ..ProblemSpec::of(&instance) };
+    let are_filled = |size: &usize| instance.platform.accelerators.iter().all(|class| class.count % size == 0);
+    let sizes: Vec<usize> = [1, 2, 3].into_iter().filter(are_filled).collect();
+    let servers = Interconnect { server_size: random.one_of(&sizes), between_factor: 1.0 };
+    let interconnect = (random.below(6) == 0).then_some(servers);
+    let spec = ProblemSpec { degrees: Some(degrees), objective, interconnect, ..ProblemSpec::of(&instance) };
     (instance, spec)
 }
 

@@ -50,7 +50,9 @@ fn stages(instance: &Instance, spec: &ProblemSpec, (degrees, stated): (&Degrees,
     let mut options = vec![Vec::new(); instance.nodes.len()];
     let mut tensor = BTreeSet::new();
     for option in &stated.options {
-        let is_allowed = degrees.tensor.as_ref().is_none_or(|allowed| allowed.contains(&option.tensor_degree))
+        let lies_in_a_server = spec.interconnect.is_none_or(|i| i.server_size % option.tensor_degree == 0);
+        let is_allowed = lies_in_a_server
+            && degrees.tensor.as_ref().is_none_or(|allowed| allowed.contains(&option.tensor_degree))
             && degrees.options.as_ref().is_none_or(|allowed| allowed.contains(&option.name));
         if is_allowed {
             tensor.insert(option.tensor_degree);

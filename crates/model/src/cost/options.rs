@@ -81,7 +81,10 @@ impl StageCosts {
         let mut edges: Vec<EdgeCost> = parallelism.edges.iter().map(edge).collect();
         edges.sort_by_key(|e| (e.source, e.target));
         let mut options = vec![Vec::new(); instance.nodes.len()];
-        let allowed = |o: &&NodeOption| degrees.allows_tensor(o.tensor_degree) && degrees.allows_option(&o.name);
+        let allowed = |o: &&NodeOption| {
+            let t = o.tensor_degree;
+            degrees.allows_tensor(t) && spec.has_servers_for(t) && degrees.allows_option(&o.name)
+        };
         for option in parallelism.options.iter().filter(allowed) {
             options[index[&option.node]].push(OptionCost::of(option, &index, &edges).keeping(option, degrees.memory));
         }

@@ -1,5 +1,7 @@
 //! Splits whose stages have a tensor and a data degree, and whose nodes have options.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::stage_memory::validate_count;
@@ -70,6 +72,7 @@ impl Degrees {
     pub(super) fn validate(&self, instance: &Instance, spec: &ProblemSpec, found: &mut Problems) {
         let parallelism = Parallelism::of(instance, &spec.platform);
         self.validate_choice(&parallelism, found);
+        self.validate_servers(&parallelism, spec, found);
         if self.microbatches == 0 {
             found.add("microbatches", "a batch has none", "ask for at least one microbatch");
         }
@@ -86,17 +89,35 @@ impl Degrees {
             Objective::Step { microbatches } => microbatches == self.microbatches,
             _ => false,
         };
+        let has_slow_links = spec.interconnect.is_some_and(|servers| servers.between_factor != 1.0);
         let wrong = [
             (kinds == 0 || spec.platform.cpus > 0, "devices", "ask for accelerators, and for no CPU"),
             (!is_known, "objective", "ask for the throughput, or for a step of as many microbatches"),
             (is_other_load, "cost", "ask for the additive cost, which their definition is made of"),
             (spec.replication.is_some(), "replicas", "narrow the data degrees in place of replicas"),
-            (spec.interconnect.is_some(), "interconnect", "ask for one without servers"),
+            (has_slow_links, "interconnect", "ask for servers without a factor between them"),
             (spec.memory != MemoryModel::Additive, "memory model", "leave it out: options say what they keep"),
         ];
         self.validate_memory(&parallelism, spec.objective, found);
         for (_, place, cure) in wrong.into_iter().filter(|&(is_wrong, ..)| is_wrong) {
             found.add(place, "it does not go with degrees of stages, which the microbatches ask for", cure);
+        }
+    }
+
+    /// Groups of devices fill servers whatever their numbers where the size of each divides that of the next.
+    fn validate_servers(&self, parallelism: &Parallelism, spec: &ProblemSpec, found: &mut Problems) {
+        let Some(servers) = spec.interconnect else { return };
+        let own = parallelism.options.iter().map(|option| option.tensor_degree).filter(|&degree| degree > 0);
+        let allowed: BTreeSet<usize> =
+            own.filter(|&degree| self.allows_tensor(degree) && spec.has_servers_for(degree)).collect();
+        let size = servers.server_size;
+        if allowed.is_empty() && size > 0 {
+            let cause = format!("no tensor degree that is allowed divides servers of {size} accelerators");
+            found.add("tensor degrees", cause, "allow one that does, or ask for servers of another size");
+        }
+        for (a, b) in allowed.iter().zip(allowed.iter().skip(1)).filter(|(a, b)| !b.is_multiple_of(**a)) {
+            let cause = format!("groups of {a} and of {b} devices need not fill servers of {size}");
+            found.add("tensor degrees", cause, "allow degrees of which each divides the next");
         }
     }
 

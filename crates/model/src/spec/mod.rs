@@ -170,6 +170,9 @@ pub struct Replication {
 /// The instance's transfer times hold inside a server. A producer whose output is needed (or made) anywhere
 /// outside the server of the device that pays costs `between_factor` times as much. A stage lies in one server,
 /// and servers hold successive ideals.
+///
+/// Where stages have degrees ([`Degrees`]) the factor is 1, and what lies in one server are the devices that share a replica's
+/// operators: tensor degrees divide the server's size, and each other, so that every number of such groups finds room.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interconnect {
     /// Accelerators in one server. The number of servers is the number of accelerators divided by it.
@@ -211,6 +214,11 @@ impl ProblemSpec {
     /// The instance's own platform, contiguous splits (`Acyclic`), largest load, additive costs.
     pub fn of(instance: &Instance) -> Self {
         Self { platform: instance.platform.clone(), ..Self::default() }
+    }
+
+    /// Whether the devices of a replica find room in a server, where there are servers. Its tensor degree is at least 1.
+    pub fn has_servers_for(&self, tensor_degree: usize) -> bool {
+        self.interconnect.is_none_or(|servers| servers.server_size.is_multiple_of(tensor_degree))
     }
 
     /// How many accelerators may share a stage; 1 without replication.
