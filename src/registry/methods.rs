@@ -11,7 +11,7 @@ use crate::solve::certify::{Annealing, Certify};
 use crate::solve::chain::Chain;
 use crate::solve::chunks::ChunkSearch;
 use crate::solve::degrees::DegreeDp;
-use crate::solve::dp::{IdealDp, LinearizedDp, PlainDp};
+use crate::solve::dp::{IdealDp, PlainDp};
 use crate::solve::heuristic::chen2024::{Hierarchical, KernighanLin};
 use crate::solve::heuristic::external::{ExternalPartitioner, Partitioner};
 use crate::solve::heuristic::{
@@ -20,6 +20,7 @@ use crate::solve::heuristic::{
 #[cfg(feature = "highs")]
 use crate::solve::ip::IntegerProgram;
 use crate::solve::latency::LatencyDp;
+use crate::solve::linearized::LinearizedDp;
 use crate::solve::portfolio::Portfolio;
 use crate::solve::program::Program;
 use crate::solve::sharding::ShardingBb;

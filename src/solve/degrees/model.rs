@@ -50,7 +50,7 @@ pub struct TensorDegree {
     /// The least of each unit; `None` where it has no option of this degree.
     pub units: Vec<Option<Least>>,
     /// The least bytes that the source and the target of each edge exchange for it.
-    exchanged: Vec<[f64; 2]>,
+    pub exchanged: Vec<[f64; 2]>,
     /// Whether all options exchange these.
     pub exchanges_alike: bool,
 }
