@@ -1,12 +1,15 @@
 //! What other methods make of stages with degrees: against all plans, and on layers whose even split is known.
 
+use assert_cmd::Command;
 use dagsplit::conformance::Suite;
 use dagsplit::instance::{Edge, EdgeBytes, Instance, Node, NodeOption, Parallelism, Platform};
 use dagsplit::problem::{Degrees, Objective, Problem, ProblemSpec, Scope};
 use dagsplit::registry::{self, Method};
 use dagsplit::solve::{DegreeDp, Outcome, SearchContext, Solver, Status};
 use proptest::prelude::*;
+use serde_json::Value;
 
+use super::layers::piper;
 use super::{brute_force, layers, sample, spec, verified};
 
 /// Those that answer, beside `degrees`, in the order of the table.
@@ -186,7 +189,7 @@ fn methods_answer_or_refuse_by_name() {
     }
 }
 
-/// All plans of eight layers on many devices are more than anyone looks at.
+/// All plans of ten layers on many devices are more than anyone looks at.
 #[test]
 fn too_many_plans_are_refused() {
     let instance = equal_layers(10, 64, None, 0.0);
@@ -206,4 +209,37 @@ fn methods_obey_the_laws_of_stages_with_degrees() {
         let suite = Suite { cases: 28, requests: requests.into(), ..Suite::default() };
         suite.check(registry::solver(name).expect("a method").as_ref());
     }
+}
+
+/// What `compare`, `solve` and `draw` show of an answer: degrees, options and memory by part.
+#[test]
+fn answers_are_compared_shown_and_drawn() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("layers.json"), piper(8)).expect("written");
+    let run = |words: &str, code: i32| {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("dagsplit"));
+        command.args(words.split_whitespace()).current_dir(folder.path());
+        let output = command.assert().code(code).get_output().clone();
+        String::from_utf8(output.stdout).expect("text") + &String::from_utf8(output.stderr).expect("text")
+    };
+    let asked = "--accelerators 16 --cpus 0 --memory 8GiB --bandwidth 25GiB --microbatches 64";
+    let table =
+        run(&format!("compare layers.json {asked} --methods degrees,uniform,dp --export-json runs.json --seeds 0"), 0);
+    assert!(table.contains("dp does not take this problem: it chooses no degrees"), "{table}");
+    let runs = std::fs::read_to_string(folder.path().join("runs.json")).expect("written");
+    let runs: Vec<Value> = serde_json::from_str(&runs).expect("JSON");
+    let value = |run: &Value| run["objective"].as_f64();
+    assert_eq!(runs.iter().map(|run| &run["status"]).collect::<Vec<_>>(), ["optimal", "feasible", "unsupported"]);
+    assert!(value(&runs[1]) >= value(&runs[0]) && value(&runs[0]) > Some(0.0), "{runs:?}");
+    let shown = run(&format!("solve layers.json {asked} --method uniform --output split.json"), 0);
+    for word in ["tensor", "data", "in flight", "vanilla", "memory of", "activations", "other"] {
+        assert!(shown.contains(word), "no `{word}` in {shown}");
+    }
+    let drawn = run("draw layers.json --split split.json --cpus 0 --memory 8GiB --microbatches 64 --detail stages", 0);
+    for word in ["tensor 1, data 16", "10 vanilla", "in flight, activations "] {
+        assert!(drawn.contains(word), "no `{word}` in {drawn}");
+    }
+    let refusal = run("draw layers.json --split split.json --cpus 0 --memory 8GiB --microbatches 63", 1);
+    assert!(refusal.contains("the split is invalid") && refusal.contains("63 microbatches"), "{refusal}");
+    assert!(run("draw layers.json --split split.json --cpus 0 --memory 8GiB", 1).contains("which are not asked for"));
 }
