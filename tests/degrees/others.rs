@@ -239,6 +239,16 @@ fn answers_are_compared_shown_and_drawn() {
     for word in ["tensor 1, data 16", "10 vanilla", "in flight, activations "] {
         assert!(drawn.contains(word), "no `{word}` in {drawn}");
     }
+    // A split by hand is worth what equal degrees make of it.
+    run("solve layers.json --accelerators 3 --cpus 0 --memory unlimited --method dpl --output plain.json", 0);
+    let by_hand = run(&format!("solve layers.json {asked} --method expert:file=plain.json --json"), 0);
+    let by_hand: Value = serde_json::from_str(&by_hand).expect("JSON");
+    assert_eq!(
+        (by_hand["devices"].as_array().map(Vec::len), by_hand["devices"][2]["data_degree"].as_u64()),
+        (Some(3), Some(4))
+    );
+    let missing = run(&format!("solve layers.json {asked} --method expert:file=none.json"), 2);
+    assert!(missing.contains("none.json"), "{missing}");
     let refusal = run("draw layers.json --split split.json --cpus 0 --memory 8GiB --microbatches 63", 1);
     assert!(refusal.contains("the split is invalid") && refusal.contains("63 microbatches"), "{refusal}");
     assert!(run("draw layers.json --split split.json --cpus 0 --memory 8GiB", 1).contains("which are not asked for"));

@@ -148,6 +148,9 @@ pub(super) fn of_equal_degrees(problem: &Problem, cx: &SearchContext, split: Spl
     raced(problem, cx, |Asked { costs, units, model }, race, stats| {
         let nodes = Model::new(problem, costs, (0..problem.node_count()).map(|v| vec![v]).collect());
         let pairs = equal::pairs(model);
+        stats.set("degrees", pairs.len() as f64);
+        // A split of a file may be none for some pairs.
+        let mut fault = None;
         for (tried, &pair) in pairs.iter().enumerate() {
             for own in equal::problems(problem, &nodes, pair) {
                 if race.is_done() {
@@ -155,8 +158,8 @@ pub(super) fn of_equal_degrees(problem: &Problem, cx: &SearchContext, split: Spl
                 }
                 let mut part = cx.part(cx.remaining().map(|left| left / (pairs.len() - tried) as u32));
                 part.threads = cx.threads;
-                let run = split(&own, &mut part)?;
-                let Some(found) = run.outcome.solution() else { continue };
+                let found = split(&own, &mut part).map_err(|error| fault.get_or_insert(error)).ok();
+                let Some(found) = found.as_ref().and_then(|run| run.outcome.solution()) else { continue };
                 let Ok(stages) = equal::stages(found, problem, units, model, pair, cx) else { return Ok(false) };
                 let Some(stages) = stages else { continue };
                 race.offer(model.objective(&stages), stages);
@@ -164,8 +167,7 @@ pub(super) fn of_equal_degrees(problem: &Problem, cx: &SearchContext, split: Spl
                 break;
             }
         }
-        stats.set("degrees", pairs.len() as f64);
-        Ok(false)
+        fault.filter(|_| race.solution().is_none()).map_or(Ok(false), Err)
     })
 }
 
