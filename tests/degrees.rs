@@ -8,6 +8,8 @@ mod chunk_peaks;
 mod classes;
 #[path = "degrees/layers.rs"]
 mod layers;
+#[path = "degrees/others.rs"]
+mod others;
 #[path = "degrees/peaks.rs"]
 mod peaks;
 #[path = "degrees/plain.rs"]
@@ -26,7 +28,6 @@ use dagsplit::formats::{OutputFormat, ReadOptions, parse_instance, parse_split, 
 use dagsplit::generate::{Accelerator, Granularity, Hardware, LanguageModel, Llm, Model, Precision, Recipe, generate};
 use dagsplit::instance::{Edge, EdgeBytes, Instance, Node, NodeOption, Parallelism, Platform, validate};
 use dagsplit::problem::{Degrees, InFlight, MOST_IN_FLIGHT, Objective, Problem, ProblemSpec, Solution, StageMemory};
-use dagsplit::registry;
 use dagsplit::solve::{DegreeDp, Outcome, Run, SearchContext, Solver, Status};
 use dagsplit::verify::{self, StageFault, Verified, Violation};
 use proptest::prelude::*;
@@ -321,19 +322,6 @@ fn memory_is_told_by_part() {
         assert_eq!([parts.activations, parts.other], [3.0, 5.0 + 3.0].map(|bytes| nodes * bytes));
         assert_eq!((parts.working, parts.total()), (nodes - 1.0, checked.devices()[0].memory()));
     }
-}
-
-#[test]
-fn other_methods_refuse_by_name() {
-    let instance = layers(2);
-    let problem = Problem::new(&instance, spec(&instance, 4, 4)).expect("valid");
-    for method in registry::methods().iter().filter(|method| !method.needs_more() && method.name != "degrees") {
-        let refusal = method.solver().solve(&problem, &mut SearchContext::new()).expect_err(method.name).to_string();
-        assert!(refusal.contains(method.name) && refusal.contains("degrees"), "{refusal}");
-    }
-    assert_eq!(registry::automatic(&problem).expect("a method").name(), "degrees");
-    let without = Problem::new(&instance, ProblemSpec::of(&instance)).expect("valid");
-    assert!(DegreeDp::default().supports(&without).is_err());
 }
 
 #[test]

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use crate::formats::read_split;
 use crate::instance::{PLAIN, Platform};
-use crate::problem::{Chunks, CostKind, DeviceKind, Objective, Placement, ProblemSpec, Replication, Scope, Solution};
+use crate::problem::{
+    Chunks, CostKind, Degrees, DeviceKind, InFlight, Objective, Placement, ProblemSpec, Replication, Scope, Solution,
+};
 use crate::text;
 use crate::verify::{self, Verified, Violation};
 
@@ -48,13 +50,47 @@ pub fn verified(
         ..ProblemSpec::default()
     };
     let unclaimed = Solution { objective: None, ..split };
+    first_that_passes(with_chunks(spec, &unclaimed), &unclaimed, name, workload)
+}
+
+/// Verifies a split of a workload whose stages have degrees and are made for these. It may have been made for a step, whose stages
+/// may be more than a batch has microbatches, and for more devices than the file states; a load that it claims is not held against it.
+pub fn verified_with_degrees(
+    split: Solution,
+    name: &str,
+    workload: &Workload,
+    degrees: Degrees,
+) -> Result<AnySplit, Failure> {
+    let (unclaimed, microbatches) = (Solution { objective: None, ..split }, degrees.microbatches);
+    let objective = match degrees.memory.in_flight {
+        InFlight::Asynchronous => Objective::Throughput,
+        _ => Objective::Step { microbatches },
+    };
+    let spec = ProblemSpec {
+        platform: with_devices(with_common_loads(workload.platform.clone()), &unclaimed),
+        scope: Scope::Acyclic,
+        objective,
+        degrees: Some(degrees),
+        ..ProblemSpec::default()
+    };
+    spec.validate(&workload.instance).or_fail(Exit::Usage)?;
+    first_that_passes(vec![spec], &unclaimed, name, workload)
+}
+
+/// A split as the first of these that it passes the verifier for, or what that of the first says.
+fn first_that_passes(
+    specs: Vec<ProblemSpec>,
+    split: &Solution,
+    name: &str,
+    workload: &Workload,
+) -> Result<AnySplit, Failure> {
     let judged = |spec: ProblemSpec| {
-        let verified = verify::check(&workload.instance, &spec, &unclaimed)?;
+        let verified = verify::check(&workload.instance, &spec, split)?;
         Ok(AnySplit { spec, verified })
     };
-    let judged = with_chunks(spec, &unclaimed).into_iter().map(judged);
-    let first_that_passes = judged.reduce(|first, next| first.or_else(|violations| next.map_err(|_| violations)));
-    first_that_passes.unwrap_or_else(|| Err(Vec::new())).map_err(|violations: Vec<Violation>| {
+    let judged = specs.into_iter().map(judged);
+    let first = judged.reduce(|first, next| first.or_else(|violations| next.map_err(|_| violations)));
+    first.unwrap_or_else(|| Err(Vec::new())).map_err(|violations: Vec<Violation>| {
         Failure::message(Exit::InvalidSplit, format!("{name}: the split is invalid:{}", listed(&violations)))
     })
 }
@@ -99,7 +135,8 @@ pub fn with_common_loads(mut platform: Platform) -> Platform {
 
 /// The platform with as many devices of each kind as the split uses, where it has fewer.
 pub fn with_devices(mut platform: Platform, split: &Solution) -> Platform {
-    let used = |kind| split.devices.iter().filter(|device| device.kind == kind).map(|device| device.replicas).sum();
+    let of_kind = |kind| split.devices.iter().filter(move |device| device.kind == kind);
+    let used = |kind| of_kind(kind).map(|device| device.replicas.saturating_mul(device.tensor_degree.max(1))).sum();
     for (class, accelerators) in platform.accelerators.iter_mut().enumerate() {
         accelerators.count = accelerators.count.max(used(DeviceKind::Accelerator(class)));
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::formats::{is_topology_file, read_mapping, read_split, read_stages};
 use crate::mapping::{Counted, MappingProblem, StageCost};
-use crate::problem::{CostKind, Problem, ProblemSpec, Solution};
+use crate::problem::{CostKind, Degrees, Problem, ProblemSpec, Solution};
 use crate::report::DeviceRecord;
 use crate::report::mapping::CopyRecord;
 use crate::report::picture::{Detail, draw, draw_topology};
@@ -15,12 +15,14 @@ use clap::ValueEnum;
 use super::any_split::{self, AnySplit};
 use super::mapping_args::LinkArgs;
 use super::reading_args::{ReadingArgs, Workload};
+use super::stage_memory_args::StageMemoryArgs;
 use super::{Exit, Failure, OrFail, listed, values, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
   dagsplit draw bert.json --output bert.svg
   dagsplit draw bert.json --split split.json --detail stages --output split.svg
+  dagsplit draw llama.json --split split.json --microbatches 512 --output stages.svg
   dagsplit draw dgx1.json --output dgx1.svg
   dagsplit draw dgx1.json --mapping mapping.json --stages stages.json --output mapping.svg";
 
@@ -61,6 +63,13 @@ pub struct ColourArgs {
     /// file's link bandwidth].
     #[arg(long, value_name = "BYTES", value_parser = values::bandwidth)]
     sync_bandwidth: Option<f64>,
+
+    /// For a split whose stages have degrees: the microbatches of a batch that it was made for.
+    #[arg(long, value_name = "N", value_parser = values::count::<usize>())]
+    microbatches: Option<usize>,
+
+    #[command(flatten)]
+    stage_memory: StageMemoryArgs,
 
     /// How much to show [default: the finest that stays readable].
     #[arg(long, value_enum)]
@@ -121,7 +130,11 @@ impl Args {
 impl ColourArgs {
     /// The split that gives the colours, verified; errors call it by `name`.
     pub fn verified(&self, split: Solution, name: &str, workload: &Workload) -> Result<AnySplit, Failure> {
-        any_split::verified(split, name, workload, CostKind::default(), self.sync_bandwidth)
+        let Some(microbatches) = self.microbatches else {
+            return any_split::verified(split, name, workload, CostKind::default(), self.sync_bandwidth);
+        };
+        let degrees = Degrees { memory: self.stage_memory.of_stages()?, ..Degrees::any(microbatches) };
+        any_split::verified_with_degrees(split, name, workload, degrees)
     }
 }
 

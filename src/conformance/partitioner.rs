@@ -121,7 +121,7 @@ pub trait Partitioner: Sync {
     /// Whether it is foreign, as a program is, whose splits may come without objective value and which only ends by itself.
     fn is_program(&self) -> bool;
 
-    /// Whether it chooses degrees of stages and options of nodes, and nothing else: then it is asked for them.
+    /// Whether it chooses degrees of stages and options of nodes: then it is asked for them, too.
     fn chooses_degrees(&self) -> bool {
         false
     }

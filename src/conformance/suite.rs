@@ -163,12 +163,13 @@ impl Suite {
             let mut drawn = first_of_each.filter_map(|index| self.draw(index, std::slice::from_ref(*request)));
             drawn.any(|drawn| drawn.case.problem().is_some_and(|problem| partitioner.supports(&problem).is_ok()))
         };
-        let asked = |request: &ProblemSpec| {
+        let with_degrees = |request: &ProblemSpec| {
             let microbatches = request.objective.microbatches().unwrap_or(MICROBATCHES);
-            let degrees = partitioner.chooses_degrees().then(|| Degrees::any(microbatches));
-            ProblemSpec { degrees: request.degrees.clone().or(degrees), ..request.clone() }
+            let asks_anyway = request.degrees.is_some() || !partitioner.chooses_degrees();
+            (!asks_anyway).then(|| ProblemSpec { degrees: Some(Degrees::any(microbatches)), ..request.clone() })
         };
-        let asked: Vec<ProblemSpec> = self.requests.iter().map(asked).collect();
+        let asked = |request: &ProblemSpec| [Some(request.clone()), with_degrees(request)].into_iter().flatten();
+        let asked: Vec<ProblemSpec> = self.requests.iter().flat_map(asked).collect();
         let taken: Vec<ProblemSpec> = asked.iter().filter(takes).cloned().collect();
         if taken.is_empty() { asked } else { taken }
     }

@@ -11,7 +11,7 @@ use crate::solve::certify::{Annealing, Certify};
 use crate::solve::chain::Chain;
 use crate::solve::chunks::ChunkSearch;
 use crate::solve::degrees::DegreeDp;
-use crate::solve::dp::{IdealDp, LinearizedDp, PlainDp};
+use crate::solve::dp::{IdealDp, PlainDp};
 use crate::solve::heuristic::chen2024::{Hierarchical, KernighanLin};
 use crate::solve::heuristic::external::{ExternalPartitioner, Partitioner};
 use crate::solve::heuristic::{
@@ -20,6 +20,7 @@ use crate::solve::heuristic::{
 #[cfg(feature = "highs")]
 use crate::solve::ip::IntegerProgram;
 use crate::solve::latency::LatencyDp;
+use crate::solve::linearized::LinearizedDp;
 use crate::solve::portfolio::Portfolio;
 use crate::solve::program::Program;
 use crate::solve::sharding::ShardingBb;
@@ -117,7 +118,7 @@ pub(super) const METHODS: &[Method] = &[
         objectives: &["throughput", "gpipe", "step"],
         exact: false,
         anytime: true,
-        limits: "tens of thousands of nodes; all costs, replication, servers",
+        limits: "tens of thousands of nodes; all costs, replication, servers, degrees of stages",
         source: "Tarnawski 2020, section 5.1.2",
         parameters: &[],
         make: Make::Built(|_| Ok(Box::new(LinearizedDp::default()))),
@@ -189,7 +190,7 @@ pub(super) const METHODS: &[Method] = &[
         objectives: &["throughput", "gpipe", "step", "latency", "sharding"],
         exact: true,
         anytime: true,
-        limits: "12 colour groups; all costs, replication, servers",
+        limits: "12 colour groups; all costs, replication, servers, degrees of stages",
         source: "exhaustive search",
         parameters: &[],
         make: Make::Built(|_| Ok(Box::new(BruteForce))),

@@ -155,7 +155,8 @@ fn sum_of(counts: impl Iterator<Item = usize>) -> String {
     counts.map(|count| count.to_string()).collect::<Vec<_>>().join(" + ")
 }
 
-/// One row per stage with degrees: how many devices it has and how, and how many of its nodes run in each option.
+/// One row per stage with degrees: how many devices it has and how, and how many of its nodes run in each option. Below them
+/// what their memory is for.
 fn stages(stages: &[DeviceRecord]) -> String {
     let largest = stages.iter().map(|stage| stage.load).fold(f64::MIN_POSITIVE, f64::max);
     let mut table = plain_table();
@@ -170,11 +171,28 @@ fn stages(stages: &[DeviceRecord]) -> String {
         row.push(Cell::new(bar(stage.load / largest, BAR)));
         table.add_row(row);
     }
+    format!("{table}\n{}", memory_by_part(stages))
+}
+
+/// What the memory of each stage is for: a column for each part that some stage has; nothing where there is one alone.
+fn memory_by_part(stages: &[DeviceRecord]) -> String {
+    let parts: Vec<_> = stages.iter().filter_map(|stage| Some(stage.memory_parts?.by_name())).collect();
+    let is_there = |&part: &usize| parts.iter().any(|parts| parts[part].1 > 0.0);
+    let shown: Vec<usize> = (0..parts.first().map_or(0, |parts| parts.len())).filter(is_there).collect();
+    if shown.len() < 2 {
+        return String::new();
+    }
+    let mut table = plain_table();
+    table.set_header(std::iter::once("memory of").chain(shown.iter().map(|&part| parts[0][part].0)));
+    for (i, parts) in parts.iter().enumerate() {
+        let amounts = shown.iter().map(|&part| right(bytes(parts[part].1)));
+        table.add_row(std::iter::once(Cell::new(i)).chain(amounts));
+    }
     format!("{table}\n")
 }
 
 /// Each option with the number of nodes that run in it.
-fn counted(options: &[String]) -> String {
+pub(super) fn counted(options: &[String]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     options.iter().for_each(|option| *counts.entry(option).or_default() += 1);
     counts.iter().map(|(option, count)| format!("{count} {option}")).collect::<Vec<_>>().join(", ")

@@ -3,24 +3,27 @@
 mod enumeration;
 mod evaluation;
 mod latency;
+mod plans;
 
 use super::{
     BoundSource, Guarantee, LowerBound, Outcome, Progress, Run, SearchContext, SolveError, Solver, Stats, Unsupported,
 };
 use crate::graph::NodeId;
 use crate::graph::order_graph::Groups;
-use crate::problem::{DeviceAssignment, DeviceKind, Objective, Problem, Solution};
+use crate::problem::{DeviceAssignment, DeviceKind, Objective, Problem, Scope, Solution};
 use enumeration::{Enumeration, Stage, enumeration_bound};
 use evaluation::Evaluation;
 use latency::{LatencyEvaluation, members};
+use plans::{Plans, plans_bound};
 
 /// Looks at every split of a tiny problem, in every scope and for every objective, cost kind and option.
 ///
 /// Colour groups go one after another to a stage that is already open, or open a new one on each kind of device, with
 /// each number of replicas, in each server that differs from the others. Interchangeable devices and servers are thus
 /// looked at once. Each complete split is evaluated from scratch on the original graph; for the latency, under every
-/// division of each accelerator's nodes into subgraphs and every order of these. When stopped, it returns the best
-/// split so far, without a bound.
+/// division of each accelerator's nodes into subgraphs and every order of these. Where stages have degrees
+/// ([`Degrees`](crate::problem::Degrees)) it looks at every list of successive ideals, with all degrees and all options. When
+/// stopped, it returns the best split so far, without a bound.
 ///
 /// ```
 /// use dagsplit::instance::{Edge, Instance, Node, Platform};
@@ -68,6 +71,10 @@ impl Solver for BruteForce {
         Guarantee::Exact
     }
 
+    fn chooses_degrees(&self) -> bool {
+        true
+    }
+
     fn knows_steps(&self) -> bool {
         true
     }
@@ -83,13 +90,20 @@ impl Solver for BruteForce {
         let groups = Groups::new(&problem.color_class).len();
         let instead = match problem.spec.objective {
             Objective::Sharding(_) => "sharding-bb",
+            _ if problem.costs.stages.is_some() => "degrees",
             _ => "the ideal DP (dp)",
         };
         if groups > Self::MAX_GROUPS {
             let most = Self::MAX_GROUPS;
             return refuse(format!("it has {groups} colour groups, more than {most}; use {instead} instead"));
         }
-        let splits = enumeration_bound(problem, groups);
+        let splits = match &problem.costs.stages {
+            Some(_) if problem.spec.scope != Scope::Acyclic => {
+                return refuse("stages with degrees are successive ideals; ask for the scope `acyclic`".into());
+            }
+            Some(costs) => plans_bound(problem, costs, groups),
+            None => enumeration_bound(problem, groups),
+        };
         if splits > Self::MAX_SPLITS {
             return refuse(format!("there may be {splits:.0e} splits; ask for fewer devices, or use {instead}"));
         }
@@ -98,35 +112,45 @@ impl Solver for BruteForce {
 
     fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         let groups = Groups::new(&problem.color_class);
-        let mut judge = Judge::new(problem, &groups);
-        let mut best: Option<(f64, Vec<Stage>)> = None;
-        let mut enumeration = Enumeration::new(problem, groups.len(), cx);
-        enumeration.run(&mut |stages| {
-            let value = judge.value(stages);
-            let is_better = |value: &f64| best.as_ref().is_none_or(|(least, _)| value < least);
-            if let Some(value) = value.filter(is_better) {
-                best = Some((value, stages.to_vec()));
-                cx.report(&Progress { phase: "enumeration", incumbent: Some(value), bound: None });
+        let (best, splits, is_complete) = match &problem.costs.stages {
+            Some(costs) => {
+                let mut plans = Plans::new(problem, costs, &groups, cx);
+                (plans.best(), plans.plans, !plans.stopped)
             }
-        });
-        let (splits, complete) = (enumeration.splits, !enumeration.stopped);
+            None => enumerated(problem, &groups, cx),
+        };
         let scope = problem.spec.scope.clone();
         let outcome = match best {
-            Some((value, stages)) => {
-                let solution = Solution { devices: judge.devices(stages), objective: Some(value) };
-                if complete {
+            Some(solution) => match solution.objective.filter(|_| is_complete) {
+                Some(value) => {
                     Outcome::Optimal { solution, bound: LowerBound { value, scope, source: BoundSource::Enumeration } }
-                } else {
-                    Outcome::Feasible { solution, bound: None }
                 }
-            }
-            None if complete => Outcome::Infeasible,
+                None => Outcome::Feasible { solution, bound: None },
+            },
+            None if is_complete => Outcome::Infeasible,
             None => Outcome::Unknown { bound: None },
         };
         let mut stats = Stats::default();
         stats.set("splits", splits as f64);
         Ok(Run { outcome, stats })
     }
+}
+
+/// The best of all splits of a problem without degrees, how many were looked at, and whether these are all.
+fn enumerated(problem: &Problem, groups: &Groups, cx: &SearchContext) -> (Option<Solution>, u64, bool) {
+    let mut judge = Judge::new(problem, groups);
+    let mut best: Option<(f64, Vec<Stage>)> = None;
+    let mut enumeration = Enumeration::new(problem, groups.len(), cx);
+    enumeration.run(&mut |stages| {
+        let value = judge.value(stages);
+        let is_better = |value: &f64| best.as_ref().is_none_or(|(least, _)| value < least);
+        if let Some(value) = value.filter(is_better) {
+            best = Some((value, stages.to_vec()));
+            cx.report(&Progress { phase: "enumeration", incumbent: Some(value), bound: None });
+        }
+    });
+    let solution = |(value, stages)| Solution { devices: judge.devices(stages), objective: Some(value) };
+    (best.map(solution), enumeration.splits, !enumeration.stopped)
 }
 
 /// Says what a split is worth.

@@ -58,6 +58,10 @@ impl Solver for Chain {
         if self.clusterings.is_empty() { self.solver.guarantee() } else { Guarantee::Heuristic }
     }
 
+    fn chooses_degrees(&self) -> bool {
+        self.refinements.is_empty() && self.solver.chooses_degrees()
+    }
+
     fn knows_steps(&self) -> bool {
         self.refinements.is_empty() && self.solver.knows_steps()
     }

@@ -11,6 +11,7 @@ pub(crate) mod heuristic;
 #[cfg(feature = "highs")]
 pub(crate) mod ip;
 pub(crate) mod latency;
+pub(crate) mod linearized;
 mod objective;
 pub(crate) mod portfolio;
 pub(crate) mod program;
@@ -22,7 +23,7 @@ pub use certify::{Annealing, Certify};
 pub use chain::{Clustering, Refinement};
 pub use chunks::ChunkSearch;
 pub use degrees::DegreeDp;
-pub use dp::{IdealDp, LinearizedDp, PlainDp};
+pub use dp::{IdealDp, PlainDp};
 pub use heuristic::chen2024::Levels;
 pub use heuristic::external::Partitioner;
 pub use heuristic::{
@@ -33,6 +34,7 @@ pub use heuristic::{
 #[cfg(feature = "highs")]
 pub use ip::{IntegerProgram, NotPlaced, read_solution};
 pub use latency::LatencyDp;
+pub use linearized::LinearizedDp;
 pub use portfolio::Portfolio;
 pub use program::{Program, ProgramError};
 pub use sharding::ShardingBb;
@@ -135,8 +137,9 @@ pub trait Solver: Send + Sync {
     /// What it cannot take.
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported>;
 
-    /// Whether it chooses tensor and data degrees of stages and options of nodes, where a problem asks for them
-    /// ([`Degrees`](crate::problem::Degrees)); others are not asked.
+    /// Whether it chooses tensor and data degrees of stages and options of nodes by itself, where a problem asks for them
+    /// ([`Degrees`](crate::problem::Degrees)). A heuristic that does not is asked for a split into stages of equal degrees, for each
+    /// pair of these, and options are chosen for it; an exact method that does not takes no such problem.
     fn chooses_degrees(&self) -> bool {
         false
     }
@@ -164,6 +167,9 @@ pub trait Solver: Send + Sync {
     /// What it cannot take.
     fn takes(&self, problem: &Problem) -> Result<(), Unsupported> {
         if problem.spec.degrees.is_some() && !self.chooses_degrees() {
+            if self.guarantee() == Guarantee::Heuristic && !self.is_program() {
+                return degrees::takes_equal_degrees(self.name(), problem, |own| self.takes(own));
+            }
             let reason =
                 "it chooses no degrees of stages and no options of nodes, which the microbatches ask for; use degrees";
             return Err(Unsupported { solver: self.name().into(), reason: reason.into() });
@@ -200,6 +206,9 @@ pub trait Solver: Send + Sync {
     /// A fault, or a problem that it does not take. Limits and infeasible problems are outcomes.
     fn solve(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         self.takes(problem)?;
+        if problem.spec.degrees.is_some() && !self.chooses_degrees() {
+            return degrees::of_equal_degrees(problem, cx, &|own, cx| self.solve(own, cx));
+        }
         if problem.spec.degrees.is_some() || self.knows_chunks() || self.is_program() {
             return self.search(problem, cx);
         }

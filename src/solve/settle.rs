@@ -151,8 +151,8 @@ mod tests {
     use crate::instance::{Edge, Instance, Node, Platform};
     use crate::problem::ProblemSpec;
     use crate::solve::brute_force::BruteForce;
-    use crate::solve::dp::{IdealDp, LinearizedDp};
-    use crate::solve::{Solver, Status};
+    use crate::solve::dp::IdealDp;
+    use crate::solve::{LinearizedDp, Solver, Status};
 
     /// A chain of nodes with these times on an accelerator and on a CPU, of which there is one each.
     fn chain(times: &[(f64, f64)], memory: Option<f64>) -> Problem {

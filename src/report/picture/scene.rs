@@ -7,6 +7,7 @@ use super::Detail;
 use crate::graph::{Graph, NodeId, topological};
 use crate::instance::Instance;
 use crate::report::DeviceRecord;
+use crate::report::table::counted;
 use crate::text::escaped;
 use crate::units::{bytes, number};
 
@@ -172,7 +173,10 @@ impl<'a> Subject<'a> {
             }
             Some((i, split)) => {
                 let (load, memory) = (number(split[i].load), bytes(split[i].memory));
-                vec![self.labels[i].clone(), nodes, format!("load {load}"), memory]
+                let mut lines = vec![self.labels[i].clone(), nodes];
+                lines.extend(degree_lines(&split[i]));
+                lines.extend([format!("load {load}"), memory]);
+                lines
             }
             None => vec![self.label(group[0]), nodes, format!("time {}", number(self.total_time(group)))],
         }
@@ -184,10 +188,12 @@ impl<'a> Subject<'a> {
             if group.len() > names.len() { format!("\n… {} more", group.len() - names.len()) } else { String::new() };
         let memory: f64 = group.iter().map(|&v| self.instance.nodes[v].memory).sum();
         let (device, chunk, _) = self.place(group[0]);
+        let stage = device.zip(self.split).map_or_else(String::new, |(device, split)| stage_note(&split[device]));
         let held = device
             .zip(chunk)
             .map_or_else(String::new, |(device, chunk)| format!("\n{}", self.holder(device, Some(chunk))));
-        format!("{}{more}{held}\ntime {}, memory {}", names.join("\n"), number(self.total_time(group)), bytes(memory))
+        let (names, time) = (names.join("\n"), number(self.total_time(group)));
+        format!("{names}{more}{held}\ntime {time}, memory {}{stage}", bytes(memory))
     }
 
     fn total_time(&self, group: &[NodeId]) -> f64 {
@@ -275,6 +281,20 @@ impl Arrow {
     pub fn ends_for_layout(&self) -> (usize, usize) {
         if self.against { (self.to, self.from) } else { (self.from, self.to) }
     }
+}
+
+/// The degrees of a stage and how many of its nodes run in each option, where it has degrees.
+fn degree_lines(stage: &DeviceRecord) -> Vec<String> {
+    let Some((tensor, data)) = stage.tensor_degree.zip(stage.data_degree) else { return Vec::new() };
+    vec![counted(&stage.options), format!("tensor {tensor}, data {data}")]
+}
+
+/// What the memory of a stage with degrees is for.
+fn stage_note(stage: &DeviceRecord) -> String {
+    let Some((in_flight, parts)) = stage.in_flight.zip(stage.memory_parts) else { return String::new() };
+    let part = |(name, amount): (&str, f64)| (amount > 0.0).then(|| format!("{name} {}", bytes(amount)));
+    let parts: Vec<String> = parts.by_name().into_iter().filter_map(part).collect();
+    format!("\nits stage: {in_flight} in flight, {}", parts.join(", "))
 }
 
 /// The chunk of its device that each node is in.

@@ -1,5 +1,6 @@
 //! Stages with tensor and data degrees, whose nodes have options (docs/pipelines.md).
 
+mod equal;
 mod front;
 mod kinds;
 mod knapsack;
@@ -12,18 +13,25 @@ mod shape;
 mod stage;
 mod target;
 
+use std::collections::BTreeSet;
+
+use crate::cost::StageCosts;
 use crate::preprocess::Reduced;
 use crate::problem::{DeviceAssignment, DeviceKind, Objective, Problem, Scope, Solution};
-use crate::search::{Race, SearchContext, Stats, in_pool};
+use crate::search::{OPTIMALITY_TOLERANCE, Race, SearchContext, Stats, in_pool};
+use crate::solve::dp::orders;
 use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported};
 use front::{Found, MOST_FLEETS};
 use model::Model;
-use search::SplitRace;
+use search::{Orders, SplitRace};
 
 const NAME: &str = "degrees";
 
 /// How near to the best throughput the first split of a step is.
 const GOOD_BEGINNING: f64 = 1e-3;
+
+/// So many orders in a row that bring no better split are enough, where nothing but orders is searched.
+const IDLE_ORDERS: usize = 4;
 
 /// A dynamic program over ideals for stages with degrees and options ([`Degrees`](crate::problem::Degrees)): the problem of
 /// Piper (Tarnawski et al. 2021), solved exactly.
@@ -63,43 +71,132 @@ impl Solver for DegreeDp {
     }
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
-        let reason = match (&problem.costs.stages, &problem.spec.scope) {
-            (None, _) => {
-                "it chooses degrees of stages; ask for them by the microbatches of a batch, or use another method"
-            }
-            _ if problem.spec.platform.accelerators.iter().filter(|class| class.count > 0).count() > MOST_FLEETS => {
-                "it takes accelerators of four classes at most; ask for none of some"
-            }
-            (_, Scope::Acyclic) => return Ok(()),
-            _ => "it finds splits into successive ideals; ask for the scope `acyclic`",
-        };
+        if problem.costs.stages.is_some() {
+            return refuse_others(NAME, problem);
+        }
+        let reason = "it chooses degrees of stages; ask for them by the microbatches of a batch, or use another method";
         Err(Unsupported { solver: NAME.into(), reason: reason.into() })
     }
 
     fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         self.supports(problem)?;
-        let Some(costs) = &problem.costs.stages else { unreachable!("supported problems have options") };
-        let units = Reduced::contracted_only(problem);
-        let model = Model::new(problem, costs, units.members.clone());
-        let mut stats = Stats::default();
-        if model.bound().is_infinite() {
-            // Some node has no option that is allowed.
-            return Ok(Run { outcome: Outcome::Infeasible, stats });
-        }
-        let mut race = Race::new(model.bound(), BoundSource::Work, cx);
-        let is_infeasible = in_pool(cx, || {
-            model.is_step && self.begin_with_throughput(problem, &units, &model, &mut race)
-                || search::run(problem, &units, costs, self.max_ideals, &mut race, &mut stats)
-        });
-        let (best, value, source) = race.finish();
-        let bound = LowerBound { value, scope: Scope::Acyclic, source };
-        let outcome = match best {
-            Some((objective, stages)) => Outcome::found(lifted(problem, &model, &stages), objective, bound),
-            None if is_infeasible => Outcome::Infeasible,
-            None => Outcome::Unknown { bound: Some(bound) },
-        };
-        Ok(Run { outcome, stats })
+        raced(problem, cx, |asked, race, stats| {
+            Ok(in_pool(cx, || {
+                asked.model.is_step && self.begin_with_throughput(problem, asked.units, &asked.model, race)
+                    || search::run(problem, asked.units, asked.costs, self.max_ideals, race, stats)
+            }))
+        })
     }
+}
+
+/// What is asked, as searches read it.
+struct Asked<'a> {
+    costs: &'a StageCosts,
+    units: &'a Reduced,
+    model: Model<'a>,
+}
+
+/// The outcome of a race that `search` runs, which says whether there is proven to be no split; `problem` asks for degrees.
+fn raced<'c>(
+    problem: &Problem,
+    cx: &'c SearchContext,
+    search: impl FnOnce(&Asked, &mut SplitRace<'c>, &mut Stats) -> Result<bool, SolveError>,
+) -> Result<Run, SolveError> {
+    let Some(costs) = &problem.costs.stages else { unreachable!("problems that ask for degrees have options") };
+    let units = Reduced::contracted_only(problem);
+    let model = Model::new(problem, costs, units.members.clone());
+    let asked = Asked { costs, units: &units, model };
+    let mut stats = Stats::default();
+    if asked.model.bound().is_infinite() {
+        // Some node has no option that is allowed.
+        return Ok(Run { outcome: Outcome::Infeasible, stats });
+    }
+    let mut race = Race::new(asked.model.bound(), BoundSource::Work, cx);
+    let is_infeasible = search(&asked, &mut race, &mut stats)?;
+    let (best, value, source) = race.finish();
+    let bound = LowerBound { value, scope: Scope::Acyclic, source };
+    let outcome = match best {
+        Some((objective, stages)) => Outcome::found(lifted(problem, &asked.model, &stages), objective, bound),
+        None if is_infeasible => Outcome::Infeasible,
+        None => Outcome::Unknown { bound: Some(bound) },
+    };
+    Ok(Run { outcome, stats })
+}
+
+/// The best split along so many orders of the nodes, whose stages each hold what lies between two places of one; `problem` asks for
+/// degrees. No proof but the bound of all work.
+pub(super) fn along_orders(problem: &Problem, count: usize, cx: &SearchContext) -> Result<Run, SolveError> {
+    raced(problem, cx, |asked, race, stats| {
+        let (units, mut seen, mut targets) = (asked.units, BTreeSet::new(), 0);
+        let near = cx.gap.max(OPTIMALITY_TOLERANCE);
+        in_pool(cx, || {
+            let along = Orders { problem, units, costs: asked.costs, near, patience: IDLE_ORDERS };
+            along.begin(race, &mut targets);
+            let orders = (0..count).map(|i| orders::numbered(units, i, cx.seed, cx));
+            along.run(orders.filter(|order| seen.insert(order.clone())), race, &mut targets);
+        });
+        stats.set("targets", targets as f64);
+        Ok(false)
+    })
+}
+
+/// Searches for a split of a problem without degrees.
+pub(super) type Splitter<'a> = &'a dyn Fn(&Problem, &mut SearchContext) -> Result<Run, SolveError>;
+
+/// The best split into stages of equal degrees that a heuristic finds which knows none; `problem` asks for degrees. It is asked for
+/// each pair of them, with its part of the time. No proof but the bound of all work.
+pub(super) fn of_equal_degrees(problem: &Problem, cx: &SearchContext, split: Splitter) -> Result<Run, SolveError> {
+    raced(problem, cx, |Asked { costs, units, model }, race, stats| {
+        let nodes = Model::new(problem, costs, (0..problem.node_count()).map(|v| vec![v]).collect());
+        let pairs = equal::pairs(model);
+        stats.set("degrees", pairs.len() as f64);
+        // A split of a file may be none for some pairs.
+        let mut fault = None;
+        for (tried, &pair) in pairs.iter().enumerate() {
+            for own in equal::problems(problem, &nodes, pair) {
+                if race.is_done() {
+                    return Ok(false);
+                }
+                let mut part = cx.part(cx.remaining().map(|left| left / (pairs.len() - tried) as u32));
+                part.threads = cx.threads;
+                let found = split(&own, &mut part).map_err(|error| fault.get_or_insert(error)).ok();
+                let Some(found) = found.as_ref().and_then(|run| run.outcome.solution()) else { continue };
+                let Ok(stages) = equal::stages(found, problem, units, model, pair, cx) else { return Ok(false) };
+                let Some(stages) = stages else { continue };
+                race.offer(model.objective(&stages), stages);
+                race.report("equal degrees");
+                break;
+            }
+        }
+        fault.filter(|_| race.solution().is_none()).map_or(Ok(false), Err)
+    })
+}
+
+/// Whether a heuristic that knows no degrees takes the problems that it is asked in the place of `problem`, which asks for degrees.
+///
+/// # Errors
+/// What it cannot take.
+pub(super) fn takes_equal_degrees(
+    solver: &str,
+    problem: &Problem,
+    takes: impl Fn(&Problem) -> Result<(), Unsupported>,
+) -> Result<(), Unsupported> {
+    refuse_others(solver, problem)?;
+    let Some(costs) = &problem.costs.stages else { unreachable!("problems that ask for degrees have options") };
+    let nodes = Model::new(problem, costs, (0..problem.node_count()).map(|v| vec![v]).collect());
+    let first = equal::pairs(&nodes).first().map(|&pair| equal::problems(problem, &nodes, pair));
+    first.iter().flatten().try_for_each(takes)
+}
+
+/// Refuses scopes in which stages have no order, and more classes of devices than labels count.
+fn refuse_others(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
+    let classes = problem.spec.platform.accelerators.iter().filter(|class| class.count > 0).count();
+    let reason = match problem.spec.scope {
+        Scope::Acyclic if classes <= MOST_FLEETS => return Ok(()),
+        Scope::Acyclic => "it takes accelerators of four classes at most; ask for none of some",
+        _ => "it finds splits into successive ideals; ask for the scope `acyclic`",
+    };
+    Err(Unsupported { solver: solver.into(), reason: reason.into() })
 }
 
 impl DegreeDp {

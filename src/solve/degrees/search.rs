@@ -22,8 +22,19 @@ use crate::solve::dp::orders::depth_first;
 struct Family<'a> {
     sets: Sets,
     model: Model<'a>,
-    /// Whether it has all such sets.
-    is_all: bool,
+    /// How near one that has not all such sets brings its own bound to its best split; `None` where it has.
+    near: Option<f64>,
+}
+
+/// Families of one order each.
+pub struct Orders<'a> {
+    pub problem: &'a Problem,
+    pub units: &'a Reduced,
+    pub costs: &'a StageCosts,
+    /// How near each brings its own bound to its best split.
+    pub near: f64,
+    /// After so many in a row that bring no better split no other is tried.
+    pub patience: usize,
 }
 
 /// The race of a search for splits.
@@ -47,7 +58,7 @@ const FEW_ENDS: usize = 128;
 /// The bound by memory alone has one part of so many of the time.
 const PART_OF_REACH: u32 = 10;
 
-/// How near a family of few sets brings its own bound to its best split.
+/// How near families of one order come to their best split before that of all sets.
 const COARSE: f64 = 1e-3;
 
 /// All sets that may lie at the end of the pipeline; `None` where there are too many, or a limit came first.
@@ -71,7 +82,7 @@ pub fn run(
 ) -> bool {
     let (order, count) = (&units.order, units.unit_count());
     let all = all_filters(units, max_ideals, race.cx)
-        .map(|lattice| Family::new(lattice, Model::new(problem, costs, units.members.clone()), true, race.cx));
+        .map(|lattice| Family::new(lattice, Model::new(problem, costs, units.members.clone()), None, race.cx));
     stats.set("ideals", all.as_ref().map_or(0.0, |family| family.sets.lattice.count() as f64));
     if let Some(family) = &all
         && family.raise(race)
@@ -79,42 +90,62 @@ pub fn run(
         return true;
     }
     let is_narrow = |family: &Family| family.sets.lattice.count() <= 8 * count;
-    let mut targets = 0;
-    let of_order = |order: Vec<usize>, race: &SplitRace| {
-        let members = order.iter().rev().map(|&unit| units.members[unit].clone()).collect();
-        Family::of_order(Model::new(problem, costs, members), race)
-    };
-    if count > 2 * FEW_ENDS
-        && let Some(mut few) = of_order(topological::smallest_first(order), race)
-    {
-        few.sets.ends = few.least_moving();
-        let _ = few.run(race, &mut targets);
-    }
+    let (orders, mut targets) = (Orders { problem, units, costs, near: COARSE, patience: usize::MAX }, 0);
+    orders.begin(race, &mut targets);
     if !all.as_ref().is_some_and(is_narrow) {
-        for order in [topological::smallest_first(order), depth_first(order, |unit| unit)] {
-            let Some(family) = of_order(order, race) else { break };
-            // What is infeasible along one order need not be so along others.
-            let _ = family.run(race, &mut targets);
-        }
+        let both = [topological::smallest_first(order), depth_first(order, |unit| unit)];
+        orders.run(both.into_iter(), race, &mut targets);
     }
     let is_infeasible = all.is_some_and(|family| family.run(race, &mut targets) == Ok(true));
     stats.set("targets", targets as f64);
     is_infeasible
 }
 
+impl<'a> Orders<'a> {
+    /// Splits a large graph along its first order where the least moves: what is searched next begins with that split.
+    pub fn begin(&self, race: &mut SplitRace, targets: &mut usize) {
+        if self.units.unit_count() > 2 * FEW_ENDS
+            && let Some(mut few) = self.family(&topological::smallest_first(&self.units.order), race)
+        {
+            few.sets.ends = few.least_moving();
+            let _ = few.run(race, targets);
+        }
+    }
+
+    /// Splits along each of the orders, as long as they bring better splits and no limit comes first.
+    pub fn run(&self, orders: impl Iterator<Item = Vec<usize>>, race: &mut SplitRace, targets: &mut usize) {
+        let mut idle = 0;
+        for order in orders {
+            let before = race.objective();
+            let Some(family) = self.family(&order, race) else { break };
+            // What is infeasible along one order need not be so along others.
+            let _ = family.run(race, targets);
+            idle = if race.objective() == before { idle + 1 } else { 0 };
+            if idle == self.patience {
+                break;
+            }
+        }
+    }
+
+    fn family(&self, order: &[usize], race: &SplitRace) -> Option<Family<'a>> {
+        let members = order.iter().rev().map(|&unit| self.units.members[unit].clone()).collect();
+        Family::of_order(Model::new(self.problem, self.costs, members), self.near, race)
+    }
+}
+
 impl<'a> Family<'a> {
-    fn new(lattice: Lattice, model: Model<'a>, is_all: bool, cx: &SearchContext) -> Self {
+    fn new(lattice: Lattice, model: Model<'a>, near: Option<f64>, cx: &SearchContext) -> Self {
         let (rests, counts) = (Rest::of_sets(&lattice, &model), relaxation::counts(&model, &lattice, cx));
-        Self { sets: Sets { lattice, ends: Vec::new(), rests, counts }, model, is_all }
+        Self { sets: Sets { lattice, ends: Vec::new(), rests, counts }, model, near }
     }
 
     /// The sets of the first units of a model, which are the last ones of an order.
-    fn of_order(model: Model<'a>, race: &SplitRace) -> Option<Self> {
+    fn of_order(model: Model<'a>, near: f64, race: &SplitRace) -> Option<Self> {
         let count = model.members.len();
         let path: Vec<(usize, usize)> = (1..count).map(|i| (i - 1, i)).collect();
         let Ok(path) = Graph::new(count, &path) else { unreachable!("a path is acyclic") };
         let lattice = Lattice::new(&path, count + 1, race.cx).ok().flatten()?;
-        Some(Self::new(lattice, model, false, race.cx))
+        Some(Self::new(lattice, model, Some(near), race.cx))
     }
 
     /// Raises the bound to what the memory of stages says by itself; whether that allows no split. Steps begin with the search
@@ -168,7 +199,8 @@ impl<'a> Family<'a> {
             .collect();
         let mut course = Course::new(race.bound());
         while !race.is_settled() {
-            if !self.is_all && race.objective().is_some_and(|best| best - course.lower <= COARSE * best) {
+            let is_near = |near: f64| race.objective().is_some_and(|best| best - course.lower <= near * best);
+            if self.near.is_some_and(is_near) {
                 break;
             }
             let next = course.targets(race, choosers.len());
@@ -186,7 +218,7 @@ impl<'a> Family<'a> {
             for (&target, answer) in next.iter().zip(answers) {
                 let Ok(answer) = answer else { continue };
                 let Some(stages) = answer else {
-                    if self.is_all {
+                    if self.near.is_none() {
                         race.raise(target, BoundSource::Refuted);
                     }
                     course.lower = course.lower.max(target);

@@ -122,11 +122,20 @@ impl<'a> Chooser<'a> {
     /// # Errors
     /// A limit came first, or what told that they fit was rounded.
     pub fn options(&self, stage: &Stage, cutoff: f64, cx: &SearchContext) -> Result<(f64, Vec<usize>), Stopped> {
-        let (mut bounds, mut chosen) = self.choose(stage, cutoff, false, cx)?;
+        let (bounds, chosen) = self.choose(stage, cutoff, false, cx)?;
         if bounds.is_within(cutoff) != Some(true) {
-            (bounds, chosen) = self.choose(stage, f64::INFINITY, true, cx)?;
+            return self.least(stage, cx)?.ok_or(Stopped);
         }
-        if bounds.upper.is_finite() { Ok((bounds.upper, chosen)) } else { Err(Stopped) }
+        Ok((bounds.upper, chosen))
+    }
+
+    /// The least time of a stage and the options that take it, unit by unit, by their indices; `None` where none fit.
+    ///
+    /// # Errors
+    /// A limit came first.
+    pub fn least(&self, stage: &Stage, cx: &SearchContext) -> Result<Option<(f64, Vec<usize>)>, Stopped> {
+        let (bounds, chosen) = self.choose(stage, f64::INFINITY, true, cx)?;
+        Ok(bounds.upper.is_finite().then_some((bounds.upper, chosen)))
     }
 
     /// What is known of the least time of a stage, and the options that take the upper bound. Of each working memory

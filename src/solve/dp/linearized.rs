@@ -1,4 +1,4 @@
-//! Linearized DP (Tarnawski 2020, section 5.1.2): the best split of a topological order into intervals.
+//! The best splits of topological orders into intervals (Tarnawski 2020, section 5.1.2).
 
 use rayon::prelude::*;
 
@@ -13,63 +13,7 @@ use super::relaxation::{Front, Relaxation};
 use super::stage::{Bounds, Ideals, Variants};
 use super::{Incumbent, Setting};
 use crate::bound;
-use crate::preprocess::Reduced;
-use crate::problem::{Problem, Scope};
-use crate::solve::{
-    BoundSource, Guarantee, LowerBound, Outcome, Run, SearchContext, SolveError, Solver, Stats, Stopped, Unsupported,
-};
-
-/// Linearized DP over several topological orders: the narrow ones, then random depth-first ones.
-///
-/// Each order is split optimally into intervals; the best split wins. A heuristic for [`Scope::Acyclic`], exact for
-/// one given order ([`Scope::Linearized`]).
-#[derive(Debug, Clone, PartialEq)]
-pub struct LinearizedDp {
-    /// How many orders to try.
-    pub orders: usize,
-}
-
-impl Default for LinearizedDp {
-    fn default() -> Self {
-        Self { orders: 16 }
-    }
-}
-
-impl Solver for LinearizedDp {
-    fn name(&self) -> &str {
-        "dpl"
-    }
-
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Heuristic
-    }
-
-    fn knows_steps(&self) -> bool {
-        true
-    }
-
-    fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
-        super::supports(self.name(), problem)
-    }
-
-    fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
-        let reduced = Reduced::new(problem);
-        let setting = Setting::new(problem, &reduced);
-        let value = bound::least_objective(problem, &reduced, bound::work(&reduced));
-        let bound = LowerBound { value, scope: Scope::Acyclic, source: BoundSource::Work };
-        let found = super::in_pool(cx, || best_of_orders(&setting, self.orders, self.orders, bound.value, cx));
-        let outcome = match found {
-            Some(split) => {
-                let objective = split.objective();
-                Outcome::Feasible { solution: setting.lift(&split, objective), bound: Some(bound) }
-            }
-            None => Outcome::Unknown { bound: Some(bound) },
-        };
-        let mut stats = Stats::default();
-        stats.set("units", reduced.unit_count() as f64);
-        Ok(Run { outcome, stats })
-    }
-}
+use crate::solve::{SearchContext, Stopped};
 
 /// The best split over `count` orders; stops early once it meets `bound`, or `patience` orders bring nothing better.
 pub fn best_of_orders(

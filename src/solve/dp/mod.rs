@@ -34,7 +34,6 @@ pub mod suffixes;
 mod zone;
 
 pub use ideal::IdealDp;
-pub use linearized::LinearizedDp;
 pub use plain::PlainDp;
 pub use setting::{Incumbent, Setting};
 

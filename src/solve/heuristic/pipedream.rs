@@ -8,7 +8,7 @@ use crate::graph::order_graph::Groups;
 use crate::preprocess::Unordered;
 use crate::problem::{Objective, Problem, Scope};
 use crate::solve::Clustering;
-use crate::solve::dp::LinearizedDp;
+use crate::solve::LinearizedDp;
 use crate::solve::{Guarantee, Run, SearchContext, SolveError, Solver, Unsupported};
 
 /// Contracts each branching of a layer graph to one node, up to the node where its branches meet again.

@@ -21,7 +21,7 @@ use crate::solve::{
 /// An individual is one key for each unit; its order always takes the ready unit of least key, and its fitness is the
 /// objective of the order's best split. In each generation the elite stays, mutants are drawn anew, and every other
 /// individual has an elite and another parent, taking each key from the elite one with probability `bias`. The first
-/// generation holds the orders that [`LinearizedDp`](crate::solve::dp::LinearizedDp) tries, so that the answer is no
+/// generation holds the orders that [`LinearizedDp`](crate::solve::LinearizedDp) tries, so that the answer is no
 /// worse than its own, as far as the population goes.
 ///
 /// Individuals are split on all threads, with the same answer on any number. One generation is `population` runs of

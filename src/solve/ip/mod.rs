@@ -23,8 +23,8 @@ pub use solution_file::{NotPlaced, read_solution};
 
 use std::path::Path;
 
-use super::dp::LinearizedDp;
 use super::heuristic::LocalSearch;
+use super::linearized::LinearizedDp;
 use super::objective::{fits_on, held, objective};
 use super::{
     Guarantee, Outcome, Run, SearchContext, SolveError, Solver, Unsupported, refuse_recomputation, refuse_sharding,

@@ -106,7 +106,7 @@ impl Program {
 
     /// What the program is told besides the instance, as environment variables: `DAGSPLIT_SCOPE`,
     /// `DAGSPLIT_OBJECTIVE` and `DAGSPLIT_COST` as on the command line, `DAGSPLIT_SUBGRAPHS` for the latency,
-    /// `DAGSPLIT_MICROBATCHES` for a step, `DAGSPLIT_SHARD_WEIGHT`, `DAGSPLIT_VARIANCE_WEIGHT` and `DAGSPLIT_EDGE_COST` for
+    /// `DAGSPLIT_MICROBATCHES` for a step and for stages with degrees, `DAGSPLIT_SHARD_WEIGHT`, `DAGSPLIT_VARIANCE_WEIGHT` and `DAGSPLIT_EDGE_COST` for
     /// the sharding cost, `DAGSPLIT_REPLICAS` and `DAGSPLIT_SYNC_BANDWIDTH` where stages may be replicated, `DAGSPLIT_SERVER_SIZE` and
     /// `DAGSPLIT_BETWEEN_FACTOR` where there are servers, `DAGSPLIT_RECOMPUTATION` (the microbatches of a batch) where memory
     /// is that of training with recomputation, `DAGSPLIT_TOGETHER` (indices of nodes, sets separated by blanks) where nodes
@@ -121,7 +121,8 @@ impl Program {
         if let Objective::Latency { subgraphs } = spec.objective {
             variables.push(("DAGSPLIT_SUBGRAPHS", subgraphs.to_string()));
         }
-        if let Objective::Step { microbatches } = spec.objective {
+        let of_batch = spec.degrees.as_ref().map(|degrees| degrees.microbatches);
+        if let Some(microbatches) = spec.objective.microbatches().or(of_batch) {
             variables.push(("DAGSPLIT_MICROBATCHES", microbatches.to_string()));
         }
         if let Objective::Sharding(Sharding { weight, variance, edge }) = spec.objective {

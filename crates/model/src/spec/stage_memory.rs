@@ -164,4 +164,16 @@ impl MemoryParts {
     pub fn total(&self) -> f64 {
         self.activations + self.weights + self.gradients + self.optimizer + self.other + self.working
     }
+
+    /// Each of them, by the name of its field.
+    pub fn by_name(&self) -> [(&'static str, f64); 6] {
+        [
+            ("activations", self.activations),
+            ("weights", self.weights),
+            ("gradients", self.gradients),
+            ("optimizer", self.optimizer),
+            ("other", self.other),
+            ("working", self.working),
+        ]
+    }
 }

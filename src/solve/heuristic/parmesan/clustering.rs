@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::preprocess::Reduced;
 use crate::problem::{Objective, Problem, ProblemSpec, Scope};
 use crate::solve::Clustering;
-use crate::solve::dp::LinearizedDp;
+use crate::solve::LinearizedDp;
 use crate::solve::heuristic::groups::{Demand, Quotient, by_node, limits};
 use crate::solve::{SearchContext, SolveError, Solver, in_pool};
 
