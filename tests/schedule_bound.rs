@@ -336,10 +336,8 @@ fn tangled() -> impl Strategy<Value = Pipeline> {
                 let same = pipeline.device_of(source) == pipeline.device_of(target);
                 pipeline.flows.push(Flow { source, target, way: if same { Way::Kept } else { Way::Sent(0.0) } });
             }
-            let reduce = |(after, time): (Vec<usize>, u8)| AllReduce {
-                after: after.into_iter().map(|block| block % blocks).collect(),
-                time: time.into(),
-                latency: 0.0,
+            let reduce = |(after, time): (Vec<usize>, u8)| {
+                AllReduce::lasting(after.into_iter().map(|block| block % blocks).collect(), time.into())
             };
             pipeline.all_reduces = reduces.into_iter().map(reduce).collect();
             pipeline

@@ -113,7 +113,7 @@ impl Template {
             builder.connect(flow.source, flow.target, flow.way);
         }
         if scope.all_reduce {
-            pipeline.all_reduces.iter().for_each(|reduce| builder.add_all_reduce(&reduce.after, reduce.time));
+            pipeline.all_reduces.iter().for_each(|reduce| builder.add_all_reduce(&reduce.after, reduce.time(1)));
         }
         builder.template
     }

@@ -2,6 +2,7 @@
 
 use super::{AllReduce, Block, Flow, Pass, Pipeline, Stage, Transfers, WEIGHT_GRADIENT, Way};
 use crate::mapping::{Mapping, MappingProblem, StageGraph};
+use crate::simulate::collective::Collective;
 use crate::simulate::error::SimulateError;
 
 /// How messages between mapped stages are paid for.
@@ -16,6 +17,22 @@ pub enum Links {
     Contended,
 }
 
+/// How what devices send each other is paid for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Communication {
+    /// Messages between stages.
+    pub links: Links,
+    /// What the copies of a stage send each other.
+    pub all_reduce: Collective,
+}
+
+impl From<Links> for Communication {
+    /// With all-reduces in rings.
+    fn from(links: Links) -> Self {
+        Self { links, all_reduce: Collective::Ring }
+    }
+}
+
 impl Pipeline {
     /// The pipelines of `problem` under `mapping`: one for each replica.
     ///
@@ -24,14 +41,20 @@ impl Pipeline {
     /// takes the time that the topology says. A stage waits for gradients from wherever it sends activations to, also
     /// where no message says so. What a stage's memory holds beyond what lasts it keeps for each microbatch in
     /// flight. What `problem` counts to a stage's time does not matter: everything is simulated.
-    /// O(copies + replicas · messages).
+    /// O(copies + replicas · messages), and O(stages · replicas² log
+    /// replicas) for all-reduces that know hosts.
     ///
     /// # Errors
     /// [`SimulateError::SentBack`] where a message goes to an earlier stage and no stage has a backward pass.
     ///
     /// # Panics
     /// If `mapping` names a device that the topology does not have, or not one for each copy.
-    pub fn of_mapping(problem: &MappingProblem, mapping: &Mapping, links: Links) -> Result<Self, SimulateError> {
+    pub fn of_mapping(
+        problem: &MappingProblem,
+        mapping: &Mapping,
+        communication: impl Into<Communication>,
+    ) -> Result<Self, SimulateError> {
+        let Communication { links, all_reduce } = communication.into();
         let (graph, copies, replicas) = (&problem.stages, problem.copies(), problem.replicas);
         assert_eq!(mapping.devices.len(), copies, "a device for each copy");
         let has_backward = graph.stages.iter().any(|stage| stage.backward > 0.0);
@@ -62,7 +85,7 @@ impl Pipeline {
         };
         if has_backward {
             pipeline.blocks.extend((0..copies).rev().map(|copy| placed.block(copy, Pass::Backward)));
-            pipeline.all_reduces = placed.all_reduces();
+            pipeline.all_reduces = placed.all_reduces(all_reduce);
         }
         placed.connect(&mut pipeline, has_backward);
         Ok(pipeline)
@@ -155,13 +178,16 @@ impl Placed<'_> {
         if pipeline.device_of(source) == pipeline.device_of(target) { Way::Kept } else { Way::Sent(time) }
     }
 
-    fn all_reduces(&self) -> Vec<AllReduce> {
+    fn all_reduces(&self, collective: Collective) -> Vec<AllReduce> {
         let (problem, replicas) = (self.problem, self.problem.replicas);
         let reduce = |stage: usize| {
             let after = (0..replicas).map(|replica| self.backward_block(stage * replicas + replica));
-            let (time, latency) = (problem.ring_time(self.mapping, stage), problem.ring_latency(self.mapping, stage));
-            AllReduce { after: after.collect(), time, latency }
+            let devices = &self.mapping.devices[stage * replicas..][..replicas];
+            let bytes = self.graph().stages[stage].parameter_bytes;
+            AllReduce { after: after.collect(), ways: collective.ways(&problem.topology, devices, bytes) }
         };
-        (0..self.graph().stages.len()).map(reduce).filter(|reduce| reduce.time > 0.0).collect()
+        let has_bytes = |&stage: &usize| self.graph().stages[stage].parameter_bytes > 0.0;
+        let all = (0..self.graph().stages.len()).filter(has_bytes).map(reduce);
+        all.filter(|reduce| reduce.time(1) > 0.0).collect()
     }
 }

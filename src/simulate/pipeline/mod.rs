@@ -5,8 +5,10 @@ mod pieces;
 mod split;
 mod weight_gradients;
 
-pub use mapped::Links;
+pub use mapped::{Communication, Links};
 pub use weight_gradients::WEIGHT_GRADIENT;
+
+use super::collective::{Carried, Phase};
 
 /// What is computed of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -95,16 +97,21 @@ pub struct Flow {
 pub struct AllReduce {
     /// The block of each copy after which its gradients are complete; each on a device of its own.
     pub after: Vec<usize>,
-    /// How long it takes.
-    pub time: f64,
-    /// How long of this its messages wait for their first bytes, as those of each part do where it is done in parts.
-    pub latency: f64,
+    /// The ways to do it, of which the quickest is taken: phases that follow one another.
+    pub ways: Vec<Vec<Phase>>,
 }
 
 impl AllReduce {
-    /// How long each of so many equal parts takes.
-    pub(super) fn part(&self, parts: usize) -> f64 {
-        self.latency + (self.time - self.latency) / parts as f64
+    /// One that takes so long, without latencies.
+    pub fn lasting(after: Vec<usize>, time: f64) -> Self {
+        let all = Carried { latency: 0.0, transfer: time };
+        Self { after, ways: vec![vec![Phase { steps: 1, links: vec![all] }]] }
+    }
+
+    /// How long each of so many equal parts takes: its messages wait for their first bytes as those of the whole do.
+    pub fn time(&self, parts: usize) -> f64 {
+        let time = |phases: &Vec<Phase>| phases.iter().map(|phase| phase.time(parts)).sum::<f64>();
+        self.ways.iter().map(time).min_by(f64::total_cmp).unwrap_or(0.0)
     }
 }
 
