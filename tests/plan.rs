@@ -14,7 +14,7 @@ use dagsplit::formats::write_topology;
 use dagsplit::formats::{OutputFormat, write_instance};
 use dagsplit::generate::{Recipe, Transformer, generate};
 use dagsplit::instance::{Edge, Instance, Metadata, Node, Platform};
-use dagsplit::mapping::{Counted, Device, Topology};
+use dagsplit::mapping::{Channel, Counted, Device, Topology};
 use dagsplit::plan::{Candidate, Fate, Plan, PlanError, PlanOptions, Shape, plan};
 use dagsplit::problem::{Optimizer, Precision, StageMemory, Training};
 
@@ -516,13 +516,22 @@ fn the_simulator_reduces_as_the_plan_does() {
     let folder = folder();
     let heavy = write_instance(&layers(4, 1e3, 1e6), OutputFormat::Native).unwrap();
     fs::write(folder.path().join("heavy.json"), heavy).unwrap();
+    let mut shared = pairs(4, 2e5, None);
+    let channel =
+        |devices: Vec<usize>| Channel { name: "uplink".into(), inside: devices.clone(), devices, bandwidth: 2e5 };
+    shared.channels = vec![channel(vec![0, 1]), channel(vec![2, 3])];
+    fs::write(folder.path().join("shared.json"), write_topology(&shared)).unwrap();
     let outputs = "--output-stages stages.json --output-mapping mapping.json --json";
     let record = |arguments: &str| serde_json::from_str::<Value>(&run(folder.path(), arguments, 0)).unwrap();
-    for way in ["ring", "hierarchical", "tree", "auto"] {
+    for (way, topology) in
+        ["ring", "hierarchical", "tree", "auto"].into_iter().flat_map(|way| [(way, "pairs"), (way, "shared")])
+    {
         let asked = "--batch 8 --stages 1 --recompute never --chunks 1 --links overlapped --buckets 3";
-        let planned = record(&format!("plan heavy.json pairs.json {asked} --all-reduce {way} {outputs}"));
+        let planned = record(&format!("plan heavy.json {topology}.json {asked} --all-reduce {way} {outputs}"));
         assert_eq!(planned["all_reduce"].as_str().unwrap_or("ring"), way);
-        let simulate = "simulate stages.json pairs.json mapping.json --microbatches 2 --overlap --buckets 3 --json";
+        assert_eq!(planned["reasons"].to_string().contains("channels"), topology == "shared");
+        let simulate =
+            format!("simulate stages.json {topology}.json mapping.json --microbatches 2 --overlap --buckets 3 --json");
         assert_eq!(planned["objective"], record(&format!("{simulate} --all-reduce {way}"))["makespan"], "{way}");
     }
 }

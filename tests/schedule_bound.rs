@@ -318,6 +318,7 @@ fn tangled() -> impl Strategy<Value = Pipeline> {
                 memory: vec![None; 2],
                 stages: stages.into_iter().enumerate().map(stage).collect(),
                 blocks: blocks.into_iter().map(block).collect(),
+                channels: Vec::new(),
                 flows: Vec::new(),
                 all_reduces: Vec::new(),
                 transfers,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use petgraph::unionfind::UnionFind;
 
-use crate::mapping::{Device, Topology};
+use crate::mapping::{Channel, Device, Topology};
 use crate::simulate::Collective;
 
 /// `topology` with each `size` devices that follow one another as one device: as fast as the slowest, with the least memory, and
@@ -22,9 +22,22 @@ pub fn groups(topology: &Topology, size: usize) -> Cow<'_, Topology> {
     let matches = |a: usize, b: usize| (0..size).map(move |rank| (a * size + rank, b * size + rank));
     let slowest = |a, b| matches(a, b).map(|(a, b)| topology.bandwidth(a, b)).fold(f64::INFINITY, f64::min);
     let name = format!("{} in groups of {size}", topology.name);
-    let grouped = Topology::new(name, topology.source.clone(), devices, slowest);
+    let mut grouped = Topology::new(name, topology.source.clone(), devices, slowest);
+    grouped.channels = topology.channels.iter().filter_map(|channel| of_groups(channel, grouped.len(), size)).collect();
     let latest = |a, b| matches(a, b).map(|(a, b)| topology.latency(a, b)).fold(0.0, f64::max);
     Cow::Owned(grouped.with_latency(latest))
+}
+
+/// A channel of `count` groups of `size` devices, each of which sends over it as often as it has devices there.
+fn of_groups(channel: &Channel, count: usize, size: usize) -> Option<Channel> {
+    let devices: Vec<usize> =
+        channel.devices.iter().map(|device| device / size).filter(|&group| group < count).collect();
+    let is_inside = |group: &usize| {
+        let mut members = group * size..(group + 1) * size;
+        devices.binary_search(group).is_ok() || members.all(|device| channel.inside.binary_search(&device).is_ok())
+    };
+    let inside = (0..count).filter(is_inside).collect();
+    (!devices.is_empty()).then(|| Channel { devices, inside, ..channel.clone() })
 }
 
 /// What messages and all-reduces take on the links of a topology.
@@ -129,6 +142,27 @@ mod tests {
                 prop_assert!(least <= taken * (1.0 + 1e-12), "{collective:?}: {least} above {taken}");
             }
         }
+    }
+
+    /// Of hosts of four devices with two cards each, pairs send twice over one card, and what is left over sends nothing.
+    #[test]
+    fn groups_share_what_their_devices_share() {
+        let mut whole = topology(9, |_, _| 1.0);
+        let channel = |devices: &[usize], inside: &[usize]| Channel {
+            name: String::new(),
+            devices: devices.to_vec(),
+            inside: inside.to_vec(),
+            bandwidth: 1.0,
+        };
+        whole.channels = vec![
+            channel(&[0, 1], &[0, 1, 2, 3]),
+            channel(&[2, 3], &[0, 1, 2, 3]),
+            channel(&[8], &[8]),
+            channel(&[5, 6], &[5, 6]),
+        ];
+        let grouped = groups(&whole, 2);
+        assert_eq!(grouped.channels, [channel(&[0, 0], &[0, 1]), channel(&[1, 1], &[0, 1]), channel(&[2, 3], &[2, 3])]);
+        assert_eq!(grouped.at_once(&[(0, 2)], 5.0)[0].transfer, 10.0);
     }
 
     /// Hosts alike leave nothing between the bound and copies that fill them.

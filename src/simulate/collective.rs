@@ -2,7 +2,7 @@
 
 use petgraph::unionfind::UnionFind;
 
-use crate::mapping::Topology;
+use crate::mapping::{MessageTime, Topology};
 
 /// How the copies of a stage bring their gradients together: B bytes on each of R of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,23 +29,14 @@ pub enum Collective {
 pub struct Phase {
     /// How many steps there are; each waits for all messages of the one before.
     pub steps: usize,
-    /// What the messages take.
-    pub links: Vec<Carried>,
-}
-
-/// What one message takes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Carried {
-    /// Until its first byte.
-    pub latency: f64,
-    /// For its bytes.
-    pub transfer: f64,
+    /// What the messages take, all of them at once.
+    pub links: Vec<MessageTime>,
 }
 
 impl Phase {
     /// How long it takes for one of so many equal parts of the bytes: the slowest of its links for each step.
     pub fn time(&self, parts: usize) -> f64 {
-        let message = |link: &Carried| link.latency + link.transfer / parts as f64;
+        let message = |link: &MessageTime| link.latency + link.transfer / parts as f64;
         self.steps as f64 * self.links.iter().map(message).fold(0.0, f64::max)
     }
 }
@@ -122,12 +113,8 @@ struct Copies<'a> {
 impl Copies<'_> {
     /// So many steps of messages between these pairs of copies.
     fn phase(&self, steps: usize, pairs: impl Iterator<Item = (usize, usize)>, bytes: f64) -> Phase {
-        let carried = |(from, to): (usize, usize)| {
-            let (from, to) = (self.devices[from], self.devices[to]);
-            let transfer = if from == to { 0.0 } else { bytes / self.topology.bandwidth(from, to) };
-            Carried { latency: self.topology.latency(from, to), transfer }
-        };
-        let mut links: Vec<Carried> = pairs.map(carried).collect();
+        let messages: Vec<(usize, usize)> = pairs.map(|(from, to)| (self.devices[from], self.devices[to])).collect();
+        let mut links = self.topology.at_once(&messages, bytes);
         links.dedup();
         Phase { steps, links }
     }

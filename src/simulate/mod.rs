@@ -48,7 +48,7 @@ mod tasks;
 mod template;
 mod timeline;
 
-pub use collective::{Carried, Collective, Phase};
+pub use collective::{Collective, Phase};
 pub use engine::{Deadlock, TaskGraph};
 pub use error::{SimulateError, Unsuitable};
 pub use memory::Memory;

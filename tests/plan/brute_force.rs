@@ -2,7 +2,9 @@
 //! mapping of small workloads, each simulated by itself.
 
 use dagsplit::instance::{Edge, EdgeBytes, Instance, Node, NodeOption, Parallelism, Platform};
-use dagsplit::mapping::{Counted, Device, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology};
+use dagsplit::mapping::{
+    Channel, Counted, Device, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology,
+};
 use dagsplit::plan::{Candidate, Fate, Plan, PlanOptions, plan};
 use dagsplit::problem::{Optimizer, Precision, StageMemory, Training, fits};
 use dagsplit::simulate::schedule::{Interleaved, OneForwardOneBackward, Schedule};
@@ -263,7 +265,13 @@ fn topology(count: usize, (rates, latency): (&[u8], u8), fast: &[bool], memory: 
         ..Device::new(format!("{d}"))
     };
     let rate = |a: usize, b: usize| f64::from(rates[(a * count + b) % rates.len()]);
-    Topology::new("any", "made up", (0..count).map(device).collect(), rate).with_latency(|_, _| latency.into())
+    let mut topology =
+        Topology::new("any", "made up", (0..count).map(device).collect(), rate).with_latency(|_, _| latency.into());
+    // In half of the cases, the second half of the devices shares an uplink.
+    let devices: Vec<usize> = (count / 2..count).collect();
+    let channel = Channel { name: "uplink".into(), inside: devices.clone(), devices, bandwidth: f64::from(rates[0]) };
+    topology.channels = Some(channel).filter(|_| rates[0].is_multiple_of(2)).into_iter().collect();
+    topology
 }
 
 const BUCKETS: usize = 3;

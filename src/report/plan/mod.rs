@@ -130,6 +130,10 @@ pub struct PlanRecord {
     pub reasons: Vec<String>,
 }
 
+/// What stands below plans on devices that share channels.
+const CHANNELS_NOTE: &str =
+    "The bounds and the mappers take the topology's channels for wide enough; the simulations do not.";
+
 impl PlanRecord {
     /// The record of `plan`.
     pub fn new(
@@ -161,7 +165,10 @@ impl PlanRecord {
             verified: best.is_some(),
             candidates: plan.candidates.iter().map(candidate).collect(),
             copies: pipeline.map(copies).unwrap_or_default(),
-            reasons: reasons(plan),
+            reasons: reasons(plan)
+                .into_iter()
+                .chain((!topology.channels.is_empty()).then(|| CHANNELS_NOTE.to_owned()))
+                .collect(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The pipeline of a stage graph whose copies are mapped to the devices of a topology.
 
 use super::{AllReduce, Block, Flow, Pass, Pipeline, Stage, Transfers, WEIGHT_GRADIENT, Way};
-use crate::mapping::{Mapping, MappingProblem, StageGraph};
+use crate::mapping::{Mapping, MappingProblem, MessageTime, StageGraph};
 use crate::simulate::collective::Collective;
 use crate::simulate::error::SimulateError;
 
@@ -13,7 +13,7 @@ pub enum Links {
     Blocking,
     /// Messages pass beside the compute, as many at a time as there are.
     Overlapped,
-    /// Messages pass beside the compute, but those from one device to another one after another.
+    /// Messages pass beside the compute, but those from one device to another, or over one channel, one after another.
     Contended,
 }
 
@@ -38,7 +38,8 @@ impl Pipeline {
     ///
     /// `mapping` has a device for each copy; one device may hold several stages of a replica, as the interleaved
     /// schedule has it. Activations go from a stage to a later one, gradients from a stage to an earlier one, and each
-    /// takes the time that the topology says. A stage waits for gradients from wherever it sends activations to, also
+    /// takes the time that the topology says, with the same message of all replicas at once on its
+    /// channels, or one after another where they are contended. A stage waits for gradients from wherever it sends activations to, also
     /// where no message says so. What a stage's memory holds beyond what lasts it keeps for each microbatch in
     /// flight. What `problem` counts to a stage's time does not matter: everything is simulated.
     /// O(copies + replicas · messages), and O(stages · replicas² log
@@ -72,6 +73,7 @@ impl Pipeline {
             memory: used.iter().map(|&device| problem.topology.devices[device].memory).collect(),
             stages: (0..copies).map(|copy| placed.stage(copy, index(copy))).collect(),
             blocks: (0..copies).map(|copy| placed.block(copy, Pass::Forward)).collect(),
+            channels: problem.topology.channels.iter().map(|channel| channel.among(&used)).collect(),
             flows: Vec::new(),
             all_reduces: Vec::new(),
             transfers: match links {
@@ -146,8 +148,13 @@ impl Placed<'_> {
         let copies = |stage: usize| (0..replicas).map(move |replica| stage * replicas + replica);
         for message in &self.graph().messages {
             let is_gradient = message.source > message.target;
-            for (source, target) in copies(message.source).zip(copies(message.target)) {
-                let time = self.problem.topology.message_time(self.device(source), self.device(target), message.bytes);
+            let pairs: Vec<(usize, usize)> = copies(message.source).zip(copies(message.target)).collect();
+            let devices: Vec<(usize, usize)> =
+                pairs.iter().map(|&(from, to)| (self.device(from), self.device(to))).collect();
+            for ((source, target), MessageTime { latency, transfer }) in
+                pairs.into_iter().zip(self.times(&devices, message.bytes))
+            {
+                let time = latency + transfer;
                 if !is_gradient {
                     self.send(pipeline, source, target, time);
                 } else if has_backward {
@@ -162,6 +169,15 @@ impl Placed<'_> {
         if has_backward {
             let own = |copy| Flow { source: copy, target: self.backward_block(copy), way: Way::Kept };
             pipeline.flows.extend((0..self.copies()).map(own));
+        }
+    }
+
+    /// What the same message of all replicas takes between these devices: at once, but where channels have queues.
+    fn times(&self, devices: &[(usize, usize)], bytes: f64) -> Vec<MessageTime> {
+        let topology = &self.problem.topology;
+        match self.links {
+            Links::Contended => devices.iter().flat_map(|&ends| topology.at_once(&[ends], bytes)).collect(),
+            Links::Blocking | Links::Overlapped => topology.at_once(devices, bytes),
         }
     }
 

@@ -8,7 +8,8 @@ mod weight_gradients;
 pub use mapped::{Communication, Links};
 pub use weight_gradients::WEIGHT_GRADIENT;
 
-use super::collective::{Carried, Phase};
+use super::collective::Phase;
+use crate::mapping::{Channel, MessageTime};
 
 /// What is computed of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -104,7 +105,7 @@ pub struct AllReduce {
 impl AllReduce {
     /// One that takes so long, without latencies.
     pub fn lasting(after: Vec<usize>, time: f64) -> Self {
-        let all = Carried { latency: 0.0, transfer: time };
+        let all = MessageTime { latency: 0.0, transfer: time };
         Self { after, ways: vec![vec![Phase { steps: 1, links: vec![all] }]] }
     }
 
@@ -126,7 +127,7 @@ pub enum Transfers {
     TwoEngines,
     /// The links between the devices. On a contended link messages go one after another, else side by side.
     Links {
-        /// Whether the messages from one device to another share what carries them.
+        /// Whether the messages over one link, or one channel, share what carries them.
         contended: bool,
     },
 }
@@ -144,6 +145,8 @@ pub struct Pipeline {
     pub stages: Vec<Stage>,
     /// The blocks, in an order in which they can run.
     pub blocks: Vec<Block>,
+    /// What the devices share on the way out of their hosts.
+    pub channels: Vec<Channel>,
     /// What waits for what.
     pub flows: Vec<Flow>,
     /// The stages that have copies.

@@ -32,6 +32,7 @@ impl Pipeline {
             memory: split.devices().iter().map(|device| problem.memory_limit(device.kind())).collect(),
             blocks: builder.blocks(&stages),
             stages: stages.iter().map(|members| builder.stage(members)).collect(),
+            channels: Vec::new(),
             flows: Vec::new(),
             all_reduces: Vec::new(),
             transfers,
