@@ -14,10 +14,11 @@ use dagsplit::formats::write_topology;
 use dagsplit::formats::{OutputFormat, write_instance};
 use dagsplit::generate::{Recipe, Transformer, generate};
 use dagsplit::instance::{Edge, Instance, Metadata, Node, Platform};
-use dagsplit::mapping::{Counted, Device, Topology};
+use dagsplit::mapping::{Channel, Counted, Device, Topology};
 use dagsplit::plan::{Candidate, Fate, Plan, PlanError, PlanOptions, Shape, plan};
 use dagsplit::problem::{Optimizer, Precision, StageMemory, Training};
 
+use dagsplit::simulate::Collective;
 use dagsplit::simulate::schedule::{GPipe, Inference, Interleaved, OneForwardOneBackward};
 use dagsplit::solve::{SearchContext, Status};
 use dagsplit::verify::VerifiedDevice;
@@ -486,6 +487,55 @@ fn chunks_are_for_chains_of_layers_alone() {
     assert!(plan.candidates.iter().all(|candidate| candidate.chunks == 1));
 }
 
+/// Two pairs of devices with 1 MB/ms inside and 0.1 between, each device with all of the weights.
+#[test]
+fn all_reduces_by_hosts_send_less_between_them() {
+    let (instance, topology) = (layers(4, 0.0, 1e6), pairs(4, 1e5, None));
+    let planned = |all_reduce| {
+        let options = PlanOptions {
+            all_reduce,
+            stages: vec![1],
+            recompute: vec![false],
+            batch: Some(4),
+            ..PlanOptions::default()
+        };
+        let plan = planned(&instance, &topology, &options);
+        (plan.best().unwrap().time().unwrap(), plan.lower_bound().unwrap())
+    };
+    // In ms: a ring of 6 messages of 1 MB, or 2 of 2 MB inside and 2 of 1 MB between.
+    let near =
+        |(time, bound): (f64, f64), expected: f64| (time - expected).abs() < 1e-9 && (bound - expected).abs() < 1e-9;
+    assert!(near(planned(Collective::Ring), 12.0 + 60.0));
+    for way in [Collective::Hierarchical, Collective::Tree, Collective::Auto] {
+        assert!(near(planned(way), 12.0 + 4.0 + 20.0), "{way:?}");
+    }
+}
+
+#[test]
+fn the_simulator_reduces_as_the_plan_does() {
+    let folder = folder();
+    let heavy = write_instance(&layers(4, 1e3, 1e6), OutputFormat::Native).unwrap();
+    fs::write(folder.path().join("heavy.json"), heavy).unwrap();
+    let mut shared = pairs(4, 2e5, None);
+    let channel =
+        |devices: Vec<usize>| Channel { name: "uplink".into(), inside: devices.clone(), devices, bandwidth: 2e5 };
+    shared.channels = vec![channel(vec![0, 1]), channel(vec![2, 3])];
+    fs::write(folder.path().join("shared.json"), write_topology(&shared)).unwrap();
+    let outputs = "--output-stages stages.json --output-mapping mapping.json --json";
+    let record = |arguments: &str| serde_json::from_str::<Value>(&run(folder.path(), arguments, 0)).unwrap();
+    for (way, topology) in
+        ["ring", "hierarchical", "tree", "auto"].into_iter().flat_map(|way| [(way, "pairs"), (way, "shared")])
+    {
+        let asked = "--batch 8 --stages 1 --recompute never --chunks 1 --links overlapped --buckets 3";
+        let planned = record(&format!("plan heavy.json {topology}.json {asked} --all-reduce {way} {outputs}"));
+        assert_eq!(planned["all_reduce"].as_str().unwrap_or("ring"), way);
+        assert_eq!(planned["reasons"].to_string().contains("channels"), topology == "shared");
+        let simulate =
+            format!("simulate stages.json {topology}.json mapping.json --microbatches 2 --overlap --buckets 3 --json");
+        assert_eq!(planned["objective"], record(&format!("{simulate} --all-reduce {way}"))["makespan"], "{way}");
+    }
+}
+
 #[test]
 fn senseless_command_lines_are_refused() {
     let folder = folder();
@@ -503,6 +553,7 @@ fn senseless_command_lines_are_refused() {
         "--mapper nonesuch",
         "--buckets 0",
         "--buckets 4",
+        "--all-reduce star",
     ] {
         run(folder.path(), &format!("plan layers.json pairs.json {arguments}"), 2);
     }

@@ -318,6 +318,7 @@ fn tangled() -> impl Strategy<Value = Pipeline> {
                 memory: vec![None; 2],
                 stages: stages.into_iter().enumerate().map(stage).collect(),
                 blocks: blocks.into_iter().map(block).collect(),
+                channels: Vec::new(),
                 flows: Vec::new(),
                 all_reduces: Vec::new(),
                 transfers,
@@ -336,10 +337,8 @@ fn tangled() -> impl Strategy<Value = Pipeline> {
                 let same = pipeline.device_of(source) == pipeline.device_of(target);
                 pipeline.flows.push(Flow { source, target, way: if same { Way::Kept } else { Way::Sent(0.0) } });
             }
-            let reduce = |(after, time): (Vec<usize>, u8)| AllReduce {
-                after: after.into_iter().map(|block| block % blocks).collect(),
-                time: time.into(),
-                latency: 0.0,
+            let reduce = |(after, time): (Vec<usize>, u8)| {
+                AllReduce::lasting(after.into_iter().map(|block| block % blocks).collect(), time.into())
             };
             pipeline.all_reduces = reduces.into_iter().map(reduce).collect();
             pipeline

@@ -212,6 +212,7 @@ fn what_is_wrong_is_told() {
     fails(&bench, "diamond.json", 2, "FILES");
     fails(&bench, "diamond.json alternating.json --contention", 2, "--overlap");
     fails(&bench, "diamond.json alternating.json --buckets 4", 2, "--overlap");
+    fails(&bench, "diamond.json alternating.json --all-reduce tree", 2, "map its stages to a topology");
     fails(&bench, "diamond.json alternating.json --microbatches 0", 2, "from 1 to");
     fails(&bench, "diamond.json alternating.json --schedule 1f1b", 2, "virtual-devices");
     fails(&bench, "diamond.json contiguous.json --weight-gradient 2", 2, "from 0 to 1");

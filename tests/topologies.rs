@@ -39,6 +39,8 @@ fn families() -> Vec<TopologyFamily> {
         UniformDist::default().into(),
         FatTree { switch_latency: 0.5, ..FatTree::default() }.into(),
         Nvswitch { network_latency: 2.0, ..Nvswitch::default() }.into(),
+        Nvswitch { nodes: 2, nics: Some(3), ..Nvswitch::default() }.into(),
+        Hierarchical { shared_uplink: true, ..Hierarchical::default() }.into(),
     ]
 }
 
@@ -81,6 +83,22 @@ fn switches_on_the_way_count() {
         (servers.bandwidth(0, 7), servers.bandwidth(0, 8), servers.devices[0].memory),
         (450e6, 50e6, Some(80e9))
     );
+}
+
+#[test]
+fn neighbours_share_cards_and_nodes_an_uplink() {
+    let servers = make(Nvswitch { nodes: 2, nics: Some(3), ..Nvswitch::default() });
+    let shared: Vec<&[usize]> = servers.channels.iter().map(|channel| &channel.devices[..]).collect();
+    assert_eq!(shared, [&[0, 1, 2][..], &[3, 4, 5], &[6, 7], &[8, 9, 10], &[11, 12, 13], &[14, 15]]);
+    let last = &servers.channels[5];
+    assert_eq!((&last.name[..], last.inside.len(), last.bandwidth), ("node1/nic2", 8, servers.bandwidth(0, 8)));
+    let nodes = make(Hierarchical { shared_uplink: true, ..Hierarchical::default() });
+    assert!(nodes.channels.iter().all(|channel| channel.devices == channel.inside && channel.devices.len() == 4));
+    assert_eq!(nodes.channels.len(), 4);
+    for nics in [0, 9] {
+        let recipe = TopologyRecipe::new(Nvswitch { nics: Some(nics), ..Nvswitch::default() });
+        assert!(generate(&recipe).unwrap_err().to_string().contains("--nics"));
+    }
 }
 
 #[test]
@@ -257,6 +275,22 @@ fn the_text_of_the_cuda_sample_gives_bandwidths_and_latencies() {
       line 16: the bandwidth matrix has 1 rows for 2 devices; give one row for each device
       line 17, column 3: the bandwidth is "fast"; give a number of GB/s from 1e-9 to 1e9
     "#);
+}
+
+#[test]
+fn problems_of_channels_come_all_at_once() {
+    let text = r#"{"schema": "dagsplit-topology/1", "devices": [{}, {}], "bandwidth": [[null, 1], [1, null]], "channels": [
+        {"devices": [], "bandwidth": 1}, {"devices": [1, 2], "inside": [2], "bandwidth": 0}, {"devices": [0], "speed": 1}]}"#;
+    let message = parse(text).unwrap_err().to_string();
+    for problem in [
+        "channels[2]",
+        "channels[0]: it has no devices",
+        "channels[1]: it names device 2 of 2",
+        "channels[1]: device 1 is not among those inside",
+        "channels[1]: its bandwidth is 0",
+    ] {
+        assert!(message.contains(problem), "{message}");
+    }
 }
 
 #[test]

@@ -174,6 +174,8 @@ class Planned(Devices, Limits, total=False):
     """The schedules, such as `1f1b` and `zb-h1`."""
     links: Literal["blocking", "overlapped", "contended"]
     """How messages between stages are paid for."""
+    all_reduce: Literal["ring", "hierarchical", "tree", "auto"]
+    """How the copies of a stage bring their gradients together."""
     buckets: int
     """In how many parts all-reduces are done that pass beside the compute."""
     recompute: Literal["never", "always", "either"]

@@ -20,7 +20,7 @@ use clap::builder::PossibleValuesParser;
 use super::mapping_args::{StageArgs, TopologyArgs};
 use super::question::Watch;
 use super::search_args::SearchArgs;
-use super::{Exit, Failure, OrFail, bug, listed, print, print_json, progress, started, values, write_out};
+use super::{Exit, Failure, OrFail, bug, listed, note, print, print_json, progress, started, values, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -143,6 +143,9 @@ impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
         let (stages, cost) = self.stages.read()?;
         let topology = self.topology.read()?;
+        if !topology.channels.is_empty() {
+            note("the cost of a mapping takes the topology's channels for wide enough; `dagsplit simulate` does not");
+        }
         let cancelled = progress::interrupt_flag()?;
         let watched = |context| progress::with_progress_line(context, self.quiet);
         let watch = Watch { cancelled: &cancelled, watched: &watched };

@@ -1,5 +1,6 @@
 //! The command line: one file per verb.
 
+mod all_reduce_args;
 mod any_split;
 mod check;
 mod compare;

@@ -11,6 +11,7 @@ use crate::simulate::Links;
 use crate::simulate::schedule::{GPipe, Inference, Interleaved, OneForwardOneBackward, Schedule, ZbH1, ZbH2};
 use clap::ValueEnum;
 
+use super::all_reduce_args::AllReduceArg;
 use super::stage_memory_args::TrainingArgs;
 use super::together_args::TogetherArgs;
 use super::{Exit, Failure, values};
@@ -98,6 +99,10 @@ struct PipelineArgs {
     #[arg(long, value_enum, default_value = "blocking")]
     links: LinksArg,
 
+    /// How the copies of a stage bring their gradients together; mappers count rings.
+    #[arg(long, value_enum, value_name = "WAY", default_value = "ring")]
+    all_reduce: AllReduceArg,
+
     /// Do each all-reduce in so many parts, each as soon as the last backward pass has computed its gradients; not with blocking
     /// links, with which all-reduces hide behind nothing.
     #[arg(long, value_name = "COUNT", default_value = "1", value_parser = values::whole::<u32>(1..=10_000))]
@@ -166,7 +171,7 @@ impl HowArgs {
     /// Patterns that match no node.
     pub fn options(&self, instance: &Instance) -> Result<PlanOptions, Failure> {
         let CandidateArgs { batch, microbatch_sizes, stages, replicas, tensor_degrees, chunks } = &self.candidates;
-        let PipelineArgs { schedule, links, buckets, recompute } = &self.pipeline;
+        let PipelineArgs { schedule, links, all_reduce, buckets, recompute } = &self.pipeline;
         if *buckets > 1 && *links == LinksArg::Blocking {
             let cause = "--buckets: all-reduces pass beside the compute with --links overlapped or contended alone";
             return Err(Failure::message(Exit::Usage, cause));
@@ -189,6 +194,7 @@ impl HowArgs {
             mappers: split_list(&self.mapper),
             counted: self.cost.iter().map(|cost| cost.counted()).collect(),
             links: links.links(),
+            all_reduce: all_reduce.collective(),
             buckets: *buckets as usize,
             mapping_time: self.mapping_time,
             together: self.together.sets(instance)?,
@@ -202,9 +208,11 @@ impl HowArgs {
 
     /// The options of `simulate` that pay for messages and all-reduces in the same way.
     pub fn link_words(&self) -> Vec<String> {
-        let PipelineArgs { links, buckets, .. } = &self.pipeline;
+        let PipelineArgs { links, all_reduce, buckets, .. } = &self.pipeline;
+        let way =
+            (*all_reduce != AllReduceArg::Ring).then(|| format!("--all-reduce={}", all_reduce.collective().name()));
         let buckets = (*buckets > 1).then(|| ["--buckets".into(), buckets.to_string()]);
-        links.words().iter().map(|&word| word.into()).chain(buckets.into_iter().flatten()).collect()
+        links.words().iter().map(|&word| word.into()).chain(way).chain(buckets.into_iter().flatten()).collect()
     }
 }
 

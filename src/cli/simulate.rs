@@ -10,11 +10,12 @@ use crate::simulate::schedule::{
     Asynchronous, DualPipe, GPipe, Inference, Interleaved, OneForwardOneBackward, Schedule, VirtualDevices, ZbH1, ZbH2,
     ZbV,
 };
-use crate::simulate::{Links, Options, Pipeline, SimulateError, Simulation, WEIGHT_GRADIENT, simulate};
+use crate::simulate::{Communication, Links, Options, Pipeline, SimulateError, Simulation, WEIGHT_GRADIENT, simulate};
 use crate::text;
 use crate::verify::mapping::{MappingViolation, check};
 use clap::ValueEnum;
 
+use super::all_reduce_args::AllReduceArg;
 use super::any_split::{self, AnySplit};
 use super::mapping_args::{LinkArgs, refuse_topology};
 use super::reading_args::{ReadingOptions, Workload};
@@ -96,6 +97,10 @@ pub struct SimulationArgs {
     #[arg(long, requires = "overlap")]
     contention: bool,
 
+    /// How the copies of a stage bring their gradients together; those of a split are all alike, in a ring.
+    #[arg(long, value_enum, value_name = "WAY", default_value = "ring")]
+    all_reduce: AllReduceArg,
+
     /// Do each all-reduce in so many parts, each as soon as the last backward pass has computed its gradients.
     #[arg(long, value_name = "COUNT", default_value = "1", value_parser = values::whole::<u32>(1..=10_000))]
     buckets: u32,
@@ -159,6 +164,11 @@ impl ScheduleArg {
 impl SimulationArgs {
     /// The pipeline of a split, which errors call by `name`.
     pub fn pipeline(&self, workload: &Workload, split: Solution, name: &str) -> Result<Pipeline, Failure> {
+        if self.all_reduce != AllReduceArg::Ring {
+            let cause =
+                "--all-reduce: the replicas of a split have one bandwidth and no hosts; map its stages to a topology";
+            return Err(Failure::message(Exit::Usage, cause));
+        }
         let cost = match (self.overlap, self.contention) {
             (false, _) => CostKind::Additive,
             (true, true) => CostKind::Overlap,
@@ -264,7 +274,8 @@ impl Args {
             (true, false) => Links::Overlapped,
             (true, true) => Links::Contended,
         };
-        Pipeline::of_mapping(&problem, &Mapping { devices }, links).or_fail(Exit::Usage)
+        let communication = Communication { links, all_reduce: self.simulation.all_reduce.collective() };
+        Pipeline::of_mapping(&problem, &Mapping { devices }, communication).or_fail(Exit::Usage)
     }
 }
 

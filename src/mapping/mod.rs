@@ -26,8 +26,8 @@ mod zone_packing;
 
 pub use branch_and_bound::BranchAndBound;
 pub use dagsplit_model::mapping::{
-    ClaimedMapping, ClaimedNames, Counted, Device, Mapping, MappingProblem, MemoryShortage, Message, PlacedCopy, Rate,
-    Stage, StageCost, StageGraph, Topology,
+    Channel, ClaimedMapping, ClaimedNames, Counted, Device, Mapping, MappingProblem, MemoryShortage, Message,
+    MessageTime, PlacedCopy, Rate, Stage, StageCost, StageGraph, Topology,
 };
 pub use exhaustive::Exhaustive;
 pub use heuristic::{Consecutive, GreedyMapping, MappingAnnealing, PointToPoint, RandomMapping, SwapSearch};

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::graph::NodeId;
 use crate::mapping::Counted;
 use crate::problem::{InFlight, StageMemory};
-use crate::simulate::Links;
 use crate::simulate::schedule::{GPipe, Inference, OneForwardOneBackward, Schedule, ZbH1, ZbH2};
+use crate::simulate::{Collective, Links};
 
 /// How the devices are shared out among stages; with several chunks on each device a stage is what a device holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -52,6 +52,8 @@ pub struct PlanOptions {
     pub counted: Vec<Counted>,
     /// How messages are paid for.
     pub links: Links,
+    /// How all-reduces are done. Mappers count rings.
+    pub all_reduce: Collective,
     /// In how many parts all-reduces are done that pass beside the compute
     /// ([`Pipeline::buckets`](crate::simulate::Pipeline::buckets)).
     pub buckets: usize,
@@ -91,6 +93,7 @@ impl Default for PlanOptions {
             mappers: ["consecutive", "p2p", "branch-and-bound"].map(String::from).to_vec(),
             counted: vec![Counted::Both, Counted::Messages, Counted::AllReduce],
             links: Links::Blocking,
+            all_reduce: Collective::Ring,
             buckets: 1,
             mapping_time: Duration::from_secs(10),
             together: Vec::new(),

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::PlanError;
-use super::groups::Rates;
 use super::question::Question;
 use super::workload::FORWARD_SHARE;
 use crate::cost::{OptionCost, StageBytes, StageCosts};
@@ -182,7 +181,7 @@ fn of_options(question: &Question, costs: &StageCosts, options: &Problem, split:
         }
     }
     let messages = sent.into_iter().map(|((source, target), bytes)| Message { source, target, bytes });
-    let bandwidth = Rates::fastest(&question.topology, question.shape.replicas).bandwidth;
+    let bandwidth = question.fastest_links().bandwidth;
     let stage =
         |(i, sum): (usize, &Sum)| Stage { name: format!("stage {i}"), ..sum.stage(bandwidth, question.shape.replicas) };
     StageGraph {

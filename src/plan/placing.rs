@@ -7,7 +7,7 @@ use super::{Breakdown, MappedPipeline, Partition, PlanError, PlanOptions};
 use crate::mapping::{ClaimedMapping, Counted, Mapper, Mapping, MappingProblem, StageCost};
 use crate::registry;
 use crate::search::gap;
-use crate::simulate::{Options, Pipeline, simulate};
+use crate::simulate::{Communication, Options, Pipeline, simulate};
 use crate::solve::SearchContext;
 use crate::verify;
 
@@ -98,11 +98,12 @@ impl Placing<'_> {
 
     fn simulated(&self, found: Found) -> Result<MappedPipeline, String> {
         let Found { mapping, problem, mapper, gap } = found;
-        let Question { topology, microbatches, recompute, schedule, links, shape, .. } = self.question;
+        let Question { topology, microbatches, recompute, schedule, links, all_reduce, shape, .. } = self.question;
+        let communication = Communication { links: *links, all_reduce: *all_reduce };
         let options = Options { microbatches: *microbatches, recompute: *recompute };
         let actual = MappingProblem { stages: self.partition.stages.clone(), ..problem.clone() };
         let buckets = self.options.buckets;
-        let simulation = Pipeline::of_mapping(&actual, &self.of_stages(&mapping), *links)
+        let simulation = Pipeline::of_mapping(&actual, &self.of_stages(&mapping), communication)
             .and_then(|pipeline| simulate(&Pipeline { buckets, ..pipeline }, *schedule, options))
             .map_err(|error| error.to_string())?;
         let peaks = simulation.memory().peak;

@@ -12,8 +12,8 @@ use crate::graph::NodeId;
 use crate::instance::{AcceleratorClass, Instance, Node, Parallelism, Platform, Problems};
 use crate::mapping::{Counted, JointProblem, StageCost, Topology, UnitGraph};
 use crate::problem::{Degrees, Objective, Problem, ProblemSpec, Scope, StageMemory};
-use crate::simulate::Links;
 use crate::simulate::schedule::Schedule;
+use crate::simulate::{Collective, Links};
 use crate::solve::SearchContext;
 use crate::solve::degrees::least_in_line;
 
@@ -39,6 +39,7 @@ pub struct Question<'a> {
     /// Whether whole stages compute their activations once more.
     pub recompute: bool,
     pub links: Links,
+    pub all_reduce: Collective,
     /// What stages keep.
     pub memory: StageMemory,
     /// Sets of nodes of which each is kept on one stage.
@@ -49,7 +50,7 @@ pub struct Question<'a> {
 #[derive(Debug)]
 struct OnLinks {
     rates: Rates,
-    is_training: bool,
+    replicas: f64,
     /// Of the devices: what they compute and exchange takes less time where they are fast.
     speed: f64,
 }
@@ -59,8 +60,9 @@ impl CostModel for OnLinks {
         let mut costs = ProfiledCost.costs(instance, spec);
         if let Some(stages) = &mut costs.stages {
             stages.bandwidth = self.rates.bandwidth;
-            // A ring moves half of what PipeDream's planner counts.
-            let share = if self.is_training { 0.5 * self.rates.bandwidth / self.rates.ring } else { 0.0 };
+            // PipeDream's planner counts 4 (R - 1) / R of the bytes on such links.
+            let counted = 4.0 * (self.replicas - 1.0) / self.replicas / self.rates.bandwidth;
+            let share = if counted > 0.0 { self.rates.all_reduce / counted } else { 0.0 };
             for option in stages.options.iter_mut().flatten() {
                 option.parameters *= share;
                 option.compute /= self.speed;
@@ -105,6 +107,12 @@ impl Question<'_> {
     fn most_memory(&self) -> Option<f64> {
         let limits: Option<Vec<f64>> = self.topology.devices.iter().map(|device| device.memory).collect();
         limits?.into_iter().max_by(f64::total_cmp)
+    }
+
+    /// What no message is faster than, and no all-reduce.
+    pub(super) fn fastest_links(&self) -> Rates {
+        let rates = Rates::fastest(&self.topology, self.shape.replicas, self.all_reduce);
+        if self.is_training() { rates } else { Rates { all_reduce: 0.0, ..rates } }
     }
 
     /// What messages take that keep devices waiting, where links are like `rates`.
@@ -188,7 +196,7 @@ impl Question<'_> {
             return Ok(None);
         }
         // The all-reduce of a stage passes while those before it run their last backward pass.
-        let rates = Rates { ring: f64::INFINITY, ..Rates::fastest(&self.topology, self.shape.replicas) };
+        let rates = Rates { all_reduce: 0.0, ..self.fastest_links() };
         let (problem, blocks) = (self.with_degrees(Objective::Throughput, rates)?, Blocks::of(self.instance));
         let microbatches = self.all_microbatches() as f64;
         let heaviest = |weights: &[f64]| blocks.heaviest(weights);
@@ -203,7 +211,7 @@ impl Question<'_> {
     /// # Errors
     /// The instance cannot be split like this.
     pub fn by_load(&self) -> Result<Option<Problem>, Problems> {
-        let rates = Rates::fastest(&self.topology, self.shape.replicas);
+        let rates = self.fastest_links();
         if !self.has_options() {
             return self.on_classes(self.paid(rates)).map(Some);
         }
@@ -231,7 +239,7 @@ impl Question<'_> {
         let mut platform = of_class(platform, stages * replicas * tensor, self.most_memory());
         platform.accelerators.iter_mut().for_each(|class| class.load = None);
         let spec = ProblemSpec { objective, degrees, ..self.on(platform) };
-        let costs = OnLinks { rates, is_training: self.is_training(), speed: self.fastest() };
+        let costs = OnLinks { rates, replicas: replicas as f64, speed: self.fastest() };
         Problem::with_costs(&instance, spec, &costs)
     }
 
@@ -283,13 +291,12 @@ impl Question<'_> {
     /// all-reduce for each microbatch, and with what it has to hold of one.
     pub(super) fn on_devices(&self, rates: Rates, classes: &[(f64, usize)]) -> (Instance, Platform) {
         let (mut instance, mut platform) = self.with_links(rates);
-        let (costs, replicas) = (self.stage_costs(), self.shape.replicas as f64);
-        let ring = if self.is_training() { 2.0 * (replicas - 1.0) / replicas / rates.ring } else { 0.0 };
+        let costs = self.stage_costs();
         for (node, options) in instance.nodes.iter_mut().zip(&costs.options) {
             // What replicas share out no one has to hold; each stage keeps one microbatch at least.
             node.memory = options.iter().map(|option| costs.bytes(option).of(1, self.shape.replicas)).sum();
             let times = if self.recompute && self.is_training() && !node.backward { 2.0 } else { 1.0 };
-            let share = ring * node.parameter_bytes / self.microbatches as f64;
+            let share = rates.all_reduce * node.parameter_bytes / self.microbatches as f64;
             let on = |&(speed, _): &(f64, usize)| Some(node.accelerator_times[0]? * times / speed + share);
             node.accelerator_times = classes.iter().map(on).collect();
         }
@@ -329,8 +336,10 @@ impl Question<'_> {
         if members.len() > MOST_JOINT_UNITS {
             return Ok(None);
         }
+        // It knows rings alone.
+        let counts_rings = self.is_training() && self.all_reduce == Collective::Ring;
         for unit in &mut units.units {
-            unit.parameter_bytes *= if self.is_training() { 1.0 / self.microbatches as f64 } else { 0.0 };
+            unit.parameter_bytes *= if counts_rings { 1.0 / self.microbatches as f64 } else { 0.0 };
             unit.backward += if self.recompute { unit.forward } else { 0.0 };
         }
         let Shape { stages, replicas, .. } = self.shape;

@@ -230,6 +230,7 @@ impl<'a> Planner<'a> {
             schedule,
             recompute,
             links: self.options.links,
+            all_reduce: self.options.all_reduce,
             memory: StageMemory { in_flight, ..self.options.memory },
             together: &self.options.together,
         }

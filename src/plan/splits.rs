@@ -92,16 +92,15 @@ impl Search<'_> {
 
     /// Several chunks on each device: on the fastest links for the bound, and on links like the mean.
     fn by_chunk_search(&mut self, bound: &mut f64) -> Result<bool, PlanError> {
-        let Question { topology, shape, .. } = self.question;
         let search = ChunkSearch::default();
-        let fastest = self.question.by_chunks(Rates::fastest(topology, shape.replicas))?;
+        let fastest = self.question.by_chunks(self.question.fastest_links())?;
         let outcome = self.by(&search, &fastest)?;
         if let Some(least) = outcome.bound() {
             *bound = bound.max(self.question.least_by_chunks(least.value));
         }
         let is_refuted = outcome == Outcome::Infeasible;
         if !is_refuted {
-            self.by(&search, &self.question.by_chunks(Rates::mean(topology))?)?;
+            self.by(&search, &self.question.by_chunks(Rates::mean(&self.question.topology))?)?;
         }
         Ok(is_refuted)
     }

@@ -34,6 +34,7 @@
 //! ```
 
 mod bound;
+mod collective;
 mod engine;
 mod error;
 mod memory;
@@ -47,11 +48,14 @@ mod tasks;
 mod template;
 mod timeline;
 
+pub use collective::{Collective, Phase};
 pub use engine::{Deadlock, TaskGraph};
 pub use error::{SimulateError, Unsuitable};
 pub use memory::Memory;
 pub use options::Options;
-pub use pipeline::{AllReduce, Block, Flow, Links, Pass, Pipeline, Stage, Transfers, WEIGHT_GRADIENT, Way};
+pub use pipeline::{
+    AllReduce, Block, Communication, Flow, Links, Pass, Pipeline, Stage, Transfers, WEIGHT_GRADIENT, Way,
+};
 pub use run::{simulate, steady_time};
 pub use schedule::Schedule;
 pub use template::{Operation, Template, Track, TrackKind, Work};

@@ -57,7 +57,7 @@ impl<'a> Ending<'a> {
     fn add(&mut self, reduce: &AllReduce, gradients: &[usize], tracks: &[usize], share: f64) {
         let computed = |&i: &usize| self.last[i] + share * self.template.operations[i].duration;
         let begins = gradients.iter().map(computed).chain(tracks.iter().map(|&track| self.free[track]));
-        let (begins, duration) = (begins.fold(0.0, f64::max), reduce.part(self.pipeline.parts()));
+        let (begins, duration) = (begins.fold(0.0, f64::max), reduce.time(self.pipeline.parts()));
         for (&block, &track) in reduce.after.iter().zip(tracks) {
             let start = self.free[track].max(begins);
             self.free[track] = start + duration;

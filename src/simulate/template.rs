@@ -55,6 +55,8 @@ pub enum TrackKind {
     AllReduces(usize),
     /// The messages from one device to another.
     Link(usize, usize),
+    /// The messages that devices send over a channel of theirs.
+    Channel(usize),
 }
 
 /// Where operations run, and are shown.
@@ -113,7 +115,7 @@ impl Template {
             builder.connect(flow.source, flow.target, flow.way);
         }
         if scope.all_reduce {
-            pipeline.all_reduces.iter().for_each(|reduce| builder.add_all_reduce(&reduce.after, reduce.time));
+            pipeline.all_reduces.iter().for_each(|reduce| builder.add_all_reduce(&reduce.after, reduce.time(1)));
         }
         builder.template
     }
@@ -208,14 +210,23 @@ impl<'a> Builder<'a> {
             Way::Kept => self.template.dependencies.push((from.compute, to.compute)),
             Way::Shared => self.template.dependencies.extend(from.input.map(|input| (input, to.compute))),
             Way::Sent(time) if time > 0.0 => {
-                let link = TrackKind::Link(self.pipeline.device_of(source), self.pipeline.device_of(target));
                 let contended = self.pipeline.transfers == Transfers::Links { contended: true };
-                let track = self.template.track(link, contended);
+                let carrier = self.carrier(self.pipeline.device_of(source), self.pipeline.device_of(target), contended);
+                let track = self.template.track(carrier, contended);
                 let message = self.add(Work::Message, source, track, time);
                 self.template.dependencies.extend([(sent, message), (message, fetched)]);
             }
             Way::Sent(_) => self.template.dependencies.push((sent, fetched)),
         }
+    }
+
+    /// What carries the messages from one device to another: where they have to queue the channel that the one shares, else that
+    /// of the other, else a link of their own.
+    fn carrier(&self, from: usize, to: usize, contended: bool) -> TrackKind {
+        let channels = &self.pipeline.channels;
+        let channel = |near, far| channels.iter().position(|channel| channel.carries(near, far) > 0);
+        let shared = contended.then(|| channel(from, to).or_else(|| channel(to, from))).flatten();
+        shared.map_or(TrackKind::Link(from, to), TrackKind::Channel)
     }
 
     fn add_all_reduce(&mut self, after: &[usize], time: f64) {

@@ -2,14 +2,17 @@
 //! mapping of small workloads, each simulated by itself.
 
 use dagsplit::instance::{Edge, EdgeBytes, Instance, Node, NodeOption, Parallelism, Platform};
-use dagsplit::mapping::{Counted, Device, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology};
+use dagsplit::mapping::{
+    Channel, Counted, Device, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology,
+};
 use dagsplit::plan::{Candidate, Fate, Plan, PlanOptions, plan};
 use dagsplit::problem::{Optimizer, Precision, StageMemory, Training, fits};
 use dagsplit::simulate::schedule::{Interleaved, OneForwardOneBackward, Schedule};
-use dagsplit::simulate::{Links, Options, Pipeline, SimulateError, Unsuitable, simulate};
+use dagsplit::simulate::{Collective, Communication, Links, Options, Pipeline, SimulateError, Unsuitable, simulate};
 use dagsplit::solve::{SearchContext, Status};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::sample::select;
 
 /// A layer: forward time, backward time, bytes of its output, of its parameters, and of what it keeps besides.
 type Layer = (u8, u8, u8, u8, u8);
@@ -206,7 +209,7 @@ fn of_options(
 }
 
 /// The shortest step of any mapping that fits in memory, with all-reduces in parts where they pass beside the compute.
-fn shortest(stages: &StageGraph, topology: &Topology, candidate: &Candidate, links: Links) -> Option<f64> {
+fn shortest(stages: &StageGraph, topology: &Topology, candidate: &Candidate, how: Communication) -> Option<f64> {
     let replicas = candidate.shape.replicas;
     let cost = StageCost::additive(Counted::Both);
     let problem = MappingProblem { stages: stages.clone(), replicas, topology: topology.clone(), cost };
@@ -215,7 +218,7 @@ fn shortest(stages: &StageGraph, topology: &Topology, candidate: &Candidate, lin
     let time = |chosen: Vec<usize>| {
         // Stage s of a pipeline over p devices is on the device of the stage s mod p.
         let devices = (0..problem.copies()).map(|copy| chosen[copy % held]).collect();
-        let pipeline = Pipeline::of_mapping(&problem, &Mapping { devices }, links).unwrap();
+        let pipeline = Pipeline::of_mapping(&problem, &Mapping { devices }, how).unwrap();
         let pipeline = Pipeline { buckets: BUCKETS, ..pipeline };
         let simulation = match simulate(&pipeline, candidate.schedule, options) {
             Err(SimulateError::Unsuitable(Unsuitable::NotAMultiple { .. })) => return None,
@@ -262,12 +265,23 @@ fn topology(count: usize, (rates, latency): (&[u8], u8), fast: &[bool], memory: 
         ..Device::new(format!("{d}"))
     };
     let rate = |a: usize, b: usize| f64::from(rates[(a * count + b) % rates.len()]);
-    Topology::new("any", "made up", (0..count).map(device).collect(), rate).with_latency(|_, _| latency.into())
+    let mut topology =
+        Topology::new("any", "made up", (0..count).map(device).collect(), rate).with_latency(|_, _| latency.into());
+    // In half of the cases, the second half of the devices shares an uplink.
+    let devices: Vec<usize> = (count / 2..count).collect();
+    let channel = Channel { name: "uplink".into(), inside: devices.clone(), devices, bandwidth: f64::from(rates[0]) };
+    topology.channels = Some(channel).filter(|_| rates[0].is_multiple_of(2)).into_iter().collect();
+    topology
 }
 
 const BUCKETS: usize = 3;
 
-const LINKS: [Links; 3] = [Links::Blocking, Links::Overlapped, Links::Contended];
+/// Messages and all-reduces paid for in any way.
+fn communication() -> impl Strategy<Value = Communication> {
+    let links = select(vec![Links::Blocking, Links::Overlapped, Links::Contended]);
+    let all_reduce = select(vec![Collective::Ring, Collective::Hierarchical, Collective::Tree, Collective::Auto]);
+    (links, all_reduce).prop_map(|(links, all_reduce)| Communication { links, all_reduce })
+}
 
 /// How a model is trained, and what replicas share out of it.
 fn trained() -> impl Strategy<Value = StageMemory> {
@@ -280,12 +294,12 @@ fn trained() -> impl Strategy<Value = StageMemory> {
     })
 }
 
-fn options(links: usize, batch: usize, memory: StageMemory) -> PlanOptions {
+fn options(how: Communication, batch: usize, memory: StageMemory) -> PlanOptions {
     let schedules = PlanOptions::schedules().into_iter().map(|(schedule, _)| schedule).filter(|s| s.has_backward());
     let schedules: Vec<&'static dyn Schedule> = schedules.collect();
     let mappers = ["consecutive", "exhaustive"].map(String::from).to_vec();
-    let (batch, links) = (Some(batch), LINKS[links]);
-    PlanOptions { batch, schedules, links, buckets: BUCKETS, mappers, memory, ..PlanOptions::default() }
+    let (batch, Communication { links, all_reduce }) = (Some(batch), how);
+    PlanOptions { batch, schedules, links, all_reduce, buckets: BUCKETS, mappers, memory, ..PlanOptions::default() }
 }
 
 fn layer() -> impl Strategy<Value = Layer> {
@@ -306,13 +320,14 @@ fn check_nodes(
         plan(&instance, topology, &PlanOptions { memory: kept, ..asked.clone() }, &SearchContext::new()).unwrap();
     let count = layers.len() as u64;
     let forward = instance.edges.iter().filter(|edge| edge.target < count);
+    let how = Communication { links: asked.links, all_reduce: asked.all_reduce };
     let edges: Vec<(usize, usize)> = forward.map(|edge| (edge.source as usize, edge.target as usize)).collect();
     check(&found, |candidate| {
         let splits = splits(layers.len(), &edges, candidate.shape.stages);
         let lasting = |parameters| lasting(parameters, kept, candidate.shape.replicas);
         let times = splits
             .iter()
-            .filter_map(|split| shortest(&of_nodes(layers, &edges, split, lasting), topology, candidate, asked.links));
+            .filter_map(|split| shortest(&of_nodes(layers, &edges, split, lasting), topology, candidate, how));
         times.min_by(f64::total_cmp)
     })?;
     Ok(found)
@@ -326,7 +341,7 @@ fn one_layer_each(layers: &[Layer], edges: (&[bool], &[bool]), devices: usize, r
         replicas: vec![replicas],
         schedules: vec![&OneForwardOneBackward],
         recompute: vec![false],
-        ..options(0, replicas * layers.len(), StageMemory::default())
+        ..options(Communication::default(), replicas * layers.len(), StageMemory::default())
     };
     let found = check_nodes(layers, edges, &topology, &asked).unwrap();
     let best = found.best().unwrap();
@@ -368,24 +383,24 @@ proptest! {
     #[test]
     fn no_plan_of_nodes_is_below_its_bound(
         layers in vec(layer(), 1..5), chained in vec(proptest::bool::weighted(0.7), 4), skips in vec(any::<bool>(), 4), devices in 1..5usize, rates in vec(1..30u8, 9),
-        latency in 0..3u8, fast in vec(any::<bool>(), 4), limit in proptest::option::of(20..150u16), links in 0..3usize, batch in 1..7usize, kept in prop_oneof![Just(StageMemory::default()), trained()],
+        latency in 0..3u8, fast in vec(any::<bool>(), 4), limit in proptest::option::of(20..150u16), how in communication(), batch in 1..7usize, kept in prop_oneof![Just(StageMemory::default()), trained()],
     ) {
         let topology = topology(devices, (&rates, latency), &fast, limit);
-        let asked = options(links, batch, kept);
+        let asked = options(how, batch, kept);
         check_nodes(&layers, (&chained, &skips), &topology, &asked)?;
     }
 
     #[test]
     fn no_plan_of_chunks_is_below_its_bound(
         layers in vec(layer(), 4..7), alike in any::<bool>(), devices in 2..4usize, rates in vec(1..30u8, 9), latency in 0..3u8,
-        fast in vec(any::<bool>(), 3), limit in proptest::option::of(20..150u16), links in 0..3usize, batch in 1..7usize, kept in prop_oneof![Just(StageMemory::default()), trained()],
+        fast in vec(any::<bool>(), 3), limit in proptest::option::of(20..150u16), how in communication(), batch in 1..7usize, kept in prop_oneof![Just(StageMemory::default()), trained()],
     ) {
         // Alike layers that send nothing come to the least bubble.
         let layers = if alike { vec![(layers[0].0, layers[0].1, 0, layers[0].3, layers[0].4); layers.len()] } else { layers };
         let kept = if layers.iter().any(|layer| layer.3 > 0) { kept } else { StageMemory::default() };
         let instance = training(&layers, &[true; 6], &[false; 6]);
         let topology = topology(devices, (&rates, latency), &fast, limit);
-        let options = PlanOptions { schedules: vec![&Interleaved], ..options(links, batch, kept) };
+        let options = PlanOptions { schedules: vec![&Interleaved], ..options(how, batch, kept) };
         let found = plan(&instance, &topology, &options, &SearchContext::new()).unwrap();
         let edges: Vec<(usize, usize)> = (1..layers.len()).map(|v| (v - 1, v)).collect();
         prop_assert!(found.candidates.iter().all(|candidate| candidate.chunks == 2));
@@ -393,7 +408,7 @@ proptest! {
             let splits = chunk_splits(layers.len(), candidate.chunks, candidate.shape.stages);
             let lasting = |parameters| lasting(parameters, kept, candidate.shape.replicas);
             let times = splits.iter().filter_map(|split| {
-                shortest(&of_nodes(&layers, &edges, split, lasting), &topology, candidate, LINKS[links])
+                shortest(&of_nodes(&layers, &edges, split, lasting), &topology, candidate, how)
             });
             times.min_by(f64::total_cmp)
         })?;
@@ -402,12 +417,12 @@ proptest! {
     #[test]
     fn no_plan_of_options_is_below_its_bound(
         layers in vec(layer(), 1..4), devices in 1..4usize, rates in vec(1..30u8, 9), latency in 0..3u8, fast in vec(any::<bool>(), 3),
-        limit in proptest::option::of(20..150u16), links in 0..3usize, batch in 1..7usize, zero in prop_oneof![Just(0), Just(3)],
+        limit in proptest::option::of(20..150u16), how in communication(), batch in 1..7usize, zero in prop_oneof![Just(0), Just(3)],
     ) {
         let kept = StageMemory { zero: if layers.iter().any(|layer| layer.3 > 0) { zero } else { 0 }, ..StageMemory::default() };
         let instance = with_options(&layers);
         let whole = topology(devices, (&rates, latency), &fast, limit);
-        let found = plan(&instance, &whole, &options(links, batch, kept), &SearchContext::new()).unwrap();
+        let found = plan(&instance, &whole, &options(how, batch, kept), &SearchContext::new()).unwrap();
         let edges: Vec<(usize, usize)> = (1..layers.len()).map(|v| (v - 1, v)).collect();
         check(&found, |candidate| {
             // Two devices at a time make at most one group of three.
@@ -419,7 +434,7 @@ proptest! {
             let splits = splits(layers.len(), &edges, candidate.shape.stages);
             let all = splits.iter().flat_map(|split| (0..1 << layers.len()).map(move |choice| (split, choice)));
             let times = all.filter_map(|(split, choice)| {
-                shortest(&of_options(&instance, split, (degree, choice), fastest, lasting), &grouped, candidate, LINKS[links])
+                shortest(&of_options(&instance, split, (degree, choice), fastest, lasting), &grouped, candidate, how)
             });
             times.min_by(f64::total_cmp)
         })?;

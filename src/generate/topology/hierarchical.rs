@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{Checks, Layout, Links, Rate, Rng, name_in_node};
+use super::{Checks, Layout, Links, Rate, Rng, channels_of_nodes, name_in_node};
+use crate::mapping::Channel;
 
 /// Nodes of equal size; one bandwidth inside them and one between them. The defaults are the measured ones of Liu et
 /// al. (2024): four nodes of four Titan V on PCIe, joined by Ethernet.
@@ -20,17 +21,21 @@ pub struct Hierarchical {
     /// Bandwidth between devices of two nodes, in bytes per second.
     #[arg(long, value_name = "RATE", default_value_t = Self::default().between)]
     pub between: Rate,
+    /// Whether the devices of a node share one uplink of the bandwidth between nodes.
+    #[arg(long)]
+    pub shared_uplink: bool,
 }
 
 impl Default for Hierarchical {
     fn default() -> Self {
-        Self { nodes: 4, node_size: 4, inside: Rate::gib(11.0), between: Rate::gib(1.1) }
+        Self { nodes: 4, node_size: 4, inside: Rate::gib(11.0), between: Rate::gib(1.1), shared_uplink: false }
     }
 }
 
 impl Layout for Hierarchical {
     fn name(&self) -> String {
-        format!("hierarchical-{}x{}", self.nodes, self.node_size)
+        let uplink = if self.shared_uplink { "-uplink" } else { "" };
+        format!("hierarchical-{}x{}{uplink}", self.nodes, self.node_size)
     }
 
     fn check(&self, checks: &mut Checks) {
@@ -44,6 +49,11 @@ impl Layout for Hierarchical {
 
     fn device_name(&self, d: usize) -> String {
         name_in_node(d, self.node_size)
+    }
+
+    fn channels(&self) -> Vec<Channel> {
+        let count = usize::from(self.shared_uplink);
+        channels_of_nodes((self.nodes, self.node_size), count, "uplink", self.between)
     }
 
     fn draw(&self, _: &mut Rng) -> Links {

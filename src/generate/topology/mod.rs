@@ -32,7 +32,7 @@ use serde::Serialize;
 use super::GenerateError;
 use super::checks::Checks;
 use super::command_line::command_line;
-use crate::mapping::{Device, Rate, Topology};
+use crate::mapping::{Channel, Device, Rate, Topology};
 
 /// A generator whose numbers are the same on every platform and in every version.
 type Rng = Xoshiro256PlusPlus;
@@ -107,6 +107,10 @@ trait Layout {
     fn memory(&self) -> Option<f64> {
         None
     }
+    /// What devices share.
+    fn channels(&self) -> Vec<Channel> {
+        Vec::new()
+    }
     /// Draws the bandwidths in bytes per millisecond, and the latencies in milliseconds.
     fn draw(&self, rng: &mut Rng) -> Links;
 }
@@ -177,7 +181,25 @@ pub fn generate(recipe: &TopologyRecipe) -> Result<Topology, GenerateError> {
     let devices: Vec<Device> = (0..layout.devices()).map(device).collect();
     let name = layout.name() + &recipe.seed.map_or_else(String::new, |seed| format!("-seed{seed}"));
     let links = layout.draw(&mut Rng::seed_from_u64(recipe.seed.unwrap_or_default()));
-    Ok(Topology::new(name, recipe.command_line(), devices, links.bandwidth).with_latency(links.latency))
+    let mut topology = Topology::new(name, recipe.command_line(), devices, links.bandwidth).with_latency(links.latency);
+    topology.channels = layout.channels();
+    Ok(topology)
+}
+
+/// In each of `nodes` of `size` devices, `count` channels of this kind and bandwidth that the devices share evenly, neighbours
+/// the same one.
+fn channels_of_nodes((nodes, size): (usize, usize), count: usize, kind: &str, bandwidth: Rate) -> Vec<Channel> {
+    let channel = |i: usize| {
+        let (node, channel) = (i / count, i % count);
+        let inside = node * size..(node + 1) * size;
+        Channel {
+            name: format!("node{node}/{kind}{channel}"),
+            devices: inside.clone().filter(|device| device % size * count / size == channel).collect(),
+            inside: inside.collect(),
+            bandwidth: bandwidth.bytes_per_ms(),
+        }
+    };
+    (0..nodes * count).map(channel).collect()
 }
 
 /// The name of device `d` where each node has `size` of them.

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{Checks, Layout, Links, Rate, Rng, name_in_node};
+use super::{Checks, Layout, Links, Rate, Rng, channels_of_nodes, name_in_node};
+use crate::mapping::Channel;
 
 /// A server of eight devices that NVSwitch joins at full NVLink bandwidth, with one InfiniBand port for each device:
 /// figures of the maker's data sheets, one direction.
@@ -51,6 +52,9 @@ pub struct Nvswitch {
     /// How many devices of each server are used.
     #[arg(long, default_value_t = Self::default().node_size)]
     pub node_size: usize,
+    /// How many InfiniBand ports the devices of each server share [default: one for each].
+    #[arg(long)]
+    pub nics: Option<usize>,
     /// Latency between devices of two servers, in microseconds.
     #[arg(long, value_name = "US", default_value_t = Self::default().network_latency)]
     pub network_latency: f64,
@@ -58,18 +62,22 @@ pub struct Nvswitch {
 
 impl Default for Nvswitch {
     fn default() -> Self {
-        Self { server: Server::default(), nodes: 4, node_size: 8, network_latency: 0.0 }
+        Self { server: Server::default(), nodes: 4, node_size: 8, nics: None, network_latency: 0.0 }
     }
 }
 
 impl Layout for Nvswitch {
     fn name(&self) -> String {
-        format!("{}-{}x{}", self.server.name(), self.nodes, self.node_size)
+        let nics = self.nics.map_or_else(String::new, |nics| format!("-nics{nics}"));
+        format!("{}-{}x{}{nics}", self.server.name(), self.nodes, self.node_size)
     }
 
     fn check(&self, checks: &mut Checks) {
         checks.count("nodes", self.nodes as u64);
         checks.within("node-size", self.node_size as u64, 1, 8);
+        if let Some(nics) = self.nics {
+            checks.within("nics", nics as u64, 1, self.node_size as u64);
+        }
         checks.at_least("network-latency", self.network_latency, 0.0);
     }
 
@@ -83,6 +91,11 @@ impl Layout for Nvswitch {
 
     fn memory(&self) -> Option<f64> {
         Some(80e9)
+    }
+
+    fn channels(&self) -> Vec<Channel> {
+        let of = |nics| channels_of_nodes((self.nodes, self.node_size), nics, "nic", self.server.between());
+        self.nics.map(of).unwrap_or_default()
     }
 
     fn draw(&self, _: &mut Rng) -> Links {

@@ -13,7 +13,7 @@ use super::record::InstanceRecord;
 use super::sheet::{Cell, Column, Sheet};
 use crate::mapping::Topology;
 use crate::plan::{BEST, Breakdown, Candidate, Fate, MappedPipeline, Plan, PlanOptions};
-use crate::simulate::Links;
+use crate::simulate::{Collective, Links};
 use crate::units::{bytes, number, percent};
 use crate::verify;
 
@@ -101,6 +101,9 @@ pub struct PlanRecord {
     pub partitioner: Option<String>,
     /// How messages are paid for.
     pub links: &'static str,
+    /// How all-reduces are done, where not in rings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub all_reduce: Option<&'static str>,
     /// In how many parts all-reduces are done, where they are not done as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buckets: Option<usize>,
@@ -127,6 +130,10 @@ pub struct PlanRecord {
     pub reasons: Vec<String>,
 }
 
+/// What stands below plans on devices that share channels.
+const CHANNELS_NOTE: &str =
+    "The bounds and the mappers take the topology's channels for wide enough; the simulations do not.";
+
 impl PlanRecord {
     /// The record of `plan`.
     pub fn new(
@@ -147,6 +154,7 @@ impl PlanRecord {
             batch: plan.batch,
             partitioner: options.partitioner.clone(),
             links: links_name(options.links),
+            all_reduce: Some(options.all_reduce).filter(|&way| way != Collective::Ring).map(Collective::name),
             buckets: Some(options.buckets).filter(|&buckets| buckets > 1),
             together: Some(options.together.len()).filter(|&sets| sets > 0),
             status: plan.status().name(),
@@ -157,7 +165,10 @@ impl PlanRecord {
             verified: best.is_some(),
             candidates: plan.candidates.iter().map(candidate).collect(),
             copies: pipeline.map(copies).unwrap_or_default(),
-            reasons: reasons(plan),
+            reasons: reasons(plan)
+                .into_iter()
+                .chain((!topology.channels.is_empty()).then(|| CHANNELS_NOTE.to_owned()))
+                .collect(),
         }
     }
 
@@ -172,10 +183,11 @@ impl PlanRecord {
             self.candidates.iter().partition(|candidate| candidate.time.is_some());
         let shown = simulated.iter().take(BEST).chain(others.iter().filter(|other| other.status == "failed"));
         let Self { instance, topology, batch, links, .. } = self;
+        let way = self.all_reduce.map_or_else(String::new, |way| format!(", all-reduces: {way}"));
         let parts = self.buckets.map_or_else(String::new, |buckets| format!(", all-reduces in {buckets} parts"));
         Sheet {
             caption: format!(
-                "{} on {} ({} devices): steps of {batch} samples, {links} messages{parts}. Times in ms.",
+                "{} on {} ({} devices): steps of {batch} samples, {links} messages{way}{parts}. Times in ms.",
                 instance.name, topology.name, topology.count
             ),
             columns: columns().chain([Column::words("")]).collect(),

@@ -72,7 +72,7 @@ fn rows(simulation: &Simulation) -> Vec<Row> {
     }
     rows.retain(|row| matches!(row.kind, TrackKind::Device(_)) || !row.spans.is_empty());
     rows.iter_mut().for_each(|row| row.spans.sort_by(|a, b| a.start.total_cmp(&b.start)));
-    rows.sort_by_key(|row| (owner(row.kind), row.kind));
+    rows.sort_by_key(|row| (owner(&simulation.pipeline, row.kind), row.kind));
     rows
 }
 

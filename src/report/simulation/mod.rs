@@ -20,11 +20,12 @@ fn track_name(pipeline: &Pipeline, kind: TrackKind) -> String {
         TrackKind::Outputs(device) => format!("{} out", name(device)),
         TrackKind::AllReduces(device) => format!("{} all-reduce", name(device)),
         TrackKind::Link(source, target) => format!("{} → {}", name(source), name(target)),
+        TrackKind::Channel(channel) => pipeline.channels[channel].name.clone(),
     }
 }
 
-/// The device that a track belongs to; of a link, the one that sends.
-fn owner(kind: TrackKind) -> usize {
+/// The device that a track belongs to; of a link, the one that sends, and of a channel, the first one.
+fn owner(pipeline: &Pipeline, kind: TrackKind) -> usize {
     match kind {
         TrackKind::Device(device)
         | TrackKind::Engine(device)
@@ -32,6 +33,7 @@ fn owner(kind: TrackKind) -> usize {
         | TrackKind::Outputs(device)
         | TrackKind::AllReduces(device)
         | TrackKind::Link(device, _) => device,
+        TrackKind::Channel(channel) => pipeline.channels[channel].devices.first().copied().unwrap_or_default(),
     }
 }
 

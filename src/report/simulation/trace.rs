@@ -16,7 +16,7 @@ const MICROSECONDS: f64 = 1000.0;
 pub fn trace(simulation: &Simulation) -> String {
     let tracks = simulation.template().tracks.iter().enumerate();
     let names = tracks.flat_map(|(thread, track)| {
-        let (device, name) = (owner(track.kind), track_name(&simulation.pipeline, track.kind));
+        let (device, name) = (owner(&simulation.pipeline, track.kind), track_name(&simulation.pipeline, track.kind));
         let named = |what: &str, name: &str| json!({"name": what, "ph": "M", "pid": device, "tid": thread, "args": {"name": name}});
         [named("process_name", &simulation.pipeline.devices[device]), named("thread_name", &name)]
     });
@@ -34,7 +34,7 @@ fn events(simulation: &Simulation, id: usize, span: &Span) -> Vec<Value> {
             "name": span_name(simulation, span),
             "cat": operation.work.name(),
             "ph": phase,
-            "pid": owner(track.kind),
+            "pid": owner(&simulation.pipeline, track.kind),
             "tid": operation.track,
             "ts": time * MICROSECONDS,
         })
@@ -71,7 +71,8 @@ fn arrows(simulation: &Simulation) -> Vec<Value> {
         // Arrows belong to what runs at their ends.
         let event = |phase: &str, span: &Span, time: f64| {
             let (track, thread) = (simulation.track(span), simulation.operation(span).track);
-            let (name, process) = (format!("{} message", simulation.pass(from).name()), owner(track.kind));
+            let (name, process) =
+                (format!("{} message", simulation.pass(from).name()), owner(&simulation.pipeline, track.kind));
             json!({"name": name, "cat": "flow", "ph": phase, "id": id, "pid": process, "tid": thread, "ts": time * MICROSECONDS})
         };
         let mut received = event("f", to, to.start);

@@ -1,7 +1,8 @@
 //! The pipeline of a stage graph whose copies are mapped to the devices of a topology.
 
 use super::{AllReduce, Block, Flow, Pass, Pipeline, Stage, Transfers, WEIGHT_GRADIENT, Way};
-use crate::mapping::{Mapping, MappingProblem, StageGraph};
+use crate::mapping::{Mapping, MappingProblem, MessageTime, StageGraph};
+use crate::simulate::collective::Collective;
 use crate::simulate::error::SimulateError;
 
 /// How messages between mapped stages are paid for.
@@ -12,8 +13,24 @@ pub enum Links {
     Blocking,
     /// Messages pass beside the compute, as many at a time as there are.
     Overlapped,
-    /// Messages pass beside the compute, but those from one device to another one after another.
+    /// Messages pass beside the compute, but those from one device to another, or over one channel, one after another.
     Contended,
+}
+
+/// How what devices send each other is paid for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Communication {
+    /// Messages between stages.
+    pub links: Links,
+    /// What the copies of a stage send each other.
+    pub all_reduce: Collective,
+}
+
+impl From<Links> for Communication {
+    /// With all-reduces in rings.
+    fn from(links: Links) -> Self {
+        Self { links, all_reduce: Collective::Ring }
+    }
 }
 
 impl Pipeline {
@@ -21,17 +38,24 @@ impl Pipeline {
     ///
     /// `mapping` has a device for each copy; one device may hold several stages of a replica, as the interleaved
     /// schedule has it. Activations go from a stage to a later one, gradients from a stage to an earlier one, and each
-    /// takes the time that the topology says. A stage waits for gradients from wherever it sends activations to, also
+    /// takes the time that the topology says, with the same message of all replicas at once on its
+    /// channels, or one after another where they are contended. A stage waits for gradients from wherever it sends activations to, also
     /// where no message says so. What a stage's memory holds beyond what lasts it keeps for each microbatch in
     /// flight. What `problem` counts to a stage's time does not matter: everything is simulated.
-    /// O(copies + replicas · messages).
+    /// O(copies + replicas · messages), and O(stages · replicas² log
+    /// replicas) for all-reduces that know hosts.
     ///
     /// # Errors
     /// [`SimulateError::SentBack`] where a message goes to an earlier stage and no stage has a backward pass.
     ///
     /// # Panics
     /// If `mapping` names a device that the topology does not have, or not one for each copy.
-    pub fn of_mapping(problem: &MappingProblem, mapping: &Mapping, links: Links) -> Result<Self, SimulateError> {
+    pub fn of_mapping(
+        problem: &MappingProblem,
+        mapping: &Mapping,
+        communication: impl Into<Communication>,
+    ) -> Result<Self, SimulateError> {
+        let Communication { links, all_reduce } = communication.into();
         let (graph, copies, replicas) = (&problem.stages, problem.copies(), problem.replicas);
         assert_eq!(mapping.devices.len(), copies, "a device for each copy");
         let has_backward = graph.stages.iter().any(|stage| stage.backward > 0.0);
@@ -49,6 +73,7 @@ impl Pipeline {
             memory: used.iter().map(|&device| problem.topology.devices[device].memory).collect(),
             stages: (0..copies).map(|copy| placed.stage(copy, index(copy))).collect(),
             blocks: (0..copies).map(|copy| placed.block(copy, Pass::Forward)).collect(),
+            channels: problem.topology.channels.iter().map(|channel| channel.among(&used)).collect(),
             flows: Vec::new(),
             all_reduces: Vec::new(),
             transfers: match links {
@@ -62,7 +87,7 @@ impl Pipeline {
         };
         if has_backward {
             pipeline.blocks.extend((0..copies).rev().map(|copy| placed.block(copy, Pass::Backward)));
-            pipeline.all_reduces = placed.all_reduces();
+            pipeline.all_reduces = placed.all_reduces(all_reduce);
         }
         placed.connect(&mut pipeline, has_backward);
         Ok(pipeline)
@@ -123,8 +148,13 @@ impl Placed<'_> {
         let copies = |stage: usize| (0..replicas).map(move |replica| stage * replicas + replica);
         for message in &self.graph().messages {
             let is_gradient = message.source > message.target;
-            for (source, target) in copies(message.source).zip(copies(message.target)) {
-                let time = self.problem.topology.message_time(self.device(source), self.device(target), message.bytes);
+            let pairs: Vec<(usize, usize)> = copies(message.source).zip(copies(message.target)).collect();
+            let devices: Vec<(usize, usize)> =
+                pairs.iter().map(|&(from, to)| (self.device(from), self.device(to))).collect();
+            for ((source, target), MessageTime { latency, transfer }) in
+                pairs.into_iter().zip(self.times(&devices, message.bytes))
+            {
+                let time = latency + transfer;
                 if !is_gradient {
                     self.send(pipeline, source, target, time);
                 } else if has_backward {
@@ -142,6 +172,15 @@ impl Placed<'_> {
         }
     }
 
+    /// What the same message of all replicas takes between these devices: at once, but where channels have queues.
+    fn times(&self, devices: &[(usize, usize)], bytes: f64) -> Vec<MessageTime> {
+        let topology = &self.problem.topology;
+        match self.links {
+            Links::Contended => devices.iter().flat_map(|&ends| topology.at_once(&[ends], bytes)).collect(),
+            Links::Blocking | Links::Overlapped => topology.at_once(devices, bytes),
+        }
+    }
+
     fn send(&self, pipeline: &mut Pipeline, source: usize, target: usize, time: f64) {
         if self.links == Links::Blocking {
             pipeline.blocks[source].output += time;
@@ -155,13 +194,16 @@ impl Placed<'_> {
         if pipeline.device_of(source) == pipeline.device_of(target) { Way::Kept } else { Way::Sent(time) }
     }
 
-    fn all_reduces(&self) -> Vec<AllReduce> {
+    fn all_reduces(&self, collective: Collective) -> Vec<AllReduce> {
         let (problem, replicas) = (self.problem, self.problem.replicas);
         let reduce = |stage: usize| {
             let after = (0..replicas).map(|replica| self.backward_block(stage * replicas + replica));
-            let (time, latency) = (problem.ring_time(self.mapping, stage), problem.ring_latency(self.mapping, stage));
-            AllReduce { after: after.collect(), time, latency }
+            let devices = &self.mapping.devices[stage * replicas..][..replicas];
+            let bytes = self.graph().stages[stage].parameter_bytes;
+            AllReduce { after: after.collect(), ways: collective.ways(&problem.topology, devices, bytes) }
         };
-        (0..self.graph().stages.len()).map(reduce).filter(|reduce| reduce.time > 0.0).collect()
+        let has_bytes = |&stage: &usize| self.graph().stages[stage].parameter_bytes > 0.0;
+        let all = (0..self.graph().stages.len()).filter(has_bytes).map(reduce);
+        all.filter(|reduce| reduce.time(1) > 0.0).collect()
     }
 }

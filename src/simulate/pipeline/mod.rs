@@ -5,8 +5,11 @@ mod pieces;
 mod split;
 mod weight_gradients;
 
-pub use mapped::Links;
+pub use mapped::{Communication, Links};
 pub use weight_gradients::WEIGHT_GRADIENT;
+
+use super::collective::Phase;
+use crate::mapping::{Channel, MessageTime};
 
 /// What is computed of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -95,16 +98,21 @@ pub struct Flow {
 pub struct AllReduce {
     /// The block of each copy after which its gradients are complete; each on a device of its own.
     pub after: Vec<usize>,
-    /// How long it takes.
-    pub time: f64,
-    /// How long of this its messages wait for their first bytes, as those of each part do where it is done in parts.
-    pub latency: f64,
+    /// The ways to do it, of which the quickest is taken: phases that follow one another.
+    pub ways: Vec<Vec<Phase>>,
 }
 
 impl AllReduce {
-    /// How long each of so many equal parts takes.
-    pub(super) fn part(&self, parts: usize) -> f64 {
-        self.latency + (self.time - self.latency) / parts as f64
+    /// One that takes so long, without latencies.
+    pub fn lasting(after: Vec<usize>, time: f64) -> Self {
+        let all = MessageTime { latency: 0.0, transfer: time };
+        Self { after, ways: vec![vec![Phase { steps: 1, links: vec![all] }]] }
+    }
+
+    /// How long each of so many equal parts takes: its messages wait for their first bytes as those of the whole do.
+    pub fn time(&self, parts: usize) -> f64 {
+        let time = |phases: &Vec<Phase>| phases.iter().map(|phase| phase.time(parts)).sum::<f64>();
+        self.ways.iter().map(time).min_by(f64::total_cmp).unwrap_or(0.0)
     }
 }
 
@@ -119,7 +127,7 @@ pub enum Transfers {
     TwoEngines,
     /// The links between the devices. On a contended link messages go one after another, else side by side.
     Links {
-        /// Whether the messages from one device to another share what carries them.
+        /// Whether the messages over one link, or one channel, share what carries them.
         contended: bool,
     },
 }
@@ -137,6 +145,8 @@ pub struct Pipeline {
     pub stages: Vec<Stage>,
     /// The blocks, in an order in which they can run.
     pub blocks: Vec<Block>,
+    /// What the devices share on the way out of their hosts.
+    pub channels: Vec<Channel>,
     /// What waits for what.
     pub flows: Vec<Flow>,
     /// The stages that have copies.

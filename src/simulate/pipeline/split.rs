@@ -32,6 +32,7 @@ impl Pipeline {
             memory: split.devices().iter().map(|device| problem.memory_limit(device.kind())).collect(),
             blocks: builder.blocks(&stages),
             stages: stages.iter().map(|members| builder.stage(members)).collect(),
+            channels: Vec::new(),
             flows: Vec::new(),
             all_reduces: Vec::new(),
             transfers,
@@ -274,7 +275,7 @@ impl<'a> Builder<'a> {
             let nodes = (0..self.place_of.len()).filter(|&v| self.places[self.place_of[v]].device == d);
             let bytes = nodes.map(|v| self.problem.parameter_bytes[v]).sum();
             let time = ring_all_reduce(bytes, device.replicas(), replication.bandwidth);
-            Some(AllReduce { after: vec![last], time, latency: 0.0 })
+            Some(AllReduce::lasting(vec![last], time))
         };
         replicated.filter_map(reduce).collect()
     }

@@ -1,6 +1,7 @@
 //! Stages of a pipeline, devices joined by any interconnect, and what it costs to put the ones on the others (Liu et al.
 //! 2024, section V).
 
+mod channel;
 mod claim;
 mod of_split;
 mod problem;
@@ -8,6 +9,7 @@ mod rate;
 mod stages;
 mod topology;
 
+pub use channel::{Channel, MessageTime};
 pub use claim::{ClaimedMapping, ClaimedNames, PlacedCopy};
 pub use problem::{Counted, Mapping, MappingProblem, MemoryShortage, StageCost, ring_link_time};
 pub use rate::Rate;

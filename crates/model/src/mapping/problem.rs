@@ -204,14 +204,6 @@ impl MappingProblem {
         self.terms(mapping).iter().enumerate().map(|(copy, terms)| self.time(terms, ring(copy))).collect()
     }
 
-    /// How long the messages of the all-reduce of `stage` wait for their first bytes on the link that waits longest.
-    pub fn ring_latency(&self, mapping: &Mapping, stage: usize) -> f64 {
-        let ring = &mapping.devices[stage * self.replicas..][..self.replicas];
-        let next = ring.iter().cycle().skip(1);
-        let longest = ring.iter().zip(next).map(|(&a, &b)| self.topology.latency(a, b)).fold(0.0, f64::max);
-        2.0 * (self.replicas - 1) as f64 * longest
-    }
-
     /// The objective: the largest time of any copy.
     pub fn objective(&self, mapping: &Mapping) -> f64 {
         self.times(mapping).into_iter().fold(0.0, f64::max)

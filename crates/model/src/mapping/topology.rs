@@ -1,5 +1,7 @@
 //! Devices and what the links between them carry.
 
+use super::channel::{Channel, MessageTime};
+
 /// One device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Device {
@@ -28,6 +30,9 @@ pub struct Topology {
     pub source: String,
     /// The devices.
     pub devices: Vec<Device>,
+    /// What devices share on the way out of their host. A message alone takes what its link takes, or its channels where they
+    /// are slower.
+    pub channels: Vec<Channel>,
     bandwidth: Vec<f64>,
     latency: Vec<f64>,
 }
@@ -37,7 +42,7 @@ impl Topology {
     pub const MAX_DEVICES: usize = 4096;
 
     /// The topology in which data goes from device `a` to device `b` at `bandwidth(a, b)` bytes per time unit,
-    /// above zero and finite (files and generators give 1e-3 to 1e15), and without latency.
+    /// above zero and finite (files and generators give 1e-3 to 1e15), without latency and without channels.
     pub fn new(
         name: impl Into<String>,
         source: impl Into<String>,
@@ -46,7 +51,8 @@ impl Topology {
     ) -> Self {
         let count = devices.len();
         let bandwidth = pairs(count).map(|(a, b)| if a == b { f64::MAX } else { bandwidth(a, b) }).collect();
-        Self { name: name.into(), source: source.into(), devices, bandwidth, latency: vec![0.0; count * count] }
+        let (channels, latency) = (Vec::new(), vec![0.0; count * count]);
+        Self { name: name.into(), source: source.into(), devices, channels, bandwidth, latency }
     }
 
     /// The same topology where a message from `a` to `b` takes `latency(a, b)` time units, at least zero and
@@ -79,11 +85,34 @@ impl Topology {
         self.latency[a * self.devices.len() + b]
     }
 
-    /// Time of a message of `bytes` from device `a` to device `b`. Nothing is sent within a device, and no message
+    /// Time of a message of `bytes` from device `a` to device `b`, without channels. Nothing is sent within a device, and no message
     /// of no bytes is.
     #[inline]
     pub fn message_time(&self, a: usize, b: usize, bytes: f64) -> f64 {
         if bytes == 0.0 || a == b { 0.0 } else { self.latency(a, b) + bytes / self.bandwidth(a, b) }
+    }
+
+    /// What each of these messages takes, from one device to another with so many bytes, all of them at once: those that pass a
+    /// channel in one direction share it evenly, and take as long there as all of them do. Links are shared by nobody.
+    /// O(messages · (1 + channels · log devices)).
+    pub fn at_once(&self, messages: &[(usize, usize)], bytes: f64) -> Vec<MessageTime> {
+        let alone = |&(a, b): &(usize, usize)| match bytes == 0.0 || a == b {
+            true => MessageTime { latency: 0.0, transfer: 0.0 },
+            false => MessageTime { latency: self.latency(a, b), transfer: bytes / self.bandwidth(a, b) },
+        };
+        let mut times: Vec<MessageTime> = messages.iter().map(alone).collect();
+        for channel in &self.channels {
+            for is_out in [true, false] {
+                let carried =
+                    |&(a, b): &(usize, usize)| if is_out { channel.carries(a, b) } else { channel.carries(b, a) };
+                let count: usize = messages.iter().map(carried).sum();
+                let shared = count as f64 * bytes / channel.bandwidth;
+                for (time, _) in times.iter_mut().zip(messages).filter(|(_, message)| carried(message) > 0) {
+                    time.transfer = time.transfer.max(shared);
+                }
+            }
+        }
+        times
     }
 }
 

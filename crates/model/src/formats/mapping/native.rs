@@ -6,7 +6,7 @@ use super::matrix::{self, Entry, Quantity};
 use crate::formats::ReadCause;
 use crate::formats::json::{self, List, Object};
 use crate::instance::Problems;
-use crate::mapping::{Device, Topology};
+use crate::mapping::{Channel, Device, Topology};
 
 /// The version of topology files that this program reads and writes.
 pub const TOPOLOGY_SCHEMA: &str = "dagsplit-topology/1";
@@ -40,6 +40,18 @@ struct File {
     devices: List<DeviceEntry>,
     bandwidth: Vec<Vec<Entry>>,
     latency: Option<Vec<Vec<Entry>>>,
+    channels: Option<List<ChannelEntry>>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChannelEntry {
+    #[serde(default)]
+    name: String,
+    devices: Vec<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    inside: Option<Vec<usize>>,
+    bandwidth: f64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -78,7 +90,10 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Result<Topology, Rea
     };
     let bandwidths = Quantity::bandwidth("bytes/ms", 1.0);
     let bandwidth = matrix::values(&file.bandwidth, size, &bandwidths, &place("bandwidth"), problems);
-    let topology = Topology::new(file.name, file.source, devices, |a, b| bandwidth[a * size + b]);
+    let mut topology = Topology::new(file.name, file.source, devices, |a, b| bandwidth[a * size + b]);
+    if let Some(entries) = file.channels {
+        topology.channels = channels(entries.take_as("channels", super::DOCUMENT, problems), size, problems);
+    }
     let Some(rows) = file.latency else { return Ok(topology) };
     let latency = matrix::values(&rows, size, &Quantity::latency("ms", 1.0), &place("latency"), problems);
     Ok(topology.with_latency(|a, b| latency[a * size + b]))
@@ -103,6 +118,32 @@ fn devices(entries: Vec<DeviceEntry>, problems: &mut Problems) -> Vec<Device> {
     entries.into_iter().enumerate().map(device).collect()
 }
 
+fn channels(entries: Vec<ChannelEntry>, size: usize, problems: &mut Problems) -> Vec<Channel> {
+    let channel = |(c, entry): (usize, ChannelEntry)| {
+        let ChannelEntry { name, mut devices, inside, bandwidth } = entry;
+        devices.sort_unstable();
+        let mut inside = inside.unwrap_or_else(|| devices.clone());
+        inside.sort_unstable();
+        inside.dedup();
+        let mut problem = |cause: String, cure: &str| problems.add(format!("channels[{c}]"), cause, cure);
+        if devices.is_empty() {
+            problem("it has no devices".into(), "list those that share it");
+        }
+        if let Some(device) = devices.iter().chain(&inside).find(|&&device| device >= size) {
+            problem(format!("it names device {device} of {size}"), "count devices from 0");
+        }
+        if let Some(device) = devices.iter().find(|device| inside.binary_search(device).is_err()) {
+            problem(format!("device {device} is not among those inside"), "list all devices of the host inside");
+        }
+        if !(1e-3..=1e15).contains(&bandwidth) {
+            problem(format!("its bandwidth is {bandwidth}"), "give 1e-3 to 1e15 bytes/ms");
+        }
+        let name = if name.is_empty() { format!("channel {c}") } else { name };
+        Channel { name, devices, inside, bandwidth }
+    };
+    entries.into_iter().enumerate().map(channel).collect()
+}
+
 pub(super) fn write(topology: &Topology) -> String {
     let size = topology.len();
     let rows = |value: &dyn Fn(usize, usize) -> f64| -> Vec<Vec<Option<f64>>> {
@@ -123,5 +164,12 @@ pub(super) fn write(topology: &Topology) -> String {
         .list("bandwidth", rows(&|a, b| topology.bandwidth(a, b)));
     let latencies = rows(&|a, b| topology.latency(a, b));
     let any = latencies.iter().flatten().flatten().any(|&latency| latency > 0.0);
-    if any { object.list("latency", latencies).finish() } else { object.finish() }
+    let object = if any { object.list("latency", latencies) } else { object };
+    let channels = topology.channels.iter().map(|channel| ChannelEntry {
+        name: channel.name.clone(),
+        devices: channel.devices.clone(),
+        inside: Some(&channel.inside).filter(|inside| **inside != channel.devices).cloned(),
+        bandwidth: channel.bandwidth,
+    });
+    if topology.channels.is_empty() { object.finish() } else { object.list("channels", channels).finish() }
 }
