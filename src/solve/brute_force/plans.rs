@@ -38,13 +38,13 @@ pub(super) struct Plans<'a> {
     cx: &'a SearchContext,
     /// Complete plans seen.
     pub plans: u64,
-    /// Sets tried as a stage.
+    /// Sets tried as a stage, and choices of options for one.
     tried: u64,
     /// Whether a limit ended the walk.
     pub stopped: bool,
 }
 
-/// How many sets are tried between two looks at the clock.
+/// How many sets, or choices of options, are tried between two looks at the clock.
 const PATIENCE: u64 = 256;
 
 /// At least as many plans as there are of so many groups, and options of stages.
@@ -131,14 +131,18 @@ impl<'a> Plans<'a> {
         }
         let mut mask = rest;
         while mask > 0 && !self.stopped {
-            self.tried += 1;
-            self.stopped = self.tried.is_multiple_of(PATIENCE) && self.cx.should_stop();
+            self.try_one();
             let has_all_after = |g: usize| mask >> g & 1 == 0 || self.after[g] & !(placed | mask) == 0;
             if (0..self.groups.len()).all(has_all_after) {
                 self.degrees(mask, (placed, parts));
             }
             mask = (mask - 1) & rest;
         }
+    }
+
+    fn try_one(&mut self) {
+        self.tried += 1;
+        self.stopped |= self.tried.is_multiple_of(PATIENCE) && self.cx.should_stop();
     }
 
     /// Puts the stage of these groups before the others, with all degrees, on each class.
@@ -187,7 +191,8 @@ impl<'a> Plans<'a> {
     fn time(&mut self, stage: Stage) -> Option<f64> {
         if !self.known.contains_key(&stage) {
             let mut best = None;
-            self.choose(&stage, &self.nodes(&stage), &mut Vec::new(), &mut best);
+            let nodes = self.nodes(&stage);
+            self.choose(&stage, &nodes, &mut Vec::new(), &mut best);
             self.known.insert(stage, best);
         }
         self.known[&stage].as_ref().map(|&(time, _)| time)
@@ -201,17 +206,26 @@ impl<'a> Plans<'a> {
     }
 
     /// Looks at every choice of options for the nodes that have none yet.
-    fn choose(&self, stage: &Stage, nodes: &[NodeId], chosen: &mut Vec<usize>, best: &mut Option<(f64, Vec<usize>)>) {
+    fn choose(
+        &mut self,
+        stage: &Stage,
+        nodes: &[NodeId],
+        chosen: &mut Vec<usize>,
+        best: &mut Option<(f64, Vec<usize>)>,
+    ) {
+        let costs = self.costs;
         if let Some(&v) = nodes.get(chosen.len()) {
-            let own = &self.costs.options[v];
-            for option in (0..own.len()).filter(|&o| own[o].is_of(stage.class, stage.tensor)) {
-                chosen.push(option);
-                self.choose(stage, nodes, chosen, best);
-                chosen.pop();
+            for (option, cost) in costs.options[v].iter().enumerate() {
+                if cost.is_of(stage.class, stage.tensor) && !self.stopped {
+                    chosen.push(option);
+                    self.choose(stage, nodes, chosen, best);
+                    chosen.pop();
+                }
             }
             return;
         }
-        let options: Vec<&OptionCost> = nodes.iter().zip(&*chosen).map(|(&v, &o)| &self.costs.options[v][o]).collect();
+        self.try_one();
+        let options: Vec<&OptionCost> = nodes.iter().zip(&*chosen).map(|(&v, &o)| &costs.options[v][o]).collect();
         let lasting = |o: &&OptionCost| self.costs.bytes(o).of(stage.in_flight, stage.data);
         let used = options.iter().map(lasting).sum::<f64>() + options.iter().map(|o| o.working).fold(0.0, f64::max);
         if !fits(used, self.problem.memory_limit(DeviceKind::Accelerator(stage.class))) {
