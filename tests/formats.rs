@@ -68,6 +68,7 @@ fn with_options() -> Instance {
     let option = |node, tensor_degree, name: &str| NodeOption {
         node,
         tensor_degree,
+        class: (tensor_degree > 1).then_some(0),
         name: name.to_owned(),
         time: 0.1 * tensor_degree as f64,
         parameter_bytes: 8.0,
