@@ -2,8 +2,7 @@
 
 use super::front::{Devices, Found, MOST_FLEETS, Taken};
 use super::kinds::Kinds;
-use super::rest::Need;
-use super::shape::{Fleet, Least, Memory, Shape};
+use super::shape::{Fleet, Least, Memory, Need, Shape};
 use crate::cost::{OptionCost, StageCosts};
 use crate::instance::AcceleratorClass;
 use crate::problem::{Problem, most_bytes};

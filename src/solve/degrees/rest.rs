@@ -1,6 +1,7 @@
 //! What the units outside of a set take at least, however stages hold them.
 
 use super::model::Model;
+use super::shape::Need;
 use crate::solve::dp::lattice::Lattice;
 
 /// Sums of floats are within this part of what they stand for.
@@ -15,15 +16,6 @@ pub struct Rest {
     bytes: f64,
     /// Time of a replica for a microbatch.
     pub shortest: f64,
-}
-
-/// What devices must be left for some units.
-#[derive(Debug, Clone, Copy)]
-pub struct Need {
-    /// How many of weight 1.
-    pub devices: f64,
-    /// Bytes of all together.
-    pub bytes: f64,
 }
 
 impl Rest {

@@ -47,6 +47,15 @@ pub struct Fleet {
     pub weight: f64,
 }
 
+/// What devices must be left for some units.
+#[derive(Debug, Clone, Copy)]
+pub struct Need {
+    /// How many of weight 1.
+    pub devices: f64,
+    /// Bytes of all together.
+    pub bytes: f64,
+}
+
 /// A tensor degree on accelerators of one class.
 pub struct Shape {
     pub tensor: usize,

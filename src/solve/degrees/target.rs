@@ -9,7 +9,8 @@ use std::ops::{Range, RangeInclusive};
 
 use super::front::{Found, Front, Label, Taken};
 use super::model::{Model, Sums};
-use super::rest::{Need, Rest};
+use super::rest::Rest;
+use super::shape::Need;
 use super::stage::{Chooser, Stage};
 use crate::search::{SearchContext, Stopped};
 use crate::solve::dp::lattice::Lattice;
