@@ -150,10 +150,10 @@ proptest! {
         let shared = run(&Pipeline::of_mapping(&problem, &mapping, how).unwrap(), &GPipe, microbatches(count));
         prop_assert!(shared.makespan() >= free.makespan() * (1.0 - 1e-12));
         prop_assert!(shared.lower_bound() <= shared.makespan() * (1.0 + 1e-12));
-        let mut on_channels: BTreeMap<usize, Vec<(f64, f64)>> = BTreeMap::new();
+        let mut on_channels: BTreeMap<(usize, bool), Vec<(f64, f64)>> = BTreeMap::new();
         for span in shared.spans().filter(|span| shared.operation(span).work == Work::Message) {
-            if let TrackKind::Channel(channel) = shared.track(&span).kind {
-                on_channels.entry(channel).or_default().push((span.start, span.end));
+            if let TrackKind::Channel { index, is_out } = shared.track(&span).kind {
+                on_channels.entry((index, is_out)).or_default().push((span.start, span.end));
             }
         }
         prop_assert!(links == Links::Contended || on_channels.is_empty());

@@ -560,3 +560,35 @@ fn senseless_command_lines_are_refused() {
     run(folder.path(), "plan layers.json layers.json", 3);
     run(folder.path(), "plan layers.json pairs.json --memory 1000", 5);
 }
+
+/// Of a workload for two kinds of accelerators the first one's times and options count, in whichever order they are stated.
+#[test]
+fn times_are_those_of_the_first_class() {
+    let recipe =
+        |words: &str| format!("generate llm --model llama3-8b --granularity layer {words} --cpus 0 --accelerator h100");
+    for (options, batch) in [("--tensor-degrees 1,2", 16), ("--training", 8)] {
+        let folder = folder();
+        run(folder.path(), &(recipe(options) + " --accelerators 4 --output one.json"), 0);
+        run(folder.path(), &(recipe(options) + " --accelerators 4 --other-accelerators v100:4 --output two.json"), 0);
+        let two = folder.path().join("two.json");
+        let mut text: Value = serde_json::from_str(&std::fs::read_to_string(&two).expect("written")).expect("JSON");
+        if let Some(options) = text.pointer_mut("/parallelism/options").and_then(Value::as_array_mut) {
+            options.reverse();
+        }
+        std::fs::write(&two, text.to_string()).expect("written");
+        run(
+            folder.path(),
+            "generate topology nvswitch --nodes 1 --node-size 4 --server dgx-h100 --output server.json",
+            0,
+        );
+        let planned = |file: &str| -> Value {
+            let text = run(folder.path(), &format!("plan {file} server.json --batch {batch} --json"), 0);
+            serde_json::from_str(&text).expect("JSON")
+        };
+        let (one, two) = (planned("one.json"), planned("two.json"));
+        for field in ["objective", "lower_bound"] {
+            assert!(one[field].is_f64(), "{options}: {field}");
+            assert_eq!(one[field], two[field], "{options}: {field}");
+        }
+    }
+}

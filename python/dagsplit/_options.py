@@ -84,7 +84,7 @@ class Request(Devices, total=False):
     sync_bandwidth: float | str
     """Bandwidth of the replicas' all-reduce, in bytes per time unit of the workload."""
     server_size: int
-    """Accelerators per server, where links between servers are slower; with `microbatches` the devices that share a replica's
+    """Accelerators per server, where links between servers are slower; where degrees are chosen, the devices that share a replica's
     operators lie in one."""
     between_factor: float
     """How many times longer a transfer between servers takes than one inside a server."""

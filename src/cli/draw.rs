@@ -120,8 +120,12 @@ impl Args {
             self.colours.verified(split, &text::path(path), &workload)
         };
         let split = self.split.as_ref().map(read).transpose()?;
-        if split.is_none() && self.colours.sync_bandwidth.is_some() {
-            return Err(Failure::message(Exit::Usage, "there is no split; leave --sync-bandwidth out"));
+        let asked = [
+            (self.colours.sync_bandwidth.is_some(), "--sync-bandwidth"),
+            (self.colours.microbatches.is_some(), "--microbatches"),
+        ];
+        if let (None, Some((_, option))) = (&split, asked.into_iter().find(|(is_asked, _)| *is_asked)) {
+            return Err(Failure::message(Exit::Usage, format!("there is no split; leave {option} out")));
         }
         draw_workload(workload, split, self.colours.detail)
     }
@@ -133,7 +137,14 @@ impl ColourArgs {
         let Some(microbatches) = self.microbatches else {
             return any_split::verified(split, name, workload, CostKind::default(), self.sync_bandwidth);
         };
-        let degrees = Degrees { memory: self.stage_memory.of_stages()?, ..Degrees::any(microbatches) };
+        if self.sync_bandwidth.is_some() {
+            let wrong =
+                "--sync-bandwidth: stages with degrees exchange what they do at the file's bandwidth; leave it out";
+            return Err(Failure::message(Exit::Usage, wrong));
+        }
+        // Without replicas no bandwidth is needed, which a file without options may leave out.
+        let data = split.devices.iter().all(|device| device.replicas == 1).then(|| vec![1]);
+        let degrees = Degrees { data, memory: self.stage_memory.of_stages()?, ..Degrees::any(microbatches) };
         any_split::verified_with_degrees(split, name, workload, degrees)
     }
 }

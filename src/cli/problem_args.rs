@@ -98,8 +98,8 @@ pub struct ProblemArgs {
     #[arg(long, value_name = "BYTES", value_parser = values::bandwidth, requires = "replicas")]
     sync_bandwidth: Option<f64>,
 
-    /// Accelerators per server, where links between servers are slower; with `--microbatches` the devices that share a
-    /// replica's operators lie in one.
+    /// Accelerators per server, where links between servers are slower; where degrees are chosen, the devices that
+    /// share a replica's operators lie in one.
     #[arg(long, value_name = "G", value_parser = values::count::<usize>())]
     server_size: Option<usize>,
 
@@ -248,7 +248,7 @@ impl ProblemArgs {
                 Some(CostArg::Duplex) => CostKind::Duplex,
             },
             replication: self.replication(workload)?,
-            interconnect: self.interconnect()?,
+            interconnect: self.interconnect(workload)?,
             memory: match self.recomputation {
                 None => MemoryModel::Additive,
                 Some(microbatches) => MemoryModel::Recomputation { microbatches },
@@ -260,9 +260,9 @@ impl ProblemArgs {
     }
 
     /// Links between servers are as fast as within where stages have degrees.
-    fn interconnect(&self) -> Result<Option<Interconnect>, Failure> {
+    fn interconnect(&self, workload: &Workload) -> Result<Option<Interconnect>, Failure> {
         let Some(server_size) = self.server_size else { return Ok(None) };
-        let factor = self.between_factor.or(self.microbatches.map(|_| 1.0));
+        let factor = self.between_factor.or(self.degrees(workload)?.map(|_| 1.0));
         let Some(between_factor) = factor else {
             let wrong = "--server-size: state by --between-factor how much longer transfers between servers take";
             return Err(Failure::message(Exit::Usage, wrong));

@@ -99,7 +99,7 @@ impl Recipe {
         }
         checks.within("accelerators", self.accelerators as u64, 0, MAX_NODES as u64);
         checks.within("cpus", self.cpus as u64, 0, MAX_NODES as u64);
-        if self.accelerators == 0 && self.cpus == 0 {
+        if self.platform().accelerators.iter().all(|class| class.count == 0) && self.cpus == 0 {
             checks.problem("accelerators", "there is no device", "ask for an accelerator or a CPU");
         }
         if let Some(memory) = self.memory {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::PlanError;
-use super::question::Question;
+use super::question::{CLASS, Question};
 use super::workload::FORWARD_SHARE;
 use crate::cost::{OptionCost, StageBytes, StageCosts};
 use crate::mapping::{ClaimedMapping, Counted, Message, PlacedCopy, Stage, StageCost, StageGraph};
@@ -159,7 +159,7 @@ fn of_options(question: &Question, costs: &StageCosts, options: &Problem, split:
     for (stage, device) in split.devices.iter().enumerate() {
         for (id, name) in device.nodes.iter().zip(&device.options) {
             let v = index[id];
-            let is_chosen = |option: &&OptionCost| option.name == *name && option.tensor_degree == device.tensor_degree;
+            let is_chosen = |option: &&OptionCost| option.name == *name && option.is_of(CLASS, device.tensor_degree);
             (stage_of[v], chosen[v]) = (stage, costs.options[v].iter().find(is_chosen));
         }
     }

@@ -283,7 +283,8 @@ impl Question<'_> {
 
     /// What nodes take and keep, were they stages without options: degrees are asked for.
     pub(super) fn stage_costs(&self) -> StageCosts {
-        let asked = ProblemSpec { degrees: Some(self.degrees()), ..self.on(self.instance.platform.clone()) };
+        let platform = of_class(self.instance.platform.clone(), self.shape.stages, None);
+        let asked = ProblemSpec { degrees: Some(self.degrees()), ..self.on(platform) };
         StageCosts::of(self.instance, &asked).unwrap_or_else(|| unreachable!("degrees are asked for"))
     }
 
@@ -350,10 +351,13 @@ impl Question<'_> {
     }
 }
 
-/// `count` accelerators of the first class, and no other device.
+/// The class of accelerators that a workload's times and options are taken for; devices differ by the topology's speeds.
+pub(super) const CLASS: usize = 0;
+
+/// `count` accelerators of that class, and no other device.
 fn of_class(mut platform: Platform, count: usize, memory: Option<f64>) -> Platform {
     for (class, accelerators) in platform.accelerators.iter_mut().enumerate() {
-        accelerators.count = if class == 0 { count } else { 0 };
+        accelerators.count = if class == CLASS { count } else { 0 };
         accelerators.memory = memory;
     }
     platform.cpus = 0;

@@ -75,7 +75,7 @@ impl Collective {
     ///
     /// All links of a way join all copies, so that one of them is as slow as that. The rings inside hosts join g, the rails h,
     /// and one of the two has that slow link. Of a tree's steps, any i join 2^i copies, so that the i-th fastest of them is no
-    /// faster than that allows, and the first ones carry the most. O(√copies + log copies).
+    /// faster than that allows, and the first ones carry the most. O(copies).
     pub(crate) fn least(self, copies: usize, apart: &dyn Fn(usize) -> f64) -> f64 {
         let count = copies as f64;
         let around = |of: usize, share: usize, link: f64| 2.0 * (of - 1) as f64 / share as f64 * link;

@@ -55,8 +55,13 @@ pub enum TrackKind {
     AllReduces(usize),
     /// The messages from one device to another.
     Link(usize, usize),
-    /// The messages that devices send over a channel of theirs.
-    Channel(usize),
+    /// The messages that devices send over a channel of theirs, and those that they receive where the sender has none.
+    Channel {
+        /// Its index among the pipeline's.
+        index: usize,
+        /// Whether the messages leave its devices.
+        is_out: bool,
+    },
 }
 
 /// Where operations run, and are shown.
@@ -220,13 +225,14 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// What carries the messages from one device to another: where they have to queue the channel that the one shares, else that
-    /// of the other, else a link of their own.
+    /// What carries the messages from one device to another: where they have to queue the first channel that the one shares, else
+    /// that of the other, else a link of their own.
     fn carrier(&self, from: usize, to: usize, contended: bool) -> TrackKind {
         let channels = &self.pipeline.channels;
         let channel = |near, far| channels.iter().position(|channel| channel.carries(near, far) > 0);
-        let shared = contended.then(|| channel(from, to).or_else(|| channel(to, from))).flatten();
-        shared.map_or(TrackKind::Link(from, to), TrackKind::Channel)
+        let out = || channel(from, to).map(|index| TrackKind::Channel { index, is_out: true });
+        let to_them = || channel(to, from).map(|index| TrackKind::Channel { index, is_out: false });
+        contended.then(|| out().or_else(to_them)).flatten().unwrap_or(TrackKind::Link(from, to))
     }
 
     fn add_all_reduce(&mut self, after: &[usize], time: f64) {

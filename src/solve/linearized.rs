@@ -44,7 +44,10 @@ impl Solver for LinearizedDp {
     }
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
-        dp::supports(self.name(), problem)
+        match problem.costs.stages {
+            Some(_) => degrees::refuse_others(self.name(), problem),
+            None => dp::supports(self.name(), problem),
+        }
     }
 
     fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {

@@ -3,7 +3,8 @@
 use dagsplit::instance::{
     AcceleratorClass, Edge, EdgeBytes, Instance, Node, NodeOption, Parallelism, Platform, validate,
 };
-use dagsplit::problem::{Degrees, DeviceKind, Interconnect, Objective, ProblemSpec, Solution};
+use dagsplit::problem::{Degrees, DeviceKind, Interconnect, Objective, Problem, ProblemSpec, Solution};
+use dagsplit::registry;
 use dagsplit::solve::Status;
 use dagsplit::verify::{self, StageFault, Violation};
 
@@ -158,5 +159,20 @@ fn tensor_degrees_are_those_that_servers_have_room_for() {
     spec.degrees.as_mut().expect("degrees").tensor = Some(vec![2]);
     spec.interconnect = servers(3);
     let problems = spec.validate(&instance).expect_err("groups of two").to_string();
-    assert!(problems.contains("no tensor degree that is allowed divides servers of 3"), "{problems}");
+    assert!(problems.contains("2 does not divide servers of 3"), "{problems}");
+}
+
+/// Labels count four classes, and nobody proves anything of more.
+#[test]
+fn more_than_four_classes_are_refused() {
+    let mut instance = chain(2);
+    instance.platform.accelerators = vec![AcceleratorClass { count: 1, ..AcceleratorClass::default() }; 5];
+    instance.nodes.iter_mut().for_each(|node| node.accelerator_times = vec![Some(1.0); 5]);
+    instance.parallelism = None;
+    let problem = Problem::new(&instance, asked(&instance, Objective::Throughput)).expect("valid");
+    for method in ["degrees", "dpl", "uniform"] {
+        let solver = registry::solver(method).expect("known");
+        let refused = solver.takes(&problem).expect_err("five classes").to_string();
+        assert!(refused.contains("four classes at most"), "{method}: {refused}");
+    }
 }

@@ -38,9 +38,9 @@ pub enum StageFault {
         /// How many nodes it has.
         nodes: usize,
     },
-    /// A node has no such option, or it is not allowed.
+    /// A node has no such option for the class of the stage's devices, or it is not allowed.
     #[error(
-        "runs node {node} in option {option:?} at tensor degree {degree}, which it has not or which is not allowed; take another"
+        "runs node {node} in option {option:?} at tensor degree {degree}, which it has not on these devices or which is not allowed; take another"
     )]
     UnknownOption {
         /// The node.

@@ -20,7 +20,8 @@ fn track_name(pipeline: &Pipeline, kind: TrackKind) -> String {
         TrackKind::Outputs(device) => format!("{} out", name(device)),
         TrackKind::AllReduces(device) => format!("{} all-reduce", name(device)),
         TrackKind::Link(source, target) => format!("{} → {}", name(source), name(target)),
-        TrackKind::Channel(channel) => pipeline.channels[channel].name.clone(),
+        TrackKind::Channel { index, is_out: true } => format!("{} out", pipeline.channels[index].name),
+        TrackKind::Channel { index, is_out: false } => format!("{} in", pipeline.channels[index].name),
     }
 }
 
@@ -33,7 +34,7 @@ fn owner(pipeline: &Pipeline, kind: TrackKind) -> usize {
         | TrackKind::Outputs(device)
         | TrackKind::AllReduces(device)
         | TrackKind::Link(device, _) => device,
-        TrackKind::Channel(channel) => pipeline.channels[channel].devices.first().copied().unwrap_or_default(),
+        TrackKind::Channel { index, .. } => pipeline.channels[index].devices.first().copied().unwrap_or_default(),
     }
 }
 

@@ -74,37 +74,47 @@ pub struct Label {
 }
 
 /// The labels of a set that no other of them is better than, by their numbers; those with fewer parts first.
-#[derive(Debug, Clone, Default)]
-pub struct Front(Vec<(Taken, u32)>);
+#[derive(Debug, Clone)]
+pub struct Front {
+    labels: Vec<(Taken, u32)>,
+    /// Whether none takes times, or devices of another fleet than the first.
+    is_plain: bool,
+}
+
+impl Default for Front {
+    fn default() -> Self {
+        Self { labels: Vec::new(), is_plain: true }
+    }
+}
 
 impl Front {
     /// Whether some label takes no more. O(labels), and O(log labels) where there are neither times nor other fleets.
     #[inline]
     pub fn dominates(&self, taken: &Taken) -> bool {
-        let end = self.0.partition_point(|(known, _)| known.parts <= taken.parts);
+        let end = self.labels.partition_point(|(known, _)| known.parts <= taken.parts);
         // Of one fleet and without times those with more parts use fewer devices.
-        let is_plain = taken.once + taken.more == 0.0 && taken.devices[1..] == [0; MOST_FLEETS - 1];
-        let nearest = if is_plain { end.min(1) } else { end };
-        self.0[end - nearest..end].iter().rev().any(|(known, _)| known.is_no_more_than(taken))
+        let nearest = if self.is_plain { end.min(1) } else { end };
+        self.labels[end - nearest..end].iter().rev().any(|(known, _)| known.is_no_more_than(taken))
     }
 
     /// Adds a label that is not dominated, in the place of those that it dominates. O(labels).
     pub fn insert(&mut self, taken: Taken, label: u32) {
-        let place = self.0.partition_point(|(known, _)| known.parts < taken.parts);
-        self.0.insert(place, (taken, label));
+        self.is_plain &= taken.once + taken.more == 0.0 && taken.devices[1..] == [0; MOST_FLEETS - 1];
+        let place = self.labels.partition_point(|(known, _)| known.parts < taken.parts);
+        self.labels.insert(place, (taken, label));
         let mut kept = place + 1;
-        for other in place + 1..self.0.len() {
-            if !taken.is_no_more_than(&self.0[other].0) {
-                self.0[kept] = self.0[other];
+        for other in place + 1..self.labels.len() {
+            if !taken.is_no_more_than(&self.labels[other].0) {
+                self.labels[kept] = self.labels[other];
                 kept += 1;
             }
         }
-        self.0.truncate(kept);
+        self.labels.truncate(kept);
     }
 
     /// The labels.
     pub fn labels(&self) -> &[(Taken, u32)] {
-        &self.0
+        &self.labels
     }
 }
 
@@ -130,5 +140,17 @@ mod tests {
         assert!(!front.dominates(&taken(9, 99, 0.5, 2.0)) && !front.dominates(&taken(9, 99, 2.0, 0.5)));
         front.insert(taken(3, 7, 0.5, 0.5), 9);
         assert!(front.dominates(&taken(3, 7, 0.5, 2.0)) && front.labels().len() == 3);
+    }
+    #[test]
+    fn devices_of_several_fleets_are_compared_one_by_one() {
+        let taken =
+            |parts, devices: [u32; 2]| Taken { parts, devices: [devices[0], devices[1], 0, 0], once: 0.0, more: 0.0 };
+        let mut front = Front::default();
+        front.insert(taken(2, [4, 0]), 1);
+        assert!(!front.dominates(&taken(3, [0, 4])));
+        front.insert(taken(3, [0, 4]), 2);
+        for (other, is_dominated) in [([4, 0], true), ([0, 4], true), ([3, 3], false), ([5, 9], true)] {
+            assert_eq!(front.dominates(&taken(4, other)), is_dominated, "{other:?}");
+        }
     }
 }

@@ -23,7 +23,7 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// The kinds of all nodes. O(options · log kinds).
+    /// The kinds of all nodes. O(shapes · options · log kinds).
     pub fn new(costs: &StageCosts, shapes: &[Shape]) -> Self {
         let (mut options, mut known) = (Vec::new(), BTreeMap::new());
         let mut kind = |all: &Vec<OptionCost>| {

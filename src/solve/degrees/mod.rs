@@ -189,7 +189,7 @@ pub(super) fn takes_equal_degrees(
 }
 
 /// Refuses scopes in which stages have no order, and more classes of devices than labels count.
-fn refuse_others(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
+pub(super) fn refuse_others(solver: &str, problem: &Problem) -> Result<(), Unsupported> {
     let classes = problem.spec.platform.accelerators.iter().filter(|class| class.count > 0).count();
     let reason = match problem.spec.scope {
         Scope::Acyclic if classes <= MOST_FLEETS => return Ok(()),

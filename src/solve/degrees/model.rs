@@ -81,7 +81,7 @@ impl Sums {
 }
 
 impl<'a> Model<'a> {
-    /// The model of a problem that asks for degrees, by units of these nodes. O(options + edges).
+    /// The model of a problem that asks for degrees, by units of these nodes. O(shapes · (options + edges) + options²) with the options of one node.
     pub fn new(problem: &Problem, costs: &'a StageCosts, members: Vec<Vec<usize>>) -> Self {
         let mut unit_of = vec![0; problem.node_count()];
         members.iter().enumerate().for_each(|(unit, nodes)| nodes.iter().for_each(|&v| unit_of[v] = unit));
@@ -250,17 +250,19 @@ impl<'a> Model<'a> {
     }
 }
 
-/// The classes that have devices, as many of them as a label can count.
+/// The classes that have devices, which are no more than a label can count.
 fn fleets(problem: &Problem) -> Vec<Fleet> {
     let classes = problem.spec.platform.accelerators.iter().enumerate().filter(|(_, class)| class.count > 0);
     let fleet = |(class, of): (usize, &AcceleratorClass)| {
         let memory = of.memory.map_or(f64::INFINITY, most_bytes) * (1.0 - ROUNDING);
         Fleet { class, count: of.count, memory, weight: 1.0 }
     };
-    classes.map(fleet).take(MOST_FLEETS).collect()
+    let fleets: Vec<Fleet> = classes.map(fleet).collect();
+    assert!(fleets.len() <= MOST_FLEETS, "labels count four classes");
+    fleets
 }
 
-/// Weighs each fleet by what all units take on it, where it can run them all, and the shapes of its devices.
+/// Weighs each fleet by what all units take on it, where it can run them all, else as the fastest, and the shapes of its devices.
 fn weigh(fleets: &mut [Fleet], shapes: &mut [Shape], units: usize) {
     let work = |fleet: usize| -> f64 {
         let own: Vec<&Shape> = shapes.iter().filter(|shape| shape.fleet == fleet).collect();

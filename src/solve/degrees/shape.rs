@@ -42,8 +42,8 @@ pub struct Fleet {
     pub count: usize,
     /// Bytes of one.
     pub memory: f64,
-    /// How much of the work one does, as a part of what the fastest does: by any such weights all work is too much for the devices,
-    /// or is not.
+    /// How much of the work one does, as a part of what the fastest does. Whatever the weights, so weighed the work of a split is
+    /// no more than that of the devices within its time; these ask for the most.
     pub weight: f64,
 }
 

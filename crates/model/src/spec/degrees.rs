@@ -107,17 +107,29 @@ impl Degrees {
     /// Groups of devices fill servers whatever their numbers where the size of each divides that of the next.
     fn validate_servers(&self, parallelism: &Parallelism, spec: &ProblemSpec, found: &mut Problems) {
         let Some(servers) = spec.interconnect else { return };
-        let own = parallelism.options.iter().map(|option| option.tensor_degree).filter(|&degree| degree > 0);
-        let allowed: BTreeSet<usize> =
-            own.filter(|&degree| self.allows_tensor(degree) && spec.has_servers_for(degree)).collect();
         let size = servers.server_size;
-        if allowed.is_empty() && size > 0 {
-            let cause = format!("no tensor degree that is allowed divides servers of {size} accelerators");
-            found.add("tensor degrees", cause, "allow one that does, or ask for servers of another size");
+        for &degree in self.tensor.iter().flatten().filter(|&&degree| degree > 0 && !spec.has_servers_for(degree)) {
+            let cause = format!("{degree} does not divide servers of {size} accelerators");
+            found.add("tensor degrees", cause, "allow divisors alone, or ask for servers of another size");
         }
-        for (a, b) in allowed.iter().zip(allowed.iter().skip(1)).filter(|(a, b)| !b.is_multiple_of(**a)) {
-            let cause = format!("groups of {a} and of {b} devices need not fill servers of {size}");
-            found.add("tensor degrees", cause, "allow degrees of which each divides the next");
+        if !parallelism.options.iter().any(|o| o.tensor_degree > 0 && spec.has_servers_for(o.tensor_degree)) {
+            let cause = format!("no node has an option of a degree that divides servers of {size} accelerators");
+            found.add("tensor degrees", cause, "ask for servers of another size");
+        }
+        let classes = spec.platform.accelerators.iter().enumerate().filter(|(_, class)| class.count > 0);
+        for (class, _) in classes {
+            let is_allowed = |o: &&NodeOption| {
+                o.class.is_none_or(|own| own == class)
+                    && self.allows_tensor(o.tensor_degree)
+                    && self.allows_option(&o.name)
+            };
+            let degrees = parallelism.options.iter().filter(is_allowed).map(|option| option.tensor_degree);
+            let allowed: BTreeSet<usize> =
+                degrees.filter(|&degree| degree > 0 && spec.has_servers_for(degree)).collect();
+            for (a, b) in allowed.iter().zip(allowed.iter().skip(1)).filter(|(a, b)| !b.is_multiple_of(**a)) {
+                let cause = format!("groups of {a} and of {b} devices need not fill servers of {size}");
+                found.add("tensor degrees", cause, "allow degrees of which each divides the next");
+            }
         }
     }
 
