@@ -228,3 +228,9 @@ class Simulated(Devices, total=False):
     """In how many parts all-reduces are done that pass beside the compute."""
     sync_bandwidth: float | str
     """Bandwidth of the all-reduce of a split with replicas."""
+    optimizer: Literal["none", "sgd", "momentum", "adam"]
+    """What updates the weights of a split with degrees: what lasts of stages then follows from the parameters' bytes."""
+    precision: Literal["fp32", "bf16", "fp16"]
+    """What its parameters are stored in."""
+    zero: int
+    """What its replicas share out: 1 for the optimizer's state, 2 for gradients, too, 3 for weights, too (ZeRO)."""

@@ -45,7 +45,7 @@ use super::question::{Answer, Question, Watch};
 use super::reading_args::{PlatformArgs, ReadingArgs, ReadingOptions, Workload, graph_of};
 use super::reproduce::{Reproduced, StudyArgs};
 use super::search_args::SearchArgs;
-use super::simulate::{SimulationArgs, VIRTUAL_DEVICES};
+use super::simulate::SimulationArgs;
 use super::task::Task;
 use super::{Exit, Failure, OrFail};
 
@@ -421,7 +421,7 @@ pub fn page_of_plan(instance: &Instance, planned: &Planned) -> Result<String, Fa
 /// What `simulate` answers for the pipeline of a split, and its Gantt chart as SVG.
 pub fn simulate(instance: &Instance, split: Solution, words: &[String]) -> Result<(SimulationRecord, String), Failure> {
     let (workload, simulation) = On::<SimulationArgs>::read(instance, words)?;
-    let pipeline = simulation.pipeline(&workload, split, SPLIT)?;
-    let (simulated, record) = simulation.simulate(pipeline, VIRTUAL_DEVICES)?;
+    let (pipeline, usual) = simulation.pipeline(&workload, split, SPLIT)?;
+    let (simulated, record) = simulation.simulate(pipeline, usual)?;
     Ok((record, gantt(&simulated)))
 }

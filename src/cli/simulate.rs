@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::formats::{read_mapping, read_split, read_stages};
 use crate::mapping::{ClaimedMapping, Counted, Mapping, MappingProblem, StageCost};
-use crate::problem::{CostKind, Problem, Solution};
+use crate::problem::{CostKind, Degrees, InFlight, Problem, Solution, StageMemory};
 use crate::report::simulation::{SimulationRecord, gantt, trace};
 use crate::simulate::schedule::{
     Asynchronous, DualPipe, GPipe, Inference, Interleaved, OneForwardOneBackward, Schedule, VirtualDevices, ZbH1, ZbH2,
@@ -19,6 +19,7 @@ use super::all_reduce_args::AllReduceArg;
 use super::any_split::{self, AnySplit};
 use super::mapping_args::{LinkArgs, refuse_topology};
 use super::reading_args::{ReadingOptions, Workload};
+use super::stage_memory_args::TrainingArgs;
 use super::{Exit, Failure, OrFail, listed, note, print, print_json, values, write_out};
 
 const EXAMPLES: &str = "\
@@ -72,7 +73,7 @@ pub struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Simulation")]
 pub struct SimulationArgs {
-    /// In which order devices work [default: virtual-devices for a split, 1f1b for mapped stages].
+    /// In which order devices work [default: virtual-devices for a split, 1f1b for one with degrees and for mapped stages].
     #[arg(long, value_enum)]
     schedule: Option<ScheduleArg>,
 
@@ -109,6 +110,9 @@ pub struct SimulationArgs {
     /// file's link bandwidth].
     #[arg(long, value_name = "BYTES", value_parser = values::bandwidth)]
     sync_bandwidth: Option<f64>,
+
+    #[command(flatten)]
+    training: TrainingArgs,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -141,9 +145,6 @@ pub enum ScheduleArg {
     VirtualDevices,
 }
 
-/// The schedule of a split where none is asked for.
-pub const VIRTUAL_DEVICES: ScheduleArg = ScheduleArg::VirtualDevices;
-
 impl ScheduleArg {
     fn schedule(self) -> &'static dyn Schedule {
         match self {
@@ -161,12 +162,44 @@ impl ScheduleArg {
     }
 }
 
+impl ScheduleArg {
+    /// The microbatches that stages with degrees have in flight; the fewest where their memory does not say.
+    fn in_flight(self) -> InFlight {
+        match self {
+            ScheduleArg::Gpipe => InFlight::GPipe,
+            ScheduleArg::OneForwardOneBackward => InFlight::OneForwardOneBackward,
+            ScheduleArg::Asynchronous => InFlight::Asynchronous,
+            ScheduleArg::ZbH1 => InFlight::ZbH1,
+            ScheduleArg::ZbH2 => InFlight::ZbH2,
+            ScheduleArg::Interleaved
+            | ScheduleArg::ZbV
+            | ScheduleArg::DualPipe
+            | ScheduleArg::Inference
+            | ScheduleArg::VirtualDevices => InFlight::Constant(1),
+        }
+    }
+}
+
 impl SimulationArgs {
-    /// The pipeline of a split, which errors call by `name`.
-    pub fn pipeline(&self, workload: &Workload, split: Solution, name: &str) -> Result<Pipeline, Failure> {
+    /// The pipeline of a split, which errors call by `name`, and its schedule where none is asked for.
+    pub fn pipeline(
+        &self,
+        workload: &Workload,
+        split: Solution,
+        name: &str,
+    ) -> Result<(Pipeline, ScheduleArg), Failure> {
         if self.all_reduce != AllReduceArg::Ring {
             let cause =
                 "--all-reduce: the replicas of a split have one bandwidth and no hosts; map its stages to a topology";
+            return Err(Failure::message(Exit::Usage, cause));
+        }
+        if split.devices.iter().any(|device| !device.options.is_empty()) {
+            let pipeline = self.of_degrees(workload, split, name)?;
+            return Ok((pipeline, ScheduleArg::OneForwardOneBackward));
+        }
+        if self.training.is_given() {
+            let cause =
+                "--optimizer, --zero: what lasts of nodes without options is what the file states; leave them out";
             return Err(Failure::message(Exit::Usage, cause));
         }
         let cost = match (self.overlap, self.contention) {
@@ -176,7 +209,39 @@ impl SimulationArgs {
         };
         let AnySplit { spec, verified } = any_split::verified(split, name, workload, cost, self.sync_bandwidth)?;
         let problem = Problem::new(&workload.instance, spec).or_fail(Exit::Usage)?;
-        Pipeline::of_split(&workload.instance, &problem, &verified).or_fail(Exit::Usage)
+        let pipeline = Pipeline::of_split(&workload.instance, &problem, &verified).or_fail(Exit::Usage)?;
+        Ok((pipeline, ScheduleArg::VirtualDevices))
+    }
+
+    /// The pipelines of a split into stages with degrees, through each of which pass as many microbatches as are asked for.
+    fn of_degrees(&self, workload: &Workload, split: Solution, name: &str) -> Result<Pipeline, Failure> {
+        let given = [
+            (self.recompute, "--recompute: the options of nodes say what is computed again; leave it out"),
+            (
+                self.sync_bandwidth.is_some(),
+                "--sync-bandwidth: replicas synchronise at the file's bandwidth; leave it out",
+            ),
+        ];
+        if let Some((_, cause)) = given.into_iter().find(|(is_given, _)| *is_given) {
+            return Err(Failure::message(Exit::Usage, cause));
+        }
+        let schedule = self.schedule.unwrap_or(ScheduleArg::OneForwardOneBackward);
+        let replicas = split.devices.iter().map(|device| device.replicas).max().unwrap_or(1);
+        let memory = StageMemory { in_flight: schedule.in_flight(), ..self.training.asked() };
+        let degrees = Degrees { memory, ..Degrees::any(self.microbatches as usize * replicas) };
+        let AnySplit { spec, verified } = any_split::verified_with_degrees(split, name, workload, degrees)?;
+        let problem = Problem::new(&workload.instance, spec).or_fail(Exit::Usage)?;
+        let is_inference = schedule.schedule().name() == Inference.name();
+        Pipeline::of_degrees(&problem, &verified, self.links(), is_inference).or_fail(Exit::Usage)
+    }
+
+    /// How messages between stages are paid for.
+    fn links(&self) -> Links {
+        match (self.overlap, self.contention) {
+            (false, _) => Links::Blocking,
+            (true, false) => Links::Overlapped,
+            (true, true) => Links::Contended,
+        }
     }
 
     /// Runs a pipeline, under the schedule `usual` where none is asked for.
@@ -208,7 +273,7 @@ impl SimulationArgs {
 impl Args {
     pub fn run(self) -> Result<Exit, Failure> {
         let (pipeline, usual) = match &self.files[..] {
-            [instance, split] => (self.of_split(instance, split)?, VIRTUAL_DEVICES),
+            [instance, split] => self.of_split(instance, split)?,
             [stages, topology, mapping] => {
                 (self.of_mapping(stages, topology, mapping)?, ScheduleArg::OneForwardOneBackward)
             }
@@ -232,7 +297,7 @@ impl Args {
         Ok(Exit::Done)
     }
 
-    fn of_split(&self, instance: &Path, split: &Path) -> Result<Pipeline, Failure> {
+    fn of_split(&self, instance: &Path, split: &Path) -> Result<(Pipeline, ScheduleArg), Failure> {
         self.links.refuse()?;
         let workload = self.reading.read(instance)?;
         let solution = read_split(split, &workload.instance).or_fail(Exit::BadInput)?;
@@ -269,12 +334,8 @@ impl Args {
         for copy in &claim.copies {
             devices[copy.stage * problem.replicas + copy.replica] = copy.device;
         }
-        let links = match (self.simulation.overlap, self.simulation.contention) {
-            (false, _) => Links::Blocking,
-            (true, false) => Links::Overlapped,
-            (true, true) => Links::Contended,
-        };
-        let communication = Communication { links, all_reduce: self.simulation.all_reduce.collective() };
+        let all_reduce = self.simulation.all_reduce.collective();
+        let communication = Communication { links: self.simulation.links(), all_reduce };
         Pipeline::of_mapping(&problem, &Mapping { devices }, communication).or_fail(Exit::Usage)
     }
 }

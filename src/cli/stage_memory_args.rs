@@ -173,7 +173,8 @@ fn refused(option: &str, cure: &str) -> Failure {
 }
 
 impl TrainingArgs {
-    fn is_given(&self) -> bool {
+    /// Whether anything is asked for.
+    pub fn is_given(&self) -> bool {
         self.optimizer.is_some() || self.zero.is_some()
     }
 

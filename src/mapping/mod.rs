@@ -27,7 +27,7 @@ mod zone_packing;
 pub use branch_and_bound::BranchAndBound;
 pub use dagsplit_model::mapping::{
     Channel, ClaimedMapping, ClaimedNames, Counted, Device, Mapping, MappingProblem, MemoryShortage, Message,
-    MessageTime, PlacedCopy, Rate, Stage, StageCost, StageGraph, Topology,
+    MessageTime, OfOptions, PlacedCopy, Rate, Stage, StageCost, StageGraph, Topology,
 };
 pub use exhaustive::Exhaustive;
 pub use heuristic::{Consecutive, GreedyMapping, MappingAnnealing, PointToPoint, RandomMapping, SwapSearch};

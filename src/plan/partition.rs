@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::PlanError;
-use super::question::{CLASS, Question};
-use super::workload::FORWARD_SHARE;
-use crate::cost::{OptionCost, StageBytes, StageCosts};
-use crate::mapping::{ClaimedMapping, Counted, Message, PlacedCopy, Stage, StageCost, StageGraph};
+use super::question::Question;
+use crate::cost::{StageBytes, StageCosts};
+use crate::mapping::{ClaimedMapping, Counted, Message, OfOptions, PlacedCopy, Stage, StageCost, StageGraph};
 use crate::problem::{DeviceAssignment, DeviceKind, Problem, Solution};
 use crate::verify::{self, Verified};
 
@@ -153,73 +152,6 @@ fn of_nodes(question: &Question, costs: &StageCosts, split: &Solution) -> Result
 
 /// The stages of options, in the order of the split.
 fn of_options(question: &Question, costs: &StageCosts, options: &Problem, split: &Solution) -> StageGraph {
-    let index = options.index_of_ids();
-    let mut stage_of = vec![0; options.node_count()];
-    let mut chosen: Vec<Option<&OptionCost>> = vec![None; options.node_count()];
-    for (stage, device) in split.devices.iter().enumerate() {
-        for (id, name) in device.nodes.iter().zip(&device.options) {
-            let v = index[id];
-            let is_chosen = |option: &&OptionCost| option.name == *name && option.is_of(CLASS, device.tensor_degree);
-            (stage_of[v], chosen[v]) = (stage, costs.options[v].iter().find(is_chosen));
-        }
-    }
-    let mut sums = vec![Sum::default(); split.devices.len()];
-    for (&stage, option) in stage_of.iter().zip(&chosen) {
-        option.iter().for_each(|option| sums[stage].add(costs, option));
-    }
-    let mut sent: BTreeMap<(usize, usize), f64> = BTreeMap::new();
-    for (e, edge) in costs.edges.iter().enumerate() {
-        let (source, target) = (stage_of[edge.source], stage_of[edge.target]);
-        if source == target {
-            continue;
-        }
-        for (from, to) in [(source, target), (target, source)] {
-            *sent.entry((from, to)).or_default() += edge.bytes;
-        }
-        for v in [edge.source, edge.target] {
-            sums[stage_of[v]].exchanged += chosen[v].map_or(0.0, |option| option.exchanged_for(e));
-        }
-    }
-    let messages = sent.into_iter().map(|((source, target), bytes)| Message { source, target, bytes });
-    let bandwidth = question.fastest_links().bandwidth;
-    let stage =
-        |(i, sum): (usize, &Sum)| Stage { name: format!("stage {i}"), ..sum.stage(bandwidth, question.shape.replicas) };
-    StageGraph {
-        name: question.instance.metadata.name.clone().unwrap_or_default(),
-        stages: sums.iter().enumerate().map(stage).collect(),
-        messages: messages.collect(),
-    }
-}
-
-/// What the options of a stage add up to.
-#[derive(Debug, Clone, Default)]
-struct Sum {
-    compute: f64,
-    /// Bytes that the devices of a copy exchange in each pass.
-    exchanged: f64,
-    parameters: f64,
-    bytes: StageBytes,
-    working: f64,
-}
-
-impl Sum {
-    fn add(&mut self, costs: &StageCosts, option: &OptionCost) {
-        self.compute += option.compute;
-        self.parameters += option.parameters;
-        self.bytes = self.bytes.plus(&costs.bytes(option));
-        self.working = self.working.max(option.working);
-    }
-
-    fn stage(&self, bandwidth: f64, replicas: usize) -> Stage {
-        let exchange = self.exchanged / bandwidth;
-        let lasting = self.bytes.of(0, replicas) + self.working;
-        Stage {
-            forward: FORWARD_SHARE * self.compute + exchange,
-            backward: (1.0 - FORWARD_SHARE) * self.compute + exchange,
-            parameter_bytes: self.parameters,
-            memory: lasting + self.bytes.per_microbatch,
-            lasting_bytes: Some(lasting),
-            ..Stage::default()
-        }
-    }
+    let (bandwidth, replicas) = (question.fastest_links().bandwidth, question.shape.replicas);
+    StageGraph::of_options(options, costs, split, OfOptions { bandwidth, replicas, is_inference: false })
 }

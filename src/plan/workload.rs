@@ -4,10 +4,6 @@ use rustc_hash::FxHashMap;
 
 use crate::instance::{Instance, Node, Parallelism};
 
-/// The share of the forward pass in the time of an option, which states that of both passes: the backward pass computes two
-/// products for each of the forward pass.
-pub const FORWARD_SHARE: f64 = 1.0 / 3.0;
-
 /// `instance` with microbatches of `size` samples, in milliseconds: times, transfers and what is kept of a microbatch are as many
 /// times as long and as large; parameters are not.
 pub fn of_microbatches(instance: &Instance, size: usize) -> Instance {

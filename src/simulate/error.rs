@@ -50,6 +50,17 @@ pub enum SimulateError {
         "only the loads additive, overlap and duplex can be simulated, the same for all accelerators; put the others aside"
     )]
     UnknownLoad,
+    /// Stages of a split have several data degrees, so that no pipeline is one replica of each.
+    #[error(
+        "stages have the data degrees {one} and {other}; simulate splits of one (`solve --data-degrees {one}`), or take what \
+         `verify --objective step` says: with several a step takes at most a microbatch of a stage longer"
+    )]
+    UnequalDegrees {
+        /// That of the first stage.
+        one: usize,
+        /// That of another one.
+        other: usize,
+    },
     /// The blocks of the pipeline wait for each other.
     #[error("the stages wait for each other: {0}")]
     Cycle(#[from] CycleError),

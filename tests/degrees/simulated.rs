@@ -1,21 +1,28 @@
 //! Pipelines of equal degrees, which can be simulated: the verifier says what the simulation comes to.
 
+use assert_cmd::Command;
 use dagsplit::instance::{Edge, EdgeBytes, Instance, Node, NodeOption, Parallelism, Platform};
-use dagsplit::mapping::{Counted, Device, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology};
 use dagsplit::problem::{
-    Degrees, DeviceAssignment, DeviceKind, InFlight, Objective, ProblemSpec, Solution, StageMemory,
+    Degrees, DeviceAssignment, DeviceKind, InFlight, Objective, Problem, ProblemSpec, Solution, StageMemory,
 };
 use dagsplit::simulate::schedule::{Asynchronous, GPipe, Inference, OneForwardOneBackward, Schedule, ZbH1, ZbH2};
 use dagsplit::simulate::{Links, Options, Pipeline, Simulation, simulate};
 use dagsplit::verify::{self, Verified};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use serde_json::Value;
 
 /// A node for each stage: its forward time, the bytes of its activations, and those that last.
 pub type Row = (u8, u8, u8);
 
 /// What the verifier makes of a stage for each row, on so many replicas each, for a batch of so many microbatches.
-fn checked(rows: &[Row], backward: f64, replicas: &[usize], microbatches: usize, in_flight: InFlight) -> Verified {
+fn checked(
+    rows: &[Row],
+    backward: f64,
+    replicas: &[usize],
+    microbatches: usize,
+    in_flight: InFlight,
+) -> (Problem, Verified) {
     let count = rows.len() as u64;
     let option = |(node, &(forward, kept, lasting)): (u64, &Row)| NodeOption {
         node,
@@ -54,7 +61,8 @@ fn checked(rows: &[Row], backward: f64, replicas: &[usize], microbatches: usize,
         ..DeviceAssignment::new(DeviceKind::Accelerator(0), vec![node])
     };
     let split = Solution { devices: (0..count).map(stage).collect(), objective: None };
-    verify::check(&instance, &spec, &split).expect("valid")
+    let verified = verify::check(&instance, &spec, &split).expect("valid");
+    (Problem::new(&instance, spec).expect("valid"), verified)
 }
 
 /// What the verifier makes of a stage for each row on `replicas`, and their simulation.
@@ -64,31 +72,9 @@ fn both(
     (replicas, microbatches): (usize, usize),
     (in_flight, schedule): (InFlight, &dyn Schedule),
 ) -> (Verified, Simulation) {
-    let verified = checked(rows, backward, &vec![replicas; rows.len()], replicas * microbatches, in_flight);
-    let stage = |&(forward, kept, lasting): &Row| Stage {
-        forward: forward.into(),
-        backward: f64::from(forward) * backward,
-        memory: f64::from(kept) + f64::from(lasting),
-        parameter_bytes: lasting.into(),
-        ..Stage::default()
-    };
-    let problem = MappingProblem {
-        stages: StageGraph {
-            name: "stages".into(),
-            stages: rows.iter().map(stage).collect(),
-            messages: (1..rows.len()).map(|i| Message { source: i - 1, target: i, bytes: 0.0 }).collect(),
-        },
-        replicas,
-        topology: Topology::new(
-            "equal",
-            "made up",
-            (0..rows.len() * replicas).map(|i| Device::new(format!("{i}"))).collect(),
-            |_, _| f64::MAX,
-        ),
-        cost: StageCost::additive(Counted::Both),
-    };
-    let mapping = Mapping { devices: (0..rows.len() * replicas).collect() };
-    let pipeline = Pipeline::of_mapping(&problem, &mapping, Links::Blocking).expect("a pipeline");
+    let (problem, verified) = checked(rows, backward, &vec![replicas; rows.len()], replicas * microbatches, in_flight);
+    let pipeline =
+        Pipeline::of_degrees(&problem, &verified, Links::Blocking, !schedule.has_backward()).expect("equal degrees");
     let simulation = simulate(&pipeline, schedule, Options { microbatches, recompute: false }).expect("simulated");
     (verified, simulation)
 }
@@ -149,9 +135,61 @@ proptest! {
         }
         let makespan = ready[BATCH - 1];
         let rows: Vec<Row> = rows.into_iter().map(|(time, _)| (time, 0, 0)).collect();
-        let step = checked(&rows, 0.0, &replicas, BATCH, InFlight::GPipe).objective();
+        let step = checked(&rows, 0.0, &replicas, BATCH, InFlight::GPipe).1.objective();
         let slowest = rows.iter().map(|row| f64::from(row.0)).fold(0.0, f64::max);
         let rounding = 1e-9 * makespan;
         prop_assert!(step <= makespan + rounding && makespan < step + slowest - rounding, "{makespan}, {step}");
     }
+}
+
+/// As a user does it: the simulation's peaks are the verifier's bytes, and stages of unequal degrees are no pipelines.
+#[test]
+fn splits_with_degrees_are_simulated_by_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |words: &str, code: i32| -> String {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("dagsplit"));
+        let output = command.args(words.split_whitespace()).current_dir(folder.path()).assert().code(code);
+        let output = output.get_output();
+        String::from_utf8([&output.stdout[..], &output.stderr[..]].concat()).expect("text")
+    };
+    let training = "--optimizer adam --precision bf16 --zero 1";
+    run(
+        "generate llm --model llama3-8b --granularity layer --tensor-degrees 1,2 --precision fp16 --accelerator h100 --accelerators 16 --cpus 0 --output llama.json",
+        0,
+    );
+    let solve = |data: &str, output: &str| {
+        run(
+            &format!(
+                "solve llama.json --objective step --microbatches 64 --data-degrees {data} {training} --output {output}"
+            ),
+            0,
+        )
+    };
+    solve("4", "even.json");
+    let json = |words: &str| serde_json::from_str::<Value>(&run(words, 0)).expect("JSON");
+    let verified = json(&format!(
+        "verify llama.json even.json --objective step --microbatches 64 --data-degrees 4 {training} --json"
+    ));
+    let simulated = json(&format!("simulate llama.json even.json --microbatches 16 {training} --json"));
+    let copies = simulated["devices"].as_array().expect("devices");
+    let stages = verified["devices"].as_array().expect("devices");
+    assert_eq!(copies.len(), 4 * stages.len());
+    for (copy, stage) in copies.iter().zip(stages.iter().flat_map(|stage| [stage; 4])) {
+        assert_eq!(copy["peak_memory"], stage["memory"]);
+    }
+    assert_eq!(simulated["schedule"], "1f1b");
+    for (extra, said) in
+        [("--recompute", "the options of nodes say"), ("--sync-bandwidth 5", "at the file's bandwidth")]
+    {
+        assert!(run(&format!("simulate llama.json even.json {extra}"), 2).contains(said));
+    }
+    let mut split: Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.path().join("even.json")).expect("written"))
+            .expect("JSON");
+    let stages = split["fpgas"].as_array_mut().expect("stages");
+    assert!(stages.len() > 1, "one stage has one degree");
+    stages[0]["replicas"] = 2.into();
+    std::fs::write(folder.path().join("uneven.json"), split.to_string()).expect("written");
+    let refused = run(&format!("simulate llama.json uneven.json --microbatches 16 --memory unlimited {training}"), 2);
+    assert!(refused.contains("data degrees 2 and 4"), "{refused}");
 }

@@ -1,5 +1,6 @@
 //! What a microbatch passes through: the passes of stages on devices, and the data that flows between them.
 
+mod degrees;
 mod mapped;
 mod pieces;
 mod split;

@@ -116,11 +116,17 @@ impl StageCosts {
     /// What the options of a stage need memory for, by what multiplies it.
     pub fn bytes(&self, option: &OptionCost) -> StageBytes {
         let versions = if self.in_flight == InFlight::Asynchronous { option.parameters } else { 0.0 };
+        let StageBytes { per_microbatch, fixed, shared } = self.bytes_of_one_version(option);
+        StageBytes { per_microbatch: per_microbatch + versions, fixed: fixed - versions, shared }
+    }
+
+    /// The same with one version of the parameters, whatever is in flight.
+    pub fn bytes_of_one_version(&self, option: &OptionCost) -> StageBytes {
         let parts = [option.weights, option.gradients, option.optimizer];
         let (whole, shared) = parts.split_at(3_usize.saturating_sub(self.zero));
         StageBytes {
-            per_microbatch: option.memory_per_microbatch + versions,
-            fixed: option.memory + whole.iter().sum::<f64>() - versions,
+            per_microbatch: option.memory_per_microbatch,
+            fixed: option.memory + whole.iter().sum::<f64>(),
             shared: shared.iter().sum(),
         }
     }

@@ -3,6 +3,7 @@
 
 mod channel;
 mod claim;
+mod of_options;
 mod of_split;
 mod problem;
 mod rate;
@@ -11,6 +12,7 @@ mod topology;
 
 pub use channel::{Channel, MessageTime};
 pub use claim::{ClaimedMapping, ClaimedNames, PlacedCopy};
+pub use of_options::OfOptions;
 pub use problem::{Counted, Mapping, MappingProblem, MemoryShortage, StageCost, ring_link_time};
 pub use rate::Rate;
 pub use stages::{Message, Stage, StageGraph};
