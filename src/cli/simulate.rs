@@ -193,7 +193,8 @@ impl SimulationArgs {
                 "--all-reduce: the replicas of a split have one bandwidth and no hosts; map its stages to a topology";
             return Err(Failure::message(Exit::Usage, cause));
         }
-        if split.devices.iter().any(|device| !device.options.is_empty()) {
+        let has_options = split.devices.iter().any(|device| !device.options.is_empty());
+        if has_options && workload.instance.parallelism.is_some() {
             let pipeline = self.of_degrees(workload, split, name)?;
             return Ok((pipeline, ScheduleArg::OneForwardOneBackward));
         }
