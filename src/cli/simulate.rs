@@ -232,7 +232,7 @@ impl SimulationArgs {
         let degrees = Degrees { memory, ..Degrees::any(self.microbatches as usize * replicas) };
         let AnySplit { spec, verified } = any_split::verified_with_degrees(split, name, workload, degrees)?;
         let problem = Problem::new(&workload.instance, spec).or_fail(Exit::Usage)?;
-        let is_inference = schedule.schedule().name() == Inference.name();
+        let is_inference = !schedule.schedule().has_backward();
         Pipeline::of_degrees(&problem, &verified, self.links(), is_inference).or_fail(Exit::Usage)
     }
 

@@ -23,8 +23,8 @@ pub(super) fn with_options(instance: &Instance) -> Instance {
         ..Parallelism::default()
     };
     let platform = Platform { cpus: 0, ..instance.platform.clone() };
-    let times = |node: Node| Node { accelerator_times: times(&node), ..node };
-    let nodes = nodes.into_iter().map(times).collect();
+    let on_classes = |node: Node| Node { accelerator_times: times(&node), ..node };
+    let nodes = nodes.into_iter().map(on_classes).collect();
     Instance { nodes, edges, platform, parallelism: Some(parallelism), ..instance.clone() }
 }
 
@@ -58,11 +58,11 @@ fn options(node: &Node, edges: &BTreeSet<(u64, u64)>) -> Vec<NodeOption> {
             ..NodeOption::default()
         }
     };
-    let ways = [(1, false), (1, true), (2, false), (2, true)];
-    let of_class = |(class, time): (usize, &Option<f64>)| {
-        let time = *time;
-        ways.into_iter().filter_map(move |(degree, recomputes)| Some((class, time?, degree, recomputes)))
-    };
-    let all = times.iter().enumerate().flat_map(of_class);
-    all.map(|(class, time, degree, recomputes)| option(class, time, degree, recomputes)).collect()
+    let mut all = Vec::new();
+    for (class, time) in times.iter().enumerate().filter_map(|(class, time)| Some((class, (*time)?))) {
+        for degree in [1, 2] {
+            all.extend([false, true].map(|recomputes| option(class, time, degree, recomputes)));
+        }
+    }
+    all
 }

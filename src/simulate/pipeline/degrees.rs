@@ -33,14 +33,10 @@ impl Pipeline {
         }
         let how = OfOptions { bandwidth: costs.bandwidth, replicas, is_inference };
         let stages = StageGraph::of_options(problem, costs, &split.to_solution(), how);
-        let memory = |kind| match kind {
-            DeviceKind::Accelerator(_) => problem.memory_limit(kind),
-            DeviceKind::Cpu => None,
-        };
         let copy = |(stage, kind, replica): (usize, DeviceKind, usize)| {
             let of_replicas = format!("stage {stage}, replica {replica}");
             let name = if replicas > 1 { of_replicas } else { format!("stage {stage}") };
-            Device { memory: memory(kind), ..Device::new(name) }
+            Device { memory: problem.memory_limit(kind), ..Device::new(name) }
         };
         let stage = |(stage, kind): (usize, DeviceKind)| (0..replicas).map(move |replica| (stage, kind, replica));
         let devices: Vec<Device> = used().map(|stage| stage.kind()).enumerate().flat_map(stage).map(copy).collect();

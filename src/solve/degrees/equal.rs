@@ -107,11 +107,8 @@ pub fn stages(
         let in_flight = costs.in_flight.count(pair.data, (behind + 1) * pair.data, all, costs.microbatches);
         let Equal { shape, data, .. } = pair;
         let stage = Stage { sets: (0, 0), without: &without, with: &with, shape, data, in_flight };
-        let Some((time, options)) = chooser.least(&stage, cx)? else { return Ok(None) };
-        let nodes = stage.units().flat_map(|unit| model.members[unit].iter().copied());
-        let mut nodes: Vec<(usize, usize)> = nodes.zip(options).collect();
-        nodes.sort_unstable();
-        found.push(Found { nodes, shape, data, time });
+        let Some(least) = chooser.least(&stage, cx)? else { return Ok(None) };
+        found.push(stage.found(model, least));
         without = with;
     }
     found.reverse();

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::front::Found;
 use super::knapsack::{self, Answer, Bounds, Item};
 use super::model::{Incident, Model, Sums};
 use super::relaxation::Relaxed;
@@ -48,6 +49,14 @@ impl Stage<'_> {
     /// Its units, ascending.
     pub fn units(&self) -> impl Iterator<Item = usize> {
         ones(self.with.iter().zip(self.without).map(|(with, without)| with & !without))
+    }
+
+    /// It as a stage of a split: with its time, and the options of its nodes, unit by unit.
+    pub fn found(&self, model: &Model, (time, options): (f64, Vec<usize>)) -> Found {
+        let nodes = self.units().flat_map(|unit| model.members[unit].iter().copied());
+        let mut nodes: Vec<(usize, usize)> = nodes.zip(options).collect();
+        nodes.sort_unstable();
+        Found { nodes, shape: self.shape, data: self.data, time }
     }
 
     fn key(&self) -> Key {

@@ -325,11 +325,7 @@ impl<'a, 'b> LabelSearch<'a, 'b> {
             let in_flight = self.in_flight(label.data, label.taken.parts);
             let stage = stage_before(&self.sets.lattice, set, label, in_flight);
             let within = label.time * (1.0 + LOOSE);
-            let (time, options) = self.chooser.options(&stage, within, self.cx)?;
-            let nodes = stage.units().flat_map(|unit| self.model().members[unit].iter().copied());
-            let mut nodes: Vec<(usize, usize)> = nodes.zip(options).collect();
-            nodes.sort_unstable();
-            found.push(Found { nodes, shape: label.shape, data: label.data, time });
+            found.push(stage.found(self.model(), self.chooser.options(&stage, within, self.cx)?));
             at = label.behind;
         }
         Ok(found)
