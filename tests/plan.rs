@@ -2,6 +2,8 @@
 
 #[path = "plan/brute_force.rs"]
 mod brute_force;
+#[path = "plan/serving.rs"]
+mod serving;
 
 use std::fs;
 use std::path::Path;

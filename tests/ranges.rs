@@ -133,7 +133,7 @@ fn try_verb(verb: &str, arguments: &str) {
                 "sync-bandwidth" if verb != "simulate" => Some("--replicas=2"),
                 "mapping" => Some("--stages=stages.json"),
                 "stages" if verb == "draw" => Some("--mapping=mapping.json"),
-                "zero" if verb == "simulate" => Some("--microbatches=4"),
+                "zero" | "cache-tokens" if verb == "simulate" => Some("--microbatches=4"),
                 _ => None,
             };
             let others = base.iter().filter(|word| !word.starts_with(&format!("--{option}="))).cloned();

@@ -279,7 +279,7 @@ fn failure(error: PlanError) -> Failure {
         PlanError::Split { is_program: true, .. } => Failure::new(Exit::InvalidSplit, error.into()),
         PlanError::Split { .. } | PlanError::Mapping { .. } => bug(&error.to_string()),
         PlanError::Solve(ref solve) => Failure::new(exit(solve), error.into()),
-        PlanError::Spec(_) | PlanError::NoCandidate { .. } | PlanError::NoChunks(_) | PlanError::BackwardPass => {
+        PlanError::Spec(_) | PlanError::NoCandidate { .. } | PlanError::NoChunks(_) | PlanError::NoJoint(_) | PlanError::BackwardPass | PlanError::NoCache => {
             Failure::new(Exit::Usage, error.into())
         }
         PlanError::Problem(_) => Failure::new(Exit::BadInput, error.into()),

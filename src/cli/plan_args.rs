@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::instance::Instance;
 use crate::mapping::Counted;
-use crate::plan::PlanOptions;
+use crate::plan::{Joint, PlanOptions};
 use crate::problem::StageMemory;
 use crate::registry::split_list;
 use crate::simulate::Links;
@@ -35,6 +35,11 @@ pub struct HowArgs {
     /// nothing in time].
     #[arg(long, value_name = "SPEC", help_heading = "Search")]
     partitioner: Option<String>,
+
+    /// Whether splits and mappings are also decided together, which bounds steps on the links that there are: of up to 32 units
+    /// on up to 16 devices, without options of nodes, with blocking links.
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto", conflicts_with = "partitioner", help_heading = "Search")]
+    joint: JointArg,
 
     /// The mappers, as `dagsplit map --method` takes them; the best mapping by simulation counts.
     #[arg(long, value_name = "SPEC,...", default_value_t = PlanOptions::default().mappers.join(","), help_heading = "Search")]
@@ -155,6 +160,16 @@ enum ScheduleArg {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
+enum JointArg {
+    /// Where that is possible, with 200,000 partial pipelines for each number of stages.
+    Auto,
+    /// In any case, with 2,000,000 of them; what is too large for it is refused.
+    Always,
+    /// Not at all.
+    Never,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
 enum RecomputeArg {
     /// All are kept.
     Never,
@@ -191,6 +206,11 @@ impl HowArgs {
             },
             memory: self.memory(),
             partitioner: self.partitioner.clone(),
+            joint: match self.joint {
+                JointArg::Auto => Joint::Auto,
+                JointArg::Always => Joint::Always,
+                JointArg::Never => Joint::Never,
+            },
             mappers: split_list(&self.mapper),
             counted: self.cost.iter().map(|cost| cost.counted()).collect(),
             links: links.links(),

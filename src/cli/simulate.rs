@@ -200,7 +200,7 @@ impl SimulationArgs {
         }
         if self.training.is_given() {
             let cause =
-                "--optimizer, --zero: what lasts of nodes without options is what the file states; leave them out";
+                "--optimizer, --zero, --cache-tokens: what lasts of nodes without options is what the file states; leave them out";
             return Err(Failure::message(Exit::Usage, cause));
         }
         let cost = match (self.overlap, self.contention) {

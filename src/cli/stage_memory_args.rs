@@ -23,13 +23,9 @@ pub struct StageMemoryArgs {
 
     #[command(flatten)]
     training: TrainingArgs,
-
-    /// Tokens of which stages keep keys and values [default: 0].
-    #[arg(long, value_name = "TOKENS", value_parser = values::whole::<usize>(0..=1_000_000_000), requires = "microbatches")]
-    cache_tokens: Option<usize>,
 }
 
-/// What training keeps of the parameters.
+/// What training keeps of the parameters, and serving of tokens.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Memory by place")]
 pub struct TrainingArgs {
@@ -46,6 +42,10 @@ pub struct TrainingArgs {
     /// [default: 0].
     #[arg(long, value_name = "STAGE", value_parser = values::whole::<usize>(0..=3), requires = "microbatches")]
     zero: Option<usize>,
+
+    /// Tokens whose keys and values each replica keeps, where options of serving state what they take [default: 0].
+    #[arg(long, value_name = "TOKENS", value_parser = values::whole::<usize>(0..=1_000_000_000), requires = "microbatches")]
+    cache_tokens: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -99,7 +99,7 @@ enum PrecisionArg {
 impl StageMemoryArgs {
     /// Whether anything is asked for.
     pub fn is_given(&self) -> bool {
-        self.schedule.is_some() || self.in_flight.is_some() || self.training.is_given() || self.cache_tokens.is_some()
+        self.schedule.is_some() || self.in_flight.is_some() || self.training.is_given()
     }
 
     /// What stages with degrees keep.
@@ -119,7 +119,6 @@ impl StageMemoryArgs {
         };
         Ok(StageMemory {
             in_flight: self.in_flight.map_or(in_flight, InFlight::Constant),
-            cache_tokens: self.cache_tokens.unwrap_or(0),
             ..self.training.asked()
         })
     }
@@ -129,7 +128,7 @@ impl StageMemoryArgs {
         if self.training.zero.is_some() {
             return Err(refused("--zero", "devices with several chunks have no replicas; leave it out"));
         }
-        if self.cache_tokens.is_some() {
+        if self.training.cache_tokens.is_some() {
             return Err(refused("--cache-tokens", "nodes without options keep no keys and values; leave it out"));
         }
         let own = match placement {
@@ -175,7 +174,7 @@ fn refused(option: &str, cure: &str) -> Failure {
 impl TrainingArgs {
     /// Whether anything is asked for.
     pub fn is_given(&self) -> bool {
-        self.optimizer.is_some() || self.zero.is_some()
+        self.optimizer.is_some() || self.zero.is_some() || self.cache_tokens.is_some()
     }
 
     /// What is asked for, whatever is in flight.
@@ -193,6 +192,11 @@ impl TrainingArgs {
                 PrecisionArg::Fp16 => Precision::Fp16,
             },
         });
-        StageMemory { training, zero: self.zero.unwrap_or(0), ..StageMemory::default() }
+        StageMemory {
+            training,
+            zero: self.zero.unwrap_or(0),
+            cache_tokens: self.cache_tokens.unwrap_or(0),
+            ..StageMemory::default()
+        }
     }
 }

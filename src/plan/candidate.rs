@@ -5,6 +5,33 @@ use crate::mapping::{ClaimedMapping, Counted, MappingProblem};
 use crate::simulate::Simulation;
 use crate::simulate::schedule::Schedule;
 
+/// Sums of times in another order differ by so much.
+const ROUNDING: f64 = 1e-9;
+
+/// What pipelines are worth that serve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Service {
+    /// Samples a second of all pipelines, once these are full.
+    pub throughput: f64,
+    /// Milliseconds that a microbatch takes through an empty pipeline.
+    pub latency: f64,
+    /// The most tokens whose keys and values each pipeline has room for, on its fullest device, beside all else; `None` where
+    /// nothing limits them.
+    pub tokens: Option<usize>,
+    /// The same of all pipelines together.
+    pub tokens_in_all: Option<usize>,
+}
+
+impl Service {
+    /// Whether it has as many samples a second, as little latency and as many tokens in all as `other`.
+    pub fn is_as_good_as(&self, other: &Self) -> bool {
+        let tokens = |service: &Self| service.tokens_in_all.unwrap_or(usize::MAX);
+        self.throughput >= other.throughput * (1.0 - ROUNDING)
+            && self.latency <= other.latency * (1.0 + ROUNDING)
+            && tokens(self) >= tokens(other)
+    }
+}
+
 /// Stages on devices, simulated.
 #[derive(Debug, Clone)]
 pub struct MappedPipeline {
@@ -35,6 +62,8 @@ pub struct MappedPipeline {
     pub peak_memory: f64,
     /// The first device whose memory is too small, by its index in the topology.
     pub overfull: Option<usize>,
+    /// What it is worth in serving, if it does not train.
+    pub service: Option<Service>,
 }
 
 impl MappedPipeline {
@@ -83,6 +112,8 @@ pub struct Candidate {
     pub recompute: bool,
     /// A time that no step of such a plan is below, whatever split and mapping.
     pub bound: f64,
+    /// What proves it: `work`, `stages in line`, `dp`, `degrees`, `chunks` or `joint search`.
+    pub bound_by: &'static str,
     /// What became of it.
     pub fate: Fate,
     /// Its splits, each with the method that found it.
@@ -103,8 +134,23 @@ impl Candidate {
         self.pipeline().filter(|pipeline| pipeline.overfull.is_none()).map(|pipeline| pipeline.time)
     }
 
+    /// What it is worth in serving, where it runs and fits in memory.
+    pub fn service(&self) -> Option<Service> {
+        self.pipeline().filter(|pipeline| pipeline.overfull.is_none())?.service
+    }
+
     /// How many stages its pipeline has, or may have at most; with several chunks on each device how many devices.
     pub fn stages(&self) -> usize {
         self.pipeline().map_or(self.shape.stages, |pipeline| pipeline.problem.stages.stages.len())
     }
+}
+
+/// Which of the candidates serve and no other is better than: of those that are alike the first. O(candidates²).
+pub fn on_front(candidates: &[Candidate]) -> Vec<bool> {
+    let services: Vec<Option<Service>> = candidates.iter().map(Candidate::service).collect();
+    let is_beaten = |i: usize, own: &Service| {
+        let better = |(j, other): (usize, &Service)| other.is_as_good_as(own) && (j < i || !own.is_as_good_as(other));
+        services.iter().enumerate().filter_map(|(j, other)| Some((j, other.as_ref()?))).any(|other| other.0 != i && better(other))
+    };
+    services.iter().enumerate().map(|(i, own)| own.is_some_and(|own| !is_beaten(i, &own))).collect()
 }

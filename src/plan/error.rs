@@ -30,14 +30,26 @@ pub enum PlanError {
         /// How many devices there are.
         devices: usize,
     },
-    /// A schedule without a backward pass, and a workload with one.
-    #[error("the schedule `inference` runs no backward pass, and the workload has one; plan the workload without it")]
+    /// A schedule without a backward pass, and a workload with one, or schedules of both kinds for options of nodes.
+    #[error(
+        "the schedule `inference` runs no backward pass, and the workload has one, or another schedule is asked for that needs it; \
+         plan the workload without it, under `inference` alone"
+    )]
     BackwardPass,
+    /// Tokens are to be kept, and nothing states what they take.
+    #[error(
+        "--cache-tokens: no option of the workload states what keys and values of a token take, as those of \
+         `generate llm --serving` do; leave it out"
+    )]
+    NoCache,
     /// Several chunks on each device alone, or their schedule, and a question that has none.
     #[error(
         "several chunks on a device, as under the schedule `interleaved`, are not planned here: {0}; leave one chunk in"
     )]
     NoChunks(&'static str),
+    /// Splitting and placing together is asked for, and not possible.
+    #[error("splits and mappings cannot be decided together: {0}; leave it to `--joint auto`")]
+    NoJoint(String),
     /// The verifier rejects a split.
     #[error("the split into {stages} stages that {method} found is invalid: {}", first(.violations))]
     Split {

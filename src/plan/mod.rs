@@ -38,12 +38,13 @@ mod partition;
 mod placing;
 mod question;
 mod search;
+mod serving;
 mod splits;
 mod workload;
 
 pub use breakdown::Breakdown;
-pub use candidate::{Candidate, Fate, MappedPipeline};
+pub use candidate::{Candidate, Fate, MappedPipeline, Service};
 pub use error::PlanError;
-pub use options::{PlanOptions, Shape};
+pub use options::{Joint, PlanOptions, Shape};
 pub use partition::Partition;
 pub use search::{BEST, Plan, plan};

@@ -19,6 +19,19 @@ pub struct Shape {
     pub tensor: usize,
 }
 
+/// Whether splits and mappings are also decided together, by [`JointSearch`](crate::mapping::JointSearch), which bounds steps on the
+/// links that there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Joint {
+    /// Where the workload and the devices are small enough for some seconds.
+    #[default]
+    Auto,
+    /// Always, with ten times the labels; what is too large is an error.
+    Always,
+    /// Never.
+    Never,
+}
+
 /// How to plan.
 #[derive(Clone)]
 pub struct PlanOptions {
@@ -46,6 +59,8 @@ pub struct PlanOptions {
     pub memory: StageMemory,
     /// The method that splits, as a spec string of [`crate::registry`]; `None` takes the exact ones.
     pub partitioner: Option<String>,
+    /// Whether splits and mappings are also decided together, where one stage is on each device.
+    pub joint: Joint,
     /// The mappers, as spec strings of [`crate::registry`]; the best by simulation counts.
     pub mappers: Vec<String>,
     /// What the mappers count; the best by simulation counts.
@@ -90,6 +105,7 @@ impl Default for PlanOptions {
             recompute: vec![false, true],
             memory: StageMemory::default(),
             partitioner: None,
+            joint: Joint::default(),
             mappers: ["consecutive", "p2p", "branch-and-bound"].map(String::from).to_vec(),
             counted: vec![Counted::Both, Counted::Messages, Counted::AllReduce],
             links: Links::Blocking,

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
+
 use super::PlanError;
 use super::question::Question;
 use crate::cost::{StageBytes, StageCosts};
+use crate::instance::Instance;
 use crate::mapping::{ClaimedMapping, Counted, Message, OfOptions, PlacedCopy, Stage, StageCost, StageGraph};
 use crate::problem::{DeviceAssignment, DeviceKind, Problem, Solution};
 use crate::verify::{self, Verified};
@@ -20,6 +23,8 @@ pub struct Partition {
     pub chunks: usize,
     /// What a copy's time is, with messages and all-reduce.
     pub cost: StageCost,
+    /// The bytes of keys and values that each device of a stage keeps of a token; none where nodes have no options.
+    pub cache_bytes: Vec<f64>,
 }
 
 impl Partition {
@@ -48,12 +53,14 @@ impl Partition {
             true => Self {
                 stages: of_options(question, costs, options, &split),
                 cost: StageCost::additive(Counted::Both),
+                cache_bytes: cache_bytes(question.instance, &split),
                 chunks,
                 verified,
             },
             false => Self {
                 stages: of_nodes(question, costs, &one_by_one(&split, chunks))?,
                 cost: StageCost::of(&plain, Counted::Both)?,
+                cache_bytes: Vec::new(),
                 chunks,
                 verified,
             },
@@ -153,5 +160,17 @@ fn of_nodes(question: &Question, costs: &StageCosts, split: &Solution) -> Result
 /// The stages of options, in the order of the split.
 fn of_options(question: &Question, costs: &StageCosts, options: &Problem, split: &Solution) -> StageGraph {
     let (bandwidth, replicas) = (question.fastest_links().bandwidth, question.shape.replicas);
-    StageGraph::of_options(options, costs, split, OfOptions { bandwidth, replicas, is_inference: false })
+    StageGraph::of_options(options, costs, split, OfOptions { bandwidth, replicas, is_inference: !question.is_training() })
+}
+
+/// What each device of each stage keeps of a token, in the order of the split.
+fn cache_bytes(instance: &Instance, split: &Solution) -> Vec<f64> {
+    let stated = instance.parallelism.iter().flat_map(|stated| &stated.options);
+    let bytes: FxHashMap<(u64, usize, &str), f64> =
+        stated.map(|option| ((option.node, option.tensor_degree, &*option.name), option.cache_bytes_per_token)).collect();
+    let of_stage = |stage: &DeviceAssignment| {
+        let nodes = stage.nodes.iter().zip(&stage.options);
+        nodes.filter_map(|(&id, name)| bytes.get(&(id, stage.tensor_degree, &**name))).sum()
+    };
+    split.devices.iter().map(of_stage).collect()
 }

@@ -110,6 +110,8 @@ impl Placing<'_> {
         let limit = |place: usize| topology.devices[simulated_device(&mapping, place)].memory;
         let overfull = (0..peaks.len()).find(|&place| !crate::problem::fits(peaks[place], limit(place)));
         let counted = problem.cost.counted;
+        let serves = !schedule.has_backward() && self.partition.chunks == 1;
+        let service = serves.then(|| self.question.service(self.partition, &mapping, &simulation).ok()).flatten();
         let whole = MappingProblem { cost: self.partition.cost.clone(), ..problem };
         Ok(MappedPipeline {
             partition: self.partition.clone(),
@@ -124,6 +126,7 @@ impl Placing<'_> {
             breakdown: Breakdown::of(&simulation, topology.len() * shape.tensor, shape.tensor),
             peak_memory: peaks.iter().copied().fold(0.0, f64::max),
             overfull: overfull.map(|place| simulated_device(&mapping, place)),
+            service,
             simulation,
         })
     }

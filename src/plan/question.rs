@@ -31,6 +31,8 @@ pub struct Question<'a> {
     /// The devices, those of a copy as one.
     pub topology: Cow<'a, Topology>,
     pub shape: Shape,
+    /// Samples of a microbatch.
+    pub microbatch_size: usize,
     /// Microbatches of each pipeline.
     pub microbatches: usize,
     /// Chunks of the pipeline on each device.
@@ -79,8 +81,9 @@ impl Question<'_> {
         self.instance.parallelism.is_some()
     }
 
-    fn is_training(&self) -> bool {
-        self.has_options() || self.instance.nodes.iter().any(|node| node.backward)
+    /// Whether there is a backward pass: options state one under schedules that run it.
+    pub fn is_training(&self) -> bool {
+        self.has_options() && self.schedule.has_backward() || self.instance.nodes.iter().any(|node| node.backward)
     }
 
     /// Microbatches of all pipelines.
@@ -104,7 +107,7 @@ impl Question<'_> {
     }
 
     /// The memory of the largest device; `None` where one sets no limit.
-    fn most_memory(&self) -> Option<f64> {
+    pub(super) fn most_memory(&self) -> Option<f64> {
         let limits: Option<Vec<f64>> = self.topology.devices.iter().map(|device| device.memory).collect();
         limits?.into_iter().max_by(f64::total_cmp)
     }
@@ -232,7 +235,7 @@ impl Question<'_> {
     }
 
     /// Stages of these degrees on the fastest devices.
-    fn with_degrees(&self, objective: Objective, rates: Rates) -> Result<Problem, Problems> {
+    pub(super) fn with_degrees(&self, objective: Objective, rates: Rates) -> Result<Problem, Problems> {
         let Shape { stages, replicas, tensor } = self.shape;
         let (rates, degrees) = (self.paid(rates), Some(self.degrees()));
         let (instance, platform) = self.with_links(rates);
@@ -324,18 +327,29 @@ impl Question<'_> {
         Ok(Problem::new(self.instance, asked)?)
     }
 
-    /// The workload's units to be split and placed together, and the nodes of each, where they and the devices are few; a unit
-    /// bears each microbatch's share of its all-reduce, and messages take no latency.
+    /// The workload's units to be split and placed together, and the nodes of each; a unit bears each microbatch's share of its
+    /// all-reduce, and messages take no latency. Within it, why there is no such question.
     ///
     /// # Errors
     /// The instance cannot be split.
-    pub fn joint(&self) -> Result<Option<Joint>, PlanError> {
-        if self.has_options() || self.links != Links::Blocking || self.topology.len() > MOST_JOINT_DEVICES {
-            return Ok(None);
+    pub fn joint(&self) -> Result<Result<Joint, String>, PlanError> {
+        let devices = self.topology.len();
+        if self.has_options() {
+            return Ok(Err("nodes have options".into()));
+        }
+        if self.links != Links::Blocking {
+            return Ok(Err("messages pass beside the compute, and it is the one of blocking links".into()));
+        }
+        if devices > MOST_JOINT_DEVICES {
+            return Ok(Err(format!("there are {devices} devices, more than {MOST_JOINT_DEVICES}")));
         }
         let (mut units, members) = UnitGraph::new(self.instance, &self.as_it_stands()?)?;
         if members.len() > MOST_JOINT_UNITS {
-            return Ok(None);
+            let cause = format!(
+                "the workload has {} units that no split parts, more than {MOST_JOINT_UNITS}",
+                members.len()
+            );
+            return Ok(Err(cause));
         }
         // It knows rings alone.
         let counts_rings = self.is_training() && self.all_reduce == Collective::Ring;
@@ -347,7 +361,7 @@ impl Question<'_> {
         // What several units send can go as one message, so that latencies do not count.
         let topology = self.topology.clone().into_owned().with_latency(|_, _| 0.0);
         let cost = StageCost::additive(Counted::Both);
-        Ok(Some((JointProblem { units, stages, replicas, topology, cost }, members)))
+        Ok(Ok((JointProblem { units, stages, replicas, topology, cost }, members)))
     }
 }
 

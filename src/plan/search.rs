@@ -9,10 +9,11 @@ use rayon::prelude::*;
 use super::chunked;
 use super::groups::groups;
 use super::placing::{Placing, is_rule};
+use super::serving::keeps_tokens;
 use super::question::{Question, tensor_degrees};
-use super::splits::splits;
+use super::splits::{Bound, splits};
 use super::workload::of_microbatches;
-use super::{Candidate, Fate, Partition, PlanError, PlanOptions, Shape};
+use super::{Candidate, Fate, Partition, PlanError, PlanOptions, Shape, candidate};
 use crate::instance::Instance;
 use crate::instance::validate::validate;
 use crate::mapping::Topology;
@@ -46,7 +47,18 @@ impl Plan {
 
     /// A time that no step of any plan looked at is below, whatever split and mapping; `None` where there are none.
     pub fn lower_bound(&self) -> Option<f64> {
-        least_bound(&self.candidates)
+        least_bound(&self.candidates).map(|(bound, _)| bound)
+    }
+
+    /// What proves [`Self::lower_bound`]: [`Candidate::bound_by`] of the candidate that has it.
+    pub fn bound_by(&self) -> Option<&'static str> {
+        least_bound(&self.candidates).map(|(_, by)| by)
+    }
+
+    /// The candidates that serve and that no other one is better than in samples a second, latency or tokens.
+    pub fn front(&self) -> Vec<&Candidate> {
+        let is_on_front = candidate::on_front(&self.candidates);
+        self.candidates.iter().zip(is_on_front).filter(|(_, is_on_front)| *is_on_front).map(|(found, _)| found).collect()
     }
 
     /// How far the best is from the bound at most, as a part of it.
@@ -81,10 +93,10 @@ pub fn plan(
     in_pool(cx, || planner.run())
 }
 
-struct Planner<'a> {
+pub struct Planner<'a> {
     topology: &'a Topology,
-    options: &'a PlanOptions,
-    cx: &'a SearchContext,
+    pub(super) options: &'a PlanOptions,
+    pub(super) cx: &'a SearchContext,
     /// The workload by the size of microbatches.
     instances: BTreeMap<usize, Instance>,
     batch: usize,
@@ -93,7 +105,7 @@ struct Planner<'a> {
     /// How many layers there are to be put into chunks; none where several on a device are not planned.
     layers: usize,
     /// Whether any candidate was simulated.
-    found_any: AtomicBool,
+    pub(super) found_any: AtomicBool,
 }
 
 impl<'a> Planner<'a> {
@@ -106,8 +118,17 @@ impl<'a> Planner<'a> {
         options.partitioner.iter().try_for_each(|spec| registry::solver(spec).map(drop))?;
         options.mappers.iter().try_for_each(|spec| registry::mapper(spec).map(drop))?;
         let has_options = instance.parallelism.is_some();
-        let has_backward = has_options || instance.nodes.iter().any(|node| node.backward);
-        if has_backward && options.schedules.iter().any(|schedule| !schedule.has_backward()) {
+        let keeps_tokens = keeps_tokens(instance);
+        if options.memory.cache_tokens > 0 && !keeps_tokens {
+            return Err(PlanError::NoCache);
+        }
+        // Options state both passes, but for those of serving and under a schedule that has one.
+        let serves = match options.schedules.first() {
+            Some(schedule) => !schedule.has_backward(),
+            None => keeps_tokens,
+        };
+        let has_backward = has_options && !serves || instance.nodes.iter().any(|node| node.backward);
+        if (has_backward || has_options) && options.schedules.iter().any(|one| one.has_backward() != has_backward) {
             return Err(PlanError::BackwardPass);
         }
         let sizes = options.microbatch_sizes.iter();
@@ -128,12 +149,16 @@ impl<'a> Planner<'a> {
         let mut candidates = self.candidates()?;
         let mut done = 0;
         while done < candidates.len() {
-            let worst = self.worst_of_best(&candidates);
+            // Plans that serve are on the front for their latency and tokens, too.
+            let worst = self.worst_of_best(&candidates).filter(|_| self.has_backward);
             let (left, rest) = (candidates.len() - done, &mut candidates[done..]);
             let round = rest.len().min(ROUND);
             rest[..round].par_iter_mut().try_for_each(|candidate| self.look_at(candidate, worst, left))?;
             done += round;
             self.tell(&candidates);
+        }
+        if !self.has_backward {
+            self.add_front(&mut candidates)?;
         }
         candidates.sort_by(by_rank);
         let best = candidates.iter().take_while(|candidate| candidate.time().is_some()).count().min(BEST);
@@ -149,7 +174,7 @@ impl<'a> Planner<'a> {
             for shape in self.shapes(instance, microbatch_size) {
                 let microbatches = self.batch / microbatch_size / shape.replicas;
                 for (schedule, chunks, recompute) in self.ways_to_run(shape) {
-                    let (bound, fate, splits) = (0.0, Fate::Skipped, Vec::new());
+                    let (bound, bound_by, fate, splits) = (0.0, "work", Fate::Skipped, Vec::new());
                     let size = microbatch_size;
                     let mut candidate = Candidate {
                         shape,
@@ -159,6 +184,7 @@ impl<'a> Planner<'a> {
                         schedule,
                         recompute,
                         bound,
+                        bound_by,
                         fate,
                         splits,
                     };
@@ -215,7 +241,7 @@ impl<'a> Planner<'a> {
         })
     }
 
-    fn question(&self, candidate: &Candidate) -> Question<'_> {
+    pub(super) fn question(&self, candidate: &Candidate) -> Question<'_> {
         let Candidate { shape, microbatch_size, microbatches, chunks, schedule, recompute, .. } = *candidate;
         let mut known = PlanOptions::schedules().into_iter();
         let of_schedule = known.find(|(known, _)| known.name() == schedule.name()).map(|(_, in_flight)| in_flight);
@@ -225,6 +251,7 @@ impl<'a> Planner<'a> {
             instance: &self.instances[&microbatch_size],
             topology: groups(self.topology, shape.tensor),
             shape,
+            microbatch_size,
             microbatches,
             chunks,
             schedule,
@@ -250,21 +277,26 @@ impl<'a> Planner<'a> {
         let question = self.question(candidate);
         // Two sevenths each for the slowest stage, for the step, and for mappings, and one for stages in line.
         let limit = self.share(7 * left).map(|part| 2 * part);
-        let splits = splits(&question, candidate.bound, self.options.partitioner.as_deref(), limit, self.cx)?;
-        candidate.bound = splits.bound;
+        let known = Bound { time: candidate.bound, by: candidate.bound_by };
+        let splits = splits(&question, known, self.options, limit, self.cx)?;
+        (candidate.bound, candidate.bound_by) = (splits.bound.time, splits.bound.by);
         if splits.is_refuted {
             candidate.fate = Fate::Refuted("no split fits in memory".into());
         } else if !is_beaten(candidate) {
-            let has_rules = self.options.mappers.iter().any(|spec| is_rule(spec));
-            let mappers = self.options.mappers.iter().filter(|spec| is_rule(spec) == has_rules);
-            candidate.fate = self.placed(&question, &splits.found, mappers, left)?;
+            candidate.fate = self.placed(&question, &splits.found, self.rules(), left)?;
             candidate.splits = splits.found;
         }
         Ok(())
     }
 
+    /// The mappers that take no time, or all where there are none.
+    pub(super) fn rules(&self) -> impl Iterator<Item = &String> + Clone {
+        let has_rules = self.options.mappers.iter().any(|spec| is_rule(spec));
+        self.options.mappers.iter().filter(move |spec| is_rule(spec) == has_rules)
+    }
+
     /// The best of the splits by simulation.
-    fn placed<'m>(
+    pub(super) fn placed<'m>(
         &self,
         question: &Question,
         splits: &[(Partition, String)],
@@ -309,7 +341,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The part of the time left that one of `parts` may take, so that all of them come to their turn.
-    fn share(&self, parts: usize) -> Option<Duration> {
+    pub(super) fn share(&self, parts: usize) -> Option<Duration> {
         let (threads, parts) = (self.cx.threads.clamp(1, parts.max(1)) as u32, parts.max(1) as u32);
         self.cx.remaining().map(|left| left * threads / parts)
     }
@@ -323,7 +355,8 @@ impl<'a> Planner<'a> {
 
     fn tell(&self, candidates: &[Candidate]) {
         let incumbent = candidates.iter().filter_map(Candidate::time).min_by(f64::total_cmp);
-        self.cx.report(&Progress { phase: "planning", incumbent, bound: least_bound(candidates) });
+        let bound = least_bound(candidates).map(|(bound, _)| bound);
+        self.cx.report(&Progress { phase: "planning", incumbent, bound });
     }
 }
 
@@ -348,10 +381,10 @@ fn layers(instance: &Instance, options: &PlanOptions) -> Result<usize, PlanError
     if is_asked { Err(PlanError::NoChunks(reason)) } else { Ok(0) }
 }
 
-/// The least of the bounds of candidates that are not proven impossible.
-fn least_bound(candidates: &[Candidate]) -> Option<f64> {
+/// The least of the bounds of candidates that are not proven impossible, and what proves it.
+fn least_bound(candidates: &[Candidate]) -> Option<(f64, &'static str)> {
     let possible = candidates.iter().filter(|candidate| !matches!(candidate.fate, Fate::Refuted(_)));
-    possible.map(|candidate| candidate.bound).min_by(f64::total_cmp)
+    possible.map(|candidate| (candidate.bound, candidate.bound_by)).min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
 /// Those that fit in memory before those that do not, and the fastest first; the others by their bounds.

@@ -52,7 +52,7 @@ pub fn plan(page: &PlanPage<'_>) -> serde_json::Result<String> {
     let sections = [
         section("Why", record.reasons.iter().map(|reason| format!("<p>{}</p>\n", escaped(reason))).collect()),
         Section::table("Plans", &record.all(), Some("candidates")),
-        section("Time against memory", drawn("points", &plot(plan))),
+        section(if record.serves() { "What plans serve" } else { "Time against memory" }, drawn("points", &plot(plan))),
         section("Where the time goes", drawn("plot", &breakdown(plan))),
         best.and_then(|best| of_step(gantt(&best.simulation))),
     ];

@@ -2,9 +2,11 @@
 
 mod many;
 mod plot;
+mod serving;
 
 pub use many::many;
 pub use plot::{breakdown, plot};
+pub use serving::ServiceRecord;
 
 use serde::Serialize;
 
@@ -76,6 +78,8 @@ pub struct CandidateRecord {
     pub time: Option<f64>,
     /// A time that no step of such a plan is below.
     pub lower_bound: f64,
+    /// What proves it: `work`, `stages in line`, `dp`, `degrees`, `chunks` or `joint search`.
+    pub lower_bound_by: &'static str,
     /// Samples per second.
     pub throughput: Option<f64>,
     /// The part of the time in which devices wait.
@@ -84,6 +88,9 @@ pub struct CandidateRecord {
     pub peak_memory: Option<f64>,
     /// Where the devices' time goes.
     pub breakdown: Option<BreakdownRecord>,
+    /// What it is worth in serving, if it serves and fits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub serving: Option<ServiceRecord>,
 }
 
 /// A plan, ready to be printed as JSON.
@@ -110,12 +117,17 @@ pub struct PlanRecord {
     /// How many sets of nodes were to be kept on one device each, if any: the bound is for such splits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub together: Option<usize>,
+    /// The tokens that each pipeline had to have room for, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_tokens: Option<usize>,
     /// `optimal`, `feasible`, `infeasible`, or `unknown` where no candidate runs.
     pub status: &'static str,
     /// Simulated time of a step of the best candidate, in milliseconds.
     pub objective: Option<f64>,
     /// A time that no step of any candidate is below, whatever split and mapping.
     pub lower_bound: Option<f64>,
+    /// What proves it, as in the candidate that has it.
+    pub lower_bound_by: Option<&'static str>,
     /// How far the objective is above the bound, as a part of the objective.
     pub gap: Option<f64>,
     /// Wall-clock seconds.
@@ -145,7 +157,12 @@ impl PlanRecord {
     ) -> Self {
         let best = plan.best();
         let is_best = |candidate: &Candidate| best.is_some_and(|best| std::ptr::eq(best, candidate));
-        let candidate = |c: &Candidate| CandidateRecord::new(c, plan.batch, is_best(c));
+        let front = plan.front();
+        let candidate = |c: &Candidate| {
+            let on_front = front.iter().any(|&other| std::ptr::eq(other, c));
+            let serving = c.service().map(|service| ServiceRecord::new(service, on_front));
+            CandidateRecord { serving, ..CandidateRecord::new(c, plan.batch, is_best(c)) }
+        };
         let pipeline = best.and_then(Candidate::pipeline);
         Self {
             schema: PLAN_SCHEMA,
@@ -157,9 +174,11 @@ impl PlanRecord {
             all_reduce: Some(options.all_reduce).filter(|&way| way != Collective::Ring).map(Collective::name),
             buckets: Some(options.buckets).filter(|&buckets| buckets > 1),
             together: Some(options.together.len()).filter(|&sets| sets > 0),
+            cache_tokens: Some(options.memory.cache_tokens).filter(|&tokens| tokens > 0),
             status: plan.status().name(),
             objective: pipeline.map(|pipeline| pipeline.time),
             lower_bound: plan.lower_bound(),
+            lower_bound_by: plan.bound_by(),
             gap: plan.gap(),
             seconds,
             verified: best.is_some(),
@@ -177,11 +196,20 @@ impl PlanRecord {
         self.candidates.iter().find(|candidate| candidate.status == "best")
     }
 
-    /// The best candidates as a table, and all that do not run for a reason.
+    /// Whether it tells of plans that serve.
+    pub fn serves(&self) -> bool {
+        self.candidates.iter().any(|candidate| candidate.serving.is_some())
+    }
+
+    /// The best candidates as a table, or all on the front of those that serve, and all that do not run for a reason.
     pub fn sheet(&self) -> Sheet {
         let (simulated, others): (Vec<&CandidateRecord>, Vec<&CandidateRecord>) =
             self.candidates.iter().partition(|candidate| candidate.time.is_some());
-        let shown = simulated.iter().take(BEST).chain(others.iter().filter(|other| other.status == "failed"));
+        let best: Vec<&CandidateRecord> = match self.serves() {
+            true => serving::front(self),
+            false => simulated.into_iter().take(BEST).collect(),
+        };
+        let shown = best.iter().chain(others.iter().filter(|other| other.status == "failed"));
         let Self { instance, topology, batch, links, .. } = self;
         let way = self.all_reduce.map_or_else(String::new, |way| format!(", all-reduces: {way}"));
         let parts = self.buckets.map_or_else(String::new, |buckets| format!(", all-reduces in {buckets} parts"));
@@ -190,9 +218,9 @@ impl PlanRecord {
                 "{} on {} ({} devices): steps of {batch} samples, {links} messages{way}{parts}. Times in ms.",
                 instance.name, topology.name, topology.count
             ),
-            columns: columns().chain([Column::words("")]).collect(),
-            rows: shown.map(|candidate| candidate.row().chain([candidate.remark().into()]).collect()).collect(),
-            notes: self.reasons.iter().cloned().chain(self.left_out()).collect(),
+            columns: self.columns().chain([Column::words("")]).collect(),
+            rows: shown.map(|candidate| self.row(candidate).chain([candidate.remark().into()]).collect()).collect(),
+            notes: self.reasons.iter().cloned().chain(self.left_out(best.len())).collect(),
         }
     }
 
@@ -200,22 +228,31 @@ impl PlanRecord {
     pub fn all(&self) -> Sheet {
         let row = |candidate: &CandidateRecord| {
             let (name, status) = (candidate.name().into(), candidate.status.into());
-            std::iter::once(name).chain(candidate.row()).chain([status]).collect()
+            std::iter::once(name).chain(self.row(candidate)).chain([status]).collect()
         };
         let name = std::iter::once(Column::words("(S, R, T, MB)"));
         Sheet {
-            columns: name.chain(columns()).chain([Column::words("status")]).collect(),
+            columns: name.chain(self.columns()).chain([Column::words("status")]).collect(),
             rows: self.candidates.iter().map(row).collect(),
             ..Sheet::default()
         }
     }
 
-    /// How many candidates the table leaves out, by what became of them.
-    fn left_out(&self) -> Option<String> {
+    /// The columns of [`Self::row`].
+    fn columns(&self) -> impl Iterator<Item = Column> {
+        columns().chain(self.serves().then(serving::columns).into_iter().flatten())
+    }
+
+    fn row(&self, candidate: &CandidateRecord) -> impl Iterator<Item = Cell> {
+        candidate.row().chain(self.serves().then(|| serving::cells(candidate)).into_iter().flatten())
+    }
+
+    /// How many candidates the table leaves out that shows so many simulated ones, by what became of them.
+    fn left_out(&self, shown: usize) -> Option<String> {
         let count = |status: &str| self.candidates.iter().filter(|candidate| candidate.status == status).count();
         let simulated = self.candidates.iter().filter(|candidate| candidate.time.is_some()).count();
         let parts = [
-            (simulated.saturating_sub(BEST), "are slower or too large"),
+            (simulated.saturating_sub(shown), if self.serves() { "are beaten or too large" } else { "are slower or too large" }),
             (count("beaten"), "are slower by their bounds"),
             (count("infeasible"), "fit in no memory, which is proven"),
             (count("skipped"), "were not looked at within the limit"),
@@ -298,9 +335,11 @@ impl CandidateRecord {
             method: pipeline.map(|pipeline| pipeline.method.clone()),
             time: pipeline.map(|pipeline| pipeline.time),
             lower_bound: candidate.bound,
+            lower_bound_by: candidate.bound_by,
             throughput: pipeline.filter(|p| p.time > 0.0).map(|p| 1e3 * batch as f64 / p.time),
             bubble: pipeline.map(|pipeline| pipeline.breakdown.idle / pipeline.breakdown.total()),
             peak_memory: pipeline.map(|pipeline| pipeline.peak_memory),
+            serving: None,
             breakdown: pipeline.map(|pipeline| {
                 let Breakdown { compute, recompute, messages, all_reduce, idle } = pipeline.breakdown;
                 BreakdownRecord { compute, recompute, messages, all_reduce, idle }
@@ -352,6 +391,10 @@ fn reasons(plan: &Plan) -> Vec<String> {
         number(pipeline.time),
         shares.join(", ")
     )];
+    if let Some(front) = serving::reason(plan) {
+        lines.push(front);
+        return lines;
+    }
     let others = timed.take(BEST - 1).filter_map(|other| Some((other, other.pipeline()?)));
     lines.extend(others.map(|(other, slower)| difference(other, slower, pipeline)));
     lines

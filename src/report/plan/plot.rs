@@ -1,6 +1,6 @@
 //! Time against memory of all plans, and where the time of the best goes.
 
-use super::name_of;
+use super::{name_of, serving};
 use crate::plan::{BEST, Breakdown, Candidate, MappedPipeline, Plan};
 use crate::report::plot::chart::{Chart, Figure, Shape};
 use crate::report::plot::{Axis, WIDTH};
@@ -16,8 +16,11 @@ const ROW: f64 = 16.0;
 
 /// A step's time against the memory of the fullest device, as SVG: a mark for each simulated candidate that fits, of its number
 /// of stages, which tells the candidate's name, and filled where no other takes both less time and less memory, which a line joins. A further line is the time
-/// that no plan is below.
+/// that no plan is below. Of plans that serve, latency and tokens against samples a second.
 pub fn plot(plan: &Plan) -> String {
+    if !plan.front().is_empty() {
+        return serving::plot(plan, name_of);
+    }
     let fitting = fitting(plan);
     let points: Vec<&MappedPipeline> = fitting.iter().map(|(_, point)| *point).collect();
     let front = front(&points);
