@@ -188,8 +188,12 @@ class Planned(Devices, Limits, total=False):
     """What the parameters are stored in."""
     zero: int
     """What replicas share out among them: the stage of ZeRO."""
+    cache_tokens: int
+    """Tokens whose keys and values each pipeline has to have room for; `batch` goes with it."""
     partitioner: str
     """The method that splits, in place of the exact ones."""
+    joint: Literal["auto", "always", "never"]
+    """Whether splits and mappings are also decided together."""
     mapper: str
     """The mappers, separated by commas."""
     cost: Sequence[Literal["messages", "all-reduce", "both"]]
@@ -234,3 +238,5 @@ class Simulated(Devices, total=False):
     """What its parameters are stored in."""
     zero: int
     """What its replicas share out: 1 for the optimizer's state, 2 for gradients, too, 3 for weights, too (ZeRO)."""
+    cache_tokens: int
+    """Tokens whose keys and values each of its replicas keeps."""

@@ -169,6 +169,12 @@ class Plan:
     """The whole record, as `dagsplit plan --json` prints it (schema `dagsplit-plan/2`)."""
     _page: _native.Page | None = field(repr=False, compare=False)
 
+    @property
+    def front(self) -> list[Mapping[str, Any]]:
+        """Of a workload that is served, the candidates that no other is better than in samples a second, latency or tokens, and as good
+        in the rest: `serving` has these."""
+        return [each for each in self.candidates if each.get("serving", {}).get("on_front")]
+
     def html(self) -> str:
         """A page of HTML that loads nothing: why the plan is the best, all candidates to sort and filter, time against
         memory, where the time goes, the step, and the graph by stages.

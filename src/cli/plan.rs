@@ -34,6 +34,7 @@ Examples:
   dagsplit plan bert.json nodes.csv --stages 4,8 --mapper branch-and-bound,parmesan --json
   dagsplit plan swin.json dgx1.json --output split.json --output-mapping mapping.json --gantt step.svg
   dagsplit plan llama.json servers.json --batch 512 --html plan.html    # a page to look at
+  dagsplit plan served.json server.json --batch 64 --cache-tokens 1000000    # throughput, latency and tokens
   dagsplit plan llama.json servers.json --topologies-from list --jobs 4 --results plans/    # docs/sweeps.md
 
 Every way to share out the devices among stages and replicas is split, mapped and simulated for the same batch; the \
@@ -128,7 +129,7 @@ struct OutputArgs {
     #[arg(long, value_name = "OUT.JSON")]
     trace: Option<PathBuf>,
 
-    /// Plot time against memory of all plans.
+    /// Plot time against memory of all plans; of plans that serve, latency and tokens against throughput.
     #[arg(long, value_name = "OUT.SVG")]
     plot: Option<PathBuf>,
 
@@ -279,9 +280,12 @@ fn failure(error: PlanError) -> Failure {
         PlanError::Split { is_program: true, .. } => Failure::new(Exit::InvalidSplit, error.into()),
         PlanError::Split { .. } | PlanError::Mapping { .. } => bug(&error.to_string()),
         PlanError::Solve(ref solve) => Failure::new(exit(solve), error.into()),
-        PlanError::Spec(_) | PlanError::NoCandidate { .. } | PlanError::NoChunks(_) | PlanError::NoJoint(_) | PlanError::BackwardPass | PlanError::NoCache => {
-            Failure::new(Exit::Usage, error.into())
-        }
+        PlanError::Spec(_)
+        | PlanError::NoCandidate { .. }
+        | PlanError::NoChunks(_)
+        | PlanError::NoJoint(_)
+        | PlanError::BackwardPass
+        | PlanError::NoCache => Failure::new(Exit::Usage, error.into()),
         PlanError::Problem(_) => Failure::new(Exit::BadInput, error.into()),
     }
 }

@@ -38,7 +38,14 @@ pub struct HowArgs {
 
     /// Whether splits and mappings are also decided together, which bounds steps on the links that there are: of up to 32 units
     /// on up to 16 devices, without options of nodes, with blocking links.
-    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto", conflicts_with = "partitioner", help_heading = "Search")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHEN",
+        default_value = "auto",
+        conflicts_with = "partitioner",
+        help_heading = "Search"
+    )]
     joint: JointArg,
 
     /// The mappers, as `dagsplit map --method` takes them; the best mapping by simulation counts.
@@ -96,7 +103,7 @@ struct CandidateArgs {
 #[command(next_help_heading = "Simulation")]
 struct PipelineArgs {
     /// The schedules, by name [default: 1f1b, and interleaved for several --chunks; or inference where there is no backward
-    /// pass].
+    /// pass, and where options of nodes are those of serving].
     #[arg(long, value_enum, value_name = "NAME,...", value_delimiter = ',')]
     schedule: Vec<ScheduleArg>,
 

@@ -199,8 +199,7 @@ impl SimulationArgs {
             return Ok((pipeline, ScheduleArg::OneForwardOneBackward));
         }
         if self.training.is_given() {
-            let cause =
-                "--optimizer, --zero, --cache-tokens: what lasts of nodes without options is what the file states; leave them out";
+            let cause = "--optimizer, --zero, --cache-tokens: what lasts of nodes without options is what the file states; leave them out";
             return Err(Failure::message(Exit::Usage, cause));
         }
         let cost = match (self.overlap, self.contention) {

@@ -117,10 +117,7 @@ impl StageMemoryArgs {
                 return Err(schedule.refused(cure));
             }
         };
-        Ok(StageMemory {
-            in_flight: self.in_flight.map_or(in_flight, InFlight::Constant),
-            ..self.training.asked()
-        })
+        Ok(StageMemory { in_flight: self.in_flight.map_or(in_flight, InFlight::Constant), ..self.training.asked() })
     }
 
     /// What devices with so many chunks keep, if anything is asked for. One chunk on each is 1F1B.

@@ -150,7 +150,11 @@ pub fn on_front(candidates: &[Candidate]) -> Vec<bool> {
     let services: Vec<Option<Service>> = candidates.iter().map(Candidate::service).collect();
     let is_beaten = |i: usize, own: &Service| {
         let better = |(j, other): (usize, &Service)| other.is_as_good_as(own) && (j < i || !own.is_as_good_as(other));
-        services.iter().enumerate().filter_map(|(j, other)| Some((j, other.as_ref()?))).any(|other| other.0 != i && better(other))
+        services
+            .iter()
+            .enumerate()
+            .filter_map(|(j, other)| Some((j, other.as_ref()?)))
+            .any(|other| other.0 != i && better(other))
     };
     services.iter().enumerate().map(|(i, own)| own.is_some_and(|own| !is_beaten(i, &own))).collect()
 }

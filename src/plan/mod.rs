@@ -5,6 +5,7 @@
 //!   ──split──▶ for the slowest stage: its bound holds for every step; for the step under memory by place
 //!   ──map, under each cost──▶ mappings ──simulate──▶ time of a step, memory
 //! the shortest simulated step that fits in memory ──▶ Plan; the least of the bounds ──▶ its gap
+//! in serving: splits for ever more tokens ──▶ the front of throughput, latency and tokens
 //! ```
 //!
 //! All candidates have the same batch. Every split is checked by [`crate::verify::check`] and every mapping by

@@ -47,7 +47,8 @@ pub struct PlanOptions {
     /// The tensor degrees to look at; none takes those of the workload's options.
     pub tensor_degrees: Vec<usize>,
     /// The schedules to look at, of [`Self::schedules`] or [`Interleaved`](crate::simulate::schedule::Interleaved); none takes
-    /// 1F1B, and interleaved 1F1B for what chunks are looked at.
+    /// 1F1B, and interleaved 1F1B for what chunks are looked at; or [`Inference`] without a backward pass, as of options that keep
+    /// keys and values.
     pub schedules: Vec<&'static dyn Schedule>,
     /// How many chunks of the pipeline each device holds: what to look at, more than one under interleaved 1F1B for chains of
     /// layers with both passes and without options. Other workloads are planned with one.
@@ -55,11 +56,12 @@ pub struct PlanOptions {
     /// Whether activations are computed once more instead of kept: what to look at. Workloads whose options say what that takes
     /// choose it for each node.
     pub recompute: Vec<bool>,
-    /// What training keeps of the parameters; the schedule says what is in flight.
+    /// What training keeps of the parameters, and for how many tokens each pipeline has to have room; the schedule says what is in
+    /// flight.
     pub memory: StageMemory,
     /// The method that splits, as a spec string of [`crate::registry`]; `None` takes the exact ones.
     pub partitioner: Option<String>,
-    /// Whether splits and mappings are also decided together, where one stage is on each device.
+    /// Whether splits and mappings are also decided together, where one stage is on each device and no partitioner is named.
     pub joint: Joint,
     /// The mappers, as spec strings of [`crate::registry`]; the best by simulation counts.
     pub mappers: Vec<String>,

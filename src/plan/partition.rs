@@ -160,14 +160,20 @@ fn of_nodes(question: &Question, costs: &StageCosts, split: &Solution) -> Result
 /// The stages of options, in the order of the split.
 fn of_options(question: &Question, costs: &StageCosts, options: &Problem, split: &Solution) -> StageGraph {
     let (bandwidth, replicas) = (question.fastest_links().bandwidth, question.shape.replicas);
-    StageGraph::of_options(options, costs, split, OfOptions { bandwidth, replicas, is_inference: !question.is_training() })
+    StageGraph::of_options(
+        options,
+        costs,
+        split,
+        OfOptions { bandwidth, replicas, is_inference: !question.is_training() },
+    )
 }
 
 /// What each device of each stage keeps of a token, in the order of the split.
 fn cache_bytes(instance: &Instance, split: &Solution) -> Vec<f64> {
     let stated = instance.parallelism.iter().flat_map(|stated| &stated.options);
-    let bytes: FxHashMap<(u64, usize, &str), f64> =
-        stated.map(|option| ((option.node, option.tensor_degree, &*option.name), option.cache_bytes_per_token)).collect();
+    let bytes: FxHashMap<(u64, usize, &str), f64> = stated
+        .map(|option| ((option.node, option.tensor_degree, &*option.name), option.cache_bytes_per_token))
+        .collect();
     let of_stage = |stage: &DeviceAssignment| {
         let nodes = stage.nodes.iter().zip(&stage.options);
         nodes.filter_map(|(&id, name)| bytes.get(&(id, stage.tensor_degree, &**name))).sum()

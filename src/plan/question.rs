@@ -345,10 +345,8 @@ impl Question<'_> {
         }
         let (mut units, members) = UnitGraph::new(self.instance, &self.as_it_stands()?)?;
         if members.len() > MOST_JOINT_UNITS {
-            let cause = format!(
-                "the workload has {} units that no split parts, more than {MOST_JOINT_UNITS}",
-                members.len()
-            );
+            let cause =
+                format!("the workload has {} units that no split parts, more than {MOST_JOINT_UNITS}", members.len());
             return Ok(Err(cause));
         }
         // It knows rings alone.

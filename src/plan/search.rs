@@ -9,8 +9,8 @@ use rayon::prelude::*;
 use super::chunked;
 use super::groups::groups;
 use super::placing::{Placing, is_rule};
-use super::serving::keeps_tokens;
 use super::question::{Question, tensor_degrees};
+use super::serving::keeps_tokens;
 use super::splits::{Bound, splits};
 use super::workload::of_microbatches;
 use super::{Candidate, Fate, Partition, PlanError, PlanOptions, Shape, candidate};
@@ -58,7 +58,12 @@ impl Plan {
     /// The candidates that serve and that no other one is better than in samples a second, latency or tokens.
     pub fn front(&self) -> Vec<&Candidate> {
         let is_on_front = candidate::on_front(&self.candidates);
-        self.candidates.iter().zip(is_on_front).filter(|(_, is_on_front)| *is_on_front).map(|(found, _)| found).collect()
+        self.candidates
+            .iter()
+            .zip(is_on_front)
+            .filter(|(_, is_on_front)| *is_on_front)
+            .map(|(found, _)| found)
+            .collect()
     }
 
     /// How far the best is from the bound at most, as a part of it.

@@ -91,11 +91,7 @@ impl Question<'_> {
 }
 
 /// The tokens that a stage has room for on devices of this memory.
-fn tokens_of_stage(
-    question: &Question,
-    partition: &Partition,
-    (stage, memory): (usize, Option<f64>),
-) -> Option<usize> {
+fn tokens_of_stage(question: &Question, partition: &Partition, (stage, memory): (usize, Option<f64>)) -> Option<usize> {
     let bytes = partition.cache_bytes.get(stage).copied().filter(|&bytes| bytes > 0.0)?;
     let more = ((memory? - partition.stages.stages[stage].memory) / bytes).floor().max(0.0);
     Some(question.memory.cache_tokens + more as usize)

@@ -252,7 +252,10 @@ impl PlanRecord {
         let count = |status: &str| self.candidates.iter().filter(|candidate| candidate.status == status).count();
         let simulated = self.candidates.iter().filter(|candidate| candidate.time.is_some()).count();
         let parts = [
-            (simulated.saturating_sub(shown), if self.serves() { "are beaten or too large" } else { "are slower or too large" }),
+            (
+                simulated.saturating_sub(shown),
+                if self.serves() { "are beaten or too large" } else { "are slower or too large" },
+            ),
             (count("beaten"), "are slower by their bounds"),
             (count("infeasible"), "fit in no memory, which is proven"),
             (count("skipped"), "were not looked at within the limit"),

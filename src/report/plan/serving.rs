@@ -69,9 +69,10 @@ pub(super) fn reason(plan: &Plan) -> Option<String> {
     let first = |value: fn(&Service) -> f64| front.iter().min_by(|a, b| value(&a.1).total_cmp(&value(&b.1)));
     let (full, quick) = (first(|own| -own.throughput)?, first(|own| own.latency)?);
     let roomy = first(|own| -own.tokens_in_all.map_or(f64::INFINITY, |tokens| tokens as f64))?;
-    let tokens = roomy.1.tokens_in_all.map_or_else(String::new, |tokens| {
-        format!(", the most tokens {}: {}", named(roomy.0), number(tokens as f64))
-    });
+    let tokens = roomy
+        .1
+        .tokens_in_all
+        .map_or_else(String::new, |tokens| format!(", the most tokens {}: {}", named(roomy.0), number(tokens as f64)));
     Some(format!(
         "No plan looked at is better than one of these {} in samples a second, latency or tokens, and as good in the rest. The most \
          samples a second has {}: {:.2}, the least latency {}: {} ms{tokens}.",
@@ -92,12 +93,14 @@ pub(super) fn plot(plan: &Plan, name_of: impl Fn(&Candidate) -> String) -> Strin
     let mut lengths: Vec<usize> = served.iter().map(|(candidate, _)| candidate.stages()).collect();
     lengths.sort_unstable();
     lengths.dedup();
-    let largest = |value: &dyn Fn(&Service) -> f64| ROOM * served.iter().map(|(_, own)| value(own)).fold(1e-9, f64::max);
+    let largest =
+        |value: &dyn Fn(&Service) -> f64| ROOM * served.iter().map(|(_, own)| value(own)).fold(1e-9, f64::max);
     let chart = |title: &str, unit: &str, value: &dyn Fn(&Service) -> f64| {
         let mark = |(candidate, own): &(&Candidate, Service)| {
             let series = lengths.partition_point(|&length| length < candidate.stages());
             let is_on_front = front.iter().any(|&other| std::ptr::eq(other, *candidate));
-            let tokens = own.tokens_in_all.map_or_else(String::new, |tokens| format!(", {} tokens", number(tokens as f64)));
+            let tokens =
+                own.tokens_in_all.map_or_else(String::new, |tokens| format!(", {} tokens", number(tokens as f64)));
             let (rate, latency) = (own.throughput, number(own.latency));
             let name = format!("{}: {rate:.2} a second, {latency} ms{tokens}", name_of(candidate));
             (series, Shape::Named((own.throughput, value(own)), is_on_front, name))
@@ -116,5 +119,6 @@ pub(super) fn plot(plan: &Plan, name_of: impl Fn(&Candidate) -> String) -> Strin
         charts.push(chart("Tokens of keys and values against throughput", "million tokens", &tokens));
     }
     let series = lengths.iter().map(|count| format!("{count} stages")).collect();
-    Figure { charts, series, notes: vec!["Filled: no other is better in one and as good in the rest.".into()] }.svg(WIDTH)
+    Figure { charts, series, notes: vec!["Filled: no other is better in one and as good in the rest.".into()] }
+        .svg(WIDTH)
 }
