@@ -384,3 +384,8 @@ pub fn tensor_degrees(instance: &Instance) -> Vec<usize> {
     degrees.dedup();
     degrees
 }
+
+/// Whether the options of a workload keep keys and values, which those of training do not.
+pub fn keeps_tokens(instance: &Instance) -> bool {
+    instance.parallelism.iter().flat_map(|stated| &stated.options).any(|option| option.cache_bytes_per_token > 0.0)
+}

@@ -3,13 +3,13 @@
 use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use super::candidate::on_front;
 use super::groups::Rates;
 use super::question::Question;
 use super::search::Planner;
 use super::{Candidate, Fate, Partition, PlanError, Service};
-use crate::instance::Instance;
 use crate::mapping::Mapping;
 use crate::problem::{Objective, Problem, StageMemory};
 use crate::simulate::{Options, SimulateError, Simulation, simulate};
@@ -25,11 +25,6 @@ enum Aim {
     Throughput,
     /// The sum of all stages.
     Latency,
-}
-
-/// Whether the options of a workload keep keys and values, which those of training do not.
-pub fn keeps_tokens(instance: &Instance) -> bool {
-    instance.parallelism.iter().flat_map(|stated| &stated.options).any(|option| option.cache_bytes_per_token > 0.0)
 }
 
 impl Question<'_> {
@@ -68,11 +63,12 @@ impl Question<'_> {
     /// A number of tokens that no split of this shape has room for; `None` where nothing limits them.
     fn too_many_tokens(&self) -> Option<usize> {
         let stated = self.instance.parallelism.as_ref()?;
-        let of_node = |id: u64| {
-            let own = stated.options.iter().filter(|o| o.node == id && o.tensor_degree == self.shape.tensor);
-            own.map(|option| option.cache_bytes_per_token).min_by(f64::total_cmp)
-        };
-        let bytes: f64 = self.instance.nodes.iter().filter_map(|node| of_node(node.id)).sum();
+        let mut least: FxHashMap<u64, f64> = FxHashMap::default();
+        for option in stated.options.iter().filter(|option| option.tensor_degree == self.shape.tensor) {
+            let bytes = least.entry(option.node).or_insert(f64::INFINITY);
+            *bytes = option.cache_bytes_per_token.min(*bytes);
+        }
+        let bytes: f64 = least.into_values().sum();
         let memory = self.shape.stages as f64 * self.most_memory()?;
         (bytes > 0.0).then(|| (memory / bytes) as usize + 2)
     }
