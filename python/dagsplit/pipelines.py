@@ -171,8 +171,8 @@ class Plan:
 
     @property
     def front(self) -> list[Mapping[str, Any]]:
-        """Of a workload that is served, the candidates that no other is better than in samples a second, latency or tokens, and as good
-        in the rest: `serving` has these."""
+        """Of a workload that is served, the candidates that no other is better than in samples a second, latency or
+        tokens, and as good in the rest: `serving` has these."""
         return [each for each in self.candidates if each.get("serving", {}).get("on_front")]
 
     def html(self) -> str:
