@@ -144,6 +144,103 @@ fn mappings_are_written_drawn_and_checked() {
     assert!(run(&bench, "draw nodes.csv").exits(0).out().contains("4 devices"));
 }
 
+/// What `nvidia-smi topo -m` prints on a host of four GPUs, two behind each of two cards.
+const HOST: &str = "\tGPU0\tGPU1\tGPU2\tGPU3\tNIC0\tNIC1\tCPU Affinity
+GPU0\t X \tPIX\tSYS\tSYS\tPIX\tSYS\t0-15
+GPU1\tPIX\t X \tSYS\tSYS\tPIX\tSYS\t0-15
+GPU2\tSYS\tSYS\t X \tPIX\tSYS\tPIX\t16-31
+GPU3\tSYS\tSYS\tPIX\t X \tSYS\tPIX\t16-31
+";
+
+#[test]
+fn hosts_are_joined_to_a_cluster() {
+    let bench = setup();
+    bench.file("v100.txt", HOST);
+    let hosts = "generate topology hosts dgx-a100:count=2 v100.txt:count=2,speed=0.4,memory=16GiB v100.txt";
+    let made = run(&bench, &format!("{hosts} --between 20GB --network-latency 5 --link PIX=10GB,NIC=12.5GB")).exits(0);
+    let cluster = made.json();
+    let names: Vec<&str> =
+        cluster["devices"].as_array().unwrap().iter().map(|device| device["name"].as_str().unwrap()).collect();
+    assert_eq!((names.len(), names[15], names[16], names[27]), (28, "dgx-a100-1/gpu7", "v100-0/GPU0", "v100-2/GPU3"));
+    let device = |d: usize| (cluster["devices"][d]["speed"].clone(), cluster["devices"][d]["memory"].clone());
+    assert_eq!([device(0), device(16)], [(json!(null), json!(80e9)), (json!(0.4), json!(17_179_869_184.0))]);
+    let link =
+        |a: usize, b: usize| [&cluster["bandwidth"][a][b], &cluster["latency"][a][b]].map(|x| x.as_f64().unwrap());
+    assert_eq!(
+        [link(0, 7), link(0, 8), link(16, 17), link(17, 20)],
+        [[300e6, 0.0], [20e6, 0.005], [10e6, 0.0], [20e6, 0.005]]
+    );
+    let channels = cluster["channels"].as_array().unwrap();
+    let last =
+        json!({"name": "v100-2/NIC1", "devices": [26, 27], "inside": [24, 25, 26, 27], "bandwidth": 12_500_000.0});
+    assert_eq!((channels.len(), &channels[5]), (6, &last));
+    let source = cluster["source"].as_str().unwrap();
+    assert!(source.contains("dgx-a100:count=2: dagsplit generate topology nvswitch"), "{source}");
+    assert!(source.contains("20GB/s") && source.contains("NIC 12.5GB/s"), "{source}");
+
+    let memory =
+        run(&bench, "generate topology hosts dgx-1 dgx-1:memory=unlimited --between 1GB --memory 8GB").exits(0).json();
+    assert_eq!([&memory["devices"][0]["memory"], &memory["devices"][8]["memory"]], [&json!(8e9), &json!(null)]);
+    for (arguments, code, part) in [
+        ("dgx-1:count=0", 2, "parameter `count` cannot be `0`"),
+        ("dgx-1:speed=nan", 2, "parameter `speed` cannot be `nan`"),
+        ("dgx-1:memory=-1", 2, "give bytes, such as `16GiB`"),
+        ("dgx-1:gpus=4", 2, "a host has no parameter `gpus`; it has count, speed, memory"),
+        ("dgx-1:count=513", 2, "they have 4104 devices"),
+        ("dgx-1 --link NIC=1GB", 2, "no host is a text of `nvidia-smi topo -m`; leave --link out"),
+        ("nowhere.txt", 3, "nowhere.txt"),
+    ] {
+        let message = run(&bench, &format!("generate topology hosts {arguments} --between 1GB")).exits(code).err();
+        assert!(message.contains(part), "{arguments}: no `{part}` in\n{message}");
+    }
+}
+
+/// The number that attribute `name` of an element has.
+fn attribute(element: &str, name: &str) -> f64 {
+    let value = element.split_once(&format!(" {name}=\"")).unwrap_or_else(|| panic!("no {name} in {element}")).1;
+    value.split_once('"').unwrap().0.parse().unwrap()
+}
+
+#[test]
+fn pictures_show_hosts_stages_and_the_ring_of_the_slowest_copy() {
+    let bench = setup();
+    let hosts = "dgx-a100:count=2,memory=40GiB dgx-1:count=2,speed=0.4,memory=16GiB";
+    run(&bench, &format!("generate topology hosts {hosts} --between 1GB --output mixed.json")).exits(0);
+    let map = "map stages.json mixed.json --replicas 9 --method greedy --draw mapping.svg --json";
+    let record = run(&bench, map).exits(0).json();
+    let picture = bench.read("mapping.svg");
+    for (host, facts) in [("dgx-a100-0", "40.0 GiB, speed 1"), ("dgx-1-1", "16.0 GiB, speed 0.4")] {
+        assert!(picture.contains(&format!("\n{host}\n")), "no box of {host}");
+        assert_eq!(picture.matches(&format!("\n{facts}\n")).count(), 2, "{facts}");
+    }
+    let copies = record["copies"].as_array().unwrap();
+    let time = |copy: &Value| copy["time"].as_f64().unwrap();
+    let slowest = copies.iter().fold(&copies[0], |a, b| if time(b) > time(a) { b } else { a });
+    // Every tile begins with its device's name, and its rectangle follows.
+    let corner = |copy: &Value| {
+        let name = format!("<title>{} (speed", copy["device_name"].as_str().unwrap());
+        let tile = picture.split_once(&name).unwrap().1.split_once("<rect").unwrap().1.split_once("/>").unwrap().0;
+        let [x, y, width, height] = ["x", "y", "width", "height"].map(|name| attribute(tile, name));
+        (x, y, format!("{:.1},{:.1}", x + width - 5.0, y + height - 5.0))
+    };
+    let mut ring: Vec<&Value> = copies.iter().filter(|copy| copy["stage"] == slowest["stage"]).collect();
+    ring.sort_by_key(|copy| copy["replica"].as_u64());
+    let points: Vec<String> = ring.iter().map(|copy| corner(copy).2).collect();
+    assert!(points.len() == 9 && picture.contains(&format!("points=\"{}\"", points.join(" "))), "{points:?}");
+    let (x, y, _) = corner(slowest);
+    let frames = picture.lines().filter(|line| line.contains("<rect") && line.contains("#c81e1e"));
+    assert_eq!(frames.map(|line| (attribute(line, "x"), attribute(line, "y"))).collect::<Vec<_>>(), [(x, y)]);
+    let legend = |name: &str, stage: usize| {
+        let of_stage = copies.iter().filter(|copy| copy["stage"] == stage).map(time);
+        let slowest = (100.0 * of_stage.fold(0.0, f64::max)).round() / 100.0;
+        let entry = format!("\n{stage} {name}: {slowest} ms\n");
+        assert!(picture.contains(&entry), "no `{entry}`");
+    };
+    legend("a", 0);
+    legend("b", 1);
+    assert!(picture.contains(&format!("slowest copy {}·{}, ", slowest["stage"], slowest["replica"])));
+}
+
 #[test]
 fn a_workload_with_its_split_gives_the_stages() {
     let bench = setup();

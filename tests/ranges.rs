@@ -201,6 +201,7 @@ verbs! {
     uniform_dist: "generate topology uniform-dist", "";
     fat_tree: "generate topology fat-tree", "";
     nvswitch: "generate topology nvswitch", "";
+    hosts: "generate topology hosts", "dgx-1 --between=1GB";
     conform: "conform", "--method=dpl --cases=1 --time-limit=1 --grace=60";
 }
 

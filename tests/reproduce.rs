@@ -112,6 +112,27 @@ fn mapped_pipelines_are_planned_and_simulated() {
 }
 
 #[test]
+fn the_planners_own_splits_stand_beside_the_published() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments =
+        "reproduce parmesan-hierarchy --only dagsplit --columns Res152 --time-limit 20 --export-json t.json";
+    run(folder.path(), arguments, 0);
+    let json: Value = serde_json::from_str(&fs::read_to_string(folder.path().join("t.json")).unwrap()).unwrap();
+    for figure in json["figures"].as_array().unwrap() {
+        let is_ahead = figure["ours"].as_f64().unwrap() > 2.0;
+        assert!(is_ahead && figure["published"].is_null() && figure["verdict"] == "incomparable", "{figure}");
+    }
+    let own = json["runs"].as_array().unwrap().iter().filter(|run| run["method"] == "auto");
+    let records: Vec<&Value> = own.map(|run| &run["result"]["record"]).filter(|record| record.is_object()).collect();
+    assert_eq!(records.len(), 3);
+    for record in records {
+        let words = record["command"].as_array().unwrap();
+        assert!(words[1] == "plan" && words.iter().all(|word| !word.as_str().unwrap().contains("partitioner")));
+        assert_eq!(record["verified"], true);
+    }
+}
+
+#[test]
 fn what_there_is_is_listed_and_what_there_is_not_refused() {
     let folder = tempfile::tempdir().unwrap();
     let list = run(folder.path(), "reproduce", 0);

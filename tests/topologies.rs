@@ -7,8 +7,8 @@ use dagsplit::formats::{
     write_topology,
 };
 use dagsplit::generate::topology::{
-    Dgx1, FatTree, Hierarchical, Mesh, Nvswitch, RandomBlk1, RandomBlk2, Server, TopologyFamily, TopologyRecipe, Torus,
-    UniformDist, generate,
+    Dgx1, FatTree, Hierarchical, Host, Mesh, Network, Nvswitch, RandomBlk1, RandomBlk2, Server, TopologyFamily,
+    TopologyRecipe, Torus, UniformDist, generate, join,
 };
 use dagsplit::mapping::{ClaimedMapping, Device, Message, PlacedCopy, Rate, Stage, StageGraph, Topology};
 use proptest::prelude::*;
@@ -99,6 +99,66 @@ fn neighbours_share_cards_and_nodes_an_uplink() {
         let recipe = TopologyRecipe::new(Nvswitch { nics: Some(nics), ..Nvswitch::default() });
         assert!(generate(&recipe).unwrap_err().to_string().contains("--nics"));
     }
+}
+
+/// Hosts that are alike make what the families of several nodes do.
+#[test]
+fn joined_hosts_are_a_cluster() {
+    let (lone, nodes) = (Hierarchical { nodes: 1, node_size: 3, ..Hierarchical::default() }, 4);
+    let server = Nvswitch { nodes: 1, nics: Some(3), ..Nvswitch::default() };
+    let cases: [(Topology, Topology, Network); 3] = [
+        (
+            make(lone.clone()),
+            make(Hierarchical { nodes, shared_uplink: true, ..lone.clone() }),
+            Network { between: lone.between, latency: 0.0, shared_uplink: true },
+        ),
+        (
+            make(server.clone()),
+            make(Nvswitch { nodes, network_latency: 3.0, ..server }),
+            Network { between: Rate::gb(25.0), latency: 3.0, shared_uplink: false },
+        ),
+        (
+            make(Dgx1 { nodes: 1, ..Dgx1::default() }),
+            make(Dgx1 { nodes, ..Dgx1::default() }),
+            Network { between: Rate::gib(1.4), latency: 0.0, shared_uplink: false },
+        ),
+    ];
+    for (inside, whole, network) in cases {
+        let host = |i: usize| Host { name: format!("node{i}"), inside: inside.clone() };
+        let hosts: Vec<Host> = (0..nodes).map(host).collect();
+        let joined = join(&whole.name[..], &whole.source[..], &hosts, &network).unwrap();
+        assert_eq!(joined, whole);
+    }
+}
+
+#[test]
+fn unlike_hosts_keep_what_is_theirs() {
+    let smi = parse(NVIDIA_SMI).unwrap();
+    let pair = parse("GB/s, x/a, y/a\nx/a, , 4\ny/a, 5,\n\nus, x/a, y/a\nx/a, , 7\ny/a, 8,\n").unwrap();
+    let hosts = [("s", smi.clone()), ("p", pair)].map(|(name, inside)| Host { name: name.into(), inside });
+    let network = Network { between: Rate::gb(1.0), latency: 9.0, shared_uplink: false };
+    let cluster = join("", "", &hosts, &network).unwrap();
+    // A file of two hosts keeps what it calls them.
+    assert_eq!(
+        cluster.devices.iter().map(|device| &device.name[..]).collect::<Vec<_>>(),
+        ["s/GPU0", "s/GPU1", "s/GPU2", "p/x/a", "p/y/a"]
+    );
+    let links = |pairs: [(usize, usize); 5]| pairs.map(|(a, b)| (cluster.bandwidth(a, b), cluster.latency(a, b)));
+    assert_eq!(
+        links([(0, 1), (3, 4), (4, 3), (2, 3), (4, 0)]),
+        [(300e6, 0.0), (4e6, 0.007), (5e6, 0.008), (1e6, 0.009), (1e6, 0.009)]
+    );
+    let [channel] = &cluster.channels[..] else { panic!("{:?}", cluster.channels) };
+    assert_eq!(
+        (&channel.name[..], &channel.devices[..], &channel.inside[..]),
+        ("s/NIC0", &[0, 1, 2][..], &[0, 1, 2][..])
+    );
+    assert_eq!((channel.carries(0, 1), channel.carries(0, 3), channel.carries(3, 0)), (0, 1, 0));
+
+    let twice = [hosts[0].clone(), Host { name: "s".into(), ..hosts[1].clone() }];
+    let wrong = join("", "", &twice, &Network { latency: -1.0, ..network }).unwrap_err().to_string();
+    assert!(wrong.contains("two are called s") && wrong.contains("--network-latency: -1 is out of range"), "{wrong}");
+    assert!(join("", "", &[], &network).unwrap_err().to_string().contains("0 devices"));
 }
 
 #[test]
@@ -258,6 +318,27 @@ fn the_text_of_nvidia_smi_gives_links_their_bandwidths() {
       line 3, GPU2: the bandwidth is "NVX"; give X on the diagonal, elsewhere NV1 to NV64, PIX, PXB, PHB, NODE or SYS
       line 4, GPU1: there is no bandwidth; give X on the diagonal, elsewhere NV1 to NV64, PIX, PXB, PHB, NODE or SYS
     "#);
+}
+
+/// Who is next to which card: two switches with two cards each, a card of its own behind a third one, and one that is only
+/// farther away.
+#[test]
+fn cards_are_shared_by_those_that_are_next_to_them() {
+    let text = "\tGPU0\tGPU1\tGPU2\tGPU3\tmlx5_0\tmlx5_1\tmlx5_2\tmlx5_3\tCPU Affinity\tNUMA Affinity
+GPU0\t X \tNV4\tNV4\tNV4\tPXB\tPXB\tNODE\tSYS\t0-31\t0
+GPU1\tNV4\t X \tNV4\tNV4\tNODE\tNODE\tPIX\tSYS\t0-31\t0
+GPU2\tNV4\tNV4\t X \tNV4\tPXB\tPXB\tNODE\tSYS\t0-31\t0
+GPU3\tNV4\tNV4\tNV4\t X \t0-31\t0
+mlx5_0\tPXB\tNODE\tPXB\tSYS\t X \tPIX\tNODE\tSYS
+";
+    let mut options = TopologyOptions::default();
+    *options.links.of_kind("NIC").unwrap() = Rate::gb(10.0);
+    let topology = parse_topology(text, &options).unwrap();
+    let shared: Vec<(&str, &[usize], f64)> =
+        topology.channels.iter().map(|c| (&c.name[..], &c.devices[..], c.bandwidth)).collect();
+    assert_eq!(shared, [("mlx5_0+mlx5_1", &[0, 2][..], 20e6), ("mlx5_2", &[1][..], 10e6)]);
+    assert!(topology.channels.iter().all(|channel| channel.inside == [0, 1, 2, 3]));
+    assert!(parse(&text.replace("PXB", "X").replace("PIX", "X").replace("NODE", "X").replace("SYS", "X")).is_ok());
 }
 
 #[test]

@@ -63,6 +63,10 @@ class Figure:
     """(ours - published) / published."""
     tolerance: float | None
     """The largest deviation that is called close."""
+    least: float | None
+    """The least of what ours is the median of, where it is one."""
+    most: float | None
+    """The largest of it."""
     verdict: Verdict
     """How the two stand."""
     reason: str | None

@@ -7,9 +7,11 @@ use crate::generate::topology::{
     Dgx1, FatTree, Hierarchical, Mesh, Nvswitch, RandomBlk1, RandomBlk2, TopologyFamily, TopologyRecipe, Torus,
     UniformDist, generate,
 };
+use crate::mapping::Topology;
 use clap::Subcommand;
 
 use super::generate::Made;
+use super::hosts_args::HostsArgs;
 use super::values::{self, Memory};
 use super::{Exit, Failure, OrFail};
 
@@ -18,6 +20,7 @@ Examples:
   dagsplit generate topology hierarchical --nodes 2 --node-size 8 --inside 11GiB --between 1.1GiB
   dagsplit generate topology torus --shape 8x8x8 --output torus.json
   dagsplit generate topology uniform-dist --devices 64 --seed 7 --output random.json
+  dagsplit generate topology hosts dgx-a100:count=4 v100.txt:speed=0.4,memory=16GiB --between 12.5GB
 
 Bandwidths are bytes per second in one direction; GiB is 2^30 bytes, GB is 10^9.";
 
@@ -51,6 +54,8 @@ enum Family {
     FatTree(FamilyArgs<FatTree>),
     /// NVSwitch servers (A100 or H100) joined by InfiniBand.
     Nvswitch(FamilyArgs<Nvswitch>),
+    /// Hosts of any kind, each a file or a preset, joined by one network.
+    Hosts(HostsArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -80,10 +85,10 @@ struct SeededArgs<F: clap::Args> {
 /// What every family takes.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Topology")]
-struct CommonArgs {
-    /// Memory of each device, such as `16GiB` [default: no limit; 80GB with NVSwitch].
+pub struct CommonArgs {
+    /// Memory of each device, such as `16GiB` [default: no limit; 80GB with NVSwitch; with hosts what each states].
     #[arg(long, value_name = "BYTES", value_parser = values::memory)]
-    memory: Option<Memory>,
+    pub memory: Option<Memory>,
 
     /// The file to write, in dagsplit's own format [default: standard output].
     #[arg(long, value_name = "OUT")]
@@ -103,6 +108,7 @@ impl Args {
             Family::UniformDist(args) => args.made(),
             Family::FatTree(args) => args.made(),
             Family::Nvswitch(args) => args.made(),
+            Family::Hosts(args) => args.made(),
         }
     }
 }
@@ -123,6 +129,11 @@ impl CommonArgs {
     fn made(self, recipe: TopologyRecipe) -> Result<Made, Failure> {
         let recipe = TopologyRecipe { memory: self.memory.and_then(|memory| memory.0), ..recipe };
         let topology = generate(&recipe).or_fail(Exit::Usage)?;
-        Ok(Made { text: write_topology(&topology), output: self.output })
+        Ok(self.written(&topology))
+    }
+
+    /// The file of this topology.
+    pub fn written(self, topology: &Topology) -> Made {
+        Made { text: write_topology(topology), output: self.output }
     }
 }

@@ -44,7 +44,7 @@ pub struct TopologyArgs {
 #[derive(Debug, clap::Args)]
 pub struct LinkArgs {
     /// The bandwidth of a kind of link of `nvidia-smi topo -m`, in bytes per second: NV (of one NVLink), PIX, PXB, PHB,
-    /// NODE or SYS. Several are separated by commas.
+    /// NODE, SYS, or NIC (of one network card). Several are separated by commas.
     #[arg(long, value_name = "KIND=RATE", value_delimiter = ',', value_parser = link, help_heading = "Reading")]
     link: Vec<(&'static str, Rate)>,
 }
@@ -70,10 +70,26 @@ impl LinkArgs {
 
     /// Refuses rates of links where there is no topology.
     pub fn refuse(&self) -> Result<(), Failure> {
+        self.refuse_without("there is no topology")
+    }
+
+    /// Refuses rates of links for this reason.
+    fn refuse_without(&self, cause: &str) -> Result<(), Failure> {
         match self.link.is_empty() {
             true => Ok(()),
-            false => Err(Failure::message(Exit::Usage, "there is no topology; leave --link out")),
+            false => Err(Failure::message(Exit::Usage, format!("{cause}; leave --link out"))),
         }
+    }
+
+    /// Reads and validates the topologies at these paths; rates of links are for those that state none.
+    pub fn read_all(&self, paths: &[&Path]) -> Result<Vec<Topology>, Failure> {
+        let read = |path: &&Path| read_topology(path, &self.options()).or_fail(Exit::BadInput);
+        let topologies = paths.iter().map(read).collect::<Result<_, _>>()?;
+        let is_text = |path: &&Path| topology_format(path) == Some(TopologyFormat::NvidiaSmi);
+        if !paths.iter().any(is_text) {
+            self.refuse_without("no host is a text of `nvidia-smi topo -m`")?;
+        }
+        Ok(topologies)
     }
 
     fn options(&self) -> TopologyOptions {

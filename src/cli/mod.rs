@@ -17,6 +17,7 @@ mod export_args;
 mod formulate;
 mod generate;
 mod generate_topology;
+mod hosts_args;
 #[cfg(feature = "highs")]
 mod import_solution;
 mod info;

@@ -11,7 +11,7 @@ use crate::registry;
 use crate::report::comparison::Record;
 use crate::report::sheet::Sheet;
 use crate::report::table;
-use crate::reproduce::{self, Answer, Outcome, Plan, Ran, Run, Study, Workload, outcomes, studies};
+use crate::reproduce::{self, Answer, OWN_PARTITIONER, Outcome, Plan, Ran, Run, Study, Workload, outcomes, studies};
 use crate::text;
 use clap::Parser;
 use serde::Serialize;
@@ -235,7 +235,9 @@ fn result(
         Ok(method) => method,
         Err(none) => return Ok(none),
     };
-    if let Err(error) = registry::solver(&method) {
+    if let Err(error) = registry::solver(&method)
+        && method != OWN_PARTITIONER
+    {
         return Ok(Ran::Unavailable(cause(&error.to_string())));
     }
     if let Some(recipe) = &run.topology {
@@ -267,7 +269,8 @@ fn planning(
     let instance = read_instance(file, &ReadOptions::default()).or_fail(Exit::BadInput)?;
     let method = format!("{partitioner} {} on {}", run.options.join(" "), recipe.command_line());
     let options = std::iter::once("--memory=unlimited".to_owned()).chain(run.options.iter().cloned());
-    let plan = PlanTask { file, topology, method, partitioner: Some(partitioner) };
+    let plan =
+        PlanTask { file, topology, method, partitioner: Some(partitioner).filter(|name| *name != OWN_PARTITIONER) };
     Ok(plan.task((&instance, &instance.platform), options, search))
 }
 

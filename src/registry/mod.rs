@@ -30,6 +30,7 @@ mod steps;
 
 pub use error::SpecError;
 pub use kinds::{CostModelEntry, MapperKind, Method, StepKind};
+pub(crate) use parameters::parts;
 pub use parameters::{Parameter, Parameters, Values};
 pub use settings::{StepSettings, settings};
 pub use spec::split_list;

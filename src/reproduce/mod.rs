@@ -51,6 +51,9 @@ pub fn studies() -> impl Iterator<Item = &'static Study> {
 /// Why figures differ where the workloads and their costs do.
 const OTHER_COSTS: &str = "another workload and another cost model; only the shape is to be compared";
 
+/// What stands for the partitioners that `dagsplit plan` takes where none is named.
+pub const OWN_PARTITIONER: &str = "auto";
+
 /// What to run for a study, and what comes of it.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
@@ -67,7 +70,7 @@ pub struct Plan {
 impl Plan {
     /// Whether a figure comes of the run with this index.
     pub fn uses(&self, run: usize) -> bool {
-        self.figures.iter().any(|figure| figure.quantity.runs().contains(&Some(run)))
+        self.figures.iter().any(|figure| figure.quantity.runs().contains(&run))
     }
 
     /// The index of `run`, which is added where it is new.
@@ -104,15 +107,27 @@ impl Run {
     }
 
     /// A split by `partitioner` into so many stages of so many replicas, planned on `topology` with further `options` of
-    /// `dagsplit plan`: four microbatches for each pipeline, under GPipe with recomputation.
+    /// `dagsplit plan`: four microbatches for each pipeline, under GPipe with recomputation. The partitioner may
+    /// be [`OWN_PARTITIONER`].
     fn planned(
         workload: Workload,
         partitioner: impl Into<String>,
         topology: &TopologyRecipe,
-        (stages, replicas): (usize, usize),
+        shape: (usize, usize),
         options: &str,
     ) -> Self {
-        let shape = format!("--stages {stages} --replicas {replicas} --batch {}", 4 * replicas);
+        Self::planned_for(workload, partitioner, topology, (shape, 4), options)
+    }
+
+    /// The same with so many `microbatches` for each pipeline.
+    fn planned_for(
+        workload: Workload,
+        partitioner: impl Into<String>,
+        topology: &TopologyRecipe,
+        ((stages, replicas), microbatches): ((usize, usize), usize),
+        options: &str,
+    ) -> Self {
+        let shape = format!("--stages {stages} --replicas {replicas} --batch {}", microbatches * replicas);
         let options = format!("{shape} --schedule gpipe --recompute always {options}");
         Self { topology: Some(Box::new(topology.clone())), ..Self::new(workload, partitioner, &options) }
     }
@@ -178,7 +193,7 @@ pub struct Figure {
 }
 
 /// How a figure comes of the runs, by their indices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Quantity {
     /// The objective.
     Objective(usize),
@@ -196,21 +211,22 @@ pub enum Quantity {
     SecondsRatio(usize, usize),
     /// What the first one says of itself under this name, over what the second one does.
     StatRatio(&'static str, usize, usize),
+    /// Of several pairs, which chance alone tells apart, the median of the ratios of their objectives.
+    ObjectiveRatios(Vec<[usize; 2]>),
 }
 
 impl Quantity {
     /// Whether it compares two runs.
-    fn is_ratio(self) -> bool {
-        self.runs()[1].is_some()
+    fn is_ratio(&self) -> bool {
+        self.runs().len() > 1
     }
 
     /// The runs that it comes of.
-    fn runs(self) -> [Option<usize>; 2] {
+    fn runs(&self) -> Vec<usize> {
         match self {
-            Self::Objective(a) | Self::Rate(a) | Self::Seconds(a) | Self::Nodes(a) | Self::Stat(_, a) => {
-                [Some(a), None]
-            }
-            Self::ObjectiveRatio(a, b) | Self::SecondsRatio(a, b) | Self::StatRatio(_, a, b) => [Some(a), Some(b)],
+            Self::Objective(a) | Self::Rate(a) | Self::Seconds(a) | Self::Nodes(a) | Self::Stat(_, a) => vec![*a],
+            Self::ObjectiveRatio(a, b) | Self::SecondsRatio(a, b) | Self::StatRatio(_, a, b) => vec![*a, *b],
+            Self::ObjectiveRatios(pairs) => pairs.concat(),
         }
     }
 }
@@ -266,7 +282,7 @@ mod tests {
             assert!(!names[..i].contains(&study.name), "{}", study.name);
             let plan = (study.plan)();
             assert!(!plan.figures.is_empty(), "{}", study.name);
-            let used: Vec<usize> = plan.figures.iter().flat_map(|f| f.quantity.runs()).flatten().collect();
+            let used: Vec<usize> = plan.figures.iter().flat_map(|f| f.quantity.runs()).collect();
             assert!((0..plan.runs.len()).all(|run| plan.uses(run)), "{}: a run is of no use", study.name);
             assert!(used.iter().all(|&run| run < plan.runs.len()), "{}", study.name);
             for run in &plan.runs {

@@ -140,6 +140,10 @@ pub struct Outcome {
     pub deviation: Option<f64>,
     /// The largest deviation that is called close.
     pub tolerance: Option<f64>,
+    /// The least of what ours is the median of, where it is one.
+    pub least: Option<f64>,
+    /// The largest of it.
+    pub most: Option<f64>,
     /// How they stand.
     pub verdict: Verdict,
     /// Why ours is not there, or is not the same.
@@ -152,7 +156,8 @@ pub fn outcomes(plan: &Plan, ran: &[Ran]) -> Vec<Outcome> {
 }
 
 fn outcome(figure: &Figure, ran: &[Ran]) -> Outcome {
-    let ours = value(figure.quantity, ran);
+    let ours = value(&figure.quantity, ran);
+    let spread = spread(&figure.quantity, ran);
     let (published, digit, tolerance) = match figure.published {
         Published::Value { value, digit, tolerance } => (Some(value), Some(digit), Some(tolerance / value)),
         Published::AtLeast(value) => (Some(value), None, None),
@@ -160,7 +165,7 @@ fn outcome(figure: &Figure, ran: &[Ran]) -> Outcome {
     };
     let is_least = matches!(figure.published, Published::AtLeast(_));
     let bound = if let Quantity::Objective(run) = figure.quantity { ran[run].bound() } else { None };
-    let verdict = ours.map_or(Verdict::Incomparable, |ours| judged(ours, bound, figure));
+    let verdict = ours.map_or(Verdict::Incomparable, |ours| judged(ours, (bound, spread), figure));
     let run = match figure.quantity {
         Quantity::Objective(run) | Quantity::Rate(run) => Some(&ran[run]),
         _ => None,
@@ -168,7 +173,7 @@ fn outcome(figure: &Figure, ran: &[Ran]) -> Outcome {
     let because = figure.because.filter(|_| figure.published != Published::Nothing);
     let stopped = run.is_some_and(Ran::is_stopped).then_some("ours is not proven optimal: it ran into its limit");
     let reason = match (ours, verdict) {
-        (None, _) => missing(figure.quantity, ran),
+        (None, _) => missing(&figure.quantity, ran),
         (_, Verdict::Agrees) => None,
         (_, Verdict::BelowBound) => {
             bound.map(|bound| format!("below what is proven: no split has less than {bound:.4}"))
@@ -191,14 +196,16 @@ fn outcome(figure: &Figure, ran: &[Ran]) -> Outcome {
         is_least,
         deviation,
         tolerance,
+        least: spread.map(|[least, _]| least),
+        most: spread.map(|[_, most]| most),
         verdict,
         reason,
     }
 }
 
-fn value(quantity: Quantity, ran: &[Ran]) -> Option<f64> {
+fn value(quantity: &Quantity, ran: &[Ran]) -> Option<f64> {
     let ratio = |a: Option<f64>, b: Option<f64>| Some(a? / b.filter(|b| *b > 0.0)?);
-    match quantity {
+    match *quantity {
         Quantity::Objective(run) => ran[run].objective(),
         Quantity::Rate(run) => ratio(Some(1.0), ran[run].objective()),
         Quantity::Seconds(run) => ran[run].seconds(),
@@ -207,15 +214,35 @@ fn value(quantity: Quantity, ran: &[Ran]) -> Option<f64> {
         Quantity::ObjectiveRatio(a, b) => ratio(ran[a].objective(), ran[b].objective()),
         Quantity::SecondsRatio(a, b) => ratio(ran[a].seconds(), ran[b].seconds()),
         Quantity::StatRatio(name, a, b) => ratio(ran[a].stat(name), ran[b].stat(name)),
+        Quantity::ObjectiveRatios(ref pairs) => ratios(pairs, ran).map(|ratios| {
+            let half = ratios.len() / 2;
+            if ratios.len() % 2 == 1 { ratios[half] } else { f64::midpoint(ratios[half - 1], ratios[half]) }
+        }),
     }
 }
 
-fn missing(quantity: Quantity, ran: &[Ran]) -> Option<String> {
-    quantity.runs().into_iter().flatten().find_map(|run| ran[run].reason())
+/// The ratios of the objectives of these pairs, ascending, if all are there.
+fn ratios(pairs: &[[usize; 2]], ran: &[Ran]) -> Option<Vec<f64>> {
+    let ratio = |&[a, b]: &[usize; 2]| value(&Quantity::ObjectiveRatio(a, b), ran);
+    let mut ratios = pairs.iter().map(ratio).collect::<Option<Vec<_>>>().filter(|ratios| !ratios.is_empty())?;
+    ratios.sort_by(f64::total_cmp);
+    Some(ratios)
 }
 
-/// How `ours` stands to what is published, where no split has an objective below `bound`.
-fn judged(ours: f64, bound: Option<f64>, figure: &Figure) -> Verdict {
+/// The least and the largest of what the figure is the median of.
+fn spread(quantity: &Quantity, ran: &[Ran]) -> Option<[f64; 2]> {
+    let Quantity::ObjectiveRatios(pairs) = quantity else { return None };
+    let ratios = ratios(pairs, ran)?;
+    Some([*ratios.first()?, *ratios.last()?])
+}
+
+fn missing(quantity: &Quantity, ran: &[Ran]) -> Option<String> {
+    quantity.runs().into_iter().find_map(|run| ran[run].reason())
+}
+
+/// How `ours` stands to what is published, where no split has an objective below `bound`, and chance gives what the spread
+/// holds.
+fn judged(ours: f64, (bound, spread): (Option<f64>, Option<[f64; 2]>), figure: &Figure) -> Verdict {
     let (value, digit, tolerance) = match figure.published {
         Published::Value { value, digit, tolerance } => (value, digit, tolerance),
         Published::AtLeast(least) if ours < least * (1.0 - 1e-9) => return Verdict::ShapeNotReproduced,
@@ -227,6 +254,7 @@ fn judged(ours: f64, bound: Option<f64>, figure: &Figure) -> Verdict {
         _ if distance <= half => Verdict::Agrees,
         _ if bound.is_some_and(|bound| value + half < bound) => Verdict::BelowBound,
         _ if distance <= tolerance => Verdict::Close,
+        _ if spread.is_some_and(|[least, most]| least - half <= value && value <= most + half) => Verdict::Close,
         _ if figure.quantity.is_ratio() && is_other_shape(ours, value, tolerance / value) => {
             Verdict::ShapeNotReproduced
         }
@@ -305,6 +333,27 @@ mod tests {
         assert_eq!([of(1, 0, 1.2), of(2, 1, 1.5)], [Verdict::ShapeNotReproduced; 2]);
         let claimed = |least| outcome(&figure(Quantity::ObjectiveRatio(0, 1), Published::AtLeast(least)), &runs);
         assert_eq!((claimed(1.5).verdict, claimed(2.0).verdict), (Verdict::Agrees, Verdict::ShapeNotReproduced));
+    }
+
+    #[test]
+    fn of_several_draws_the_median_counts_and_the_spread_is_what_chance_explains() {
+        let runs = [ran(30.0), ran(20.0), ran(10.0), ran(60.0), Ran::Skipped];
+        let of = |pairs: &[[usize; 2]], value| {
+            outcome(&figure(Quantity::ObjectiveRatios(pairs.to_vec()), Published::speed_up(value)), &runs)
+        };
+        // 1.5, 3 and 6.
+        let three = [[0, 1], [0, 2], [3, 2]];
+        let verdicts = [3.0, 1.5, 6.0, 1.3, 7.0, 0.5].map(|value| of(&three, value).verdict);
+        let close = Verdict::Close;
+        assert_eq!(
+            verdicts,
+            [Verdict::Agrees, close, close, Verdict::Higher, Verdict::Lower, Verdict::ShapeNotReproduced]
+        );
+        let agreed = of(&three, 3.0);
+        assert_eq!([agreed.ours, agreed.least, agreed.most], [Some(3.0), Some(1.5), Some(6.0)]);
+        assert_eq!(of(&three[..2], 3.0).ours, Some(2.25), "of two the middle");
+        let missing = of(&[[0, 1], [0, 4]], 3.0);
+        assert_eq!((missing.ours, missing.reason.as_deref()), (None, Some("not run")));
     }
 
     #[test]

@@ -60,6 +60,10 @@ const CLUSTER: &str = "--scope acyclic --objective gpipe --accelerators 32 --mem
 const RANNC: &str = "rannc:k=32,node=8,batch=256";
 const UNIFORM: &str = "uniform:batch=256,stages=2";
 
+/// Why RaNNC is not ahead of uniform stages here.
+const EVEN: &str = "another workload and another cost model; layers of a transformer are modelled as even as they are, so that \
+                    uniform stages are balanced already, and blocks of 1/32 of the network are coarser than they";
+
 /// Depths and widths; the paper also has 48, 144 and 192 layers, width 1536, and 96 layers of width 2048.
 const MODELS: [(u32, u32); 5] = [(24, 1024), (96, 1024), (256, 1024), (24, 2048), (256, 2048)];
 
@@ -75,7 +79,7 @@ fn bert() -> Plan {
     let mut plan = Plan { notes: vec![claim, measures, even, WORKLOADS], ..Plan::default() };
     for (layers, hidden) in MODELS {
         let row = format!("{layers} layers, width {hidden}");
-        compare(&mut plan, row.clone(), enlarged(layers, hidden), [UNIFORM, RANNC], CLUSTER);
+        compare(&mut plan, row.clone(), enlarged(layers, hidden), [UNIFORM, RANNC], (CLUSTER, EVEN));
         let mut run = |method| plan.run(Run::new(enlarged(layers, hidden), method, CLUSTER));
         let quantity = Quantity::StatRatio(BATCH_TIME, run(UNIFORM), run("rannc:k=128,node=8,batch=256"));
         let (column, published) = ("with 128 blocks".into(), Published::Nothing);
@@ -98,13 +102,19 @@ fn resnet() -> Plan {
         let options = format!("{NODE} --memory {memory}");
         let methods = ["uniform:batch=128,stages=8", "rannc:k=32,node=8,batch=128"];
         let row = format!("ResNet-{depth}, GPUs of {memory}");
-        compare(&mut plan, row, modelled(network), methods, &options);
+        compare(&mut plan, row, modelled(network), methods, (&options, OTHER_COSTS));
     }
     plan
 }
 
 /// RaNNC's speed over that of uniform stages, batch by batch and in the steady state.
-fn compare(plan: &mut Plan, row: String, workload: Workload, [uniform, rannc]: [&str; 2], options: &str) {
+fn compare(
+    plan: &mut Plan,
+    row: String,
+    workload: Workload,
+    [uniform, rannc]: [&str; 2],
+    (options, because): (&str, &'static str),
+) {
     let mut run = |method| plan.run(Run::new(workload.clone(), method, options));
     let (uniform, rannc) = (run(uniform), run(rannc));
     let (of_batches, of_state) =
@@ -114,7 +124,7 @@ fn compare(plan: &mut Plan, row: String, workload: Workload, [uniform, rannc]: [
         ("in the steady state", of_state, Published::Nothing),
     ] {
         let (row, column) = (row.clone(), column.into());
-        plan.figures.push(Figure { row, column, quantity, published, because: Some(OTHER_COSTS) });
+        plan.figures.push(Figure { row, column, quantity, published, because: Some(because) });
     }
 }
 

@@ -26,7 +26,13 @@ pub fn sheet(study: &Study, plan: &Plan, outcomes: &[Outcome]) -> Sheet {
             .chain(columns.iter().map(|&c| Column::figures(c)))
             .collect(),
         rows: distinct(outcomes.iter().map(|outcome| outcome.row.as_str())).into_iter().map(row).collect(),
-        notes: plan.notes.iter().map(|&note| note.to_owned()).chain(remarks).collect(),
+        notes: plan
+            .notes
+            .iter()
+            .map(|&note| note.to_owned())
+            .chain(other_shapes(outcomes, &reasons))
+            .chain(remarks)
+            .collect(),
     }
 }
 
@@ -58,8 +64,31 @@ pub fn data(study: &Study, outcomes: &[Outcome]) -> Sheet {
     }
 }
 
+/// The figures whose direction is not the published one, by name, with the letters of the remarks that say why.
+fn other_shapes(outcomes: &[Outcome], reasons: &[&str]) -> Option<String> {
+    let is_other = |outcome: &&Outcome| outcome.verdict == Verdict::ShapeNotReproduced;
+    let compared = outcomes.iter().filter(|outcome| outcome.verdict != Verdict::Incomparable).count();
+    let name = |outcome: &Outcome| {
+        let letter = remark(outcome, reasons).map(|letter| format!(" {letter}")).unwrap_or_default();
+        format!("{}, {}{letter}", outcome.row, outcome.column)
+    };
+    let others: Vec<String> = outcomes.iter().filter(is_other).map(name).collect();
+    let count = others.len();
+    (count > 0)
+        .then(|| format!("Another direction than published in {count} of {compared} cells: {}.", others.join("; ")))
+}
+
+/// The letter of the remark that says why a figure is not the published one.
+fn remark(outcome: &Outcome, reasons: &[&str]) -> Option<String> {
+    let place = reasons.iter().position(|reason| Some(*reason) == outcome.reason.as_deref())?;
+    Some(format!("[{}]", letter(place)))
+}
+
 fn cell(outcome: &Outcome, reasons: &[&str]) -> Cell {
     let mut text = outcome.ours.map_or_else(|| "–".into(), |ours| rounded(ours, outcome.digit));
+    if let Some((least, most)) = outcome.least.zip(outcome.most) {
+        text += &format!(" of {} to {}", rounded(least, outcome.digit), rounded(most, outcome.digit));
+    }
     text += match (outcome.is_certified, outcome.is_proven) {
         (true, _) => "**",
         (false, true) => "*",
@@ -69,8 +98,8 @@ fn cell(outcome: &Outcome, reasons: &[&str]) -> Cell {
         let least = if outcome.is_least { "≥ " } else { "" };
         text += &format!(" ({least}{}{})", rounded(published, outcome.digit), stands(outcome));
     }
-    if let Some(i) = reasons.iter().position(|reason| Some(*reason) == outcome.reason.as_deref()) {
-        text += &format!(" [{}]", letter(i));
+    if let Some(letter) = remark(outcome, reasons) {
+        text += &format!(" {letter}");
     }
     text.into()
 }
@@ -82,7 +111,9 @@ fn stands(outcome: &Outcome) -> String {
     }
     let signed = |part| format!(", {}{}", if part > 0.0 { "+" } else { "" }, percent(part));
     let deviation = outcome.deviation.map(signed).unwrap_or_default();
+    let is_within = |tolerance: f64| outcome.deviation.is_none_or(|part| part.abs() <= tolerance);
     match (outcome.verdict, outcome.tolerance) {
+        (Verdict::Close, Some(tolerance)) if !is_within(tolerance) => format!("{deviation}, within the spread"),
         (Verdict::Close, Some(tolerance)) => format!("{deviation} of {}", percent(tolerance)),
         (Verdict::BelowBound, _) => format!("{deviation}, below the bound"),
         (Verdict::ShapeNotReproduced, _) => format!("{deviation}, shape not reproduced"),
@@ -121,6 +152,8 @@ mod tests {
             is_least: false,
             deviation,
             tolerance: Some(0.1),
+            least: None,
+            most: None,
             verdict,
             reason: reason.map(str::to_owned),
         }
@@ -143,9 +176,15 @@ mod tests {
         assert_eq!(stands(Verdict::Close), ", +1.00 % of 10.00 %");
         assert_eq!(stands(Verdict::BelowBound), ", +1.00 %, below the bound");
         assert_eq!(stands(Verdict::ShapeNotReproduced), ", +1.00 %, shape not reproduced");
+        let drawn =
+            Outcome { least: Some(15.0), most: Some(40.0), ..outcome("", "", Some(30.0), Verdict::Close, None) };
+        assert_eq!(cell(&drawn, &[]).shown(), "30.00 of 15.00 to 40.00 (20.00, +50.00 %, within the spread)");
         assert_eq!(shown[0], ["BERT-3", "20.00* (20.00)", "25.00 (20.00, +25.00 %) [a]"]);
         assert_eq!(shown[1], ["GNMT", "", "– (20.00) [b]"]);
         assert_eq!(table.notes, ["[a] another version", "[b] not at hand"]);
+        let other = outcome("GNMT", "DP", Some(30.0), Verdict::ShapeNotReproduced, Some("not at hand"));
+        let named = sheet(study, &plan, &[&outcomes[..], &[other]].concat()).notes;
+        assert_eq!(named[0], "Another direction than published in 1 of 3 cells: GNMT, DP [b].");
         let lines = data(study, &outcomes);
         assert!(lines.rows.len() == 3 && lines.rows.iter().all(|row| row.len() == lines.columns.len()));
     }

@@ -1,4 +1,5 @@
-//! Interconnects made to order: those of Liu et al. (2024, appendix D-B), fat trees and NVSwitch servers.
+//! Interconnects made to order: those of Liu et al. (2024, appendix D-B), fat trees, NVSwitch servers, and clusters of
+//! hosts of any kind.
 //!
 //! ```
 //! use dagsplit::generate::topology::{Hierarchical, TopologyRecipe, generate};
@@ -14,6 +15,7 @@ mod dgx1;
 mod fat_tree;
 mod grid;
 mod hierarchical;
+mod hosts;
 mod nvswitch;
 mod uniform;
 
@@ -22,6 +24,7 @@ pub use dgx1::Dgx1;
 pub use fat_tree::FatTree;
 pub use grid::{GridShape, Mesh, Torus, bandwidth_of_hops};
 pub use hierarchical::Hierarchical;
+pub use hosts::{Host, Network, join};
 pub use nvswitch::{Nvswitch, Server};
 pub use uniform::UniformDist;
 

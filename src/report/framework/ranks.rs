@@ -12,7 +12,7 @@ pub fn ranks(mapping: &ClaimedMapping, topology: &Topology, tensor: usize) -> St
     copies.sort_unstable();
     let devices = copies.iter().flat_map(|&(_, _, group)| group * tensor..(group + 1) * tensor);
     let line = |device: usize| {
-        let host = |device: usize| topology.devices[device].name.rsplit_once('/').map_or("localhost", |(host, _)| host);
+        let host = |device: usize| topology.devices[device].host().unwrap_or("localhost");
         let before = (0..device).filter(|&other| host(other) == host(device)).count();
         format!("{} {before}\n", host(device))
     };

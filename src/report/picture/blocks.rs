@@ -1,6 +1,8 @@
 //! Devices that belong together: nodes, racks, slabs of a grid.
 
-use crate::mapping::Topology;
+use std::collections::HashMap;
+
+use crate::mapping::{Device, Topology};
 
 /// How many times better links inside blocks must be than those between, to be told from a mere difference.
 const STEP: f64 = 1.5;
@@ -11,19 +13,42 @@ pub(super) struct Block {
     pub rows: Vec<Vec<Option<usize>>>,
 }
 
-/// The blocks of a topology: slabs of a grid by its devices' coordinates, else the groups that links hold together
-/// which are clearly better than the links between them. O(devices²).
+impl Block {
+    /// Row, column and device of each tile.
+    pub fn places(&self) -> impl Iterator<Item = (usize, usize, usize)> {
+        let tiles = |(r, row): (usize, &Vec<Option<usize>>)| {
+            let tile = move |(c, device): (usize, &Option<usize>)| Some((r, c, (*device)?));
+            row.iter().enumerate().filter_map(tile).collect::<Vec<_>>()
+        };
+        self.rows.iter().enumerate().flat_map(tiles)
+    }
+}
+
+/// The blocks of a topology: slabs of a grid by its devices' coordinates, else hosts by the devices' names, else the groups that
+/// links hold together which are clearly better than the links between them. O(devices²).
 pub(super) fn blocks(topology: &Topology) -> Vec<Block> {
     if let Some(slabs) = slabs(topology) {
         return slabs;
     }
-    let groups = groups(topology);
-    let title = |group: &[usize]| {
-        let name = &topology.devices[group[0]].name;
-        let host = name.rsplit_once('/').map_or("", |(host, _)| host).to_owned();
-        if groups.len() == 1 { String::new() } else { host }
-    };
-    groups.iter().map(|group| Block { title: title(group), rows: square(group) }).collect()
+    let block = |title: &str, group: &[usize]| Block { title: title.into(), rows: square(group) };
+    match hosts(topology) {
+        Some(hosts) => hosts.iter().map(|(host, group)| block(host, group)).collect(),
+        None => groups(topology).iter().map(|group| block("", group)).collect(),
+    }
+}
+
+/// The devices of each host, in the order of the topology, where the names of all devices tell it.
+fn hosts(topology: &Topology) -> Option<Vec<(&str, Vec<usize>)>> {
+    let mut place = HashMap::new();
+    let mut hosts: Vec<(&str, Vec<usize>)> = Vec::new();
+    for (device, host) in topology.devices.iter().map(Device::host).enumerate() {
+        let place = *place.entry(host?).or_insert(hosts.len());
+        if place == hosts.len() {
+            hosts.push((host?, Vec::new()));
+        }
+        hosts[place].1.push(device);
+    }
+    Some(hosts)
 }
 
 /// The devices in rows of a near square.
@@ -127,5 +152,19 @@ mod tests {
         assert_eq!(sizes(Mesh { shape: "2x3x4".parse().expect("a shape") }), [12; 2]);
         assert_eq!(sizes(UniformDist { devices: 12, ..UniformDist::default() }), [12]);
         assert_eq!(sizes(UniformDist { devices: 1, ..UniformDist::default() }), [1]);
+    }
+
+    #[test]
+    fn hosts_are_told_by_names_where_links_would_join_them() {
+        // Two fast hosts are nearer to each other than to the slow ones, and a host's devices need not be neighbours.
+        let names = ["a/0", "b/0", "a/1", "b/1", "c/0", "d/0", "c/1", "d/1"].map(Device::new).to_vec();
+        let fast = |device: usize| device < 4;
+        let topology = Topology::new("", "", names, |a, b| if fast(a) && fast(b) { 100.0 } else { 1.0 });
+        let hosts = blocks(&topology);
+        let shown: Vec<(&str, Vec<usize>)> = hosts
+            .iter()
+            .map(|host| (&host.title[..], host.rows.iter().flatten().flatten().copied().collect()))
+            .collect();
+        assert_eq!(shown, [("a", vec![0, 2]), ("b", vec![1, 3]), ("c", vec![4, 6]), ("d", vec![5, 7])]);
     }
 }

@@ -7,6 +7,7 @@
 mod blocks;
 mod fold;
 mod layout;
+mod ring;
 mod scene;
 pub(in crate::report) mod svg;
 mod topology;

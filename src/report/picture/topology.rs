@@ -1,13 +1,17 @@
 //! A topology, and a mapping onto it: bandwidths as a heat map, devices as tiles in the colours of their stages.
 
+use std::collections::BTreeMap;
+
 use svg::node::element::{Group, Title};
+
+use super::ring::ring;
 
 use super::blocks::{Block, blocks};
 use super::svg::{FAINT, HEADER, MARGIN, colour, document, rectangle, text, title};
-use crate::mapping::Topology;
+use crate::mapping::{Device, Topology};
 use crate::report::mapping::CopyRecord;
 use crate::text::escaped;
-use crate::units::{number, short};
+use crate::units::{bytes, number, short};
 
 /// Side of the heat map, and the most cells along it; beyond, cells show means.
 const MAP: f64 = 480.0;
@@ -21,6 +25,12 @@ const MOST_LABELS: usize = 160;
 const GAP: f64 = 3.0;
 const PADDING: f64 = 8.0;
 const TITLE: f64 = 14.0;
+/// Width of a letter of what a box says of its devices, and height of a line of it.
+const LETTER: f64 = 5.0;
+const LINE: f64 = 12.0;
+/// Width and height of an entry of the legend of stages, and how many there are at most.
+const ENTRY: (f64, f64) = (200.0, 18.0);
+const MOST_ENTRIES: usize = 96;
 const FREE: &str = "#e4e7eb";
 
 /// Colours from slow to fast that also differ in brightness (viridis).
@@ -28,7 +38,8 @@ const SCALE: [(f64, f64, f64); 5] =
     [(68.0, 1.0, 84.0), (59.0, 82.0, 139.0), (33.0, 145.0, 140.0), (94.0, 201.0, 98.0), (253.0, 231.0, 37.0)];
 
 /// An SVG picture of `topology`: a heat map of the bandwidth of every pair, logarithmic, and a tile for each device, in
-/// boxes of those that belong together. With `copies` each tile has the colour of the stage that it holds.
+/// a box for each host with speed and memory. With `copies` each tile has the colour of the stage that it holds, which a legend
+/// names, and the slowest copy has a frame and the ring over which its stage brings its gradients together.
 ///
 /// ```
 /// use dagsplit::generate::topology::{Dgx1, TopologyRecipe, generate};
@@ -55,7 +66,7 @@ struct Scene<'a> {
     topology: &'a Topology,
     /// By device.
     copies: Vec<Option<&'a CopyRecord>>,
-    slowest_copy: Option<f64>,
+    slowest_copy: Option<&'a CopyRecord>,
     /// The least and the largest bandwidth of a pair.
     range: (f64, f64),
 }
@@ -71,7 +82,8 @@ impl<'a> Scene<'a> {
         let range = pairs
             .map(|(a, b)| topology.bandwidth(a, b))
             .fold((f64::MAX, 0.0_f64), |(least, most), bandwidth| (least.min(bandwidth), most.max(bandwidth)));
-        let slowest_copy = copies.iter().map(|copy| copy.time).max_by(f64::total_cmp);
+        // Of several the first.
+        let slowest_copy = copies.iter().rev().max_by(|a, b| a.time.total_cmp(&b.time));
         Self { topology, copies: on_device, slowest_copy, range }
     }
 
@@ -83,7 +95,11 @@ impl<'a> Scene<'a> {
         }
         if let Some(slowest) = self.slowest_copy {
             let used = self.copies.iter().flatten().count();
-            facts += &format!(" · {used} in use, marked stage·copy · slowest copy {} ms", number(slowest));
+            let parts =
+                [("compute", slowest.compute), ("messages", slowest.messages), ("all-reduce", slowest.all_reduce)];
+            let parts = parts.map(|(name, time)| format!("{name} {}", short(time))).join(", ");
+            let (place, time) = (format!("{}·{}", slowest.stage, slowest.replica), number(slowest.time));
+            facts += &format!(" · {used} in use, marked stage·copy · slowest copy {place}, {time} ms ({parts})");
         }
         Group::new()
             .add(
@@ -159,48 +175,105 @@ impl<'a> Scene<'a> {
             .add(text(gigabytes(most), MAP, 24.0, 11.0).set("text-anchor", "end"))
     }
 
-    /// The boxes of tiles, set line by line, and the size of the whole.
+    /// The boxes of tiles, set line by line, what belongs to the mapping, and the size of the whole.
     fn tiles(&self) -> (Group, (f64, f64)) {
         let tile = if self.topology.len() <= MOST_LABELS { LABELLED } else { PLAIN };
+        let mut places = vec![(0.0, 0.0); self.topology.len()];
         let (mut group, mut widest) = (Group::new(), 0.0_f64);
         let (mut x, mut y, mut line) = (0.0, 0.0, 0.0_f64);
         for block in blocks(self.topology) {
+            let facts = if tile == LABELLED { self.facts(&block) } else { String::new() };
+            let top = PADDING + TITLE + if facts.is_empty() { 0.0 } else { LINE };
             let columns = block.rows.iter().map(Vec::len).max().unwrap_or(0) as f64;
-            let width = 2.0 * PADDING + columns * (tile.0 + GAP) - GAP;
-            let height = 2.0 * PADDING + TITLE + block.rows.len() as f64 * (tile.1 + GAP) - GAP;
+            let width = (columns * (tile.0 + GAP) - GAP).max(facts.chars().count() as f64 * LETTER) + 2.0 * PADDING;
+            let height = top + block.rows.len() as f64 * (tile.1 + GAP) - GAP + PADDING;
             if x > 0.0 && x + width > BOXES {
                 (x, y, line) = (0.0, y + line + 10.0, 0.0);
             }
-            group = group
-                .add(self.block(&block, tile, (width, height)).set("transform", format!("translate({x:.1} {y:.1})")));
+            let grey = |content: &str, below: f64, size: f64| {
+                text(content, x + PADDING, y + PADDING + below, size).set("fill", "#52606d")
+            };
+            let frame = rectangle(x, y, width, height).set("rx", 6).set("fill", "none").set("stroke", FAINT);
+            group = group.add(frame).add(grey(&block.title, 8.0, 11.0));
+            if !facts.is_empty() {
+                group = group.add(grey(&facts, 8.0 + LINE, 9.0));
+            }
+            for (r, c, device) in block.places() {
+                let place = (x + PADDING + c as f64 * (tile.0 + GAP), y + top + r as f64 * (tile.1 + GAP));
+                places[device] = place;
+                group = group.add(self.tile(device, place, tile));
+            }
             x += width + 10.0;
             (line, widest) = (line.max(height), widest.max(x));
         }
-        (group, (widest, y + line))
+        let bottom = y + line;
+        let Some(slowest) = self.slowest_copy else { return (group, (widest, bottom)) };
+        let copies = self.copies.iter().flatten().filter(|copy| copy.stage == slowest.stage);
+        let (stages, height) = self.stages();
+        let group = group
+            .add(ring(copies.copied().collect(), slowest, &places, tile))
+            .add(stages.set("transform", format!("translate(0 {:.1})", bottom + PADDING)));
+        (group, (widest.max(BOXES), bottom + PADDING + height))
     }
 
-    fn block(&self, block: &Block, tile: (f64, f64), (width, height): (f64, f64)) -> Group {
-        let frame = rectangle(0.0, 0.0, width, height).set("rx", 6).set("fill", "none").set("stroke", FAINT);
-        let title = text(block.title.clone(), PADDING, PADDING + 8.0, 11.0).set("fill", "#52606d");
-        let mut group = Group::new().add(frame).add(title);
-        for (r, row) in block.rows.iter().enumerate() {
-            for (c, device) in row.iter().enumerate() {
-                let Some(device) = *device else { continue };
-                let (x, y) = (PADDING + c as f64 * (tile.0 + GAP), PADDING + TITLE + r as f64 * (tile.1 + GAP));
-                group = group.add(self.tile(device, (x, y), tile));
+    /// Memory and speed of a box's devices, where these say any: one figure, or the least and the largest.
+    fn facts(&self, block: &Block) -> String {
+        let devices = || block.places().map(|(.., device)| &self.topology.devices[device]);
+        let range = |values: &mut dyn Iterator<Item = f64>, shown: fn(f64) -> String| {
+            let (least, most) = values.fold((f64::MAX, 0.0_f64), |(a, b), value| (a.min(value), b.max(value)));
+            if least == most { shown(least) } else { format!("{} to {}", shown(least), shown(most)) }
+        };
+        let mut facts = Vec::new();
+        if devices().any(|device| device.memory.is_some()) {
+            facts.push(range(&mut devices().filter_map(|device| device.memory), bytes));
+        }
+        if self.topology.devices.iter().any(|device| device.speed != 1.0) {
+            facts.push(format!("speed {}", range(&mut devices().map(|device| device.speed), short)));
+        }
+        facts.join(", ")
+    }
+
+    /// A legend of stages, each with its slowest copy's time, and its height.
+    fn stages(&self) -> (Group, f64) {
+        let mut stages: BTreeMap<usize, &CopyRecord> = BTreeMap::new();
+        for copy in self.copies.iter().flatten() {
+            let slowest = stages.entry(copy.stage).or_insert(copy);
+            if copy.time > slowest.time {
+                *slowest = copy;
             }
         }
-        group
+        let columns = (BOXES / ENTRY.0) as usize;
+        let mut group = Group::new();
+        for (i, copy) in stages.values().take(MOST_ENTRIES).enumerate() {
+            let (x, y) = ((i % columns) as f64 * ENTRY.0, (i / columns) as f64 * ENTRY.1);
+            let name: String = copy.stage_name.chars().filter(|c| !c.is_control()).take(16).collect();
+            let entry = format!("{} {name}: {} ms", copy.stage, short(copy.time));
+            group = group.add(rectangle(x, y, 12.0, 12.0).set("rx", 3).set("fill", colour(copy.stage))).add(text(
+                entry,
+                x + 18.0,
+                y + 10.0,
+                11.0,
+            ));
+        }
+        let shown = stages.len().min(MOST_ENTRIES);
+        let height = shown.div_ceil(columns) as f64 * ENTRY.1;
+        if shown == stages.len() {
+            return (group, height);
+        }
+        let rest = format!("and {} more stages", stages.len() - shown);
+        (group.add(text(rest, 0.0, height + 10.0, 11.0)), height + ENTRY.1)
     }
 
     fn tile(&self, device: usize, (x, y): (f64, f64), (width, height): (f64, f64)) -> Group {
-        let name = &self.topology.devices[device].name;
-        let short_name = name.rsplit_once('/').map_or(name.as_str(), |(_, last)| last);
+        let Device { name, speed, memory } = &self.topology.devices[device];
+        let memory = memory.map_or_else(String::new, |memory| format!(", {}", bytes(memory)));
+        let facts = format!("{name} (speed {}{memory})", short(*speed));
+        let short_name = self.topology.devices[device].name_in_host();
         let fill = self.copies[device].map_or_else(|| FREE.to_owned(), |copy| colour(copy.stage));
         let (ink, tooltip) = match self.copies[device] {
-            None => ("#1f2933", name.clone()),
+            None => ("#1f2933", facts),
             Some(copy) => {
-                ("white", format!("{name}: {}, copy {}, {} ms", copy.stage_name, copy.replica, number(copy.time)))
+                ("white", format!("{facts}: {}, copy {}, {} ms", copy.stage_name, copy.replica, number(copy.time)))
             }
         };
         let shape = rectangle(x, y, width, height).set("rx", 3).set("fill", fill);

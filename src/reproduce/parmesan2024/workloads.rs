@@ -23,18 +23,24 @@ pub fn resnet152() -> Network {
 
 /// BERT-L for pre-training, 4 sequences of 512 tokens at a time.
 pub fn bert_large() -> Network {
+    bert(24, 4)
+}
+
+/// BERT of this many layers for pre-training, so many sequences of 512 tokens at a time.
+pub fn bert(layers: u32, batch: u32) -> Network {
     let network = Transformer {
-        layers: 24,
+        layers,
         hidden: 1024,
         heads: 16,
         feed_forward: 4096,
         sequence: 512,
-        batch: 4,
+        batch,
         vocabulary: 30533,
         head: Head::LanguageModel,
         ..Transformer::bert_base()
     };
-    training(Recipe::new(network), 48)
+    // 48, 72 and 96 clusters for 24, 36 and 48 layers.
+    training(Recipe::new(network), 2 * layers as usize)
 }
 
 /// Swin-L, 32 images of 224 × 224 at a time.

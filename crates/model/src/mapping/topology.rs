@@ -18,6 +18,16 @@ impl Device {
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), speed: 1.0, memory: None }
     }
+
+    /// The host that its name tells, which is all before the last slash, as in `a/gpu0`.
+    pub fn host(&self) -> Option<&str> {
+        self.name.rsplit_once('/').map(|(host, _)| host)
+    }
+
+    /// Its name without the host.
+    pub fn name_in_host(&self) -> &str {
+        self.name.rsplit_once('/').map_or(&self.name, |(_, name)| name)
+    }
 }
 
 /// Devices and the links of every ordered pair of them, in the postal model: a message of b bytes takes

@@ -1,12 +1,14 @@
-//! The text of `nvidia-smi topo -m`: the kind of link of every pair of devices of one host.
+//! The text of `nvidia-smi topo -m`: the kind of link of every pair of devices of one host, and of each to the network cards.
+
+use std::collections::BTreeMap;
 
 use super::matrix::{self, Entry, Quantity};
 use crate::instance::Problems;
 use crate::instance::validate::shorten;
-use crate::mapping::{Device, Rate, Topology};
+use crate::mapping::{Channel, Device, Rate, Topology};
 
 /// The bandwidth of each kind of link, in one direction. The default of NVLink is its peak, the same for each link of
-/// V100, A100 and H100; those of the others are what PCIe 3.0 x16 usually reaches. Measure to know better.
+/// V100, A100 and H100; those of the others are what PCIe 3.0 x16 usually reaches, and of cards what HDR InfiniBand does. Measure to know better.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkBandwidths {
     /// `NV#`: one NVLink; # of them carry as many times more.
@@ -21,6 +23,8 @@ pub struct LinkBandwidths {
     pub node: Rate,
     /// `SYS`: the interconnect between NUMA nodes.
     pub sys: Rate,
+    /// `NIC`: a network card.
+    pub nic: Rate,
 }
 
 impl Default for LinkBandwidths {
@@ -32,13 +36,14 @@ impl Default for LinkBandwidths {
             phb: Rate::gb(11.0),
             node: Rate::gb(10.0),
             sys: Rate::gb(9.0),
+            nic: Rate::gb(25.0),
         }
     }
 }
 
 impl LinkBandwidths {
     /// The kinds of links, as `nvidia-smi` names them.
-    pub const KINDS: [&str; 6] = ["NV", "PIX", "PXB", "PHB", "NODE", "SYS"];
+    pub const KINDS: [&str; 7] = ["NV", "PIX", "PXB", "PHB", "NODE", "SYS", "NIC"];
 
     /// The bandwidth of a kind of link, for NVLink that of one; `None` where there is no such kind.
     pub fn of_kind(&mut self, kind: &str) -> Option<&mut Rate> {
@@ -49,6 +54,7 @@ impl LinkBandwidths {
             "PHB" => &mut self.phb,
             "NODE" => &mut self.node,
             "SYS" => &mut self.sys,
+            "NIC" => &mut self.nic,
             _ => return None,
         })
     }
@@ -70,8 +76,8 @@ impl LinkBandwidths {
     }
 
     fn describe(&self) -> String {
-        let Self { nvlink, pix, pxb, phb, node, sys } = self;
-        format!("NV# # x {nvlink}/s, PIX {pix}/s, PXB {pxb}/s, PHB {phb}/s, NODE {node}/s, SYS {sys}/s")
+        let Self { nvlink, pix, pxb, phb, node, sys, nic } = self;
+        format!("NV# # x {nvlink}/s, PIX {pix}/s, PXB {pxb}/s, PHB {phb}/s, NODE {node}/s, SYS {sys}/s, NIC {nic}/s")
     }
 }
 
@@ -93,6 +99,35 @@ fn plain(line: &str) -> String {
     plain + rest
 }
 
+/// How near a network card is, by the kind of the link to it.
+fn distance(cell: &str) -> Option<usize> {
+    ["PIX", "PXB", "PHB", "NODE", "SYS"].iter().position(|kind| *kind == cell)
+}
+
+/// The cards that no other is nearer than, by the cells of a device's row.
+fn nearest(cells: &[&str]) -> Vec<usize> {
+    let distances = || cells.iter().enumerate().filter_map(|(card, cell)| Some((card, distance(cell)?)));
+    let least = distances().map(|(_, distance)| distance).min();
+    distances().filter(|&(_, distance)| Some(distance) == least).map(|(card, _)| card).collect()
+}
+
+/// What the devices share on the way to the network: those whose nearest cards are the same share all of these. `near` has
+/// the nearest cards of each device.
+fn channels(near: &[Vec<usize>], cards: &[&str], links: &LinkBandwidths) -> Vec<Channel> {
+    let mut sharing: BTreeMap<&[usize], Vec<usize>> = BTreeMap::new();
+    for (device, near) in near.iter().enumerate().filter(|(_, near)| !near.is_empty()) {
+        sharing.entry(near).or_default().push(device);
+    }
+    let size = near.len();
+    let channel = |(near, devices): (&[usize], Vec<usize>)| Channel {
+        name: near.iter().map(|&card| cards[card]).collect::<Vec<_>>().join("+"),
+        devices,
+        inside: (0..size).collect(),
+        bandwidth: near.len() as f64 * links.nic.bytes_per_ms(),
+    };
+    sharing.into_iter().map(channel).collect()
+}
+
 /// Whether a word names a device: `GPU` and a number.
 fn is_device(word: &str) -> bool {
     word.strip_prefix("GPU").is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
@@ -109,8 +144,11 @@ pub(super) fn parse(text: &str, links: &LinkBandwidths, problems: &mut Problems)
         problems.add("header", format!("it names {size} devices"), cure);
         return Topology::default();
     }
-    // Of each row the columns of the devices; those of network cards and affinities follow them.
+    // After the columns of the devices come those of the network cards, and then those of affinities.
+    let words = lines.get(header).map(|line| line.split_whitespace()).into_iter().flatten();
+    let cards: Vec<&str> = words.skip(size).take_while(|word| !["CPU", "NUMA"].contains(word)).collect();
     let mut rows: Vec<Vec<Entry>> = Vec::new();
+    let mut near = Vec::new();
     let mut numbers = Vec::new();
     for (line, content) in lines.iter().enumerate().skip(header + 1) {
         let mut words = content.split_whitespace();
@@ -119,7 +157,9 @@ pub(super) fn parse(text: &str, links: &LinkBandwidths, problems: &mut Problems)
             let cause = format!("the row of {} begins with {}", names[rows.len()], shorten(name, 40));
             problems.add(format!("line {}", line + 1), cause, "give the rows in the order of the columns");
         }
-        rows.push(words.take(size).map(|cell| links.entry(cell)).collect());
+        let cells: Vec<&str> = words.take(size + cards.len()).collect();
+        rows.push(cells.iter().take(size).map(|cell| links.entry(cell)).collect());
+        near.push(nearest(cells.get(size..).unwrap_or_default()));
         numbers.push(line + 1);
     }
     let place = |a: usize, b: Option<usize>| {
@@ -131,7 +171,9 @@ pub(super) fn parse(text: &str, links: &LinkBandwidths, problems: &mut Problems)
     let bandwidth = matrix::values(&rows, size, &quantity, &place, problems);
     let devices = names.iter().map(|&name| Device::new(name)).collect();
     let source = format!("nvidia-smi topo -m, with {}", links.describe());
-    Topology::new("", source, devices, |a, b| bandwidth[a * size + b])
+    let mut topology = Topology::new("", source, devices, |a, b| bandwidth[a * size + b]);
+    topology.channels = channels(&near, &cards, links);
+    topology
 }
 
 impl LinkBandwidths {
