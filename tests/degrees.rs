@@ -120,7 +120,9 @@ fn agrees(seed: u64) {
         let objective = verified(&instance, &spec, split).objective();
         assert!((objective - optimum).abs() <= 1e-9 * optimum, "seed {seed}: {objective} at once, but {optimum}");
     }
-    let run = DegreeDp { max_ideals: 0 }.solve(&problem, &mut SearchContext::new()).expect("supported");
+    let run = DegreeDp { max_ideals: 0, ..DegreeDp::default() }
+        .solve(&problem, &mut SearchContext::new())
+        .expect("supported");
     assert_ne!(run.outcome.status(), Status::Infeasible, "seed {seed}: a few orders prove nothing");
     if let Some(split) = run.outcome.solution() {
         let objective = verified(&instance, &spec, split).objective();
@@ -131,12 +133,34 @@ fn agrees(seed: u64) {
     }
 }
 
+/// The answer where stages first go as far as they can, against that of a search among all stages.
+#[track_caller]
+fn goes_as_far((instance, spec): &(Instance, ProblemSpec)) {
+    let problem = Problem::new(instance, spec.clone()).expect("valid");
+    let [all, furthest] = [usize::MAX, 0].map(|furthest_from| {
+        let solver = DegreeDp { furthest_from, ..DegreeDp::default() };
+        let run = solver.solve(&problem, &mut SearchContext::new()).expect("supported");
+        (run.outcome.status(), run.outcome.solution().map(|split| verified(instance, spec, split).objective()))
+    });
+    assert_eq!(furthest.0, all.0);
+    assert!([Status::Optimal, Status::Infeasible].contains(&all.0));
+    if let (Some(all), Some(furthest)) = (all.1, furthest.1) {
+        assert!((furthest - all).abs() <= 1e-9 * all, "{furthest}, but {all}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
     fn answers_are_those_of_all_plans(seed in any::<u64>()) {
         agrees(seed);
+    }
+
+    #[test]
+    fn stages_that_go_as_far_as_they_can_prove_nothing_false(seed in any::<u64>()) {
+        goes_as_far(&sample::problem(seed));
+        goes_as_far(&sample::blocks(seed));
     }
 }
 
@@ -147,6 +171,13 @@ proptest! {
     #[ignore = "takes a minute"]
     fn answers_are_those_of_all_plans_on_many_cases(seed in any::<u64>()) {
         agrees(seed);
+    }
+
+    #[test]
+    #[ignore = "takes minutes"]
+    fn stages_that_go_as_far_as_they_can_prove_nothing_false_on_many_cases(seed in any::<u64>()) {
+        goes_as_far(&sample::problem(seed));
+        goes_as_far(&sample::blocks(seed));
     }
 }
 

@@ -38,6 +38,27 @@ pub fn problem(seed: u64) -> (Instance, ProblemSpec) {
     let pairs = (0..nodes).flat_map(|target| (0..target).map(move |source| Edge { source, target }));
     let edges: Vec<Edge> =
         pairs.filter(|e| if is_chain { e.source + 1 == e.target } else { random.below(4) < density }).collect();
+    of_edges(random, nodes, edges)
+}
+
+/// The same of three to five successive blocks of one to three nodes side by side, eight at most, some of which also lead to the block after
+/// the next.
+pub fn blocks(seed: u64) -> (Instance, ProblemSpec) {
+    let random = &mut Random(seed);
+    let mut block_of: Vec<u64> = Vec::new();
+    for block in 0..3 + random.below(3) {
+        block_of.extend((0..1 + random.below(3)).map(|_| block));
+    }
+    block_of.truncate(8);
+    let nodes = block_of.len() as u64;
+    let pairs = (0..nodes).flat_map(|target| (0..target).map(move |source| Edge { source, target }));
+    let apart = |edge: &Edge| block_of[edge.target as usize] - block_of[edge.source as usize];
+    let edges = pairs.filter(|edge| apart(edge) == 1 || apart(edge) == 2 && random.below(8) == 0).collect();
+    of_edges(random, nodes, edges)
+}
+
+/// An instance of these nodes and edges.
+fn of_edges(random: &mut Random, nodes: u64, edges: Vec<Edge>) -> (Instance, ProblemSpec) {
     let mut options = Vec::new();
     let classes = 1 + random.below(2) as usize;
     for node in 0..nodes {

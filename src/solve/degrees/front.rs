@@ -1,6 +1,9 @@
 //! What is known of the stages behind an ideal: how many parts of a batch they take, how many devices, and how long;
 //! and stages that were found.
 
+use crate::search::Race;
+use crate::solve::BoundSource;
+
 /// The most fleets of devices that labels count.
 pub const MOST_FLEETS: usize = 4;
 
@@ -56,6 +59,9 @@ pub struct Found {
     /// Its time for each sample.
     pub time: f64,
 }
+
+/// The race of a search for splits.
+pub type SplitRace<'a> = Race<'a, Vec<Found>, BoundSource>;
 
 /// Stages that hold all units of one filter.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,9 @@
 //! Stages with tensor and data degrees, whose nodes have options (docs/pipelines.md).
 
+mod borders;
 mod equal;
 mod front;
+mod furthest;
 mod kinds;
 mod knapsack;
 mod model;
@@ -21,9 +23,9 @@ use crate::problem::{DeviceAssignment, DeviceKind, Objective, Problem, Scope, So
 use crate::search::{OPTIMALITY_TOLERANCE, Race, SearchContext, Stats, in_pool};
 use crate::solve::dp::orders;
 use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported};
-use front::{Found, MOST_FLEETS};
+use front::{Found, MOST_FLEETS, SplitRace};
 use model::Model;
-use search::{Orders, SplitRace};
+use search::Orders;
 
 const NAME: &str = "degrees";
 
@@ -45,11 +47,13 @@ const IDLE_ORDERS: usize = 4;
 pub struct DegreeDp {
     /// The most ideals that it lists.
     pub max_ideals: usize,
+    /// Of graphs of so many units in successive layers both sides are brought near to each other before all stages are looked at.
+    pub furthest_from: usize,
 }
 
 impl Default for DegreeDp {
     fn default() -> Self {
-        Self { max_ideals: 200_000 }
+        Self { max_ideals: 200_000, furthest_from: 2_048 }
     }
 }
 
@@ -83,7 +87,7 @@ impl Solver for DegreeDp {
         raced(problem, cx, |asked, race, stats| {
             Ok(in_pool(cx, || {
                 asked.model.is_step && self.begin_with_throughput(problem, asked.units, &asked.model, race)
-                    || search::run(problem, asked.units, asked.costs, self.max_ideals, race, stats)
+                    || search::run(problem, (asked.units, asked.costs), self, race, stats)
             }))
         })
     }
@@ -210,8 +214,7 @@ impl DegreeDp {
         part.gap = part.gap.max(GOOD_BEGINNING);
         let bound = Model::new(&by_loads, model.costs, units.members.clone()).bound();
         let mut largest = Race::new(bound, BoundSource::Work, &part);
-        let is_infeasible =
-            search::run(&by_loads, units, model.costs, self.max_ideals, &mut largest, &mut Stats::default());
+        let is_infeasible = search::run(&by_loads, (units, model.costs), self, &mut largest, &mut Stats::default());
         let (best, bound, source) = largest.finish();
         // Splits of a step may have more parts than a batch has microbatches.
         if model.parts <= model.costs.microbatches {

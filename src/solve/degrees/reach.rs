@@ -13,6 +13,7 @@
 //! stage more. One of these stages holds no more of it than its time and λ · M, or, where nobody waits for it, than the heaviest
 //! block B: F ≥ P'(Z) − n · max(B, λ · M).
 
+use super::borders::levels;
 use super::kinds::Amounts;
 use super::knapsack::{Item, hull, steps};
 use super::model::Model;
@@ -287,15 +288,4 @@ fn prices(kinds: &[Options], in_flight: usize, replicas: usize) -> Vec<Price> {
     let finite = std::iter::once(0.0).chain(slopes.into_iter().step_by(step));
     let price = |time: f64, bytes: f64| Price { time, bytes, block: 0.0 };
     finite.map(|bytes| price(1.0, bytes)).chain([price(0.0, 1.0)]).collect()
-}
-
-/// The first set of each size, and how many sets there are.
-fn levels(lattice: &Lattice, units: usize) -> Vec<usize> {
-    let mut levels = vec![0, 1];
-    while levels.len() < units + 2 {
-        let last = levels[levels.len() - 2]..levels[levels.len() - 1];
-        let largest = last.flat_map(|set| lattice.above(set)).map(|&(_, larger)| larger as usize).max();
-        levels.push(largest.map_or(lattice.count(), |largest| largest + 1));
-    }
-    levels
 }

@@ -2,18 +2,19 @@
 
 use rayon::prelude::*;
 
-use super::front::Found;
+use super::front::SplitRace;
 use super::model::Model;
 use super::reach;
 use super::relaxation;
 use super::rest::Rest;
 use super::stage::Chooser;
-use super::target::{LOOSE, Sets, split_within};
+use super::target::{FIRST_TARGETS, LOOSE, Sets, split_within};
+use super::{DegreeDp, furthest};
 use crate::cost::StageCosts;
 use crate::graph::{Graph, topological};
 use crate::preprocess::Reduced;
 use crate::problem::Problem;
-use crate::search::{Race, SearchContext, Stats, Stopped};
+use crate::search::{SearchContext, Stats, Stopped};
 use crate::solve::BoundSource;
 use crate::solve::dp::lattice::Lattice;
 use crate::solve::dp::orders::depth_first;
@@ -36,12 +37,6 @@ pub struct Orders<'a> {
     /// After so many in a row that bring no better split no other is tried.
     pub patience: usize,
 }
-
-/// The race of a search for splits.
-pub type SplitRace<'a> = Race<'a, Vec<Found>, BoundSource>;
-
-/// The first targets, as multiples of the bound: optima mostly lie near it, and low targets are quickly decided.
-const FIRST_TARGETS: [f64; 6] = [1.1, 1.3, 2.0, 4.0, 32.0, f64::INFINITY];
 
 /// Bound and split this near to each other are likely to meet: then the last target is tried.
 const NEAR: f64 = 1e-3;
@@ -74,14 +69,13 @@ pub fn all_filters(units: &Reduced, max_ideals: usize, cx: &SearchContext) -> Op
 /// Runs the race; whether there is no split at all.
 pub fn run(
     problem: &Problem,
-    units: &Reduced,
-    costs: &StageCosts,
-    max_ideals: usize,
+    (units, costs): (&Reduced, &StageCosts),
+    limits: &DegreeDp,
     race: &mut SplitRace,
     stats: &mut Stats,
 ) -> bool {
     let (order, count) = (&units.order, units.unit_count());
-    let all = all_filters(units, max_ideals, race.cx)
+    let all = all_filters(units, limits.max_ideals, race.cx)
         .map(|lattice| Family::new(lattice, Model::new(problem, costs, units.members.clone()), None, race.cx));
     stats.set("ideals", all.as_ref().map_or(0.0, |family| family.sets.lattice.count() as f64));
     if let Some(family) = &all
@@ -92,6 +86,12 @@ pub fn run(
     let is_narrow = |family: &Family| family.sets.lattice.count() <= 8 * count;
     let (orders, mut targets) = (Orders { problem, units, costs, near: COARSE, patience: usize::MAX }, 0);
     orders.begin(race, &mut targets);
+    let is_large = count >= limits.furthest_from;
+    if let Some(family) = all.as_ref().filter(|family| is_large && is_narrow(family))
+        && furthest::run(&family.sets, &family.model, race, &mut targets) == Ok(true)
+    {
+        return true;
+    }
     if !all.as_ref().is_some_and(is_narrow) {
         let both = [topological::smallest_first(order), depth_first(order, |unit| unit)];
         orders.run(both.into_iter(), race, &mut targets);

@@ -16,6 +16,9 @@ use crate::search::{SearchContext, Stopped};
 use crate::solve::dp::lattice::Lattice;
 use crate::solve::dp::loads::contains;
 
+/// The first targets where no split is known, as multiples of the bound: optima mostly lie near it, and low targets are quickly decided.
+pub const FIRST_TARGETS: [f64; 6] = [1.1, 1.3, 2.0, 4.0, 32.0, f64::INFINITY];
+
 /// Sums of floats that are off by less than this part count as equal.
 const ROUNDING: f64 = 1e-12;
 
