@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::PlanError;
-use super::question::Question;
+use super::question::{CLASS, Question};
 use crate::cost::{StageBytes, StageCosts};
 use crate::instance::Instance;
 use crate::mapping::{ClaimedMapping, Counted, Message, OfOptions, PlacedCopy, Stage, StageCost, StageGraph};
@@ -172,6 +172,7 @@ fn of_options(question: &Question, costs: &StageCosts, options: &Problem, split:
 fn cache_bytes(instance: &Instance, split: &Solution) -> Vec<f64> {
     let stated = instance.parallelism.iter().flat_map(|stated| &stated.options);
     let bytes: FxHashMap<(u64, usize, &str), f64> = stated
+        .filter(|option| option.class.is_none_or(|class| class == CLASS))
         .map(|option| ((option.node, option.tensor_degree, &*option.name), option.cache_bytes_per_token))
         .collect();
     let of_stage = |stage: &DeviceAssignment| {

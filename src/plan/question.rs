@@ -364,7 +364,7 @@ impl Question<'_> {
 }
 
 /// The class of accelerators that a workload's times and options are taken for; devices differ by the topology's speeds.
-const CLASS: usize = 0;
+pub(super) const CLASS: usize = 0;
 
 /// `count` accelerators of that class, and no other device.
 fn of_class(mut platform: Platform, count: usize, memory: Option<f64>) -> Platform {

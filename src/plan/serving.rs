@@ -18,6 +18,9 @@ use crate::solve::{DegreeDp, Outcome, Solver};
 /// So many demands of a shape are one token above what the last split holds; the next ones halve what is left.
 const SINGLE_STEPS: usize = 8;
 
+/// Room for more tokens is not told from room for so many, which sum up without loss.
+const MOST_TOKENS: f64 = 1e15;
+
 /// What splits of a shape are the best in.
 #[derive(Clone, Copy)]
 enum Aim {
@@ -41,18 +44,18 @@ impl Question<'_> {
         let run = |microbatches| {
             simulate(&simulation.pipeline, self.schedule, Options { microbatches, ..simulation.options })
         };
-        let full = run(self.microbatches.max(2 * partition.stages.stages.len()))?;
+        let full = run(2 * partition.stages.stages.len())?;
         let tokens = self.tokens(partition, mapping);
         Ok(Service {
             throughput: 1e3 * (self.microbatch_size * self.shape.replicas) as f64 / full.steady_time(self.schedule)?,
             latency: run(1)?.makespan(),
-            tokens: tokens.as_ref().and_then(|tokens| tokens.iter().min().copied()),
-            tokens_in_all: tokens.map(|tokens| tokens.iter().sum()),
+            tokens: tokens.iter().flatten().min().copied(),
+            tokens_in_all: tokens.into_iter().sum(),
         })
     }
 
-    /// The tokens that each pipeline has room for on its fullest device; `None` where nothing limits them.
-    fn tokens(&self, partition: &Partition, mapping: &Mapping) -> Option<Vec<usize>> {
+    /// The tokens that each pipeline has room for on its fullest device; `None` where nothing limits those of one.
+    fn tokens(&self, partition: &Partition, mapping: &Mapping) -> Vec<Option<usize>> {
         let (devices, replicas) = (&mapping.devices, self.shape.replicas);
         let of_copy = |copy: usize| {
             tokens_of_stage(self, partition, (copy / replicas, self.topology.devices[devices[copy]].memory))
@@ -70,7 +73,7 @@ impl Question<'_> {
         }
         let bytes: f64 = least.into_values().sum();
         let memory = self.shape.stages as f64 * self.most_memory()?;
-        (bytes > 0.0).then(|| (memory / bytes) as usize + 2)
+        (bytes > 0.0).then(|| (memory / bytes).min(MOST_TOKENS) as usize + 2)
     }
 
     /// The problem of the split that is the best in something of those that hold so many tokens, with links like the mean.
@@ -89,7 +92,7 @@ impl Question<'_> {
 /// The tokens that a stage has room for on devices of this memory.
 fn tokens_of_stage(question: &Question, partition: &Partition, (stage, memory): (usize, Option<f64>)) -> Option<usize> {
     let bytes = partition.cache_bytes.get(stage).copied().filter(|&bytes| bytes > 0.0)?;
-    let more = ((memory? - partition.stages.stages[stage].memory) / bytes).floor().max(0.0);
+    let more = ((memory? - partition.stages.stages[stage].memory) / bytes).clamp(0.0, MOST_TOKENS);
     Some(question.memory.cache_tokens + more as usize)
 }
 
@@ -106,7 +109,7 @@ struct Demands {
 impl Demands {
     fn next(&mut self) -> Option<usize> {
         let least = self.held.map_or(self.asked, |held| held + 1);
-        let halfway = self.held.map_or(least, |held| held + (self.fails - held) / 2);
+        let halfway = self.held.map_or(least, |held| held + self.fails.saturating_sub(held) / 2);
         self.steps += 1;
         (least < self.fails).then_some(if self.steps > SINGLE_STEPS { halfway } else { least })
     }

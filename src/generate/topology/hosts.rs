@@ -90,23 +90,34 @@ fn check(hosts: &[Host], size: usize, network: &Network) -> Result<(), GenerateE
 
 /// A host's device under the host's name. Where the file is of several hosts itself, what it calls them stays.
 fn renamed(host: &Host, device: &Device) -> Device {
-    let is_one = host.inside.devices.iter().all(|other| other.host() == device.host());
-    let name = if is_one { device.name_in_host() } else { &device.name };
+    let name = if is_one(&host.inside) { device.name_in_host() } else { &device.name };
     Device { name: format!("{}/{name}", host.name), ..device.clone() }
+}
+
+/// Whether names tell of one host.
+fn is_one(inside: &Topology) -> bool {
+    inside.devices.windows(2).all(|pair| pair[0].host() == pair[1].host())
+}
+
+/// A channel's name in a host.
+fn channel_name<'a>(inside: &Topology, name: &'a str) -> &'a str {
+    name.rsplit_once('/').filter(|_| is_one(inside)).map_or(name, |(_, name)| name)
 }
 
 /// The channels of a host whose devices begin at `first`.
 fn channels(host: &Host, first: usize, network: &Network) -> Vec<Channel> {
     let moved = |devices: &[usize]| devices.iter().map(|device| first + device).collect();
     let own = host.inside.channels.iter().map(|channel| Channel {
-        name: format!("{}/{}", host.name, channel.name.rsplit_once('/').map_or(&channel.name[..], |(_, name)| name)),
+        name: format!("{}/{}", host.name, channel_name(&host.inside, &channel.name)),
         devices: moved(&channel.devices),
         inside: moved(&channel.inside),
         bandwidth: channel.bandwidth,
     });
     let all: Vec<usize> = (first..first + host.inside.len()).collect();
+    let names = host.inside.channels.iter().map(|channel| channel_name(&host.inside, &channel.name));
+    let uplinks = names.filter(|name| name.starts_with("uplink")).count();
     let uplink = network.shared_uplink.then(|| Channel {
-        name: format!("{}/uplink0", host.name),
+        name: format!("{}/uplink{uplinks}", host.name),
         devices: all.clone(),
         inside: all,
         bandwidth: network.between.bytes_per_ms(),

@@ -206,7 +206,7 @@ impl PlanRecord {
         let (simulated, others): (Vec<&CandidateRecord>, Vec<&CandidateRecord>) =
             self.candidates.iter().partition(|candidate| candidate.time.is_some());
         let best: Vec<&CandidateRecord> = match self.serves() {
-            true => serving::front(self),
+            true => serving::shown(self),
             false => simulated.into_iter().take(BEST).collect(),
         };
         let shown = best.iter().chain(others.iter().filter(|other| other.status == "failed"));

@@ -62,6 +62,12 @@ pub(super) fn front(record: &PlanRecord) -> Vec<&CandidateRecord> {
     front.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
+/// The candidates on the front, after the plan that is taken if it is none of these.
+pub(super) fn shown(record: &PlanRecord) -> Vec<&CandidateRecord> {
+    let is_beaten = |best: &&CandidateRecord| !best.serving.is_some_and(|own| own.on_front);
+    record.best().filter(is_beaten).into_iter().chain(front(record)).collect()
+}
+
 /// How many plans are on the front, and which of them lead; `None` where none serves.
 pub(super) fn reason(plan: &Plan) -> Option<String> {
     let front: Vec<(&Candidate, Service)> =

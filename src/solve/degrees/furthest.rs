@@ -108,7 +108,7 @@ pub fn run(sets: &Sets, model: &Model, race: &mut SplitRace, targets: &mut usize
             (Some(target), Some(None)) => {
                 race.raise(target, BoundSource::Refuted);
             }
-            (Some(target), Some(Some(_))) => open = target,
+            (Some(target), Some(Some(_))) => open = open.min(target),
             _ => {}
         }
         match (split, is_found?) {

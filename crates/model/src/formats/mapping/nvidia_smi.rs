@@ -1,6 +1,6 @@
 //! The text of `nvidia-smi topo -m`: the kind of link of every pair of devices of one host, and of each to the network cards.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use super::matrix::{self, Entry, Quantity};
 use crate::instance::Problems;
@@ -114,12 +114,20 @@ fn nearest(cells: &[&str]) -> Vec<usize> {
 /// What the devices share on the way to the network: those whose nearest cards are the same share all of these. `near` has
 /// the nearest cards of each device.
 fn channels(near: &[Vec<usize>], cards: &[&str], links: &LinkBandwidths) -> Vec<Channel> {
-    let mut sharing: BTreeMap<&[usize], Vec<usize>> = BTreeMap::new();
-    for (device, near) in near.iter().enumerate().filter(|(_, near)| !near.is_empty()) {
-        sharing.entry(near).or_default().push(device);
+    // Cards, with the devices next to some of them.
+    let mut sharing: Vec<(BTreeSet<usize>, Vec<usize>)> = Vec::new();
+    for (device, own) in near.iter().enumerate().filter(|(_, own)| !own.is_empty()) {
+        let mut all = (own.iter().copied().collect::<BTreeSet<usize>>(), vec![device]);
+        for (cards, devices) in sharing.extract_if(.., |(cards, _)| own.iter().any(|card| cards.contains(card))) {
+            all.0.extend(cards);
+            all.1.extend(devices);
+        }
+        all.1.sort_unstable();
+        sharing.push(all);
     }
+    sharing.sort();
     let size = near.len();
-    let channel = |(near, devices): (&[usize], Vec<usize>)| Channel {
+    let channel = |(near, devices): (BTreeSet<usize>, Vec<usize>)| Channel {
         name: near.iter().map(|&card| cards[card]).collect::<Vec<_>>().join("+"),
         devices,
         inside: (0..size).collect(),
