@@ -178,6 +178,14 @@ fn hosts_are_joined_to_a_cluster() {
     assert!(source.contains("dgx-a100:count=2: dagsplit generate topology nvswitch"), "{source}");
     assert!(source.contains("20GB/s") && source.contains("NIC 12.5GB/s"), "{source}");
 
+    // A card that two groups of GPUs share is counted once.
+    bench.file("shared.txt", &HOST.replace("GPU1\tPIX\t X \tSYS\tSYS\tPIX\tSYS", "GPU1\tPIX\t X \tSYS\tSYS\tPIX\tPIX"));
+    let shared =
+        run(&bench, "generate topology hosts shared.txt dgx-1 --between 20GB --link NIC=12.5GB").exits(0).json();
+    let channels = shared["channels"].as_array().unwrap();
+    assert_eq!(channels.len(), 1, "{channels:?}");
+    assert_eq!((&channels[0]["devices"], &channels[0]["bandwidth"]), (&json!([0, 1, 2, 3]), &json!(25_000_000.0)));
+
     let memory =
         run(&bench, "generate topology hosts dgx-1 dgx-1:memory=unlimited --between 1GB --memory 8GB").exits(0).json();
     assert_eq!([&memory["devices"][0]["memory"], &memory["devices"][8]["memory"]], [&json!(8e9), &json!(null)]);
