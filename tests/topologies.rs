@@ -124,7 +124,7 @@ fn joined_hosts_are_a_cluster() {
         ),
     ];
     for (inside, whole, network) in cases {
-        let host = |i: usize| Host { name: format!("node{i}"), inside: inside.clone() };
+        let host = |i: usize| Host { name: format!("node{i}"), inside: &inside };
         let hosts: Vec<Host> = (0..nodes).map(host).collect();
         let joined = join(&whole.name[..], &whole.source[..], &hosts, &network).unwrap();
         assert_eq!(joined, whole);
@@ -135,7 +135,7 @@ fn joined_hosts_are_a_cluster() {
 fn unlike_hosts_keep_what_is_theirs() {
     let smi = parse(NVIDIA_SMI).unwrap();
     let pair = parse("GB/s, x/a, y/a\nx/a, , 4\ny/a, 5,\n\nus, x/a, y/a\nx/a, , 7\ny/a, 8,\n").unwrap();
-    let hosts = [("s", smi.clone()), ("p", pair)].map(|(name, inside)| Host { name: name.into(), inside });
+    let hosts = [("s", &smi), ("p", &pair)].map(|(name, inside)| Host { name: name.into(), inside });
     let network = Network { between: Rate::gb(1.0), latency: 9.0, shared_uplink: false };
     let cluster = join("", "", &hosts, &network).unwrap();
     // A file of two hosts keeps what it calls them.

@@ -130,7 +130,7 @@ impl HostsArgs {
                 let number = made.entry(name.clone()).or_default();
                 let numbered = if totals[&name] == 1 { name.clone() } else { format!("{name}-{number}") };
                 *number += 1;
-                hosts.push(Host { name: numbered, inside: inside.clone() });
+                hosts.push(Host { name: numbered, inside });
             }
         }
         let Self { between, network_latency: latency, shared_uplink, .. } = self;

@@ -149,12 +149,15 @@ impl Candidate {
 pub fn on_front(candidates: &[Candidate]) -> Vec<bool> {
     let services: Vec<Option<Service>> = candidates.iter().map(Candidate::service).collect();
     let is_beaten = |i: usize, own: &Service| {
-        let better = |(j, other): (usize, &Service)| other.is_as_good_as(own) && (j < i || !own.is_as_good_as(other));
-        services
-            .iter()
-            .enumerate()
-            .filter_map(|(j, other)| Some((j, other.as_ref()?)))
-            .any(|other| other.0 != i && better(other))
+        let is_better =
+            |j: usize, other: &Service| j != i && other.is_as_good_as(own) && (j < i || !own.is_as_good_as(other));
+        services.iter().enumerate().any(|(j, other)| other.is_some_and(|other| is_better(j, &other)))
     };
     services.iter().enumerate().map(|(i, own)| own.is_some_and(|own| !is_beaten(i, &own))).collect()
+}
+
+/// Keeps the candidates on the front, and the first so many.
+pub fn keep_front(candidates: &mut Vec<Candidate>, first: usize) {
+    let mut is_kept = on_front(candidates).into_iter().enumerate().map(|(i, is_on_front)| i < first || is_on_front);
+    candidates.retain(|_| is_kept.next() == Some(true));
 }

@@ -56,13 +56,8 @@ impl Plan {
 
     /// The candidates that serve and that no other one is better than in samples a second, latency or tokens.
     pub fn front(&self) -> Vec<&Candidate> {
-        let is_on_front = candidate::on_front(&self.candidates);
-        self.candidates
-            .iter()
-            .zip(is_on_front)
-            .filter(|(_, is_on_front)| *is_on_front)
-            .map(|(found, _)| found)
-            .collect()
+        let on_front = candidate::on_front(&self.candidates);
+        self.candidates.iter().zip(on_front).filter_map(|(own, is_on_front)| is_on_front.then_some(own)).collect()
     }
 
     /// How far the best is from the bound at most, as a part of it.

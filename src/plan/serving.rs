@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::candidate::on_front;
+use super::candidate::keep_front;
 use super::groups::Rates;
 use super::question::Question;
 use super::search::Planner;
@@ -122,9 +122,7 @@ impl Planner<'_> {
         let known = candidates.len();
         let of_shape = candidates.par_iter().map(|candidate| self.of_shape(candidate, known));
         candidates.extend(of_shape.collect::<Result<Vec<_>, _>>()?.into_iter().flatten());
-        let front = on_front(candidates);
-        let mut kept = front.iter().enumerate().map(|(i, &is_on_front)| i < known || is_on_front);
-        candidates.retain(|_| kept.next() == Some(true));
+        keep_front(candidates, known);
         Ok(())
     }
 
@@ -163,9 +161,7 @@ impl Planner<'_> {
             }
             fails = demands.fails;
         }
-        let front = on_front(&plans);
-        let mut kept = front.into_iter();
-        plans.retain(|_| kept.next() == Some(true));
+        keep_front(&mut plans, 0);
         Ok(plans)
     }
 }

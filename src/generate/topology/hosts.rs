@@ -5,11 +5,11 @@ use crate::mapping::{Channel, Device, Rate, Topology};
 
 /// A host of a cluster.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Host {
+pub struct Host<'a> {
     /// What it is called.
     pub name: String,
     /// Its devices, the links between them, and the network cards that they share.
-    pub inside: Topology,
+    pub inside: &'a Topology,
 }
 
 /// What joins hosts.
@@ -31,7 +31,7 @@ pub struct Network {
 /// use dagsplit::mapping::Rate;
 ///
 /// let inside = generate(&TopologyRecipe::new(Dgx1 { nodes: 1, ..Dgx1::default() }))?;
-/// let hosts = ["a", "b"].map(|name| Host { name: name.into(), inside: inside.clone() });
+/// let hosts = ["a", "b"].map(|name| Host { name: name.into(), inside: &inside });
 /// let network = Network { between: Rate::gb(12.5), latency: 5.0, shared_uplink: false };
 /// let cluster = join("pair", "two DGX-1", &hosts, &network)?;
 /// assert_eq!((cluster.len(), &cluster.devices[8].name[..]), (16, "b/gpu0"));
@@ -51,8 +51,7 @@ pub fn join(
         hosts.iter().scan(0, |next, host| Some(std::mem::replace(next, *next + host.inside.len()))).collect();
     let size: usize = hosts.iter().map(|host| host.inside.len()).sum();
     check(hosts, size, network)?;
-    let devices =
-        hosts.iter().flat_map(|host| host.inside.devices.iter().map(|device| renamed(host, device))).collect();
+    let devices = hosts.iter().flat_map(devices).collect();
     let place = |device: usize| {
         let host = firsts.partition_point(|&first| first <= device) - 1;
         (host, device - firsts[host])
@@ -60,7 +59,7 @@ pub fn join(
     // Both devices within their host, if it is the same.
     let shared = |a: usize, b: usize| {
         let ((host, a), (other, b)) = (place(a), place(b));
-        (host == other).then_some((&hosts[host].inside, a, b))
+        (host == other).then_some((hosts[host].inside, a, b))
     };
     let (between, latency) = (network.between.bytes_per_ms(), network.latency / 1e3);
     let bandwidth = |a, b| shared(a, b).map_or(between, |(inside, a, b)| inside.bandwidth(a, b));
@@ -88,34 +87,34 @@ fn check(hosts: &[Host], size: usize, network: &Network) -> Result<(), GenerateE
     checks.into_result()
 }
 
-/// A host's device under the host's name. Where the file is of several hosts itself, what it calls them stays.
-fn renamed(host: &Host, device: &Device) -> Device {
-    let name = if is_one(&host.inside) { device.name_in_host() } else { &device.name };
-    Device { name: format!("{}/{name}", host.name), ..device.clone() }
+/// How a host's devices and channels are called under its name. Where the file is of several hosts itself, what it calls them stays.
+fn naming<'a>(host: &'a Host) -> impl Fn(&str) -> String + 'a {
+    let is_one = host.inside.devices.windows(2).all(|pair| pair[0].host() == pair[1].host());
+    move |name| {
+        let own = name.rsplit_once('/').filter(|_| is_one).map_or(name, |(_, own)| own);
+        format!("{}/{own}", host.name)
+    }
 }
 
-/// Whether names tell of one host.
-fn is_one(inside: &Topology) -> bool {
-    inside.devices.windows(2).all(|pair| pair[0].host() == pair[1].host())
-}
-
-/// A channel's name in a host.
-fn channel_name<'a>(inside: &Topology, name: &'a str) -> &'a str {
-    name.rsplit_once('/').filter(|_| is_one(inside)).map_or(name, |(_, name)| name)
+/// The devices of a host under its name.
+fn devices(host: &Host) -> Vec<Device> {
+    let named = naming(host);
+    host.inside.devices.iter().map(|device| Device { name: named(&device.name), ..device.clone() }).collect()
 }
 
 /// The channels of a host whose devices begin at `first`.
 fn channels(host: &Host, first: usize, network: &Network) -> Vec<Channel> {
     let moved = |devices: &[usize]| devices.iter().map(|device| first + device).collect();
+    let named = naming(host);
     let own = host.inside.channels.iter().map(|channel| Channel {
-        name: format!("{}/{}", host.name, channel_name(&host.inside, &channel.name)),
+        name: named(&channel.name),
         devices: moved(&channel.devices),
         inside: moved(&channel.inside),
         bandwidth: channel.bandwidth,
     });
     let all: Vec<usize> = (first..first + host.inside.len()).collect();
-    let names = host.inside.channels.iter().map(|channel| channel_name(&host.inside, &channel.name));
-    let uplinks = names.filter(|name| name.starts_with("uplink")).count();
+    let is_uplink = |channel: &&Channel| channel.name.rsplit('/').next().is_some_and(|own| own.starts_with("uplink"));
+    let uplinks = host.inside.channels.iter().filter(is_uplink).count();
     let uplink = network.shared_uplink.then(|| Channel {
         name: format!("{}/uplink{uplinks}", host.name),
         devices: all.clone(),

@@ -1,6 +1,6 @@
 //! Sets of units at which stages may begin and end, and what the stages between two of them take.
 
-use crate::graph::NodeSet;
+use crate::graph::{NodeSet, is_subset};
 use crate::preprocess::Reduced;
 use crate::problem::{Problem, fits};
 use crate::search::{SearchContext, Stopped};
@@ -91,8 +91,7 @@ impl Family {
     /// The stage between two sets, if there is one and a device can hold it.
     fn stage(&self, problem: &Problem, units: &Reduced, begin: usize, end: usize) -> Option<Stage> {
         let kind = problem.device_kinds()[0];
-        let is_within = self.sets[begin].iter().zip(&self.sets[end]).all(|(small, large)| small & !large == 0);
-        let held = is_within.then(|| self.between(begin, end))?;
+        let held = is_subset(&self.sets[begin], &self.sets[end]).then(|| self.between(begin, end))?;
         let nodes = held.iter().flat_map(|&unit| units.members[unit].iter().copied());
         let set = NodeSet::from_nodes(problem.node_count(), nodes);
         let memory = problem.costs.memory_of(&problem.graph, &set, kind)?;

@@ -39,7 +39,7 @@ impl Borders {
     /// The borders of all sets. O(units · edges / 64 + shapes · edges of the lattice).
     pub fn new(lattice: &Lattice, model: &Model) -> Self {
         let units = model.members.len();
-        let levels = levels(lattice, units);
+        let levels = lattice.levels();
         let all = moved(lattice, model);
         let (mut wide, mut alone) = (Vec::new(), Vec::new());
         for size in 1..units {
@@ -50,10 +50,10 @@ impl Borders {
         }
         let kinds = kinds(&all, alone);
         let of_wide: Vec<usize> = wide.iter().flat_map(|&size| levels[size]..levels[size + 1]).collect();
-        let mut least = vec![least(&all, &of_wide)];
+        let mut least = vec![least_of(&all, &of_wide)];
         for sets in kinds.iter().rev() {
             let next = &least[least.len() - 1];
-            let own = self::least(&all, sets).into_iter().zip(next);
+            let own = least_of(&all, sets).into_iter().zip(next);
             least.push(own.map(|(own, next)| [own[0].min(next[0]), own[1].min(next[1])]).collect());
         }
         least.push(vec![[0.0; 2]; all.len()]);
@@ -107,17 +107,6 @@ impl Borders {
     }
 }
 
-/// The first set of each size, and how many sets there are.
-pub fn levels(lattice: &Lattice, units: usize) -> Vec<usize> {
-    let mut levels = vec![0, 1];
-    while levels.len() < units + 2 {
-        let last = levels[levels.len() - 2]..levels[levels.len() - 1];
-        let largest = last.flat_map(|set| lattice.above(set)).map(|&(_, larger)| larger as usize).max();
-        levels.push(largest.map_or(lattice.count(), |largest| largest + 1));
-    }
-    levels
-}
-
 /// By shape and set: what edges move over the set's border.
 fn moved(lattice: &Lattice, model: &Model) -> Vec<Vec<Bytes>> {
     let mut moved = vec![vec![[0.0; 2]; lattice.count()]; model.shapes.len()];
@@ -161,7 +150,7 @@ fn kinds(moved: &[Vec<Bytes>], sets: Vec<usize>) -> Vec<Vec<usize>> {
 }
 
 /// By shape: the least that is moved over the borders of these sets.
-fn least(moved: &[Vec<Bytes>], sets: &[usize]) -> Vec<Bytes> {
+fn least_of(moved: &[Vec<Bytes>], sets: &[usize]) -> Vec<Bytes> {
     let of_shape = |of_shape: &Vec<Bytes>| {
         let least = |end: usize| sets.iter().map(|&set| of_shape[set][end]).fold(f64::INFINITY, f64::min);
         [least(0), least(1)].map(|bytes| bytes.max(0.0) * (1.0 - ROUNDING))

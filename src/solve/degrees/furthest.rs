@@ -20,6 +20,7 @@ use super::model::Model;
 use super::relaxation::Relaxed;
 use super::stage::{Chooser, Stage};
 use super::target::{FIRST_TARGETS, Sets};
+use crate::graph::is_subset;
 use crate::search::{SearchContext, Stopped};
 use crate::solve::BoundSource;
 use crate::solve::dp::lattice::Lattice;
@@ -290,6 +291,5 @@ fn path(kept: &[Held], mut held: Held) -> Path {
 
 /// Whether a set is part of another.
 fn is_within(lattice: &Lattice, set: u32, other: u32) -> bool {
-    let (own, others) = (lattice.bits(set as usize), lattice.bits(other as usize));
-    set <= other && own.iter().zip(others).all(|(own, others)| own & !others == 0)
+    set <= other && is_subset(lattice.bits(set as usize), lattice.bits(other as usize))
 }

@@ -13,7 +13,6 @@
 //! stage more. One of these stages holds no more of it than its time and λ · M, or, where nobody waits for it, than the heaviest
 //! block B: F ≥ P'(Z) − n · max(B, λ · M).
 
-use super::borders::levels;
 use super::kinds::Amounts;
 use super::knapsack::{Item, hull, steps};
 use super::model::Model;
@@ -142,7 +141,7 @@ impl<'a> Reach<'a> {
         };
         let place = |in_flight| Place { in_flight, prices: prices(&kinds, in_flight, replicas), waits: Vec::new() };
         let stages = (1..=stages).map(in_flight).map(place).collect();
-        let levels = levels(lattice, model.members.len());
+        let levels = lattice.levels();
         let (units, kind_of) = (&model.members[..], &model.kinds.of_node[..]);
         Self { lattice, levels, kinds, units, kind_of, memory: model.shapes[0].memory, replicas, stages }
     }

@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 use super::chain::Bits;
 use super::loads::{SetLoads, Sums, Value, contains, objective, worse, zeros};
 use super::stage::StageKind;
+use crate::graph::is_subset;
 use crate::preprocess::{KindCosts, Reduced, joint};
 use crate::problem::{DeviceKind, Objective, Problem};
 
@@ -57,11 +58,10 @@ const MOST_EXTENSIONS: usize = 32;
 impl Covered {
     /// Whether an extension dominates `ideal`, reached with at least `value`.
     pub fn dominates(&self, ideal: &Bits, value: Value, is_one_load: bool) -> bool {
-        let within = |a: &Bits, b: &Bits| a.iter().zip(b).all(|(a, b)| a & !b == 0);
         self.extensions.iter().any(|known| {
             (is_one_load || known.value[0] <= value[0] && known.value[1] <= value[1])
-                && within(&known.least, ideal)
-                && within(ideal, &known.most)
+                && is_subset(&known.least, ideal)
+                && is_subset(ideal, &known.most)
         })
     }
 

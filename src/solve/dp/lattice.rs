@@ -86,6 +86,19 @@ impl Lattice {
         self.starts[ideal] as usize..self.starts[ideal + 1] as usize
     }
 
+    /// The first ideal of each number of units, and at the end how many ideals there are. O(ideals · width).
+    pub fn levels(&self) -> Vec<usize> {
+        let (mut levels, mut next) = (vec![0], 1);
+        while next < self.count() {
+            let last = levels[levels.len() - 1]..next;
+            levels.push(next);
+            let largest = last.flat_map(|ideal| self.above(ideal)).map(|&(_, larger)| larger as usize + 1).max();
+            next = largest.unwrap_or(self.count());
+        }
+        levels.push(next);
+        levels
+    }
+
     /// How many 64-bit words an ideal takes.
     pub fn words(&self) -> usize {
         self.words

@@ -9,7 +9,7 @@ pub mod reachability;
 pub mod topological;
 pub mod tree_decomposition;
 
-pub use node_set::{NodeSet, Ones, ones};
+pub use node_set::{NodeSet, Ones, is_subset, ones};
 pub use precedence::Precedence;
 pub use tree_decomposition::TreeDecomposition;
 

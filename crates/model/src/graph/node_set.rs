@@ -76,7 +76,7 @@ impl NodeSet {
 
     /// Whether every node of the set is in `other`.
     pub fn is_subset(&self, other: &Self) -> bool {
-        self.words().iter().zip(other.words()).all(|(a, b)| a & !b == 0)
+        is_subset(self.words(), other.words())
     }
 
     /// Adds every node of `other`.
@@ -95,6 +95,11 @@ impl NodeSet {
         out.bits.as_raw_mut_slice().iter_mut().zip(other.words()).for_each(|(a, b)| *a &= !b);
         out
     }
+}
+
+/// Whether every bit set in `words` is set in `others`.
+pub fn is_subset(words: &[u64], others: &[u64]) -> bool {
+    words.iter().zip(others).all(|(own, others)| own & !others == 0)
 }
 
 /// The indices of the bits set in `words`, of which each holds 64, least significant bit first.

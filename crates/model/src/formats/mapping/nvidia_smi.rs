@@ -42,7 +42,7 @@ impl Default for LinkBandwidths {
 }
 
 impl LinkBandwidths {
-    /// The kinds of links, as `nvidia-smi` names them.
+    /// The kinds of links, as `nvidia-smi` names them: the nearer first, and last the cards.
     pub const KINDS: [&str; 7] = ["NV", "PIX", "PXB", "PHB", "NODE", "SYS", "NIC"];
 
     /// The bandwidth of a kind of link, for NVLink that of one; `None` where there is no such kind.
@@ -101,7 +101,7 @@ fn plain(line: &str) -> String {
 
 /// How near a network card is, by the kind of the link to it.
 fn distance(cell: &str) -> Option<usize> {
-    ["PIX", "PXB", "PHB", "NODE", "SYS"].iter().position(|kind| *kind == cell)
+    LinkBandwidths::KINDS[1..6].iter().position(|kind| *kind == cell)
 }
 
 /// The cards that no other is nearer than, by the cells of a device's row.
@@ -111,7 +111,7 @@ fn nearest(cells: &[&str]) -> Vec<usize> {
     distances().filter(|&(_, distance)| Some(distance) == least).map(|(card, _)| card).collect()
 }
 
-/// What the devices share on the way to the network: those whose nearest cards are the same share all of these. `near` has
+/// What the devices share on the way to the network: those that share one of their nearest cards share all of them. `near` has
 /// the nearest cards of each device.
 fn channels(near: &[Vec<usize>], cards: &[&str], links: &LinkBandwidths) -> Vec<Channel> {
     // Cards, with the devices next to some of them.
