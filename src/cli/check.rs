@@ -19,7 +19,6 @@ Examples:
 
 It is the checker of the program `dagsplit-check`, which builds alone and shares no code with the solvers.";
 
-/// Check a proof that no split of a workload is better, whoever wrote it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

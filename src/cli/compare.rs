@@ -36,7 +36,6 @@ Examples:
 Each method runs in a process of its own: one that dies, or does not stop, is a row of the table. Its split is \
 checked by the independent verifier in that process, as `dagsplit solve` does. Ctrl-C keeps what is done.";
 
-/// Run several methods on several workloads and show how far each is from the optimum.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -36,10 +36,6 @@ Examples:
   dagsplit conform --method dpl --scope acyclic --json
   dagsplit conform --exec ./split --cases 100000 --jobs 0 --results tried/ --shard 1/4    # then without --shard";
 
-/// Hold a partitioner of your own to the laws: valid splits, honest claims, in time.
-///
-/// It is tried on small problems of many families, whose optimum is known, and on some of a few hundred nodes. For each
-/// law that it breaks the smallest problem found is written to a file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP, group = clap::ArgGroup::new("partitioner").required(true))]
 pub struct Args {

@@ -16,7 +16,6 @@ Examples:
   dagsplit convert bert.json --to dot | dot -Tsvg > bert.svg
   dagsplit convert bert.onnx --dimension batch=8 --accelerator a100 --precision fp16 --to native --output bert.json";
 
-/// Translate a workload to another format.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

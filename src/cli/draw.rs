@@ -26,7 +26,6 @@ Examples:
   dagsplit draw dgx1.json --output dgx1.svg
   dagsplit draw dgx1.json --mapping mapping.json --stages stages.json --output mapping.svg";
 
-/// Draw a workload as SVG, coloured by the devices of a split, or a topology, coloured by the stages mapped onto it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -20,7 +20,6 @@ Examples:
 
 docs/your-model.md tells where each target applies.";
 
-/// Write a split as the settings of a framework that runs pipelines.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -16,7 +16,6 @@ Examples:
   gurobi_cl ResultFile=bert.sol bert.mps
   dagsplit import-solution bert.json bert.sol --scope convex --output split.json";
 
-/// Write the integer program of a workload for Gurobi, CPLEX, SCIP, CBC or HiGHS.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -24,7 +24,6 @@ Examples:
 
 `dagsplit generate FAMILY --help` lists the options of a family. Equal command lines give equal files.";
 
-/// Make a workload (a model graph with modelled costs, or a seeded random DAG) or an interconnect to map it onto.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -41,6 +40,7 @@ pub struct Made {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 enum Family {
     /// A transformer: BERT-style encoder or GPT-style decoder, operator by operator.
     Transformer(ModelArgs<Transformer>),

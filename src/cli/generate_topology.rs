@@ -33,6 +33,7 @@ pub struct Args {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 enum Family {
     /// Equal nodes, one bandwidth inside them and one between.
     Hierarchical(FamilyArgs<Hierarchical>),

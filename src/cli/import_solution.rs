@@ -18,7 +18,6 @@ Examples:
 
 The problem's options have to be those that `formulate` was given.";
 
-/// Read another solver's solution of a program that `formulate` wrote, and check the split.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -6,7 +6,6 @@ use crate::report::facts::Facts;
 use super::reading_args::{ReadingArgs, Workload};
 use super::{Exit, Failure, OrFail, print, print_json};
 
-/// Tell the size, the costs, the devices and lower bounds of a workload.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  dagsplit info bert.json --accelerators 4")]
 pub struct Args {

@@ -16,7 +16,6 @@ Examples:
   dagsplit ledger --check
   dagsplit ledger add bert.json bert.proof split.json --by 'A. Author, dagsplit 0.1'";
 
-/// Show the best splits and bounds that are known of workloads, and take in better ones with their proofs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

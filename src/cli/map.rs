@@ -34,7 +34,6 @@ STAGES is a stage graph (schema dagsplit-stages/1), or a workload with the split
 `dagsplit generate topology` makes topologies; docs/mapping.md describes all files. Ctrl-C stops the \
 search: the best mapping so far is still verified, printed and written.";
 
-/// Place the stages of a pipeline, each in several copies, on the devices of an interconnect.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

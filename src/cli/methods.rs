@@ -4,7 +4,6 @@ use crate::report::capabilities;
 
 use super::{Exit, Failure, print};
 
-/// List the methods, the steps of chains, and their parameters.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Print the tables in Markdown, as in `docs/methods.md`.

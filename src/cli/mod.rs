@@ -95,28 +95,51 @@ struct CommandLine {
     verb: Verb,
 }
 
+// Only the options of the verb that is asked for are built, so that what each of them does is said here.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 enum Verb {
+    /// Find the best split of a workload, with a proof of how good it is.
     Solve(solve::Args),
+    /// Place the stages of a pipeline, each in several copies, on the devices of an interconnect.
     Map(map::Args),
+    /// Choose stages, replicas, tensor degree and devices for a batch: split, map and simulate every way to use an interconnect.
     Plan(Box<plan::Args>),
+    /// Run several methods on several workloads and show how far each is from the optimum.
     Compare(Box<compare::Args>),
+    /// Make a published table again and show our figures beside the published ones.
     Reproduce(reproduce::Args),
+    /// Check a split against its workload and recompute its loads; every violation is listed.
     Verify(verify::Args),
+    /// Check a proof that no split of a workload is better, whoever wrote it.
     Check(check::Args),
+    /// Show the best splits and bounds that are known of workloads, and take in better ones with their proofs.
     Ledger(ledger::Args),
+    /// Tell the size, the costs, the devices and lower bounds of a workload.
     Info(info::Args),
+    /// Translate a workload to another format.
     Convert(convert::Args),
+    /// Make a workload (a model graph with modelled costs, or a seeded random DAG) or an interconnect to map it onto.
     Generate(generate::Args),
+    /// Draw a workload as SVG, coloured by the devices of a split, or a topology, coloured by the stages mapped onto it.
     Draw(draw::Args),
+    /// Simulate the pipeline of a split, or of mapped stages: time, bubble, memory, timeline.
     Simulate(Box<simulate::Args>),
+    /// Write a split as the settings of a framework that runs pipelines.
     Export(export::Args),
+    /// Hold a partitioner of your own to the laws: valid splits, honest claims, in time.
+    ///
+    /// It is tried on small problems of many families, whose optimum is known, and on some of a few hundred nodes. For each
+    /// law that it breaks the smallest problem found is written to a file.
     #[cfg(feature = "conformance")]
     Conform(conform::Args),
+    /// Write the integer program of a workload for Gurobi, CPLEX, SCIP, CBC or HiGHS.
     #[cfg(feature = "highs")]
     Formulate(formulate::Args),
+    /// Read another solver's solution of a program that `formulate` wrote, and check the split.
     #[cfg(feature = "highs")]
     ImportSolution(import_solution::Args),
+    /// List the methods, the steps of chains, and their parameters.
     Methods(methods::Args),
 }
 

@@ -41,7 +41,6 @@ Every way to share out the devices among stages and replicas is split, mapped an
 shortest step that fits in memory is the plan, and no other is shorter than the bound. Ctrl-C keeps the best so far. \
 docs/plan.md tells more.";
 
-/// Choose stages, replicas, tensor degree and devices for a batch: split, map and simulate every way to use an interconnect.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -41,7 +41,6 @@ const FOLDER: &str = "{workloads}/";
 /// How long each method may take where nothing else is said.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// Make a published table again and show our figures beside the published ones.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -30,7 +30,6 @@ Examples:
 
 A trace opens in https://ui.perfetto.dev and in Chrome's about:tracing.";
 
-/// Simulate the pipeline of a split, or of mapped stages: time, bubble, memory, timeline.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = EXAMPLES,

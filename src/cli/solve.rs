@@ -31,7 +31,6 @@ Examples:
 `dagsplit methods` lists the methods. Ctrl-C stops the search: the best split so far is still \
 verified, printed and written.";
 
-/// Find the best split of a workload, with a proof of how good it is.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

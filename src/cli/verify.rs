@@ -18,7 +18,6 @@ Examples:
   dagsplit verify bert.json split.json
   dagsplit verify bert.json expert.json --scope arbitrary --json";
 
-/// Check a split against its workload and recompute its loads; every violation is listed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -132,21 +132,51 @@ impl Table {
         self.moved.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells after each round what is known, until all have ended.
-    pub fn attend(&self, tell: impl Fn(Known)) {
-        let (mut state, mut told) = (self.lock(), 0);
-        while state.seats.iter().any(|seat| seat.state != State::Ended) {
-            if state.rounds > told {
-                told = state.rounds;
-                tell(state.standing.known);
-            }
-            state = self.wait(state);
-        }
+    /// A host for this table, who tells after each round what is known.
+    pub fn host<F: Fn(Known)>(&self, tell: F) -> Host<'_, F> {
+        Host { table: self, tell, told: 0 }
     }
 
     /// What is known.
     pub fn standing(&self) -> Standing {
         self.lock().standing.clone()
+    }
+}
+
+/// Who seats the entrants, each when its first turn comes, and sees them out.
+pub struct Host<'a, F> {
+    table: &'a Table,
+    tell: F,
+    /// The rounds after which it has told.
+    told: u64,
+}
+
+impl<'a, F: Fn(Known)> Host<'a, F> {
+    /// Waits for this entrant's first turn; whether it gets one, as it does not where the run is over before.
+    pub fn seats(&mut self, index: usize) -> bool {
+        let threads = self.table.threads;
+        let mut state = self.attend(|round| round.may_begin(index, threads));
+        if state.is_over {
+            state.seats[index].state = State::Ended;
+        }
+        !state.is_over
+    }
+
+    /// Waits until all have ended.
+    pub fn sees_all_out(&mut self) {
+        drop(self.attend(|round| round.seats.iter().all(|seat| seat.state == State::Ended)));
+    }
+
+    fn attend(&mut self, is_reached: impl Fn(&Round) -> bool) -> MutexGuard<'a, Round> {
+        let mut state = self.table.lock();
+        while !is_reached(&state) {
+            if state.rounds > self.told {
+                self.told = state.rounds;
+                (self.tell)(state.standing.known);
+            }
+            state = self.table.wait(state);
+        }
+        state
     }
 }
 

@@ -1,9 +1,10 @@
 //! Searches for one answer that take turns and share what they know.
 //!
-//! Each entrant runs in a thread of its own, of which only as many are awake as the run has threads. A turn ends after a
+//! Each entrant runs in a thread of its own from its first turn on, and only as many are awake as the run has threads. A turn ends after a
 //! number of looks at the limits, so that it is a piece of work and not of time; what the turns of a round have brought is
 //! known to all from the next round on. So answers do not depend on how fast the machine is, or which thread comes first.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use super::table::{Known, Player, Standing, Table};
@@ -37,17 +38,21 @@ pub fn by_turns<T: Send>(
     let table = Arc::new(Table::new(&names, cx.threads, cx.gap));
     let closes = &closes;
     let results = std::thread::scope(|scope| {
+        let mut host = table.host(|known| tell(cx, known));
         let threads: Vec<_> = (entrants.into_iter().enumerate())
             .map(|(index, entrant)| {
-                let looks = (entrant.first_looks, entrant.looks);
-                let player = Arc::new(Player::new(&table, index, entrant.looks_at_all, looks));
-                let mut part = cx.part(None).with_player(Arc::clone(&player));
-                scope.spawn(move || player.play(|| (!part.is_late()).then(|| (entrant.run)(&mut part)), closes))
+                // Most questions are answered in the first turn of the first one: the others need no threads then.
+                host.seats(index).then(|| {
+                    let looks = (entrant.first_looks, entrant.looks);
+                    let player = Arc::new(Player::new(&table, index, entrant.looks_at_all, looks));
+                    let mut part = cx.part(None).with_player(Arc::clone(&player));
+                    scope.spawn(move || player.play(|| (!part.is_late()).then(|| (entrant.run)(&mut part)), closes))
+                })
             })
             .collect();
-        table.attend(|known| tell(cx, known));
-        let ended = threads.into_iter().map(|thread| thread.join());
-        ended.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        host.sees_all_out();
+        let ended = threads.into_iter().map(|thread| thread?.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        ended.collect()
     });
     (table.standing(), results)
 }
