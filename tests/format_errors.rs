@@ -135,7 +135,8 @@ fn tarnawski_problems_come_all_at_once() {
 #[test]
 fn what_is_no_workload_is_told_so() {
     let deep = format!("{{\"nodes\": {}", "[".repeat(100_000));
-    let balanced = format!("{deep}{}, \"schema\": \"dagsplit-instance/1\"}}", "]".repeat(100_000));
+    let rest = r#""platform": {"accelerators": [], "cpus": 1}, "edges": [], "schema": "dagsplit-instance/1""#;
+    let balanced = format!("{deep}{}, {rest}}}", "]".repeat(100_000));
     let texts = [
         "",
         "hello",
@@ -145,7 +146,7 @@ fn what_is_no_workload_is_told_so() {
         "{\"schema\": 1}",
         "{\"schema\": \"dagsplit-instance/1\", \"nodes\": [{\"id\": NaN}]}",
         "{\"schema\": \"dagsplit-instance/1\", \"nodes\": [{\"id\": -Infinity}]}",
-        "{\"schema\": \"dagsplit-instance/1\", \"nodes\": [{\"id\": 1e999}]}",
+        "{\"schema\": \"dagsplit-instance/1\", \"platform\": {\"accelerators\": [], \"cpus\": 1}, \"nodes\": [{\"id\": 1e999}], \"edges\": []}",
         "{\"schema\": \"dagsplit-instance/1\", \"units\": {\"time\": \"s\", \"memory\": \"bytes\"}, \"platform\": {\"accelerators\": [], \"cpus\": 1}, \"nodes\": [{\"id\": 1, \"accelerator_times\": [], \"cpu_time\": 1, \"colour\": 3}], \"edges\": []}",
         deep.as_str(),
         balanced.as_str(),
@@ -168,7 +169,8 @@ fn what_is_no_workload_is_told_so() {
     ---
     invalid number at line 1 column 53; NaN and Infinity are not JSON: write a finite number, or null where the format allows it
     ---
-    number out of range at line 1 column 56
+    1 problem found
+      nodes[0]: number out of range; write it as docs/format.md states
     ---
     2 problems found
       units: time is in "s" and memory in "bytes"; convert times to "ms" and memory to "bytes"
@@ -176,7 +178,8 @@ fn what_is_no_workload_is_told_so() {
     ---
     EOF while parsing a list at line 1 column 100010
     ---
-    recursion limit exceeded at line 1 column 137
+    1 problem found
+      nodes[0]: recursion limit exceeded; write it as docs/format.md states
     "#);
     let options = ReadOptions { format: Some(Format::PipeDream), transfer_scale: -1.0, ..ReadOptions::default() };
     insta::assert_snapshot!(parse_instance("{}", &options).unwrap_err(), @r#"

@@ -41,42 +41,40 @@ pub(super) struct Shifted<'a> {
     pub by: Label,
 }
 
-impl Shifted<'_> {
-    /// The first label, unless there is none.
+impl<'a> Shifted<'a> {
+    /// The labels, moved.
     #[inline]
-    fn first(&self) -> Option<Label> {
-        self.front.first().map(|l| Label { x: l.x + self.by.x, y: l.y + self.by.y })
-    }
-
-    #[inline]
-    fn advance(&mut self) {
-        self.front = &self.front[1..];
+    fn labels(self) -> impl Iterator<Item = Label> + 'a {
+        self.front.iter().map(move |l| Label { x: l.x + self.by.x, y: l.y + self.by.y })
     }
 }
 
 /// Appends those labels of the Pareto front of two fronts that pass `keep`.
-pub(super) fn merge<'a>(
-    labels: &mut Vec<Label>,
-    mut a: Shifted<'a>,
-    mut b: Shifted<'a>,
-    mut keep: impl FnMut(&Label) -> bool,
-) {
+#[inline]
+pub(super) fn merge(labels: &mut Vec<Label>, a: Shifted, b: Shifted, mut keep: impl FnMut(&Label) -> bool) {
     let mut best = f64::NEG_INFINITY;
-    loop {
-        let (label, from) = match (a.first(), b.first()) {
-            (Some(p), Some(q)) if p.y < q.y || p.y == q.y && p.x >= q.x => (p, &mut a),
-            (Some(p), None) => (p, &mut a),
-            (_, Some(q)) => (q, &mut b),
-            (None, None) => return,
-        };
-        from.advance();
+    let mut take = |label: Label| {
         if label.x > best {
             best = label.x;
             if keep(&label) {
                 labels.push(label);
             }
         }
+    };
+    let (mut a, mut b) = (a.labels(), b.labels());
+    let (mut first, mut second) = (a.next(), b.next());
+    // Of the two labels that are next, only the one taken is made anew.
+    while let (Some(p), Some(q)) = (first, second) {
+        if p.y < q.y || p.y == q.y && p.x >= q.x {
+            take(p);
+            first = a.next();
+        } else {
+            take(q);
+            second = b.next();
+        }
     }
+    first.into_iter().chain(a).for_each(&mut take);
+    second.into_iter().chain(b).for_each(&mut take);
 }
 
 /// The largest x among labels with y ≤ `limit`.

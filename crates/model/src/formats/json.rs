@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{DeserializeOwned, Deserializer, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::ReadCause;
 use crate::instance::Problems;
@@ -55,16 +56,10 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for ListVisitor<T> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<List<T>, A::Error> {
         let mut list = List { entries: Vec::new(), malformed: Problems::default() };
         let mut index = 0;
-        while let Some(value) = seq.next_element::<Value>()? {
-            let id = value.get("id").and_then(Value::as_u64);
-            // Without this, serde would take an array of the fields' values, too.
-            let entry = match value {
-                Value::Object(_) => serde_json::from_value(value).map_err(|error| error.to_string()),
-                other => Err(format!("expected an object, found {other}")),
-            };
-            match entry {
+        while let Some(text) = seq.next_element::<&RawValue>()? {
+            match read_entry(text.get()) {
                 Ok(entry) => list.entries.push(entry),
-                Err(cause) => {
+                Err((id, cause)) => {
                     let id = id.map(|id| format!(" (id {id})")).unwrap_or_default();
                     let cause = shorten(&escaped(&cause), 200);
                     list.malformed.add(format!("[{index}]{id}"), cause, "");
@@ -73,6 +68,61 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for ListVisitor<T> {
             index += 1;
         }
         Ok(list)
+    }
+}
+
+/// The entry that `text` states, or its identifier, if it has one, and what is wrong with it.
+fn read_entry<T: DeserializeOwned>(text: &str) -> Result<T, (Option<u64>, String)> {
+    // Without this, serde would take an array of the fields' values, too.
+    if text.starts_with('{')
+        && let Ok(entry) = serde_json::from_str(text)
+    {
+        return Ok(entry);
+    }
+    // Slower, but it takes the last of fields that stand twice, and tells no line and column, which are those in the entry.
+    let value: Value = serde_json::from_str(text).map_err(|error| {
+        let told = error.to_string();
+        (None, told.split(" at line ").next().unwrap_or(&told).to_owned())
+    })?;
+    let id = value.get("id").and_then(Value::as_u64);
+    match value {
+        Value::Object(_) => serde_json::from_value(value).map_err(|error| (id, error.to_string())),
+        other => Err((id, format!("expected an object, found {other}"))),
+    }
+}
+
+/// What the first field of the object `text` that tells something tells; what comes after it is not read.
+pub fn first_telling<T>(text: &str, tell: impl Fn(&str) -> Option<T>) -> Result<Option<T>, ReadCause> {
+    let mut told = None;
+    let fields = Fields(|name: &str| {
+        told = tell(name);
+        told.is_some()
+    });
+    // Where a field has told, the end of the object is not reached, which is no error of the text.
+    match serde_json::Deserializer::from_str(text).deserialize_map(fields) {
+        Err(error) if told.is_none() => Err(ReadCause::Json(explain(text, &error))),
+        _ => Ok(told),
+    }
+}
+
+/// Goes through the names of an object's fields until this says that it is enough.
+struct Fields<F>(F);
+
+impl<'de, F: FnMut(&str) -> bool> Visitor<'de> for Fields<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<Cow<str>>()? {
+            if (self.0)(&name) {
+                break;
+            }
+            map.next_value::<IgnoredAny>()?;
+        }
+        Ok(())
     }
 }
 

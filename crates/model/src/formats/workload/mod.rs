@@ -19,9 +19,6 @@ pub use piper::PiperOptions;
 
 use std::path::Path;
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-
 use super::{ReadCause, ReadError, WriteError, file, json};
 use crate::instance::{Instance, Problems, validate};
 use undirected::Undirected;
@@ -114,16 +111,6 @@ fn parse(text: &str, options: &ReadOptions) -> Result<Instance, ReadCause> {
     Ok(instance)
 }
 
-/// The fields that tell the JSON formats apart.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Probe {
-    schema: Option<IgnoredAny>,
-    max_devices: Option<IgnoredAny>,
-    #[serde(rename = "maxFPGAs")]
-    max_fpgas: Option<IgnoredAny>,
-}
-
 fn detect(text: &str) -> Result<Format, ReadCause> {
     if !text.trim_start().starts_with('{') {
         let is_profile = || text.lines().any(|line| line.trim_start().starts_with("node") && line.contains(" -- "));
@@ -137,14 +124,15 @@ fn detect(text: &str) -> Result<Format, ReadCause> {
             )),
         };
     }
-    match json::parse(text)? {
-        Probe { schema: Some(_), .. } => Ok(Format::Native),
-        Probe { max_devices: Some(_), .. } => Ok(Format::Piper),
-        Probe { max_fpgas: Some(_), .. } => Ok(Format::Tarnawski),
-        _ => Err(ReadCause::UnknownFormat(
-            "the JSON has neither `schema` (dagsplit) nor `maxFPGAs` (Tarnawski) nor `maxDevices` (Piper)",
-        )),
-    }
+    let format = |field: &str| match field {
+        "schema" => Some(Format::Native),
+        "maxDevices" => Some(Format::Piper),
+        "maxFPGAs" => Some(Format::Tarnawski),
+        _ => None,
+    };
+    json::first_telling(text, format)?.ok_or(ReadCause::UnknownFormat(
+        "the JSON has neither `schema` (dagsplit) nor `maxFPGAs` (Tarnawski) nor `maxDevices` (Piper)",
+    ))
 }
 
 /// The workload formats that can be written.
