@@ -172,6 +172,28 @@ fn what_is_no_proof_is_unreadable() {
     );
 }
 
+/// What has fields is an object wherever it stands, and no array of the fields' values in their order.
+#[test]
+fn arrays_are_no_objects() {
+    let good = proof(4, "acyclic", &[IDEALS]);
+    let with = |field: &str| good.replace("\"cpus\":1", &format!("\"cpus\":1,{field}"));
+    let earning = format!(r#"{{"reason":"profits","profits":[1,1,1],"kinds":[{FREE},[[1],[0,1],0]]}}"#);
+    let cases = [
+        (format!(r#"["{}",0]"#, dagsplit_check::FORMAT), r#"line 1: ["dagsplit-proof/1",0]"#),
+        (good.replace(r#"{"count":2,"memory":10,"load":[[1,1,1]]}"#, "[2,10,[[1,1,1]]]"), "line 1: [2,10,[[1,1,1]]]"),
+        (with(r#""replication":[1,1,"added"]"#), r#"line 1: [1,1,"added"]"#),
+        (with(r#""stability":["measured",[]]"#), r#"line 1: ["measured",[]]"#),
+        (with(r#""stability":{"spread":0,"devices":[[0,[0,1,2]]]}"#), "line 1: [0,[0,1,2]]"),
+        (good.replace(IDEALS, r#"["ideals",null,null,[1,1]]"#), r#"line 2: ["ideals",null,null,[1,1]]"#),
+        (proof(4, "arbitrary", &[&earning]), "line 2: [[1],[0,1],0]"),
+    ];
+    for (proof, what) in &cases {
+        unreadable(proof, &format!("{what} is no object"));
+    }
+    let proofs = cases.each_ref().map(|(proof, _)| [INSTANCE, proof]);
+    assert!(python(&proofs).is_none_or(|accepted| accepted == [false; 7]));
+}
+
 #[test]
 fn splits_are_held_against_the_claim() {
     let good = proof(4, "acyclic", &[IDEALS]);
