@@ -19,40 +19,33 @@ def main() -> None:
     """Reads both files and prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    folder = parser.parse_args().folder
-    predicted, measured = (json.loads((folder / f"{name}.json").read_text()) for name in ("predicted", "measured"))
+    parser.add_argument("--all", action="store_true", help="all stages, and operators of all models")
+    options = parser.parse_args()
+    predicted, measured = (json.loads((options.folder / f"{of}.json").read_text()) for of in ("predicted", "measured"))
     print(f"{measured['device']}, {measured['software']}, {measured['date']}\n")
-    memory(predicted["pipelines"], measured["pipelines"])
-    times(predicted["operators"], measured["operators"])
+    memory(predicted["pipelines"], measured["pipelines"], everything=options.all)
+    times(predicted["operators"], measured["operators"], everything=options.all)
 
 
-def memory(predicted: list[dict], measured: list[dict]) -> None:
-    """Each stage's bytes: what lasts, what microbatches in flight keep, what passes take on top, and the peak."""
-    table(
-        "model, activations",
-        "stage",
-        "in flight",
-        "lasts",
-        "measured",
-        "kept",
-        "measured",
-        "fused",
-        "on top",
-        "measured",
-        "fused",
-        "peak",
-        "measured",
-        "fused",
-    )
+def memory(predicted: list[dict], measured: list[dict], *, everything: bool) -> None:
+    """Each stage's bytes: what lasts, what microbatches in flight keep, what passes take on top, and the peak.
+
+    Fused is with SwiGLU that keeps its inputs alone. Unless `everything` is asked for, of stages in the middle there is
+    one.
+    """
+    both, three = ["measured"], ["measured", "fused"]
+    table("model", "stage", "in flight", "lasts", *both, "kept", *three, "on top", *both, "peak", *three)
     for pipeline in predicted:
-        plain, fused = (found(pipeline, measured, fused=fused) for fused in (False, True))
+        runs = [run for fused in (False, True) if (run := found(pipeline, measured, fused=fused))]
         label = f"{pipeline['model']}, {pipeline['sequence']} tokens, {pipeline['activations']}"
         for place, stage in enumerate(pipeline["stages"]):
+            if not everything and 1 < place < len(pipeline["stages"]) - 1:
+                continue
             ours = parts(stage["memory_parts"], "activations", "working", stage["memory"])
-            theirs = [passes_of(run["stages"][place]) for run in (plain, fused) if run]
+            theirs = [passes_of(run["stages"][place]) for run in runs]
             columns = [[own, *(other[part] for other in theirs)] for part, own in enumerate(ours)]
-            cells = [f"{value / GB:.2f}" for column in (columns[0][:2], *columns[1:]) for value in column]
-            row(label, f"{place + 1}: {holds(stage)}", stage["in_flight"], *cells)
+            shown = [*columns[0][:2], *columns[1], *columns[2][:2], *columns[3]]
+            row(label, f"{place + 1}: {holds(stage)}", stage["in_flight"], *(f"{value / GB:.2f}" for value in shown))
             label = ""
     print()
 
@@ -80,8 +73,11 @@ def holds(stage: dict) -> str:
     return " ".join({"embed_tokens": "embedding", "lm_head": "head", "lm_head*": "head*"}.get(n, n) for n in names)
 
 
-def times(predicted: list[dict], measured: list[dict]) -> None:
-    """Milliseconds of each operator and of whole layers, and how many times the prediction they take."""
+def times(predicted: list[dict], measured: list[dict], *, everything: bool) -> None:
+    """Milliseconds of each operator and of whole layers, and how many times the prediction they take.
+
+    Unless `everything` is asked for, models after the first one have their layers alone.
+    """
     table("model", "operator", "forward", "measured", "ratio", "backward", "measured", "ratio")
     for asked in predicted:
         label = f"{asked['model']}, {asked['sequence']} tokens"
@@ -89,6 +85,8 @@ def times(predicted: list[dict], measured: list[dict]) -> None:
             if (run["model"], run["sequence"]) != (asked["model"], asked["sequence"]):
                 continue
             for name, passes in run["operators"].items():
+                if not (everything or asked is predicted[0] or name.startswith("layer")):
+                    continue
                 cells = []
                 for ours, theirs in zip(prediction(asked["operators"], name), passes, strict=True):
                     cells += [f"{ours:.3f}", f"{theirs:.3f}", f"{theirs / ours:.2f}"]
