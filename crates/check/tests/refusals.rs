@@ -75,6 +75,10 @@ fn reasons_that_do_not_hold_are_refused_for_what_is_wrong_with_them() {
     refused(&proof(4, "convex", &[IDEALS]), 2, "chains of ideals are the acyclic splits alone");
     refused(&proof(4, "acyclic", &[r#"{"reason":"ideals","weights":[1]}"#]), 2, "there have to be 2 weights");
     refused(&proof(4, "arbitrary", &[r#"{"reason":"work","weights":[1,1]}"#]), 2, "the work does not exceed");
+    // All work is 21 by these weights, and so is what the devices do within 3.
+    let work = r#"{"reason":"work","weights":[3,1]}"#;
+    assert!(check(INSTANCE, &proof(3, "arbitrary", &[work]), None).is_ok());
+    refused(&proof(4, "arbitrary", &[work]), 2, "the work does not exceed");
     let crowd = |nodes: &str, most: &str| format!(r#"{{"reason":"crowd","nodes":{nodes},"most":{most}}}"#);
     refused(&proof(5, "arbitrary", &[&crowd("[0]", "[0,0]")]), 2, "a device of kind 0 may hold the units [0]");
     refused(&proof(4, "arbitrary", &[&crowd("[0,1]", "[1,0]")]), 2, "the devices can hold 2 of these 2 units");
@@ -315,6 +319,36 @@ fn a_unit_that_is_sent_gradients_does_not_pay_for_its_edge() {
     let proofs = [5, 6].map(proof);
     let said = python(&proofs.each_ref().map(|proof| [instance, proof]));
     assert!(said.is_none_or(|said| said == [true, false]));
+}
+
+/// Under GPipe a chain with a smaller load in one pass may have a larger one in the other. The best split costs 15.
+#[test]
+fn a_chain_may_be_better_in_one_pass_alone() {
+    let (forward, backward) = ([1, 2, 6, 1], [4, 5, 1, 9]);
+    let node = |v: usize, time: i32, is_backward: bool| {
+        let id = if is_backward { 4 + v } else { v };
+        format!(r#"{{"id":{id},"accelerator_times":[{time}],"color_class":{v},"backward":{is_backward}}}"#)
+    };
+    let nodes = (0..4).map(|v| node(v, forward[v], false)).chain((0..4).map(|v| node(v, backward[v], true)));
+    let edges = [(0, 1), (1, 2), (2, 3), (3, 7), (7, 6), (6, 5), (5, 4)];
+    let edges = edges.map(|(source, target)| format!(r#"{{"source":{source},"target":{target}}}"#));
+    let instance = format!(
+        r#"{{"schema":"dagsplit-instance/1","platform":{{"accelerators":[{{"count":3}}],"cpus":0}},"nodes":[{}],"edges":[{}]}}"#,
+        nodes.collect::<Vec<_>>().join(","),
+        edges.join(",")
+    );
+    let proof = |claim: i32| {
+        let first = format!(
+            r#"{{"format":"dagsplit-proof/1","instance":"{}","objective":"gpipe","scope":"acyclic","accelerators":[{{"count":3,"load":[[1,1,1]]}}],"cpus":0,"digits":0,"claim":{claim}}}"#,
+            hash(instance.as_bytes())
+        );
+        [&first, IDEALS].join("\n")
+    };
+    assert!(check(&instance, &proof(15), None).is_ok());
+    match check(&instance, &proof(16), None) {
+        Err(Error::Refused { line: 2, cause }) if cause.contains("a chain of ideals has every load") => {}
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
