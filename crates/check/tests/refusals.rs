@@ -321,10 +321,10 @@ fn a_unit_that_is_sent_gradients_does_not_pay_for_its_edge() {
     assert!(said.is_none_or(|said| said == [true, false]));
 }
 
-/// Under GPipe a chain with a smaller load in one pass may have a larger one in the other. The best split costs 15.
+/// Under GPipe a chain with a smaller load in one pass may have a larger one in the other. The best split costs 22.
 #[test]
 fn a_chain_may_be_better_in_one_pass_alone() {
-    let (forward, backward) = ([1, 2, 6, 1], [4, 5, 1, 9]);
+    let (forward, backward) = ([7, 5, 3, 1], [9, 1, 4, 8]);
     let node = |v: usize, time: i32, is_backward: bool| {
         let id = if is_backward { 4 + v } else { v };
         format!(r#"{{"id":{id},"accelerator_times":[{time}],"color_class":{v},"backward":{is_backward}}}"#)
@@ -333,22 +333,55 @@ fn a_chain_may_be_better_in_one_pass_alone() {
     let edges = [(0, 1), (1, 2), (2, 3), (3, 7), (7, 6), (6, 5), (5, 4)];
     let edges = edges.map(|(source, target)| format!(r#"{{"source":{source},"target":{target}}}"#));
     let instance = format!(
-        r#"{{"schema":"dagsplit-instance/1","platform":{{"accelerators":[{{"count":3}}],"cpus":0}},"nodes":[{}],"edges":[{}]}}"#,
+        r#"{{"schema":"dagsplit-instance/1","platform":{{"accelerators":[{{"count":2}}],"cpus":0}},"nodes":[{}],"edges":[{}]}}"#,
         nodes.collect::<Vec<_>>().join(","),
         edges.join(",")
     );
     let proof = |claim: i32| {
         let first = format!(
-            r#"{{"format":"dagsplit-proof/1","instance":"{}","objective":"gpipe","scope":"acyclic","accelerators":[{{"count":3,"load":[[1,1,1]]}}],"cpus":0,"digits":0,"claim":{claim}}}"#,
+            r#"{{"format":"dagsplit-proof/1","instance":"{}","objective":"gpipe","scope":"acyclic","accelerators":[{{"count":2,"load":[[1,1,1]]}}],"cpus":0,"digits":0,"claim":{claim}}}"#,
             hash(instance.as_bytes())
         );
         [&first, IDEALS].join("\n")
     };
-    assert!(check(&instance, &proof(15), None).is_ok());
-    match check(&instance, &proof(16), None) {
+    assert!(check(&instance, &proof(22), None).is_ok());
+    match check(&instance, &proof(23), None) {
         Err(Error::Refused { line: 2, cause }) if cause.contains("a chain of ideals has every load") => {}
         other => panic!("{other:?}"),
     }
+}
+
+/// Whether chains of ideals show that `claim` is least of a chain of two nodes of time 1, whose cut costs 5, on two devices.
+fn of_two_nodes(node: &str, device: &str, line: &str, claim: i32) -> Result<dagsplit_check::Accepted, Error> {
+    let instance = format!(
+        r#"{{"schema":"dagsplit-instance/1","platform":{{"accelerators":[{{"count":2}}],"cpus":0}},"nodes":[
+            {{"id":0,"accelerator_times":[1],"transfer_time":5,"memory":600000000}},{{"id":1,{node}}}],"edges":[{{"source":0,"target":1}}]}}"#
+    );
+    let first = format!(
+        r#"{{"format":"dagsplit-proof/1","instance":"{}","objective":"throughput","scope":"acyclic","accelerators":[{{"count":2,{device}"load":[[1,1,1]]}}],"cpus":0,"digits":0,{line}"claim":{claim}}}"#,
+        hash(instance.as_bytes())
+    );
+    check(&instance, &[&first, IDEALS].join("\n"), None)
+}
+
+#[test]
+fn a_billionth_more_than_a_device_has_fits() {
+    let of = |memory: u32, claim| {
+        let node = format!(r#""accelerator_times":[1],"memory":{memory}"#);
+        of_two_nodes(&node, "\"memory\":1000000000,", "", claim)
+    };
+    // Together they take 2, and 6 apart.
+    assert!(of(400_000_001, 2).is_ok() && matches!(of(400_000_001, 3), Err(Error::Refused { line: 2, .. })));
+    assert!(of(400_000_002, 6).is_ok() && matches!(of(400_000_002, 7), Err(Error::Refused { line: 2, .. })));
+}
+
+#[test]
+fn a_load_that_replicas_share_is_below_the_next_whole_number() {
+    // Both devices share 5, which is 2.5 for each.
+    let ring = r#""replication":{"most":2,"bandwidth":1,"synchronisation":"added"},"#;
+    let of = |claim| of_two_nodes(r#""accelerator_times":[4],"memory":0"#, "", ring, claim);
+    assert!(of(2).is_ok());
+    assert!(matches!(of(3), Err(Error::Refused { line: 2, .. })));
 }
 
 #[test]
