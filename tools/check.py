@@ -490,7 +490,7 @@ def main():
         print("accepted:", check(instance, proof.decode()))
     except Refused as cause:
         return f"refused: {cause}"
-    except (OSError, LookupError, TypeError, ValueError) as cause:
+    except (OSError, AttributeError, LookupError, TypeError, ValueError) as cause:
         print(f"unreadable: {cause!r}", file=sys.stderr)
         return 3
 

@@ -229,14 +229,10 @@ impl<'a> Walk<'a> {
             ensure!(is_small, "it takes more than {MOST_IDEALS} ideals or {MOST_STEPS} steps");
             let bits = self.ideals[ideal].bits.iter();
             let inside: Vec<u64> = bits.zip(&below[..]).map(|(all, below)| all & !below).collect();
-            let with =
-                |sums: Sums, join: &Join| Some(self.join(sums, join.unit, kind.time[join.unit]?, &below, &inside));
-            let is_free = |join: &&Join| {
-                join.pays
-                    && kind.time[join.unit] == Some([0; 2])
-                    && with(Sums::default(), join).is_some_and(|more| more.is_free(kind))
-            };
-            if let Some(free) = above.iter().find(is_free) {
+            let with = |sums: Sums, to: &Join| Some(self.join(sums, to.unit, kind.time[to.unit]?, &below, &inside));
+            let mut idle = above.iter().filter(|join| join.pays && kind.time[join.unit] == Some([0; 2]));
+            let is_free = |join: &&Join| with(Sums::default(), join).is_some_and(|more| more.is_free(kind));
+            if let Some(free) = idle.find(is_free) {
                 // What is without it is left out, and so is all where it was to stay outside.
                 open.extend(with(sums, free).filter(|_| free.unit >= first).map(|sums| (free.to, first, sums)));
                 continue;

@@ -14,6 +14,20 @@ macro_rules! ensure {
     };
 }
 
+/// Reads these structs from objects alone; what serde derives takes an array of the fields' values, too.
+macro_rules! read_from_objects {
+    ($($name:ident)+) => {$(
+        impl<'a> serde::Deserialize<'a> for $name {
+            fn deserialize<D: serde::Deserializer<'a>>(value: D) -> Result<Self, D::Error> {
+                let text = <&serde_json::value::RawValue>::deserialize(value)?.get();
+                let read = || Self::deserialize(&mut serde_json::Deserializer::from_str(text));
+                let fields = text.starts_with('{').then(read).ok_or_else(|| format!("{text} is no object"));
+                fields.map_err(serde::de::Error::custom)?.map_err(serde::de::Error::custom)
+            }
+        }
+    )+};
+}
+
 mod cases;
 mod crowd;
 mod decimal;

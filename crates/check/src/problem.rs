@@ -93,8 +93,7 @@ impl<'a> Problem<'a> {
         let replication = question.replication.clone().unwrap_or(alone);
         let bytes = instance.nodes.iter().flat_map(|node| [node.memory, node.parameters]);
         let bytes = places(bytes.chain(classes.iter().filter_map(|class| class.memory)).chain([replication.bandwidth]));
-        let of_units =
-            |value: fn(&Node) -> Decimal| order.sums(instance.nodes.iter().map(|node| value(node).scaled(bytes)));
+        let of_units = |value: fn(&Node) -> Decimal| order.sums(instance.nodes.iter().map(|v| value(v).scaled(bytes)));
         let mut problem = Self {
             instance,
             question,

@@ -12,7 +12,7 @@ use crate::work::MOST_WEIGHT;
 
 /// What a proof says of one kind of device.
 #[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Earning {
     /// Weights of the pieces of the load: use is what they add up to.
     weights: Vec<i128>,
@@ -21,6 +21,8 @@ pub struct Earning {
     /// No device of this kind can hold more profit.
     most: i128,
 }
+
+read_from_objects!(Earning);
 
 /// The most transitions between states, and entries of fronts, of one pass.
 const MOST_TRANSITIONS: usize = 4_000_000;
@@ -140,9 +142,7 @@ impl<'a> Pass<'a> {
         sum([product([used, *numerator])?, product([earned, *denominator])?])?;
         let per = [0, 1, 2].map(|i| weights.iter().zip(&kind.pieces).map(|(w, piece)| w * piece[i]).sum::<i128>());
         let of_unit = |u: usize| {
-            let excludes = |decision: &Decision| {
-                !decision.is_pair && decision.unit == u && decision.holds != (decision.other == k)
-            };
+            let excludes = |d: &Decision| !d.is_pair && d.unit == u && d.holds != (d.other == k);
             let used = per[0] * kind.time(u).filter(|_| !under.iter().any(excludes))?;
             Some(Sums { used, bytes: kind.capacity.map_or(0, |_| problem.memory[u]), profit: profits[u] })
         };
@@ -178,7 +178,9 @@ impl<'a> Pass<'a> {
             let mut longer = vec![Vec::new(); future.len()];
             for &(from, to, more) in transitions {
                 let Some(after) = future[to] else { continue };
-                let entries = fronts[from].iter().map(|entry: &Sums| entry.plus(more));
+                let Sums { used, bytes, profit } = more;
+                let plus = |e: &Sums| Sums { used: e.used + used, bytes: e.bytes + bytes, profit: e.profit + profit };
+                let entries = fronts[from].iter().map(plus);
                 longer[to].extend(entries.filter(|entry| {
                     let fits = entry.used <= self.limit.used && entry.bytes <= self.limit.bytes;
                     fits && self.worth(*entry) + after > self.worth(self.limit)
@@ -250,12 +252,6 @@ impl<'a> Pass<'a> {
             };
         }
         used
-    }
-}
-
-impl Sums {
-    fn plus(self, more: Self) -> Self {
-        Self { used: self.used + more.used, bytes: self.bytes + more.bytes, profit: self.profit + more.profit }
     }
 }
 

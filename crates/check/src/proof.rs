@@ -10,7 +10,7 @@ use crate::{Error, Result, crowd, ideals, work};
 
 /// A line that gives a reason, with the fields that reasons have.
 #[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 struct Line {
     reason: String,
     /// In whose scenario it holds, where the proof is about stability.
@@ -22,6 +22,8 @@ struct Line {
     profits: Option<Vec<i128>>,
     kinds: Option<Vec<Earning>>,
 }
+
+read_from_objects!(Line);
 
 /// Reads a line: it names one of as many devices as there are, and none where there are none.
 fn read_line(text: &str, devices: Option<usize>) -> Result<Line> {
@@ -86,8 +88,6 @@ fn reason(line: &Line, problem: &Problem, under: &[Decision]) -> Result<Result<(
             let profits = problem.order.sums(profits.iter().copied().map(Ok))?;
             profits::refutes(problem, &profits, kinds, under)
         }
-        (reason, _) => {
-            return Err(format!("{reason:?} is none of work, crowd, ideals, profits, each with its own fields"));
-        }
+        (name, _) => return Err(format!("{name:?} is none of work, crowd, ideals, profits, each with its own fields")),
     })
 }

@@ -29,7 +29,7 @@ pub enum Scope {
 
 /// A kind of device: how many there are, bytes of each where they are limited, and the pieces of its load.
 #[derive(Clone, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Class {
     pub count: u32,
     pub memory: Option<Decimal>,
@@ -46,7 +46,7 @@ pub enum Synchronisation {
 
 /// Replicas that may share a device's nodes.
 #[derive(Clone, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Replication {
     pub most: u32,
     pub bandwidth: Decimal,
@@ -55,7 +55,7 @@ pub struct Replication {
 
 /// Devices that share a set of nodes, which are positions.
 #[derive(Clone, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Device {
     pub kind: usize,
     #[serde(skip)]
@@ -66,7 +66,7 @@ pub struct Device {
 /// A split, and by what part of themselves times move, up and down; where there is none, those of accelerators by what
 /// measurements spread, and no others.
 #[derive(Clone, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Stability {
     #[serde(rename = "spread", deserialize_with = "spread")]
     pub part: Option<Decimal>,
@@ -82,7 +82,7 @@ fn spread<'a, D: Deserializer<'a>>(value: D) -> Result<Option<Decimal>, D::Error
 
 /// The first line of a proof; its fields are those of the file.
 #[derive(Clone, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Question {
     pub format: String,
     pub instance: String,
@@ -99,6 +99,8 @@ pub struct Question {
     pub order: Option<Vec<usize>>,
     pub stability: Option<Stability>,
 }
+
+read_from_objects!(Class Replication Device Stability Question);
 
 /// More devices than any machine room holds.
 const MOST_DEVICES: u32 = 1_000_000;

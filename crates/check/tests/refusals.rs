@@ -75,6 +75,10 @@ fn reasons_that_do_not_hold_are_refused_for_what_is_wrong_with_them() {
     refused(&proof(4, "convex", &[IDEALS]), 2, "chains of ideals are the acyclic splits alone");
     refused(&proof(4, "acyclic", &[r#"{"reason":"ideals","weights":[1]}"#]), 2, "there have to be 2 weights");
     refused(&proof(4, "arbitrary", &[r#"{"reason":"work","weights":[1,1]}"#]), 2, "the work does not exceed");
+    // All work is 21 by these weights, and so is what the devices do within 3.
+    let work = r#"{"reason":"work","weights":[3,1]}"#;
+    assert!(check(INSTANCE, &proof(3, "arbitrary", &[work]), None).is_ok());
+    refused(&proof(4, "arbitrary", &[work]), 2, "the work does not exceed");
     let crowd = |nodes: &str, most: &str| format!(r#"{{"reason":"crowd","nodes":{nodes},"most":{most}}}"#);
     refused(&proof(5, "arbitrary", &[&crowd("[0]", "[0,0]")]), 2, "a device of kind 0 may hold the units [0]");
     refused(&proof(4, "arbitrary", &[&crowd("[0,1]", "[1,0]")]), 2, "the devices can hold 2 of these 2 units");
@@ -170,6 +174,28 @@ fn what_is_no_proof_is_unreadable() {
         &proof(4, "acyclic", &[r#"{"reason":"work","weights":[1,1],"under":[["apart",1,1]]}"#]),
         "a pair is of two units",
     );
+}
+
+/// What has fields is an object wherever it stands, and no array of the fields' values in their order.
+#[test]
+fn arrays_are_no_objects() {
+    let good = proof(4, "acyclic", &[IDEALS]);
+    let with = |field: &str| good.replace("\"cpus\":1", &format!("\"cpus\":1,{field}"));
+    let earning = format!(r#"{{"reason":"profits","profits":[1,1,1],"kinds":[{FREE},[[1],[0,1],0]]}}"#);
+    let cases = [
+        (format!(r#"["{}",0]"#, dagsplit_check::FORMAT), r#"line 1: ["dagsplit-proof/1",0]"#),
+        (good.replace(r#"{"count":2,"memory":10,"load":[[1,1,1]]}"#, "[2,10,[[1,1,1]]]"), "line 1: [2,10,[[1,1,1]]]"),
+        (with(r#""replication":[1,1,"added"]"#), r#"line 1: [1,1,"added"]"#),
+        (with(r#""stability":["measured",[]]"#), r#"line 1: ["measured",[]]"#),
+        (with(r#""stability":{"spread":0,"devices":[[0,[0,1,2]]]}"#), "line 1: [0,[0,1,2]]"),
+        (good.replace(IDEALS, r#"["ideals",null,null,[1,1]]"#), r#"line 2: ["ideals",null,null,[1,1]]"#),
+        (proof(4, "arbitrary", &[&earning]), "line 2: [[1],[0,1],0]"),
+    ];
+    for (proof, what) in &cases {
+        unreadable(proof, &format!("{what} is no object"));
+    }
+    let proofs = cases.each_ref().map(|(proof, _)| [INSTANCE, proof]);
+    assert!(python(&proofs).is_none_or(|accepted| accepted == [false; 7]));
 }
 
 #[test]
@@ -293,6 +319,69 @@ fn a_unit_that_is_sent_gradients_does_not_pay_for_its_edge() {
     let proofs = [5, 6].map(proof);
     let said = python(&proofs.each_ref().map(|proof| [instance, proof]));
     assert!(said.is_none_or(|said| said == [true, false]));
+}
+
+/// Under GPipe a chain with a smaller load in one pass may have a larger one in the other. The best split costs 22.
+#[test]
+fn a_chain_may_be_better_in_one_pass_alone() {
+    let (forward, backward) = ([7, 5, 3, 1], [9, 1, 4, 8]);
+    let node = |v: usize, time: i32, is_backward: bool| {
+        let id = if is_backward { 4 + v } else { v };
+        format!(r#"{{"id":{id},"accelerator_times":[{time}],"color_class":{v},"backward":{is_backward}}}"#)
+    };
+    let nodes = (0..4).map(|v| node(v, forward[v], false)).chain((0..4).map(|v| node(v, backward[v], true)));
+    let edges = [(0, 1), (1, 2), (2, 3), (3, 7), (7, 6), (6, 5), (5, 4)];
+    let edges = edges.map(|(source, target)| format!(r#"{{"source":{source},"target":{target}}}"#));
+    let instance = format!(
+        r#"{{"schema":"dagsplit-instance/1","platform":{{"accelerators":[{{"count":2}}],"cpus":0}},"nodes":[{}],"edges":[{}]}}"#,
+        nodes.collect::<Vec<_>>().join(","),
+        edges.join(",")
+    );
+    let proof = |claim: i32| {
+        let first = format!(
+            r#"{{"format":"dagsplit-proof/1","instance":"{}","objective":"gpipe","scope":"acyclic","accelerators":[{{"count":2,"load":[[1,1,1]]}}],"cpus":0,"digits":0,"claim":{claim}}}"#,
+            hash(instance.as_bytes())
+        );
+        [&first, IDEALS].join("\n")
+    };
+    assert!(check(&instance, &proof(22), None).is_ok());
+    match check(&instance, &proof(23), None) {
+        Err(Error::Refused { line: 2, cause }) if cause.contains("a chain of ideals has every load") => {}
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Whether chains of ideals show that `claim` is least of a chain of two nodes of time 1, whose cut costs 5, on two devices.
+fn of_two_nodes(node: &str, device: &str, line: &str, claim: i32) -> Result<dagsplit_check::Accepted, Error> {
+    let instance = format!(
+        r#"{{"schema":"dagsplit-instance/1","platform":{{"accelerators":[{{"count":2}}],"cpus":0}},"nodes":[
+            {{"id":0,"accelerator_times":[1],"transfer_time":5,"memory":600000000}},{{"id":1,{node}}}],"edges":[{{"source":0,"target":1}}]}}"#
+    );
+    let first = format!(
+        r#"{{"format":"dagsplit-proof/1","instance":"{}","objective":"throughput","scope":"acyclic","accelerators":[{{"count":2,{device}"load":[[1,1,1]]}}],"cpus":0,"digits":0,{line}"claim":{claim}}}"#,
+        hash(instance.as_bytes())
+    );
+    check(&instance, &[&first, IDEALS].join("\n"), None)
+}
+
+#[test]
+fn a_billionth_more_than_a_device_has_fits() {
+    let of = |memory: u32, claim| {
+        let node = format!(r#""accelerator_times":[1],"memory":{memory}"#);
+        of_two_nodes(&node, "\"memory\":1000000000,", "", claim)
+    };
+    // Together they take 2, and 6 apart.
+    assert!(of(400_000_001, 2).is_ok() && matches!(of(400_000_001, 3), Err(Error::Refused { line: 2, .. })));
+    assert!(of(400_000_002, 6).is_ok() && matches!(of(400_000_002, 7), Err(Error::Refused { line: 2, .. })));
+}
+
+#[test]
+fn a_load_that_replicas_share_is_below_the_next_whole_number() {
+    // Both devices share 5, which is 2.5 for each.
+    let ring = r#""replication":{"most":2,"bandwidth":1,"synchronisation":"added"},"#;
+    let of = |claim| of_two_nodes(r#""accelerator_times":[4],"memory":0"#, "", ring, claim);
+    assert!(of(2).is_ok());
+    assert!(matches!(of(3), Err(Error::Refused { line: 2, .. })));
 }
 
 #[test]

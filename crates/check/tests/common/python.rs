@@ -18,7 +18,7 @@ for instance, proof in json.load(sys.stdin):
     try:
         check.check(instance.encode(), proof)
         print()
-    except (check.Refused, LookupError, TypeError, ValueError) as cause:
+    except (check.Refused, AttributeError, LookupError, TypeError, ValueError) as cause:
         print(repr(cause))
 ";
     let tools = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools");
