@@ -75,6 +75,8 @@ struct Line {
     microbatches: f64,
     /// The part of all time that is the backward pass.
     backward: f64,
+    /// The least that all stages compute in sum.
+    least: f64,
 }
 
 /// Stages one after another, up to some end.
@@ -126,7 +128,8 @@ impl Line {
         }
         let sum = |time: fn(&Stage) -> f64| units.iter().map(time).sum::<f64>();
         let backward = sum(|unit| unit.backward) / sum(Stage::compute).max(f64::MIN_POSITIVE);
-        Self { units, nets, made, consumed, was, places, microbatches, backward }
+        let least = sum(Stage::compute) / places.speed.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        Self { units, nets, made, consumed, was, places, microbatches, backward, least }
     }
 
     /// The ends of stages of the shortest steps below `known`, the shortest first.
@@ -259,7 +262,8 @@ impl<'a> Interval<'a> {
     fn may_be_better(&self, known: f64) -> bool {
         let Places { memory, in_flight, .. } = &self.line.places;
         let bytes = self.bytes.0 + self.bytes.1 * in_flight[self.place] as f64;
-        self.line.microbatches * self.compute < known && fits(bytes, memory[self.place])
+        let step = self.line.least + (self.line.microbatches - 1.0) * self.compute;
+        step < known && fits(bytes, memory[self.place])
     }
 
     /// The place of a unit outside: where it was, or has to be by now.
