@@ -9,7 +9,7 @@ use super::question::{CLASS, Question};
 use crate::cost::{StageBytes, StageCosts};
 use crate::instance::Instance;
 use crate::mapping::{ClaimedMapping, Counted, Message, OfOptions, PlacedCopy, Stage, StageCost, StageGraph};
-use crate::problem::{DeviceAssignment, DeviceKind, Problem, Solution};
+use crate::problem::{DeviceAssignment, DeviceKind, Problem, ProblemSpec, Solution};
 use crate::verify::{self, Verified};
 
 /// A verified split into stages.
@@ -33,37 +33,35 @@ impl Partition {
     pub(super) fn of(
         question: &Question,
         options: &Problem,
-        (method, is_program): (&str, bool),
+        method: (&str, bool),
         split: &Solution,
     ) -> Result<Self, PlanError> {
+        if !question.has_options() {
+            return Self::of_nodes(question, method, split);
+        }
         let Some(costs) = &StageCosts::of(question.instance, &options.spec) else {
             unreachable!("it was asked with degrees")
         };
-        let has_options = question.has_options();
-        let plain = question.as_it_stands()?;
-        let (chunks, split) = (question.chunks, given(split, has_options || question.chunks > 1));
-        let spec = if has_options { &options.spec } else { &plain.spec };
-        let verified = verify::check(question.instance, spec, &split).map_err(|violations| PlanError::Split {
-            method: method.into(),
-            stages: question.shape.stages,
-            violations,
-            is_program,
-        })?;
-        Ok(match has_options {
-            true => Self {
-                stages: of_options(question, costs, options, &split),
-                cost: StageCost::additive(Counted::Both),
-                cache_bytes: cache_bytes(question.instance, &split),
-                chunks,
-                verified,
-            },
-            false => Self {
-                stages: of_nodes(question, costs, &one_by_one(&split, chunks))?,
-                cost: StageCost::of(&plain, Counted::Both)?,
-                cache_bytes: Vec::new(),
-                chunks,
-                verified,
-            },
+        let split = given(split, true);
+        Ok(Self {
+            verified: verified(question, &options.spec, method, &split)?,
+            stages: of_options(question, costs, options, &split),
+            cost: StageCost::additive(Counted::Both),
+            cache_bytes: cache_bytes(question.instance, &split),
+            chunks: question.chunks,
+        })
+    }
+
+    /// The same of nodes without options.
+    pub(super) fn of_nodes(question: &Question, method: (&str, bool), split: &Solution) -> Result<Self, PlanError> {
+        let (chunks, plain) = (question.chunks, question.as_it_stands()?);
+        let split = given(split, chunks > 1);
+        Ok(Self {
+            verified: verified(question, &plain.spec, method, &split)?,
+            stages: of_nodes(question, &question.stage_costs(), &one_by_one(&split, chunks))?,
+            cost: StageCost::of(&plain, Counted::Both)?,
+            cache_bytes: Vec::new(),
+            chunks,
         })
     }
 
@@ -98,6 +96,21 @@ impl Partition {
         };
         ClaimedMapping { copies: placed.copies.iter().flat_map(of_copy).collect(), ..ClaimedMapping::default() }
     }
+}
+
+/// What the verifier says of the split that a method found.
+fn verified(
+    question: &Question,
+    spec: &ProblemSpec,
+    (method, is_program): (&str, bool),
+    split: &Solution,
+) -> Result<Verified, PlanError> {
+    verify::check(question.instance, spec, split).map_err(|violations| PlanError::Split {
+        method: method.into(),
+        stages: question.shape.stages,
+        violations,
+        is_program,
+    })
 }
 
 /// Two stages of one device, which works on one of them at a time.

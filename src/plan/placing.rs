@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::question::Question;
+use super::resplit::resplits;
 use super::{Breakdown, MappedPipeline, Partition, PlanError, PlanOptions};
 use crate::mapping::{ClaimedMapping, Counted, Mapper, Mapping, MappingProblem, StageCost};
 use crate::registry;
@@ -10,6 +11,9 @@ use crate::search::gap;
 use crate::simulate::{Communication, Options, Pipeline, simulate};
 use crate::solve::SearchContext;
 use crate::verify;
+
+/// What a method's name ends with whose split was split again for its places.
+const AGAIN: &str = "+places";
 
 /// A split to be placed, the options to place it with, and how long a mapper may take under one cost.
 pub struct Placing<'a> {
@@ -47,13 +51,45 @@ impl Placing<'_> {
         );
         let mut best: Option<MappedPipeline> = None;
         for found in self.mappings(mappers)? {
-            match self.simulated(found) {
+            match self.settled(found)? {
                 Ok(pipeline) if best.as_ref().is_none_or(|best| pipeline.is_better(best)) => best = Some(pipeline),
                 Ok(_) => {}
                 Err(error) => reason = error,
             }
         }
         Ok(best.ok_or(reason))
+    }
+
+    /// A mapping simulated, its stages split again for their places as long as that gains something.
+    fn settled(&self, found: Found) -> Result<Result<MappedPipeline, String>, PlanError> {
+        let mut best = match self.simulated(found) {
+            Ok(pipeline) => pipeline,
+            Err(error) => return Ok(Err(error)),
+        };
+        let is_given = self.options.partitioner.is_some();
+        while !is_given && let Some(better) = self.split_again(&best)? {
+            best = better;
+        }
+        Ok(Ok(best))
+    }
+
+    /// The best with the same places that is better than `known`.
+    fn split_again(&self, known: &MappedPipeline) -> Result<Option<MappedPipeline>, PlanError> {
+        let method = &format!("{}{AGAIN}", known.method.trim_end_matches(AGAIN));
+        let mut best: Option<MappedPipeline> = None;
+        for split in resplits(self.question, known)? {
+            let partition = &Partition::of_nodes(self.question, (method, false), &split)?;
+            let placing = Placing { partition, method, ..*self };
+            let found = Found {
+                mapping: known.mapping.devices(&known.problem),
+                problem: placing.mapping_problem(known.counted),
+                mapper: known.mapper.clone(),
+                gap: None,
+            };
+            let pipeline = placing.simulated(found).ok();
+            best = pipeline.filter(|one| one.is_better(best.as_ref().unwrap_or(known))).or(best);
+        }
+        Ok(best)
     }
 
     /// What each mapper finds under each cost, each mapping once.

@@ -328,26 +328,28 @@ impl Question<'_> {
     }
 
     /// The workload's units to be split and placed together, and the nodes of each; a unit bears each microbatch's share of its
-    /// all-reduce, and messages take no latency. Within it, why there is no such question.
+    /// all-reduce, and messages take no latency.
     ///
     /// # Errors
-    /// The instance cannot be split.
-    pub fn joint(&self) -> Result<Result<Joint, String>, PlanError> {
+    /// The instance cannot be split, and [`PlanError::NoJoint`] where there is no such question.
+    pub fn joint(&self) -> Result<Joint, PlanError> {
         let devices = self.topology.len();
         if self.has_options() {
-            return Ok(Err("nodes have options".into()));
+            return Err(PlanError::NoJoint("nodes have options".into()));
         }
         if self.links != Links::Blocking {
-            return Ok(Err("messages pass beside the compute, and it is the one of blocking links".into()));
+            let cause = "messages pass beside the compute, and it is the one of blocking links";
+            return Err(PlanError::NoJoint(cause.into()));
         }
         if devices > MOST_JOINT_DEVICES {
-            return Ok(Err(format!("there are {devices} devices, more than {MOST_JOINT_DEVICES}")));
+            let cause = format!("there are {devices} devices, more than {MOST_JOINT_DEVICES}");
+            return Err(PlanError::NoJoint(cause));
         }
         let (mut units, members) = UnitGraph::new(self.instance, &self.as_it_stands()?)?;
         if members.len() > MOST_JOINT_UNITS {
             let cause =
                 format!("the workload has {} units that no split parts, more than {MOST_JOINT_UNITS}", members.len());
-            return Ok(Err(cause));
+            return Err(PlanError::NoJoint(cause));
         }
         // It knows rings alone.
         let counts_rings = self.is_training() && self.all_reduce == Collective::Ring;
@@ -359,7 +361,7 @@ impl Question<'_> {
         // What several units send can go as one message, so that latencies do not count.
         let topology = self.topology.clone().into_owned().with_latency(|_, _| 0.0);
         let cost = StageCost::additive(Counted::Both);
-        Ok(Ok((JointProblem { units, stages, replicas, topology, cost }, members)))
+        Ok((JointProblem { units, stages, replicas, topology, cost }, members))
     }
 }
 

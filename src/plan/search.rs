@@ -284,7 +284,23 @@ impl<'a> Planner<'a> {
         } else if !is_beaten(candidate) {
             candidate.fate = self.placed(&question, &splits.found, self.rules(), left)?;
             candidate.splits = splits.found;
+            self.place_again(&question, candidate, left)?;
         }
+        Ok(())
+    }
+
+    /// Places the best split once more, if it was found for places.
+    fn place_again(&self, question: &Question, candidate: &mut Candidate, left: usize) -> Result<(), PlanError> {
+        let is_known = |split: &Partition| candidate.splits.iter().any(|(known, _)| known.stages == split.stages);
+        let Some(best) = candidate.pipeline().filter(|best| !is_known(&best.partition)) else { return Ok(()) };
+        let split = (best.partition.clone(), best.method.clone());
+        let again = self.placed(question, std::slice::from_ref(&split), self.rules(), left)?;
+        if let Fate::Planned(again) = again
+            && again.is_better(best)
+        {
+            candidate.fate = Fate::Planned(again);
+        }
+        candidate.splits.push(split);
         Ok(())
     }
 
@@ -302,8 +318,7 @@ impl<'a> Planner<'a> {
         mappers: impl Iterator<Item = &'m String> + Clone,
         left: usize,
     ) -> Result<Fate, PlanError> {
-        let mappings = left * splits.len() * mappers.clone().count() * self.options.counted.len();
-        let limit = self.options.mapping_time.min(self.share(mappings).unwrap_or(Duration::MAX));
+        let limit = self.mapping_limit(left * splits.len() * mappers.clone().count());
         let mut fate = Fate::Failed("no split was found in time".into());
         for (partition, method) in splits {
             let placing = Placing { question, partition, method, options: self.options, limit, cx: self.cx };
@@ -322,6 +337,11 @@ impl<'a> Planner<'a> {
             self.found_any.store(true, Ordering::Relaxed);
         }
         Ok(fate)
+    }
+
+    /// How long one of so many mappers may take under each cost.
+    fn mapping_limit(&self, mappers: usize) -> Duration {
+        self.options.mapping_time.min(self.share(mappers * self.options.counted.len()).unwrap_or(Duration::MAX))
     }
 
     /// Places one of so many best candidates by all mappers.

@@ -149,10 +149,9 @@ impl Search<'_> {
             return Ok(());
         }
         let is_asked = asked == Joint::Always;
-        let (problem, members) = match self.question.joint()? {
-            Ok(joint) => joint,
-            Err(cause) if is_asked => return Err(PlanError::NoJoint(cause)),
-            Err(_) => return Ok(()),
+        let (problem, members) = match self.question.joint() {
+            Err(PlanError::NoJoint(_)) if !is_asked => return Ok(()),
+            joint => joint?,
         };
         let few = JointSearch { max_labels: MOST_LABELS, ..JointSearch::default() };
         let search = if is_asked { JointSearch::default() } else { few };

@@ -5,7 +5,7 @@ use dagsplit::instance::{Edge, EdgeBytes, Instance, Node, NodeOption, Parallelis
 use dagsplit::mapping::{
     Channel, Counted, Device, Mapping, MappingProblem, Message, Stage, StageCost, StageGraph, Topology,
 };
-use dagsplit::plan::{Candidate, Fate, Plan, PlanOptions, plan};
+use dagsplit::plan::{Candidate, Fate, Joint, Plan, PlanOptions, plan};
 use dagsplit::problem::{Optimizer, Precision, StageMemory, Training, fits};
 use dagsplit::simulate::schedule::{Interleaved, OneForwardOneBackward, Schedule};
 use dagsplit::simulate::{Collective, Communication, Links, Options, Pipeline, SimulateError, Unsuitable, simulate};
@@ -375,6 +375,42 @@ fn all_reduces_do_not_hold_up_the_stages_before() {
     let (bound, time) = one_layer_each(&layers, (&[true; 4], &[false; 4]), 4, 2);
     assert!(bound <= time, "{bound} above {time}");
     assert!(time < 31.0 + 2.0 * 2.0 + 120.0, "{time}, as one after the other");
+}
+
+/// Splits for links of one bandwidth mostly miss the shortest step; split again for the links that they get, half of them find it.
+#[test]
+fn stages_are_split_again_for_their_places() {
+    let topology = topology(4, (&[1], 0), &[false; 4], None);
+    let pairs = |a: usize, b: usize| if a / 2 == b / 2 { 29.0 } else { 3.0 };
+    let topology = Topology::new("pairs", "made up", topology.devices, pairs);
+    let asked = PlanOptions {
+        replicas: vec![1],
+        schedules: vec![&OneForwardOneBackward],
+        recompute: vec![false],
+        joint: Joint::Never,
+        ..options(Communication::default(), 4, StageMemory::default())
+    };
+    let (mut split_again, mut shortest) = (0, 0);
+    for seed in 1..=20_u32 {
+        let drawn = |i: u32, most: u8| 1 + ((100 * seed + i).wrapping_mul(2_654_435_761) >> 16) as u8 % most;
+        let layers: Vec<Layer> =
+            (0..6).map(|i| (drawn(3 * i, 4), drawn(3 * i + 1, 6), drawn(3 * i + 2, 30), 0, 1)).collect();
+        let found = check_nodes(&layers, (&[true; 6], &[false; 6]), &topology, &asked).unwrap();
+        let best = found.best().unwrap();
+        split_again += usize::from(best.pipeline().unwrap().method.ends_with("+places"));
+        shortest += usize::from(best.time().unwrap() <= best_step(&layers, &topology, best) * (1.0 + 1e-9));
+    }
+    assert!(split_again >= 10 && shortest >= 10, "{split_again} are split again, {shortest} of 20 are the shortest");
+}
+
+/// The shortest step of a chain of layers, whatever the split and the mapping.
+fn best_step(layers: &[Layer], topology: &Topology, candidate: &Candidate) -> f64 {
+    let edges: Vec<(usize, usize)> = (1..layers.len()).map(|v| (v - 1, v)).collect();
+    let splits = splits(layers.len(), &edges, candidate.shape.stages);
+    let step = |split: &Vec<usize>| {
+        shortest(&of_nodes(layers, &edges, split, |_| 0.0), topology, candidate, Communication::default())
+    };
+    splits.iter().filter_map(step).min_by(f64::total_cmp).unwrap()
 }
 
 proptest! {

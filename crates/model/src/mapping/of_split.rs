@@ -22,14 +22,9 @@ impl StageGraph {
     /// stage and has no size ([`Transfer::bytes`](crate::cost::Transfer::bytes)). And forward passes in which devices wait
     /// for each other: stages run one after another.
     pub fn of(instance: &Instance, problem: &Problem, split: &Solution) -> Result<Self, Problems> {
-        let parts: Vec<&DeviceAssignment> = split.devices.iter().filter(|device| !device.nodes.is_empty()).collect();
+        let parts = parts(split);
         let part_of = part_of(instance, problem, &parts)?;
-        let Some(place) = places(problem, &part_of, parts.len()) else {
-            let mut problems = Problems::default();
-            let cure = "map splits that are contiguous, as of `dagsplit solve`";
-            problems.add("split", "devices wait for each other within the forward pass, as no stages do", cure);
-            return Err(problems);
-        };
+        let place = places(problem, &part_of, parts.len())?;
         let mut problems = Problems::default();
         let mut stages = vec![Stage::default(); parts.len()];
         let knows_parameters = instance.knows_parameters();
@@ -52,6 +47,22 @@ impl StageGraph {
         problems.into_result()?;
         Ok(Self { name: instance.metadata.name.clone().unwrap_or_default(), stages, messages })
     }
+
+    /// The stage of [`Self::of`] that holds each node, by the nodes' indices. O(n + m log m).
+    ///
+    /// # Errors
+    /// Nodes that the split leaves out, that a CPU runs, and stages that wait for each other.
+    pub fn stage_of_nodes(instance: &Instance, problem: &Problem, split: &Solution) -> Result<Vec<usize>, Problems> {
+        let parts = parts(split);
+        let part_of = part_of(instance, problem, &parts)?;
+        let place = places(problem, &part_of, parts.len())?;
+        Ok(part_of.into_iter().map(|part| place[part]).collect())
+    }
+}
+
+/// The devices that hold nodes.
+fn parts(split: &Solution) -> Vec<&DeviceAssignment> {
+    split.devices.iter().filter(|device| !device.nodes.is_empty()).collect()
 }
 
 /// The part of each node.
@@ -98,8 +109,8 @@ fn stage(
     stage
 }
 
-/// The stage that each part is: its place in a topological order of the forward pass; `None` where there is none.
-fn places(problem: &Problem, part_of: &[usize], parts: usize) -> Option<Vec<usize>> {
+/// The stage that each part is: its place in a topological order of the forward pass.
+fn places(problem: &Problem, part_of: &[usize], parts: usize) -> Result<Vec<usize>, Problems> {
     let mut quotient = DiGraph::<(), ()>::new();
     // toposort puts later nodes first where it may, so they are added last to first.
     let nodes: Vec<NodeIndex> = (0..parts).map(|_| quotient.add_node(())).collect();
@@ -110,9 +121,14 @@ fn places(problem: &Problem, part_of: &[usize], parts: usize) -> Option<Vec<usiz
         }
     }
     let mut place: Vec<usize> = (0..parts).collect();
-    let order = toposort(&quotient, None).ok()?;
+    let Ok(order) = toposort(&quotient, None) else {
+        let mut problems = Problems::default();
+        let cure = "map splits that are contiguous, as of `dagsplit solve`";
+        problems.add("split", "devices wait for each other within the forward pass, as no stages do", cure);
+        return Err(problems);
+    };
     order.into_iter().enumerate().for_each(|(i, node)| place[parts - 1 - node.index()] = i);
-    Some(place)
+    Ok(place)
 }
 
 /// Each transfer once to each other stage that needs it; nodes whose output has no size are told, once each.
