@@ -75,8 +75,8 @@ struct Line {
     microbatches: f64,
     /// The part of all time that is the backward pass.
     backward: f64,
-    /// The least that all stages compute in sum.
-    least: f64,
+    /// The least that stages of the units from each position on compute in sum.
+    after: Vec<f64>,
 }
 
 /// Stages one after another, up to some end.
@@ -103,10 +103,6 @@ impl Way {
             from: (begin, number),
         }
     }
-
-    fn step(&self, microbatches: f64) -> f64 {
-        self.sum + (microbatches - 1.0) * self.longest + self.exposed
-    }
 }
 
 impl Line {
@@ -128,8 +124,35 @@ impl Line {
         }
         let sum = |time: fn(&Stage) -> f64| units.iter().map(time).sum::<f64>();
         let backward = sum(|unit| unit.backward) / sum(Stage::compute).max(f64::MIN_POSITIVE);
-        let least = sum(Stage::compute) / places.speed.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-        Self { units, nets, made, consumed, was, places, microbatches, backward, least }
+        let fastest = places.speed.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let mut after = vec![0.0; units.len() + 1];
+        for (at, unit) in units.iter().enumerate().rev() {
+            after[at] = after[at + 1] + unit.compute() / fastest;
+        }
+        Self { units, nets, made, consumed, was, places, microbatches, backward, after }
+    }
+
+    /// The step of stages that end there, with so many stages after them that take no longer than they have to.
+    fn step(&self, way: &Way, end: usize, left: usize) -> f64 {
+        let rest = self.after[end];
+        let longest = way.longest.max(rest / left.max(1) as f64);
+        way.sum + rest + (self.microbatches - 1.0) * longest + way.exposed
+    }
+
+    /// Keeps a way to `end` that may lead to a shorter step than known, if no other is as good in all that comes of it.
+    fn keep(&self, ways: &mut Vec<Way>, new: Way, known: f64, (end, left): (usize, usize)) {
+        // Later stages wait for the sum, and what is left of all-reduces comes on top of it.
+        let is_as_good =
+            |a: &Way, b: &Way| a.sum <= b.sum && a.longest <= b.longest && a.sum + a.exposed <= b.sum + b.exposed;
+        if self.step(&new, end, left) >= known || ways.iter().any(|way| is_as_good(way, &new)) {
+            return;
+        }
+        ways.retain(|way| !is_as_good(&new, way));
+        ways.push(new);
+        if ways.len() > MOST_WAYS {
+            let step = |number: &usize| self.step(&ways[*number], end, left);
+            (0..ways.len()).max_by(|a, b| step(a).total_cmp(&step(b))).map(|worst| ways.swap_remove(worst));
+        }
     }
 
     /// The ends of stages of the shortest steps below `known`, the shortest first.
@@ -149,7 +172,8 @@ impl Line {
                     if place < last || interval.end == count {
                         let ends: &mut Vec<Way> = &mut next[interval.end];
                         for (number, way) in ways.iter().enumerate() {
-                            keep(ends, way.with(&interval, (begin, number)), known, self.microbatches);
+                            let at = (interval.end, last - place);
+                            self.keep(ends, way.with(&interval, (begin, number)), known, at);
                         }
                     }
                 }
@@ -158,7 +182,8 @@ impl Line {
         }
         let ways = &layers[last + 1][count];
         let mut numbers: Vec<usize> = (0..ways.len()).collect();
-        numbers.sort_by(|&a, &b| ways[a].step(self.microbatches).total_cmp(&ways[b].step(self.microbatches)));
+        let step = |number: usize| self.step(&ways[number], count, 0);
+        numbers.sort_by(|&a, &b| step(a).total_cmp(&step(b)));
         let ends = |mut number: usize| {
             let mut ends = vec![count];
             for layer in layers[2..].iter().rev() {
@@ -186,23 +211,7 @@ impl Line {
             (interval.begin..end).for_each(|_| interval.extend());
             way = way.with(&interval, (0, 0));
         }
-        way.step(self.microbatches)
-    }
-}
-
-/// Keeps a way that leads to a shorter step than known, if no other is as good in all that comes of it.
-fn keep(ways: &mut Vec<Way>, new: Way, known: f64, microbatches: f64) {
-    // Later stages wait for the sum, and what is left of all-reduces comes on top of it.
-    let is_as_good =
-        |a: &Way, b: &Way| a.sum <= b.sum && a.longest <= b.longest && a.sum + a.exposed <= b.sum + b.exposed;
-    if new.step(microbatches) >= known || ways.iter().any(|way| is_as_good(way, &new)) {
-        return;
-    }
-    ways.retain(|way| !is_as_good(&new, way));
-    ways.push(new);
-    if ways.len() > MOST_WAYS {
-        let by_step = |a: &usize, b: &usize| ways[*a].step(microbatches).total_cmp(&ways[*b].step(microbatches));
-        (0..ways.len()).max_by(by_step).map(|worst| ways.swap_remove(worst));
+        self.step(&way, self.units.len(), 0)
     }
 }
 
@@ -262,7 +271,7 @@ impl<'a> Interval<'a> {
     fn may_be_better(&self, known: f64) -> bool {
         let Places { memory, in_flight, .. } = &self.line.places;
         let bytes = self.bytes.0 + self.bytes.1 * in_flight[self.place] as f64;
-        let step = self.line.least + (self.line.microbatches - 1.0) * self.compute;
+        let step = self.line.after[0] + (self.line.microbatches - 1.0) * self.compute;
         step < known && fits(bytes, memory[self.place])
     }
 
@@ -362,7 +371,7 @@ mod tests {
         Line::of(units.iter().map(unit).collect(), nets.iter().map(net).collect(), was, places, 4.0)
     }
 
-    /// What [`Way::step`] should be of stages that end there; `None` where one lacks memory.
+    /// What [`Line::step`] should be of stages that end there; `None` where one lacks memory.
     fn step(line: &Line, ends: &[usize]) -> Option<f64> {
         let stage_of = |unit: usize| ends.iter().filter(|&&end| end <= unit).count();
         let all = |time: fn(&Stage) -> f64| line.units.iter().map(time).sum::<f64>();
