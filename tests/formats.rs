@@ -331,6 +331,22 @@ fn the_published_piper_profile_adds_up() {
     assert_eq!(instance.nodes[4].output_bytes, Some(31_457_280.0));
 }
 
+/// The first field tells the format that is one's mark and not null, wherever it stands and whatever comes after it.
+#[test]
+fn marks_tell_formats() {
+    let marked = |before: &str, after: &str| {
+        let file = write(&tarnawski(), OutputFormat::Tarnawski);
+        let fields = file.trim_end().trim_start_matches('{').trim_end_matches('}').to_owned();
+        parse(&format!("{{{before}{fields}{after}}}"))
+    };
+    for (before, after) in
+        [("", ""), ("\"schema\": null,", ""), ("\"notes\": {\"schema\": 1},", ", \"schema\": \"mine\"")]
+    {
+        assert_eq!(marked(before, after).unwrap(), tarnawski(), "{before} {after}");
+    }
+    assert!(marked("\"schema\": \"mine\",", "").unwrap_err().contains("the schema is \"mine\""));
+}
+
 #[test]
 fn the_name_defaults_to_the_files() {
     let folder = tempfile::tempdir().unwrap();

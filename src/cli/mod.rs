@@ -289,3 +289,16 @@ fn bug(what: &str) -> Failure {
 fn listed<V: std::fmt::Display>(violations: &[V]) -> String {
     violations.iter().map(|violation| format!("\n  {violation}")).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    /// Options are built for the verb that is asked for alone: here for all.
+    #[test]
+    fn the_options_of_no_verb_contradict_each_other() {
+        CommandLine::command().debug_assert();
+    }
+}

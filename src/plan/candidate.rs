@@ -1,7 +1,7 @@
 //! One way to use the devices.
 
 use super::{Breakdown, Partition, Shape};
-use crate::mapping::{ClaimedMapping, Counted, MappingProblem};
+use crate::mapping::{ClaimedMapping, Counted, Mapping, MappingProblem};
 use crate::simulate::Simulation;
 use crate::simulate::schedule::Schedule;
 
@@ -50,7 +50,7 @@ pub struct MappedPipeline {
     pub counted: Counted,
     /// The slowest copy, with messages and all-reduce whatever the mapper counted.
     pub stage_time: f64,
-    /// The relative gap of the mapper under what it counted; `None` where it knows no bound.
+    /// The relative gap of the mapper under what it counted; `None` where it knows no bound, or the stages are others since.
     pub gap: Option<f64>,
     /// When everything ran.
     pub simulation: Simulation,
@@ -70,6 +70,20 @@ impl MappedPipeline {
     /// Where its stages are: with several chunks on each device those of the split, not of what was mapped.
     pub fn places(&self) -> ClaimedMapping {
         self.partition.spread(&self.mapping)
+    }
+
+    /// The device of each copy, of which the verifier has found each once.
+    pub(super) fn devices(&self) -> Mapping {
+        let mut devices = vec![0; self.problem.copies()];
+        for copy in &self.mapping.copies {
+            devices[copy.stage * self.problem.replicas + copy.replica] = copy.device;
+        }
+        Mapping { devices }
+    }
+
+    /// Whether it serves as well as `other`, where both serve.
+    pub(super) fn serves_as_well_as(&self, other: &Self) -> bool {
+        self.service.zip(other.service).is_none_or(|(own, other)| own.is_as_good_as(&other))
     }
 
     /// Whether it fits where `other` does not, or else is faster.

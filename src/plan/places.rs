@@ -24,7 +24,7 @@ impl Places {
     pub fn of(question: &Question, pipeline: &MappedPipeline) -> Self {
         let (topology, replicas) = (&question.topology, question.shape.replicas);
         let count = pipeline.problem.stages.stages.len();
-        let mapping = pipeline.mapping.devices(&pipeline.problem);
+        let mapping = pipeline.devices();
         let devices: Vec<&[usize]> = mapping.devices.chunks_exact(replicas).collect();
         let of_devices = |stage: usize| devices[stage].iter().map(|&device| &topology.devices[device]);
         let link = |from: usize, to: usize| {
@@ -32,13 +32,15 @@ impl Places {
             let times = topology.at_once(&ends, 1.0);
             times.iter().map(|&MessageTime { transfer, .. }| transfer).fold(0.0, f64::max)
         };
+        // Latencies do not grow with the bytes.
+        let at_once = topology.clone().into_owned().with_latency(|_, _| 0.0);
         let all_reduce = |stage: usize| {
-            let ways = question.all_reduce.ways(topology, devices[stage], 1.0);
+            let ways = question.all_reduce.ways(&at_once, devices[stage], 1.0);
             AllReduce { after: Vec::new(), ways }.time(1)
         };
         let in_flight = |stage: usize| {
             let (behind, all) = ((count - stage) * replicas, count * replicas);
-            question.memory.in_flight.count(replicas, behind, all, question.microbatches * replicas)
+            question.memory.in_flight.count(replicas, behind, all, question.all_microbatches())
         };
         let pairs = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
         Self {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::question::Question;
 use super::resplit::resplits;
 use super::{Breakdown, MappedPipeline, Partition, PlanError, PlanOptions};
-use crate::mapping::{ClaimedMapping, Counted, Mapper, Mapping, MappingProblem, StageCost};
+use crate::mapping::{ClaimedMapping, Counted, Mapping, MappingProblem, StageCost};
 use crate::registry;
 use crate::search::gap;
 use crate::simulate::{Communication, Options, Pipeline, simulate};
@@ -67,27 +67,29 @@ impl Placing<'_> {
             Err(error) => return Ok(Err(error)),
         };
         let is_given = self.options.partitioner.is_some();
-        while !is_given && let Some(better) = self.split_again(&best)? {
+        while !is_given
+            && !self.cx.should_stop()
+            && let Some(better) = self.split_again(&best)?
+        {
             best = better;
         }
         Ok(Ok(best))
     }
 
-    /// The best with the same places that is better than `known`.
+    /// The best with the same places that is better than `known`, and serves as well.
     fn split_again(&self, known: &MappedPipeline) -> Result<Option<MappedPipeline>, PlanError> {
         let method = &format!("{}{AGAIN}", known.method.trim_end_matches(AGAIN));
         let mut best: Option<MappedPipeline> = None;
-        for split in resplits(self.question, known)? {
+        let mapping = known.devices();
+        for split in resplits(self.question, known, self.cx)? {
             let partition = &Partition::of_nodes(self.question, (method, false), &split)?;
             let placing = Placing { partition, method, ..*self };
-            let found = Found {
-                mapping: known.mapping.devices(&known.problem),
-                problem: placing.mapping_problem(known.counted),
-                mapper: known.mapper.clone(),
-                gap: None,
-            };
-            let pipeline = placing.simulated(found).ok();
-            best = pipeline.filter(|one| one.is_better(best.as_ref().unwrap_or(known))).or(best);
+            let problem = placing.mapping_problem(known.counted);
+            verified(&problem, &mapping, &known.mapper)?;
+            let found = Found { mapping: mapping.clone(), problem, mapper: known.mapper.clone(), gap: None };
+            let is_better =
+                |one: &MappedPipeline| one.is_better(best.as_ref().unwrap_or(known)) && one.serves_as_well_as(known);
+            best = placing.simulated(found).ok().filter(is_better).or(best);
         }
         Ok(best)
     }
@@ -105,7 +107,7 @@ impl Placing<'_> {
                 else {
                     continue;
                 };
-                let time = verified(&problem, mapping, mapper.as_ref())?;
+                let time = verified(&problem, mapping, mapper.name())?;
                 let bound = run.outcome.bound().copied().filter(|&bound| bound > 0.0);
                 let gap = bound.and_then(|bound| gap(time, bound));
                 all.push(Found { mapping: mapping.clone(), problem, mapper: spec.clone(), gap });
@@ -181,10 +183,10 @@ pub fn is_rule(spec: &str) -> bool {
 }
 
 /// The time of the slowest copy, recomputed by the verifier.
-fn verified(problem: &MappingProblem, mapping: &Mapping, mapper: &dyn Mapper) -> Result<f64, PlanError> {
+fn verified(problem: &MappingProblem, mapping: &Mapping, mapper: &str) -> Result<f64, PlanError> {
     let verified = verify::mapping::check(problem, &ClaimedMapping::new(problem, mapping));
     verified.map(|verified| verified.objective()).map_err(|violations| PlanError::Mapping {
-        mapper: mapper.name().into(),
+        mapper: mapper.into(),
         violation: violations.first().map(ToString::to_string).unwrap_or_default(),
     })
 }

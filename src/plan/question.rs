@@ -87,7 +87,7 @@ impl Question<'_> {
     }
 
     /// Microbatches of all pipelines.
-    fn all_microbatches(&self) -> usize {
+    pub(super) fn all_microbatches(&self) -> usize {
         self.microbatches * self.shape.replicas
     }
 

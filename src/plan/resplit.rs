@@ -7,6 +7,7 @@ use super::question::Question;
 use crate::graph::topological;
 use crate::mapping::{Stage, StageGraph, UnitGraph, UnitNet};
 use crate::problem::{DeviceAssignment, DeviceKind, Solution, fits};
+use crate::search::SearchContext;
 
 /// The splits that are the best for the places of `pipeline`, of all that cut one order of its nodes into as many stages: the order
 /// of the stages that it has, and by number within them. A few that promise a step not much longer than that it has, the best
@@ -14,11 +15,16 @@ use crate::problem::{DeviceAssignment, DeviceKind, Solution, fits};
 ///
 /// A dynamic program over the ends of stages. m microbatches take about Σ T + (m − 1) max T, and what is left of all-reduces
 /// where the stages before have ended: of the ways to an end it keeps some of which no other has as little of all three. A message
-/// counts for where its other end was, or has to be by now. O(S n · units of a stage · degree) for n units.
+/// counts for where its other end was, or has to be by now. O(S n · units of a stage · (degree + ways²)) for n units; none where a
+/// limit comes first.
 ///
 /// # Errors
 /// The instance cannot be split.
-pub fn resplits(question: &Question, pipeline: &MappedPipeline) -> Result<Vec<Solution>, PlanError> {
+pub fn resplits(
+    question: &Question,
+    pipeline: &MappedPipeline,
+    cx: &SearchContext,
+) -> Result<Vec<Solution>, PlanError> {
     if question.has_options() || question.chunks > 1 {
         return Ok(Vec::new());
     }
@@ -37,6 +43,10 @@ pub fn resplits(question: &Question, pipeline: &MappedPipeline) -> Result<Vec<So
     let was: Vec<usize> = members.iter().map(|nodes| stage_of[index[&nodes[0]]]).collect();
     let order = topological::by_priority(&graph.order, |unit| (was[unit], unit));
     let line = Line::new(question, &graph, (&order, &was), Places::of(question, pipeline));
+    if !line.was.is_sorted() {
+        // The order of the passes is more than that of the stages.
+        return Ok(Vec::new());
+    }
     // One that does not fit is worse than any that does.
     let known = if pipeline.overfull.is_some() { f64::INFINITY } else { line.known() };
     let split = |ends: Vec<usize>| {
@@ -48,7 +58,8 @@ pub fn resplits(question: &Question, pipeline: &MappedPipeline) -> Result<Vec<So
         };
         Solution { devices: ends.into_iter().map(stage).collect(), objective: None }
     };
-    let others = line.best(known * SLACK).into_iter().filter(|ends| *ends != line.ends_now());
+    let now = line.ends_now();
+    let others = line.best(known * SLACK, cx).into_iter().filter(|ends| *ends != now);
     Ok(others.take(FEW).map(split).collect())
 }
 
@@ -60,6 +71,9 @@ const FEW: usize = 3;
 
 /// So many ways to an end are kept at most, those that take the least so far.
 const MOST_WAYS: usize = 16;
+
+/// A list of so many has room for twice as many.
+const MOST_ROOM: usize = 2 * MOST_WAYS;
 
 /// Units in a row, to be cut into stages whose places are known; units are their positions in it.
 struct Line {
@@ -155,14 +169,20 @@ impl Line {
         }
     }
 
-    /// The ends of stages of the shortest steps below `known`, the shortest first.
-    fn best(&self, known: f64) -> Vec<Vec<usize>> {
+    /// The ends of stages of the shortest steps below `known`, the shortest first; none where a limit comes first.
+    fn best(&self, known: f64, cx: &SearchContext) -> Vec<Vec<usize>> {
         let (count, last) = (self.units.len(), self.places.len() - 1);
+        if !cx.admits((last + 1) * count * MOST_ROOM * size_of::<Way>()) {
+            return Vec::new();
+        }
         let mut layers = vec![vec![vec![Way::START]]];
         for place in 0..=last {
             let mut next = vec![Vec::new(); count + 1];
             let mut interval = Interval::new(self, place);
             for (begin, ways) in layers[place].iter().enumerate().filter(|(_, ways)| !ways.is_empty()) {
+                if cx.should_stop() {
+                    return Vec::new();
+                }
                 interval.start(begin);
                 while interval.end < count - (last - place) {
                     interval.extend();
@@ -226,8 +246,9 @@ struct Interval<'a> {
     all_reduce: f64,
     /// Bytes that last, and of each microbatch in flight.
     bytes: (f64, f64),
-    /// Of each net, how many consumers outside are at each place, if its source is inside; or whether a consumer is inside.
+    /// Of each net whose source is inside, how many consumers outside are at each place.
     outside: Vec<u32>,
+    /// Of each net whose source is outside, whether a consumer is inside.
     has_consumer: Vec<bool>,
 }
 
@@ -421,14 +442,15 @@ mod tests {
             let count = units.len();
             let first = cuts[0].min(count - 2);
             let line = line(&units, &nets, [first, (first + cuts[1]).min(count - 1)], &rates, memory);
-            let found = line.best(f64::INFINITY);
+            let cx = SearchContext::new();
+            let found = line.best(f64::INFINITY, &cx);
             let all = (1..count - 1).flat_map(|a| (a + 1..count).map(move |b| [a, b, count]));
             let least = all.filter_map(|ends| step(&line, &ends)).min_by(f64::total_cmp);
-            prop_assert_eq!(found.first().is_some(), least.is_some());
+            prop_assert_eq!(found.is_empty(), least.is_none());
             if let Some(least) = least {
                 let taken = step(&line, &found[0]).expect("it fits");
                 prop_assert!((taken - least).abs() < 1e-9 * least, "{} for {}", taken, least);
-                prop_assert!(line.best(least * (1.0 - 1e-9)).is_empty());
+                prop_assert!(line.best(least * (1.0 - 1e-9), &cx).is_empty());
             }
         }
     }

@@ -293,11 +293,15 @@ impl<'a> Planner<'a> {
     fn place_again(&self, question: &Question, candidate: &mut Candidate, left: usize) -> Result<(), PlanError> {
         let is_known = |split: &Partition| candidate.splits.iter().any(|(known, _)| known.stages == split.stages);
         let Some(best) = candidate.pipeline().filter(|best| !is_known(&best.partition)) else { return Ok(()) };
-        let split = (best.partition.clone(), best.method.clone());
+        if self.cx.should_stop() {
+            return Ok(());
+        }
+        let mut split = (best.partition.clone(), best.method.clone());
         let again = self.placed(question, std::slice::from_ref(&split), self.rules(), left)?;
         if let Fate::Planned(again) = again
             && again.is_better(best)
         {
+            split = (again.partition.clone(), again.method.clone());
             candidate.fate = Fate::Planned(again);
         }
         candidate.splits.push(split);

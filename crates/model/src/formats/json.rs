@@ -91,13 +91,10 @@ fn read_entry<T: DeserializeOwned>(text: &str) -> Result<T, (Option<u64>, String
     }
 }
 
-/// What the first field of the object `text` that tells something tells; what comes after it is not read.
+/// What the first field of the object `text` that is not null and tells something tells; what comes after it is not read.
 pub fn first_telling<T>(text: &str, tell: impl Fn(&str) -> Option<T>) -> Result<Option<T>, ReadCause> {
     let mut told = None;
-    let fields = Fields(|name: &str| {
-        told = tell(name);
-        told.is_some()
-    });
+    let fields = Fields { tell, told: &mut told };
     // Where a field has told, the end of the object is not reached, which is no error of the text.
     match serde_json::Deserializer::from_str(text).deserialize_map(fields) {
         Err(error) if told.is_none() => Err(ReadCause::Json(explain(text, &error))),
@@ -105,28 +102,33 @@ pub fn first_telling<T>(text: &str, tell: impl Fn(&str) -> Option<T>) -> Result<
     }
 }
 
-/// Goes through the names of an object's fields until this says that it is enough.
-struct Fields<F>(F);
+/// Goes through an object's fields until one tells something.
+struct Fields<'a, F, T> {
+    tell: F,
+    told: &'a mut Option<T>,
+}
 
-impl<'de, F: FnMut(&str) -> bool> Visitor<'de> for Fields<F> {
+impl<'de, T, F: Fn(&str) -> Option<T>> Visitor<'de> for Fields<'_, F, T> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(name) = map.next_key::<Cow<str>>()? {
-            if (self.0)(&name) {
+            let told = (self.tell)(&name);
+            if map.next_value::<Option<IgnoredAny>>()?.is_some() && told.is_some() {
+                *self.told = told;
                 break;
             }
-            map.next_value::<IgnoredAny>()?;
         }
         Ok(())
     }
 }
 
-/// Parses `text`, which must be an object; nesting is limited by serde_json, so no text can exhaust the stack.
+/// Parses `text`, which must be an object; serde_json limits the nesting of what is read, and skips without recursion what is
+/// not, so no text can exhaust the stack.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ReadCause> {
     if !text.trim_start().starts_with('{') {
         return Err(ReadCause::Json("expected a JSON object, which begins with `{`".to_owned()));

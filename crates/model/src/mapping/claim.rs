@@ -40,15 +40,6 @@ pub struct ClaimedNames {
 }
 
 impl ClaimedMapping {
-    /// The device of each copy of `problem`, as a mapping has them; 0 for what is not placed.
-    pub fn devices(&self, problem: &MappingProblem) -> Mapping {
-        let mut devices = vec![0; problem.copies()];
-        for copy in &self.copies {
-            devices[copy.stage * problem.replicas + copy.replica] = copy.device;
-        }
-        Mapping { devices }
-    }
-
     /// The same places, with nothing said of times.
     #[must_use]
     pub fn without_times(self) -> Self {
