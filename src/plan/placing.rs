@@ -15,6 +15,9 @@ use crate::verify;
 /// What a method's name ends with whose split was split again for its places.
 const AGAIN: &str = "+places";
 
+/// Mappings whose step is no longer than so many times the shortest are worth splitting again.
+const NEAR: f64 = 1.1;
+
 /// A split to be placed, the options to place it with, and how long a mapper may take under one cost.
 pub struct Placing<'a> {
     pub question: &'a Question<'a>,
@@ -49,23 +52,27 @@ impl Placing<'_> {
             || format!("no mapping of {} copies on {} devices was found in time", asked.copies(), asked.topology.len()),
             |shortage| shortage.to_string(),
         );
-        let mut best: Option<MappedPipeline> = None;
+        let mut mapped = Vec::new();
         for found in self.mappings(mappers)? {
-            match self.settled(found)? {
-                Ok(pipeline) if best.as_ref().is_none_or(|best| pipeline.is_better(best)) => best = Some(pipeline),
-                Ok(_) => {}
+            match self.simulated(found) {
+                Ok(pipeline) => mapped.push(pipeline),
                 Err(error) => reason = error,
+            }
+        }
+        let fitting = mapped.iter().filter(|pipeline| pipeline.overfull.is_none()).map(|pipeline| pipeline.time);
+        let near = NEAR * fitting.fold(f64::INFINITY, f64::min);
+        let mut best: Option<MappedPipeline> = None;
+        for pipeline in mapped {
+            let pipeline = if pipeline.time <= near { self.settled(pipeline)? } else { pipeline };
+            if best.as_ref().is_none_or(|best| pipeline.is_better(best)) {
+                best = Some(pipeline);
             }
         }
         Ok(best.ok_or(reason))
     }
 
-    /// A mapping simulated, its stages split again for their places as long as that gains something.
-    fn settled(&self, found: Found) -> Result<Result<MappedPipeline, String>, PlanError> {
-        let mut best = match self.simulated(found) {
-            Ok(pipeline) => pipeline,
-            Err(error) => return Ok(Err(error)),
-        };
+    /// The stages of a pipeline split again for their places as long as that gains something.
+    fn settled(&self, mut best: MappedPipeline) -> Result<MappedPipeline, PlanError> {
         let is_given = self.options.partitioner.is_some();
         while !is_given
             && !self.cx.should_stop()
@@ -73,7 +80,7 @@ impl Placing<'_> {
         {
             best = better;
         }
-        Ok(Ok(best))
+        Ok(best)
     }
 
     /// The best with the same places that is better than `known`, and serves as well.
