@@ -40,7 +40,6 @@ pub struct Made {
 }
 
 #[derive(Debug, Subcommand)]
-#[command(defer = true)]
 enum Family {
     /// A transformer: BERT-style encoder or GPT-style decoder, operator by operator.
     Transformer(ModelArgs<Transformer>),

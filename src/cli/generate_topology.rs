@@ -33,7 +33,6 @@ pub struct Args {
 }
 
 #[derive(Debug, Subcommand)]
-#[command(defer = true)]
 enum Family {
     /// Equal nodes, one bandwidth inside them and one between.
     Hierarchical(FamilyArgs<Hierarchical>),

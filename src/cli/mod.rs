@@ -2,6 +2,7 @@
 
 mod all_reduce_args;
 mod any_split;
+mod asked;
 mod check;
 mod compare;
 #[cfg(feature = "conformance")]
@@ -64,6 +65,7 @@ use crate::report::comparison::Versions;
 use crate::text::{self, escaped_json, escaped_lines};
 use clap::{Parser, Subcommand};
 
+use asked::Asked;
 pub use exit::{Exit, Failure, OrFail};
 pub use question::{Answer, Watch};
 pub use reproduce::Reproduced;
@@ -95,52 +97,50 @@ struct CommandLine {
     verb: Verb,
 }
 
-// Only the options of the verb that is asked for are built, so that what each of them does is said here.
 #[derive(Debug, Subcommand)]
-#[command(defer = true)]
 enum Verb {
     /// Find the best split of a workload, with a proof of how good it is.
-    Solve(solve::Args),
+    Solve(Asked<solve::Args>),
     /// Place the stages of a pipeline, each in several copies, on the devices of an interconnect.
-    Map(map::Args),
+    Map(Asked<map::Args>),
     /// Choose stages, replicas, tensor degree and devices for a batch: split, map and simulate every way to use an interconnect.
-    Plan(Box<plan::Args>),
+    Plan(Asked<Box<plan::Args>>),
     /// Run several methods on several workloads and show how far each is from the optimum.
-    Compare(Box<compare::Args>),
+    Compare(Asked<Box<compare::Args>>),
     /// Make a published table again and show our figures beside the published ones.
-    Reproduce(reproduce::Args),
+    Reproduce(Asked<reproduce::Args>),
     /// Check a split against its workload and recompute its loads; every violation is listed.
-    Verify(verify::Args),
+    Verify(Asked<verify::Args>),
     /// Check a proof that no split of a workload is better, whoever wrote it.
-    Check(check::Args),
+    Check(Asked<check::Args>),
     /// Show the best splits and bounds that are known of workloads, and take in better ones with their proofs.
-    Ledger(ledger::Args),
+    Ledger(Asked<ledger::Args>),
     /// Tell the size, the costs, the devices and lower bounds of a workload.
-    Info(info::Args),
+    Info(Asked<info::Args>),
     /// Translate a workload to another format.
-    Convert(convert::Args),
+    Convert(Asked<convert::Args>),
     /// Make a workload (a model graph with modelled costs, or a seeded random DAG) or an interconnect to map it onto.
-    Generate(generate::Args),
+    Generate(Asked<generate::Args>),
     /// Draw a workload as SVG, coloured by the devices of a split, or a topology, coloured by the stages mapped onto it.
-    Draw(draw::Args),
+    Draw(Asked<draw::Args>),
     /// Simulate the pipeline of a split, or of mapped stages: time, bubble, memory, timeline.
-    Simulate(Box<simulate::Args>),
+    Simulate(Asked<Box<simulate::Args>>),
     /// Write a split as the settings of a framework that runs pipelines.
-    Export(export::Args),
+    Export(Asked<export::Args>),
     /// Hold a partitioner of your own to the laws: valid splits, honest claims, in time.
     ///
     /// It is tried on small problems of many families, whose optimum is known, and on some of a few hundred nodes. For each
     /// law that it breaks the smallest problem found is written to a file.
     #[cfg(feature = "conformance")]
-    Conform(conform::Args),
+    Conform(Asked<conform::Args>),
     /// Write the integer program of a workload for Gurobi, CPLEX, SCIP, CBC or HiGHS.
     #[cfg(feature = "highs")]
-    Formulate(formulate::Args),
+    Formulate(Asked<formulate::Args>),
     /// Read another solver's solution of a program that `formulate` wrote, and check the split.
     #[cfg(feature = "highs")]
-    ImportSolution(import_solution::Args),
+    ImportSolution(Asked<import_solution::Args>),
     /// List the methods, the steps of chains, and their parameters.
-    Methods(methods::Args),
+    Methods(Asked<methods::Args>),
 }
 
 /// Parses the command line, runs its verb, and tells how it went. This is the whole program `dagsplit`; `allocated` tells
@@ -163,27 +163,27 @@ fn answer() -> Exit {
     let words = std::iter::once("dagsplit".into()).chain(invocation::words().iter().cloned());
     let line = CommandLine::try_parse_from(words).unwrap_or_else(|error| refuse(&error));
     let result = match line.verb {
-        Verb::Solve(args) => args.run(),
-        Verb::Map(args) => args.run(),
-        Verb::Plan(args) => args.run(),
-        Verb::Compare(args) => args.run(),
-        Verb::Reproduce(args) => args.run(),
-        Verb::Verify(args) => args.run(),
-        Verb::Check(args) => args.run(),
-        Verb::Ledger(args) => args.run(),
-        Verb::Info(args) => args.run(),
-        Verb::Convert(args) => args.run(),
-        Verb::Generate(args) => args.run(),
-        Verb::Draw(args) => args.run(),
-        Verb::Simulate(args) => args.run(),
-        Verb::Export(args) => args.run(),
+        Verb::Solve(args) => args.0.run(),
+        Verb::Map(args) => args.0.run(),
+        Verb::Plan(args) => args.0.run(),
+        Verb::Compare(args) => args.0.run(),
+        Verb::Reproduce(args) => args.0.run(),
+        Verb::Verify(args) => args.0.run(),
+        Verb::Check(args) => args.0.run(),
+        Verb::Ledger(args) => args.0.run(),
+        Verb::Info(args) => args.0.run(),
+        Verb::Convert(args) => args.0.run(),
+        Verb::Generate(args) => args.0.run(),
+        Verb::Draw(args) => args.0.run(),
+        Verb::Simulate(args) => args.0.run(),
+        Verb::Export(args) => args.0.run(),
         #[cfg(feature = "conformance")]
-        Verb::Conform(args) => args.run(),
+        Verb::Conform(args) => args.0.run(),
         #[cfg(feature = "highs")]
-        Verb::Formulate(args) => args.run(),
+        Verb::Formulate(args) => args.0.run(),
         #[cfg(feature = "highs")]
-        Verb::ImportSolution(args) => args.run(),
-        Verb::Methods(args) => args.run(),
+        Verb::ImportSolution(args) => args.0.run(),
+        Verb::Methods(args) => args.0.run(),
     };
     result.unwrap_or_else(|failure| {
         tell("error", &failure.to_string());
