@@ -360,6 +360,30 @@ mod violations {
         check(&problem(), &claim).err().unwrap_or_default()
     }
 
+    /// A claim is a mapping where it places each copy once, told in any order.
+    #[test]
+    fn a_claim_that_is_no_mapping_makes_none() {
+        let problem = problem();
+        let copy = |(i, device): (usize, usize)| PlacedCopy { stage: i / 2, replica: i % 2, device, time: None };
+        let claim =
+            ClaimedMapping { copies: [(2, 1), (0, 3), (3, 0), (1, 2)].map(copy).to_vec(), ..ClaimedMapping::default() };
+        assert_eq!(claim.to_mapping(&problem), Some(Mapping { devices: vec![3, 2, 1, 0] }));
+        let changed = |change: fn(&mut PlacedCopy)| {
+            let mut claim = claim.clone();
+            change(&mut claim.copies[0]);
+            claim.to_mapping(&problem)
+        };
+        for change in [
+            |copy: &mut PlacedCopy| copy.replica = 1,
+            |copy: &mut PlacedCopy| copy.replica = 2,
+            |copy: &mut PlacedCopy| copy.stage = 2,
+            |copy: &mut PlacedCopy| copy.stage = usize::MAX,
+        ] {
+            assert_eq!(changed(change), None);
+        }
+        assert_eq!(ClaimedMapping { copies: claim.copies[1..].to_vec(), ..claim }.to_mapping(&problem), None);
+    }
+
     #[test]
     fn each_is_found() {
         use MappingViolation::*;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::formats::{read_mapping, read_split, read_stages};
-use crate::mapping::{ClaimedMapping, Counted, Mapping, MappingProblem, StageCost};
+use crate::mapping::{ClaimedMapping, Counted, MappingProblem, StageCost};
 use crate::problem::{CostKind, Degrees, InFlight, Problem, Solution, StageMemory};
 use crate::report::simulation::{SimulationRecord, gantt, trace};
 use crate::simulate::schedule::{
@@ -20,7 +20,7 @@ use super::any_split::{self, AnySplit};
 use super::mapping_args::{LinkArgs, refuse_topology};
 use super::reading_args::{ReadingOptions, Workload};
 use super::stage_memory_args::TrainingArgs;
-use super::{Exit, Failure, OrFail, listed, note, print, print_json, values, write_out};
+use super::{Exit, Failure, OrFail, bug, listed, note, print, print_json, values, write_out};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -329,13 +329,10 @@ impl Args {
             let message = format!("{}: the mapping is invalid:{}", text::path(mapping), listed(&violations));
             return Err(Failure::message(Exit::InvalidSplit, message));
         }
-        let mut devices = vec![0; problem.copies()];
-        for copy in &claim.copies {
-            devices[copy.stage * problem.replicas + copy.replica] = copy.device;
-        }
+        let placed = claim.to_mapping(&problem).ok_or_else(|| bug("a valid mapping places each copy once"))?;
         let all_reduce = self.simulation.all_reduce.collective();
         let communication = Communication { links: self.simulation.links(), all_reduce };
-        Pipeline::of_mapping(&problem, &Mapping { devices }, communication).or_fail(Exit::Usage)
+        Pipeline::of_mapping(&problem, &placed, communication).or_fail(Exit::Usage)
     }
 }
 

@@ -72,13 +72,10 @@ impl MappedPipeline {
         self.partition.spread(&self.mapping)
     }
 
-    /// The device of each copy, of which the verifier has found each once.
+    /// The device of each copy.
     pub(super) fn devices(&self) -> Mapping {
-        let mut devices = vec![0; self.problem.copies()];
-        for copy in &self.mapping.copies {
-            devices[copy.stage * self.problem.replicas + copy.replica] = copy.device;
-        }
-        Mapping { devices }
+        let mapping = self.mapping.to_mapping(&self.problem);
+        mapping.unwrap_or_else(|| unreachable!("a verified mapping places each copy once"))
     }
 
     /// Whether it serves as well as `other`, where both serve.

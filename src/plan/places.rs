@@ -32,11 +32,11 @@ impl Places {
             let times = topology.at_once(&ends, 1.0);
             times.iter().map(|&MessageTime { transfer, .. }| transfer).fold(0.0, f64::max)
         };
-        // Latencies do not grow with the bytes.
-        let at_once = topology.clone().into_owned().with_latency(|_, _| 0.0);
-        let all_reduce = |stage: usize| {
-            let ways = question.all_reduce.ways(&at_once, devices[stage], 1.0);
-            AllReduce { after: Vec::new(), ways }.time(1)
+        let all_reduces = || {
+            // Latencies do not grow with the bytes.
+            let topology = topology.clone().into_owned().with_latency(|_, _| 0.0);
+            let ways = |stage: usize| question.all_reduce.ways(&topology, devices[stage], 1.0);
+            (0..count).map(|stage| AllReduce { after: Vec::new(), ways: ways(stage) }.time(1)).collect()
         };
         let in_flight = |stage: usize| {
             let (behind, all) = ((count - stage) * replicas, count * replicas);
@@ -51,7 +51,7 @@ impl Places {
                 .map(|stage| of_devices(stage).filter_map(|device| device.memory).min_by(f64::total_cmp))
                 .collect(),
             in_flight: (0..count).map(in_flight).collect(),
-            all_reduce: (0..count).map(|stage| if question.is_training() { all_reduce(stage) } else { 0.0 }).collect(),
+            all_reduce: if question.is_training() { all_reduces() } else { vec![0.0; count] },
             links: pairs
                 .map(|(from, to)| if question.links == Links::Blocking { link(from, to) } else { 0.0 })
                 .collect(),

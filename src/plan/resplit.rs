@@ -171,50 +171,49 @@ impl Line {
 
     /// The ends of stages of the shortest steps below `known`, the shortest first; none where a limit comes first.
     fn best(&self, known: f64, cx: &SearchContext) -> Vec<Vec<usize>> {
-        let (count, last) = (self.units.len(), self.places.len() - 1);
-        if !cx.admits((last + 1) * count * MOST_ROOM * size_of::<Way>()) {
+        let (count, stages) = (self.units.len(), self.places.len());
+        if !cx.admits(stages * count * MOST_ROOM * size_of::<Way>()) {
             return Vec::new();
         }
         let mut layers = vec![vec![vec![Way::START]]];
-        for place in 0..=last {
-            let mut next = vec![Vec::new(); count + 1];
-            let mut interval = Interval::new(self, place);
-            for (begin, ways) in layers[place].iter().enumerate().filter(|(_, ways)| !ways.is_empty()) {
-                if cx.should_stop() {
-                    return Vec::new();
-                }
-                interval.start(begin);
-                while interval.end < count - (last - place) {
-                    interval.extend();
-                    if !interval.may_be_better(known) {
-                        break;
-                    }
-                    if place < last || interval.end == count {
-                        let ends: &mut Vec<Way> = &mut next[interval.end];
-                        for (number, way) in ways.iter().enumerate() {
-                            let at = (interval.end, last - place);
-                            self.keep(ends, way.with(&interval, (begin, number)), known, at);
-                        }
-                    }
-                }
-            }
+        for place in 0..stages {
+            let Some(next) = self.extended(place, &layers[place], known, cx) else { return Vec::new() };
             layers.push(next);
         }
-        let ways = &layers[last + 1][count];
+        let ways = &layers[stages][count];
         let mut numbers: Vec<usize> = (0..ways.len()).collect();
         let step = |number: usize| self.step(&ways[number], count, 0);
         numbers.sort_by(|&a, &b| step(a).total_cmp(&step(b)));
-        let ends = |mut number: usize| {
-            let mut ends = vec![count];
-            for layer in layers[2..].iter().rev() {
-                let (begin, before) = layer[ends[ends.len() - 1]][number].from;
-                ends.push(begin);
-                number = before;
+        numbers.into_iter().map(|number| ends(&layers, (count, number))).collect()
+    }
+
+    /// The ways to each end with one stage more, at this place, after those `before` that lead to each position; `None` where a
+    /// limit comes first.
+    fn extended(&self, place: usize, before: &[Vec<Way>], known: f64, cx: &SearchContext) -> Option<Vec<Vec<Way>>> {
+        let (count, left) = (self.units.len(), self.places.len() - 1 - place);
+        let mut next = vec![Vec::new(); count + 1];
+        let mut interval = Interval::new(self, place);
+        for (begin, ways) in before.iter().enumerate().filter(|(_, ways)| !ways.is_empty()) {
+            if cx.should_stop() {
+                return None;
             }
-            ends.reverse();
-            ends
-        };
-        numbers.into_iter().map(ends).collect()
+            interval.start(begin);
+            while interval.end < count - left {
+                interval.extend();
+                if !interval.may_be_better(known) {
+                    break;
+                }
+                if left == 0 && interval.end < count {
+                    // The last stage takes all that is left.
+                    continue;
+                }
+                let end = interval.end;
+                for (number, way) in ways.iter().enumerate() {
+                    self.keep(&mut next[end], way.with(&interval, (begin, number)), known, (end, left));
+                }
+            }
+        }
+        Some(next)
     }
 
     /// The ends of the stages that are.
@@ -233,6 +232,17 @@ impl Line {
         }
         self.step(&way, self.units.len(), 0)
     }
+}
+
+/// The ends of the stages of a way to the last layer, by the end that it leads to and its number there.
+fn ends(layers: &[Vec<Vec<Way>>], (mut end, mut number): (usize, usize)) -> Vec<usize> {
+    let mut ends = vec![end];
+    for layer in layers[2..].iter().rev() {
+        (end, number) = layer[end][number].from;
+        ends.push(end);
+    }
+    ends.reverse();
+    ends
 }
 
 /// A stage at a place that grows by one unit after another.

@@ -47,6 +47,19 @@ impl ClaimedMapping {
         Self { copies: copies.collect(), objective: None, names: self.names }
     }
 
+    /// The mapping of `problem` that it tells of; `None` where a copy is missing, told twice, or none of the problem's.
+    pub fn to_mapping(&self, problem: &MappingProblem) -> Option<Mapping> {
+        let mut devices = vec![None; problem.copies()];
+        for copy in &self.copies {
+            let number = copy.stage.checked_mul(problem.replicas)?.checked_add(copy.replica)?;
+            let known = devices.get_mut(number).filter(|_| copy.replica < problem.replicas)?;
+            if known.replace(copy.device).is_some() {
+                return None;
+            }
+        }
+        Some(Mapping { devices: devices.into_iter().collect::<Option<_>>()? })
+    }
+
     /// How many copies of each stage there are by the largest number named; at least 1.
     pub fn replicas(&self) -> usize {
         self.copies.iter().map(|copy| copy.replica.saturating_add(1)).max().unwrap_or(1)
