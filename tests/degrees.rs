@@ -4,6 +4,8 @@
 mod brute_force;
 #[path = "degrees/chunk_peaks.rs"]
 mod chunk_peaks;
+#[path = "degrees/chunked.rs"]
+mod chunked;
 #[path = "degrees/classes.rs"]
 mod classes;
 #[path = "degrees/layers.rs"]

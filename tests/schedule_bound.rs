@@ -76,6 +76,7 @@ impl Tiny {
             parameter_bytes: self.parameters[i] as f64,
             memory: (self.parameters[i] + self.kept[i]) as f64,
             lasting_bytes: None,
+            working_bytes: 0.0,
         };
         let message = |source, target| Message { source, target, bytes: self.message };
         let device = |&room: &usize| Device { memory: Some(room as f64), ..Device::new("GPU") };
@@ -301,6 +302,7 @@ fn tangled() -> impl Strategy<Value = Pipeline> {
                 replica: 0,
                 device,
                 fixed: weights.into(),
+                working: 0.0,
                 parameters: weights.into(),
                 activations: (boundary + others).into(),
                 boundary: boundary.into(),

@@ -493,6 +493,7 @@ fn files() -> Vec<String> {
         parameter_bytes: 3.0,
         memory: 4.0,
         lasting_bytes: None,
+        working_bytes: 0.0,
     };
     let message = Message { source: 0, target: 1, bytes: 5.0 };
     let stages = StageGraph { name: "g".into(), stages: vec![stage(1.0), stage(2.0)], messages: vec![message] };

@@ -5,7 +5,8 @@ use std::path::Path;
 use crate::formats::read_split;
 use crate::instance::{PLAIN, Platform};
 use crate::problem::{
-    Chunks, CostKind, Degrees, DeviceKind, InFlight, Objective, Placement, ProblemSpec, Replication, Scope, Solution,
+    ChunkMemory, Chunks, ChunksInFlight, CostKind, Degrees, DeviceKind, InFlight, Objective, Placement, ProblemSpec,
+    Replication, Scope, Solution, StageMemory,
 };
 use crate::text;
 use crate::verify::{self, Verified, Violation};
@@ -73,8 +74,9 @@ pub fn verified_with_degrees(
         degrees: Some(degrees),
         ..ProblemSpec::default()
     };
-    spec.validate(&workload.instance).or_fail(Exit::Usage)?;
-    first_that_passes(vec![spec], &unclaimed, name, workload)
+    let specs = with_chunks(spec, &unclaimed);
+    specs[0].validate(&workload.instance).or_fail(Exit::Usage)?;
+    first_that_passes(specs, &unclaimed, name, workload)
 }
 
 /// A split as the first of these that it passes the verifier for, or what that of the first says.
@@ -96,7 +98,7 @@ fn first_that_passes(
 }
 
 /// What a split may be verified for: where devices state chunks, either placement of these. That the step has one
-/// microbatch does not matter to loads.
+/// microbatch does not matter to loads; stages with degrees have theirs.
 fn with_chunks(spec: ProblemSpec, split: &Solution) -> Vec<ProblemSpec> {
     let count = split.devices.iter().map(|device| device.chunks.len()).max().unwrap_or(0);
     if count == 0 {
@@ -108,11 +110,22 @@ fn with_chunks(spec: ProblemSpec, split: &Solution) -> Vec<ProblemSpec> {
             class.count = 0;
         }
     }
+    let of_one = |degrees: Degrees| Degrees {
+        tensor: split.devices.first().map(|device| vec![device.tensor_degree]),
+        data: split.devices.first().map(|device| vec![device.replicas]),
+        memory: StageMemory { in_flight: InFlight::default(), ..degrees.memory },
+        ..degrees
+    };
+    let degrees = spec.degrees.clone().map(of_one);
+    // Nothing is asked of what is in flight.
+    let in_flight = ChunksInFlight::Constant(1);
+    let memory = degrees.is_some().then_some(ChunkMemory { in_flight, training: None });
     let placed = |placement| ProblemSpec {
         platform: platform.clone(),
         scope: Scope::Acyclic,
-        objective: Objective::Step { microbatches: 1 },
-        chunks: Some(Chunks::new(count, placement)),
+        objective: Objective::Step { microbatches: degrees.as_ref().map_or(1, |degrees| degrees.microbatches) },
+        chunks: Some(Chunks { memory, ..Chunks::new(count, placement) }),
+        degrees: degrees.clone(),
         ..spec.clone()
     };
     let fits = |placement: &Placement| *placement == Placement::Interleaved || count == 2;

@@ -72,9 +72,9 @@ impl TargetArgs {
         let launch = Launch {
             layers: self.layers.as_deref(),
             batch: degrees.map(|degrees| (degrees.microbatches, 1)),
-            training: match spec.chunks {
-                Some(chunks) => chunks.memory.and_then(|memory| memory.training),
-                None => degrees.and_then(|degrees| degrees.memory.training),
+            training: match degrees {
+                Some(degrees) => degrees.memory.training,
+                None => spec.chunks.and_then(|chunks| chunks.memory?.training),
             },
             zero: degrees.map_or(0, |degrees| degrees.memory.zero),
             placement: spec.chunks.map_or_else(Default::default, |chunks| chunks.placement),

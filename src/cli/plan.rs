@@ -8,7 +8,7 @@ use crate::formats::{write_mapping, write_stages, write_topology};
 use crate::instance::Instance;
 use crate::mapping::Topology;
 use crate::plan::{Partition, Plan, PlanError, plan};
-use crate::problem::{Placement, Solution};
+use crate::problem::Solution;
 use crate::report::framework::{Degrees, Framework, Launch, ranks};
 use crate::report::page::{self, PlanPage};
 use crate::report::plan::{PlanRecord, plot};
@@ -229,7 +229,7 @@ impl Args {
             zero: memory.zero,
             schedule: Some(best.schedule.name()),
             recompute: best.recompute,
-            placement: Placement::Interleaved,
+            placement: best.placement(),
         };
         let settings = settings(to, &workload.instance, verified, &launch, "the plan")?;
         write_out(options.output_settings.as_deref(), &settings)

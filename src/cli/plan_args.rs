@@ -8,7 +8,7 @@ use crate::plan::{Joint, PlanOptions};
 use crate::problem::StageMemory;
 use crate::registry::split_list;
 use crate::simulate::Links;
-use crate::simulate::schedule::{GPipe, Inference, Interleaved, OneForwardOneBackward, Schedule, ZbH1, ZbH2};
+use crate::simulate::schedule::{GPipe, Inference, Interleaved, OneForwardOneBackward, Schedule, ZbH1, ZbH2, ZbV};
 use clap::ValueEnum;
 
 use super::all_reduce_args::AllReduceArg;
@@ -93,7 +93,7 @@ struct CandidateArgs {
     tensor_degrees: Vec<usize>,
 
     /// How many chunks of the pipeline each device holds. Several run under interleaved 1F1B, where the workload is a chain of
-    /// layers with both passes and without options; S is then the number of devices that hold a pipeline.
+    /// layers with both passes, and two under zb-v; S is then the number of devices that hold a pipeline.
     #[arg(long, value_name = "V,...", value_delimiter = ',', default_value = "1,2,4", value_parser = values::count::<usize>())]
     chunks: Vec<usize>,
 }
@@ -146,7 +146,7 @@ enum LinksArg {
     Contended,
 }
 
-/// The schedules of [`PlanOptions::schedules`], and that of several chunks on a device.
+/// The schedules of [`PlanOptions::schedules`], and those of several chunks on a device.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum ScheduleArg {
     /// All forward passes, then all backward passes.
@@ -162,6 +162,8 @@ enum ScheduleArg {
     /// As few bubbles as twice that memory allows.
     #[value(name = "zb-h2")]
     ZbH2,
+    /// Two chunks on each device, down the devices and up again, without bubbles.
+    ZbV,
     /// Forward passes alone.
     Inference,
 }
@@ -259,6 +261,7 @@ impl ScheduleArg {
             Self::Gpipe => &GPipe,
             Self::OneForwardOneBackward => &OneForwardOneBackward,
             Self::Interleaved => &Interleaved,
+            Self::ZbV => &ZbV,
             Self::ZbH1 => &ZbH1,
             Self::ZbH2 => &ZbH2,
             Self::Inference => &Inference,

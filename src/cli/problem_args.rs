@@ -82,7 +82,8 @@ pub struct ProblemArgs {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', requires = "microbatches")]
     options: Option<Vec<String>>,
 
-    /// Put so many stages of the pipeline on each device, its chunks, where the objective is `step`.
+    /// Put so many stages of the pipeline on each device, its chunks, where the objective is `step`. Where the file states
+    /// options, all devices have one tensor degree and one data degree, which are to be named.
     #[arg(long, value_name = "V", value_parser = values::count::<usize>())]
     chunks: Option<usize>,
 
@@ -255,7 +256,7 @@ impl ProblemArgs {
             },
             degrees: self.degrees(workload)?,
             together: self.together.sets(&workload.instance)?,
-            chunks: self.chunks_of_devices()?,
+            chunks: self.chunks_of_devices(workload)?,
         })
     }
 
@@ -273,16 +274,21 @@ impl ProblemArgs {
     /// A step of a workload without options is one of stages without degrees, unless something is asked of these; so is one of
     /// devices with several chunks.
     fn degrees(&self, workload: &Workload) -> Result<Option<Degrees>, Failure> {
-        let Some(microbatches) = self.microbatches.filter(|_| self.chunks.is_none()) else { return Ok(None) };
+        let has_options = workload.instance.parallelism.is_some();
+        let is_asked = self.chunks.is_none() || has_options;
+        let Some(microbatches) = self.microbatches.filter(|_| is_asked) else { return Ok(None) };
         let degrees = Degrees {
             tensor: self.tensor_degrees.clone(),
             data: self.data_degrees.clone(),
             options: self.options.clone(),
-            memory: self.stage_memory.of_stages()?,
+            memory: match self.chunks {
+                Some(count) => self.stage_memory.of_chunks_with_options(self.placement.into(), count)?.1,
+                None => self.stage_memory.of_stages()?,
+            },
             ..Degrees::any(microbatches)
         };
         let is_step = matches!(self.objective, ObjectiveArg::Step);
-        let asks = self.narrows().is_some() || self.stage_memory.is_given() || workload.instance.parallelism.is_some();
+        let asks = self.narrows().is_some() || self.stage_memory.is_given() || has_options;
         Ok((!is_step || asks).then_some(degrees))
     }
 
@@ -296,15 +302,20 @@ impl ProblemArgs {
         given.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option)
     }
 
-    fn chunks_of_devices(&self) -> Result<Option<Chunks>, Failure> {
+    fn chunks_of_devices(&self, workload: &Workload) -> Result<Option<Chunks>, Failure> {
         let Some(count) = self.chunks else { return Ok(None) };
-        if let Some(option) = self.narrows() {
-            let wrong =
-                format!("{option}: devices with several chunks have no degrees or options; leave it or --chunks out");
+        let (placement, has_options) = (self.placement.into(), workload.instance.parallelism.is_some());
+        if let Some(option) = self.narrows().filter(|_| !has_options) {
+            let wrong = format!(
+                "{option}: devices with several chunks have no degrees where the file states no options; leave it or --chunks out"
+            );
             return Err(Failure::message(Exit::Usage, wrong));
         }
-        let placement = self.placement.into();
-        Ok(Some(Chunks { memory: self.stage_memory.of_chunks(placement, count)?, ..Chunks::new(count, placement) }))
+        let memory = match has_options {
+            true => Some(self.stage_memory.of_chunks_with_options(placement, count)?.0),
+            false => self.stage_memory.of_chunks(placement, count)?,
+        };
+        Ok(Some(Chunks { memory, ..Chunks::new(count, placement) }))
     }
 
     fn microbatches_of_step(&self) -> Result<usize, Failure> {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::formats::{read_mapping, read_split, read_stages};
 use crate::mapping::{ClaimedMapping, Counted, MappingProblem, StageCost};
-use crate::problem::{CostKind, Degrees, InFlight, Problem, Solution, StageMemory};
+use crate::problem::{CostKind, Degrees, InFlight, Placement, Problem, Solution, StageMemory};
 use crate::report::simulation::{SimulationRecord, gantt, trace};
 use crate::simulate::schedule::{
     Asynchronous, DualPipe, GPipe, Inference, Interleaved, OneForwardOneBackward, Schedule, VirtualDevices, ZbH1, ZbH2,
@@ -72,7 +72,7 @@ pub struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Simulation")]
 pub struct SimulationArgs {
-    /// In which order devices work [default: virtual-devices for a split, 1f1b for one with degrees and for mapped stages].
+    /// In which order devices work [default: virtual-devices for a split, 1f1b or that of its chunks for one with degrees and for mapped stages].
     #[arg(long, value_enum)]
     schedule: Option<ScheduleArg>,
 
@@ -194,8 +194,7 @@ impl SimulationArgs {
         }
         let has_options = split.devices.iter().any(|device| !device.options.is_empty());
         if has_options && workload.instance.parallelism.is_some() {
-            let pipeline = self.of_degrees(workload, split, name)?;
-            return Ok((pipeline, ScheduleArg::OneForwardOneBackward));
+            return self.of_degrees(workload, split, name);
         }
         if self.training.is_given() {
             let cause = "--optimizer, --zero, --cache-tokens: what lasts of nodes without options is what the file states; leave them out";
@@ -212,8 +211,9 @@ impl SimulationArgs {
         Ok((pipeline, ScheduleArg::VirtualDevices))
     }
 
-    /// The pipelines of a split into stages with degrees, through each of which pass as many microbatches as are asked for.
-    fn of_degrees(&self, workload: &Workload, split: Solution, name: &str) -> Result<Pipeline, Failure> {
+    /// The pipelines of a split into stages with degrees, through each of which pass as many microbatches as are asked for,
+    /// and their schedule where none is asked for.
+    fn of_degrees(&self, workload: &Workload, split: Solution, name: &str) -> Result<(Pipeline, ScheduleArg), Failure> {
         let given = [
             (self.recompute, "--recompute: the options of nodes say what is computed again; leave it out"),
             (
@@ -231,7 +231,13 @@ impl SimulationArgs {
         let AnySplit { spec, verified } = any_split::verified_with_degrees(split, name, workload, degrees)?;
         let problem = Problem::new(&workload.instance, spec).or_fail(Exit::Usage)?;
         let is_inference = !schedule.schedule().has_backward();
-        Pipeline::of_degrees(&problem, &verified, self.links(), is_inference).or_fail(Exit::Usage)
+        let pipeline = Pipeline::of_degrees(&problem, &verified, self.links(), is_inference).or_fail(Exit::Usage)?;
+        let usual = match problem.spec.chunks.map(|chunks| chunks.placement) {
+            None => ScheduleArg::OneForwardOneBackward,
+            Some(Placement::Interleaved) => ScheduleArg::Interleaved,
+            Some(Placement::VShape) => ScheduleArg::ZbV,
+        };
+        Ok((pipeline, usual))
     }
 
     /// How messages between stages are paid for.

@@ -120,14 +120,30 @@ impl StageMemoryArgs {
         Ok(StageMemory { in_flight: self.in_flight.map_or(in_flight, InFlight::Constant), ..self.training.asked() })
     }
 
-    /// What devices with so many chunks keep, if anything is asked for. One chunk on each is 1F1B.
+    /// What devices with so many chunks keep, where nodes have no options, if anything is asked for.
     pub fn of_chunks(&self, placement: Placement, count: usize) -> Result<Option<ChunkMemory>, Failure> {
         if self.training.zero.is_some() {
-            return Err(refused("--zero", "devices with several chunks have no replicas; leave it out"));
+            return Err(refused("--zero", "devices whose nodes have no options have no replicas; leave it out"));
         }
         if self.training.cache_tokens.is_some() {
             return Err(refused("--cache-tokens", "nodes without options keep no keys and values; leave it out"));
         }
+        let in_flight = self.in_flight_in_chunks(placement, count)?;
+        Ok(self.is_given().then_some(ChunkMemory { in_flight, training: self.training.asked().training }))
+    }
+
+    /// The same where nodes have options, and what these keep.
+    pub fn of_chunks_with_options(
+        &self,
+        placement: Placement,
+        count: usize,
+    ) -> Result<(ChunkMemory, StageMemory), Failure> {
+        let in_flight = self.in_flight_in_chunks(placement, count)?;
+        Ok((ChunkMemory { in_flight, training: None }, self.training.asked()))
+    }
+
+    /// One chunk on each device is 1F1B.
+    fn in_flight_in_chunks(&self, placement: Placement, count: usize) -> Result<ChunksInFlight, Failure> {
         let own = match placement {
             Placement::Interleaved => FlightArg::Interleaved,
             Placement::VShape => FlightArg::ZbV,
@@ -148,8 +164,7 @@ impl StageMemoryArgs {
                 return Err(schedule.refused(&cure));
             }
         };
-        let in_flight = self.in_flight.map_or(in_flight, ChunksInFlight::Constant);
-        Ok(self.is_given().then_some(ChunkMemory { in_flight, training: self.training.asked().training }))
+        Ok(self.in_flight.map_or(in_flight, ChunksInFlight::Constant))
     }
 }
 

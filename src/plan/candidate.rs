@@ -1,7 +1,9 @@
 //! One way to use the devices.
 
+use super::chunked::placement;
 use super::{Breakdown, Partition, Shape};
 use crate::mapping::{ClaimedMapping, Counted, Mapping, MappingProblem};
+use crate::problem::Placement;
 use crate::simulate::Simulation;
 use crate::simulate::schedule::Schedule;
 
@@ -148,6 +150,11 @@ impl Candidate {
     /// What it is worth in serving, where it runs and fits in memory.
     pub fn service(&self) -> Option<Service> {
         self.pipeline().filter(|pipeline| pipeline.overfull.is_none())?.service
+    }
+
+    /// Which stages each device holds, where these are several.
+    pub fn placement(&self) -> Placement {
+        placement(self.schedule)
     }
 
     /// How many stages its pipeline has, or may have at most; with several chunks on each device how many devices.

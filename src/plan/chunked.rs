@@ -1,18 +1,29 @@
-//! Several chunks of a chain of layers on each device, under interleaved 1F1B.
+//! Several chunks of a chain of layers on each device, under interleaved 1F1B or ZB-V.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::groups::Rates;
 use super::question::Question;
 use crate::cost::{CostModel, Costs, ProfiledCost};
-use crate::instance::{Instance, Problems};
+use crate::graph::NodeId;
+use crate::instance::{Edge, Instance, Problems};
 use crate::problem::{ChunkMemory, Chunks, Objective, Placement, Problem, ProblemSpec};
+use crate::simulate::schedule::{Schedule, ZbV};
+
+/// Which stages a device holds under a schedule.
+pub fn placement(schedule: &dyn Schedule) -> Placement {
+    if schedule.name() == ZbV.name() { Placement::VShape } else { Placement::Interleaved }
+}
 
 /// How many layers a chain of layers has; `None` for other graphs.
 ///
 /// A layer is a colour class with nodes of both passes. In their order each sends to the next one in the forward pass; data
-/// goes to no other layer, but back to the one before in the backward pass. O((n + m) log n).
+/// goes to no other layer, but back to the one before in the backward pass. Where options state both passes a layer is a node.
+/// O((n + m) log n).
 pub fn layers(instance: &Instance) -> Option<usize> {
+    if instance.parallelism.is_some() {
+        return chain_of_nodes(instance);
+    }
     let mut passes: BTreeMap<u64, [bool; 2]> = BTreeMap::new();
     for node in &instance.nodes {
         passes.entry(node.color_class?).or_default()[usize::from(node.backward)] = true;
@@ -38,6 +49,19 @@ pub fn layers(instance: &Instance) -> Option<usize> {
     (is_chain && passes.values().all(|&has| has == [true; 2])).then_some(passes.len())
 }
 
+/// How many nodes there are, where each sends to the next one alone.
+fn chain_of_nodes(instance: &Instance) -> Option<usize> {
+    let index: BTreeMap<u64, NodeId> = instance.nodes.iter().enumerate().map(|(v, node)| (node.id, v)).collect();
+    let ends = |edge: &Edge| Some((*index.get(&edge.source)?, *index.get(&edge.target)?));
+    let mut edges = instance.edges.iter().map(ends).collect::<Option<Vec<_>>>()?;
+    edges.sort_unstable();
+    edges.dedup();
+    let (sources, targets): (BTreeSet<NodeId>, BTreeSet<NodeId>) = edges.iter().copied().unzip();
+    let count = instance.nodes.len();
+    // As many edges as a tree has, none of which shares an end with another: a path, for there are no cycles.
+    (edges.len() + 1 == count && sources.len() == edges.len() && targets.len() == edges.len()).then_some(count)
+}
+
 /// The costs of nodes of which each microbatch in flight keeps so many bytes.
 #[derive(Debug)]
 struct Kept(Vec<f64>);
@@ -57,6 +81,9 @@ impl Question<'_> {
     /// # Errors
     /// The instance cannot be split like this.
     pub fn by_chunks(&self, rates: Rates) -> Result<Problem, Problems> {
+        if self.has_options() {
+            return self.with_degrees(Objective::Step { microbatches: self.all_microbatches() }, rates);
+        }
         let (mut instance, platform) = self.on_devices(self.paid(rates), &[(self.fastest(), self.shape.stages)]);
         let options = self.stage_costs();
         let bytes = |v: usize| {
@@ -71,8 +98,7 @@ impl Question<'_> {
         for (node, (lasting, kept)) in instance.nodes.iter_mut().zip(lasting.iter().zip(&kept)) {
             node.memory = lasting + kept;
         }
-        let chunks = Chunks { memory: Some(ChunkMemory::default()), ..self.chunks_of_devices() };
-        let spec = ProblemSpec { objective: self.step(), chunks: Some(chunks), ..self.on(platform) };
+        let spec = ProblemSpec { objective: self.step(), chunks: Some(self.chunks_by_place()), ..self.on(platform) };
         Problem::with_costs(&instance, spec, &Kept(kept))
     }
 
@@ -83,24 +109,29 @@ impl Question<'_> {
 
     /// The chunks of each device, of whose memory nothing is said.
     pub fn chunks_of_devices(&self) -> Chunks {
-        Chunks::new(self.chunks, Placement::Interleaved)
+        Chunks::new(self.chunks, placement(self.schedule))
+    }
+
+    /// The same with what the schedule has in flight.
+    pub(super) fn chunks_by_place(&self) -> Chunks {
+        Chunks { memory: Some(ChunkMemory::default()), ..self.chunks_of_devices() }
     }
 
     /// A time that no step is below where none of [`Self::by_chunks`] with the fastest links is below `step`.
     ///
     /// A device is busy with all microbatches for m · L, where L is its load. The loads of p devices add up to p times the
-    /// largest at most, so that `step`, (Σ L + (v · m − 1) · max L) / v at most, leaves a largest one of v · step / (v · m + p − 1)
+    /// largest at most, so that `step`, (Σ L + (w · m − 1) · max L) / w at most, leaves a largest one of w · step / (w · m + p − 1)
     /// at least.
     pub fn least_by_chunks(&self, step: f64) -> f64 {
-        let (m, v, p) = (self.microbatches as f64, self.chunks as f64, self.shape.stages as f64);
-        m * (v * step / (v * m + p - 1.0))
+        let (m, w) = (self.microbatches as f64, self.chunks_of_devices().parts() as f64);
+        m * (w * step / (w * m + self.shape.stages as f64 - 1.0))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instance::{Edge, Node};
+    use crate::instance::Node;
 
     /// Layers for training with these edges between the forward nodes, and back between the others.
     fn training(count: u64, edges: &[(u64, u64)]) -> Instance {

@@ -46,12 +46,12 @@ pub struct PlanOptions {
     pub replicas: Vec<usize>,
     /// The tensor degrees to look at; none takes those of the workload's options.
     pub tensor_degrees: Vec<usize>,
-    /// The schedules to look at, of [`Self::schedules`] or [`Interleaved`](crate::simulate::schedule::Interleaved); none takes
-    /// 1F1B, and interleaved 1F1B for what chunks are looked at; or [`Inference`] without a backward pass, as of options that keep
+    /// The schedules to look at, of [`Self::schedules`] or [`Interleaved`](crate::simulate::schedule::Interleaved) or
+    /// [`ZbV`](crate::simulate::schedule::ZbV); none takes 1F1B, and interleaved 1F1B for what chunks are looked at; or [`Inference`] without a backward pass, as of options that keep
     /// keys and values.
     pub schedules: Vec<&'static dyn Schedule>,
-    /// How many chunks of the pipeline each device holds: what to look at, more than one under interleaved 1F1B for chains of
-    /// layers with both passes and without options. Other workloads are planned with one.
+    /// How many chunks of the pipeline each device holds: what to look at, more than one under interleaved 1F1B, and two under
+    /// ZB-V, for chains of layers with both passes. Other workloads are planned with one.
     pub chunks: Vec<usize>,
     /// Whether activations are computed once more instead of kept: what to look at. Workloads whose options say what that takes
     /// choose it for each node.

@@ -19,8 +19,8 @@ pub struct Partition {
     pub verified: Verified,
     /// Its stages; fewer than allowed where the devices are better left empty.
     pub stages: StageGraph,
-    /// How many of these each device holds: of p devices, the i-th holds the stages i, p + i and so on.
-    pub chunks: usize,
+    /// The device of each of them, by its place among those that hold a pipeline.
+    pub homes: Vec<usize>,
     /// What a copy's time is, with messages and all-reduce.
     pub cost: StageCost,
     /// The bytes of keys and values that each device of a stage keeps of a token; none where nodes have no options.
@@ -48,34 +48,36 @@ impl Partition {
             stages: of_options(question, costs, options, &split),
             cost: StageCost::additive(Counted::Both),
             cache_bytes: cache_bytes(question.instance, &split),
-            chunks: question.chunks,
+            homes: options.spec.homes(split.devices.len()),
         })
     }
 
     /// The same of nodes without options.
     pub(super) fn of_nodes(question: &Question, method: (&str, bool), split: &Solution) -> Result<Self, PlanError> {
-        let (chunks, plain) = (question.chunks, question.as_it_stands()?);
-        let split = given(split, chunks > 1);
+        let plain = question.as_it_stands()?;
+        let split = given(split, question.chunks > 1);
+        let homes = plain.spec.homes(split.devices.len());
         Ok(Self {
             verified: verified(question, &plain.spec, method, &split)?,
-            stages: of_nodes(question, &question.stage_costs(), &one_by_one(&split, chunks))?,
+            stages: of_nodes(question, &question.stage_costs(), &one_by_one(&split, &homes))?,
             cost: StageCost::of(&plain, Counted::Both)?,
             cache_bytes: Vec::new(),
-            chunks,
+            homes,
         })
     }
 
     /// What each device holds as one stage, to be placed. It needs room for the largest of its stages at least.
     pub fn on_devices(&self) -> StageGraph {
         let StageGraph { name, stages, messages } = &self.stages;
-        let devices = stages.len() / self.chunks;
+        // The first stages are on a device each.
+        let devices = self.devices();
         let mut held = stages[..devices].to_vec();
-        for (i, stage) in stages.iter().enumerate().skip(devices) {
-            held[i % devices] = both(&held[i % devices], stage);
+        for (stage, &home) in stages.iter().zip(&self.homes).skip(devices) {
+            held[home] = both(&held[home], stage);
         }
         let mut sent: BTreeMap<(usize, usize), f64> = BTreeMap::new();
         for message in messages {
-            let (source, target) = (message.source % devices, message.target % devices);
+            let (source, target) = (self.homes[message.source], self.homes[message.target]);
             if source != target {
                 *sent.entry((source, target)).or_default() += message.bytes;
             }
@@ -86,15 +88,20 @@ impl Partition {
 
     /// The places of all stages, where those of [`Self::on_devices`] are placed like this.
     pub fn spread(&self, placed: &ClaimedMapping) -> ClaimedMapping {
-        if self.chunks == 1 {
+        if self.devices() == self.homes.len() {
             return placed.clone();
         }
-        let devices = self.stages.stages.len() / self.chunks;
         let of_copy = |copy: &PlacedCopy| {
             let copy = PlacedCopy { time: None, ..copy.clone() };
-            (0..self.chunks).map(move |chunk| PlacedCopy { stage: chunk * devices + copy.stage, ..copy.clone() })
+            let held = (0..self.homes.len()).filter(move |&stage| self.homes[stage] == copy.stage);
+            held.map(move |stage| PlacedCopy { stage, ..copy.clone() })
         };
         ClaimedMapping { copies: placed.copies.iter().flat_map(of_copy).collect(), ..ClaimedMapping::default() }
+    }
+
+    /// How many devices hold a pipeline.
+    pub fn devices(&self) -> usize {
+        self.homes.iter().max().map_or(0, |last| last + 1)
     }
 }
 
@@ -116,7 +123,8 @@ fn verified(
 /// Two stages of one device, which works on one of them at a time.
 fn both(one: &Stage, other: &Stage) -> Stage {
     let ((one_lasts, one_keeps), (other_lasts, other_keeps)) = (one.kept(), other.kept());
-    let lasting = one_lasts + other_lasts;
+    let working = one.working_bytes.max(other.working_bytes);
+    let lasting = one_lasts + other_lasts - one.working_bytes.min(other.working_bytes);
     Stage {
         name: one.name.clone(),
         forward: one.forward + other.forward,
@@ -124,16 +132,17 @@ fn both(one: &Stage, other: &Stage) -> Stage {
         parameter_bytes: one.parameter_bytes + other.parameter_bytes,
         memory: lasting + f64::max(one_keeps, other_keeps),
         lasting_bytes: Some(lasting),
+        working_bytes: working,
     }
 }
 
-/// The split with each of the chunks as a device of its own, in pipeline order.
-fn one_by_one(split: &Solution, chunks: usize) -> Solution {
-    if chunks == 1 {
+/// The split with each of the chunks as a device of its own, in pipeline order; these are on the devices of `homes`.
+fn one_by_one(split: &Solution, homes: &[usize]) -> Solution {
+    if homes.len() == split.devices.len() {
         return split.clone();
     }
-    let chunk_of_each = |chunk: usize| split.devices.iter().map(move |device| (device.kind, &device.chunks[chunk]));
-    let stages = (0..chunks).flat_map(chunk_of_each);
+    let mut left: Vec<_> = split.devices.iter().map(|device| (device.kind, device.chunks.iter())).collect();
+    let stages = homes.iter().filter_map(|&home| Some((left[home].0, left[home].1.next()?)));
     Solution {
         devices: stages.map(|(kind, nodes)| DeviceAssignment::new(kind, nodes.clone())).collect(),
         objective: None,

@@ -138,7 +138,9 @@ impl Placing<'_> {
 
     /// The devices of all stages, of which a device may hold several.
     fn of_stages(&self, mapping: &Mapping) -> Mapping {
-        Mapping { devices: mapping.devices.repeat(self.partition.chunks) }
+        let replicas = self.question.shape.replicas;
+        let copies = |&home: &usize| &mapping.devices[home * replicas..(home + 1) * replicas];
+        Mapping { devices: self.partition.homes.iter().flat_map(copies).copied().collect() }
     }
 
     fn simulated(&self, found: Found) -> Result<MappedPipeline, String> {
@@ -155,7 +157,7 @@ impl Placing<'_> {
         let limit = |place: usize| topology.devices[simulated_device(&mapping, place)].memory;
         let overfull = (0..peaks.len()).find(|&place| !crate::problem::fits(peaks[place], limit(place)));
         let counted = problem.cost.counted;
-        let serves = !schedule.has_backward() && self.partition.chunks == 1;
+        let serves = !schedule.has_backward();
         let service = serves.then(|| self.question.service(self.partition, &mapping, &simulation).ok()).flatten();
         let whole = MappingProblem { cost: self.partition.cost.clone(), ..problem };
         Ok(MappedPipeline {

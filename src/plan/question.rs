@@ -11,7 +11,7 @@ use crate::cost::{CostModel, Costs, ProfiledCost, StageCosts};
 use crate::graph::NodeId;
 use crate::instance::{AcceleratorClass, Instance, Node, Parallelism, Platform, Problems};
 use crate::mapping::{Counted, JointProblem, StageCost, Topology, UnitGraph};
-use crate::problem::{Degrees, Objective, Problem, ProblemSpec, Scope, StageMemory};
+use crate::problem::{Degrees, InFlight, Objective, Problem, ProblemSpec, Scope, StageMemory};
 use crate::simulate::schedule::Schedule;
 use crate::simulate::{Collective, Links};
 use crate::solve::SearchContext;
@@ -241,7 +241,8 @@ impl Question<'_> {
         let (instance, platform) = self.with_links(rates);
         let mut platform = of_class(platform, stages * replicas * tensor, self.most_memory());
         platform.accelerators.iter_mut().for_each(|class| class.load = None);
-        let spec = ProblemSpec { objective, degrees, ..self.on(platform) };
+        let chunks = (self.chunks > 1).then(|| self.chunks_by_place());
+        let spec = ProblemSpec { objective, degrees, chunks, ..self.on(platform) };
         let costs = OnLinks { rates, replicas: replicas as f64, speed: self.fastest() };
         Problem::with_costs(&instance, spec, &costs)
     }
@@ -252,10 +253,12 @@ impl Question<'_> {
     }
 
     fn degrees(&self) -> Degrees {
+        // What is in flight in several chunks is said by these.
+        let in_flight = if self.chunks > 1 { InFlight::default() } else { self.memory.in_flight };
         Degrees {
             tensor: Some(vec![self.shape.tensor]),
             data: Some(vec![self.shape.replicas]),
-            memory: self.memory,
+            memory: StageMemory { in_flight, ..self.memory },
             ..Degrees::any(self.all_microbatches())
         }
     }

@@ -16,10 +16,10 @@ use super::{Candidate, Fate, Partition, PlanError, PlanOptions, Shape, candidate
 use crate::instance::Instance;
 use crate::instance::validate::validate;
 use crate::mapping::Topology;
-use crate::problem::{InFlight, StageMemory};
+use crate::problem::{InFlight, Placement, StageMemory};
 use crate::registry;
 use crate::search::{Status, gap, is_proven};
-use crate::simulate::schedule::{Inference, Interleaved, OneForwardOneBackward, Schedule};
+use crate::simulate::schedule::{Inference, Interleaved, OneForwardOneBackward, Schedule, ZbV};
 use crate::solve::{Progress, SearchContext, in_pool};
 
 /// So many of the best are shown, and are looked at with all mappers.
@@ -226,9 +226,10 @@ impl<'a> Planner<'a> {
         let asked = self.options.schedules.clone();
         let schedules = if asked.is_empty() { vec![usual, &Interleaved] } else { asked };
         let with_chunks = move |schedule: &'static dyn Schedule| {
-            let runs = move |chunks: usize| match is_interleaved(schedule) {
-                // Two devices at least, and as many layers as they have chunks.
-                true => chunks > 1 && shape.stages > 1 && chunks <= self.layers / 2,
+            let is_v = chunked::placement(schedule) == Placement::VShape;
+            let runs = move |chunks: usize| match runs_chunks(schedule) {
+                // Two devices at least, and as many layers as they have chunks; a V has two.
+                true => chunks > 1 && shape.stages > 1 && chunks <= self.layers / 2 && (!is_v || chunks == 2),
                 false => chunks == 1,
             };
             self.options.chunks.iter().filter(move |&&chunks| runs(chunks)).map(move |&chunks| (schedule, chunks))
@@ -383,8 +384,9 @@ impl<'a> Planner<'a> {
     }
 }
 
-fn is_interleaved(schedule: &dyn Schedule) -> bool {
-    schedule.name() == Interleaved.name()
+/// Whether a schedule runs several chunks on each device.
+fn runs_chunks(schedule: &dyn Schedule) -> bool {
+    [Interleaved.name(), ZbV.name()].contains(&schedule.name())
 }
 
 /// How many layers there are to be put into chunks.
@@ -395,12 +397,12 @@ fn layers(instance: &Instance, options: &PlanOptions) -> Result<usize, PlanError
     let reason = match chunked::layers(instance) {
         _ if options.partitioner.is_some() => "a partitioner is named, which puts one stage on each",
         _ if !options.together.is_empty() => "nodes are kept together",
-        None if instance.parallelism.is_some() => "nodes have options",
+        None if instance.parallelism.is_some() => "the nodes that have options are no chain",
         None => "the workload is no chain of layers with both passes",
-        Some(_) if instance.parallelism.is_some() => "nodes have options",
+        Some(_) if keeps_tokens(instance) => "options that keep keys and values have no backward pass",
         Some(layers) => return Ok(layers),
     };
-    let is_asked = !options.chunks.contains(&1) || options.schedules.iter().any(|&schedule| is_interleaved(schedule));
+    let is_asked = !options.chunks.contains(&1) || options.schedules.iter().any(|&schedule| runs_chunks(schedule));
     if is_asked { Err(PlanError::NoChunks(reason)) } else { Ok(0) }
 }
 

@@ -7,7 +7,7 @@ use super::method::MethodRecord;
 use super::trace::Trace;
 use crate::formats::content_hash;
 use crate::instance::Instance;
-use crate::problem::{Chunks, DeviceKind, MemoryParts, ProblemSpec};
+use crate::problem::{Chunks, Degrees, DeviceKind, MemoryParts, ProblemSpec};
 use crate::search::Technique;
 use crate::solve::{Stats, Status};
 use crate::text::escaped;
@@ -135,9 +135,9 @@ impl DeviceRecord {
         let record = |device: &VerifiedDevice| Self {
             kind: if device.kind() == DeviceKind::Cpu { KindRecord::Cpu } else { KindRecord::Accelerator },
             class: class_name(device.kind()),
-            replicas: Some(device.replicas()).filter(|&r| r > 1 && device.in_flight().is_none()),
-            tensor_degree: device.in_flight().map(|_| device.tensor_degree()),
-            data_degree: device.in_flight().map(|_| device.replicas()),
+            replicas: Some(device.replicas()).filter(|&r| r > 1 && !device.has_degrees()),
+            tensor_degree: device.has_degrees().then(|| device.tensor_degree()),
+            data_degree: device.has_degrees().then(|| device.replicas()),
             in_flight: device.in_flight(),
             server: device.server(),
             load: device.load(),
@@ -328,7 +328,10 @@ impl RunRecord {
 /// The devices that no group of microbatches can use.
 fn idle_devices(spec: &ProblemSpec) -> Option<usize> {
     let devices: usize = spec.platform.accelerators.iter().map(|class| class.count).sum();
-    let idle = devices - spec.chunks?.most_devices(devices, spec.objective.microbatches()?);
+    let [tensor, data] = spec.degrees.as_ref().map_or([1; 2], Degrees::one_of_each);
+    let places = devices / (tensor * data);
+    let used = spec.chunks?.most_devices(places, spec.objective.microbatches()? / data);
+    let idle = devices - used * tensor * data;
     (idle > 0).then_some(idle)
 }
 

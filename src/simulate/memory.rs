@@ -51,11 +51,13 @@ impl Simulation {
     /// The bytes that each device holds all the time, where stages have at most so many microbatches in flight.
     fn lasting(&self, in_flight: &[usize]) -> Vec<f64> {
         let mut lasting = vec![0.0; self.pipeline.devices.len()];
+        let mut working = vec![0.0_f64; lasting.len()];
         for (stage, &in_flight) in self.pipeline.stages.iter().zip(in_flight) {
             let stashed = if self.stashes_weights { in_flight.saturating_sub(1) } else { 0 };
             lasting[stage.device] += stage.fixed + stage.parameters * stashed as f64;
+            working[stage.device] = working[stage.device].max(stage.working);
         }
-        lasting
+        lasting.into_iter().zip(working).map(|(lasting, working)| lasting + working).collect()
     }
 
     /// The bytes that a stage keeps for each microbatch from its forward to its backward pass.

@@ -58,6 +58,7 @@ fn stages(count: usize) -> impl Strategy<Value = StageGraph> {
         parameter_bytes: parameter_bytes.into(),
         memory: memory.into(),
         lasting_bytes: None,
+        working_bytes: 0.0,
     });
     let bytes = proptest::collection::vec(prop_oneof![1 => Just(0u8), 1 => 1..20u8], count * count);
     (proptest::collection::vec(stage, count), bytes).prop_map(move |(stages, bytes)| {

@@ -19,6 +19,7 @@ pub fn chain(times: &[(f64, f64)], replicas: usize) -> MappingProblem {
         parameter_bytes: replicas as f64,
         memory: 10.0,
         lasting_bytes: None,
+        working_bytes: 0.0,
     };
     let devices = (0..times.len() * replicas).map(|d| Device::new(format!("GPU {d}")));
     let message = |source, target| Message { source, target, bytes: 3.0 };

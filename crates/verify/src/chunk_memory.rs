@@ -29,20 +29,34 @@ pub(super) fn peaks(split: &Split, chunks: Chunks, asked: ChunksInFlight, microb
         };
         let kept: Vec<f64> = assignment.chunks.iter().map(|chunk| chunk.iter().map(|id| of_node(id).1).sum()).collect();
         let other = assignment.nodes.iter().map(|id| of_node(id).0 - of_node(id).1).sum();
-        let passes = match (asked, chunks.placement) {
-            (ChunksInFlight::Constant(count), _) => all_at_once(chunks.count, count),
-            (ChunksInFlight::GPipe, _) => all_at_once(chunks.count, microbatches),
-            (ChunksInFlight::OfPlacement, Placement::Interleaved) => {
-                interleaved(place, used.len(), chunks.count, microbatches)
-            }
-            (ChunksInFlight::OfPlacement, Placement::VShape) => zb_v(place, used.len(), microbatches),
-        };
-        let in_flight = most_in_flight(&passes, &kept);
-        let memory = MemoryParts { activations: bytes(&in_flight, &kept), other, ..MemoryParts::default() };
+        let (in_flight, activations) = most_kept((place, used.len()), chunks, asked, microbatches, &kept);
+        let memory = MemoryParts { activations, other, ..MemoryParts::default() };
         let is_counted = assignment.kind != DeviceKind::Cpu;
         peaks[device] = is_counted.then_some(Peak { memory, in_flight });
     }
     peaks
+}
+
+/// What is in flight on the device at `place` of so many when its chunks, which keep so much of each microbatch, keep the most, and
+/// how many bytes that is.
+pub(super) fn most_kept(
+    (place, devices): (usize, usize),
+    chunks: Chunks,
+    asked: ChunksInFlight,
+    microbatches: usize,
+    kept: &[f64],
+) -> (Vec<usize>, f64) {
+    let passes = match (asked, chunks.placement) {
+        (ChunksInFlight::Constant(count), _) => all_at_once(chunks.count, count),
+        (ChunksInFlight::GPipe, _) => all_at_once(chunks.count, microbatches),
+        (ChunksInFlight::OfPlacement, Placement::Interleaved) => {
+            interleaved(place, devices, chunks.count, microbatches)
+        }
+        (ChunksInFlight::OfPlacement, Placement::VShape) => zb_v(place, devices, microbatches),
+    };
+    let in_flight = most_in_flight(&passes, kept);
+    let most = bytes(&in_flight, kept);
+    (in_flight, most)
 }
 
 fn bytes(in_flight: &[usize], kept: &[f64]) -> f64 {

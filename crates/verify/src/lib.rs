@@ -173,12 +173,17 @@ impl VerifiedDevice {
         self.assignment.tensor_degree
     }
 
+    /// Whether it has degrees, and its nodes options.
+    pub fn has_degrees(&self) -> bool {
+        !self.assignment.options.is_empty()
+    }
+
     /// The option of each of its nodes; none where nodes have no options.
     pub fn options(&self) -> &[String] {
         &self.assignment.options
     }
 
-    /// Microbatches in flight, where stages have degrees.
+    /// Microbatches in flight, where stages have degrees and it holds one of them.
     pub fn in_flight(&self) -> Option<usize> {
         self.in_flight
     }
@@ -275,7 +280,8 @@ fn of_stages(split: &Split, costs: &StageCosts) -> Result<Verified, Vec<Violatio
     devices::chunks(split, &mut violations);
     let stages = stages::check(split, costs).map_err(|found| violations.extend(found));
     let Some(stages) = stages.ok().filter(|_| violations.is_empty()) else { return Err(violations) };
-    let objective = stages::time(split, costs, &stages);
+    let parts = split.spec.chunks.as_ref().map_or(1, Chunks::parts);
+    let objective = stages::time(split, costs, &stages, parts);
     let devices = stages.into_iter().zip(split.devices).map(|(stage, assignment)| VerifiedDevice {
         assignment: assignment.clone(),
         load: stage.load,
@@ -283,8 +289,8 @@ fn of_stages(split: &Split, costs: &StageCosts) -> Result<Verified, Vec<Violatio
         memory: stage.memory.total(),
         subgraphs: Vec::new(),
         span: None,
-        in_flight: (!assignment.nodes.is_empty()).then_some(stage.in_flight),
-        chunks_in_flight: Vec::new(),
+        in_flight: stage.in_flight,
+        chunks_in_flight: stage.chunks_in_flight,
         parts: (!assignment.nodes.is_empty()).then_some(stage.memory),
     });
     Ok(Verified { devices: devices.collect(), objective, rounding: 0.0 })

@@ -1,22 +1,24 @@
 //! Stages with tensor and data degrees, and the options of their nodes: the definition of
 //! [`Degrees`](dagsplit_model::problem::Degrees), step by step.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::split::Split;
-use super::{StageFault, Violation, contiguity, devices};
+use super::{StageFault, Violation, chunks, contiguity, devices};
 use dagsplit_model::cost::{OptionCost, StageCosts};
 use dagsplit_model::problem::{DeviceAssignment, DeviceKind, InFlight, MemoryParts, Objective, fits};
 
 /// What one stage takes.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Stage {
     /// Time for each sample.
     pub load: f64,
     /// Bytes on each of its devices.
     pub memory: MemoryParts,
-    /// Microbatches in flight.
-    pub in_flight: usize,
+    /// Microbatches in flight, where it is one stage.
+    pub in_flight: Option<usize>,
+    /// Those of each of its chunks, where it has several.
+    pub chunks_in_flight: Vec<usize>,
 }
 
 /// What each device of the split, in its order, takes as a stage; stages without nodes take nothing.
@@ -31,13 +33,11 @@ pub(super) fn check(split: &Split, costs: &StageCosts) -> Result<Vec<Stage>, Vec
     if split.spec.objective == Objective::Throughput {
         found.extend(parts_of_a_batch(split, costs));
     }
-    devices::color_classes(split, &mut found);
-    devices::together(split, &mut found);
-    found.extend(out_of_order(split));
-    if !found.is_empty() {
-        return Err(found);
-    }
-    let stages: Vec<Stage> = (0..split.devices.len()).map(|device| stage(split, costs, device)).collect();
+    let stages = match split.spec.chunks {
+        Some(chunks) => chunks::stages(split, costs, chunks, &mut found),
+        None => successive(split, costs, &mut found),
+    };
+    let Some(stages) = stages.filter(|_| found.is_empty()) else { return Err(found) };
     for (device, stage) in stages.iter().enumerate() {
         let limit = class(&split.devices[device]).and_then(|class| split.spec.platform.accelerators[class].memory);
         let used = stage.memory.total();
@@ -46,6 +46,14 @@ pub(super) fn check(split: &Split, costs: &StageCosts) -> Result<Vec<Stage>, Vec
         }
     }
     if found.is_empty() { Ok(stages) } else { Err(found) }
+}
+
+/// The stages of devices that hold one each, where these break no rule.
+fn successive(split: &Split, costs: &StageCosts, found: &mut Vec<Violation>) -> Option<Vec<Stage>> {
+    devices::color_classes(split, found);
+    devices::together(split, found);
+    found.extend(out_of_order(split));
+    found.is_empty().then(|| (0..split.devices.len()).map(|device| stage(split, costs, device)).collect())
 }
 
 /// Degrees and options that are not allowed.
@@ -108,14 +116,15 @@ pub(super) fn out_of_order(split: &Split) -> Vec<Violation> {
 }
 
 /// The largest time of a stage for each sample, or the time of a batch: a replica takes its stage's time for each
-/// sample of as many as there are replicas at once.
-pub(super) fn time(split: &Split, costs: &StageCosts, stages: &[Stage]) -> f64 {
+/// sample of as many as there are replicas at once. Other devices wait for one of so many `parts` of a device's work.
+pub(super) fn time(split: &Split, costs: &StageCosts, stages: &[Stage], parts: usize) -> f64 {
     let of_one = || stages.iter().zip(split.devices).map(|(stage, device)| (stage.load, device.replicas as f64));
     match split.spec.objective {
         Objective::Step { .. } => {
             let first: f64 = of_one().map(|(load, replicas)| load * replicas).sum();
-            let more = of_one().map(|(load, replicas)| load * (costs.microbatches as f64 - replicas));
-            first + more.fold(0.0, f64::max)
+            let samples = parts as f64 * costs.microbatches as f64;
+            let more = of_one().map(|(load, replicas)| load * (samples - replicas));
+            (first + more.fold(0.0, f64::max)) / parts as f64
         }
         _ => of_one().map(|(load, _)| load).fold(0.0, f64::max),
     }
@@ -138,28 +147,27 @@ fn in_flight(split: &Split, costs: &StageCosts, device: usize) -> usize {
 
 /// What a stage takes whose degrees and options are known.
 fn stage(split: &Split, costs: &StageCosts, device: usize) -> Stage {
-    let stage = &split.devices[device];
-    if stage.nodes.is_empty() {
+    if split.devices[device].nodes.is_empty() {
         return Stage::default();
     }
     let in_flight = in_flight(split, costs, device);
+    let (load, memory) = (load(split, costs, device), memory(split, costs, device, in_flight));
+    Stage { load, memory, in_flight: Some(in_flight), chunks_in_flight: Vec::new() }
+}
+
+/// The nodes of a stage, each with its option.
+fn chosen<'a>(split: &'a Split, costs: &'a StageCosts, device: usize) -> impl Iterator<Item = (usize, &'a OptionCost)> {
+    let stage = &split.devices[device];
+    let nodes = stage.nodes.iter().zip(&stage.options).map(|(node, name)| (split.index[node], name));
+    nodes.filter_map(move |(v, name)| Some((v, find(&costs.options[v], stage, name)?)))
+}
+
+/// The time of a stage for each sample.
+pub(super) fn load(split: &Split, costs: &StageCosts, device: usize) -> f64 {
     let (mut compute, mut parameters, mut moved) = (0.0, 0.0, 0.0);
-    let mut memory = MemoryParts::default();
-    let share = |from: usize| if costs.zero >= from { stage.replicas as f64 } else { 1.0 };
-    for (node, name) in stage.nodes.iter().zip(&stage.options) {
-        let v = split.index[node];
-        let Some(option) = find(&costs.options[v], stage, name) else { continue };
+    for (v, option) in chosen(split, costs, device) {
         compute += option.compute;
         parameters += option.parameters;
-        memory.activations += option.memory_per_microbatch * in_flight as f64;
-        memory.weights += option.weights / share(3);
-        memory.gradients += option.gradients / share(2);
-        memory.optimizer += option.optimizer / share(1);
-        memory.other += option.memory;
-        if costs.in_flight == InFlight::Asynchronous {
-            memory.weights += option.parameters * (in_flight - 1) as f64;
-        }
-        memory.working = memory.working.max(option.working);
         for (e, edge) in costs.edges.iter().enumerate() {
             let is_cut = (split.device_of[edge.source] == device) != (split.device_of[edge.target] == device);
             if is_cut && (edge.source == v || edge.target == v) {
@@ -169,8 +177,33 @@ fn stage(split: &Split, costs: &StageCosts, device: usize) -> Stage {
             }
         }
     }
-    let (replicas, batch) = (stage.replicas as f64, costs.microbatches as f64);
+    let (replicas, batch) = (split.devices[device].replicas as f64, costs.microbatches as f64);
     let all_reduce = 4.0 * (replicas - 1.0) / replicas * parameters / batch;
-    let load = compute / replicas + (moved / replicas + all_reduce) / costs.bandwidth;
-    Stage { load, memory, in_flight }
+    compute / replicas + (moved / replicas + all_reduce) / costs.bandwidth
+}
+
+/// Bytes on each device of a stage with so many microbatches in flight.
+pub(super) fn memory(split: &Split, costs: &StageCosts, device: usize, in_flight: usize) -> MemoryParts {
+    let mut memory = MemoryParts::default();
+    let share = |from: usize| if costs.zero >= from { split.devices[device].replicas as f64 } else { 1.0 };
+    for (_, option) in chosen(split, costs, device) {
+        memory.activations += option.memory_per_microbatch * in_flight as f64;
+        memory.weights += option.weights / share(3);
+        memory.gradients += option.gradients / share(2);
+        memory.optimizer += option.optimizer / share(1);
+        memory.other += option.memory;
+        if costs.in_flight == InFlight::Asynchronous {
+            memory.weights += option.parameters * (in_flight - 1) as f64;
+        }
+        memory.working = memory.working.max(option.working);
+    }
+    memory
+}
+
+/// Bytes that each chunk of a device keeps of a microbatch.
+pub(super) fn kept(split: &Split, costs: &StageCosts, device: usize) -> Vec<f64> {
+    let of_node: BTreeMap<usize, f64> =
+        chosen(split, costs, device).map(|(v, option)| (v, option.memory_per_microbatch)).collect();
+    let of_id = |id: &u64| of_node.get(&split.index[id]).copied().unwrap_or(0.0);
+    split.devices[device].chunks.iter().map(|chunk| chunk.iter().map(of_id).sum()).collect()
 }

@@ -62,7 +62,7 @@ impl Pipeline {
         let (chunks, parts) = parts(verified, placement);
         for (d, nodes) in parts {
             let device = &verified.devices()[d];
-            let has_degrees = device.in_flight().is_some();
+            let has_degrees = device.has_degrees();
             let degrees = |device: &VerifiedDevice| (device.tensor_degree(), device.replicas());
             if has_degrees && degrees(device) != degrees(&verified.devices()[0]) {
                 let cure = "split with one tensor and one data degree for all stages, as `plan` does";
@@ -96,7 +96,7 @@ impl Pipeline {
         for (id, option) in verified.devices().iter().flat_map(|device| device.nodes().iter().zip(device.options())) {
             recomputes[index[id]] = option.contains("recomp");
         }
-        let stated = verified.devices().iter().find(|device| device.in_flight().is_some());
+        let stated = verified.devices().iter().find(|device| device.has_degrees());
         let degrees = stated.map(|device| Degrees { tensor: device.tensor_degree(), data: device.replicas() });
         Ok(Self { stages, stage_of, recomputes, degrees, chunks })
     }

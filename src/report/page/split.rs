@@ -89,7 +89,7 @@ fn figure(svg: &str) -> String {
 /// The nodes by id, with their times on the devices that hold them.
 fn nodes<'a>(instance: &'a Instance, verified: Option<&Verified>) -> BTreeMap<u64, NodeData<'a>> {
     let devices = verified.into_iter().flat_map(Verified::devices);
-    let fixed = devices.filter(|device| device.in_flight().is_none());
+    let fixed = devices.filter(|device| !device.has_degrees());
     let kinds: FxHashMap<u64, DeviceKind> =
         fixed.flat_map(|device| device.nodes().iter().map(|&id| (id, device.kind()))).collect();
     let time = |node: &Node| match kinds.get(&node.id)? {

@@ -10,7 +10,7 @@ use crate::verify::Verified;
 impl Pipeline {
     /// The pipelines of a verified split of `problem`, which chooses degrees: one for each replica of the stages, whose devices
     /// together are one that computes a microbatch as the nodes' options say. Between any two there is a link of the bandwidth of
-    /// a device, and the copies of a stage are joined in a ring, which moves half of what PipeDream's planner counts
+    /// a device, which holds all chunks of its, and the copies of a stage are joined in a ring, which moves half of what PipeDream's planner counts
     /// ([`Degrees`](crate::problem::Degrees)). In `inference` all that options and edges state is for the forward pass.
     /// O(options + edges + copies²).
     ///
@@ -40,7 +40,9 @@ impl Pipeline {
         };
         let stage = |(stage, kind): (usize, DeviceKind)| (0..replicas).map(move |replica| (stage, kind, replica));
         let devices: Vec<Device> = used().map(|stage| stage.kind()).enumerate().flat_map(stage).map(copy).collect();
-        let mapping = Mapping { devices: (0..devices.len()).collect() };
+        let homes = problem.spec.homes(used().count());
+        let copies = |home: usize| home * replicas..(home + 1) * replicas;
+        let mapping = Mapping { devices: homes.into_iter().flat_map(copies).collect() };
         let topology = Topology::new("equal links", "degrees", devices, |_, _| costs.bandwidth);
         let cost = StageCost::additive(Counted::Both);
         Self::of_mapping(&MappingProblem { stages, replicas, topology, cost }, &mapping, Communication::from(links))

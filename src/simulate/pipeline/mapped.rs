@@ -123,12 +123,14 @@ impl Placed<'_> {
         let stage = &self.graph().stages[rank];
         let activations = self.graph().messages.iter().filter(|m| m.target == rank && m.source < rank);
         let (lasting, kept) = stage.kept();
+        let working = stage.working_bytes.min(lasting);
         Stage {
             name: stage.name.clone(),
             rank,
             replica: copy % self.problem.replicas,
             device,
-            fixed: lasting,
+            fixed: lasting - working,
+            working,
             parameters: stage.parameter_bytes,
             activations: kept,
             boundary: activations.map(|message| message.bytes).sum::<f64>().min(kept),

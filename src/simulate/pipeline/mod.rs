@@ -47,6 +47,8 @@ pub struct Stage {
     pub device: usize,
     /// Bytes that it occupies whatever is in flight.
     pub fixed: f64,
+    /// Bytes that it occupies besides while it works; of the stages on a device the largest counts.
+    pub working: f64,
     /// Bytes of parameters, of which asynchronous schedules keep a version for each microbatch in flight.
     pub parameters: f64,
     /// Bytes that it keeps for each microbatch in flight.

@@ -202,6 +202,7 @@ impl<'a> Builder<'a> {
             replica: 0,
             device: members.device,
             fixed: lasting,
+            working: 0.0,
             parameters,
             activations: all - lasting,
             boundary: 0.0,

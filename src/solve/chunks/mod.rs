@@ -11,7 +11,7 @@ use crate::bound;
 use crate::preprocess::{Reduced, Unordered};
 use crate::problem::{Chunks, DeviceAssignment, Objective, Placement, Problem, Scope, Solution};
 use crate::search::{Race, SearchContext, Stats};
-use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported};
+use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported, degrees};
 
 const NAME: &str = "chunks";
 
@@ -53,6 +53,10 @@ impl Solver for ChunkSearch {
         true
     }
 
+    fn chooses_degrees(&self) -> bool {
+        true
+    }
+
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
         let spec = &problem.spec;
         let reason = if spec.objective.microbatches().is_none() {
@@ -61,6 +65,8 @@ impl Solver for ChunkSearch {
             "it finds splits into successive ideals; ask for the scope `acyclic`"
         } else if problem.device_kinds().len() != 1 || spec.platform.cpus > 0 {
             "it takes accelerators of one class and no CPU; use another method"
+        } else if spec.degrees.is_some() && spec.chunks.is_none() {
+            "it chooses options of nodes for several chunks on each device; use degrees, or ask for chunks"
         } else if spec.replication.is_some() || spec.interconnect.is_some() {
             "it knows neither replicas nor servers; use another method"
         } else if !problem.costs.has_additive_memory() {
@@ -74,6 +80,9 @@ impl Solver for ChunkSearch {
     fn search(&self, problem: &Problem, cx: &mut SearchContext) -> Result<Run, SolveError> {
         self.supports(problem)?;
         let chunks = problem.spec.chunks.unwrap_or(ONE);
+        if problem.spec.degrees.is_some() {
+            return degrees::in_chunks(problem, chunks, cx, &|own, cx| self.search(own, cx));
+        }
         let units = Reduced::contracted_only(problem);
         let mut race = Race::new(of_work(problem, chunks, cx), BoundSource::Work, cx);
         let mut stats = Stats::default();

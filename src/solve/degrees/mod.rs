@@ -1,6 +1,7 @@
 //! Stages with tensor and data degrees, whose nodes have options (docs/pipelines.md).
 
 mod borders;
+mod chunked;
 mod equal;
 mod front;
 mod furthest;
@@ -19,7 +20,7 @@ use std::collections::BTreeSet;
 
 use crate::cost::StageCosts;
 use crate::preprocess::Reduced;
-use crate::problem::{DeviceAssignment, DeviceKind, Objective, Problem, Scope, Solution};
+use crate::problem::{Chunks, DeviceAssignment, DeviceKind, Objective, Problem, Scope, Solution};
 use crate::search::{OPTIMALITY_TOLERANCE, Race, SearchContext, Stats, in_pool};
 use crate::solve::dp::orders;
 use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported};
@@ -174,6 +175,17 @@ pub(super) fn of_equal_degrees(problem: &Problem, cx: &SearchContext, split: Spl
         }
         fault.filter(|_| race.solution().is_none()).map_or(Ok(false), Err)
     })
+}
+
+/// The best split over devices that hold several chunks each and have the same degrees, of those that `split` finds for problems
+/// without options; `problem` asks for both.
+pub(super) fn in_chunks(
+    problem: &Problem,
+    chunks: Chunks,
+    cx: &SearchContext,
+    split: Splitter,
+) -> Result<Run, SolveError> {
+    chunked::search(problem, chunks, cx, split)
 }
 
 /// Whether a heuristic that knows no degrees takes the problems that it is asked in the place of `problem`, which asks for degrees.

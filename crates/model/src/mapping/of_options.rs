@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
+
 use super::{Message, Stage, StageGraph};
 use crate::cost::{OptionCost, StageBytes, StageCosts};
 use crate::problem::{DeviceAssignment, DeviceKind, Problem, Solution};
@@ -23,18 +25,24 @@ pub struct OfOptions {
 
 impl StageGraph {
     /// The stages of a valid split of `problem` into stages with options, which `costs` are those of: one for each device that
-    /// holds nodes, in its order. A copy is the devices of a replica; it takes a microbatch's time, and edges send what they move once in
-    /// each pass. O(options + edges).
+    /// holds nodes, in its order, or for each of its chunks, in pipeline order. A copy is the devices of a replica; it takes a microbatch's
+    /// time, and edges send what they move once in each pass. O(options + edges).
     pub fn of_options(problem: &Problem, costs: &StageCosts, split: &Solution, how: OfOptions) -> Self {
-        let stages: Vec<&DeviceAssignment> = split.devices.iter().filter(|device| !device.nodes.is_empty()).collect();
+        let devices: Vec<&DeviceAssignment> = split.devices.iter().filter(|device| !device.nodes.is_empty()).collect();
+        let homes = problem.spec.homes(devices.len());
         let index = problem.index_of_ids();
         let mut stage_of = vec![0; problem.node_count()];
         let mut chosen: Vec<Option<&OptionCost>> = vec![None; problem.node_count()];
-        let mut sums = vec![Sum::default(); stages.len()];
-        for (stage, device) in stages.iter().enumerate() {
+        let mut sums = vec![Sum::default(); homes.len()];
+        for (home, device) in devices.iter().enumerate() {
             let DeviceKind::Accelerator(class) = device.kind else { continue };
+            let held = (0..homes.len()).filter(|&stage| homes[stage] == home);
+            let of_chunks =
+                held.clone().zip(&device.chunks).flat_map(|(stage, ids)| ids.iter().map(move |id| (id, stage)));
+            let stage_of_id: FxHashMap<&u64, usize> = of_chunks.collect();
+            let first = held.min().unwrap_or(home);
             for (id, name) in device.nodes.iter().zip(&device.options) {
-                let v = index[id];
+                let (v, stage) = (index[id], stage_of_id.get(id).copied().unwrap_or(first));
                 let is_chosen = |o: &&OptionCost| o.name == *name && o.is_of(class, device.tensor_degree);
                 (stage_of[v], chosen[v]) = (stage, costs.options[v].iter().find(is_chosen));
                 chosen[v].iter().for_each(|option| sums[stage].add(costs, option));
@@ -51,7 +59,10 @@ impl StageGraph {
                 true => *sent.entry(both[0]).or_default() += 2.0 * edge.bytes,
                 false => both.iter().for_each(|&way| *sent.entry(way).or_default() += edge.bytes),
             }
-            for v in [edge.source, edge.target] {
+            // Nothing is exchanged for what does not leave the device.
+            let leaves =
+                |&v: &usize| !stays(&homes, stage_of[edge.source], stage_of[edge.target]) && chosen[v].is_some();
+            for v in [edge.source, edge.target].into_iter().filter(leaves) {
                 sums[stage_of[v]].exchanged += chosen[v].map_or(0.0, |option| option.exchanged_for(e));
             }
         }
@@ -62,6 +73,12 @@ impl StageGraph {
             messages: sent.into_iter().map(|((source, target), bytes)| Message { source, target, bytes }).collect(),
         }
     }
+}
+
+/// Whether all stages from one of these to the other are on one device.
+fn stays(homes: &[usize], source: usize, target: usize) -> bool {
+    let (first, last) = (source.min(target), source.max(target));
+    homes[first..=last].iter().all(|home| *home == homes[first])
 }
 
 /// What the options of a stage add up to.
@@ -97,6 +114,7 @@ impl Sum {
             parameter_bytes: self.parameters,
             memory: lasting + self.bytes.per_microbatch,
             lasting_bytes: Some(lasting),
+            working_bytes: self.working,
             ..Stage::default()
         }
     }

@@ -16,6 +16,8 @@ pub struct Stage {
     /// Bytes of its memory that last however many microbatches are in flight, each of which keeps the rest; `None` takes
     /// those of the weights.
     pub lasting_bytes: Option<f64>,
+    /// Bytes of what lasts that are there only while the stage works: stages on one device share them.
+    pub working_bytes: f64,
 }
 
 impl Stage {

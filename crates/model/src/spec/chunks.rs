@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ChunkMemory, MemoryModel, Objective, ProblemSpec, Scope};
+use super::{ChunkMemory, Degrees, InFlight, MemoryModel, Objective, ProblemSpec, Scope};
 use crate::instance::{Instance, Problems};
 
 /// Each of p devices holds this many stages of a pipeline, its chunks, and a step goes through all of them.
@@ -14,6 +14,10 @@ use crate::instance::{Instance, Problems};
 ///
 /// which is m · L + (p − 1) · L / w on balanced devices: the bubble is p − 1 of the w parts of a microbatch's work that a
 /// device waits for. Where schedules find other stages they differ from it, and simulation says how far.
+///
+/// Where stages have degrees ([`Degrees`](super::Degrees)) these are one tensor degree and one data degree d for all: what holds
+/// the chunks is d replicas of so many devices, L is what one of them takes for a microbatch, d times what its chunks take as stages
+/// for each sample, and m is the N / d microbatches of a replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunks {
     /// Chunks of each device, at least 1; called v.
@@ -86,6 +90,9 @@ impl Chunks {
         if let Some(memory) = &self.memory {
             memory.validate(instance, spec, found);
         }
+        if let Some(degrees) = &spec.degrees {
+            self.validate_degrees(degrees, found);
+        }
         let kinds = spec.platform.accelerators.iter().filter(|class| class.count > 0).count();
         let is_step = matches!(spec.objective, Objective::Step { .. });
         let wrong = [
@@ -95,11 +102,27 @@ impl Chunks {
             (spec.replication.is_some(), "replicas", "ask for one device for each stage"),
             (spec.interconnect.is_some(), "interconnect", "ask for one without servers"),
             (spec.memory != MemoryModel::Additive, "memory model", "ask for the memory of the nodes alone"),
-            (spec.degrees.is_some(), "degrees", "ask for stages without degrees and options"),
             (!spec.together.is_empty(), "nodes kept together", "ask for none"),
         ];
         for (_, place, cure) in wrong.into_iter().filter(|&(is_wrong, ..)| is_wrong) {
             found.add(place, "it does not go with several chunks on a device", cure);
+        }
+    }
+
+    /// All devices have the same degrees, and what is in flight is said by the chunks alone.
+    fn validate_degrees(&self, degrees: &Degrees, found: &mut Problems) {
+        let is_one = |list: &Option<Vec<usize>>| list.as_ref().is_some_and(|list| list.len() == 1);
+        if !is_one(&degrees.tensor) || !is_one(&degrees.data) {
+            let cause = "all devices with several chunks have the same ones";
+            found.add("degrees", cause, "ask for one tensor degree and for one data degree");
+        }
+        if degrees.memory.in_flight != InFlight::default() {
+            let cause = "of several chunks on a device these are what the chunks' schedule has";
+            found.add("in flight", cause, "ask for it by the memory of the chunks");
+        }
+        if self.memory.is_none_or(|memory| memory.training.is_some()) {
+            let cause = "options are kept for each microbatch in flight, and their degrees say how they are trained";
+            found.add("chunks", cause, "state what is in flight in each chunk, and nothing else");
         }
     }
 }

@@ -27,7 +27,8 @@ use crate::instance::{Instance, NodeOption, Parallelism, Problems};
 /// stage is minimised, and Σ d is at most N.
 ///
 /// For [`Objective::Step`] it is the time of a batch: with T what a stage takes for each sample, a replica takes d · T
-/// for a microbatch, its part of the synchronisation among it, and a batch Σ d · T + max (N / d − 1) · d · T.
+/// for a microbatch, its part of the synchronisation among it, and a batch Σ d · T + max (N / d − 1) · d · T. Devices may then hold
+/// several stages ([`Chunks`](super::Chunks)).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Degrees {
     /// Microbatches in a batch, N; at least 1.
@@ -60,6 +61,12 @@ impl Degrees {
     /// Whether a stage may have this data degree.
     pub fn allows_data(&self, degree: usize) -> bool {
         self.microbatches.is_multiple_of(degree) && self.data.as_ref().is_none_or(|allowed| allowed.contains(&degree))
+    }
+
+    /// The tensor and the data degree that all devices have that hold several stages; 1 where that is left open.
+    pub fn one_of_each(&self) -> [usize; 2] {
+        let first = |list: &Option<Vec<usize>>| list.as_ref().and_then(|list| list.first()).map_or(1, |&d| d.max(1));
+        [first(&self.tensor), first(&self.data)]
     }
 
     /// Whether a node may run in an option of this name.

@@ -221,6 +221,14 @@ impl ProblemSpec {
         self.interconnect.is_none_or(|servers| servers.server_size.is_multiple_of(tensor_degree))
     }
 
+    /// The device of each stage of a pipeline, by their number, over so many devices.
+    pub fn homes(&self, devices: usize) -> Vec<usize> {
+        match self.chunks {
+            Some(chunks) => (0..chunks.count * devices).map(|stage| chunks.device_of(stage, devices)).collect(),
+            None => (0..devices).collect(),
+        }
+    }
+
     /// How many accelerators may share a stage; 1 without replication.
     pub fn most_replicas(&self) -> usize {
         self.replication.map_or(1, |replication| replication.max_replicas)

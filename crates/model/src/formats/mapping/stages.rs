@@ -42,6 +42,12 @@ struct StageEntry {
     memory: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lasting_bytes: Option<f64>,
+    #[serde(default, skip_serializing_if = "is_none")]
+    working_bytes: f64,
+}
+
+fn is_none(bytes: &f64) -> bool {
+    *bytes == 0.0
 }
 
 #[derive(Serialize, Deserialize)]
@@ -72,19 +78,20 @@ fn stages(entries: Vec<StageEntry>, problems: &mut Problems) -> Vec<Stage> {
         problems.add("stages", format!("there are {}", entries.len()), cure);
     }
     let stage = |(s, entry): (usize, StageEntry)| {
-        let StageEntry { name, forward, backward, parameter_bytes, memory, lasting_bytes } = entry;
+        let StageEntry { name, forward, backward, parameter_bytes, memory, lasting_bytes, working_bytes } = entry;
         let amounts = [
             ("forward", forward, "ms"),
             ("backward", backward, "ms"),
             ("parameter_bytes", parameter_bytes, "bytes"),
             ("memory", memory, "bytes"),
             ("lasting_bytes", lasting_bytes.unwrap_or(0.0), "bytes"),
+            ("working_bytes", working_bytes, "bytes"),
         ];
         for (field, value, unit) in amounts {
             check_amount(&format!("stages[{s}]"), field, value, unit, problems);
         }
         let name = if name.is_empty() { format!("stage {s}") } else { name };
-        Stage { name, forward, backward, parameter_bytes, memory, lasting_bytes }
+        Stage { name, forward, backward, parameter_bytes, memory, lasting_bytes, working_bytes }
     };
     entries.into_iter().enumerate().map(stage).collect()
 }
@@ -128,6 +135,7 @@ pub(super) fn write(graph: &StageGraph) -> String {
         parameter_bytes: stage.parameter_bytes,
         memory: stage.memory,
         lasting_bytes: stage.lasting_bytes,
+        working_bytes: stage.working_bytes,
     };
     let message =
         |message: &Message| MessageEntry { source: message.source, target: message.target, bytes: message.bytes };
