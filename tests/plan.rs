@@ -396,7 +396,7 @@ fn a_language_model_is_planned_verified_exported_and_drawn() {
     let asked = "--batch 32 --optimizer adam --precision bf16 --zero 1";
     let outputs = "--output split.json --output-stages stages.json --output-mapping mapping.json \
                    --output-topology groups.json --gantt step.svg --trace step.json --plot plans.svg";
-    let shape = "--tensor-degrees 2 --stages 2 --replicas 2";
+    let shape = "--tensor-degrees 2 --stages 2 --replicas 2 --chunks 1";
     let json = run(folder.path(), &format!("plan llm.json servers.json {asked} {shape} {outputs} --json"), 0);
     let plan: Value = serde_json::from_str(&json).unwrap();
     let degrees = "--microbatches 32 --optimizer adam --precision bf16 --zero 1";
@@ -420,6 +420,56 @@ fn a_language_model_is_planned_verified_exported_and_drawn() {
     assert!(fs::read_to_string(folder.path().join("step.json")).unwrap().contains("traceEvents"));
     let (objective, bound) = (plan["objective"].as_f64().unwrap(), plan["lower_bound"].as_f64().unwrap());
     assert!(bound <= objective && plan["gap"].as_f64().unwrap() < 0.1, "{bound} {objective}");
+}
+
+/// Devices that share each layer hold several chunks of a pipeline, down and round again or down and up.
+#[test]
+fn a_language_model_is_planned_in_chunks_verified_simulated_and_exported() {
+    let folder = folder();
+    let generate = "generate llm --model llama3-8b --layers 16 --tensor-degrees 1,2 --accelerator h100 --precision fp16 \
+                    --accelerators 8 --cpus 0 --output llm.json";
+    run(folder.path(), generate, 0);
+    run(folder.path(), "generate topology nvswitch --nodes 1 --server dgx-h100 --output server.json", 0);
+    let training = "--optimizer adam --precision bf16 --zero 1";
+    let shape = "--tensor-degrees 2 --stages 2 --replicas 2";
+    let outputs =
+        "--output split.json --output-stages stages.json --output-mapping mapping.json --output-topology groups.json";
+    for (schedule, placement) in [("interleaved", "interleaved"), ("zb-v", "v-shape")] {
+        let asked = format!("plan llm.json server.json --batch 32 {training} {shape} --schedule {schedule} --chunks 2");
+        let plan: Value = serde_json::from_str(&run(folder.path(), &format!("{asked} {outputs} --json"), 0)).unwrap();
+        let best = &plan["candidates"][0];
+        assert_eq!((&best["chunks"], &best["schedule"]), (&2.into(), &schedule.into()));
+        assert!(plan["gap"].as_f64().unwrap() < 0.05, "{schedule}: {}", plan["gap"]);
+        let degrees = format!(
+            "--objective step --microbatches 32 --chunks 2 --placement {placement} --tensor-degrees 2 --data-degrees 2 {training}"
+        );
+        let verified = run(folder.path(), &format!("verify llm.json split.json {degrees} --memory 80GB --json"), 0);
+        let verified: Value = serde_json::from_str(&verified).unwrap();
+        let bytes = |devices: &Value, field: &str| {
+            devices.as_array().unwrap().iter().map(|device| device[field].as_f64().unwrap()).fold(0.0, f64::max)
+        };
+        let peak = bytes(&verified["devices"], "memory");
+        assert!((best["peak_memory"].as_f64().unwrap() - peak).abs() <= 1e-9 * peak, "{schedule}: {peak} of {best}");
+        let simulate =
+            format!("simulate stages.json groups.json mapping.json --schedule {schedule} --microbatches 16 --json");
+        let simulated: Value = serde_json::from_str(&run(folder.path(), &simulate, 0)).unwrap();
+        assert_eq!(plan["objective"], simulated["makespan"]);
+        assert_eq!(best["peak_memory"].as_f64().unwrap(), bytes(&simulated["devices"], "peak_memory"));
+        // The schedule of a split's chunks is told by where they lie.
+        let of_split = format!("simulate llm.json split.json --microbatches 16 {training} --json");
+        let simulated: Value = serde_json::from_str(&run(folder.path(), &of_split, 0)).unwrap();
+        assert_eq!(simulated["schedule"], schedule);
+        let settings =
+            |to: &str, code| run(folder.path(), &format!("export llm.json split.json {degrees} --to {to}"), code);
+        match placement {
+            "interleaved" => {
+                let layout = settings("megatron", 0);
+                assert!(layout.contains("--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2"), "{layout}");
+                assert_eq!(layout.matches('|').count(), 3, "{layout}");
+            }
+            _ => assert!(settings("megatron", 2).is_empty()),
+        }
+    }
 }
 
 /// The bubble of 1F1B is p − 1 microbatches' time, and a v-th part of that with v chunks on each device.

@@ -79,7 +79,7 @@ pub fn verified_with_degrees(
     first_that_passes(specs, &unclaimed, name, workload)
 }
 
-/// A split as the first of these that it passes the verifier for, or what that of the first says.
+/// A split as the first of these that it passes the verifier for, or what that says which finds the least wrong with it.
 fn first_that_passes(
     specs: Vec<ProblemSpec>,
     split: &Solution,
@@ -91,7 +91,8 @@ fn first_that_passes(
         Ok(AnySplit { spec, verified })
     };
     let judged = specs.into_iter().map(judged);
-    let first = judged.reduce(|first, next| first.or_else(|violations| next.map_err(|_| violations)));
+    let fewer = |a: Vec<Violation>, b: Vec<Violation>| if b.len() < a.len() { b } else { a };
+    let first = judged.reduce(|first, next| first.or_else(|found| next.map_err(|others| fewer(found, others))));
     first.unwrap_or_else(|| Err(Vec::new())).map_err(|violations: Vec<Violation>| {
         Failure::message(Exit::InvalidSplit, format!("{name}: the split is invalid:{}", listed(&violations)))
     })
@@ -126,6 +127,7 @@ fn with_chunks(spec: ProblemSpec, split: &Solution) -> Vec<ProblemSpec> {
         objective: Objective::Step { microbatches: degrees.as_ref().map_or(1, |degrees| degrees.microbatches) },
         chunks: Some(Chunks { memory, ..Chunks::new(count, placement) }),
         degrees: degrees.clone(),
+        replication: None,
         ..spec.clone()
     };
     let fits = |placement: &Placement| *placement == Placement::Interleaved || count == 2;

@@ -82,8 +82,8 @@ pub struct ProblemArgs {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', requires = "microbatches")]
     options: Option<Vec<String>>,
 
-    /// Put so many stages of the pipeline on each device, its chunks, where the objective is `step`. Where the file states
-    /// options, all devices have one tensor degree and one data degree, which are to be named.
+    /// Put so many stages of the pipeline on each device, its chunks, where the objective is `step`. Nodes run as they
+    /// stand, or, where --tensor-degrees and --data-degrees name one each for all devices, in options.
     #[arg(long, value_name = "V", value_parser = values::count::<usize>())]
     chunks: Option<usize>,
 
@@ -275,7 +275,7 @@ impl ProblemArgs {
     /// devices with several chunks.
     fn degrees(&self, workload: &Workload) -> Result<Option<Degrees>, Failure> {
         let has_options = workload.instance.parallelism.is_some();
-        let is_asked = self.chunks.is_none() || has_options;
+        let is_asked = self.chunks.is_none() || has_options && self.narrows().is_some();
         let Some(microbatches) = self.microbatches.filter(|_| is_asked) else { return Ok(None) };
         let degrees = Degrees {
             tensor: self.tensor_degrees.clone(),
@@ -304,16 +304,16 @@ impl ProblemArgs {
 
     fn chunks_of_devices(&self, workload: &Workload) -> Result<Option<Chunks>, Failure> {
         let Some(count) = self.chunks else { return Ok(None) };
-        let (placement, has_options) = (self.placement.into(), workload.instance.parallelism.is_some());
-        if let Some(option) = self.narrows().filter(|_| !has_options) {
+        let placement = self.placement.into();
+        if let Some(option) = self.narrows().filter(|_| workload.instance.parallelism.is_none()) {
             let wrong = format!(
                 "{option}: devices with several chunks have no degrees where the file states no options; leave it or --chunks out"
             );
             return Err(Failure::message(Exit::Usage, wrong));
         }
-        let memory = match has_options {
-            true => Some(self.stage_memory.of_chunks_with_options(placement, count)?.0),
-            false => self.stage_memory.of_chunks(placement, count)?,
+        let memory = match self.narrows() {
+            Some(_) => Some(self.stage_memory.of_chunks_with_options(placement, count)?.0),
+            None => self.stage_memory.of_chunks(placement, count)?,
         };
         Ok(Some(Chunks { memory, ..Chunks::new(count, placement) }))
     }

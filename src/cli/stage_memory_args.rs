@@ -123,7 +123,10 @@ impl StageMemoryArgs {
     /// What devices with so many chunks keep, where nodes have no options, if anything is asked for.
     pub fn of_chunks(&self, placement: Placement, count: usize) -> Result<Option<ChunkMemory>, Failure> {
         if self.training.zero.is_some() {
-            return Err(refused("--zero", "devices whose nodes have no options have no replicas; leave it out"));
+            return Err(refused(
+                "--zero",
+                "devices with several chunks have no replicas unless degrees are named; leave it out",
+            ));
         }
         if self.training.cache_tokens.is_some() {
             return Err(refused("--cache-tokens", "nodes without options keep no keys and values; leave it out"));

@@ -113,6 +113,11 @@ impl Search<'_> {
     fn by_chunk_search(&mut self, bound: &mut Bound) -> Result<bool, PlanError> {
         let search = ChunkSearch::default();
         let fastest = self.question.by_chunks(self.question.fastest_links())?;
+        let in_memory = self.question.least_in_memory(&fastest);
+        if in_memory == f64::INFINITY {
+            return Ok(true);
+        }
+        bound.raise(in_memory, "chunks");
         let outcome = self.by(&search, &fastest)?;
         if let Some(least) = outcome.bound() {
             bound.raise(self.question.least_by_chunks(least.value), "chunks");

@@ -33,9 +33,10 @@ impl Pipeline {
         }
         let how = OfOptions { bandwidth: costs.bandwidth, replicas, is_inference };
         let stages = StageGraph::of_options(problem, costs, &split.to_solution(), how);
-        let copy = |(stage, kind, replica): (usize, DeviceKind, usize)| {
-            let of_replicas = format!("stage {stage}, replica {replica}");
-            let name = if replicas > 1 { of_replicas } else { format!("stage {stage}") };
+        let holder = if problem.spec.chunks.is_some() { "device" } else { "stage" };
+        let copy = |(place, kind, replica): (usize, DeviceKind, usize)| {
+            let of_replicas = format!("{holder} {place}, replica {replica}");
+            let name = if replicas > 1 { of_replicas } else { format!("{holder} {place}") };
             Device { memory: problem.memory_limit(kind), ..Device::new(name) }
         };
         let stage = |(stage, kind): (usize, DeviceKind)| (0..replicas).map(move |replica| (stage, kind, replica));

@@ -59,14 +59,14 @@ impl Solver for ChunkSearch {
 
     fn supports(&self, problem: &Problem) -> Result<(), Unsupported> {
         let spec = &problem.spec;
-        let reason = if spec.objective.microbatches().is_none() {
+        let reason = if spec.degrees.is_some() && spec.chunks.is_none() {
+            "it chooses none of the degrees that the microbatches ask for, but options for several chunks; use degrees"
+        } else if spec.objective.microbatches().is_none() {
             "it minimises the time of a step; use another method, or ask for that"
         } else if spec.scope != Scope::Acyclic {
             "it finds splits into successive ideals; ask for the scope `acyclic`"
         } else if problem.device_kinds().len() != 1 || spec.platform.cpus > 0 {
             "it takes accelerators of one class and no CPU; use another method"
-        } else if spec.degrees.is_some() && spec.chunks.is_none() {
-            "it chooses options of nodes for several chunks on each device; use degrees, or ask for chunks"
         } else if spec.replication.is_some() || spec.interconnect.is_some() {
             "it knows neither replicas nor servers; use another method"
         } else if !problem.costs.has_additive_memory() {

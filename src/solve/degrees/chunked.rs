@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 use super::Splitter;
 use super::knapsack::{self, Item};
 use super::model::Model;
-use super::shape::Memory;
+use super::room;
+use super::shape::{Memory, Shape};
 use crate::cost::{
     Costs, KindCost, MemoryLaw, NodeCost, OptionCost, Piece, StageBytes, StageCosts, Synchronisation, Transfer,
 };
@@ -41,6 +42,11 @@ pub(super) fn search(
         return Ok(Run { outcome: Outcome::Infeasible, stats: Stats::default() });
     };
     let mut stats = Stats::default();
+    let largest = room::least(&asked.model, chunks, (asked.shape, asked.data));
+    if largest.is_infinite() {
+        return Ok(Run { outcome: Outcome::Infeasible, stats });
+    }
+    race.raise(asked.step_of(largest) * (1.0 - ROUNDING), BoundSource::Work);
     // The least that options take makes the bound, and options of the least memory make a split wherever there is one.
     for (which, amounts) in [asked.least(), asked.leanest()].into_iter().enumerate() {
         if race.is_done() {
@@ -105,16 +111,13 @@ impl<'a> Asked<'a> {
         (units, costs): (&'a Reduced, &'a StageCosts),
         model: Model<'a>,
     ) -> Option<Self> {
-        let [tensor, data] = problem.spec.degrees.as_ref().map_or([1; 2], Degrees::one_of_each);
-        let is_asked =
-            |at: &usize| model.shapes[*at].tensor == tensor && model.shapes[*at].units.iter().all(Option::is_some);
-        let shape = (0..model.shapes.len()).find(is_asked)?;
+        let (shape, data) = of_one_of_each(problem, &model)?;
         let mut edges_at = vec![Vec::new(); problem.node_count()];
         for (e, edge) in costs.edges.iter().enumerate() {
             edges_at[edge.source].push((e, edge.target));
             edges_at[edge.target].push((e, edge.source));
         }
-        let devices = model.devices / (tensor * data);
+        let devices = model.devices / (model.shapes[shape].tensor * data);
         let microbatches = costs.microbatches / data;
         Some(Self { problem, chunks, units, costs, model, shape, data, devices, microbatches, edges_at })
     }
@@ -379,7 +382,31 @@ impl<'a> Places<'a> {
     }
 }
 
+/// What no device takes less than at most: a time of a replica for a microbatch that the largest of no split of `problem` is below;
+/// infinite where no split has the memory.
+pub(super) fn least_largest(problem: &Problem, chunks: Chunks) -> Option<f64> {
+    let model =
+        Model::new(problem, problem.costs.stages.as_ref()?, (0..problem.node_count()).map(|v| vec![v]).collect());
+    let (shape, data) = of_one_of_each(problem, &model)?;
+    Some(room::least(&model, chunks, (shape, data)))
+}
+
+/// The shape that all devices have, by its index, and their data degree; `None` where some node has no option of that shape.
+fn of_one_of_each(problem: &Problem, model: &Model) -> Option<(usize, usize)> {
+    let [tensor, data] = problem.spec.degrees.as_ref().map_or([1; 2], Degrees::one_of_each);
+    let is_asked = |shape: &Shape| shape.tensor == tensor && shape.units.iter().all(Option::is_some);
+    Some((model.shapes.iter().position(is_asked)?, data))
+}
+
 impl Asked<'_> {
+    /// What no step is below where no largest time of a device is below this one.
+    fn step_of(&self, largest: f64) -> f64 {
+        let shape = &self.model.shapes[self.shape];
+        let work: f64 = shape.units.iter().flatten().map(|unit| self.time(unit.compute, 0.0, unit.parameters)).sum();
+        let parts = self.chunks.parts() as f64;
+        (work.max(largest) + (parts * self.microbatches as f64 - 1.0) * largest) / parts
+    }
+
     /// The step of devices that take so long for a microbatch.
     fn step(&self, times: &[f64]) -> f64 {
         let parts = self.chunks.parts() as f64;

@@ -11,6 +11,7 @@ mod model;
 mod reach;
 mod relaxation;
 mod rest;
+mod room;
 mod search;
 mod shape;
 mod stage;
@@ -186,6 +187,12 @@ pub(super) fn in_chunks(
     split: Splitter,
 ) -> Result<Run, SolveError> {
     chunked::search(problem, chunks, cx, split)
+}
+
+/// A time for a microbatch that the largest one of a device's replica is not below, where these hold several chunks and have the same
+/// degrees, by what they have memory for: infinite where no split has it. `None` where nothing is asked of degrees.
+pub(crate) fn least_in_chunks(problem: &Problem, chunks: Chunks) -> Option<f64> {
+    chunked::least_largest(problem, chunks)
 }
 
 /// Whether a heuristic that knows no degrees takes the problems that it is asked in the place of `problem`, which asks for degrees.

@@ -21,10 +21,10 @@ use crate::search::{SearchContext, Stopped};
 use crate::solve::dp::lattice::Lattice;
 
 /// What sums of floats may be off by, as a part of them.
-const ROUNDING: f64 = 1e-9;
+pub const ROUNDING: f64 = 1e-9;
 
 /// How near the bound comes to the least time that is not refuted.
-const PRECISION: f64 = 3e-4;
+pub const PRECISION: f64 = 3e-4;
 
 /// Times that are tried at most.
 const MOST_TIMES: usize = 64;
@@ -36,13 +36,13 @@ const MOST_SETS: usize = 1 << 22;
 const MOST_PRICES: usize = 16;
 
 /// The options of a node: time for each sample, and bytes.
-type Options = Vec<(f64, StageBytes)>;
+pub type Options = Vec<(f64, StageBytes)>;
 
 /// What time and bytes are multiplied by.
 #[derive(Clone, Copy)]
-struct Price {
-    time: f64,
-    bytes: f64,
+pub struct Price {
+    pub time: f64,
+    pub bytes: f64,
     /// What a stage for which those behind it need not wait can hold at most of nodes that are priced so.
     block: f64,
 }
@@ -252,10 +252,7 @@ impl<'a> Reach<'a> {
 
     /// The least that each kind of node takes at this price.
     fn priced(&self, in_flight: usize, price: Price) -> Vec<f64> {
-        let priced =
-            |&(time, bytes): &(f64, StageBytes)| price.time * time + price.bytes * bytes.of(in_flight, self.replicas);
-        let least = |options: &Options| options.iter().map(priced).fold(f64::INFINITY, f64::min);
-        self.kinds.iter().map(least).collect()
+        self.kinds.iter().map(|options| priced(options, (in_flight, self.replicas), price)).collect()
     }
 
     /// The least priced sum of each set.
@@ -273,8 +270,14 @@ impl<'a> Reach<'a> {
     }
 }
 
+/// The least that a node with these options takes at a price, with so many microbatches in flight on so many replicas.
+pub fn priced(options: &Options, (in_flight, replicas): (usize, usize), price: Price) -> f64 {
+    let taken = |&(time, bytes): &(f64, StageBytes)| price.time * time + price.bytes * bytes.of(in_flight, replicas);
+    options.iter().map(taken).fold(f64::INFINITY, f64::min)
+}
+
 /// The price of nothing, those at which some node changes its option, and the infinite one.
-fn prices(kinds: &[Options], in_flight: usize, replicas: usize) -> Vec<Price> {
+pub fn prices(kinds: &[Options], in_flight: usize, replicas: usize) -> Vec<Price> {
     let of_kind = |options: &Options| {
         let item = |&(value, bytes): &(f64, StageBytes)| Item { value, weight: bytes.of(in_flight, replicas) };
         let items: Vec<Item> = options.iter().map(item).collect();
