@@ -77,16 +77,19 @@ def test_megatron_reads_the_layout(bert):
     assert [layout.get_layer_id_list(pp_rank=rank) for rank in range(stages)] == layers
 
 
-def test_megatron_reads_a_whole_plan(dagsplit, tmp_path):
+@pytest.mark.parametrize("chunks", [1, 2])
+def test_megatron_reads_a_whole_plan(dagsplit, tmp_path, monkeypatch, chunks):
     config = needs("megatron.core.transformer.transformer_config").TransformerConfig
     model = ["--model", "llama3-8b", "--tensor-degrees", "1,2", "--accelerator", "a100", "--precision", "fp16"]
     dagsplit("generate", "llm", *model, "--cpus", "0", "--output", "llama.json")
     dagsplit("generate", "topology", "nvswitch", "--nodes", "2", "--output", "servers.json")
     training = ["--batch", "32", "--optimizer", "adam", "--precision", "bf16", "--zero", "1"]
     written = ["--to", "megatron", "--output-settings", "settings.txt", "--output-ranks", "ranks.txt", "--quiet"]
-    plan = json.loads(dagsplit("plan", "llama.json", "servers.json", *training, *written, "--stages", "4", "--json"))
+    shape = ["--stages", "4", "--chunks", str(chunks), "--output", "split.json"]
+    plan = json.loads(dagsplit("plan", "llama.json", "servers.json", *training, *written, *shape, "--json"))
     arguments = shlex.split((tmp_path / "settings.txt").read_text())
-    arguments.remove("--use-distributed-optimizer")
+    for flag in ["--bf16", "--use-distributed-optimizer"]:
+        arguments.remove(flag)
     options = dict(zip(arguments[::2], arguments[1::2], strict=True))
     number = {name: int(value) for name, value in options.items() if value.isdigit()}
     tensor, stages = number["--tensor-model-parallel-size"], number["--pipeline-model-parallel-size"]
@@ -102,10 +105,17 @@ def test_megatron_reads_a_whole_plan(dagsplit, tmp_path):
         recompute_method=options.get("--recompute-method"),
         recompute_num_layers=number.get("--recompute-num-layers"),
     )
-    held = [built.pipeline_model_parallel_layout.get_layer_id_list(pp_rank=rank) for rank in range(stages)]
-    assert [layer for stage in held for layer in stage] == list(range(32))
     best = plan["candidates"][0]
-    assert (stages, tensor) == (best["stages"], best["tensor_degree"])
+    assert (stages, tensor, chunks) == (best["stages"], best["tensor_degree"], best["chunks"])
+    layout, virtual = built.pipeline_model_parallel_layout, chunks if chunks > 1 else None
+    state = needs("megatron.core.parallel_state")
+    monkeypatch.setattr(state, "get_virtual_pipeline_model_parallel_world_size", lambda: virtual)
+    assert layout.virtual_pipeline_model_parallel_size == chunks
+    for rank, device in enumerate(json.loads((tmp_path / "split.json").read_text())["fpgas"]):
+        for chunk, nodes in enumerate(device.get("chunks", [device["nodes"]])):
+            # The first node is the embedding, and the last one the head.
+            layers = [node - 1 for node in nodes if 1 <= node <= 32]
+            assert layout.get_layer_id_list(vp_stage=chunk, pp_rank=rank) == layers
     ranks = (tmp_path / "ranks.txt").read_text().splitlines()
     assert len(set(ranks)) == len(ranks) == stages * tensor * best["replicas"]
 
@@ -148,13 +158,18 @@ class Decoder(nn.Module):
         return x if self.output is None else self.output(x)
 
 
-def exported(model, folder, dagsplit, target):
-    """The export of a split of `model` between its layers for two stages; the modelled link is next to free."""
+def modelled(model, folder):
+    """Writes a workload of `model` with a node for each layer, on two devices; the modelled link is next to free."""
     traced = trace(model, (torch.zeros(2, 10, dtype=torch.long),))
     groups = group(traced, Granularity(atomic=["Layer"]))
     costs = roofline.model(traced, groups, ACCELERATORS["v100"], False, False)
     made = instance.build(traced, groups, costs, Devices("V100", 2, None, 0, 1e15), 6, "copy")
     instance.write(made, {"name": "model"}, folder / "model.json")
+
+
+def exported(model, folder, dagsplit, target):
+    """The export of a split of `model` between its layers over two devices."""
+    modelled(model, folder)
     dagsplit("solve", "model.json", "--output", "split.json")
     return dagsplit("export", "model.json", "split.json", "--to", target)
 
@@ -217,6 +232,46 @@ def test_torchtitan_splits_the_model(dagsplit, tmp_path):
     named = [sum(p.numel() for name in part for p in model.get_submodule(name).parameters()) for part in parts]
     assert parameters == named and sum(named) == sum(p.numel() for p in model.parameters())
     torch.testing.assert_close(torch.from_numpy(output), model(x))
+
+
+def titan_chunks(rank, parts, schedule):
+    """The stages that torchtitan builds on each rank, with the parameters of each."""
+    from torch.distributed.device_mesh import init_device_mesh
+
+    pipelines = importlib.import_module("torchtitan.distributed.pipeline_parallel")
+    split = getattr(pipelines, "pipeline_module_split", None) or pipelines._pipeline_module_split
+    model, _ = example(Decoder)
+    mesh = init_device_mesh("cpu", (2,), mesh_dim_names=("pp",))
+    stages, modules = split(model, mesh, schedule, torch.device("cpu"), parts)
+    built = [None, None]
+    held = [
+        (stage.stage_index, sum(p.numel() for p in module.parameters()))
+        for stage, module in zip(stages, modules, strict=True)
+    ]
+    dist.all_gather_object(built, held)
+    return built
+
+
+@pytest.mark.parametrize(("placement", "homes"), [("interleaved", [0, 1, 0, 1]), ("v-shape", [0, 1, 1, 0])])
+def test_torchtitan_builds_the_chunks_of_each_rank(dagsplit, tmp_path, placement, homes):
+    tomllib = needs("tomllib")
+    needs("torchtitan.distributed.pipeline_parallel")
+    modelled(Decoder().eval(), tmp_path)
+    ids = {node["name"].split("/")[0]: node["id"] for node in json.loads((tmp_path / "model.json").read_text())["nodes"]}
+    ends = [["", "tok_embeddings", "layers.0"], ["layers.1"], ["layers.2"], ["layers.3", "norm", "output"]]
+    stages = [[ids[name] for name in names] for names in ends]
+    held = [[stages[stage] for stage in range(4) if homes[stage] == rank] for rank in range(2)]
+    split = {"fpgas": [{"nodes": sum(chunks, []), "chunks": chunks} for chunks in held]}
+    (tmp_path / "split.json").write_text(json.dumps(split))
+    asked = ["--objective", "step", "--microbatches", "4", "--chunks", "2", "--placement", placement]
+    settings = tomllib.loads(dagsplit("export", "model.json", "split.json", *asked, "--to", "torchtitan"))
+    parts, schedule = settings["module_fqns_per_model_part"], settings["pipeline_parallel_schedule"]
+    built = in_two_processes(titan_chunks, parts, schedule)
+    model, _ = example(Decoder)
+    named = [sum(p.numel() for name in part for p in model.get_submodule(name).parameters()) for part in parts]
+    held = [[(stage, named[stage]) for stage in range(4) if homes[stage] == rank] for rank in range(2)]
+    assert [sorted(stages) for stages in built] == held
+    assert sum(named) == sum(p.numel() for p in model.parameters())
 
 
 def deepspeed_stages(rank, file):
