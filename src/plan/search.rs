@@ -324,7 +324,7 @@ impl<'a> Planner<'a> {
         left: usize,
     ) -> Result<Fate, PlanError> {
         let limit = self.mapping_limit(left * splits.len() * mappers.clone().count());
-        let mut fate = Fate::Failed("no split was found in time".into());
+        let mut fate = Fate::Failed("no split was found".into());
         for (partition, method) in splits {
             let placing = Placing { question, partition, method, options: self.options, limit, cx: self.cx };
             match placing.best(mappers.clone())? {
