@@ -278,7 +278,11 @@ fn of_stages(split: &Split, costs: &StageCosts) -> Result<Verified, Vec<Violatio
     let mut violations = Vec::new();
     devices::device_counts(split, &mut violations);
     devices::chunks(split, &mut violations);
-    let stages = stages::check(split, costs).map_err(|found| violations.extend(found));
+    let of_devices = |found: &mut Vec<Violation>| match split.spec.chunks {
+        Some(chunks) => chunks::stages(split, costs, chunks, found),
+        None => stages::successive(split, costs, found),
+    };
+    let stages = stages::check(split, costs, of_devices).map_err(|found| violations.extend(found));
     let Some(stages) = stages.ok().filter(|_| violations.is_empty()) else { return Err(violations) };
     let parts = split.spec.chunks.as_ref().map_or(1, Chunks::parts);
     let objective = stages::time(split, costs, &stages, parts);

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::split::Split;
-use super::{StageFault, Violation, chunks, contiguity, devices};
+use super::{StageFault, Violation, contiguity, devices};
 use dagsplit_model::cost::{OptionCost, StageCosts};
 use dagsplit_model::problem::{DeviceAssignment, DeviceKind, InFlight, MemoryParts, Objective, fits};
 
@@ -21,11 +21,16 @@ pub(super) struct Stage {
     pub chunks_in_flight: Vec<usize>,
 }
 
-/// What each device of the split, in its order, takes as a stage; stages without nodes take nothing.
+/// What each device of the split, in its order, takes as `of_devices` says, which adds what breaks a rule to what it is given; devices
+/// without nodes take nothing.
 ///
 /// # Errors
 /// Everything that is wrong with the stages.
-pub(super) fn check(split: &Split, costs: &StageCosts) -> Result<Vec<Stage>, Vec<Violation>> {
+pub(super) fn check(
+    split: &Split,
+    costs: &StageCosts,
+    of_devices: impl FnOnce(&mut Vec<Violation>) -> Option<Vec<Stage>>,
+) -> Result<Vec<Stage>, Vec<Violation>> {
     let mut found = Vec::new();
     for (device, stage) in split.used() {
         found.extend(faults(split, costs, stage).into_iter().map(|fault| Violation::Stage { device, fault }));
@@ -33,10 +38,7 @@ pub(super) fn check(split: &Split, costs: &StageCosts) -> Result<Vec<Stage>, Vec
     if split.spec.objective == Objective::Throughput {
         found.extend(parts_of_a_batch(split, costs));
     }
-    let stages = match split.spec.chunks {
-        Some(chunks) => chunks::stages(split, costs, chunks, &mut found),
-        None => successive(split, costs, &mut found),
-    };
+    let stages = of_devices(&mut found);
     let Some(stages) = stages.filter(|_| found.is_empty()) else { return Err(found) };
     for (device, stage) in stages.iter().enumerate() {
         let limit = class(&split.devices[device]).and_then(|class| split.spec.platform.accelerators[class].memory);
@@ -49,7 +51,7 @@ pub(super) fn check(split: &Split, costs: &StageCosts) -> Result<Vec<Stage>, Vec
 }
 
 /// The stages of devices that hold one each, where these break no rule.
-fn successive(split: &Split, costs: &StageCosts, found: &mut Vec<Violation>) -> Option<Vec<Stage>> {
+pub(super) fn successive(split: &Split, costs: &StageCosts, found: &mut Vec<Violation>) -> Option<Vec<Stage>> {
     devices::color_classes(split, found);
     devices::together(split, found);
     found.extend(out_of_order(split));
