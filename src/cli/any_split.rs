@@ -74,9 +74,8 @@ pub fn verified_with_degrees(
         degrees: Some(degrees),
         ..ProblemSpec::default()
     };
-    let specs = with_chunks(spec, &unclaimed);
-    specs[0].validate(&workload.instance).or_fail(Exit::Usage)?;
-    first_that_passes(specs, &unclaimed, name, workload)
+    spec.validate(&workload.instance).or_fail(Exit::Usage)?;
+    first_that_passes(with_chunks(spec, &unclaimed), &unclaimed, name, workload)
 }
 
 /// A split as the first of these that it passes the verifier for, or what that says which finds the least wrong with it.
@@ -111,9 +110,10 @@ fn with_chunks(spec: ProblemSpec, split: &Solution) -> Vec<ProblemSpec> {
             class.count = 0;
         }
     }
+    let first = split.devices.iter().find(|device| !device.nodes.is_empty());
     let of_one = |degrees: Degrees| Degrees {
-        tensor: split.devices.first().map(|device| vec![device.tensor_degree]),
-        data: split.devices.first().map(|device| vec![device.replicas]),
+        tensor: first.map(|device| vec![device.tensor_degree]),
+        data: first.map(|device| vec![device.replicas]),
         memory: StageMemory { in_flight: InFlight::default(), ..degrees.memory },
         ..degrees
     };

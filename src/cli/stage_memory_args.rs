@@ -125,7 +125,7 @@ impl StageMemoryArgs {
         if self.training.zero.is_some() {
             return Err(refused(
                 "--zero",
-                "devices with several chunks have no replicas unless degrees are named; leave it out",
+                "devices with several chunks have no replicas; leave it out, or name --tensor-degrees and --data-degrees",
             ));
         }
         if self.training.cache_tokens.is_some() {

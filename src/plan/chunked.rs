@@ -9,6 +9,7 @@ use crate::graph::NodeId;
 use crate::instance::{Edge, Instance, Problems};
 use crate::problem::{ChunkMemory, Chunks, Objective, Placement, Problem, ProblemSpec};
 use crate::simulate::schedule::{Schedule, ZbV};
+use crate::solve::SearchContext;
 use crate::solve::degrees::least_in_chunks;
 
 /// Which stages a device holds under a schedule.
@@ -105,8 +106,8 @@ impl Question<'_> {
 
     /// A time that no step of this problem of chunks is below, whose devices have memory for so much alone; infinite where they
     /// cannot hold all. Nothing is known of nodes without options.
-    pub fn least_in_memory(&self, by_chunks: &Problem) -> f64 {
-        let known = by_chunks.spec.chunks.and_then(|chunks| least_in_chunks(by_chunks, chunks));
+    pub fn least_in_memory(&self, by_chunks: &Problem, cx: &SearchContext) -> f64 {
+        let known = by_chunks.spec.chunks.and_then(|chunks| least_in_chunks(by_chunks, chunks, cx));
         known.map_or(0.0, |largest| self.microbatches as f64 * largest)
     }
 

@@ -21,7 +21,7 @@ pub enum PlanError {
     /// No way to use the devices is asked for.
     #[error(
         "there is nothing to look at: of {devices} devices no S x R x tensor degree asked for can share out the microbatches \
-         of a batch of {batch} evenly, with two devices and layers enough where several chunks are asked for; ask for others, \
+         of a batch of {batch} evenly, with two devices and layers enough where several chunks are asked for, and two of them under zb-v; ask for others, \
          or for a batch with more divisors"
     )]
     NoCandidate {

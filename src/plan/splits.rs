@@ -113,7 +113,7 @@ impl Search<'_> {
     fn by_chunk_search(&mut self, bound: &mut Bound) -> Result<bool, PlanError> {
         let search = ChunkSearch::default();
         let fastest = self.question.by_chunks(self.question.fastest_links())?;
-        let in_memory = self.question.least_in_memory(&fastest);
+        let in_memory = self.question.least_in_memory(&fastest, &self.cx.part(self.limit.map(|limit| limit / 2)));
         if in_memory == f64::INFINITY {
             return Ok(true);
         }

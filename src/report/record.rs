@@ -331,7 +331,7 @@ fn idle_devices(spec: &ProblemSpec) -> Option<usize> {
     let [tensor, data] = spec.degrees.as_ref().map_or([1; 2], Degrees::one_of_each);
     let places = devices / (tensor * data);
     let used = spec.chunks?.most_devices(places, spec.objective.microbatches()? / data);
-    let idle = devices - used * tensor * data;
+    let idle = (places - used) * tensor * data;
     (idle > 0).then_some(idle)
 }
 

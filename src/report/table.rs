@@ -102,7 +102,10 @@ fn idle_devices(record: &RunRecord) -> Option<(&'static str, String)> {
     let devices = if idle == 1 { "1 device stays idle".to_owned() } else { format!("{idle} devices stay idle") };
     let reason = "interleaved 1F1B takes microbatches in groups, one for each device";
     let cure = "a multiple of the devices uses all of them";
-    Some(("note", format!("{devices}: {reason}, and {microbatches} microbatches make no groups for more; {cure}")))
+    let replicas = record.devices.iter().find_map(|device| device.data_degree).unwrap_or(1);
+    let of_each = if replicas > 1 { " of each replica" } else { "" };
+    let count = format!("{} microbatches{of_each}", microbatches / replicas);
+    Some(("note", format!("{devices}: {reason}, and {count} make no groups for more; {cure}")))
 }
 
 /// That memory ended or narrowed a search, where it did.

@@ -256,7 +256,7 @@ impl Simulation {
         let all = self.options.microbatches;
         let limit = self.pipeline.memory[device].map(most_bytes).filter(|&limit| memory.peak[device] <= limit);
         let Some(limit) = limit.filter(|_| each > 0.0) else { return all };
-        let fixed: f64 = stages.iter().filter(|other| other.device == device).map(|other| other.fixed).sum();
+        let fixed = self.fixed(device);
         // Never fewer than stay here, whatever sums round to.
         (((limit - fixed + stashed) / each) as usize).clamp(memory.in_flight[stage].max(1), all)
     }

@@ -82,7 +82,7 @@ pub enum Unsuitable {
         device: String,
     },
     /// A device holds several stages.
-    #[error("{device} holds {stages} stages; the schedules `interleaved` and `virtual-devices` allow that")]
+    #[error("{device} holds {stages} stages; the schedules `interleaved`, `zb-v` and `virtual-devices` allow that")]
     SeveralStages {
         /// The device's name.
         device: String,

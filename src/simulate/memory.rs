@@ -50,14 +50,18 @@ impl Simulation {
 
     /// The bytes that each device holds all the time, where stages have at most so many microbatches in flight.
     fn lasting(&self, in_flight: &[usize]) -> Vec<f64> {
-        let mut lasting = vec![0.0; self.pipeline.devices.len()];
-        let mut working = vec![0.0_f64; lasting.len()];
+        let mut lasting: Vec<f64> = (0..self.pipeline.devices.len()).map(|device| self.fixed(device)).collect();
         for (stage, &in_flight) in self.pipeline.stages.iter().zip(in_flight) {
             let stashed = if self.stashes_weights { in_flight.saturating_sub(1) } else { 0 };
-            lasting[stage.device] += stage.fixed + stage.parameters * stashed as f64;
-            working[stage.device] = working[stage.device].max(stage.working);
+            lasting[stage.device] += stage.parameters * stashed as f64;
         }
-        lasting.into_iter().zip(working).map(|(lasting, working)| lasting + working).collect()
+        lasting
+    }
+
+    /// The bytes that a device holds whatever is in flight: those of all its stages, and what one of them works with.
+    pub(super) fn fixed(&self, device: usize) -> f64 {
+        let held = || self.pipeline.stages.iter().filter(move |stage| stage.device == device);
+        held().map(|stage| stage.fixed).sum::<f64>() + held().map(|stage| stage.working).fold(0.0, f64::max)
     }
 
     /// The bytes that a stage keeps for each microbatch from its forward to its backward pass.

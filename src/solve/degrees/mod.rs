@@ -21,10 +21,12 @@ use std::collections::BTreeSet;
 
 use crate::cost::StageCosts;
 use crate::preprocess::Reduced;
-use crate::problem::{Chunks, DeviceAssignment, DeviceKind, Objective, Problem, Scope, Solution};
+use crate::problem::{DeviceAssignment, DeviceKind, Objective, Problem, Scope, Solution};
 use crate::search::{OPTIMALITY_TOLERANCE, Race, SearchContext, Stats, in_pool};
 use crate::solve::dp::orders;
 use crate::solve::{BoundSource, Guarantee, LowerBound, Outcome, Run, SolveError, Solver, Unsupported};
+pub(super) use chunked::in_chunks;
+pub(crate) use chunked::least_in_chunks;
 use front::{Found, MOST_FLEETS, SplitRace};
 use model::Model;
 use search::Orders;
@@ -176,23 +178,6 @@ pub(super) fn of_equal_degrees(problem: &Problem, cx: &SearchContext, split: Spl
         }
         fault.filter(|_| race.solution().is_none()).map_or(Ok(false), Err)
     })
-}
-
-/// The best split over devices that hold several chunks each and have the same degrees, of those that `split` finds for problems
-/// without options; `problem` asks for both.
-pub(super) fn in_chunks(
-    problem: &Problem,
-    chunks: Chunks,
-    cx: &SearchContext,
-    split: Splitter,
-) -> Result<Run, SolveError> {
-    chunked::search(problem, chunks, cx, split)
-}
-
-/// A time for a microbatch that the largest one of a device's replica is not below, where these hold several chunks and have the same
-/// degrees, by what they have memory for: infinite where no split has it. `None` where nothing is asked of degrees.
-pub(crate) fn least_in_chunks(problem: &Problem, chunks: Chunks) -> Option<f64> {
-    chunked::least_largest(problem, chunks)
 }
 
 /// Whether a heuristic that knows no degrees takes the problems that it is asked in the place of `problem`, which asks for degrees.

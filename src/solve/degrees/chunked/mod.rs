@@ -14,7 +14,7 @@ use crate::cost::{
     Costs, KindCost, MemoryLaw, NodeCost, OptionCost, Piece, StageBytes, StageCosts, Synchronisation, Transfer,
 };
 use crate::preprocess::Reduced;
-use crate::problem::{Chunks, Degrees, Objective, Problem, ProblemSpec, Scope};
+use crate::problem::{Chunks, Degrees, Objective, Problem, ProblemSpec, Scope, most_bytes};
 use crate::search::{Race, SearchContext, Stats};
 use crate::solve::{BoundSource, LowerBound, Outcome, Run, SolveError};
 use places::Places;
@@ -24,12 +24,7 @@ const ROUNDING: f64 = 1e-12;
 
 /// The best split of `problem`, whose devices hold several chunks and have one degree of each kind, that comes of the splits of
 /// problems without options, which `split` finds. The bound is that of the least that options take.
-pub(super) fn search(
-    problem: &Problem,
-    chunks: Chunks,
-    cx: &SearchContext,
-    split: Splitter,
-) -> Result<Run, SolveError> {
+pub fn in_chunks(problem: &Problem, chunks: Chunks, cx: &SearchContext, split: Splitter) -> Result<Run, SolveError> {
     let Some(costs) = &problem.costs.stages else { unreachable!("problems that ask for degrees have options") };
     let units = Reduced::contracted_only(problem);
     let model = Model::new(problem, costs, (0..problem.node_count()).map(|v| vec![v]).collect());
@@ -38,20 +33,23 @@ pub(super) fn search(
         return Ok(Run { outcome: Outcome::Infeasible, stats: Stats::default() });
     };
     let mut stats = Stats::default();
-    let largest = room::least(&asked.model, chunks, (asked.shape, asked.data));
+    let largest = room::least(&asked.model, chunks, (asked.shape, asked.data), cx);
     if largest.is_infinite() {
         return Ok(Run { outcome: Outcome::Infeasible, stats });
     }
-    race.raise(asked.step_of(largest) * (1.0 - ROUNDING), BoundSource::Work);
-    // The least that options take makes the bound, and options of the least memory make a split wherever there is one.
-    for (which, amounts) in [asked.least(), asked.leanest()].into_iter().enumerate() {
-        if race.is_done() {
+    race.raise(asked.least_step(largest) * (1.0 - ROUNDING), BoundSource::Work);
+    let (least, leanest) = (asked.without_options(&asked.least()), asked.without_options(&asked.leanest()));
+    // The least that options take makes the bound, and options of the least memory make a split wherever there is one. Where nothing
+    // is computed again the first is the problem itself, and worth more effort.
+    for (which, problem) in [&least, &leanest, &least].into_iter().enumerate() {
+        if race.is_done() || which == 2 && !race.is_within(NEAR) {
             break;
         }
         let mut part = cx.part(cx.remaining().map(|left| left / 2)).silent();
         part.threads = cx.threads;
-        let run = split(&asked.without_options(&amounts), &mut part)?;
-        if which == 0 {
+        part.gap = if which == 2 { cx.gap } else { cx.gap.max(NEAR) };
+        let run = split(problem, &mut part)?;
+        if which != 1 {
             stats = run.stats;
             if run.outcome == Outcome::Infeasible {
                 return Ok(Run { outcome: Outcome::Infeasible, stats });
@@ -73,8 +71,11 @@ pub(super) fn search(
     Ok(Run { outcome, stats })
 }
 
+/// So near to each other are bound and split of a problem without options at first.
+const NEAR: f64 = 1e-3;
+
 /// What each node takes where no options are chosen.
-struct Amounts {
+struct Plain {
     nodes: Vec<(NodeCost, f64)>,
     /// Bytes that each device has to have room for besides.
     working: f64,
@@ -128,7 +129,7 @@ impl<'a> Asked<'a> {
     }
 
     /// The least of each amount over a node's options: no device takes less.
-    fn least(&self) -> Amounts {
+    fn least(&self) -> Plain {
         let shape = &self.model.shapes[self.shape];
         let node = |v: usize| {
             let least = shape.units[v].unwrap_or_else(|| unreachable!("every node has an option"));
@@ -137,7 +138,7 @@ impl<'a> Asked<'a> {
         let working = shape.units.iter().flatten().map(|least| least.memory.working).fold(f64::INFINITY, f64::min);
         let least = |edge: usize| shape.exchanged[edge].into_iter().fold(f64::INFINITY, f64::min);
         let edge = |edge: usize| self.time(0.0, self.costs.edges[edge].bytes + least(edge), 0.0);
-        Amounts {
+        Plain {
             nodes: (0..self.problem.node_count()).map(node).collect(),
             working: if working.is_finite() { working } else { 0.0 },
             edges: (0..self.costs.edges.len()).map(edge).collect(),
@@ -145,7 +146,7 @@ impl<'a> Asked<'a> {
     }
 
     /// What the options take that keep the least of each microbatch in flight.
-    fn leanest(&self) -> Amounts {
+    fn leanest(&self) -> Plain {
         let key = |option: &OptionCost| {
             let bytes = self.costs.bytes(option);
             (bytes.per_microbatch, bytes.of(0, self.data) + option.working, option.compute)
@@ -162,7 +163,7 @@ impl<'a> Asked<'a> {
             let exchanged = [edge.source, edge.target].map(|v| chosen[v].exchanged_for(e));
             self.time(0.0, edge.bytes + exchanged.into_iter().fold(0.0, f64::max), 0.0)
         };
-        Amounts {
+        Plain {
             nodes: chosen.iter().map(|o| self.node(o.compute, o.parameters, self.costs.bytes(o))).collect(),
             working: chosen.iter().map(|option| option.working).fold(0.0, f64::max),
             edges: self.costs.edges.iter().enumerate().map(edge).collect(),
@@ -175,8 +176,8 @@ impl<'a> Asked<'a> {
     }
 
     /// The problem without options whose nodes and edges take these amounts.
-    fn without_options(&self, amounts: &Amounts) -> Problem {
-        let Amounts { nodes, working, edges } = amounts;
+    fn without_options(&self, amounts: &Plain) -> Problem {
+        let Plain { nodes, working, edges } = amounts;
         let costs = nodes.iter().map(|(cost, _)| Some(*cost)).collect();
         let accelerator = KindCost::new(costs, edges.clone(), vec![Piece::ADDITIVE]);
         let accelerator = accelerator.in_flight(nodes.iter().map(|(_, kept)| *kept).collect());
@@ -189,7 +190,7 @@ impl<'a> Asked<'a> {
         let class = self.model.shapes[self.shape].class;
         for (index, of) in spec.platform.accelerators.iter_mut().enumerate() {
             of.count = if index == class { self.devices } else { 0 };
-            of.memory = of.memory.map(|bytes| (bytes - working).max(0.0));
+            of.memory = of.memory.map(|bytes| (most_bytes(bytes) - working).max(0.0));
         }
         let mut kinds = vec![accelerator; spec.platform.accelerators.len()];
         kinds.push(cpu);
@@ -201,11 +202,11 @@ impl<'a> Asked<'a> {
 
 /// What no device takes less than at most: a time of a replica for a microbatch that the largest of no split of `problem` is below;
 /// infinite where no split has the memory.
-pub(super) fn least_largest(problem: &Problem, chunks: Chunks) -> Option<f64> {
+pub fn least_in_chunks(problem: &Problem, chunks: Chunks, cx: &SearchContext) -> Option<f64> {
     let model =
         Model::new(problem, problem.costs.stages.as_ref()?, (0..problem.node_count()).map(|v| vec![v]).collect());
     let (shape, data) = of_one_of_each(problem, &model)?;
-    Some(room::least(&model, chunks, (shape, data)))
+    Some(room::least(&model, chunks, (shape, data), cx))
 }
 
 /// The shape that all devices have, by its index, and their data degree; `None` where some node has no option of that shape.
@@ -217,17 +218,20 @@ fn of_one_of_each(problem: &Problem, model: &Model) -> Option<(usize, usize)> {
 
 impl Asked<'_> {
     /// What no step is below where no largest time of a device is below this one.
-    fn step_of(&self, largest: f64) -> f64 {
+    fn least_step(&self, largest: f64) -> f64 {
         let shape = &self.model.shapes[self.shape];
         let work: f64 = shape.units.iter().flatten().map(|unit| self.time(unit.compute, 0.0, unit.parameters)).sum();
-        let parts = self.chunks.parts() as f64;
-        (work.max(largest) + (parts * self.microbatches as f64 - 1.0) * largest) / parts
+        self.step_of(work.max(largest), largest)
     }
 
     /// The step of devices that take so long for a microbatch.
     fn step(&self, times: &[f64]) -> f64 {
+        self.step_of(times.iter().sum(), times.iter().copied().fold(0.0, f64::max))
+    }
+
+    /// The step of devices whose times add up to `sum`.
+    fn step_of(&self, sum: f64, largest: f64) -> f64 {
         let parts = self.chunks.parts() as f64;
-        let largest = times.iter().copied().fold(0.0, f64::max);
-        (times.iter().sum::<f64>() + (parts * self.microbatches as f64 - 1.0) * largest) / parts
+        (sum + (parts * self.microbatches as f64 - 1.0) * largest) / parts
     }
 }
