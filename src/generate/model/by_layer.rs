@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::tensor_parallel::RECOMPUTES;
 use crate::generate::rounding::six_digits;
 use crate::instance::{Edge, EdgeBytes, Instance, Node, NodeOption, Parallelism};
 
@@ -81,7 +80,7 @@ fn hand_on(layer: &mut Node, node: &Node) {
 }
 
 /// The options of layers, which are those of their operators together. An operator that has none of a name counts by its
-/// first.
+/// first. A layer computes again all that it computes again at once; its operators run one after another.
 fn options(parallelism: &Parallelism, of: &[u64]) -> Parallelism {
     type Shape = (usize, Option<usize>);
     let shape = |option: &NodeOption| (option.tensor_degree, option.class);
@@ -91,14 +90,19 @@ fn options(parallelism: &Parallelism, of: &[u64]) -> Parallelism {
         of_operator.entry((option.node, shape(option))).or_default().push(option);
         names.entry((of[option.node as usize], shape(option))).or_default().insert(&option.name);
     }
-    let mut layers: BTreeMap<(u64, Shape, &str), NodeOption> = BTreeMap::new();
+    let mut layers: BTreeMap<(u64, Shape, &str), (NodeOption, f64)> = BTreeMap::new();
     for (&(node, shape), own) in &of_operator {
         let layer = of[node as usize];
         for &name in &names[&(layer, shape)] {
             let option = own.iter().find(|option| option.name == name).unwrap_or(&own[0]);
             let (tensor_degree, class) = shape;
             let none = || NodeOption { node: layer, tensor_degree, class, name: name.into(), ..NodeOption::default() };
-            add_option(layers.entry((layer, shape, name)).or_insert_with(none), option);
+            let (sum, on_top) = layers.entry((layer, shape, name)).or_insert_with(|| (none(), 0.0));
+            add_option(sum, option);
+            // What is computed again is kept by the first option.
+            let again = own[0].memory_per_microbatch - option.memory_per_microbatch;
+            sum.working_bytes += again;
+            *on_top = on_top.max(option.working_bytes - again);
         }
     }
     let mut moved: BTreeMap<(u64, u64), BTreeMap<u64, f64>> = BTreeMap::new();
@@ -114,11 +118,11 @@ fn options(parallelism: &Parallelism, of: &[u64]) -> Parallelism {
         bytes: producers.values().sum(),
     };
     let edges = moved.into_iter().map(edge).collect();
-    Parallelism { options: layers.into_values().collect(), edges, ..*parallelism }
+    let whole = |(sum, on_top): (NodeOption, f64)| NodeOption { working_bytes: sum.working_bytes + on_top, ..sum };
+    Parallelism { options: layers.into_values().map(whole).collect(), edges, ..*parallelism }
 }
 
-/// Adds an operator's option to that of its layer, which computes again all that it computes again at once; other
-/// operators run one after another.
+/// Adds an operator's option to that of its layer, but for what it works with.
 fn add_option(layer: &mut NodeOption, option: &NodeOption) {
     layer.time = six_digits(layer.time + option.time);
     layer.parameter_bytes += option.parameter_bytes;
@@ -127,9 +131,5 @@ fn add_option(layer: &mut NodeOption, option: &NodeOption) {
     layer.weight_bytes += option.weight_bytes;
     layer.gradient_bytes += option.gradient_bytes;
     layer.optimizer_bytes += option.optimizer_bytes;
-    layer.working_bytes = match option.name == RECOMPUTES {
-        true => layer.working_bytes + option.working_bytes,
-        false => layer.working_bytes.max(option.working_bytes),
-    };
     layer.cache_bytes_per_token += option.cache_bytes_per_token;
 }

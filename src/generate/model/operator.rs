@@ -90,6 +90,25 @@ impl OperatorGraph {
         has
     }
 
+    /// For each operator, the elements that its backward pass needs besides what is kept: the gradients of its output, of its
+    /// inputs and of its parameters, these before they are added to what there is. What nothing reads goes to a softmax
+    /// cross-entropy, which keeps logarithms of as many probabilities in its place and then has the gradients of both.
+    /// O(operators + edges).
+    pub(super) fn gradients(&self) -> Vec<f64> {
+        let has_gradient = self.has_gradient();
+        let mut is_read = vec![false; self.operators.len()];
+        self.operators.iter().flat_map(|op| &op.inputs).for_each(|&u| is_read[u] = true);
+        let of_pass = |(v, op): (usize, &Operator)| {
+            if !(has_gradient[v] && op.kind.computes()) {
+                return 0.0;
+            }
+            let inputs = op.inputs.iter().filter(|&&u| has_gradient[u]).map(|&u| self.operators[u].output);
+            let own = op.output + inputs.sum::<f64>() + op.parameters;
+            if is_read[v] { own } else { own.max(2.0 * op.output) }
+        };
+        self.operators.iter().enumerate().map(of_pass).collect()
+    }
+
     /// Adds the training loss, a softmax cross-entropy of the last operator's output.
     pub(in crate::generate) fn add_loss(&mut self) {
         const FLOPS_PER_ELEMENT: f64 = 5.0;

@@ -9,15 +9,16 @@ use crate::problem::{self, Optimizer, Training};
 
 /// The option that keeps an operator's output for the backward pass, and the one that computes it once more.
 const KEEPS: &str = "vanilla";
-pub(super) const RECOMPUTES: &str = "recompute";
+const RECOMPUTES: &str = "recompute";
 
 /// The options of all operators at each of these tensor degrees, for one microbatch of a training step.
 ///
 /// All devices of a group share an operator's work, parameters and output, as under tensor and sequence parallelism
 /// (Korthikanti et al., 2022, section 4.2.2). What they sum up takes a reduction and a collection over NVLink,
 /// 2 (t − 1) / t of its bytes, in each pass. An operator is recomputed in a second forward pass, sums among it, and
-/// keeps nothing until then; the last one of a layer is kept. Weights, gradients and optimizer are those of Adam.
-/// O(operators · degrees).
+/// keeps nothing until then; the last one of a layer is kept. Weights, gradients and optimizer are those of Adam. On top come
+/// the [gradients](OperatorGraph::gradients) that a backward pass runs with, shared like what they are of; so the devices that
+/// share the vocabulary share what its loss takes. O(operators · degrees).
 pub(super) fn training(graph: &OperatorGraph, hardware: &Hardware, degrees: &[u32]) -> Parallelism {
     let bytes = hardware.precision.bytes();
     let precision = match hardware.precision {
@@ -25,10 +26,13 @@ pub(super) fn training(graph: &OperatorGraph, hardware: &Hardware, degrees: &[u3
         Precision::Fp16 => problem::Precision::Fp16,
     };
     let training = Training { optimizer: Optimizer::Adam, precision };
+    let gradients = graph.gradients();
     options(graph, hardware, degrees, |shared, own| {
         let &Shared { operator, degree, passes: [forward, backward], sum, weights, .. } = shared;
         let op = &graph.operators[operator];
-        let kept = if op.kind.computes() { (op.output * bytes / f64::from(degree)).round() } else { 0.0 };
+        let share = |elements: f64| (elements * bytes / f64::from(degree)).round();
+        let kept = if op.kind.computes() { share(op.output) } else { 0.0 };
+        let on_top = share(gradients[operator]);
         let option = |name: &str, time: f64, kept: f64, working: f64| NodeOption {
             parameter_bytes: weights,
             memory_per_microbatch: kept,
@@ -37,9 +41,9 @@ pub(super) fn training(graph: &OperatorGraph, hardware: &Hardware, degrees: &[u3
             working_bytes: working,
             ..shared.option(name, time)
         };
-        own.push(option(KEEPS, forward + backward + 2.0 * sum, kept, 0.0));
+        own.push(option(KEEPS, forward + backward + 2.0 * sum, kept, on_top));
         if kept > 0.0 && !is_last_of_layer(graph, operator) {
-            own.push(option(RECOMPUTES, 2.0 * forward + backward + 3.0 * sum, 0.0, kept));
+            own.push(option(RECOMPUTES, 2.0 * forward + backward + 3.0 * sum, 0.0, kept + on_top));
         }
     })
 }

@@ -14,7 +14,7 @@ use crate::solve::dp::lattice::Lattice;
 /// Sums of floats are within this part of what they stand for.
 const ROUNDING: f64 = 1e-12;
 
-/// Tables are made for so many kinds and working memories at most, one times the other.
+/// Tables are made for so many kinds and working memories of a shape at most, one times the other.
 const MOST_ROOMS: usize = 1 << 12;
 
 /// Numbers of nodes of each kind are kept for so many sets at most, one times the other.
@@ -53,13 +53,11 @@ struct Room {
 /// How many nodes of each kind each set of a lattice has, one set after the other; `None` where there are too many kinds or sets
 /// for tables. O(kinds · sets + edges of the lattice).
 pub fn counts(model: &Model, lattice: &Lattice, cx: &SearchContext) -> Option<Vec<u32>> {
-    let all = model.kinds.options.iter().flatten().flatten();
-    let mut workings: Vec<u64> = all.map(|option| option.working.to_bits()).collect();
-    workings.sort_unstable();
-    workings.dedup();
     let kinds = model.kinds.options.len();
+    let rooms = |shape: usize| workings(model, shape).len();
+    let most = (0..model.shapes.len()).map(rooms).max().unwrap_or(0);
     let size = kinds * lattice.count();
-    if kinds * workings.len() > MOST_ROOMS || size > MOST_COUNTS || !cx.admits(size * size_of::<u32>()) {
+    if kinds * most > MOST_ROOMS || size > MOST_COUNTS || !cx.admits(size * size_of::<u32>()) {
         return None;
     }
     let (mut counts, mut is_counted) = (vec![0; size], vec![false; lattice.count()]);
@@ -73,6 +71,15 @@ pub fn counts(model: &Model, lattice: &Lattice, cx: &SearchContext) -> Option<Ve
         }
     }
     Some(counts)
+}
+
+/// The working memories that options of a shape need, ascending.
+fn workings(model: &Model, shape: usize) -> Vec<f64> {
+    let options = model.kinds.options.iter().flat_map(|of_shape| &of_shape[shape]);
+    let mut workings: Vec<f64> = options.map(|option| option.working).collect();
+    workings.sort_by(f64::total_cmp);
+    workings.dedup();
+    workings
 }
 
 impl<'a> Relaxed<'a> {
@@ -110,9 +117,6 @@ impl Table {
     fn new(model: &Model, (shape, data, in_flight): (usize, usize, usize)) -> Self {
         let options = || model.kinds.options.iter().map(|of_shape| &of_shape[shape]);
         let least = |own: &Vec<Amounts>| own.iter().map(|option| option.working).fold(f64::INFINITY, f64::min);
-        let mut workings: Vec<f64> = options().flatten().map(|option| option.working).collect();
-        workings.sort_by(f64::total_cmp);
-        workings.dedup();
         let item = |option: &Amounts| Item {
             value: model.time(option.compute, 0.0, option.parameters, data),
             weight: option.bytes.of(in_flight, data),
@@ -123,7 +127,7 @@ impl Table {
             let has = options().map(|own| own.iter().any(|option| option.working == working)).collect();
             Room::new(working, has, &items)
         };
-        Self { least: options().map(least).collect(), rooms: workings.into_iter().map(room).collect() }
+        Self { least: options().map(least).collect(), rooms: workings(model, shape).into_iter().map(room).collect() }
     }
 }
 
