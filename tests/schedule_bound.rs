@@ -393,3 +393,22 @@ fn no_schedule_is_shorter_than_the_bound() {
     assert!(3 * met >= 2 * count, "met by {met} of {count}");
     assert!(5 * raised >= count, "memory raises it for {raised} of {count}");
 }
+
+/// Where each stage has a device of its own, what it works with takes as much room as what lasts.
+#[test]
+fn what_stages_work_with_takes_room() {
+    let mut limited = 0;
+    for tiny in drawn(tiny(), 200).filter(|tiny| tiny.devices.len() == tiny.room.len()) {
+        let schedule = Staggered { splits: tiny.weights.is_some(), stashes: tiny.stashes, pace: usize::MAX };
+        let options = Options { microbatches: tiny.microbatches, recompute: false };
+        let bound = |pipeline: &Pipeline| simulate(pipeline, &schedule, options).unwrap().lower_bound();
+        let (lasting, mut working) = (tiny.pipeline(), tiny.pipeline());
+        for stage in &mut working.stages {
+            (stage.fixed, stage.working) = (0.0, stage.fixed);
+        }
+        let roomy = Pipeline { memory: vec![None; tiny.room.len()], ..tiny.pipeline() };
+        assert_eq!(bound(&working), bound(&lasting), "{tiny:?}");
+        limited += usize::from(bound(&roomy) < bound(&lasting));
+    }
+    assert!(limited >= 20, "limits count in {limited}");
+}

@@ -477,7 +477,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 20, ..ProptestConfig::default() })]
 
     #[test]
     fn no_plan_of_chunks_with_options_is_below_its_bound(
@@ -493,6 +493,22 @@ proptest! {
         prop_assert!(found.candidates.iter().all(|candidate| candidate.chunks == 2));
         check(&found, |candidate| best_of_options(&instance, &layers, &whole, candidate, (how, kept)))?;
     }
+
+    #[test]
+    fn no_plan_of_chunks_on_pairs_of_devices_is_below_its_bound(
+        layers in vec(layer(), 4..6), rates in vec(1..30u8, 9), latency in 0..3u8, fast in vec(any::<bool>(), 4),
+        limit in proptest::option::of(20..100u16), how in communication(), batch in 1..7usize,
+    ) {
+        // Of an odd rate no channel is made.
+        let rates: Vec<u8> = rates.into_iter().map(|rate| rate | 1).collect();
+        let (instance, whole) = (with_options(&layers), topology(4, (&rates, latency), &fast, limit));
+        let kept = StageMemory::default();
+        let schedules: Vec<&'static dyn Schedule> = vec![&Interleaved, &ZbV];
+        let options = PlanOptions { schedules, tensor_degrees: vec![2], ..options(how, batch, kept) };
+        let found = plan(&instance, &whole, &options, &SearchContext::new()).unwrap();
+        prop_assert!(found.candidates.iter().all(|candidate| (candidate.chunks, candidate.shape.tensor) == (2, 2)));
+        check(&found, |candidate| best_of_options(&instance, &layers, &whole, candidate, (how, kept)))?;
+    }
 }
 
 /// The shortest step of a chain of layers with options, whatever the split, the options and the mapping.
@@ -504,7 +520,6 @@ fn best_of_options(
     (how, kept): (Communication, StageMemory),
 ) -> Option<f64> {
     let edges: Vec<(usize, usize)> = (1..layers.len()).map(|v| (v - 1, v)).collect();
-    // Two devices at a time make at most one group of three.
     let degree = candidate.shape.tensor;
     let lasting = |parameters| lasting(parameters, kept, candidate.shape.replicas);
     let grouped = if degree == 1 { whole.clone() } else { group(whole) };
@@ -523,9 +538,11 @@ fn best_of_options(
     times.min_by(f64::total_cmp)
 }
 
-/// The first two devices as one.
+/// Each two devices as one, which sends to its like.
 fn group(topology: &Topology) -> Topology {
-    let of = |value: fn(&Device) -> f64| value(&topology.devices[0]).min(value(&topology.devices[1]));
-    let device = Device { speed: of(|device| device.speed), memory: topology.devices[0].memory, ..Device::new("pair") };
-    Topology::new("pairs", "made up", vec![device], |_, _| 1.0)
+    let pair = |two: &[Device]| Device { speed: two[0].speed.min(two[1].speed), ..two[0].clone() };
+    let devices = topology.devices.chunks_exact(2).map(pair).collect();
+    let rate = |a: usize, b: usize| topology.bandwidth(2 * a, 2 * b).min(topology.bandwidth(2 * a + 1, 2 * b + 1));
+    let latency = |a: usize, b: usize| topology.latency(2 * a, 2 * b).max(topology.latency(2 * a + 1, 2 * b + 1));
+    Topology::new("pairs", "made up", devices, rate).with_latency(latency)
 }
