@@ -109,22 +109,27 @@ impl Search<'_> {
         Ok(is_refuted)
     }
 
-    /// Several chunks on each device: on the fastest links for the bound, and on links like the mean.
+    /// Several chunks on each device: on the fastest links for the bound, and on links like the mean, with stages that are even and with
+    /// such as memory makes uneven where nodes have options.
     fn by_chunk_search(&mut self, bound: &mut Bound) -> Result<bool, PlanError> {
-        let search = ChunkSearch::default();
+        let even = ChunkSearch { is_even: true, ..ChunkSearch::default() };
         let fastest = self.question.by_chunks(self.question.fastest_links())?;
         let in_memory = self.question.least_in_memory(&fastest, &self.cx.part(self.limit.map(|limit| limit / 2)));
         if in_memory == f64::INFINITY {
             return Ok(true);
         }
         bound.raise(in_memory, "chunks");
-        let outcome = self.by(&search, &fastest)?;
+        let outcome = self.by(&even, &fastest)?;
         if let Some(least) = outcome.bound() {
             bound.raise(self.question.least_by_chunks(least.value), "chunks");
         }
         let is_refuted = outcome == Outcome::Infeasible;
         if !is_refuted {
-            self.by(&search, &self.question.by_chunks(Rates::mean(&self.question.topology))?)?;
+            let mean = self.question.by_chunks(Rates::mean(&self.question.topology))?;
+            self.by(&even, &mean)?;
+            if self.question.has_options() {
+                self.by(&ChunkSearch::default(), &mean)?;
+            }
         }
         Ok(is_refuted)
     }

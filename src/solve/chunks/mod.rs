@@ -28,11 +28,14 @@ const ONE: Chunks = Chunks::new(1, Placement::Interleaved);
 pub struct ChunkSearch {
     /// The most ideals that it lists.
     pub max_ideals: usize,
+    /// Whether stages of nodes with options stay as even as they are found, and are not moved to where memory leaves room: a step's
+    /// formula does not see what uneven ones wait for.
+    pub is_even: bool,
 }
 
 impl Default for ChunkSearch {
     fn default() -> Self {
-        Self { max_ideals: 1_000 }
+        Self { max_ideals: 1_000, is_even: false }
     }
 }
 
@@ -81,7 +84,7 @@ impl Solver for ChunkSearch {
         self.supports(problem)?;
         let chunks = problem.spec.chunks.unwrap_or(ONE);
         if problem.spec.degrees.is_some() {
-            return degrees::in_chunks(problem, chunks, cx, &|own, cx| self.search(own, cx));
+            return degrees::in_chunks(problem, (chunks, self.is_even), cx, &|own, cx| self.search(own, cx));
         }
         let units = Reduced::contracted_only(problem);
         let mut race = Race::new(of_work(problem, chunks, cx), BoundSource::Work, cx);

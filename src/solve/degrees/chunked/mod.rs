@@ -23,8 +23,13 @@ use places::Places;
 const ROUNDING: f64 = 1e-12;
 
 /// The best split of `problem`, whose devices hold several chunks and have one degree of each kind, that comes of the splits of
-/// problems without options, which `split` finds. The bound is that of the least that options take.
-pub fn in_chunks(problem: &Problem, chunks: Chunks, cx: &SearchContext, split: Splitter) -> Result<Run, SolveError> {
+/// problems without options, which `split` finds; of those whose stages are as even as there, if that is asked for. The bound is that of the least that options take.
+pub fn in_chunks(
+    problem: &Problem,
+    (chunks, is_even): (Chunks, bool),
+    cx: &SearchContext,
+    split: Splitter,
+) -> Result<Run, SolveError> {
     let Some(costs) = &problem.costs.stages else { unreachable!("problems that ask for degrees have options") };
     let units = Reduced::contracted_only(problem);
     let model = Model::new(problem, costs, (0..problem.node_count()).map(|v| vec![v]).collect());
@@ -59,7 +64,7 @@ pub fn in_chunks(problem: &Problem, chunks: Chunks, cx: &SearchContext, split: S
             }
         }
         if let Some(found) = run.outcome.solution() {
-            Places::of(&asked, found).improve(&mut race);
+            Places::of(&asked, found).improve(is_even, &mut race);
         }
     }
     let (best, value, source) = race.finish();

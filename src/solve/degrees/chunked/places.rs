@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::choice::{Choice, best_choice};
+use super::choice::{Best, Choice, best_choice};
 use super::{Asked, ROUNDING};
 use crate::cost::OptionCost;
 use crate::graph::topological;
@@ -11,8 +11,26 @@ use crate::search::{Race, SearchContext, Stopped};
 use crate::solve::BoundSource;
 use crate::solve::degrees::shape::Memory;
 
-/// What the places of stages are rated by: the step, and the sum of squares of the devices' times, which tells how uneven they are.
-type Rating = (f64, f64);
+/// What the places of stages are rated by: the step, the sum of squares of the devices' times, which tells how uneven they are, and
+/// what is less of what counts last.
+type Rating = [f64; 3];
+
+/// What counts last.
+#[derive(Clone, Copy, PartialEq)]
+enum Last {
+    /// The bytes of all devices: less of them leaves room for the next moves.
+    Bytes,
+    /// How uneven the stages are, by the sum of squares of their units: the formula of a step does not see it, and pipelines whose
+    /// stages are even wait for less.
+    Stages,
+}
+
+/// What a device takes for a microbatch, and its bytes at the peak; infinite where no options fit.
+#[derive(Clone, Copy)]
+struct Taken {
+    time: f64,
+    bytes: f64,
+}
 
 /// Nodes in an order that every edge follows, and where in it stages begin.
 pub struct Places<'a> {
@@ -27,13 +45,13 @@ pub struct Places<'a> {
     stages: Vec<Vec<usize>>,
     /// The first of the stages that follow one another on the device of each: nothing moves between these.
     first: Vec<usize>,
-    /// What devices take whose stages begin and end there; infinite where no options fit.
-    known: FxHashMap<(usize, Vec<usize>), f64>,
+    /// What devices take whose stages begin and end there.
+    known: FxHashMap<(usize, Vec<usize>), Taken>,
 }
 
 /// What a device holds in the best options.
 struct Held {
-    time: f64,
+    taken: Taken,
     /// Its nodes, chunk by chunk, each with the index of its option.
     chunks: Vec<Vec<(usize, usize)>>,
 }
@@ -68,71 +86,79 @@ impl<'a> Places<'a> {
     }
 
     /// Offers the split in the best options for it, and what comes of moving the places where its stages begin.
-    pub fn improve(mut self, race: &mut Race<Solution, BoundSource>) {
+    pub fn improve(mut self, is_even: bool, race: &mut Race<Solution, BoundSource>) {
         let devices = 0..self.stages.len();
-        let times: Result<Vec<f64>, Stopped> = devices.map(|device| self.time(device, race.cx)).collect();
-        let Ok(mut times) = times else { return };
-        loop {
-            if let Some(split) = self.split(race.cx) {
-                race.offer(self.asked.step(&times), split);
-                race.report("chunks with options");
+        let all: Result<Vec<Taken>, Stopped> = devices.map(|device| self.taken(device, race.cx)).collect();
+        let Ok(mut all) = all else { return };
+        // Of splits of one step the last one counts, which is the most even.
+        let mut best = self.split(race.cx);
+        for last in [Last::Bytes, Last::Stages].into_iter().filter(|last| !is_even || *last == Last::Stages) {
+            while self.moved(&mut all, last, race.cx) == Ok(true) {}
+            if let Some((objective, split)) = self.split(race.cx) {
+                best = best.filter(|&(known, _)| known < objective * (1.0 - ROUNDING)).or(Some((objective, split)));
             }
-            match self.moved(&times, race.cx) {
-                Ok(Some(better)) if !race.is_done() => times = better,
-                _ => return,
-            }
+        }
+        if let Some((objective, split)) = best {
+            race.offer(objective, split);
+            race.report("chunks with options");
         }
     }
 
-    /// The step and the unevenness of devices that take so long.
-    fn rating(&self, times: &[f64]) -> Rating {
-        (self.asked.step(times), times.iter().map(|time| time * time).sum())
+    /// How good places are whose devices take so much.
+    fn rating(&self, all: &[Taken], last: Last) -> Rating {
+        let times: Vec<f64> = all.iter().map(|taken| taken.time).collect();
+        let last = match last {
+            Last::Bytes => all.iter().map(|taken| taken.bytes).sum(),
+            Last::Stages => self.begins.windows(2).map(|ends| ((ends[1] - ends[0]) as f64).powi(2)).sum(),
+        };
+        [self.asked.step(&times), times.iter().map(|time| time * time).sum(), last]
     }
 
-    /// What a device takes for a microbatch; infinite where no options fit.
-    fn time(&mut self, device: usize, cx: &SearchContext) -> Result<f64, Stopped> {
+    /// What a device takes.
+    ///
+    /// # Errors
+    /// A limit came first.
+    fn taken(&mut self, device: usize, cx: &SearchContext) -> Result<Taken, Stopped> {
         let ends = self.stages[device].iter().flat_map(|&stage| [self.begins[stage], self.begins[stage + 1]]);
         let key = (device, ends.collect());
         if let Some(&known) = self.known.get(&key) {
             return Ok(known);
         }
-        let time = self.held(device, cx)?.map_or(f64::INFINITY, |held| held.time);
-        self.known.insert(key, time);
-        Ok(time)
+        let none = Taken { time: f64::INFINITY, bytes: f64::INFINITY };
+        let taken = self.held(device, cx)?.map_or(none, |held| held.taken);
+        self.known.insert(key, taken);
+        Ok(taken)
     }
 
-    /// Moves the places where some stages in a row begin by one unit, so that the rating becomes the best of all such moves; the
-    /// devices' times, if that is better. O(stages²) moves.
+    /// Moves the places where some stages in a row begin by one unit wherever that makes the rating better; whether it did. O(stages²)
+    /// moves.
     ///
     /// # Errors
     /// A limit came first.
-    fn moved(&mut self, times: &[f64], cx: &SearchContext) -> Result<Option<Vec<f64>>, Stopped> {
-        let mut best = self.rating(times);
-        let mut found = None;
-        let count = self.homes.len();
-        for (first, last) in (1..count).flat_map(|first| (first..count).map(move |last| (first, last))) {
+    fn moved(&mut self, all: &mut Vec<Taken>, last: Last, cx: &SearchContext) -> Result<bool, Stopped> {
+        let begun = self.rating(all, last);
+        let (mut best, count) = (begun, self.homes.len());
+        for (first, end) in (1..count).flat_map(|first| (first..count).map(move |end| (first, end))) {
             for is_up in [false, true] {
                 if cx.should_stop() {
                     return Err(Stopped);
                 }
-                if !self.shift(first, last, is_up) {
+                if !self.shift(first, end, is_up) {
                     continue;
                 }
-                let mut now = times.to_vec();
-                for stage in first - 1..=last {
-                    now[self.homes[stage]] = self.time(self.homes[stage], cx)?;
+                let mut now = all.clone();
+                for stage in first - 1..=end {
+                    now[self.homes[stage]] = self.taken(self.homes[stage], cx)?;
                 }
-                let rating = self.rating(&now);
+                let rating = self.rating(&now, last);
                 if is_less(rating, best) {
-                    (best, found) = (rating, Some((now, self.begins.clone())));
+                    (best, *all) = (rating, now);
+                } else {
+                    self.shift(first, end, !is_up);
                 }
-                self.shift(first, last, !is_up);
             }
         }
-        Ok(found.map(|(times, begins)| {
-            self.begins = begins;
-            times
-        }))
+        Ok(is_less(best, begun))
     }
 
     /// Moves where these stages begin by one unit, if no stage becomes empty; whether none does.
@@ -173,10 +199,12 @@ impl<'a> Places<'a> {
         }
         let moments = asked.chunks.in_flight(device, self.stages.len(), asked.microbatches);
         let limit = asked.model.shapes[asked.shape].memory;
-        let Some((value, chosen)) = best_choice(&choices, &moments, (limit, asked.data), cx)? else { return Ok(None) };
+        let Some(Best { value, bytes, options }) = best_choice(&choices, &moments, (limit, asked.data), cx)? else {
+            return Ok(None);
+        };
         let mut chunks = vec![Vec::new(); asked.chunks.count];
-        nodes.iter().zip(chosen).for_each(|(&(chunk, v), option)| chunks[chunk].push((v, option)));
-        Ok(Some(Held { time: value + asked.time(0.0, moved, 0.0), chunks }))
+        nodes.iter().zip(options).for_each(|(&(chunk, v), option)| chunks[chunk].push((v, option)));
+        Ok(Some(Held { taken: Taken { time: value + asked.time(0.0, moved, 0.0), bytes }, chunks }))
     }
 
     /// The stage that holds what is at a place of the order.
@@ -184,14 +212,14 @@ impl<'a> Places<'a> {
         self.begins.partition_point(|&begin| begin <= place) - 1
     }
 
-    /// The split in the best options; `None` where some device has none that fit, or a limit came first.
-    fn split(&self, cx: &SearchContext) -> Option<Solution> {
+    /// The split in the best options, with its step; `None` where some device has none that fit, or a limit came first.
+    fn split(&self, cx: &SearchContext) -> Option<(f64, Solution)> {
         let (problem, costs) = (self.asked.problem, self.asked.costs);
         let shape = &self.asked.model.shapes[self.asked.shape];
         let (mut times, mut devices) = (Vec::new(), Vec::new());
         for device in 0..self.stages.len() {
-            let Held { time, chunks } = self.held(device, cx).ok()??;
-            times.push(time);
+            let Held { taken, chunks } = self.held(device, cx).ok()??;
+            times.push(taken.time);
             let id = |&(v, _): &(usize, usize)| problem.ids[v];
             devices.push(DeviceAssignment {
                 replicas: self.asked.data,
@@ -201,12 +229,14 @@ impl<'a> Places<'a> {
                 ..DeviceAssignment::new(DeviceKind::Accelerator(shape.class), chunks.iter().flatten().map(id).collect())
             });
         }
-        Some(Solution { devices, objective: Some(self.asked.step(&times)) })
+        let objective = self.asked.step(&times);
+        Some((objective, Solution { devices, objective: Some(objective) }))
     }
 }
 
 /// Whether a rating is better than another by more than rounding.
 fn is_less(one: Rating, other: Rating) -> bool {
     let is_below = |a: f64, b: f64| a < b - ROUNDING * b.abs() || a.is_finite() && b.is_infinite();
-    is_below(one.0, other.0) || !is_below(other.0, one.0) && is_below(one.1, other.1)
+    let differs = one.into_iter().zip(other).find(|&(a, b)| is_below(a, b) || is_below(b, a));
+    differs.is_some_and(|(a, b)| is_below(a, b))
 }
