@@ -139,7 +139,8 @@ fn plans_are_filtered_and_named_by_keyboard() {
         let part = |name: &str| plan[name].as_u64().unwrap();
         let [stages, replicas] = [part("stages"), part("replicas")];
         let schedule = plan["schedule"].as_str().unwrap();
-        format!("({stages}, {replicas}, {}, {}) under {schedule}", part("tensor_degree"), part("microbatches"))
+        let chunks = if part("chunks") > 1 { format!(" of {} chunks", part("chunks")) } else { String::new() };
+        format!("({stages}, {replicas}, {}, {}) under {schedule}{chunks}", part("tensor_degree"), part("microbatches"))
     });
     while browser.value("document.activeElement.matches('.points')") == false {
         browser.press("Tab");
