@@ -15,7 +15,7 @@ use crate::instance::{Instance, Problems};
 /// which is m · L + (p − 1) · L / w on balanced devices: the bubble is p − 1 of the w parts of a microbatch's work that a
 /// device waits for. Where schedules find other stages they differ from it, and simulation says how far.
 ///
-/// Where stages have degrees ([`Degrees`](super::Degrees)) these are one tensor degree and one data degree d for all: what holds
+/// Where stages have degrees ([`Degrees`]) these are one tensor degree and one data degree d for all: what holds
 /// the chunks is d replicas of so many devices, L is what one of them takes for a microbatch, d times what its chunks take as stages
 /// for each sample, and m is the N / d microbatches of a replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
